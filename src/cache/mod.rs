@@ -1,0 +1,1 @@
+//! Blocks of remote files on local disk, their index and their eviction. Fetches nothing.

@@ -1,0 +1,1 @@
+//! One file per command; builds and joins the parts. The only place that prints.

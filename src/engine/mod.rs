@@ -1,0 +1,1 @@
+//! The 3D engine: import, clean, simplify, textures, export. Knows no HTTP, no async, no database.

@@ -1,0 +1,1 @@
+//! The adapter between the drive and the kernel. Decides nothing.

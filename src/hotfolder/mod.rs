@@ -1,0 +1,1 @@
+//! The local folder that feeds the drive.

@@ -1,0 +1,26 @@
+//! assetfs mounts an account of an Asset Optimization Service as a directory tree.
+//!
+//! The modules are layers, listed from the bottom up; a layer imports only from layers above it in
+//! this list. `ARCHITECTURE.md` says what lives where and `tests/layers.rs` holds it.
+
+pub mod wire;
+
+pub mod durable;
+
+pub mod engine;
+
+pub mod client;
+
+pub mod cache;
+
+pub mod outbox;
+
+pub mod drive;
+
+pub mod fuse;
+
+pub mod hotfolder;
+
+pub mod service;
+
+pub mod cli;
