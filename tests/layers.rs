@@ -1,0 +1,243 @@
+//! Holds the layers of `ARCHITECTURE.md`: imports go down only, no `crate::*`, no folder without a
+//! layer, and each outside crate is used in the layer that owns it.
+//!
+//! The check reads the sources as text, comments and strings left out, so it needs no build.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Each layer with the layers it may use.
+const LAYERS: &[(&str, &[&str])] = &[
+    ("wire", &[]),
+    ("durable", &[]),
+    ("engine", &[]),
+    ("client", &["wire"]),
+    ("cache", &["durable", "wire"]),
+    ("outbox", &["client", "durable", "wire"]),
+    ("drive", &["client", "cache", "outbox", "durable", "wire"]),
+    ("fuse", &["drive"]),
+    ("hotfolder", &["drive", "outbox", "wire"]),
+    ("service", &["engine", "durable", "wire"]),
+    (
+        "cli",
+        &[
+            "wire",
+            "durable",
+            "engine",
+            "client",
+            "cache",
+            "outbox",
+            "drive",
+            "fuse",
+            "hotfolder",
+            "service",
+        ],
+    ),
+];
+
+/// Crates that belong to the named folders (paths below `src`) and to no other.
+const OWNERS: &[(&str, &[&str])] = &[
+    ("fuser", &["fuse"]),
+    ("reqwest", &["client"]),
+    ("axum", &["service", "drive/fresh"]),
+    ("sqlx", &["service"]),
+    ("object_store", &["service"]),
+    ("lru", &["cache"]),
+    ("redb", &["durable"]),
+    ("notify", &["hotfolder"]),
+    ("clap", &["cli"]),
+    ("indicatif", &["cli"]),
+    ("anyhow", &["cli"]),
+    ("image", &["engine"]),
+    ("meshopt", &["engine"]),
+    ("rayon", &["engine"]),
+    ("glam", &["engine"]),
+];
+
+/// The sources below `src`, as paths relative to it, with comments and string contents removed.
+fn sources() -> BTreeMap<PathBuf, String> {
+    fn walk(dir: &Path, root: &Path, found: &mut BTreeMap<PathBuf, String>) {
+        for entry in fs::read_dir(dir).expect("src can be listed") {
+            let path = entry.expect("src can be listed").path();
+            if path.is_dir() {
+                walk(&path, root, found);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = fs::read_to_string(&path).expect("a source file is UTF-8");
+                let name = path.strip_prefix(root).expect("below src").to_owned();
+                found.insert(name, code_only(&text));
+            }
+        }
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut found = BTreeMap::new();
+    walk(&root, &root, &mut found);
+    found
+}
+
+/// `text` without comments and without what stands between double quotes.
+fn code_only(text: &str) -> String {
+    let mut code = String::with_capacity(text.len());
+    for line in text.lines() {
+        let mut in_string = false;
+        let mut previous = ' ';
+        let mut chars = line.chars().peekable();
+        while let Some(c) = chars.next() {
+            if in_string {
+                if c == '\\' {
+                    chars.next();
+                } else if c == '"' {
+                    in_string = false;
+                    code.push('"');
+                }
+            } else if c == '/' && chars.peek() == Some(&'/') {
+                break;
+            } else {
+                in_string = c == '"' && previous != '\'';
+                code.push(c);
+            }
+            previous = c;
+        }
+        code.push('\n');
+    }
+    code
+}
+
+/// The layer a source file belongs to: its first folder below `src`, if it is in one.
+fn layer_of(path: &Path) -> Option<&str> {
+    let mut parts = path.components();
+    let first = parts.next()?.as_os_str().to_str()?;
+    parts.next().is_some().then_some(first)
+}
+
+/// Every name that follows `crate::` in `code`: one for `crate::a::b`, several for `crate::{a, b}`.
+fn crate_imports(code: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    for (at, _) in code.match_indices("crate::") {
+        let before = code[..at].chars().next_back().unwrap_or(' ');
+        if before.is_alphanumeric() || before == '_' || before == '$' {
+            continue;
+        }
+        let rest = &code[at + "crate::".len()..];
+        match rest.strip_prefix('{') {
+            Some(group) => names.extend(group_heads(group)),
+            None => names.push(
+                rest.split(|c: char| !is_path_char(c))
+                    .next()
+                    .unwrap_or("")
+                    .to_owned(),
+            ),
+        }
+    }
+    names.into_iter().filter(|name| !name.is_empty()).collect()
+}
+
+/// The first word of each member of a `{…}` import group whose opening brace is already consumed.
+fn group_heads(group: &str) -> Vec<String> {
+    let mut heads = vec![String::new()];
+    let mut depth = 0_u32;
+    for c in group.chars() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth == 0 => break,
+            '}' => depth -= 1,
+            ',' if depth == 0 => heads.push(String::new()),
+            c if depth == 0 => heads.last_mut().expect("never empty").push(c),
+            _ => {}
+        }
+    }
+    heads
+        .iter()
+        .map(|head| {
+            head.trim()
+                .split(|c: char| !is_path_char(c))
+                .next()
+                .unwrap_or("")
+                .to_owned()
+        })
+        .collect()
+}
+
+fn is_path_char(c: char) -> bool {
+    c.is_alphanumeric() || c == '_' || c == '*'
+}
+
+#[test]
+fn every_folder_under_src_is_a_layer() {
+    for path in sources().keys() {
+        if let Some(layer) = layer_of(path) {
+            assert!(
+                LAYERS.iter().any(|(name, _)| *name == layer),
+                "src/{} is in no layer: add it to tests/layers.rs and ARCHITECTURE.md",
+                path.display()
+            );
+        }
+    }
+}
+
+#[test]
+fn imports_go_down_only() {
+    let mut wrong = Vec::new();
+    for (path, code) in sources() {
+        let Some(layer) = layer_of(&path) else {
+            continue;
+        };
+        let allowed = LAYERS
+            .iter()
+            .find(|(name, _)| *name == layer)
+            .map_or(&[][..], |(_, uses)| uses);
+        for name in crate_imports(&code) {
+            let is_layer = LAYERS.iter().any(|(known, _)| *known == name);
+            if name == "*" || (is_layer && name != layer && !allowed.contains(&name.as_str())) {
+                wrong.push(format!("src/{}: crate::{name}", path.display()));
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "imports that go up:\n{}",
+        wrong.join("\n")
+    );
+}
+
+#[test]
+fn outside_crates_stay_with_their_owner() {
+    let mut wrong = Vec::new();
+    for (path, code) in sources() {
+        for (name, owners) in OWNERS {
+            let used = [format!("{name}::"), format!("use {name};")]
+                .iter()
+                .any(|form| {
+                    code.match_indices(form.as_str()).any(|(at, _)| {
+                        let before = code[..at].chars().next_back().unwrap_or(' ');
+                        !before.is_alphanumeric() && before != '_' && before != ':'
+                    })
+                });
+            if used && !owners.iter().any(|owner| path.starts_with(owner)) {
+                wrong.push(format!(
+                    "src/{}: {name} belongs to {owners:?}",
+                    path.display()
+                ));
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "crates used outside their layer:\n{}",
+        wrong.join("\n")
+    );
+}
+
+#[test]
+fn the_check_itself_sees_groups_and_skips_comments() {
+    assert_eq!(
+        crate_imports("use crate::{wire::id, cache};"),
+        ["wire", "cache"]
+    );
+    assert_eq!(crate_imports("use crate::drive::Drive;"), ["drive"]);
+    assert_eq!(
+        crate_imports(&code_only("// crate::cli\nlet a = \"crate::cli\";")),
+        Vec::<String>::new()
+    );
+    assert_eq!(crate_imports("use crate::*;"), ["*"]);
+}
