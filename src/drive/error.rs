@@ -1,0 +1,101 @@
+//! Everything that can go wrong on the drive, by cause. Each cause that a person can act on carries
+//! a sentence (what, why, what to do), which is also what `user.assetfs.why` shows for the path.
+//! The numbers of errors (errno) are chosen by whoever serves the drive, never here.
+
+use thiserror::Error;
+
+/// Why an operation on the drive failed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum DriveError {
+    /// There is nothing of that name, or it is gone.
+    #[error("there is nothing of that name")]
+    NotFound,
+    /// A folder was needed.
+    #[error("this is not a folder")]
+    NotAFolder,
+    /// A file was needed.
+    #[error("this is a folder")]
+    IsAFolder,
+    /// The name is taken.
+    #[error("something of that name exists")]
+    Exists,
+    /// The folder still has entries.
+    #[error("the folder is not empty")]
+    NotEmpty,
+    /// The place cannot be written to at all.
+    #[error("{0}")]
+    ReadOnly(String),
+    /// The action is not allowed here.
+    #[error("{0}")]
+    NotPermitted(String),
+    /// The service does not accept the token, or the token is missing.
+    #[error("{0}")]
+    AccessDenied(String),
+    /// The content or the request is refused.
+    #[error("{0}")]
+    Invalid(String),
+    /// The name has more bytes than a name may have.
+    #[error("the name is longer than 255 bytes")]
+    NameTooLong,
+    /// The staging disk or the account is full.
+    #[error("{0}")]
+    NoSpace(String),
+    /// The service limits requests and did not let this one through in time.
+    #[error("{0}")]
+    Busy(String),
+    /// The service cannot be reached, or failed, after retries.
+    #[error("{0}")]
+    Unreachable(String),
+    /// No progress within the deadline.
+    #[error("{0}")]
+    TimedOut(String),
+    /// The content changed under an open file.
+    #[error("{0}")]
+    Stale(String),
+    /// The local disk or the local state failed.
+    #[error("{0}")]
+    Local(String),
+    /// The handle is not open, or not open for this.
+    #[error("the handle is not open for this")]
+    BadHandle,
+    /// There is no extended attribute of that name.
+    #[error("there is no such extended attribute")]
+    NoAttribute,
+    /// This place does not have what was asked for.
+    #[error("{0}")]
+    Unsupported(String),
+}
+
+impl DriveError {
+    /// True for failures that say nothing about whether the thing exists: what was known before
+    /// still holds.
+    pub fn leaves_the_tree_as_it_was(&self) -> bool {
+        matches!(
+            self,
+            DriveError::AccessDenied(_)
+                | DriveError::Busy(_)
+                | DriveError::Unreachable(_)
+                | DriveError::TimedOut(_)
+                | DriveError::Local(_)
+        )
+    }
+
+    /// True where the sentence says more than the bare name of the cause would.
+    pub(super) fn is_worth_a_sentence(&self) -> bool {
+        !matches!(
+            self,
+            DriveError::NotFound
+                | DriveError::NotAFolder
+                | DriveError::IsAFolder
+                | DriveError::Exists
+                | DriveError::NotEmpty
+                | DriveError::NameTooLong
+                | DriveError::BadHandle
+                | DriveError::NoAttribute
+                | DriveError::Unsupported(_)
+        )
+    }
+}
+
+/// The result of an operation on the drive.
+pub type DriveResult<T> = Result<T, DriveError>;

@@ -1,0 +1,119 @@
+//! What `/.assetfs/status.json` says about the mount. Read by the commands, so its fields are
+//! added to, never renamed. No secret and no signed URL is ever in it.
+
+use serde::{Deserialize, Serialize};
+
+/// The state of a mount at one moment.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct MountStatus {
+    /// Process that serves the mount.
+    pub pid: u32,
+    /// Version of assetfs that serves it.
+    pub version: String,
+    /// Origin and owner of the account.
+    pub account: String,
+    /// False while the service cannot be reached.
+    pub online: bool,
+    /// The last failure to reach the service, while it lasts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offline_because: Option<String>,
+    /// Models on their way in.
+    pub drafts: Vec<DraftStatus>,
+    /// Files that move at this moment.
+    pub transfers: Vec<TransferStatus>,
+    /// Jobs of the drop folders that are not done.
+    pub jobs: Vec<JobStatusLine>,
+    /// Uploads that began on the service without an answer.
+    pub orphans: Vec<OrphanStatus>,
+    /// The block cache.
+    pub cache: CacheStatus,
+    /// The request budget.
+    pub rate: RateStatus,
+    /// What failed lately, newest first.
+    pub failures: Vec<FailureLine>,
+    /// Inodes held.
+    pub inodes: u64,
+    /// Open files and folders.
+    pub handles: u64,
+}
+
+/// One draft.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct DraftStatus {
+    /// Path from the top of the drive.
+    pub path: String,
+    /// One line: what it does or waits for.
+    pub status: String,
+    /// The asset it became, once the service has told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asset: Option<u64>,
+    /// Bytes that have reached the service.
+    pub sent_bytes: u64,
+    /// Bytes in all.
+    pub total_bytes: u64,
+    /// True when nothing goes on without help.
+    pub stuck: bool,
+}
+
+/// One file under way.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TransferStatus {
+    /// Path from the top of the drive.
+    pub path: String,
+    /// `up` or `down`.
+    pub direction: String,
+    /// Bytes moved.
+    pub done_bytes: u64,
+    /// Bytes in all.
+    pub total_bytes: u64,
+}
+
+/// One job of a drop folder.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct JobStatusLine {
+    /// Path of the job's text.
+    pub path: String,
+    /// The line of its `.status` file.
+    pub status: String,
+}
+
+/// One upload whose start was never answered.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct OrphanStatus {
+    /// The asset's id, where it could be found.
+    pub id: u64,
+    /// Its name.
+    pub name: String,
+    /// When it was seen first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+}
+
+/// The block cache.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct CacheStatus {
+    /// Bytes held.
+    pub used_bytes: u64,
+    /// Bytes allowed.
+    pub limit_bytes: u64,
+    /// Objects of which it holds something.
+    pub objects: u64,
+}
+
+/// The request budget.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct RateStatus {
+    /// Requests in the last minute.
+    pub used_last_minute: u64,
+    /// Requests allowed a minute.
+    pub limit_per_minute: u64,
+}
+
+/// One failure, as `assetfs why` prints it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct FailureLine {
+    /// Path from the top of the drive.
+    pub path: String,
+    /// What, why, what to do.
+    pub why: String,
+}

@@ -1,0 +1,240 @@
+//! The words in which the drive speaks to whoever serves it: inode and handle numbers, attributes,
+//! directory entries, open modes. Plain values without behaviour that reaches anything else; nothing
+//! here knows of FUSE or of errno.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+/// The number of one thing in the tree. It stays the same as long as the thing's content does,
+/// over remounts too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ino(pub u64);
+
+impl Ino {
+    /// The folder at the top of the drive.
+    pub const ROOT: Ino = Ino(1);
+}
+
+impl std::fmt::Display for Ino {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The number of one open file or one open folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fh(pub u64);
+
+impl std::fmt::Display for Fh {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Who asks. `pid` is the id of a thread, which is what the kernel reports; it is zero where the
+/// kernel does not tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Caller {
+    /// The thread that made the system call.
+    pub pid: u32,
+    /// Its user.
+    pub uid: u32,
+    /// Its group.
+    pub gid: u32,
+}
+
+/// What kind of thing a path is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FileKind {
+    /// A folder.
+    Folder,
+    /// A regular file.
+    File,
+    /// A symbolic link.
+    Link,
+}
+
+/// What `stat` shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Attributes {
+    /// The inode number.
+    pub ino: Ino,
+    /// Folder, file or link.
+    pub kind: FileKind,
+    /// The true size in bytes.
+    pub size: u64,
+    /// Permission bits (07777).
+    pub perm: u16,
+    /// Number of links.
+    pub nlink: u32,
+    /// Owner shown.
+    pub uid: u32,
+    /// Group shown.
+    pub gid: u32,
+    /// Time of the last change of content.
+    pub mtime: SystemTime,
+    /// Time of the last change of attributes.
+    pub ctime: SystemTime,
+}
+
+/// The answer to a look-up: what was found, and for how long the kernel may believe it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    /// What was found.
+    pub attributes: Attributes,
+    /// How long the kernel may keep name and attributes without asking again.
+    pub ttl: Duration,
+}
+
+/// One row of a folder. `offset` is what the next `read_dir` continues after.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DirEntry {
+    /// The inode number.
+    pub ino: Ino,
+    /// The name in the folder.
+    pub name: OsString,
+    /// Folder, file or link.
+    pub kind: FileKind,
+    /// Position after this row.
+    pub offset: u64,
+}
+
+/// What a handle is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// `O_RDONLY`.
+    Read,
+    /// `O_WRONLY`.
+    Write,
+    /// `O_RDWR`.
+    ReadWrite,
+}
+
+impl Access {
+    /// True unless it is for reading alone.
+    pub fn writes(self) -> bool {
+        self != Access::Read
+    }
+}
+
+/// The open flags that matter to the drive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenFlags {
+    /// Reading, writing or both.
+    pub access: Access,
+    /// `O_TRUNC`.
+    pub truncate: bool,
+    /// `O_APPEND`.
+    pub append: bool,
+    /// `O_EXCL`; only looked at by `create`.
+    pub exclusive: bool,
+}
+
+impl OpenFlags {
+    /// Opens for reading.
+    pub const READ: OpenFlags = OpenFlags {
+        access: Access::Read,
+        truncate: false,
+        append: false,
+        exclusive: false,
+    };
+    /// Opens for writing over whatever was there.
+    pub const OVERWRITE: OpenFlags = OpenFlags {
+        access: Access::Write,
+        truncate: true,
+        append: false,
+        exclusive: false,
+    };
+}
+
+/// How the kernel is to treat the pages of an open file.
+#[derive(Debug, Clone)]
+pub enum OpenedMode {
+    /// Unchanging content: pages of an earlier open stay valid.
+    Kept,
+    /// The kernel may cache pages while the file is open, and drops those of earlier opens.
+    Cached,
+    /// Content or size may change at any time, or is not known yet: nothing is cached.
+    Direct,
+    /// The content is wholly in this local file, which the kernel may read on its own. Whoever
+    /// cannot do that treats it like [`OpenedMode::Kept`].
+    Passthrough(Arc<File>),
+}
+
+/// An open file.
+#[derive(Debug, Clone)]
+pub struct Opened {
+    /// The handle, to be given to `read`, `write`, `flush` and `release`.
+    pub fh: Fh,
+    /// How its pages are cached.
+    pub mode: OpenedMode,
+}
+
+/// A time to be set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SetTime {
+    /// The present moment.
+    Now,
+    /// A given moment.
+    At(SystemTime),
+}
+
+/// What `setattr` changes; what is `None` stays.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SetAttributes {
+    /// Permission bits.
+    pub mode: Option<u32>,
+    /// Owner to show.
+    pub uid: Option<u32>,
+    /// Group to show.
+    pub gid: Option<u32>,
+    /// New length.
+    pub size: Option<u64>,
+    /// Access time: accepted, not kept.
+    pub atime: Option<SetTime>,
+    /// Modification time.
+    pub mtime: Option<SetTime>,
+    /// The handle through which the change was asked for.
+    pub fh: Option<Fh>,
+}
+
+/// What `rename` does with an existing target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RenameMode {
+    /// Replaces it.
+    Replace,
+    /// Fails when there is one.
+    NoReplace,
+    /// Swaps the two.
+    Exchange,
+}
+
+/// What `set_xattr` does with an attribute of that name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum XattrMode {
+    /// Makes or replaces it.
+    Any,
+    /// Only makes it.
+    Create,
+    /// Only replaces it.
+    Replace,
+}
+
+/// The answer to `statfs`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileSystemStatus {
+    /// Unit of the block counts.
+    pub block_size: u32,
+    /// Blocks in all.
+    pub blocks: u64,
+    /// Blocks the account has left.
+    pub blocks_free: u64,
+    /// Blocks that can be written now: bound by the account and by the staging disk.
+    pub blocks_available: u64,
+    /// Files and folders known.
+    pub files: u64,
+    /// Longest name in bytes.
+    pub name_max: u32,
+}
