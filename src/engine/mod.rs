@@ -1,3 +1,9 @@
 //! The 3D engine: import, clean, simplify, textures, export. Knows no HTTP, no async, no database.
+//!
+//! [`job::run`] is the front door: it takes a task as plain data and leaves files in a folder.
 
+pub mod error;
+pub mod job;
 pub mod sample;
+
+pub use error::EngineError;

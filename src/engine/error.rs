@@ -1,0 +1,29 @@
+//! What the engine says when it cannot go on: one sentence for the person who made the model.
+//!
+//! Each part of the engine has its own error type; here they meet. The texts name the file and the
+//! place in it, never a line of our code.
+
+use std::path::PathBuf;
+
+/// Why a job failed.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The upload cannot be read as a model.
+    #[error("{0}")]
+    Import(String),
+    /// The configuration asks for something in a way we cannot read.
+    #[error("the configuration is not valid: {0}")]
+    Settings(String),
+    /// The result cannot be written in the format asked for.
+    #[error("{0}")]
+    Export(String),
+    /// The disk said no.
+    #[error("{path}: {source}", path = path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+}
