@@ -1,0 +1,30 @@
+//! The one place where a cause becomes an errno. The match is exhaustive on purpose: a new cause
+//! must choose its number here.
+
+use fuser::Errno;
+
+use crate::drive::DriveError;
+
+/// The errno that the caller of a failed operation sees.
+pub fn errno(error: &DriveError) -> Errno {
+    match error {
+        DriveError::NotFound => Errno::ENOENT,
+        DriveError::NotAFolder => Errno::ENOTDIR,
+        DriveError::IsAFolder => Errno::EISDIR,
+        DriveError::Exists => Errno::EEXIST,
+        DriveError::NotEmpty => Errno::ENOTEMPTY,
+        DriveError::ReadOnly(_) => Errno::EROFS,
+        DriveError::NotPermitted(_) => Errno::EPERM,
+        DriveError::AccessDenied(_) => Errno::EACCES,
+        DriveError::Invalid(_) => Errno::EINVAL,
+        DriveError::NameTooLong => Errno::ENAMETOOLONG,
+        DriveError::NoSpace(_) => Errno::ENOSPC,
+        DriveError::Busy(_) => Errno::EBUSY,
+        DriveError::Unreachable(_) | DriveError::Local(_) => Errno::EIO,
+        DriveError::TimedOut(_) => Errno::ETIMEDOUT,
+        DriveError::Stale(_) => Errno::ESTALE,
+        DriveError::BadHandle => Errno::EBADF,
+        DriveError::NoAttribute => Errno::ENODATA,
+        DriveError::Unsupported(_) => Errno::ENOTSUP,
+    }
+}

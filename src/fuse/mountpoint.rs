@@ -1,0 +1,276 @@
+//! Mount points: what is mounted where, what can be mounted over, and taking a mount away.
+//!
+//! Reads the kernel's mount table; decides nothing about the drive.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use thiserror::Error;
+
+use super::session::SOURCE;
+
+/// Why nothing can be mounted there, or why a mount cannot be taken away.
+#[derive(Debug, Error)]
+pub enum MountPointError {
+    /// Its parent folder is missing too.
+    #[error("{} does not exist, and neither does the folder it would be in; create it first", .0.display())]
+    Missing(PathBuf),
+    /// It is a file.
+    #[error("{} is not a folder; choose an empty folder", .0.display())]
+    NotAFolder(PathBuf),
+    /// It holds something that the mount would hide.
+    #[error("{} is not empty; choose an empty folder, or `-o nonempty` to cover what is in it", .0.display())]
+    NotEmpty(PathBuf),
+    /// An assetfs drive that answers is mounted there.
+    #[error("a drive is already mounted at {}; take it away with `assetfs unmount {}`", .0.display(), .0.display())]
+    Mounted(PathBuf),
+    /// Something else is mounted there and does not answer.
+    #[error("what is mounted at {} does not answer and is not ours; unmount it first", .0.display())]
+    ForeignDeadMount(PathBuf),
+    /// Nothing of ours is mounted there.
+    #[error("no assetfs drive is mounted at {}", .0.display())]
+    NotMounted(PathBuf),
+    /// Someone still uses it.
+    #[error("{} is in use: {detail}; close what uses it (`fuser -vm {}` shows what) and try again", .path.display(), .path.display())]
+    Busy {
+        /// The mount point.
+        path: PathBuf,
+        /// What the kernel or fusermount3 said.
+        detail: String,
+    },
+    /// The disk or the kernel refused.
+    #[error("{}", .path.display())]
+    Io {
+        /// The mount point.
+        path: PathBuf,
+        /// The refusal.
+        #[source]
+        source: io::Error,
+    },
+}
+
+fn io_error(path: &Path) -> impl FnOnce(io::Error) -> MountPointError + '_ {
+    move |source| MountPointError::Io {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+/// Makes `path` fit to be mounted on: creates it where only it is missing, clears a mount of ours
+/// whose process died, and refuses what would hide files. Returns it as an absolute path.
+pub fn prepare_mount_point(path: &Path, cover_files: bool) -> Result<PathBuf, MountPointError> {
+    let path = std::path::absolute(path).map_err(io_error(path))?;
+    match fs::metadata(&path) {
+        Err(error) if error.raw_os_error() == Some(libc::ENOTCONN) => clear_dead_mount(&path)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            fs::create_dir(&path).map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound => MountPointError::Missing(path.clone()),
+                _ => io_error(&path)(error),
+            })?;
+        }
+        Err(error) => return Err(io_error(&path)(error)),
+        Ok(_) => {}
+    }
+    let path = path.canonicalize().map_err(io_error(&path))?;
+    if !path.is_dir() {
+        return Err(MountPointError::NotAFolder(path));
+    }
+    if mounts().map_err(io_error(&path))?.contains(&path) {
+        return Err(MountPointError::Mounted(path));
+    }
+    if !cover_files
+        && fs::read_dir(&path)
+            .map_err(io_error(&path))?
+            .next()
+            .is_some()
+    {
+        return Err(MountPointError::NotEmpty(path));
+    }
+    Ok(path)
+}
+
+fn clear_dead_mount(path: &Path) -> Result<(), MountPointError> {
+    if !mounts()
+        .map_err(io_error(path))?
+        .iter()
+        .any(|mounted| mounted == path)
+    {
+        return Err(MountPointError::ForeignDeadMount(path.to_owned()));
+    }
+    tracing::info!(path = %path.display(), "clearing a mount whose process died");
+    detach(path, Detach::Lazily)
+}
+
+/// The assetfs mount that `path` is in, if any. Works for paths that do not exist and for dead
+/// mounts, since it only compares names.
+pub fn find_mount(path: &Path) -> io::Result<Option<PathBuf>> {
+    let path = resolve(path)?;
+    Ok(mounts()?
+        .into_iter()
+        .filter(|mounted| path.starts_with(mounted))
+        .max_by_key(|mounted| mounted.as_os_str().len()))
+}
+
+/// `path` as an absolute path with the links above our mounts followed, as far as it exists.
+fn resolve(path: &Path) -> io::Result<PathBuf> {
+    let absolute = std::path::absolute(path)?;
+    for ancestor in absolute.ancestors() {
+        if let Ok(real) = ancestor.canonicalize() {
+            let rest = absolute
+                .strip_prefix(ancestor)
+                .expect("an ancestor is a prefix");
+            return Ok(if rest.as_os_str().is_empty() {
+                real
+            } else {
+                real.join(rest)
+            });
+        }
+    }
+    Ok(absolute)
+}
+
+/// Takes the mount at `path` away, so that what uses it keeps it from going.
+pub fn unmount(path: &Path) -> Result<(), MountPointError> {
+    if !mounts()
+        .map_err(io_error(path))?
+        .iter()
+        .any(|mounted| mounted == path)
+    {
+        return Err(MountPointError::NotMounted(path.to_owned()));
+    }
+    let dead = matches!(fs::metadata(path), Err(e) if e.raw_os_error() == Some(libc::ENOTCONN));
+    detach(
+        path,
+        if dead {
+            Detach::Lazily
+        } else {
+            Detach::WhenFree
+        },
+    )
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Detach {
+    WhenFree,
+    Lazily,
+}
+
+/// Root asks the kernel; others go through the setuid fusermount3.
+fn detach(path: &Path, how: Detach) -> Result<(), MountPointError> {
+    use rustix::mount::UnmountFlags;
+    let flags = match how {
+        Detach::WhenFree => UnmountFlags::NOFOLLOW,
+        Detach::Lazily => UnmountFlags::NOFOLLOW | UnmountFlags::DETACH,
+    };
+    match rustix::mount::unmount(path, flags) {
+        Ok(()) => return Ok(()),
+        Err(rustix::io::Errno::PERM) => {}
+        Err(rustix::io::Errno::BUSY) => {
+            let detail = "the kernel says that files or folders in it are open".to_owned();
+            return Err(MountPointError::Busy {
+                path: path.to_owned(),
+                detail,
+            });
+        }
+        Err(error) => return Err(io_error(path)(error.into())),
+    }
+    let mut fusermount = Command::new("fusermount3");
+    fusermount
+        .arg("-u")
+        .args((how == Detach::Lazily).then_some("-z"))
+        .arg("--")
+        .arg(path);
+    let output = fusermount.output().map_err(io_error(path))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let detail = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(MountPointError::Busy {
+        path: path.to_owned(),
+        detail,
+    })
+}
+
+/// The mount points of all assetfs drives on this machine.
+fn mounts() -> io::Result<Vec<PathBuf>> {
+    Ok(parse_mounts(&fs::read("/proc/self/mountinfo")?))
+}
+
+/// Reads /proc/self/mountinfo (proc_pid_mountinfo(5)): the fifth field is the mount point; after
+/// ` - ` come type and source.
+fn parse_mounts(table: &[u8]) -> Vec<PathBuf> {
+    table
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| {
+            let fields: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();
+            let dash = fields.iter().position(|field| *field == b"-")?;
+            let (kind, source) = (*fields.get(dash + 1)?, *fields.get(dash + 2)?);
+            let ours = kind.starts_with(b"fuse") && source == SOURCE.as_bytes();
+            ours.then(|| PathBuf::from(unescape(fields.get(4).copied().unwrap_or_default())))
+        })
+        .collect()
+}
+
+/// Spaces and the like stand as `\040` in the mount table.
+fn unescape(field: &[u8]) -> OsString {
+    let mut plain = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let Some((&byte, tail)) = rest.split_first() {
+        let octal = tail
+            .get(..3)
+            .and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
+        match octal {
+            Some(code) if byte == b'\\' => {
+                plain.push(code);
+                rest = &tail[3..];
+            }
+            _ => {
+                plain.push(byte);
+                rest = tail;
+            }
+        }
+    }
+    OsString::from_vec(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_mounts_are_found_in_the_mount_table() {
+        let table = b"36 35 98:0 / / rw - ext4 /dev/root rw\n\
+            40 36 0:50 / /mnt/my\\040assets rw,nosuid - fuse.assetfs assetfs rw\n\
+            41 36 0:51 / /mnt/root rw - fuse assetfs rw\n\
+            42 36 0:52 / /mnt/other rw - fuse.rclone remote: rw\n";
+        assert_eq!(
+            parse_mounts(table),
+            [PathBuf::from("/mnt/my assets"), PathBuf::from("/mnt/root")]
+        );
+    }
+
+    #[test]
+    fn a_missing_mount_point_is_made_and_a_full_one_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let made = prepare_mount_point(&dir.path().join("new"), false).unwrap();
+        assert!(made.is_dir());
+        fs::write(made.join("file"), "x").unwrap();
+        assert!(matches!(
+            prepare_mount_point(&made, false),
+            Err(MountPointError::NotEmpty(_))
+        ));
+        assert!(prepare_mount_point(&made, true).is_ok());
+        assert!(matches!(
+            prepare_mount_point(&made.join("file"), true),
+            Err(MountPointError::NotAFolder(_))
+        ));
+        assert!(matches!(
+            prepare_mount_point(&made.join("a/b"), false),
+            Err(MountPointError::Missing(_))
+        ));
+    }
+}

@@ -1,0 +1,134 @@
+//! The drive's words in the kernel's and back: attributes, flags, callers. Pure.
+
+use std::time::SystemTime;
+
+use fuser::{FileAttr, FileType, INodeNo, OpenAccMode, RenameFlags, Request, TimeOrNow};
+
+use crate::drive::{
+    Access, Attributes, Caller, FileKind, Ino, OpenFlags, RenameMode, SetTime, XattrMode,
+};
+
+/// Unit of `st_blocks`, whatever `st_blksize` says (stat(2)).
+const STAT_BLOCK_LEN_BYTES: u64 = 512;
+/// What `st_blksize` recommends: one kernel request.
+const PREFERRED_IO_LEN_BYTES: u32 = 1 << 20;
+
+pub(super) fn ino(number: INodeNo) -> Ino {
+    Ino(number.0)
+}
+
+pub(super) fn caller(request: &Request) -> Caller {
+    Caller {
+        pid: request.pid(),
+        uid: request.uid(),
+        gid: request.gid(),
+    }
+}
+
+pub(super) fn file_type(kind: FileKind) -> FileType {
+    match kind {
+        FileKind::Folder => FileType::Directory,
+        FileKind::File => FileType::RegularFile,
+        FileKind::Link => FileType::Symlink,
+    }
+}
+
+pub(super) fn file_attr(attributes: &Attributes) -> FileAttr {
+    FileAttr {
+        ino: INodeNo(attributes.ino.0),
+        size: attributes.size,
+        blocks: attributes.size.div_ceil(STAT_BLOCK_LEN_BYTES),
+        atime: attributes.mtime,
+        mtime: attributes.mtime,
+        ctime: attributes.ctime,
+        crtime: SystemTime::UNIX_EPOCH,
+        kind: file_type(attributes.kind),
+        perm: attributes.perm,
+        nlink: attributes.nlink,
+        uid: attributes.uid,
+        gid: attributes.gid,
+        rdev: 0,
+        blksize: PREFERRED_IO_LEN_BYTES,
+        flags: 0,
+    }
+}
+
+pub(super) fn open_flags(flags: fuser::OpenFlags) -> OpenFlags {
+    let has = |bit: i32| flags.0 & bit != 0;
+    OpenFlags {
+        access: match flags.acc_mode() {
+            OpenAccMode::O_RDONLY => Access::Read,
+            OpenAccMode::O_WRONLY => Access::Write,
+            OpenAccMode::O_RDWR => Access::ReadWrite,
+        },
+        truncate: has(libc::O_TRUNC),
+        append: has(libc::O_APPEND),
+        exclusive: has(libc::O_EXCL),
+    }
+}
+
+/// `None` where the flags ask for what no drive of ours does.
+pub(super) fn rename_mode(flags: RenameFlags) -> Option<RenameMode> {
+    if flags.is_empty() {
+        Some(RenameMode::Replace)
+    } else if flags == RenameFlags::RENAME_NOREPLACE {
+        Some(RenameMode::NoReplace)
+    } else if flags == RenameFlags::RENAME_EXCHANGE {
+        Some(RenameMode::Exchange)
+    } else {
+        None
+    }
+}
+
+pub(super) fn set_time(time: TimeOrNow) -> SetTime {
+    match time {
+        TimeOrNow::SpecificTime(moment) => SetTime::At(moment),
+        TimeOrNow::Now => SetTime::Now,
+    }
+}
+
+pub(super) fn xattr_mode(flags: i32) -> XattrMode {
+    match flags {
+        libc::XATTR_CREATE => XattrMode::Create,
+        libc::XATTR_REPLACE => XattrMode::Replace,
+        _ => XattrMode::Any,
+    }
+}
+
+/// The permission bits of a mode after the caller's umask.
+pub(super) fn permissions(mode: u32, umask: u32) -> u32 {
+    mode & !umask & 0o7777
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn block_count_is_in_units_of_512_bytes() {
+        let attributes = Attributes {
+            ino: Ino(7),
+            kind: FileKind::File,
+            size: 1025,
+            perm: 0o644,
+            nlink: 1,
+            uid: 0,
+            gid: 0,
+            mtime: SystemTime::UNIX_EPOCH,
+            ctime: SystemTime::UNIX_EPOCH,
+        };
+        assert_eq!(file_attr(&attributes).blocks, 3);
+    }
+
+    #[test]
+    fn open_flags_keep_truncation_and_access() {
+        let flags = open_flags(fuser::OpenFlags(libc::O_RDWR | libc::O_TRUNC));
+        assert_eq!((flags.access, flags.truncate), (Access::ReadWrite, true));
+        assert_eq!(open_flags(fuser::OpenFlags(0)), OpenFlags::READ);
+    }
+
+    #[test]
+    fn umask_takes_bits_away() {
+        assert_eq!(permissions(0o100666, 0o022), 0o644);
+    }
+}
