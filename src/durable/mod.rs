@@ -1,1 +1,23 @@
 //! What survives a power cut: atomic writes, the append log, the metadata store. Knows no words of the domain.
+//!
+//! Invariant of the layer: when a call that promises durability has returned `Ok`, its effect is
+//! there after the power is cut; when it has returned an error, what was durable before still is.
+//! Everything here is synchronous; callers in async code move it off their threads.
+
+mod error;
+mod file;
+mod lock;
+mod log;
+mod log_format;
+mod private_dir;
+mod shared_log;
+mod store;
+
+pub use error::DurableError;
+pub use file::{sync_dir, write_atomic, write_atomic_relaxed};
+pub use lock::DirLock;
+pub use log::AppendLog;
+pub use log_format::TornTail;
+pub use private_dir::PrivateDir;
+pub use shared_log::SharedLog;
+pub use store::{Batch, MetaStore};

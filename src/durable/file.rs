@@ -1,0 +1,94 @@
+//! Whole files, replaced so that a reader or a crash sees the old text or the new one, never a mix,
+//! and the fsync of folders that makes names durable. Leaves growing files to the log.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
+
+use super::DurableError;
+
+/// Makes the names in a folder durable: what was created, renamed or removed in it.
+pub fn sync_dir(path: impl AsRef<Path>) -> Result<(), DurableError> {
+    let path = path.as_ref();
+    File::open(path)
+        .and_then(|dir| dir.sync_all())
+        .map_err(DurableError::io("sync the folder", path))
+}
+
+/// Replaces the file by these bytes; durable on return, and the old content stays whole until then.
+///
+/// The file is readable by its owner alone.
+pub fn write_atomic(path: impl AsRef<Path>, bytes: &[u8]) -> Result<(), DurableError> {
+    let path = path.as_ref();
+    replace(path, bytes, true)?;
+    sync_dir(folder_of(path))
+}
+
+/// As [`write_atomic`] for what can be made again: never a mix of old and new while the system
+/// runs, but after a power cut it may be old, new, empty or garbage.
+pub fn write_atomic_relaxed(path: impl AsRef<Path>, bytes: &[u8]) -> Result<(), DurableError> {
+    replace(path.as_ref(), bytes, false)
+}
+
+fn replace(path: &Path, bytes: &[u8], sync: bool) -> Result<(), DurableError> {
+    let mut temporary = tempfile::Builder::new()
+        .prefix(".new-")
+        .tempfile_in(folder_of(path))
+        .map_err(DurableError::io("make a temporary file for", path))?;
+    temporary
+        .write_all(bytes)
+        .map_err(DurableError::io("write", path))?;
+    if sync {
+        temporary
+            .as_file()
+            .sync_all()
+            .map_err(DurableError::io("sync", path))?;
+    }
+    temporary
+        .persist(path)
+        .map(|_file| ())
+        .map_err(|error| DurableError::io("replace", path)(error.error))
+}
+
+/// The folder that holds the file; the working folder for a bare name.
+pub(super) fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn the_new_text_replaces_the_old_and_leaves_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state");
+        write_atomic(&path, b"one").unwrap();
+        write_atomic(&path, b"two").unwrap();
+        write_atomic_relaxed(&path, b"three").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"three");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+    }
+
+    #[test]
+    fn a_failed_replacement_keeps_the_old_file_and_names_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("taken");
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join("inside"), b"kept").unwrap();
+        let error = write_atomic(&path, b"new").unwrap_err();
+        assert!(error.to_string().contains("taken"), "{error}");
+        assert_eq!(fs::read(path.join("inside")).unwrap(), b"kept");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+}

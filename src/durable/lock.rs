@@ -1,0 +1,89 @@
+//! One process at a time in a folder. The lock ends with the process that holds it, however that
+//! ends; the file `lock` stays behind and means nothing by itself.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read as _, Seek as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use rustix::fs::FlockOperation;
+use rustix::io::Errno;
+
+use super::DurableError;
+
+const LOCK_FILE: &str = "lock";
+
+/// The exclusive use of a folder, for as long as the value lives.
+#[derive(Debug)]
+pub struct DirLock {
+    /// Holds the `flock`; closing it gives the folder free.
+    _file: File,
+}
+
+impl DirLock {
+    /// Takes the folder, or says who has it. Never waits.
+    pub fn acquire(dir: impl AsRef<Path>) -> Result<DirLock, DurableError> {
+        let dir = dir.as_ref();
+        let path = dir.join(LOCK_FILE);
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
+            .open(&path)
+            .map_err(DurableError::io("open the lock", &path))?;
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(Errno::WOULDBLOCK) => {
+                return Err(DurableError::Locked {
+                    path: dir.to_path_buf(),
+                    pid: read_pid(&mut file),
+                });
+            }
+            Err(errno) => return Err(DurableError::io("lock", &path)(errno.into())),
+        }
+        write_pid(&mut file).map_err(DurableError::io("write our process id to", &path))?;
+        Ok(DirLock { _file: file })
+    }
+}
+
+/// The text is a hint for people; a holder that was just about to write it gives `None`.
+fn read_pid(file: &mut File) -> Option<u32> {
+    let mut text = String::new();
+    file.take(32).read_to_string(&mut text).ok()?;
+    text.trim().parse().ok()
+}
+
+fn write_pid(file: &mut File) -> std::io::Result<()> {
+    file.set_len(0)?;
+    file.rewind()?;
+    writeln!(file, "{}", std::process::id())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_holder_is_told_who_has_it_until_it_is_free() {
+        let dir = tempfile::tempdir().unwrap();
+        let lock = DirLock::acquire(dir.path()).unwrap();
+        let error = DirLock::acquire(dir.path()).unwrap_err();
+        let DurableError::Locked { pid, .. } = &error else {
+            panic!("{error}");
+        };
+        assert_eq!(*pid, Some(std::process::id()));
+        assert!(error.to_string().contains("unmount"), "{error}");
+        drop(lock);
+        DirLock::acquire(dir.path()).unwrap();
+    }
+
+    #[test]
+    fn a_lock_file_left_by_a_crash_locks_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join(LOCK_FILE), "999999\n").unwrap();
+        DirLock::acquire(dir.path()).unwrap();
+    }
+}

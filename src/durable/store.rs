@@ -1,0 +1,350 @@
+//! A small typed key-value store on disk: what is known about things elsewhere, kept over restarts.
+//!
+//! Each value carries its own checksum, so what is read is what was written. A store that the
+//! database cannot open is moved aside, never deleted, and an empty one takes its place: what is
+//! kept here can be learned again. Leaves what must never be lost to the append log.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use redb::{Database, Durability, ReadableDatabase as _, TableDefinition, TableError};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tracing::warn;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::DurableError;
+
+/// The database's own memory; the default of 1 GiB is far more than metadata needs.
+const MEMORY_BYTES: usize = 8 << 20;
+/// After this many relaxed commits one is made durable, which also gives their old pages free.
+const RELAXED_COMMITS: u32 = 256;
+/// Up to this size every page is checked when the store is opened; it takes about 0.1 s.
+const CHECKED_LEN_BYTES: u64 = 64 << 20;
+
+/// A typed key-value store. Cloning gives another handle to the same store.
+#[derive(Debug, Clone)]
+pub struct MetaStore {
+    inner: Arc<Inner>,
+    relaxed: bool,
+}
+
+#[derive(Debug)]
+struct Inner {
+    path: PathBuf,
+    database: Database,
+    moved_aside: Option<PathBuf>,
+    relaxed_commits: AtomicU32,
+}
+
+/// Changes that are made together or not at all.
+#[derive(Debug, Default)]
+pub struct Batch {
+    changes: Vec<Change>,
+}
+
+#[derive(Debug)]
+struct Change {
+    table: String,
+    key: String,
+    /// The sealed value, or none to remove the key.
+    value: Option<Vec<u8>>,
+}
+
+impl MetaStore {
+    /// Opens the store or makes it. One that is damaged is moved aside, see
+    /// [`MetaStore::moved_aside`].
+    pub fn open(path: impl AsRef<Path>) -> Result<MetaStore, DurableError> {
+        let path = path.as_ref();
+        let (database, moved_aside) = match open_checked(path) {
+            Ok(database) => (database, None),
+            Err(error) if is_damage(&error) => {
+                let aside = move_aside(path)?;
+                warn!(path = %path.display(), aside = %aside.display(), error = %error, "moved a damaged store aside");
+                let database = open_checked(path).map_err(|error| store_error(path, error))?;
+                (database, Some(aside))
+            }
+            Err(error) => return Err(store_error(path, error)),
+        };
+        Ok(MetaStore {
+            inner: Arc::new(Inner {
+                path: path.to_path_buf(),
+                database,
+                moved_aside,
+                relaxed_commits: AtomicU32::new(0),
+            }),
+            relaxed: false,
+        })
+    }
+
+    /// Where the damaged store lies that was found in our place.
+    pub fn moved_aside(&self) -> Option<&Path> {
+        self.inner.moved_aside.as_deref()
+    }
+
+    /// A handle whose writes return before they are durable, for what can be fetched again. They
+    /// are seen at once, and become durable in order, at the latest when the store is closed.
+    #[must_use]
+    pub fn relaxed(&self) -> MetaStore {
+        MetaStore {
+            inner: self.inner.clone(),
+            relaxed: true,
+        }
+    }
+
+    /// The value of a key.
+    pub fn get<T: DeserializeOwned>(
+        &self,
+        table: &str,
+        key: &str,
+    ) -> Result<Option<T>, DurableError> {
+        self.read(table, |rows| match rows.get(key)? {
+            Some(sealed) => Ok(Some(sealed.value().to_vec())),
+            None => Ok(None),
+        })?
+        .flatten()
+        .map(|sealed| self.unseal(table, key, &sealed))
+        .transpose()
+    }
+
+    /// All keys of the table that begin with `prefix`, in order, with their values.
+    ///
+    /// A value that cannot be read is left out, with a warning: one bad row hides no other.
+    pub fn scan<T: DeserializeOwned>(
+        &self,
+        table: &str,
+        prefix: &str,
+    ) -> Result<Vec<(String, T)>, DurableError> {
+        let rows = self
+            .read(table, |rows| {
+                let mut found = Vec::new();
+                for row in rows.range(prefix..)? {
+                    let (key, sealed) = row?;
+                    if !key.value().starts_with(prefix) {
+                        break;
+                    }
+                    found.push((key.value().to_owned(), sealed.value().to_vec()));
+                }
+                Ok(found)
+            })?
+            .unwrap_or_default();
+        let mut values = Vec::with_capacity(rows.len());
+        for (key, sealed) in rows {
+            match self.unseal(table, &key, &sealed) {
+                Ok(value) => values.push((key, value)),
+                Err(error) => warn!(table, key, error = %error, "left out a stored value"),
+            }
+        }
+        Ok(values)
+    }
+
+    /// Sets the value of a key.
+    pub fn put<T: Serialize + ?Sized>(
+        &self,
+        table: &str,
+        key: &str,
+        value: &T,
+    ) -> Result<(), DurableError> {
+        self.batch(|batch| batch.put(table, key, value))
+    }
+
+    /// Removes a key, if it is there.
+    pub fn remove(&self, table: &str, key: &str) -> Result<(), DurableError> {
+        self.batch(|batch| {
+            batch.remove(table, key);
+            Ok(())
+        })
+    }
+
+    /// Makes the changes that `fill` names in one transaction; none when it gives an error.
+    pub fn batch(
+        &self,
+        fill: impl FnOnce(&mut Batch) -> Result<(), DurableError>,
+    ) -> Result<(), DurableError> {
+        let mut batch = Batch::default();
+        fill(&mut batch)?;
+        if batch.changes.is_empty() {
+            return Ok(());
+        }
+        let durability = self.next_durability();
+        self.commit(&batch, durability)
+            .map_err(|error| store_error(&self.inner.path, error))
+    }
+
+    /// Makes every relaxed write so far durable.
+    pub fn flush(&self) -> Result<(), DurableError> {
+        self.inner.relaxed_commits.store(0, Ordering::Relaxed);
+        self.commit(&Batch::default(), Durability::Immediate)
+            .map_err(|error| store_error(&self.inner.path, error))
+    }
+
+    fn next_durability(&self) -> Durability {
+        let commits = &self.inner.relaxed_commits;
+        if self.relaxed && commits.fetch_add(1, Ordering::Relaxed) + 1 < RELAXED_COMMITS {
+            return Durability::None;
+        }
+        commits.store(0, Ordering::Relaxed);
+        Durability::Immediate
+    }
+
+    fn commit(&self, batch: &Batch, durability: Durability) -> Result<(), redb::Error> {
+        let mut transaction = self.inner.database.begin_write()?;
+        transaction.set_durability(durability)?;
+        for change in &batch.changes {
+            let mut rows = transaction.open_table(definition(&change.table))?;
+            match &change.value {
+                Some(sealed) => drop(rows.insert(change.key.as_str(), sealed.as_slice())?),
+                None => drop(rows.remove(change.key.as_str())?),
+            }
+        }
+        transaction.commit()?;
+        Ok(())
+    }
+
+    /// Runs `look` on the table as it is now; `None` when nothing was ever put into it.
+    fn read<R>(
+        &self,
+        table: &str,
+        look: impl FnOnce(&redb::ReadOnlyTable<&'static str, &'static [u8]>) -> Result<R, redb::Error>,
+    ) -> Result<Option<R>, DurableError> {
+        let read = || -> Result<Option<R>, redb::Error> {
+            let transaction = self.inner.database.begin_read()?;
+            match transaction.open_table(definition(table)) {
+                Ok(rows) => look(&rows).map(Some),
+                Err(TableError::TableDoesNotExist(_)) => Ok(None),
+                Err(error) => Err(error.into()),
+            }
+        };
+        read().map_err(|error| store_error(&self.inner.path, error))
+    }
+
+    fn unseal<T: DeserializeOwned>(
+        &self,
+        table: &str,
+        key: &str,
+        sealed: &[u8],
+    ) -> Result<T, DurableError> {
+        let bad = |source| DurableError::StoredValue {
+            path: self.inner.path.clone(),
+            table: table.to_owned(),
+            key: key.to_owned(),
+            source,
+        };
+        let (check, json) = sealed.split_first_chunk::<8>().ok_or_else(|| bad(None))?;
+        if value_check(table, key, json) != u64::from_le_bytes(*check) {
+            return Err(bad(None));
+        }
+        serde_json::from_slice(json).map_err(|error| bad(Some(error)))
+    }
+}
+
+impl Batch {
+    /// Sets the value of a key.
+    pub fn put<T: Serialize + ?Sized>(
+        &mut self,
+        table: &str,
+        key: &str,
+        value: &T,
+    ) -> Result<(), DurableError> {
+        let mut sealed = vec![0; 8];
+        serde_json::to_writer(&mut sealed, value).map_err(|error| DurableError::StoredValue {
+            path: PathBuf::new(),
+            table: table.to_owned(),
+            key: key.to_owned(),
+            source: Some(error),
+        })?;
+        let check = value_check(table, key, &sealed[8..]);
+        sealed[..8].copy_from_slice(&check.to_le_bytes());
+        self.push(table, key, Some(sealed));
+        Ok(())
+    }
+
+    /// Removes a key, if it is there.
+    pub fn remove(&mut self, table: &str, key: &str) {
+        self.push(table, key, None);
+    }
+
+    fn push(&mut self, table: &str, key: &str, value: Option<Vec<u8>>) {
+        self.changes.push(Change {
+            table: table.to_owned(),
+            key: key.to_owned(),
+            value,
+        });
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if self.relaxed_commits.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let synced = self.database.begin_write().map_err(redb::Error::from);
+        let synced = synced.and_then(|transaction| transaction.commit().map_err(redb::Error::from));
+        if let Err(error) = synced {
+            warn!(path = %self.path.display(), error = %error, "could not make the last writes of a store durable");
+        }
+    }
+}
+
+fn definition(table: &str) -> TableDefinition<'_, &'static str, &'static [u8]> {
+    TableDefinition::new(table)
+}
+
+/// The place is part of the check: a value found under another key is as bad as a changed one.
+fn value_check(table: &str, key: &str, json: &[u8]) -> u64 {
+    let place = xxh3_64_with_seed(key.as_bytes(), xxh3_64_with_seed(table.as_bytes(), 0));
+    xxh3_64_with_seed(json, place)
+}
+
+/// Opens and checks the file. The database trusts its pages and may panic on bad ones: that, too,
+/// is damage here.
+fn open_checked(path: &Path) -> Result<Database, redb::Error> {
+    let checked_len = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    let open = || -> Result<Database, redb::Error> {
+        let mut database = Database::builder()
+            .set_cache_size(MEMORY_BYTES)
+            .create(path)?;
+        if (1..=CHECKED_LEN_BYTES).contains(&checked_len) {
+            database.check_integrity()?;
+        }
+        Ok(database)
+    };
+    catch_unwind(AssertUnwindSafe(open)).unwrap_or_else(|_panic| {
+        Err(redb::Error::Corrupted(
+            "the database gave up on it".to_owned(),
+        ))
+    })
+}
+
+fn is_damage(error: &redb::Error) -> bool {
+    match error {
+        redb::Error::Corrupted(_)
+        | redb::Error::RepairAborted
+        | redb::Error::UpgradeRequired(_)
+        | redb::Error::TableTypeMismatch { .. } => true,
+        // "Not a database" and "shorter than it says" come as errors of the file.
+        redb::Error::Io(error) => matches!(
+            error.kind(),
+            std::io::ErrorKind::InvalidData | std::io::ErrorKind::UnexpectedEof
+        ),
+        _ => false,
+    }
+}
+
+/// Moves the file to the first free name beside it.
+fn move_aside(path: &Path) -> Result<PathBuf, DurableError> {
+    let mut aside = path.as_os_str().to_owned();
+    aside.push(format!(".damaged-{}", jiff::Timestamp::now().as_second()));
+    let aside = PathBuf::from(aside);
+    std::fs::rename(path, &aside).map_err(DurableError::io("move aside", path))?;
+    Ok(aside)
+}
+
+fn store_error(path: &Path, error: redb::Error) -> DurableError {
+    DurableError::Store {
+        path: path.to_path_buf(),
+        source: Box::new(error),
+    }
+}
