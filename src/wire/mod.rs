@@ -1,1 +1,77 @@
-//! The service's language: ids, records, states, paths and error bodies. Does no I/O.
+//! The service's language: ids, records, states, paths and error bodies, shared by the client and the
+//! local service. Does no I/O.
+//!
+//! Two rules hold everywhere. What we write we can read back unchanged. What others write is read
+//! tolerantly: a missing, null or mistyped field becomes its empty value, an unknown field stays in
+//! `other`, an unknown state stays as its text; only a record without its id is refused.
+
+mod lenient;
+
+pub mod id;
+
+pub mod time;
+
+pub mod secret;
+
+pub mod config;
+
+pub mod page;
+
+pub mod tag;
+
+pub mod upload;
+
+pub mod asset;
+
+pub mod rapid;
+
+pub mod optimize;
+
+pub mod preset;
+
+pub mod embed;
+
+pub mod webhook;
+
+pub mod token;
+
+pub mod user;
+
+pub mod error;
+
+pub mod paths;
+
+pub use asset::{
+    AssetForm, AssetUpdate, BaseAsset, ConversionJob, ConversionStatus, ConvertedFile,
+    FormatsAdded, FormatsRequest, PbrDownloads, UploadStatus,
+};
+pub use config::{ConfigError, OptimizerConfig};
+pub use embed::{
+    CreateEmbed, CreateRawEmbed, Embed, EmbedCreated, EmbedForm, RawEmbedCreated, ViewerConfig,
+};
+pub use error::ErrorBody;
+pub use id::{AssetId, EmbedId, PresetId, RapidId, TagId, TokenId, UserId, WebhookId};
+pub use optimize::{
+    LegacyOptimizeReply, LegacyProcess, MultiOptimize, MultiOptimizeConfig, MultiOptimizeItem,
+    OptimizeRequest, OptimizeSettings,
+};
+pub use page::{Data, IdList, Items, Page, PageButton, PageLinks, PageMeta};
+pub use preset::{
+    CreatePreset, FactoryPreset, FilenameRule, Preset, PresetCategory, PresetForm, PresetMeta,
+    RpdxRequest, UpdatePreset,
+};
+pub use rapid::{
+    ExportFile, ExportImage, ExportInfo, ExportList, FormatList, JobState, JobStatus, ModelFiles,
+    OptimizationStatus, QcScore, RapidDownloads, RapidForm, RapidMeta, RapidModel, SourceModel,
+    Thumbnail,
+};
+pub use secret::{Password, SignedUrl, Token};
+pub use tag::{Tag, TagName, TagsRequest};
+pub use time::Timestamp;
+pub use token::{ApiToken, CreateToken, TokenForm};
+pub use upload::{Downloads, StartUpload, UploadLinks, UploadStarted};
+pub use user::{DeleteAccount, Login, LoginReply, RapidPoints, StorageLeft};
+pub use webhook::{CreateWebhook, Event, EventData, EventStatus, EventType, Webhook};
+
+/// The fields of a record that this version does not know, kept as they came.
+pub type Other = serde_json::Map<String, serde_json::Value>;

@@ -1,0 +1,196 @@
+//! The optimizer configuration: an opaque JSON object that is passed on as it is.
+//!
+//! Its schema is the optimizer's affair; here it is only told apart from what is no object, and compared
+//! by meaning. It is read as an object or as a text that holds one, and written as an object.
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Number, Value};
+
+/// A configuration of the optimizer.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct OptimizerConfig(pub Map<String, Value>);
+
+/// A text that is no configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// Not JSON at all; says where.
+    #[error("not JSON at line {line}, column {column}: {reason}")]
+    NotJson {
+        /// Line of the first error, from 1.
+        line: usize,
+        /// Column of the first error, from 1.
+        column: usize,
+        /// What is wrong there.
+        reason: String,
+    },
+    /// JSON, but no object.
+    #[error("a configuration must be a JSON object, and this is {found}")]
+    NotAnObject {
+        /// The kind of value that was found.
+        found: &'static str,
+    },
+}
+
+impl OptimizerConfig {
+    /// Reads the text of a configuration.
+    pub fn parse(text: &str) -> Result<Self, ConfigError> {
+        let value = serde_json::from_str(text).map_err(|error| not_json(&error))?;
+        Self::from_value(value)
+    }
+
+    /// Takes a JSON value: an object, or a text that holds one.
+    pub fn from_value(value: Value) -> Result<Self, ConfigError> {
+        match value {
+            Value::Object(map) => Ok(Self(map)),
+            Value::String(text) => match serde_json::from_str(&text) {
+                Ok(Value::Object(map)) => Ok(Self(map)),
+                Ok(other) => Err(ConfigError::NotAnObject {
+                    found: kind(&other),
+                }),
+                Err(error) => Err(not_json(&error)),
+            },
+            other => Err(ConfigError::NotAnObject {
+                found: kind(&other),
+            }),
+        }
+    }
+
+    /// The configuration as compact text.
+    pub fn to_text(&self) -> String {
+        serde_json::to_string(self).expect("a JSON object can be written")
+    }
+
+    /// The configuration as indented text that ends in a line break; the same bytes each time.
+    pub fn to_pretty_text(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).expect("a JSON object can be written");
+        text.push('\n');
+        text
+    }
+
+    /// Whether both say the same: the order of keys does not count, nor does 1 against 1.0.
+    pub fn meaning_eq(&self, other: &Self) -> bool {
+        same_object(&self.0, &other.0)
+    }
+
+    /// Whether it says nothing.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<'de> Deserialize<'de> for OptimizerConfig {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        Self::from_value(value).map_err(serde::de::Error::custom)
+    }
+}
+
+fn not_json(error: &serde_json::Error) -> ConfigError {
+    let text = error.to_string();
+    let reason = text
+        .rsplit_once(" at line ")
+        .map_or(text.as_str(), |(reason, _)| reason);
+    ConfigError::NotJson {
+        line: error.line(),
+        column: error.column(),
+        reason: reason.to_owned(),
+    }
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+fn same_object(one: &Map<String, Value>, two: &Map<String, Value>) -> bool {
+    one.len() == two.len()
+        && one
+            .iter()
+            .all(|(key, value)| two.get(key).is_some_and(|other| same(value, other)))
+}
+
+fn same(one: &Value, two: &Value) -> bool {
+    match (one, two) {
+        (Value::Object(one), Value::Object(two)) => same_object(one, two),
+        (Value::Array(one), Value::Array(two)) => {
+            one.len() == two.len() && one.iter().zip(two).all(|(one, two)| same(one, two))
+        }
+        (Value::Number(one), Value::Number(two)) => same_number(one, two),
+        (one, two) => one == two,
+    }
+}
+
+fn same_number(one: &Number, two: &Number) -> bool {
+    if one == two {
+        return true;
+    }
+    // Two whole numbers that differ are different, however large.
+    if (one.is_u64() || one.is_i64()) && (two.is_u64() || two.is_i64()) {
+        return false;
+    }
+    let (Some(one), Some(two)) = (one.as_f64(), two.as_f64()) else {
+        return false;
+    };
+    // Writing and reading a long fraction may move its last bit.
+    one == two || (one - two).abs() <= f64::EPSILON * 2.0 * one.abs().max(two.abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn config(value: Value) -> OptimizerConfig {
+        OptimizerConfig::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn order_of_keys_and_the_form_of_numbers_do_not_change_the_meaning() {
+        let one = config(json!({"a": 1, "b": {"c": [1.0, "x"], "d": null}}));
+        let two = config(json!({"b": {"d": null, "c": [1, "x"]}, "a": 1.0}));
+        assert!(one.meaning_eq(&two) && two.meaning_eq(&one));
+        for other in [
+            json!({"a": 1}),
+            json!({"a": 2, "b": {"c": [1.0, "x"], "d": null}}),
+            json!({"a": 1, "b": {"c": ["x", 1.0], "d": null}}),
+            json!({"a": "1", "b": {"c": [1.0, "x"], "d": null}}),
+            json!({"a": 1, "b": {"c": [1.0, "x"]}, "d": null}),
+        ] {
+            assert!(!one.meaning_eq(&config(other.clone())), "{other}");
+        }
+        let large = |n: u64| config(json!({ "n": n }));
+        assert!(!large(u64::MAX).meaning_eq(&large(u64::MAX - 1)));
+    }
+
+    #[test]
+    fn a_text_that_holds_an_object_is_read_as_the_object() {
+        let text = json!("{\"limits\": {\"faces\": {\"percentage\": 10}}}");
+        assert_eq!(
+            config(text),
+            config(json!({"limits": {"faces": {"percentage": 10}}}))
+        );
+    }
+
+    #[test]
+    fn bad_text_is_told_with_line_and_column() {
+        let error = OptimizerConfig::parse("{\n  \"a\": 1,\n  oops\n}").unwrap_err();
+        let ConfigError::NotJson { line, column, .. } = &error else {
+            panic!("{error}")
+        };
+        assert_eq!((*line, *column), (3, 3));
+        assert!(!error.to_string().contains("at line 3 column"), "{error}");
+        assert!(
+            OptimizerConfig::parse("[1]")
+                .unwrap_err()
+                .to_string()
+                .contains("a list")
+        );
+    }
+}

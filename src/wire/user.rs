@@ -1,0 +1,100 @@
+//! The account: signing in, points, storage, and its end.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::lenient;
+use super::secret::{Password, Token};
+
+/// Body that signs in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Login {
+    /// The account.
+    pub email: String,
+    /// Its password.
+    pub password: Password,
+}
+
+/// Answer to a sign-in. Its form is not given, so a bare text, a JSON text and an object that holds the
+/// token under a likely name are all understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoginReply {
+    /// The token.
+    pub token: Token,
+}
+
+impl LoginReply {
+    /// Finds the token in an answer's body.
+    pub fn from_body(body: &str) -> Option<Self> {
+        let token = match serde_json::from_str::<Value>(body) {
+            Ok(value) => token_in(&value)?,
+            Err(_) => Token::parse(body).ok()?,
+        };
+        Some(Self { token })
+    }
+}
+
+fn token_in(value: &Value) -> Option<Token> {
+    if let Some(text) = value.as_str() {
+        return Token::parse(text).ok();
+    }
+    [
+        "token",
+        "plain_text",
+        "plainTextToken",
+        "access_token",
+        "api_token",
+        "data",
+    ]
+    .into_iter()
+    .find_map(|key| token_in(value.get(key)?))
+}
+
+/// Body that ends an account.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeleteAccount {
+    /// Its password.
+    pub password: Password,
+}
+
+/// What is left to optimize with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RapidPoints {
+    /// The points.
+    #[serde(deserialize_with = "lenient::count")]
+    pub rapidpoints: u64,
+}
+
+/// What is left to store in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StorageLeft {
+    /// Bytes; 0 when the account is over its limit.
+    #[serde(deserialize_with = "lenient::count")]
+    pub storage_left: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_token_is_found_in_any_likely_answer() {
+        for body in [
+            "7|abc",
+            "7|abc\n",
+            "\"7|abc\"",
+            r#"{"token": "7|abc"}"#,
+            r#"{"data": {"access_token": "7|abc"}}"#,
+            r#"{"token": {"plain_text": "7|abc"}}"#,
+        ] {
+            assert_eq!(
+                LoginReply::from_body(body).unwrap().token.expose(),
+                "7|abc",
+                "{body}"
+            );
+        }
+        for body in ["", "{}", "<html>no</html> x", "[]", "{\"message\": \"no\"}"] {
+            assert_eq!(LoginReply::from_body(body), None, "{body}");
+        }
+    }
+}
