@@ -6,6 +6,7 @@ pub mod document;
 pub mod error;
 pub mod import;
 pub mod job;
+pub mod render;
 pub mod sample;
 pub mod scene;
 mod words;
