@@ -5,19 +5,48 @@
 //! durable: records and jobs commit together, an upload is on disk before its PUT is answered.
 //! The 3D work itself is done by `engine`, in processes of its own.
 
+mod app;
 mod config;
+mod files;
+mod first_start;
+mod http;
+mod ids;
+mod jobs;
+mod limits;
+mod names;
+mod presets;
+mod records;
+mod secrets;
+mod signing;
+mod workers;
 
+use std::fmt;
 use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::SystemTime;
 
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 use url::Url;
+
+use crate::durable::{DirLock, DurableError, PrivateDir};
+use crate::wire::Token;
+use app::App;
+use files::{FileStore, FilesError};
+use http::{Bound, Server};
+use records::{Records, RecordsError};
+use signing::Signer;
+use workers::Workers;
 
 pub use config::{ServiceConfig, StorageOrigin, WorkerCommand, WorkerLimits};
 
-/// Why a service could not start or stop.
+/// Why a service could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
     /// The address is taken or not ours.
-    #[error("cannot listen on {addr}: {source}")]
+    #[error("cannot listen on {addr}")]
     Listen {
         /// The address asked for.
         addr: SocketAddr,
@@ -25,6 +54,35 @@ pub enum ServiceError {
         #[source]
         source: std::io::Error,
     },
+    /// The data folder cannot be used.
+    #[error("the data folder of the service cannot be used")]
+    DataDir(#[from] DurableError),
+    /// The database cannot be used.
+    #[error("the records of the service cannot be used")]
+    Records(#[from] RecordsError),
+    /// The file store cannot be used.
+    #[error("the file store of the service cannot be used")]
+    Files(#[from] FilesError),
+    /// A file of the data folder cannot be used.
+    #[error("{path}: {source}", path = path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The file with the first account cannot be read.
+    #[error("{path} is damaged: {reason}", path = path.display())]
+    Account {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Worker processes cannot be started.
+    #[error("the workers cannot be started")]
+    Workers(#[source] std::io::Error),
 }
 
 /// The local service, before it runs.
@@ -32,11 +90,23 @@ pub enum ServiceError {
 pub struct Service;
 
 /// A service that runs; stops when told to, or when this is dropped.
-#[derive(Debug)]
 pub struct RunningService {
     base_url: Url,
     addr: SocketAddr,
-    token: String,
+    token: Token,
+    app: Arc<App>,
+    tasks: JoinSet<()>,
+    /// Held for as long as the service runs.
+    _lock: DirLock,
+}
+
+impl fmt::Debug for RunningService {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunningService")
+            .field("base_url", &self.base_url.as_str())
+            .field("addr", &self.addr)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Service {
@@ -44,14 +114,115 @@ impl Service {
     ///
     /// # Errors
     /// When the data folder cannot be used or an address cannot be bound.
-    #[expect(clippy::todo, reason = "the first landing carries the signatures only")]
     pub async fn start(config: ServiceConfig) -> Result<RunningService, ServiceError> {
-        let _ = config;
-        todo!("the first landing carries the signatures only")
+        let started = SystemTime::now();
+        let data_dir = PrivateDir::open(&config.data_dir)?;
+        let lock = DirLock::acquire(data_dir.path())?;
+        let api = bind(config.listen).await?;
+        let storage = match &config.storage_origin {
+            Some(origin) => Some(bind(origin.listen).await?),
+            None => None,
+        };
+        let records = Records::open(&data_dir.join("records.sqlite")).await?;
+        records.set_quota(config.quota_bytes).await?;
+        let token = first_start::account(&records, &config, data_dir.path()).await?;
+        let app = Arc::new(App {
+            files: FileStore::open(&data_dir.join("files"))?,
+            signer: signer(&config, &records, api.addr(), storage.as_ref()).await?,
+            base_url: origin(config.public_url.clone(), api.addr()),
+            queue: jobs::Queue::default(),
+            workers: Workers::start(config.worker.clone(), config.worker_limits.clone())
+                .map_err(ServiceError::Workers)?,
+            work_dir: empty_dir(data_dir.join("work"))?,
+            limiter: limits::RateLimiter::new(config.requests_per_minute),
+            password_turn: tokio::sync::Mutex::default(),
+            stop: CancellationToken::new(),
+            records,
+            config,
+        });
+        jobs::recover(&app).await?;
+        let mut running = RunningService {
+            base_url: app.base_url.clone(),
+            addr: api.addr(),
+            token,
+            app,
+            tasks: JoinSet::new(),
+            _lock: lock,
+        };
+        running.begin(api, storage, started);
+        Ok(running)
     }
 }
 
+/// Where a listener is reached.
+fn origin(public: Option<Url>, addr: SocketAddr) -> Url {
+    public.unwrap_or_else(|| {
+        Url::parse(&format!("http://{addr}/")).expect("an address makes a valid URL")
+    })
+}
+
+async fn bind(addr: SocketAddr) -> Result<Bound, ServiceError> {
+    Bound::bind(addr)
+        .await
+        .map_err(|source| ServiceError::Listen { addr, source })
+}
+
+async fn signer(
+    config: &ServiceConfig,
+    records: &Records,
+    api: SocketAddr,
+    storage: Option<&Bound>,
+) -> Result<Signer, ServiceError> {
+    let key = records.setting("signing_key", ids::random_secret).await?;
+    let base = match (&config.storage_origin, storage) {
+        (Some(separate), Some(bound)) => origin(separate.public_url.clone(), bound.addr()),
+        _ => origin(config.public_url.clone(), api),
+    };
+    Ok(Signer::new(key.as_bytes(), base))
+}
+
+/// A folder without the left-overs of the last run.
+fn empty_dir(path: PathBuf) -> Result<PathBuf, ServiceError> {
+    let io = |source| ServiceError::Io {
+        path: path.clone(),
+        source,
+    };
+    match std::fs::remove_dir_all(&path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(io(error)),
+        _ => {}
+    }
+    std::fs::create_dir(&path).map_err(io)?;
+    Ok(path)
+}
+
 impl RunningService {
+    /// Starts the tasks: listeners, workers, the sweep of left-overs.
+    fn begin(&mut self, api: Bound, storage: Option<Bound>, started: SystemTime) {
+        let app = &self.app;
+        let connections = Arc::new(Semaphore::new(app.config.max_connections));
+        let server = |bound| Server {
+            bound,
+            connections: Arc::clone(&connections),
+            stop: app.stop.clone(),
+        };
+        match storage {
+            Some(storage) => {
+                let router = http::storage_only(Arc::clone(app));
+                self.tasks.spawn(server(storage).serve(router));
+                let router = http::api(Arc::clone(app));
+                self.tasks.spawn(server(api).serve(router));
+            }
+            None => {
+                let router = http::api_and_storage(Arc::clone(app));
+                self.tasks.spawn(server(api).serve(router));
+            }
+        }
+        for _ in 0..app.config.workers {
+            self.tasks.spawn(jobs::work(Arc::clone(app)));
+        }
+        self.tasks.spawn(sweep(Arc::clone(app), started));
+    }
+
     /// The base of every API path, such as `http://127.0.0.1:4321/`.
     pub fn base_url(&self) -> &Url {
         &self.base_url
@@ -64,10 +235,31 @@ impl RunningService {
 
     /// The token that was made with the first account, `<id>|<secret>`.
     pub fn token(&self) -> &str {
-        &self.token
+        self.token.expose()
     }
 
     /// Stops: no new requests, those under way get a moment, workers end and their jobs go back
     /// into the queue.
-    pub async fn shutdown(self) {}
+    pub async fn shutdown(mut self) {
+        self.app.stop.cancel();
+        while self.tasks.join_next().await.is_some() {}
+        self.app.records.close().await;
+    }
+}
+
+impl Drop for RunningService {
+    fn drop(&mut self) {
+        self.app.stop.cancel();
+    }
+}
+
+async fn sweep(app: Arc<App>, started: SystemTime) {
+    tokio::select! {
+        () = app.stop.cancelled() => {}
+        swept = app.files.sweep(&app.records, started) => match swept {
+            Ok(0) => {}
+            Ok(files) => tracing::info!(files, "left-overs of the last run removed"),
+            Err(error) => tracing::warn!(%error, "left-overs of the last run stay"),
+        },
+    }
 }

@@ -1,0 +1,69 @@
+//! What every part of a running service shares: records, files, signatures, the queue.
+
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+use super::config::ServiceConfig;
+use super::files::FileStore;
+use super::jobs::Queue;
+use super::limits::RateLimiter;
+use super::records::{FileRow, Records, Removal};
+use super::signing::{Access, Signer};
+use super::workers::Workers;
+use crate::wire::SignedUrl;
+
+/// The shared parts.
+#[derive(Debug)]
+pub struct App {
+    /// What the service was started with.
+    pub config: ServiceConfig,
+    /// The database.
+    pub records: Records,
+    /// The bytes of files.
+    pub files: FileStore,
+    /// Makes and checks signed URLs.
+    pub signer: Signer,
+    /// The base of every API path.
+    pub base_url: Url,
+    /// Wakes and stops the work.
+    pub queue: Queue,
+    /// Starts worker processes.
+    pub workers: Workers,
+    /// Where jobs lay out their files.
+    pub work_dir: PathBuf,
+    /// Counts requests.
+    pub limiter: RateLimiter,
+    /// Whoever holds it may check a password.
+    pub password_turn: tokio::sync::Mutex<()>,
+    /// Tells everything to stop.
+    pub stop: CancellationToken,
+}
+
+impl App {
+    /// An absolute URL for a path of the API.
+    pub fn url(&self, path: &str) -> String {
+        let base = self.base_url.as_str().trim_end_matches('/');
+        format!("{base}{path}")
+    }
+
+    /// A URL that reads a file, if its bytes are there.
+    pub fn download_url(&self, file: &FileRow) -> Option<SignedUrl> {
+        file.blob.as_ref()?;
+        Some(self.signer.sign(
+            Access::Read,
+            file.id,
+            &file.name,
+            self.config.download_url_lifetime,
+            Timestamp::now(),
+        ))
+    }
+
+    /// Finishes a deletion: stops the jobs that are gone and removes the bytes.
+    pub async fn clear_away(&self, removal: Removal) {
+        self.queue.cancel(&removal.jobs);
+        self.files.remove(&removal.blobs).await;
+    }
+}

@@ -1,0 +1,299 @@
+//! The bytes of files: stored once under a key, read in ranges, removed when nobody needs them.
+//!
+//! A blob is complete and on disk before its key is given out, and never changes afterwards. Memory is
+//! bounded whatever the size: bytes pass through in parts. Which file has which blob is in `records`;
+//! a blob without a file (the service died in between) is swept away at the next start.
+
+mod stream;
+mod sweep;
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use futures_util::{Stream, StreamExt as _};
+use md5::{Digest as _, Md5};
+use object_store::local::LocalFileSystem;
+use object_store::path::Path as Key;
+use object_store::{
+    GetOptions, GetRange, GetResultPayload, MultipartUpload, ObjectStore, ObjectStoreExt as _,
+};
+use tokio::task::spawn_blocking;
+
+use super::ids::{hex, random_name};
+use crate::durable;
+
+pub use stream::ByteStream;
+
+/// What passes through at once.
+const PART_BYTES: usize = 1 << 20;
+
+/// How long an upload may be silent.
+const SILENCE: Duration = Duration::from_secs(60);
+
+/// Why bytes could not be stored or read.
+#[derive(Debug, thiserror::Error)]
+pub enum FilesError {
+    /// The store failed.
+    #[error("the file store failed")]
+    Store(#[from] object_store::Error),
+    /// The disk failed.
+    #[error("{path}: the disk failed", path = path.display())]
+    Disk {
+        /// Where.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A folder could not be synced.
+    #[error("the file store failed")]
+    Durable(#[from] durable::DurableError),
+    /// Whoever sends broke off.
+    #[error("the upload broke off: {0}")]
+    BrokeOff(String),
+    /// Whoever sends fell silent.
+    #[error("no byte came for {} seconds", SILENCE.as_secs())]
+    Silent,
+    /// More bytes than allowed.
+    #[error("more than {limit} bytes")]
+    TooLarge {
+        /// What is allowed.
+        limit: u64,
+    },
+    /// A background task was stopped; the service is going down.
+    #[error("the service is stopping")]
+    Stopping,
+}
+
+/// Bytes that are stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stored {
+    /// Their key.
+    pub blob: String,
+    /// How many.
+    pub size: u64,
+    /// Their MD5 in hexadecimal digits.
+    pub md5: String,
+}
+
+/// The store of bytes.
+#[derive(Debug, Clone)]
+pub struct FileStore {
+    /// The folder form; its type is the seam for other stores.
+    store: Arc<LocalFileSystem>,
+    root: Arc<Path>,
+}
+
+fn disk(path: &Path) -> impl FnOnce(std::io::Error) -> FilesError + '_ {
+    |source| FilesError::Disk {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+/// Runs blocking work; it fails only when the runtime goes down.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, FilesError> + Send + 'static,
+) -> Result<T, FilesError> {
+    // A panic in the work is a bug and is told as one by the panic hook; here it means the same.
+    spawn_blocking(work)
+        .await
+        .map_err(|_| FilesError::Stopping)?
+}
+
+impl FileStore {
+    /// Opens the store in a folder, which is made when it is missing.
+    ///
+    /// # Errors
+    /// When the folder cannot be made.
+    pub fn open(root: &Path) -> Result<FileStore, FilesError> {
+        std::fs::create_dir_all(root).map_err(disk(root))?;
+        let store = LocalFileSystem::new_with_prefix(root)?.with_fsync(true);
+        Ok(FileStore {
+            store: Arc::new(store),
+            root: Arc::from(root),
+        })
+    }
+
+    /// Stores what `body` sends, at most `limit` bytes. What broke off leaves nothing behind.
+    ///
+    /// # Errors
+    /// When the store fails, or whoever sends does.
+    pub async fn receive<E: std::fmt::Display>(
+        &self,
+        body: impl Stream<Item = Result<Bytes, E>>,
+        limit: u64,
+    ) -> Result<Stored, FilesError> {
+        let key = new_key();
+        let mut upload = self.store.put_multipart(&key).await?;
+        match self.fill(upload.as_mut(), body, limit).await {
+            Ok((size, md5)) => {
+                upload.complete().await?;
+                Ok(Stored {
+                    blob: key.to_string(),
+                    size,
+                    md5,
+                })
+            }
+            Err(error) => {
+                // The error that broke the upload is the one to tell; the sweep gets what this leaves.
+                let _ = upload.abort().await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn fill<E: std::fmt::Display>(
+        &self,
+        upload: &mut dyn MultipartUpload,
+        body: impl Stream<Item = Result<Bytes, E>>,
+        limit: u64,
+    ) -> Result<(u64, String), FilesError> {
+        let mut body = std::pin::pin!(body);
+        let mut hash = Md5::new();
+        let mut size = 0_u64;
+        let mut part = BytesMut::with_capacity(PART_BYTES);
+        loop {
+            let next = tokio::time::timeout(SILENCE, body.next());
+            // Elapsed time has no more to say than that it elapsed.
+            let next = next.await.map_err(|_| FilesError::Silent)?;
+            let ended = next.is_none();
+            if let Some(chunk) = next {
+                let chunk = chunk.map_err(|error| FilesError::BrokeOff(error.to_string()))?;
+                size += chunk.len() as u64;
+                if size > limit {
+                    return Err(FilesError::TooLarge { limit });
+                }
+                part.extend_from_slice(&chunk);
+            }
+            if part.len() >= PART_BYTES || (ended && !part.is_empty()) {
+                let full = std::mem::replace(&mut part, BytesMut::with_capacity(PART_BYTES));
+                let full = full.freeze();
+                let writing = upload.put_part(full.clone().into());
+                let hashing = blocking(move || {
+                    hash.update(&full);
+                    Ok(hash)
+                });
+                let (written, hashed) = tokio::join!(writing, hashing);
+                written?;
+                hash = hashed?;
+            }
+            if ended {
+                return Ok((size, hex(&hash.finalize())));
+            }
+        }
+    }
+
+    /// Takes over a file that a worker left on the local disk; it is moved away from there.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub async fn adopt(&self, path: PathBuf) -> Result<Stored, FilesError> {
+        let key = new_key();
+        let target = self.store.path_to_filesystem(&key)?;
+        blocking(move || {
+            let mut file = std::fs::File::open(&path).map_err(disk(&path))?;
+            let mut hash = Md5::new();
+            let mut size = 0;
+            let mut buffer = vec![0; PART_BYTES];
+            loop {
+                let len = file.read(&mut buffer).map_err(disk(&path))?;
+                if len == 0 {
+                    break;
+                }
+                hash.update(&buffer[..len]);
+                size += len as u64;
+            }
+            file.sync_all().map_err(disk(&path))?;
+            let folder = target.parent().expect("a key lies below the root");
+            if !folder.is_dir() {
+                std::fs::create_dir_all(folder).map_err(disk(folder))?;
+                durable::sync_dir(
+                    folder
+                        .parent()
+                        .expect("a folder of keys lies below the root"),
+                )?;
+            }
+            std::fs::rename(&path, &target).map_err(disk(&target))?;
+            durable::sync_dir(folder)?;
+            Ok(Stored {
+                blob: key.to_string(),
+                size,
+                md5: hex(&hash.finalize()),
+            })
+        })
+        .await
+    }
+
+    /// Puts a blob where a worker can read it, as a file of its own name.
+    ///
+    /// # Errors
+    /// When the store or the disk fails.
+    pub async fn lay_out(&self, blob: &str, target: PathBuf) -> Result<(), FilesError> {
+        let source = self.store.path_to_filesystem(&Key::from(blob))?;
+        blocking(move || {
+            if let Some(folder) = target.parent() {
+                std::fs::create_dir_all(folder).map_err(disk(folder))?;
+            }
+            // A link costs nothing; where the folders are on two file systems, a copy has to do.
+            if std::fs::hard_link(&source, &target).is_err() {
+                std::fs::copy(&source, &target).map_err(disk(&target))?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// The bytes of a blob in `range`, which lies within it.
+    ///
+    /// # Errors
+    /// When the store fails or does not have the blob.
+    pub async fn read(
+        &self,
+        blob: &str,
+        range: std::ops::Range<u64>,
+    ) -> Result<ByteStream, FilesError> {
+        if range.is_empty() {
+            return Ok(stream::nothing());
+        }
+        let options = GetOptions {
+            range: Some(GetRange::Bounded(range.clone())),
+            ..GetOptions::default()
+        };
+        let found = self.store.get_opts(&Key::from(blob), options).await?;
+        Ok(match found.payload {
+            GetResultPayload::File(file, _) => stream::of_file(file, range),
+            GetResultPayload::Stream(parts) => stream::of_store(parts),
+        })
+    }
+
+    /// All bytes of a small blob; an error when it is larger than `limit`.
+    ///
+    /// # Errors
+    /// When the store fails or the blob is too large.
+    pub async fn read_small(&self, blob: &str, limit: u64) -> Result<Bytes, FilesError> {
+        let found = self.store.get(&Key::from(blob)).await?;
+        if found.meta.size > limit {
+            return Err(FilesError::TooLarge { limit });
+        }
+        Ok(found.bytes().await?)
+    }
+
+    /// Removes blobs. What cannot be removed is told in the log and swept away at the next start.
+    pub async fn remove(&self, blobs: &[String]) {
+        for blob in blobs {
+            if let Err(error) = self.store.delete(&Key::from(blob.as_str())).await {
+                tracing::warn!(%error, blob, "a blob could not be removed");
+            }
+        }
+    }
+}
+
+/// A new key; the first two digits spread the blobs over folders.
+fn new_key() -> Key {
+    let name = random_name();
+    Key::from(format!("{}/{name}", &name[..2]))
+}

@@ -1,0 +1,82 @@
+//! Reading a blob as a stream of parts, one part in memory at a time.
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::FileExt as _;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::stream::{self, BoxStream};
+use futures_util::{Stream, StreamExt as _};
+use tokio::task::spawn_blocking;
+
+/// The bytes of a range, in order.
+pub type ByteStream = Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>;
+
+/// The first part is small, so that a small read answers at once; the following ones are large.
+const FIRST_PART_BYTES: u64 = 64 << 10;
+const PART_BYTES: u64 = 512 << 10;
+
+/// No bytes.
+pub(super) fn nothing() -> ByteStream {
+    Box::pin(stream::empty())
+}
+
+/// The bytes of `range` in a file.
+pub(super) fn of_file(file: File, range: Range<u64>) -> ByteStream {
+    let file = Arc::new(file);
+    let parts = stream::try_unfold((range, FIRST_PART_BYTES), move |(range, part)| {
+        let file = Arc::clone(&file);
+        async move {
+            if range.is_empty() {
+                return Ok(None);
+            }
+            let end = range.end.min(range.start + part);
+            let len = usize::try_from(end - range.start).expect("a part is small");
+            let reading = spawn_blocking(move || {
+                let mut buffer = vec![0; len];
+                file.read_exact_at(&mut buffer, range.start)?;
+                Ok::<_, io::Error>(Bytes::from(buffer))
+            });
+            let bytes = reading.await.map_err(io::Error::other)??;
+            Ok(Some((bytes, (end..range.end, PART_BYTES))))
+        }
+    });
+    Box::pin(parts)
+}
+
+/// The bytes that a store other than a folder sends.
+pub(super) fn of_store(
+    parts: BoxStream<'static, Result<Bytes, object_store::Error>>,
+) -> ByteStream {
+    Box::pin(parts.map(|part| part.map_err(io::Error::other)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use futures_util::TryStreamExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_range_comes_whole_and_in_order() {
+        let content: Vec<u8> = (0..1_500_000_u32).map(|at| (at % 251) as u8).collect();
+        for range in [0..1_500_000_u64, 10..11, 65_536..65_537, 100..1_400_000] {
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(&content).unwrap();
+            let parts: Vec<Bytes> = of_file(file, range.clone()).try_collect().await.unwrap();
+            let expected = &content[range.start as usize..range.end as usize];
+            assert!(parts.concat() == expected, "{range:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_too_short_is_an_error() {
+        let file = tempfile::tempfile().unwrap();
+        assert!(of_file(file, 0..5).try_collect::<Vec<_>>().await.is_err());
+    }
+}

@@ -1,0 +1,128 @@
+//! The first account: made with the data folder, kept in a file that only its owner can read.
+//!
+//! The file holds the password and a token in plain text, for the person whose machine this is. It is
+//! written before the account is made final, so an account is never there without its file.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::ServiceError;
+use super::config::ServiceConfig;
+use super::http::make_token;
+use super::ids::random_secret;
+use super::records::{NewUser, Records};
+use super::secrets::{hash_password, secret_matches};
+use crate::durable::write_atomic;
+use crate::wire::Token;
+
+const EMAIL: &str = "owner@localhost";
+
+#[derive(Serialize, Deserialize)]
+struct Account {
+    email: String,
+    password: String,
+    token: String,
+}
+
+/// The token of the first account, which is made when there is no account yet.
+pub async fn account(
+    records: &Records,
+    config: &ServiceConfig,
+    data_dir: &Path,
+) -> Result<Token, ServiceError> {
+    let path = data_dir.join("account.json");
+    let account = match (read(&path)?, records.has_users().await?) {
+        (Some(account), true) => account,
+        // Either file or account alone is the trace of a start that did not end, or of a deletion.
+        (None, true) => unknown_password(),
+        (_, false) => make(records, config, &path).await?,
+    };
+    let account = with_good_token(records, account, &path).await?;
+    Token::parse(&account.token).map_err(|error| ServiceError::Account {
+        path,
+        reason: error.to_string(),
+    })
+}
+
+fn read(path: &Path) -> Result<Option<Account>, ServiceError> {
+    let text = match std::fs::read(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => {
+            return Err(ServiceError::Io {
+                path: path.to_owned(),
+                source,
+            });
+        }
+    };
+    let account = serde_json::from_slice(&text).map_err(|error| ServiceError::Account {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    })?;
+    Ok(Some(account))
+}
+
+/// Writes the file; `write_atomic` makes it readable for its owner only.
+fn write(path: &Path, account: &Account) -> Result<(), ServiceError> {
+    let text = serde_json::to_string_pretty(account).expect("an account can be written");
+    Ok(write_atomic(path, format!("{text}\n").as_bytes())?)
+}
+
+async fn make(
+    records: &Records,
+    config: &ServiceConfig,
+    path: &PathBuf,
+) -> Result<Account, ServiceError> {
+    let mut account = Account {
+        email: EMAIL.to_owned(),
+        password: random_secret(),
+        token: String::new(),
+    };
+    write(path, &account)?;
+    let user = records
+        .create_user(&NewUser {
+            email: EMAIL,
+            password_hash: &hash_password(&account.password),
+            points: config.initial_points,
+            quota_bytes: config.quota_bytes,
+        })
+        .await?;
+    account.token = make_token(records, user, "first token").await?;
+    write(path, &account)?;
+    Ok(account)
+}
+
+/// An account whose file is lost: it gets a new token, its password stays unknown.
+fn unknown_password() -> Account {
+    Account {
+        email: EMAIL.to_owned(),
+        password: String::new(),
+        token: String::new(),
+    }
+}
+
+/// Makes sure that the token in the file works: it may have been deleted, or never been written.
+async fn with_good_token(
+    records: &Records,
+    mut account: Account,
+    path: &Path,
+) -> Result<Account, ServiceError> {
+    if let Some((id, secret)) = account.token.split_once('|')
+        && let Ok(id) = id.parse()
+        && let Some(token) = records.token(id).await?
+        && secret_matches(secret, &token.secret_hash)
+    {
+        return Ok(account);
+    }
+    let user = records
+        .user_by_email(&account.email)
+        .await?
+        .ok_or_else(|| ServiceError::Account {
+            path: path.to_owned(),
+            reason: format!("it names {}, which is not an account", account.email),
+        })?;
+    account.token = make_token(records, user.id, "renewed token").await?;
+    write(path, &account)?;
+    Ok(account)
+}

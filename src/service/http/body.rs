@@ -1,0 +1,351 @@
+//! Reading the fields of a JSON body. All that is wrong is told at once, field by field.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::{FromRequest, Request};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Map, Value};
+
+use super::error::ApiError;
+use crate::service::app::App;
+use crate::service::names;
+use crate::wire::OptimizerConfig;
+
+/// The largest JSON body; an embed's configuration carries pictures.
+const LARGEST_BODY_BYTES: usize = 8 << 20;
+
+/// How long a JSON body may take to come.
+const BODY_TIME: Duration = Duration::from_secs(30);
+
+/// The longest tag, in characters.
+const LONGEST_TAG_CHARS: usize = crate::wire::tag::MAX_TAG_CHARS;
+
+/// The most tags or ids of one request.
+const MOST_ITEMS: usize = 10_000;
+
+/// The fields of a body that are still to be read, and what was wrong so far.
+#[derive(Debug)]
+pub struct Fields {
+    map: Map<String, Value>,
+    errors: BTreeMap<String, Vec<String>>,
+}
+
+impl FromRequest<Arc<App>> for Fields {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, _: &Arc<App>) -> Result<Fields, Response> {
+        let body = read(request.into_body())
+            .await
+            .map_err(IntoResponse::into_response)?;
+        Fields::parse(&body).map_err(IntoResponse::into_response)
+    }
+}
+
+async fn read(body: Body) -> Result<Bytes, ApiError> {
+    let reading = tokio::time::timeout(BODY_TIME, to_bytes(body, LARGEST_BODY_BYTES));
+    match reading.await {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(error)) => {
+            let too_large = std::error::Error::source(&error)
+                .is_some_and(|cause| cause.to_string().contains("length limit"));
+            Err(if too_large {
+                ApiError::TooLarge(format!(
+                    "The body must not be larger than {LARGEST_BODY_BYTES} bytes."
+                ))
+            } else {
+                ApiError::BrokeOff(format!("The body broke off: {error}"))
+            })
+        }
+        // Elapsed time has no more to say than that it elapsed.
+        Err(_) => Err(ApiError::BrokeOff("The body took too long.".to_owned())),
+    }
+}
+
+impl Fields {
+    /// Reads a body; an empty one has no fields.
+    pub fn parse(body: &[u8]) -> Result<Fields, ApiError> {
+        if body.iter().all(u8::is_ascii_whitespace) {
+            return Ok(Fields::of(Map::new()));
+        }
+        match serde_json::from_slice(body) {
+            Ok(Value::Object(map)) => Ok(Fields::of(map)),
+            Ok(_) => Err(ApiError::field("body", "The body must be a JSON object.")),
+            Err(error) => Err(ApiError::field(
+                "body",
+                format!("The body is not valid JSON: {error}."),
+            )),
+        }
+    }
+
+    /// The fields of an object that is at hand.
+    pub fn of(map: Map<String, Value>) -> Fields {
+        Fields {
+            map,
+            errors: BTreeMap::new(),
+        }
+    }
+
+    /// Notes that a field is not as it has to be.
+    pub fn refuse(&mut self, name: &str, problem: &str) {
+        let problem = format!("The {name} field {problem}.");
+        self.errors
+            .entry(name.to_owned())
+            .or_default()
+            .push(problem);
+    }
+
+    /// Takes a field; null counts as absent.
+    fn take(&mut self, name: &str) -> Option<Value> {
+        self.map.remove(name).filter(|value| !value.is_null())
+    }
+
+    /// Whether a field is there and not null.
+    pub fn has(&self, name: &str) -> bool {
+        self.map.get(name).is_some_and(|value| !value.is_null())
+    }
+
+    /// A text that may be absent.
+    pub fn optional_text(&mut self, name: &str) -> Option<String> {
+        match self.take(name)? {
+            Value::String(text) if text.contains('\0') => {
+                self.refuse(name, "must not contain a NUL character");
+                None
+            }
+            Value::String(text) => Some(text),
+            _ => {
+                self.refuse(name, "must be a text");
+                None
+            }
+        }
+    }
+
+    /// A text that must be there; it may be empty.
+    pub fn text(&mut self, name: &str) -> String {
+        if !self.has(name) {
+            self.refuse(name, "is required");
+        }
+        self.optional_text(name).unwrap_or_default()
+    }
+
+    /// A name that must be there.
+    pub fn name(&mut self, name: &str) -> String {
+        let had = self.errors.len();
+        let text = self.text(name);
+        if self.errors.len() == had
+            && let Err(problem) = names::check_name(&text)
+        {
+            self.refuse(name, &problem);
+        }
+        text
+    }
+
+    /// A truth value that may be absent.
+    pub fn optional_flag(&mut self, name: &str) -> Option<bool> {
+        match self.take(name)? {
+            Value::Bool(flag) => Some(flag),
+            Value::Number(number) if number.as_u64() == Some(0) => Some(false),
+            Value::Number(number) if number.as_u64() == Some(1) => Some(true),
+            _ => {
+                self.refuse(name, "must be true or false");
+                None
+            }
+        }
+    }
+
+    /// A number that may be absent.
+    pub fn optional_number(&mut self, name: &str) -> Option<f64> {
+        let number = match self.take(name)? {
+            Value::Number(number) => number.as_f64(),
+            Value::String(text) => text.trim().parse().ok(),
+            _ => None,
+        };
+        let number = number.filter(|number| number.is_finite());
+        if number.is_none() {
+            self.refuse(name, "must be a number");
+        }
+        number
+    }
+
+    /// An id that may be absent.
+    pub fn optional_id(&mut self, name: &str) -> Option<u64> {
+        let value = self.take(name)?;
+        let id = id(&value);
+        if id.is_none() {
+            self.refuse(name, "must be an integer");
+        }
+        id
+    }
+
+    /// An id that must be there.
+    pub fn id(&mut self, name: &str) -> u64 {
+        if !self.has(name) {
+            self.refuse(name, "is required");
+        }
+        self.optional_id(name).unwrap_or_default()
+    }
+
+    /// A list that must be there.
+    fn list(&mut self, name: &str) -> Vec<Value> {
+        match self.take(name) {
+            Some(Value::Array(items)) if items.len() <= MOST_ITEMS => return items,
+            Some(Value::Array(_)) => {
+                self.refuse(name, &format!("must not have more than {MOST_ITEMS} items"));
+            }
+            Some(_) => self.refuse(name, "must be a list"),
+            None => self.refuse(name, "is required"),
+        }
+        Vec::new()
+    }
+
+    /// Ids, at least none.
+    pub fn ids(&mut self, name: &str) -> Vec<u64> {
+        let mut ids = Vec::new();
+        for value in self.list(name) {
+            match id(&value) {
+                Some(id) => ids.push(id),
+                None => self.refuse(name, "must be a list of integers"),
+            }
+        }
+        ids
+    }
+
+    /// Texts.
+    pub fn texts(&mut self, name: &str) -> Vec<String> {
+        let mut texts = Vec::new();
+        for value in self.list(name) {
+            match value {
+                Value::String(text) => texts.push(text),
+                _ => self.refuse(name, "must be a list of texts"),
+            }
+        }
+        texts
+    }
+
+    /// Objects.
+    pub fn objects(&mut self, name: &str) -> Vec<Map<String, Value>> {
+        let mut objects = Vec::new();
+        for value in self.list(name) {
+            match value {
+                Value::Object(map) => objects.push(map),
+                _ => self.refuse(name, "must be a list of objects"),
+            }
+        }
+        objects
+    }
+
+    /// Tags that must be there.
+    pub fn tags(&mut self, name: &str) -> Vec<String> {
+        let tags = self.texts(name);
+        for tag in &tags {
+            if tag.trim().is_empty() {
+                self.refuse(name, "must not have an empty tag");
+            } else if tag.chars().count() > LONGEST_TAG_CHARS {
+                let problem =
+                    format!("must not have a tag of more than {LONGEST_TAG_CHARS} characters");
+                self.refuse(name, &problem);
+            } else if tag.contains('\0') {
+                self.refuse(name, "must not contain a NUL character");
+            }
+        }
+        tags
+    }
+
+    /// Tags that may be absent.
+    pub fn optional_tags(&mut self, name: &str) -> Option<Vec<String>> {
+        self.has(name).then(|| self.tags(name))
+    }
+
+    /// An optimizer configuration that may be absent: an object, or its JSON text.
+    pub fn optional_config(&mut self, name: &str) -> Option<OptimizerConfig> {
+        let value = self.take(name)?;
+        match OptimizerConfig::from_value(value) {
+            Ok(config) => Some(config),
+            Err(error) => {
+                self.refuse(name, &format!("must be a configuration object ({error})"));
+                None
+            }
+        }
+    }
+
+    /// An optimizer configuration that must be there.
+    pub fn config(&mut self, name: &str) -> OptimizerConfig {
+        if !self.has(name) {
+            self.refuse(name, "is required");
+        }
+        self.optional_config(name).unwrap_or_default()
+    }
+
+    /// What is left after all known fields were taken.
+    pub fn rest(&mut self) -> Map<String, Value> {
+        std::mem::take(&mut self.map)
+    }
+
+    /// Ends the reading.
+    ///
+    /// # Errors
+    /// When anything was wrong: all of it.
+    pub fn finish(self) -> Result<(), ApiError> {
+        let Some(first) = self.errors.values().flatten().next() else {
+            return Ok(());
+        };
+        let more = self.errors.values().flatten().count() - 1;
+        let message = match more {
+            0 => first.clone(),
+            1 => format!("{first} (and 1 more error)"),
+            more => format!("{first} (and {more} more errors)"),
+        };
+        Err(ApiError::Invalid {
+            message,
+            errors: self.errors,
+        })
+    }
+}
+
+fn id(value: &Value) -> Option<u64> {
+    match value {
+        Value::Number(number) => number.as_u64(),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_that_is_wrong_is_told_at_once() {
+        let mut fields = Fields::parse(br#"{"name": 5, "ids": [1, "x"], "tags": [""]}"#).unwrap();
+        fields.name("name");
+        fields.ids("ids");
+        fields.tags("tags");
+        fields.text("missing");
+        let Err(ApiError::Invalid { message, errors }) = fields.finish() else {
+            panic!("accepted");
+        };
+        assert_eq!(
+            errors.keys().collect::<Vec<_>>(),
+            ["ids", "missing", "name", "tags"]
+        );
+        assert!(message.ends_with("(and 3 more errors)"), "{message}");
+    }
+
+    #[test]
+    fn an_empty_body_has_no_fields_and_null_is_absent() {
+        assert!(Fields::parse(b" ").unwrap().finish().is_ok());
+        let mut fields = Fields::parse(br#"{"config": null}"#).unwrap();
+        assert!(!fields.has("config"));
+        assert!(fields.optional_config("config").is_none());
+        assert!(fields.finish().is_ok());
+    }
+
+    #[test]
+    fn what_is_no_object_is_refused() {
+        for body in ["[]", "1", "{", "\"x\"", "{\"a\":1}x"] {
+            assert!(Fields::parse(body.as_bytes()).is_err(), "{body}");
+        }
+    }
+}

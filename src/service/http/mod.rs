@@ -1,0 +1,152 @@
+//! The HTTP face: one file for each resource, all routes here.
+//!
+//! Each request is handled in a task of its own: a client that goes away cannot stop a change half
+//! way, and a bug that panics costs one answer. Refusals become statuses in `error` and nowhere else.
+
+mod body;
+mod error;
+mod optimize;
+mod page;
+mod preset;
+mod rapidmodel;
+mod rawmodel;
+mod request;
+mod server;
+mod storage;
+mod tokens;
+mod upload;
+mod user;
+mod view;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, Request};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{any, delete, get, patch, post};
+use tracing::Instrument as _;
+
+pub use server::{Bound, Server};
+pub use tokens::make as make_token;
+
+use super::app::App;
+use crate::wire::paths::route;
+use error::ApiError;
+
+/// The routes of the API.
+pub fn api(app: Arc<App>) -> Router {
+    let router = Router::new()
+        .merge(account_routes())
+        .merge(asset_routes())
+        .merge(rapid_routes())
+        .merge(preset_routes());
+    finish(router, app)
+}
+
+/// The routes of the signed URLs.
+pub fn storage_only(app: Arc<App>) -> Router {
+    finish(storage_routes(), app)
+}
+
+/// The routes of both.
+pub fn api_and_storage(app: Arc<App>) -> Router {
+    let both = Router::new()
+        .merge(account_routes())
+        .merge(asset_routes())
+        .merge(rapid_routes())
+        .merge(preset_routes())
+        .merge(storage_routes());
+    finish(both, app)
+}
+
+fn account_routes() -> Router<Arc<App>> {
+    Router::new()
+        .route(route::LOGIN, post(user::login))
+        .route(route::TOKENS, get(tokens::list))
+        .route(route::CREATE_TOKEN, post(tokens::create))
+        .route(route::TOKEN, get(tokens::show).delete(tokens::delete))
+        .route(route::DELETE_ACCOUNT, post(user::delete))
+        .route(route::RAPID_POINTS, get(user::points))
+        .route(route::STORAGE, get(user::storage))
+}
+
+fn asset_routes() -> Router<Arc<App>> {
+    Router::new()
+        .route(route::START_UPLOAD, post(upload::start))
+        .route(route::COMPLETE_UPLOAD, get(upload::complete))
+        .route(route::RETRY_IMPORT, post(upload::retry))
+        .route(route::ASSETS, get(rawmodel::list))
+        .route(
+            route::ASSET,
+            get(rawmodel::show)
+                .put(rawmodel::update)
+                .delete(rawmodel::delete),
+        )
+        .route(route::DELETE_ASSETS, post(rawmodel::delete_many))
+        .route(route::ASSET_TAG, delete(rawmodel::delete_tag))
+        .route(route::ASSET_TAGS, get(rawmodel::tags))
+        .route(route::ASSET_DOWNLOADS, get(rawmodel::downloads))
+        .route(route::ASSET_CONVERTED, get(rawmodel::converted))
+        .route(route::ASSET_PBR, get(rawmodel::pbr))
+        .route(route::ASSET_RENDERS, get(rawmodel::renders))
+        .route(route::ASSET_RAPID_MODELS, get(rawmodel::rapid_models))
+        .route(route::RUNNING_JOBS, get(rawmodel::jobs))
+        .route(route::OPTIMIZE, post(optimize::one))
+        .route(route::MULTI_OPTIMIZE, post(optimize::many))
+}
+
+fn rapid_routes() -> Router<Arc<App>> {
+    Router::new()
+        .route(route::RAPID_MODELS, get(rapidmodel::list))
+        .route(
+            route::RAPID_MODEL,
+            get(rapidmodel::show)
+                .put(rapidmodel::update)
+                .delete(rapidmodel::delete),
+        )
+        .route(route::DELETE_RAPID_MODELS, post(rapidmodel::delete_many))
+        .route(route::RAPID_TAG, delete(rapidmodel::delete_tag))
+        .route(route::RAPID_TAGS, get(rapidmodel::tags))
+        .route(route::RAPID_EXPORTS, get(rapidmodel::exports))
+        .route(route::RAPID_RENDERS, get(rapidmodel::renders))
+}
+
+fn preset_routes() -> Router<Arc<App>> {
+    Router::new()
+        .route(route::PRESETS, get(preset::list))
+        .route(route::CREATE_PRESET, post(preset::create))
+        .route(route::UPDATE_PRESET, patch(preset::update))
+        .route(route::FACTORY_PRESETS, get(preset::factory))
+        .route(route::PRESET_CATEGORIES, get(preset::categories))
+        .route(route::PRESET, get(preset::show).delete(preset::delete))
+}
+
+fn storage_routes() -> Router<Arc<App>> {
+    Router::new().route("/storage/{file}/{*name}", any(storage::any))
+}
+
+fn finish(router: Router<Arc<App>>, app: Arc<App>) -> Router {
+    router
+        .fallback(|| async { ApiError::no("path").into_response() })
+        .method_not_allowed_fallback(|| async { ApiError::MethodNotAllowed.into_response() })
+        .layer(DefaultBodyLimit::disable())
+        .layer(middleware::from_fn(isolate))
+        .with_state(app)
+}
+
+/// Handles a request in a task of its own.
+async fn isolate(request: Request, next: Next) -> Response {
+    let span = tracing::info_span!("request", op = %request.method(), path = request.uri().path());
+    let started = tokio::time::Instant::now();
+    let handling = async move {
+        let response = next.run(request).await;
+        let elapsed_ms = started.elapsed().as_millis() as u64;
+        tracing::debug!(status = response.status().as_u16(), elapsed_ms, "answered");
+        response
+    };
+    match tokio::spawn(handling.instrument(span)).await {
+        Ok(response) => response,
+        Err(error) => ApiError::Internal(Box::new(error)).into_response(),
+    }
+}

@@ -1,0 +1,218 @@
+//! Asking for optimizations, one or several. Nothing is queued and nothing paid unless all is right.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde_json::{Map, Value};
+
+use super::body::Fields;
+use super::error::ApiError;
+use super::rapidmodel;
+use super::rawmodel;
+use super::request::{Caller, Ids};
+use super::view::{self, Beside};
+use crate::service::app::App;
+use crate::service::names;
+use crate::service::presets::{self, CORE_VERSION};
+use crate::service::records::{AssetRow, NewRapid, Started};
+use crate::wire::{AssetId, OptimizerConfig, PresetId, RapidForm, RapidId, UploadStatus};
+
+/// The most optimizations of one request.
+const MOST_AT_ONCE: usize = 1_000;
+
+/// The settings of an optimization, and the preset that they come from.
+pub(super) struct Settings {
+    config: OptimizerConfig,
+    preset: Option<(PresetId, String)>,
+}
+
+impl Settings {
+    /// Settings that were sent with the request.
+    pub(super) fn of_config(config: OptimizerConfig) -> Settings {
+        Settings {
+            config,
+            preset: None,
+        }
+    }
+}
+
+pub async fn one(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    ids: Ids,
+    mut fields: Fields,
+) -> Result<Json<Value>, ApiError> {
+    let id = ids.asset()?;
+    if fields.has("config") && fields.has("preset_id") {
+        fields.refuse("config", "and the preset_id field exclude each other");
+    }
+    let config = fields.optional_config("config");
+    let preset = fields.optional_id("preset_id").map(PresetId);
+    let tags = fields.optional_tags("tags").unwrap_or_default();
+    fields.finish()?;
+    let asset = rawmodel::existing(&app, caller, id).await?;
+    let settings = match preset {
+        Some(preset) => preset_settings(&app, caller, preset)
+            .await?
+            .ok_or_else(|| ApiError::no("preset"))?,
+        None => Settings::of_config(config.unwrap_or_default()),
+    };
+    let new = new_rapid(&asset, settings, tags, None)?;
+    let rapid = start(&app, caller, &[new]).await?[0];
+    summary(&app, caller, rapid).await
+}
+
+/// The short form of a rapid model that was asked for just now.
+async fn summary(app: &App, caller: Caller, rapid: RapidId) -> Result<Json<Value>, ApiError> {
+    let row = rapidmodel::existing(app, caller, rapid).await?;
+    let beside = Beside::default();
+    Ok(Json(view::rapid(app, &row, &beside, RapidForm::Summary)))
+}
+
+/// The settings of a preset, of the factory or of the caller.
+async fn preset_settings(
+    app: &App,
+    caller: Caller,
+    id: PresetId,
+) -> Result<Option<Settings>, ApiError> {
+    if let Some(preset) = presets::factory(id) {
+        return Ok(Some(Settings {
+            config: preset.config(),
+            preset: Some((id, preset.name.to_owned())),
+        }));
+    }
+    let Some(preset) = app.records.preset(caller.user, id).await? else {
+        return Ok(None);
+    };
+    let config = OptimizerConfig::parse(&preset.config)
+        .map_err(|error| ApiError::Internal(Box::new(error)))?;
+    Ok(Some(Settings {
+        config,
+        preset: Some((id, preset.name)),
+    }))
+}
+
+/// An optimization of `asset`, which has to be complete.
+pub(super) fn new_rapid(
+    asset: &AssetRow,
+    settings: Settings,
+    tags: Vec<String>,
+    export_name: Option<String>,
+) -> Result<NewRapid, ApiError> {
+    if asset.status != UploadStatus::Complete {
+        let problem = format!(
+            "The base asset {} is not complete, its upload_status is {:?}.",
+            asset.id,
+            asset.status.as_str()
+        );
+        return Err(ApiError::field("id", problem));
+    }
+    Ok(NewRapid {
+        asset: asset.id,
+        asset_name: asset.name.clone(),
+        scale_factor: asset.scale_factor,
+        name: asset.name.clone(),
+        config: settings.config.to_text(),
+        preset: settings.preset,
+        export_name,
+        tags,
+        core_version: CORE_VERSION.to_owned(),
+    })
+}
+
+/// Queues optimizations and pays for them, all or none.
+pub(super) async fn start(
+    app: &App,
+    caller: Caller,
+    new: &[NewRapid],
+) -> Result<Vec<RapidId>, ApiError> {
+    let started = app
+        .records
+        .start_optimizations(caller.user, caller.token, new)
+        .await?;
+    match started {
+        Started::Queued(ids) => {
+            app.queue.wake();
+            Ok(ids)
+        }
+        Started::NoPoints { left } => Err(ApiError::NoPoints(format!(
+            "{} rapid points are needed and {left} are left.",
+            new.len()
+        ))),
+    }
+}
+
+pub async fn many(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    mut fields: Fields,
+) -> Result<StatusCode, ApiError> {
+    let items = fields.objects("optimizations");
+    if items.len() > MOST_AT_ONCE {
+        let problem = format!("must not have more than {MOST_AT_ONCE} items");
+        fields.refuse("optimizations", &problem);
+    }
+    fields.finish().map_err(in_plain_text)?;
+    let mut new = Vec::with_capacity(items.len());
+    for (number, item) in items.into_iter().enumerate() {
+        let rapid = item_of(&app, caller, item).await;
+        new.push(rapid.map_err(|error| in_plain_text_at(number, error))?);
+    }
+    if !new.is_empty() {
+        start(&app, caller, &new).await?;
+    }
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn item_of(
+    app: &App,
+    caller: Caller,
+    item: Map<String, Value>,
+) -> Result<NewRapid, ApiError> {
+    let mut item = Fields::of(item);
+    let model = AssetId(item.id("model_id"));
+    let settings = item.config("config");
+    item.finish()?;
+    let mut fields = Fields::of(settings.0);
+    let preset = fields.optional_id("preset_id").map(PresetId);
+    let tags = fields.optional_tags("tags").unwrap_or_default();
+    let export_name = fields.optional_text("exportName");
+    if let Some(name) = &export_name
+        && let Err(problem) = names::check_name(name)
+    {
+        fields.refuse("exportName", &problem);
+    }
+    let rest = fields.rest();
+    if preset.is_some() && !rest.is_empty() {
+        fields.refuse("config", "must not have both a preset_id and settings");
+    }
+    fields.finish()?;
+    let asset = rawmodel::existing(app, caller, model).await?;
+    let settings = match preset {
+        Some(preset) => preset_settings(app, caller, preset)
+            .await?
+            .ok_or_else(|| ApiError::no("preset"))?,
+        None => Settings::of_config(OptimizerConfig(rest)),
+    };
+    new_rapid(&asset, settings, tags, export_name)
+}
+
+fn in_plain_text(error: ApiError) -> ApiError {
+    match error {
+        ApiError::Invalid { message, .. } | ApiError::NotFound(message) => {
+            ApiError::CouldNotProcess(message)
+        }
+        other => other,
+    }
+}
+
+fn in_plain_text_at(number: usize, error: ApiError) -> ApiError {
+    match in_plain_text(error) {
+        ApiError::CouldNotProcess(message) => {
+            ApiError::CouldNotProcess(format!("optimizations[{number}]: {message}"))
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,174 @@
+//! Presets: those of the factory, read-only, and those of the user.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde_json::Value;
+
+use super::body::Fields;
+use super::error::ApiError;
+use super::request::{Caller, Ids, Query};
+use crate::service::app::App;
+use crate::service::presets::{self, CORE_VERSION, FactoryPreset, RPDX_VERSION};
+use crate::service::records::PresetRow;
+use crate::wire::{
+    FilenameRule, OptimizerConfig, Preset, PresetCategory, PresetForm, PresetId, PresetMeta,
+};
+
+/// The longest description, in bytes.
+const LONGEST_DESCRIPTION_BYTES: usize = 4_096;
+
+pub async fn create(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    mut fields: Fields,
+) -> Result<Json<Value>, ApiError> {
+    let name = fields.name("name");
+    let description = fields.optional_text("description").unwrap_or_default();
+    if description.len() > LONGEST_DESCRIPTION_BYTES {
+        let problem = format!("must not be longer than {LONGEST_DESCRIPTION_BYTES} bytes");
+        fields.refuse("description", &problem);
+    }
+    let core = fields.optional_text("engineCoreVersion");
+    let config = fields.config("config");
+    fields.finish()?;
+    let core = core.unwrap_or_else(|| CORE_VERSION.to_owned());
+    let preset = app
+        .records
+        .create_preset(caller.user, &name, &description, &config.to_text(), &core)
+        .await?;
+    Ok(Json(written(&preset, PresetForm::Detail)?))
+}
+
+pub async fn update(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    mut fields: Fields,
+) -> Result<Json<Value>, ApiError> {
+    let id = PresetId(fields.id("id"));
+    let name = fields.name("name");
+    let config = fields.config("config");
+    fields.finish()?;
+    refuse_factory(id)?;
+    let preset = app
+        .records
+        .update_preset(caller.user, id, &name, &config.to_text())
+        .await?
+        .ok_or_else(|| ApiError::no("preset"))?;
+    Ok(Json(written(&preset, PresetForm::Detail)?))
+}
+
+pub async fn list(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    query: Query,
+) -> Result<Json<Vec<Value>>, ApiError> {
+    let found = app.records.presets(caller.user, &query.search()?).await?;
+    let written = found.iter().map(|preset| written(preset, PresetForm::List));
+    Ok(Json(written.collect::<Result<_, _>>()?))
+}
+
+pub async fn factory(_: Caller, query: Query) -> Result<Json<Vec<Value>>, ApiError> {
+    let search = query.search()?;
+    let found = presets::FACTORY
+        .iter()
+        .filter(|preset| search.matches(&preset.folded()));
+    Ok(Json(found.map(factory_item).collect()))
+}
+
+fn factory_item(preset: &FactoryPreset) -> Value {
+    let mut other = serde_json::Map::new();
+    other.insert("description".to_owned(), preset.description.into());
+    other.insert("category_id".to_owned(), preset.category.into());
+    let item = crate::wire::FactoryPreset {
+        id: preset.id,
+        name: preset.name.to_owned(),
+        config: preset.config(),
+        other,
+    };
+    serde_json::to_value(item).expect("a preset can be written")
+}
+
+pub async fn show(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    ids: Ids,
+) -> Result<Json<Value>, ApiError> {
+    let id = ids.preset()?;
+    if let Some(preset) = presets::factory(id) {
+        return Ok(Json(factory_detail(preset)));
+    }
+    let preset = app
+        .records
+        .preset(caller.user, id)
+        .await?
+        .ok_or_else(|| ApiError::no("preset"))?;
+    Ok(Json(written(&preset, PresetForm::Detail)?))
+}
+
+fn factory_detail(preset: &FactoryPreset) -> Value {
+    Preset {
+        id: preset.id,
+        name: preset.name.to_owned(),
+        description: Some(preset.description.to_owned()),
+        config: preset.config(),
+        rpdx_version: Some(RPDX_VERSION.to_owned()),
+        user_id: None,
+        created_at: None,
+        updated_at: None,
+        meta: None,
+        other: Default::default(),
+    }
+    .to_form(PresetForm::Detail)
+}
+
+pub async fn delete(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    ids: Ids,
+) -> Result<StatusCode, ApiError> {
+    let id = ids.preset()?;
+    refuse_factory(id)?;
+    match app.records.delete_preset(caller.user, id).await? {
+        true => Ok(StatusCode::OK),
+        false => Err(ApiError::no("preset")),
+    }
+}
+
+pub async fn categories(_: Caller) -> Json<Vec<PresetCategory>> {
+    Json(presets::categories())
+}
+
+/// The presets of the factory cannot be changed.
+fn refuse_factory(id: PresetId) -> Result<(), ApiError> {
+    match presets::factory(id) {
+        Some(preset) => Err(ApiError::Forbidden(format!(
+            "{:?} is a factory preset and cannot be changed.",
+            preset.name
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn written(row: &PresetRow, form: PresetForm) -> Result<Value, ApiError> {
+    let config =
+        OptimizerConfig::parse(&row.config).map_err(|error| ApiError::Internal(Box::new(error)))?;
+    let preset = Preset {
+        id: row.id,
+        name: row.name.clone(),
+        description: Some(row.description.clone()),
+        config,
+        rpdx_version: Some(RPDX_VERSION.to_owned()),
+        user_id: Some(row.user),
+        created_at: Some(row.created_at.into()),
+        updated_at: Some(row.updated_at.into()),
+        meta: (form == PresetForm::List).then(|| PresetMeta {
+            filename: Some(FilenameRule::default()),
+            other: Default::default(),
+        }),
+        other: Default::default(),
+    };
+    Ok(preset.to_form(form))
+}

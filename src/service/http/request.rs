@@ -1,0 +1,197 @@
+//! What every handler reads from a request: who asks, the ids of the path, the query.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use axum::extract::{FromRequestParts, RawPathParams};
+use axum::http::header::AUTHORIZATION;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+
+use super::error::ApiError;
+use crate::service::app::App;
+use crate::service::records::{PageRequest, Search};
+use crate::service::secrets::secret_matches;
+use crate::wire::{AssetId, EmbedId, PresetId, RapidId, TagId, TokenId, UserId, WebhookId};
+
+/// The longest `q` that is looked at.
+const LONGEST_QUERY_BYTES: usize = 4_096;
+
+/// A use of a token within this time of the last one is not written down again.
+const TOUCH_PAUSE_SECS: i64 = 60;
+
+/// Who asks. To have one is to have been let in: the token is right and the rate allows it.
+#[derive(Debug, Clone, Copy)]
+pub struct Caller {
+    /// The account.
+    pub user: UserId,
+    /// The token that was used.
+    pub token: TokenId,
+}
+
+impl FromRequestParts<Arc<App>> for Caller {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Caller, Response> {
+        let caller = identify(parts, app)
+            .await
+            .map_err(IntoResponse::into_response)?;
+        // Uploads are left out of the rate: their URLs and the calls around them.
+        if !parts.uri.path().contains("/api-upload/") {
+            app.limiter.take(caller.token).map_err(|full| {
+                let retry_after = full.retry_after;
+                ApiError::TooManyRequests { retry_after }.into_response()
+            })?;
+        }
+        Ok(caller)
+    }
+}
+
+async fn identify(parts: &Parts, app: &App) -> Result<Caller, ApiError> {
+    let (id, secret) = credentials(parts).ok_or(ApiError::InvalidToken)?;
+    let token = app.records.token(id).await?.ok_or(ApiError::InvalidToken)?;
+    if !secret_matches(secret, &token.secret_hash) {
+        return Err(ApiError::InvalidToken);
+    }
+    let now = jiff::Timestamp::now().as_second();
+    let last = token.last_used_at.map_or(0, |last| last.as_second());
+    if now - last >= TOUCH_PAUSE_SECS {
+        app.records.touch_token(id).await?;
+    }
+    Ok(Caller {
+        user: token.user,
+        token: id,
+    })
+}
+
+/// The two parts of `Bearer <id>|<secret>`.
+fn credentials(parts: &Parts) -> Option<(TokenId, &str)> {
+    let value = parts.headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return None;
+    }
+    let (id, secret) = token.trim().split_once('|')?;
+    Some((TokenId(id.parse().ok()?), secret))
+}
+
+/// The ids of a path. A path whose id is no number names nothing.
+#[derive(Debug)]
+pub struct Ids(HashMap<String, String>);
+
+impl<S: Send + Sync> FromRequestParts<S> for Ids {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Ids, Response> {
+        let params = RawPathParams::from_request_parts(parts, state)
+            .await
+            // A path with bytes that are no text names nothing, like any other unknown path.
+            .map_err(|_| ApiError::no("path").into_response())?;
+        let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+        Ok(Ids(params.iter().map(owned).collect()))
+    }
+}
+
+impl Ids {
+    /// A part of the path as text.
+    pub fn text(&self, name: &str) -> &str {
+        self.0.get(name).map_or("", String::as_str)
+    }
+
+    fn number(&self, name: &str, what: &str) -> Result<u64, ApiError> {
+        self.text(name).parse().map_err(|_| ApiError::no(what))
+    }
+
+    /// The base asset.
+    pub fn asset(&self) -> Result<AssetId, ApiError> {
+        Ok(AssetId(self.number("id", "base asset")?))
+    }
+
+    /// The rapid model.
+    pub fn rapid(&self) -> Result<RapidId, ApiError> {
+        Ok(RapidId(self.number("id", "rapid model")?))
+    }
+
+    /// The preset.
+    pub fn preset(&self) -> Result<PresetId, ApiError> {
+        Ok(PresetId(self.number("id", "preset")?))
+    }
+
+    /// The token.
+    pub fn token(&self) -> Result<TokenId, ApiError> {
+        Ok(TokenId(self.number("id", "token")?))
+    }
+
+    /// The tag.
+    pub fn tag(&self) -> Result<TagId, ApiError> {
+        Ok(TagId(self.number("tagId", "tag")?))
+    }
+
+    /// The embed.
+    pub fn embed(&self) -> Result<EmbedId, ApiError> {
+        Ok(EmbedId(self.number("id", "embed")?))
+    }
+
+    /// The webhook.
+    pub fn webhook(&self) -> Result<WebhookId, ApiError> {
+        Ok(WebhookId(self.number("id", "webhook")?))
+    }
+}
+
+/// The query of a request. Of a name that stands twice the last value counts.
+#[derive(Debug)]
+pub struct Query(HashMap<String, String>);
+
+impl<S: Send + Sync> FromRequestParts<S> for Query {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Query, Self::Rejection> {
+        let text = parts.uri.query().unwrap_or_default();
+        let pairs = url::form_urlencoded::parse(text.as_bytes());
+        Ok(Query(pairs.into_owned().collect()))
+    }
+}
+
+impl Query {
+    /// One value.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// What `q` asks for; everything when it is absent.
+    pub fn search(&self) -> Result<Search, ApiError> {
+        let q = self.get("q").unwrap_or_default();
+        if q.len() > LONGEST_QUERY_BYTES {
+            let problem =
+                format!("The q field must not be longer than {LONGEST_QUERY_BYTES} bytes.");
+            return Err(ApiError::field("q", problem));
+        }
+        Ok(Search::parse(q))
+    }
+
+    /// Which page is asked for. What is no positive number counts as absent; more than `most` items are
+    /// `most`.
+    pub fn page(&self, default: u64, most: u64) -> PageRequest {
+        let number = |name| {
+            self.get(name)
+                .and_then(|text| text.trim().parse::<u64>().ok())
+                .filter(|&number| number > 0)
+        };
+        PageRequest {
+            page: number("page").unwrap_or(1),
+            per_page: number("itemsPerPage").unwrap_or(default).min(most),
+        }
+    }
+
+    /// The query without the page, to be repeated in links to other pages.
+    pub fn without_page(&self) -> Vec<(&str, &str)> {
+        let mut pairs: Vec<_> = self
+            .0
+            .iter()
+            .filter(|(name, _)| *name != "page")
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        pairs.sort_unstable();
+        pairs
+    }
+}

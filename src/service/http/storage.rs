@@ -1,0 +1,281 @@
+//! The signed URLs below `/storage/`: PUT takes the bytes of an upload, GET gives those of a file.
+//!
+//! The signature is the whole authorization: a token beside it is refused, so that clients which leak
+//! theirs notice. Memory is bounded in both directions.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::header::{
+    ACCEPT_RANGES, ACCESS_CONTROL_ALLOW_ORIGIN, AUTHORIZATION, CONTENT_LENGTH, CONTENT_RANGE,
+    CONTENT_TYPE, ETAG, IF_NONE_MATCH, IF_RANGE, LAST_MODIFIED, RANGE, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use base64::Engine as _;
+use futures_util::TryStreamExt as _;
+use jiff::Timestamp;
+
+use super::error::ApiError;
+use super::request::Ids;
+use crate::service::app::App;
+use crate::service::ids::from_hex;
+use crate::service::names;
+use crate::service::records::{FileId, FileRow, Publish};
+use crate::service::signing::Access;
+
+const CONTENT_MD5: HeaderName = HeaderName::from_static("content-md5");
+
+/// Answers any method below `/storage/`.
+pub async fn any(
+    State(app): State<Arc<App>>,
+    ids: Ids,
+    request: Request,
+) -> Result<Response, ApiError> {
+    let access = match *request.method() {
+        Method::GET => Access::Read,
+        Method::PUT => Access::Write,
+        _ => {
+            return Err(ApiError::Forbidden(
+                "A signed URL works for one method only.".to_owned(),
+            ));
+        }
+    };
+    if request.headers().contains_key(AUTHORIZATION) {
+        return Err(ApiError::BadRequest(
+            "Only one way of authorization is allowed: the URL is signed, leave the Authorization \
+             header out."
+                .to_owned(),
+        ));
+    }
+    let uri = request.uri();
+    let query = uri.query().unwrap_or_default();
+    app.signer
+        .check(access, uri.path(), query, Timestamp::now())?;
+    let id: FileId = FileId(ids.text("file").parse().map_err(|_| ApiError::no("file"))?);
+    match access {
+        Access::Read => read(&app, id, request.headers()).await,
+        Access::Write => write(&app, id, request).await,
+    }
+}
+
+async fn write(app: &App, id: FileId, request: Request) -> Result<Response, ApiError> {
+    let (parts, body) = request.into_parts();
+    let header = |name| {
+        let value: Option<&HeaderValue> = parts.headers.get(name);
+        value.and_then(|value| value.to_str().ok().map(str::to_owned))
+    };
+    let len = header(CONTENT_LENGTH).and_then(|text| text.parse().ok());
+    let expected_md5 = header(CONTENT_MD5);
+    let user_left = app.records.may_publish(id, len).await?;
+    refuse(&user_left)?;
+    let body = body.into_data_stream();
+    let stored = app.files.receive(body, app.config.quota_bytes).await?;
+    if expected_md5.is_some_and(|expected| !is_md5(&expected, &stored.md5)) {
+        app.files.remove(&[stored.blob]).await;
+        return Err(ApiError::BadRequest(
+            "The bytes that came do not have the Content-MD5 that was sent.".to_owned(),
+        ));
+    }
+    let published = app
+        .records
+        .publish(id, &stored.blob, stored.size, &stored.md5)
+        .await;
+    match published {
+        Ok(Publish::Done { replaced }) => {
+            app.files
+                .remove(&replaced.into_iter().collect::<Vec<_>>())
+                .await;
+            let etag = HeaderValue::try_from(format!("\"{}\"", stored.md5));
+            let etag = etag.expect("hexadecimal digits are a header value");
+            Ok((StatusCode::OK, [(ETAG, etag)]).into_response())
+        }
+        Ok(refused) => {
+            app.files.remove(&[stored.blob]).await;
+            refuse(&refused)?;
+            unreachable!("only what is done is not refused")
+        }
+        Err(error) => {
+            app.files.remove(&[stored.blob]).await;
+            Err(error.into())
+        }
+    }
+}
+
+fn refuse(publish: &Publish) -> Result<(), ApiError> {
+    match publish {
+        Publish::Done { .. } => Ok(()),
+        Publish::Closed => Err(ApiError::Conflict(
+            "The upload is complete; its files do not change any more.".to_owned(),
+        )),
+        Publish::NoRoom => Err(ApiError::TooLarge(
+            "The file does not fit into the storage that is left.".to_owned(),
+        )),
+        Publish::Gone => Err(ApiError::no("file")),
+    }
+}
+
+/// Whether a Content-MD5 header (base64) means the same as hexadecimal digits.
+fn is_md5(header: &str, hex: &str) -> bool {
+    let sent = base64::engine::general_purpose::STANDARD.decode(header.trim());
+    sent.ok() == from_hex(hex)
+}
+
+async fn read(app: &App, id: FileId, headers: &HeaderMap) -> Result<Response, ApiError> {
+    let file = app.records.file(id).await?;
+    let file = file.ok_or_else(|| ApiError::no("file"))?;
+    let blob = file.blob.clone().ok_or_else(|| ApiError::no("file"))?;
+    let header = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let etag = format!("\"{}\"", file.md5);
+    if header(IF_NONE_MATCH).is_some_and(|known| lists(known, &etag)) {
+        return Ok((StatusCode::NOT_MODIFIED, describe(&file, &etag)).into_response());
+    }
+    let unchanged =
+        header(IF_RANGE).is_none_or(|known| known == etag || known == last_modified(&file));
+    let asked = header(RANGE)
+        .filter(|_| unchanged)
+        .map(|text| range(text, file.size));
+    let (status, range) = match asked {
+        Some(Asked::None) => return Err(ApiError::NoSuchRange { size: file.size }),
+        Some(Asked::Some(range)) => (StatusCode::PARTIAL_CONTENT, range),
+        Some(Asked::All) | None => (StatusCode::OK, 0..file.size),
+    };
+    let mut head = describe(&file, &etag);
+    head.insert(CONTENT_LENGTH, HeaderValue::from(range.end - range.start));
+    if status == StatusCode::PARTIAL_CONTENT {
+        let value = format!("bytes {}-{}/{}", range.start, range.end - 1, file.size);
+        let value = HeaderValue::try_from(value).expect("numbers are a header value");
+        head.insert(CONTENT_RANGE, value);
+    }
+    let bytes = app.files.read(&blob, range).await?;
+    let body = Body::from_stream(bytes.inspect_err(|error| {
+        tracing::error!(%error, "a file cannot be read to its end");
+    }));
+    Ok((status, head, body).into_response())
+}
+
+/// Whether a list of entity tags has this one.
+fn lists(known: &str, etag: &str) -> bool {
+    known
+        .split(',')
+        .map(|one| one.trim().trim_start_matches("W/"))
+        .any(|one| one == etag || one == "*")
+}
+
+fn describe(file: &FileRow, etag: &str) -> HeaderMap {
+    let value = |text: &str| HeaderValue::try_from(text).expect("plain ASCII is a header value");
+    HeaderMap::from_iter([
+        (ETAG, value(etag)),
+        (LAST_MODIFIED, value(&last_modified(file))),
+        (ACCEPT_RANGES, HeaderValue::from_static("bytes")),
+        (
+            CONTENT_TYPE,
+            HeaderValue::from_static(media_type(&file.name)),
+        ),
+        (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+        (ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")),
+    ])
+}
+
+fn last_modified(file: &FileRow) -> String {
+    file.modified_at
+        .strftime("%a, %d %b %Y %H:%M:%S GMT")
+        .to_string()
+}
+
+/// The type of a file that a browser may show; anything else is just bytes.
+fn media_type(name: &str) -> &'static str {
+    match names::extension(name).as_str() {
+        "glb" => "model/gltf-binary",
+        "gltf" => "model/gltf+json",
+        "usdz" => "model/vnd.usdz+zip",
+        "obj" => "model/obj",
+        "mtl" => "model/mtl",
+        "stl" => "model/stl",
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        "webp" => "image/webp",
+        "json" => "application/json",
+        "log" | "txt" => "text/plain; charset=utf-8",
+        "zip" => "application/zip",
+        _ => "application/octet-stream",
+    }
+}
+
+/// What a Range header asks of a file.
+#[derive(Debug, PartialEq, Eq)]
+enum Asked {
+    /// The whole file: the header is not one that we serve, which means to leave it out.
+    All,
+    /// A part.
+    Some(Range<u64>),
+    /// Nothing that there is.
+    None,
+}
+
+/// Reads a Range header for a file of `size` bytes. Only a single range is served as one.
+fn range(text: &str, size: u64) -> Asked {
+    let Some(spec) = text.trim().strip_prefix("bytes=") else {
+        return Asked::All;
+    };
+    let Some((first, last)) = spec.trim().split_once('-') else {
+        return Asked::All;
+    };
+    let number = |text: &str| {
+        text.bytes()
+            .all(|c| c.is_ascii_digit())
+            .then(|| text.parse::<u64>())
+    };
+    let (Some(first_number), Some(last_number)) = (number(first), number(last)) else {
+        return Asked::All;
+    };
+    let range = match (first.is_empty(), last.is_empty()) {
+        (true, true) => return Asked::All,
+        (true, false) => size.saturating_sub(last_number.unwrap_or(u64::MAX))..size,
+        (false, true) => first_number.unwrap_or(u64::MAX)..size,
+        (false, false) => {
+            let first = first_number.unwrap_or(u64::MAX);
+            let last = last_number.unwrap_or(u64::MAX);
+            if first > last {
+                return Asked::All;
+            }
+            first..last.saturating_add(1).min(size)
+        }
+    };
+    if range.start >= range.end {
+        return Asked::None;
+    }
+    Asked::Some(range)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_read_as_the_standard_has_them() {
+        let cases = [
+            ("bytes=0-0", 10, Asked::Some(0..1)),
+            ("bytes=2-", 10, Asked::Some(2..10)),
+            ("bytes=-3", 10, Asked::Some(7..10)),
+            ("bytes=-30", 10, Asked::Some(0..10)),
+            ("bytes=5-99999999999999999999999", 10, Asked::Some(5..10)),
+            ("bytes=0-0", 0, Asked::None),
+            ("bytes=-1", 0, Asked::None),
+            ("bytes=-0", 10, Asked::None),
+            ("bytes=10-", 10, Asked::None),
+            ("bytes=99999999999999999999999-", 10, Asked::None),
+            ("bytes=5-4", 10, Asked::All),
+            ("bytes=0-1,3-4", 10, Asked::All),
+            ("bytes=a-b", 10, Asked::All),
+            ("bytes=-", 10, Asked::All),
+            ("lines=1-2", 10, Asked::All),
+            ("bytes=+1-2", 10, Asked::All),
+        ];
+        for (text, size, expected) in cases {
+            assert_eq!(range(text, size), expected, "{text} of {size}");
+        }
+    }
+}

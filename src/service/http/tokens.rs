@@ -1,0 +1,85 @@
+//! API tokens: made, listed, shown, deleted. The secret is shown once, when a token is made.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde_json::Value;
+
+use super::body::Fields;
+use super::error::ApiError;
+use super::request::{Caller, Ids};
+use crate::service::app::App;
+use crate::service::ids::random_secret;
+use crate::service::records::{Records, RecordsError, TokenRow};
+use crate::service::secrets::hash_secret;
+use crate::wire::{ApiToken, TokenForm, UserId};
+
+/// Makes a token and returns its whole text.
+pub async fn make(records: &Records, user: UserId, name: &str) -> Result<String, RecordsError> {
+    let secret = random_secret();
+    let token = records
+        .create_token(user, name, &hash_secret(&secret))
+        .await?;
+    Ok(format!("{token}|{secret}"))
+}
+
+pub async fn create(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    mut fields: Fields,
+) -> Result<String, ApiError> {
+    let name = fields.name("name");
+    fields.finish()?;
+    Ok(make(&app.records, caller.user, &name).await?)
+}
+
+pub async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Json<Value>, ApiError> {
+    let tokens = app.records.tokens(caller.user).await?;
+    let written = tokens.iter().map(|token| write(token, TokenForm::List));
+    Ok(Json(written.collect()))
+}
+
+pub async fn show(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    ids: Ids,
+) -> Result<Json<Value>, ApiError> {
+    let token = app
+        .records
+        .token(ids.token()?)
+        .await?
+        .filter(|token| token.user == caller.user)
+        .ok_or_else(|| ApiError::no("token"))?;
+    Ok(Json(write(&token, TokenForm::Single)))
+}
+
+pub async fn delete(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    ids: Ids,
+) -> Result<StatusCode, ApiError> {
+    if app.records.delete_token(caller.user, ids.token()?).await? {
+        Ok(StatusCode::OK)
+    } else {
+        Err(ApiError::no("token"))
+    }
+}
+
+fn write(row: &TokenRow, form: TokenForm) -> Value {
+    ApiToken {
+        id: row.id,
+        name: row.name.clone(),
+        last_used_at: row.last_used_at.map(Into::into),
+        created_at: Some(row.created_at.into()),
+        updated_at: Some(row.updated_at.into()),
+        optimization_count: Some(row.optimization_count),
+        tokenable_type: Some("user".to_owned()),
+        tokenable_id: Some(row.user),
+        abilities: vec!["*".to_owned()],
+        plain_text: Some(String::new()),
+        other: Default::default(),
+    }
+    .to_form(form)
+}

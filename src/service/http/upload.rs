@@ -1,0 +1,151 @@
+//! The calls around an upload: start, complete, retry. The files themselves come to `storage`.
+//!
+//! Completing is idempotent: after the first time it changes nothing and answers the asset as it is.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::body::Fields;
+use super::error::ApiError;
+use super::rawmodel;
+use super::request::{Caller, Ids};
+use crate::service::app::App;
+use crate::service::names;
+use crate::service::records::{Completion, FileId, NewAsset};
+use crate::service::signing::Access;
+use crate::wire::{AssetForm, AssetId, Downloads, UploadLinks, UploadStarted, UploadStatus, paths};
+
+/// As many missing files as a message names.
+const NAMED_FILES: usize = 20;
+
+pub async fn start(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    mut fields: Fields,
+) -> Result<Json<UploadStarted>, ApiError> {
+    let name = fields.name("model_name");
+    let filenames = file_names(&mut fields);
+    let is_zip = fields.optional_flag("is_zip").unwrap_or(false);
+    if is_zip && filenames.len() > 1 {
+        fields.refuse(
+            "filenames",
+            "must name one file, the archive, when is_zip is true",
+        );
+    }
+    fields.finish()?;
+    let (id, files) = create(&app, caller, &name, &filenames, is_zip).await?;
+    let complete = app.url(&paths::complete_upload(id));
+    Ok(Json(started(&app, id, &filenames, &files, complete)))
+}
+
+/// The checked names of the files.
+pub(super) fn file_names(fields: &mut Fields) -> Vec<String> {
+    let had = fields.has("filenames");
+    let filenames = fields.texts("filenames");
+    if had && let Err(problem) = names::check_file_names(&filenames) {
+        fields.refuse("filenames", &format!("is not accepted: {problem}"));
+    }
+    filenames
+}
+
+/// Makes the asset of an upload.
+pub(super) async fn create(
+    app: &App,
+    caller: Caller,
+    name: &str,
+    filenames: &[String],
+    is_zip: bool,
+) -> Result<(AssetId, Vec<FileId>), ApiError> {
+    let (main_file, format) = names::main_file(filenames);
+    let new = NewAsset {
+        name,
+        filenames,
+        is_zip,
+        format: &format,
+        main_file,
+    };
+    Ok(app.records.create_asset(caller.user, &new).await?)
+}
+
+/// The answer to a start: one URL for each file.
+pub(super) fn started(
+    app: &App,
+    id: AssetId,
+    filenames: &[String],
+    files: &[FileId],
+    complete: String,
+) -> UploadStarted {
+    let now = Timestamp::now();
+    let lifetime = app.config.upload_url_lifetime;
+    let url = |(name, &file): (&String, &FileId)| {
+        let url = app.signer.sign(Access::Write, file, name, lifetime, now);
+        (name.clone(), url)
+    };
+    let urls: Downloads = filenames.iter().zip(files).map(url).collect();
+    UploadStarted {
+        id,
+        links: UploadLinks {
+            s3_upload_urls: urls,
+            complete_upload: Some(complete),
+            other: Default::default(),
+        },
+        other: Default::default(),
+    }
+}
+
+/// Completes an upload, once.
+pub(super) async fn finish(app: &App, caller: Caller, id: AssetId) -> Result<(), ApiError> {
+    match app.records.complete_upload(caller.user, id).await? {
+        Completion::Started => app.queue.wake(),
+        Completion::Before => {}
+        Completion::Gone => return Err(ApiError::no("base asset")),
+        Completion::Missing(names) => return Err(missing(&names)),
+    }
+    Ok(())
+}
+
+pub async fn complete(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    ids: Ids,
+) -> Result<Json<Value>, ApiError> {
+    let id = ids.asset()?;
+    finish(&app, caller, id).await?;
+    let data = rawmodel::written(&app, caller, id, AssetForm::UploadComplete).await?;
+    Ok(Json(json!({ "data": data })))
+}
+
+fn missing(names: &[String]) -> ApiError {
+    let mut named: Vec<String> = names.iter().take(NAMED_FILES).cloned().collect();
+    let more = names.len() - named.len();
+    if more > 0 {
+        named.push(format!("{more} more"));
+    }
+    ApiError::Invalid {
+        message: format!("Not all files are uploaded yet: {}.", named.join(", ")),
+        errors: [("files".to_owned(), named)].into(),
+    }
+}
+
+pub async fn retry(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    ids: Ids,
+) -> Result<Json<Value>, ApiError> {
+    let id = ids.asset()?;
+    let asset = rawmodel::existing(&app, caller, id).await?;
+    if !app.records.retry_import(caller.user, id).await? {
+        let message = match asset.status {
+            UploadStatus::Incomplete => "The upload is not complete yet.",
+            _ => "The import has not failed.",
+        };
+        return Err(ApiError::field("id", message));
+    }
+    app.queue.wake();
+    let data = rawmodel::written(&app, caller, id, AssetForm::UploadComplete).await?;
+    Ok(Json(json!({ "data": data })))
+}

@@ -1,0 +1,91 @@
+//! The account: logging in, points, storage, and its end.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+
+use super::body::Fields;
+use super::error::ApiError;
+use super::request::Caller;
+use super::tokens;
+use crate::service::app::App;
+use crate::service::records::UserRow;
+use crate::service::secrets::password_matches;
+use crate::wire::{RapidPoints, StorageLeft};
+
+/// Records that are deleted in one commit when an account ends.
+const DELETED_AT_ONCE: usize = 200;
+
+pub async fn login(
+    State(app): State<Arc<App>>,
+    mut fields: Fields,
+) -> Result<Json<Value>, ApiError> {
+    let email = fields.text("email");
+    let password = fields.text("password");
+    fields.finish()?;
+    let wrong = || ApiError::field("email", "These credentials do not match our records.");
+    let user = app.records.user_by_email(&email).await?.ok_or_else(wrong)?;
+    if !is_password_of(&app, &user, password).await? {
+        return Err(wrong());
+    }
+    let token = tokens::make(&app.records, user.id, "login").await?;
+    Ok(Json(json!({ "token": token })))
+}
+
+/// Checks a password; one at a time, for it takes a processor a while.
+async fn is_password_of(app: &App, user: &UserRow, password: String) -> Result<bool, ApiError> {
+    let _turn = app.password_turn.lock().await;
+    let hash = user.password_hash.clone();
+    tokio::task::spawn_blocking(move || password_matches(&password, &hash))
+        .await
+        .map_err(|error| ApiError::Internal(Box::new(error)))
+}
+
+async fn account(app: &App, caller: Caller) -> Result<UserRow, ApiError> {
+    let user = app.records.user(caller.user).await?;
+    user.ok_or(ApiError::InvalidToken)
+}
+
+pub async fn points(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+) -> Result<Json<RapidPoints>, ApiError> {
+    let rapidpoints = account(&app, caller).await?.points;
+    Ok(Json(RapidPoints { rapidpoints }))
+}
+
+pub async fn storage(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+) -> Result<Json<StorageLeft>, ApiError> {
+    let storage_left = account(&app, caller).await?.storage_left();
+    Ok(Json(StorageLeft { storage_left }))
+}
+
+pub async fn delete(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    mut fields: Fields,
+) -> Result<StatusCode, ApiError> {
+    let password = fields.text("password");
+    fields.finish()?;
+    let user = account(&app, caller).await?;
+    if !is_password_of(&app, &user, password).await? {
+        return Err(ApiError::field("password", "The password is not correct."));
+    }
+    let assets = app.records.asset_ids(user.id).await?;
+    for some in assets.chunks(DELETED_AT_ONCE) {
+        let removal = app.records.delete_assets(user.id, some).await?;
+        app.clear_away(removal).await;
+    }
+    let rapids = app.records.rapid_ids(user.id).await?;
+    for some in rapids.chunks(DELETED_AT_ONCE) {
+        let removal = app.records.delete_rapids(user.id, some).await?;
+        app.clear_away(removal).await;
+    }
+    app.records.delete_user(user.id).await?;
+    Ok(StatusCode::OK)
+}

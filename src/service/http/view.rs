@@ -1,0 +1,333 @@
+//! How records are written: base assets, rapid models and tags in the forms of the API.
+//!
+//! Tags carry a two-digit zone and the job behind a rapid model plain times, as the API has them.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::error::ApiError;
+use crate::engine::job::Report;
+use crate::service::app::App;
+use crate::service::names;
+use crate::service::records::{Area, AssetRow, FileRow, JobRow, JobState, Owner, RapidRow, TagRow};
+use crate::wire::{
+    AssetForm, BaseAsset, ConvertedFile, Downloads, FormatList, JobStatus, ModelFiles, QcScore,
+    RapidForm, RapidMeta, RapidModel, SourceModel, Tag, Thumbnail, UploadStatus, rapid,
+};
+
+/// What stands beside the rows of a listing: the files and tags of all of them, read at once.
+#[derive(Debug, Default)]
+pub struct Beside {
+    files: HashMap<Owner, Vec<FileRow>>,
+    tags: HashMap<Owner, Vec<TagRow>>,
+}
+
+impl Beside {
+    /// Reads what stands beside `owners`, which are of one kind.
+    pub async fn read(app: &App, owners: &[Owner]) -> Result<Beside, ApiError> {
+        let mut files: HashMap<Owner, Vec<FileRow>> = HashMap::new();
+        for file in app.records.files_of(owners).await? {
+            files.entry(file.owner).or_default().push(file);
+        }
+        let tags = app.records.tags_of(owners).await?;
+        Ok(Beside { files, tags })
+    }
+
+    fn files(&self, owner: Owner, area: Area) -> impl Iterator<Item = &FileRow> {
+        self.files
+            .get(&owner)
+            .into_iter()
+            .flatten()
+            .filter(move |file| file.area == area)
+    }
+
+    fn tags(&self, owner: Owner) -> Vec<Tag> {
+        let (raw_id, rapid_id) = match owner {
+            Owner::Asset(asset) => (Some(asset), None),
+            Owner::Rapid(rapid) => (None, Some(rapid)),
+        };
+        let tags = self.tags.get(&owner).into_iter().flatten();
+        tags.map(|tag| Tag {
+            id: tag.id,
+            name: tag.name.clone(),
+            created_at: Some(tag.created_at.into()),
+            updated_at: Some(tag.updated_at.into()),
+            raw_id,
+            rapid_id,
+            other: Default::default(),
+        })
+        .collect()
+    }
+
+    /// The URLs of the files in one area, by name.
+    pub fn downloads(&self, app: &App, owner: Owner, area: Area) -> Downloads {
+        self.files(owner, area)
+            .filter_map(|file| Some((file.name.clone(), app.download_url(file)?)))
+            .collect()
+    }
+}
+
+/// Gives the tags in a written record their own form of time.
+fn dress_tags(value: &mut Value, tags: &[Tag]) {
+    let written = value.get_mut("tags").and_then(Value::as_array_mut);
+    for (written, tag) in written.into_iter().flatten().zip(tags) {
+        for (name, moment) in [
+            ("created_at", tag.created_at),
+            ("updated_at", tag.updated_at),
+        ] {
+            if let Some(moment) = moment {
+                written[name] = moment.tag_form().into();
+            }
+        }
+    }
+}
+
+/// A base asset in one of its forms.
+pub async fn asset(
+    app: &App,
+    row: &AssetRow,
+    beside: &Beside,
+    form: AssetForm,
+) -> Result<Value, ApiError> {
+    let owner = Owner::Asset(row.id);
+    let mut asset = BaseAsset::new(row.id, row.name.clone(), row.status.clone());
+    let working = !row.status.is_final() && row.status != UploadStatus::Incomplete;
+    asset.uuid = Some(row.uuid.clone());
+    asset.external = Some(false);
+    asset.processing = Some(working);
+    asset.size = Some(row.size);
+    asset.created_at = Some(row.created_at.into());
+    asset.scale_factor = Some(row.scale_factor);
+    asset.has_errors = Some(row.has_errors);
+    asset.format = Some(row.format.clone());
+    asset.tags = beside.tags(owner);
+    asset.error_message = row.error_message.clone();
+    asset.metadata = row
+        .metadata
+        .as_deref()
+        .and_then(|text| serde_json::from_str(text).ok());
+    asset.downloads = asset_downloads(app, row, beside);
+    if form == AssetForm::Detail {
+        add_conversions(app, &mut asset, beside, owner);
+        if let Some(job) = app.records.analysis_of(row.id).await? {
+            asset.progress = Some(job.progress as f64);
+            asset.import_status = Some(job.step);
+        }
+    }
+    if form != AssetForm::List {
+        asset.rapid_models = app.records.rapid_ids_of(row.id).await?;
+    }
+    let mut value = asset.to_form(form);
+    dress_tags(&mut value, &asset.tags);
+    Ok(value)
+}
+
+/// The files of the analysis, and the uploaded model under its own name.
+fn asset_downloads(app: &App, row: &AssetRow, beside: &Beside) -> Downloads {
+    let owner = Owner::Asset(row.id);
+    let mut downloads = Downloads::default();
+    let model = beside
+        .files(owner, Area::Source)
+        .filter(|file| file.name == row.main_file);
+    for file in model.chain(beside.files(owner, Area::Analysis)) {
+        if let Some(url) = app.download_url(file) {
+            downloads.0.insert(file.name.clone(), url);
+        }
+    }
+    downloads
+}
+
+fn add_conversions(app: &App, asset: &mut BaseAsset, beside: &Beside, owner: Owner) {
+    for file in beside.files(owner, Area::Converted) {
+        let Some(url) = app.download_url(file) else {
+            continue;
+        };
+        let format = names::extension(&file.name);
+        let place = match format.as_str() {
+            "glb" => &mut asset.converted_glb,
+            "gltf" => &mut asset.converted_gltf,
+            "max" => &mut asset.converted_max,
+            "fbx" => &mut asset.converted_fbx,
+            "usdz" => &mut asset.converted_usdz,
+            _ => continue,
+        };
+        *place = Some(ConvertedFile {
+            name: file.name.clone(),
+            url,
+            human_name: format.to_uppercase(),
+        });
+    }
+}
+
+/// A rapid model in one of its forms.
+pub fn rapid(app: &App, row: &RapidRow, beside: &Beside, form: RapidForm) -> Value {
+    let owner = Owner::Rapid(row.id);
+    let mut model = RapidModel::new(row.id, row.name.clone(), row.status.clone());
+    model.job_status = row.job.as_ref().map(job_status);
+    model.progress = row.job.as_ref().map_or(0, |job| job.progress);
+    model.processing_step = row.job.as_ref().map(|job| job.step.clone());
+    model.external = Some(false);
+    model.rawmodel = Some(SourceModel {
+        id: row.asset,
+        name: row.asset_name.clone(),
+        processing: (form == RapidForm::Summary).then_some(false),
+        other: Default::default(),
+    });
+    if form == RapidForm::Full {
+        complete(app, row, beside, &mut model);
+    }
+    let mut value = model.to_form(form);
+    dress_tags(&mut value, &beside.tags(owner));
+    dress_job(&mut value, row.job.as_ref());
+    value
+}
+
+/// Adds what only the full form has.
+fn complete(app: &App, row: &RapidRow, beside: &Beside, model: &mut RapidModel) {
+    let owner = Owner::Rapid(row.id);
+    let report = report(row);
+    let logs = beside.downloads(app, owner, Area::Analysis);
+    let log = |name: &str| logs.get(name).cloned();
+    let exports = beside.downloads(app, owner, Area::Export);
+    let size = beside
+        .files(owner, Area::Export)
+        .map(|file| file.size)
+        .sum();
+    model.created_at = Some(row.created_at.into());
+    model.updated_at = Some(row.updated_at.into());
+    model.engine_core_version = Some(row.core_version.clone());
+    model.tags = beside.tags(owner);
+    model.export_name = row.export_name.clone();
+    model.uuid = Some(row.uuid.clone());
+    model.accepted = Some(true);
+    model.origin = Some("api".to_owned());
+    model.thumbnail = Some(Thumbnail {
+        first: log("thumb.jpg"),
+        turntable: beside.downloads(app, owner, Area::Turntable),
+        other: Default::default(),
+    });
+    model.rpd_info = log("rpd_info.json");
+    model.rpd_warnings = log("warning.log");
+    model.rpd_error = log("error.log");
+    model.metrics = log("metrics.json");
+    model.downloads.formats = main_files(&exports, report.as_ref())
+        .filter_map(|(format, name)| Some((format, exports.get(&name)?.clone())))
+        .collect();
+    model.optimization_formats = Some(FormatList(
+        model
+            .downloads
+            .formats
+            .iter()
+            .map(|(format, _)| format.to_owned())
+            .collect(),
+    ));
+    model.model = viewer_files(&exports);
+    model.downloads.all = exports;
+    model.meta = Some(RapidMeta {
+        size: Some(size),
+        export_size: Some(size),
+        qc: scores(report.as_ref()),
+        other: Default::default(),
+    });
+}
+
+/// What the worker reported.
+pub fn report(row: &RapidRow) -> Option<Report> {
+    serde_json::from_str(row.report.as_deref()?).ok()
+}
+
+/// The main file of each format: as reported, else judged by the extensions.
+fn main_files<'a>(
+    exports: &'a Downloads,
+    report: Option<&'a Report>,
+) -> Box<dyn Iterator<Item = (String, String)> + 'a> {
+    match report {
+        Some(report) => Box::new(
+            report
+                .exports
+                .iter()
+                .map(|export| (export.format.clone(), export.name.clone())),
+        ),
+        None => Box::new(
+            exports
+                .iter()
+                .map(|(name, _)| (names::extension(name), name.to_owned()))
+                .filter(|(format, _)| {
+                    ["glb", "gltf", "usdz", "obj", "stl", "ply"].contains(&format.as_str())
+                }),
+        ),
+    }
+}
+
+/// Where a viewer finds the model: the folder and the file in it, which together are the signed URL.
+fn viewer_files(exports: &Downloads) -> Option<ModelFiles> {
+    let (_, url) = exports
+        .iter()
+        .find(|(name, _)| names::extension(name) == "glb")?;
+    let bare = url.expose().split('?').next().unwrap_or_default();
+    let (folder, _) = url.expose().split_at(bare.rfind('/')? + 1);
+    Some(ModelFiles {
+        root_url: Some(crate::wire::SignedUrl::new(folder)),
+        file_name: Some(url.expose()[folder.len()..].to_owned()),
+        other: Default::default(),
+    })
+}
+
+fn scores(report: Option<&Report>) -> Vec<std::collections::BTreeMap<String, QcScore>> {
+    let exports = report.into_iter().flat_map(|report| &report.exports);
+    exports
+        .filter_map(|export| {
+            let quality = export.quality?;
+            let score = QcScore {
+                max_score: Some(quality.max_score),
+                avg_score: Some(quality.avg_score),
+            };
+            Some([(export.format.clone(), score)].into())
+        })
+        .collect()
+}
+
+fn job_status(job: &JobRow) -> JobStatus {
+    JobStatus {
+        id: Some(job.id.0),
+        job_id: Some(job.key.clone()),
+        kind: job.kind.text().to_owned(),
+        queue: Some("default".to_owned()),
+        attempts: job.attempts,
+        progress_now: job.progress,
+        progress_max: 100,
+        status: match job.state {
+            JobState::Queued => rapid::JobState::Queued,
+            JobState::Running => rapid::JobState::Executing,
+            JobState::Finished => rapid::JobState::Finished,
+            JobState::Failed => rapid::JobState::Failed,
+        },
+        input: Value::Null,
+        output: job.output.clone(),
+        created_at: Some(job.created_at.into()),
+        updated_at: Some(job.updated_at.into()),
+        started_at: job.started_at.map(Into::into),
+        finished_at: job.finished_at.map(Into::into),
+        key: job.key.clone(),
+        other: Default::default(),
+    }
+}
+
+/// Gives the job in a written rapid model its own form of time.
+fn dress_job(value: &mut Value, job: Option<&JobRow>) {
+    let (Some(job), Some(written)) = (job, value.get_mut("job_status")) else {
+        return;
+    };
+    let moments = [
+        ("created_at", Some(job.created_at)),
+        ("updated_at", Some(job.updated_at)),
+        ("started_at", job.started_at),
+        ("finished_at", job.finished_at),
+    ];
+    for (name, moment) in moments {
+        if let Some(moment) = moment {
+            written[name] = crate::wire::Timestamp::from(moment).plain().into();
+        }
+    }
+}

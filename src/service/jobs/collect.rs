@@ -1,0 +1,131 @@
+//! Takes over what a worker left in its output folder.
+//!
+//! Nothing about the folder is trusted: only plain files with names that are safe count, and only so
+//! many of them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use futures_util::stream;
+
+use super::JobError;
+use super::place::Place;
+use crate::service::app::App;
+use crate::service::names;
+use crate::service::records::{Area, NewFile};
+
+/// More files than any export has.
+const MOST_FILES: usize = 20_000;
+
+/// A file of the output folder: what it is for, its name there, and where it is.
+type Found = (Area, String, PathBuf);
+
+/// Stores every file of the output folder.
+pub async fn collect(app: &App, place: &Place) -> Result<Vec<NewFile>, JobError> {
+    let mut files = Vec::new();
+    for (area, name, path) in find(&place.output())? {
+        match app.files.adopt(path).await {
+            Ok(stored) => files.push(NewFile {
+                area,
+                name,
+                blob: stored.blob,
+                size: stored.size,
+                md5: stored.md5,
+            }),
+            Err(error) => {
+                discard(app, &files).await;
+                return Err(error.into());
+            }
+        }
+    }
+    Ok(files)
+}
+
+/// Stores a short text as a file of the analysis.
+pub async fn store_text(app: &App, name: &str, text: String) -> Result<NewFile, JobError> {
+    let body = stream::iter([Ok::<_, std::io::Error>(Bytes::from(text))]);
+    let stored = app.files.receive(body, u64::MAX).await?;
+    Ok(NewFile {
+        area: Area::Analysis,
+        name: name.to_owned(),
+        blob: stored.blob,
+        size: stored.size,
+        md5: stored.md5,
+    })
+}
+
+/// Removes the bytes of files that nobody will have.
+pub async fn discard(app: &App, files: &[NewFile]) {
+    let blobs: Vec<String> = files.iter().map(|file| file.blob.clone()).collect();
+    app.files.remove(&blobs).await;
+}
+
+/// The file `name` of the output folder as text, if it is there and not larger than `limit` bytes.
+pub fn read_text(place: &Place, name: &str, limit: u64) -> Option<String> {
+    let path = place.output().join(name);
+    let metadata = fs::symlink_metadata(&path).ok()?;
+    if !metadata.is_file() || metadata.len() > limit {
+        return None;
+    }
+    String::from_utf8(fs::read(path).ok()?).ok()
+}
+
+fn find(output: &Path) -> std::io::Result<Vec<Found>> {
+    let areas = [
+        ("exports", Area::Export),
+        ("renders", Area::Render),
+        ("turntable", Area::Turntable),
+        ("converted", Area::Converted),
+        ("materials", Area::PbrMaterial),
+        ("pbr_qc", Area::PbrQc),
+        ("qc", Area::Qc),
+    ];
+    let mut found = Vec::new();
+    add_files(output, Area::Analysis, &mut found)?;
+    for (folder, area) in areas {
+        add_tree(&output.join(folder), "", area, &mut found)?;
+    }
+    found.truncate(MOST_FILES);
+    found.sort_by(|(_, a, _), (_, b, _)| a.cmp(b));
+    Ok(found)
+}
+
+/// Adds the plain files of one folder, without its subfolders.
+fn add_files(folder: &Path, area: Area, found: &mut Vec<Found>) -> std::io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if let Some(name) = name.to_str()
+            && entry.file_type()?.is_file()
+        {
+            found.push((area, name.to_owned(), entry.path()));
+        }
+    }
+    Ok(())
+}
+
+/// Adds the plain files of a folder and its subfolders, if there is such a folder.
+fn add_tree(
+    folder: &Path,
+    prefix: &str,
+    area: Area,
+    found: &mut Vec<Found>,
+) -> std::io::Result<()> {
+    if !fs::symlink_metadata(folder).is_ok_and(|folder| folder.is_dir()) {
+        return Ok(());
+    }
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else { continue };
+        let name = format!("{prefix}{name}");
+        let kind = entry.file_type()?;
+        if kind.is_dir() && found.len() < MOST_FILES {
+            add_tree(&entry.path(), &format!("{name}/"), area, found)?;
+        } else if kind.is_file() && names::check_file_names(std::slice::from_ref(&name)).is_ok() {
+            found.push((area, name, entry.path()));
+        }
+    }
+    Ok(())
+}

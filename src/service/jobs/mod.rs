@@ -1,0 +1,187 @@
+//! The work behind the API: jobs are taken from the table, done by worker processes, and recorded.
+//!
+//! A job is done by one worker at a time. When the service stops, running jobs go back into the
+//! queue; when a job's record is deleted, its worker is stopped and its result thrown away.
+
+mod analyse;
+mod collect;
+mod optimize;
+mod place;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::sync::{Notify, watch};
+use tokio_util::sync::CancellationToken;
+
+use super::app::App;
+use super::files::FilesError;
+use super::records::{JobId, JobKind, JobRow, RecordsError};
+use super::workers::Outcome;
+use crate::engine::job::{Progress, Task};
+
+/// How often the queue is looked at when nobody says that there is work; another process may add some.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
+
+/// How often progress is written down.
+const PROGRESS_PAUSE: Duration = Duration::from_millis(200);
+
+/// Why a job could not be worked on. It is none of the model's fault, and the job is tried again.
+#[derive(Debug, thiserror::Error)]
+pub enum JobError {
+    /// The records failed.
+    #[error(transparent)]
+    Records(#[from] RecordsError),
+    /// The files failed.
+    #[error(transparent)]
+    Files(#[from] FilesError),
+    /// The disk of the work folder failed.
+    #[error("the work folder failed")]
+    Disk(#[from] std::io::Error),
+}
+
+/// Wakes sleeping workers and stops running jobs.
+#[derive(Debug, Default)]
+pub struct Queue {
+    wake: Notify,
+    running: Mutex<HashMap<JobId, CancellationToken>>,
+}
+
+impl Queue {
+    /// Says that there is work.
+    pub fn wake(&self) {
+        self.wake.notify_one();
+    }
+
+    /// Stops the workers of jobs that are gone.
+    pub fn cancel(&self, jobs: &[JobId]) {
+        let running = self.running();
+        for job in jobs {
+            if let Some(stop) = running.get(job) {
+                stop.cancel();
+            }
+        }
+    }
+
+    fn running(&self) -> std::sync::MutexGuard<'_, HashMap<JobId, CancellationToken>> {
+        self.running.lock().expect("no holder of this lock panics")
+    }
+}
+
+/// What is to be done with a job after its worker has ended.
+enum Done {
+    /// Its end is recorded.
+    Recorded,
+    /// It was stopped before its end.
+    Stopped,
+}
+
+/// Takes jobs and does them, one after the other, until the service stops.
+pub async fn work(app: Arc<App>) {
+    while !app.stop.is_cancelled() {
+        match app.records.claim_job().await {
+            Ok(Some(job)) => {
+                // There may be more than this one, and another worker free.
+                app.queue.wake();
+                run(&app, &job).await;
+            }
+            Ok(None) => {
+                tokio::select! {
+                    () = app.stop.cancelled() => {}
+                    () = app.queue.wake.notified() => {}
+                    () = tokio::time::sleep(LOOK_AGAIN) => {}
+                }
+            }
+            Err(error) => {
+                tracing::error!(%error, "the queue cannot be read");
+                tokio::time::sleep(LOOK_AGAIN).await;
+            }
+        }
+    }
+}
+
+async fn run(app: &Arc<App>, job: &JobRow) {
+    tracing::info!(job = %job.id, op = job.kind.text(), asset = %job.asset, attempt = job.attempts, "job taken");
+    let stop = app.stop.child_token();
+    app.queue.running().insert(job.id, stop.clone());
+    let done = match job.kind {
+        JobKind::Analyse => analyse::run(app, job, &stop).await,
+        JobKind::Optimize => optimize::run(app, job, &stop).await,
+        JobKind::Convert => Ok(Done::Recorded),
+    };
+    app.queue.running().remove(&job.id);
+    match done {
+        Ok(Done::Recorded) => tracing::info!(job = %job.id, "job ended"),
+        Ok(Done::Stopped) => give_back(app, job).await,
+        Err(error) => {
+            tracing::error!(job = %job.id, %error, "a job could not be worked on");
+            if job.attempts < u64::from(app.config.worker_limits.attempts) {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                give_back(app, job).await;
+            } else {
+                give_up(app, job, &format!("the service failed: {error}")).await;
+            }
+        }
+    }
+}
+
+async fn give_back(app: &App, job: &JobRow) {
+    if let Err(error) = app.records.return_job(job.id).await {
+        // It stays `running` in the table and is queued again at the next start.
+        tracing::error!(job = %job.id, %error, "a job could not be given back");
+    }
+}
+
+/// Fails a job that cannot be done, with a reason.
+async fn give_up(app: &App, job: &JobRow, reason: &str) {
+    let ended = match job.kind {
+        JobKind::Analyse => analyse::fail(app, job, reason).await,
+        JobKind::Optimize => optimize::fail(app, job, reason).await,
+        JobKind::Convert => Ok(()),
+    };
+    if let Err(error) = ended {
+        tracing::error!(job = %job.id, %error, "the failure of a job could not be recorded");
+    }
+}
+
+/// Queues again what was running when the last service died, and fails what died too often with it.
+///
+/// # Errors
+/// When the records fail.
+pub async fn recover(app: &App) -> Result<(), RecordsError> {
+    let attempts = app.config.worker_limits.attempts;
+    for job in app.records.recover_jobs(attempts).await? {
+        let reason = format!("the service was lost {attempts} times while it worked on this");
+        give_up(app, &job, &reason).await;
+    }
+    Ok(())
+}
+
+/// Has a task done by a worker process and its progress written down meanwhile.
+async fn have_done(app: &App, job: &JobRow, task: &Task, stop: &CancellationToken) -> Outcome {
+    let (latest, mut changes) = watch::channel(None::<Progress>);
+    let working = app.workers.run(
+        task,
+        |progress| {
+            latest.send_replace(Some(progress));
+        },
+        stop,
+    );
+    let noting = async {
+        while changes.changed().await.is_ok() {
+            let progress = changes.borrow_and_update().clone();
+            if let Some(Progress { percent, step }) = progress
+                && let Err(error) = app.records.note_progress(job.id, percent, &step).await
+            {
+                tracing::warn!(job = %job.id, %error, "progress could not be noted");
+            }
+            tokio::time::sleep(PROGRESS_PAUSE).await;
+        }
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        outcome = working => outcome,
+        () = noting => unreachable!("noting never ends"),
+    }
+}

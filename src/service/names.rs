@@ -1,0 +1,196 @@
+//! Names that clients choose: which are accepted, and what they say about a model's format.
+//!
+//! An accepted file name is safe as a path below any folder: its parts are neither empty nor `.` nor
+//! `..`, and no file stands where another name needs a folder. This module does no I/O.
+
+use std::collections::HashSet;
+
+/// The longest name of an asset, preset, token or file-name part, in bytes.
+pub const LONGEST_NAME_BYTES: usize = 255;
+
+/// The longest file name with all its folders, in bytes.
+const LONGEST_PATH_BYTES: usize = 1_024;
+
+/// The most files of one upload.
+const MOST_FILES: usize = 10_000;
+
+/// Model formats, the better first: of several files in an upload the best is the model.
+const MODEL_FORMATS: &[&str] = &[
+    "gltf", "glb", "fbx", "obj", "usdz", "usdc", "usda", "usd", "stl", "ply", "3mf", "dae", "ctm",
+    "3ds", "blend", "max", "step", "stp", "iges", "igs", "jt", "sldprt", "sldasm", "zip",
+];
+
+/// Why a name is not accepted, in words.
+pub type Refusal = String;
+
+/// Checks the name of an asset or another record.
+///
+/// # Errors
+/// Empty, too long or with a NUL.
+pub fn check_name(name: &str) -> Result<(), Refusal> {
+    if name.is_empty() {
+        return Err("must not be empty".to_owned());
+    }
+    if name.len() > LONGEST_NAME_BYTES {
+        return Err(format!(
+            "must not be longer than {LONGEST_NAME_BYTES} bytes"
+        ));
+    }
+    if name.contains('\0') {
+        return Err("must not contain a NUL character".to_owned());
+    }
+    Ok(())
+}
+
+/// Checks the name of one file of an upload.
+fn check_file_name(name: &str) -> Result<(), Refusal> {
+    if name.len() > LONGEST_PATH_BYTES {
+        return Err(format!(
+            "must not be longer than {LONGEST_PATH_BYTES} bytes"
+        ));
+    }
+    for part in name.split('/') {
+        check_name(part).map_err(|refusal| match part {
+            "" => "must have no empty part between its slashes".to_owned(),
+            _ => refusal,
+        })?;
+        if part == "." || part == ".." {
+            return Err(format!("must not have the part {part:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// Checks the names of all files of an upload.
+///
+/// # Errors
+/// The first name that is not accepted, with the reason.
+pub fn check_file_names(names: &[String]) -> Result<(), Refusal> {
+    if names.is_empty() {
+        return Err("must name at least one file".to_owned());
+    }
+    if names.len() > MOST_FILES {
+        return Err(format!("must not name more than {MOST_FILES} files"));
+    }
+    let mut files = HashSet::with_capacity(names.len());
+    for name in names {
+        check_file_name(name).map_err(|refusal| format!("{name:?} {refusal}"))?;
+        if !files.insert(name.as_str()) {
+            return Err(format!("{name:?} is named twice"));
+        }
+    }
+    for name in names {
+        let folders = name.match_indices('/').map(|(at, _)| &name[..at]);
+        if let Some(folder) = folders.into_iter().find(|folder| files.contains(folder)) {
+            return Err(format!("{folder:?} is both a file and a folder"));
+        }
+    }
+    Ok(())
+}
+
+/// The extension of a file name, in lower case.
+pub fn extension(name: &str) -> String {
+    let name = name.rsplit('/').next().unwrap_or(name);
+    match name.rsplit_once('.') {
+        Some((_, extension)) => extension.to_lowercase(),
+        None => String::new(),
+    }
+}
+
+/// The file of an upload that is the model, and its format: the best known format wins, then the
+/// fewest folders, then the order of the names.
+pub fn main_file(names: &[String]) -> (&str, String) {
+    let rank = |name: &String| {
+        let extension = extension(name);
+        let format = MODEL_FORMATS
+            .iter()
+            .position(|known| *known == extension)
+            .unwrap_or(usize::MAX);
+        (format, name.matches('/').count())
+    };
+    match names.iter().min_by_key(|name| rank(name)) {
+        Some(name) => (name, extension(name)),
+        None => ("", String::new()),
+    }
+}
+
+/// A name for exported files, made from a name that people chose: no folders, no characters that some
+/// system refuses, short enough for any extension.
+pub fn file_stem(name: &str) -> String {
+    const LONGEST_STEM_BYTES: usize = 150;
+    let mut stem = String::with_capacity(name.len());
+    for character in name.trim().chars() {
+        let safe = match character {
+            '/' | '\\' | ':' | '*' | '?' | '"' | '<' | '>' | '|' => '_',
+            control if control.is_control() => '_',
+            plain => plain,
+        };
+        if stem.len() + safe.len_utf8() > LONGEST_STEM_BYTES {
+            break;
+        }
+        stem.push(safe);
+    }
+    let stem = stem.trim_matches(['.', ' ']);
+    if stem.is_empty() {
+        "model".to_owned()
+    } else {
+        stem.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|&name| name.to_owned()).collect()
+    }
+
+    #[test]
+    fn file_names_that_could_leave_their_folder_are_refused() {
+        for bad in [
+            "", "/", "/a", "a/", "a//b", ".", "..", "a/../b", "../a", "a/.", "a\0b",
+        ] {
+            assert!(check_file_names(&names(&[bad])).is_err(), "{bad:?}");
+        }
+        for good in ["a", "a b", "…", "textures/wood.png", "...", "a\nb", "-rf"] {
+            assert_eq!(check_file_names(&names(&[good])), Ok(()), "{good:?}");
+        }
+        assert!(check_file_names(&["x".repeat(256)]).is_err());
+        assert_eq!(check_file_names(&["x".repeat(255)]), Ok(()));
+    }
+
+    #[test]
+    fn names_that_stand_in_each_others_way_are_refused() {
+        assert!(check_file_names(&names(&["a", "a"])).is_err());
+        assert!(check_file_names(&names(&["a/b", "a"])).is_err());
+        assert_eq!(check_file_names(&names(&["a/b", "a.b", "ab"])), Ok(()));
+    }
+
+    #[test]
+    fn the_model_among_several_files_is_found() {
+        let cases: &[(&[&str], &str, &str)] = &[
+            (
+                &["wood.png", "chair.bin", "chair.gltf"],
+                "chair.gltf",
+                "gltf",
+            ),
+            (&["a/b.obj", "b.obj", "b.mtl"], "b.obj", "obj"),
+            (&["Füchs.GLB"], "Füchs.GLB", "glb"),
+            (&["readme"], "readme", ""),
+        ];
+        for (files, main, format) in cases {
+            let files = names(files);
+            assert_eq!(main_file(&files), (*main, (*format).to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_stem_is_a_plain_file_name() {
+        assert_eq!(file_stem("a/b:c"), "a_b_c");
+        assert_eq!(file_stem(" ../.. "), "_");
+        assert_eq!(file_stem("..."), "model");
+        assert_eq!(file_stem("Füchs – лиса"), "Füchs – лиса");
+        assert!(file_stem(&"ä".repeat(200)).len() <= 150);
+    }
+}

@@ -1,0 +1,410 @@
+//! Base assets: from the start of an upload through its analysis to its deletion.
+//!
+//! The states move here and nowhere else: `incomplete` → `waiting` → (`unzipping` →) `analysing` →
+//! `complete` or a failure. Completing an upload and queueing its analysis are one commit.
+
+use jiff::Timestamp;
+use sqlx::Row as _;
+use sqlx::sqlite::SqliteRow;
+
+use super::files::{self, NewFile};
+use super::search::Listing;
+use super::{
+    Area, FileId, JobId, JobKind, JobState, Owner, PageOf, PageRequest, Records, Removal, Result,
+    Search, Tx, count, flag, jobs, key, moment, now, tags,
+};
+use crate::service::ids::random_uuid;
+use crate::wire::{AssetId, RapidId, UploadStatus, UserId};
+
+/// An upload that is about to begin.
+#[derive(Debug)]
+pub struct NewAsset<'a> {
+    /// The name of the asset.
+    pub name: &'a str,
+    /// The files that will come.
+    pub filenames: &'a [String],
+    /// Whether the one file is an archive to be unpacked.
+    pub is_zip: bool,
+    /// The file format, judged by the names.
+    pub format: &'a str,
+    /// The file that is the model.
+    pub main_file: &'a str,
+}
+
+/// A base asset.
+#[derive(Debug, Clone)]
+pub struct AssetRow {
+    /// Its id.
+    pub id: AssetId,
+    /// Whose it is.
+    pub user: UserId,
+    /// Its universal id.
+    pub uuid: String,
+    /// Its name.
+    pub name: String,
+    /// Whether an archive was uploaded.
+    pub is_zip: bool,
+    /// Its state.
+    pub status: UploadStatus,
+    /// The file format.
+    pub format: String,
+    /// The file that is the model.
+    pub main_file: String,
+    /// Bytes of the uploaded files.
+    pub size: u64,
+    /// The scale that the user set; 1 at first.
+    pub scale_factor: f64,
+    /// Whether error.log has errors.
+    pub has_errors: bool,
+    /// What went wrong.
+    pub error_message: Option<String>,
+    /// What the analysis found, as JSON text.
+    pub metadata: Option<String>,
+    /// When the upload began.
+    pub created_at: Timestamp,
+}
+
+/// What came of completing an upload.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Completion {
+    /// The analysis is queued.
+    Started,
+    /// It was completed before; nothing happened.
+    Before,
+    /// These files have not come yet; nothing happened.
+    Missing(Vec<String>),
+    /// There is no such asset.
+    Gone,
+}
+
+/// How an analysis ended.
+#[derive(Debug)]
+pub struct AnalysisEnd {
+    /// Complete, or a failure.
+    pub status: UploadStatus,
+    /// Whether error.log has errors.
+    pub has_errors: bool,
+    /// What went wrong.
+    pub error_message: Option<String>,
+    /// The model's format, where it is known better than from the names.
+    pub format: Option<String>,
+    /// What was found, as JSON text.
+    pub metadata: Option<String>,
+    /// The files it made.
+    pub files: Vec<NewFile>,
+    /// What the worker left to say, as JSON.
+    pub output: String,
+}
+
+const LISTING: Listing = Listing {
+    columns: "t.*",
+    tables: "assets t",
+    counted: "assets t",
+    tags: Some(Owner::ASSET),
+    filter: None,
+};
+
+fn asset_row(row: &SqliteRow) -> sqlx::Result<AssetRow> {
+    let status: String = row.try_get("upload_status")?;
+    Ok(AssetRow {
+        id: AssetId(count(row, "id")?),
+        user: UserId(count(row, "user_id")?),
+        uuid: row.try_get("uuid")?,
+        name: row.try_get("name")?,
+        is_zip: flag(row, "is_zip")?,
+        status: UploadStatus::from_word(&status),
+        format: row.try_get("format")?,
+        main_file: row.try_get("main_file")?,
+        size: count(row, "size")?,
+        scale_factor: row.try_get("scale_factor")?,
+        has_errors: flag(row, "has_errors")?,
+        error_message: row.try_get("error_message")?,
+        metadata: row.try_get("metadata")?,
+        created_at: moment(row, "created_at")?,
+    })
+}
+
+async fn set_status(tx: &mut Tx, asset: AssetId, status: &UploadStatus) -> Result<()> {
+    sqlx::query("UPDATE assets SET upload_status = $2 WHERE id = $1")
+        .bind(key(asset.0))
+        .bind(status.as_str())
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}
+
+impl Records {
+    /// Begins an upload: the asset and its files, whose bytes are awaited. The ids of the files are in
+    /// the order of their names in `new`.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn create_asset(
+        &self,
+        user: UserId,
+        new: &NewAsset<'_>,
+    ) -> Result<(AssetId, Vec<FileId>)> {
+        let mut tx = self.begin().await?;
+        let row = sqlx::query(
+            "INSERT INTO assets (user_id, uuid, name, name_folded, is_zip, upload_status, format, \
+             main_file, size, scale_factor, has_errors, created_at) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, 1.0, 0, $9) RETURNING id",
+        )
+        .bind(key(user.0))
+        .bind(random_uuid())
+        .bind(new.name)
+        .bind(new.name.to_lowercase())
+        .bind(i64::from(new.is_zip))
+        .bind(UploadStatus::Incomplete.as_str())
+        .bind(new.format)
+        .bind(new.main_file)
+        .bind(now())
+        .fetch_one(&mut *tx)
+        .await?;
+        let asset = AssetId(count(&row, "id")?);
+        let mut ids = Vec::with_capacity(new.filenames.len());
+        for name in new.filenames {
+            ids.push(files::expect(&mut tx, Owner::Asset(asset), Area::Source, name).await?);
+        }
+        tx.commit().await?;
+        Ok((asset, ids))
+    }
+
+    /// One asset of `user`.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn asset(&self, user: UserId, asset: AssetId) -> Result<Option<AssetRow>> {
+        let row = sqlx::query("SELECT * FROM assets WHERE id = $1 AND user_id = $2")
+            .bind(key(asset.0))
+            .bind(key(user.0))
+            .fetch_optional(&self.reader)
+            .await?;
+        Ok(row.as_ref().map(asset_row).transpose()?)
+    }
+
+    /// One page of the assets of `user`, newest first.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn assets(
+        &self,
+        user: UserId,
+        search: &Search,
+        page: PageRequest,
+    ) -> Result<PageOf<AssetRow>> {
+        self.page(&LISTING, (user.0, 0), search, page, asset_row)
+            .await
+    }
+
+    /// The ids of all assets of `user`.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn asset_ids(&self, user: UserId) -> Result<Vec<AssetId>> {
+        let rows = sqlx::query("SELECT id FROM assets WHERE user_id = $1")
+            .bind(key(user.0))
+            .fetch_all(&self.reader)
+            .await?;
+        Ok(rows
+            .iter()
+            .map(|row| count(row, "id").map(AssetId))
+            .collect::<sqlx::Result<_>>()?)
+    }
+
+    /// The ids of the rapid models made from an asset, oldest first.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn rapid_ids_of(&self, asset: AssetId) -> Result<Vec<RapidId>> {
+        let rows = sqlx::query("SELECT id FROM rapids WHERE asset_id = $1 ORDER BY id")
+            .bind(key(asset.0))
+            .fetch_all(&self.reader)
+            .await?;
+        Ok(rows
+            .iter()
+            .map(|row| count(row, "id").map(RapidId))
+            .collect::<sqlx::Result<_>>()?)
+    }
+
+    /// Completes an upload and queues its analysis, or says why not.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn complete_upload(&self, user: UserId, asset: AssetId) -> Result<Completion> {
+        let mut tx = self.begin().await?;
+        let row = sqlx::query("SELECT upload_status FROM assets WHERE id = $1 AND user_id = $2")
+            .bind(key(asset.0))
+            .bind(key(user.0))
+            .fetch_optional(&mut *tx)
+            .await?;
+        let Some(row) = row else {
+            return Ok(Completion::Gone);
+        };
+        if row.try_get::<String, _>("upload_status")? != UploadStatus::Incomplete.as_str() {
+            return Ok(Completion::Before);
+        }
+        let missing = sqlx::query(
+            "SELECT name FROM files WHERE owner_kind = 'asset' AND owner_id = $1 AND area = 'source' \
+             AND blob IS NULL ORDER BY id",
+        )
+        .bind(key(asset.0))
+        .fetch_all(&mut *tx)
+        .await?;
+        if !missing.is_empty() {
+            let names = missing.iter().map(|row| row.try_get("name"));
+            return Ok(Completion::Missing(names.collect::<sqlx::Result<_>>()?));
+        }
+        set_status(&mut tx, asset, &UploadStatus::Waiting).await?;
+        jobs::add(&mut tx, JobKind::Analyse, user, asset, None, None).await?;
+        tx.commit().await?;
+        Ok(Completion::Started)
+    }
+
+    /// Queues the analysis of an asset again whose import failed; false when it did not fail.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn retry_import(&self, user: UserId, asset: AssetId) -> Result<bool> {
+        let mut tx = self.begin().await?;
+        let row = sqlx::query("SELECT upload_status FROM assets WHERE id = $1 AND user_id = $2")
+            .bind(key(asset.0))
+            .bind(key(user.0))
+            .fetch_optional(&mut *tx)
+            .await?;
+        let failed = match row {
+            Some(row) => {
+                UploadStatus::from_word(row.try_get::<&str, _>("upload_status")?).is_failure()
+            }
+            None => false,
+        };
+        if !failed {
+            return Ok(false);
+        }
+        sqlx::query(
+            "UPDATE assets SET upload_status = $2, has_errors = 0, error_message = NULL WHERE id = $1",
+        )
+        .bind(key(asset.0))
+        .bind(UploadStatus::Waiting.as_str())
+        .execute(&mut *tx)
+        .await?;
+        jobs::add(&mut tx, JobKind::Analyse, user, asset, None, None).await?;
+        tx.commit().await?;
+        Ok(true)
+    }
+
+    /// Notes the state of an asset whose analysis runs.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn set_asset_status(&self, asset: AssetId, status: &UploadStatus) -> Result<()> {
+        let mut tx = self.begin().await?;
+        set_status(&mut tx, asset, status).await?;
+        tx.commit().await?;
+        Ok(())
+    }
+
+    /// Records the end of an analysis together with the end of its job. Returns the blobs that it
+    /// replaced, or none when asset or job is gone: then the new files are nobody's.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn end_analysis(
+        &self,
+        job: JobId,
+        user: UserId,
+        asset: AssetId,
+        end: &AnalysisEnd,
+    ) -> Result<Option<Vec<String>>> {
+        let mut tx = self.begin().await?;
+        let state = if end.status == UploadStatus::Complete {
+            JobState::Finished
+        } else {
+            JobState::Failed
+        };
+        if !jobs::end(&mut tx, job, state, "Done", &end.output).await? {
+            return Ok(None);
+        }
+        let done = sqlx::query(
+            "UPDATE assets SET upload_status = $2, has_errors = $3, error_message = $4, metadata = $5, \
+             format = COALESCE($6, format) WHERE id = $1",
+        )
+        .bind(key(asset.0))
+        .bind(end.status.as_str())
+        .bind(i64::from(end.has_errors))
+        .bind(&end.error_message)
+        .bind(&end.metadata)
+        .bind(&end.format)
+        .execute(&mut *tx)
+        .await?;
+        if done.rows_affected() == 0 {
+            return Ok(None);
+        }
+        let owner = Owner::Asset(asset);
+        let made = [Area::Analysis, Area::Render, Area::Turntable];
+        let replaced = files::remove(&mut tx, user, owner, &made).await?;
+        files::add(&mut tx, user, owner, &end.files).await?;
+        tx.commit().await?;
+        Ok(Some(replaced))
+    }
+
+    /// Sets the scale of an asset of `user`.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn set_scale(&self, user: UserId, asset: AssetId, scale_factor: f64) -> Result<()> {
+        sqlx::query("UPDATE assets SET scale_factor = $3 WHERE id = $1 AND user_id = $2")
+            .bind(key(asset.0))
+            .bind(key(user.0))
+            .bind(scale_factor)
+            .execute(&self.writer)
+            .await?;
+        Ok(())
+    }
+
+    /// Deletes those of `assets` that `user` has, with their files, tags, jobs and conversions. The
+    /// rapid models made from them stay.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn delete_assets(&self, user: UserId, assets: &[AssetId]) -> Result<Removal> {
+        let mut tx = self.begin().await?;
+        let mut removal = Removal::default();
+        for &asset in assets {
+            let done = sqlx::query("DELETE FROM assets WHERE id = $1 AND user_id = $2")
+                .bind(key(asset.0))
+                .bind(key(user.0))
+                .execute(&mut *tx)
+                .await?;
+            if done.rows_affected() == 0 {
+                continue;
+            }
+            let owner = Owner::Asset(asset);
+            removal.records += 1;
+            removal
+                .blobs
+                .extend(files::remove(&mut tx, user, owner, &Area::ALL).await?);
+            tags::remove_all(&mut tx, owner).await?;
+            for statement in [
+                "DELETE FROM conversions WHERE asset_id = $1",
+                "DELETE FROM embeds WHERE asset_id = $1",
+            ] {
+                sqlx::query(statement)
+                    .bind(key(asset.0))
+                    .execute(&mut *tx)
+                    .await?;
+            }
+            let rows = sqlx::query(
+                "DELETE FROM jobs WHERE asset_id = $1 AND rapid_id IS NULL RETURNING id",
+            )
+            .bind(key(asset.0))
+            .fetch_all(&mut *tx)
+            .await?;
+            for row in &rows {
+                removal.jobs.push(JobId(count(row, "id")?));
+            }
+        }
+        tx.commit().await?;
+        Ok(removal)
+    }
+}

@@ -1,0 +1,137 @@
+//! Conversions of assets to other formats: what was asked for, and how it ended.
+
+use sqlx::Row as _;
+use sqlx::sqlite::SqliteRow;
+
+use super::files::{self, NewFile};
+use super::{
+    JobId, JobKind, JobState, Owner, Records, Result, count, jobs, key, now, optional_count,
+};
+use crate::wire::{AssetId, UserId};
+
+/// One conversion and the job behind it.
+#[derive(Debug, Clone)]
+pub struct ConversionRow {
+    /// Its id.
+    pub id: u64,
+    /// The formats asked for.
+    pub formats: Vec<String>,
+    /// How it ended badly, in words.
+    pub message: Option<String>,
+    /// How far it is.
+    pub state: JobState,
+    /// 0 to 100.
+    pub progress: u64,
+}
+
+fn conversion_row(row: &SqliteRow) -> sqlx::Result<ConversionRow> {
+    let formats: String = row.try_get("formats")?;
+    let state: Option<String> = row.try_get("state")?;
+    let status: String = row.try_get("status")?;
+    Ok(ConversionRow {
+        id: count(row, "id")?,
+        formats: formats.split(',').map(str::to_owned).collect(),
+        message: row.try_get("message")?,
+        state: JobState::from_text(&state.unwrap_or(status)),
+        progress: optional_count(row, "progress")?.unwrap_or(0),
+    })
+}
+
+impl Records {
+    /// Asks for a conversion and queues its job.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn start_conversion(
+        &self,
+        user: UserId,
+        asset: AssetId,
+        formats: &[String],
+    ) -> Result<()> {
+        let mut tx = self.begin().await?;
+        let row = sqlx::query(
+            "INSERT INTO conversions (asset_id, formats, status, created_at, updated_at) \
+             VALUES ($1, $2, 'queued', $3, $3) RETURNING id",
+        )
+        .bind(key(asset.0))
+        .bind(formats.join(","))
+        .bind(now())
+        .fetch_one(&mut *tx)
+        .await?;
+        let id: i64 = row.try_get("id")?;
+        jobs::add(&mut tx, JobKind::Convert, user, asset, None, Some(id)).await?;
+        tx.commit().await?;
+        Ok(())
+    }
+
+    /// The conversions of an asset, oldest first.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn conversions_of(&self, asset: AssetId) -> Result<Vec<ConversionRow>> {
+        let rows = sqlx::query(
+            "SELECT c.*, j.state, j.progress FROM conversions c \
+             LEFT JOIN jobs j ON j.conversion_id = c.id WHERE c.asset_id = $1 ORDER BY c.id",
+        )
+        .bind(key(asset.0))
+        .fetch_all(&self.reader)
+        .await?;
+        Ok(rows
+            .iter()
+            .map(conversion_row)
+            .collect::<sqlx::Result<_>>()?)
+    }
+
+    /// One conversion.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn conversion(&self, conversion: u64) -> Result<Option<ConversionRow>> {
+        let row = sqlx::query(
+            "SELECT c.*, j.state, j.progress FROM conversions c \
+             LEFT JOIN jobs j ON j.conversion_id = c.id WHERE c.id = $1",
+        )
+        .bind(key(conversion))
+        .fetch_optional(&self.reader)
+        .await?;
+        Ok(row.as_ref().map(conversion_row).transpose()?)
+    }
+
+    /// Records the end of a conversion together with the end of its job; false when either is gone:
+    /// then the new files are nobody's.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn end_conversion(
+        &self,
+        job: JobId,
+        (user, asset, conversion): (UserId, AssetId, u64),
+        failure: Option<&str>,
+        files: &[NewFile],
+        output: &str,
+    ) -> Result<bool> {
+        let mut tx = self.begin().await?;
+        let state = match failure {
+            None => JobState::Finished,
+            Some(_) => JobState::Failed,
+        };
+        if !jobs::end(&mut tx, job, state, "Done", output).await? {
+            return Ok(false);
+        }
+        let done = sqlx::query(
+            "UPDATE conversions SET status = $2, message = $3, updated_at = $4 WHERE id = $1",
+        )
+        .bind(key(conversion))
+        .bind(state.text())
+        .bind(failure)
+        .bind(now())
+        .execute(&mut *tx)
+        .await?;
+        if done.rows_affected() == 0 {
+            return Ok(false);
+        }
+        files::add(&mut tx, user, Owner::Asset(asset), files).await?;
+        tx.commit().await?;
+        Ok(true)
+    }
+}

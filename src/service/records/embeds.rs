@@ -1,0 +1,204 @@
+//! Embeds: viewers of a rapid model or of a base asset.
+
+use jiff::Timestamp;
+use sqlx::Row as _;
+use sqlx::sqlite::SqliteRow;
+
+use super::search::Listing;
+use super::{
+    PageOf, PageRequest, Records, Result, Search, count, key, moment, now, optional_count,
+};
+use crate::wire::{AssetId, EmbedId, RapidId, UserId};
+
+/// What an embed shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EmbedSource {
+    /// A rapid model.
+    Rapid(RapidId),
+    /// A base asset in glb format.
+    Asset(AssetId),
+}
+
+/// An embed that is about to be made.
+#[derive(Debug)]
+pub struct NewEmbed<'a> {
+    /// Its name in addresses, unguessable.
+    pub identifier: &'a str,
+    /// Its name.
+    pub name: &'a str,
+    /// What it shows.
+    pub source: EmbedSource,
+    /// The viewer configuration as JSON text.
+    pub config: &'a str,
+}
+
+/// An embed.
+#[derive(Debug, Clone)]
+pub struct EmbedRow {
+    /// Its id.
+    pub id: EmbedId,
+    /// Whose it is.
+    pub user: UserId,
+    /// Its name in addresses.
+    pub identifier: String,
+    /// Its name.
+    pub name: String,
+    /// What it shows.
+    pub source: EmbedSource,
+    /// The name of what it shows, where that is still there.
+    pub source_name: Option<String>,
+    /// The viewer configuration as JSON text.
+    pub config: String,
+    /// How often it was opened.
+    pub view_count: u64,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+}
+
+macro_rules! columns {
+    () => {
+        "t.*, COALESCE(r.name, a.name) AS source_name"
+    };
+}
+
+macro_rules! tables {
+    () => {
+        "embeds t LEFT JOIN rapids r ON r.id = t.rapid_id LEFT JOIN assets a ON a.id = t.asset_id"
+    };
+}
+
+fn listing(of_rapid: bool) -> Listing {
+    Listing {
+        columns: columns!(),
+        tables: tables!(),
+        counted: "embeds t",
+        tags: None,
+        filter: of_rapid.then_some("t.rapid_id = $2"),
+    }
+}
+
+fn embed_row(row: &SqliteRow) -> sqlx::Result<EmbedRow> {
+    let source = match optional_count(row, "rapid_id")? {
+        Some(rapid) => EmbedSource::Rapid(RapidId(rapid)),
+        None => EmbedSource::Asset(AssetId(count(row, "asset_id")?)),
+    };
+    Ok(EmbedRow {
+        id: EmbedId(count(row, "id")?),
+        user: UserId(count(row, "user_id")?),
+        identifier: row.try_get("identifier")?,
+        name: row.try_get("name")?,
+        source,
+        source_name: row.try_get("source_name")?,
+        config: row.try_get("config")?,
+        view_count: count(row, "view_count")?,
+        created_at: moment(row, "created_at")?,
+        updated_at: moment(row, "updated_at")?,
+    })
+}
+
+impl Records {
+    /// Makes an embed.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn create_embed(&self, user: UserId, new: &NewEmbed<'_>) -> Result<EmbedId> {
+        let (rapid, asset) = match new.source {
+            EmbedSource::Rapid(rapid) => (Some(key(rapid.0)), None),
+            EmbedSource::Asset(asset) => (None, Some(key(asset.0))),
+        };
+        let row = sqlx::query(
+            "INSERT INTO embeds (user_id, identifier, name, name_folded, rapid_id, asset_id, config, \
+             view_count, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8, $8) \
+             RETURNING id",
+        )
+        .bind(key(user.0))
+        .bind(new.identifier)
+        .bind(new.name)
+        .bind(new.name.to_lowercase())
+        .bind(rapid)
+        .bind(asset)
+        .bind(new.config)
+        .bind(now())
+        .fetch_one(&self.writer)
+        .await?;
+        Ok(EmbedId(count(&row, "id")?))
+    }
+
+    /// One page of the embeds of `user`, those of one rapid model where one is named, newest first.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn embeds(
+        &self,
+        user: UserId,
+        rapid: Option<RapidId>,
+        search: &Search,
+        page: PageRequest,
+    ) -> Result<PageOf<EmbedRow>> {
+        let filter = rapid.map_or(0, |rapid| rapid.0);
+        self.page(
+            &listing(rapid.is_some()),
+            (user.0, filter),
+            search,
+            page,
+            embed_row,
+        )
+        .await
+    }
+
+    /// One embed of `user`.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn embed(&self, user: UserId, embed: EmbedId) -> Result<Option<EmbedRow>> {
+        let row = sqlx::query(concat!(
+            "SELECT ",
+            columns!(),
+            " FROM ",
+            tables!(),
+            " WHERE t.id = $1 AND t.user_id = $2"
+        ))
+        .bind(key(embed.0))
+        .bind(key(user.0))
+        .fetch_optional(&self.reader)
+        .await?;
+        Ok(row.as_ref().map(embed_row).transpose()?)
+    }
+
+    /// The embed that an address names; it counts as seen once more.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn view_embed(&self, identifier: &str) -> Result<Option<EmbedRow>> {
+        sqlx::query("UPDATE embeds SET view_count = view_count + 1 WHERE identifier = $1")
+            .bind(identifier)
+            .execute(&self.writer)
+            .await?;
+        let row = sqlx::query(concat!(
+            "SELECT ",
+            columns!(),
+            " FROM ",
+            tables!(),
+            " WHERE t.identifier = $1"
+        ))
+        .bind(identifier)
+        .fetch_optional(&self.reader)
+        .await?;
+        Ok(row.as_ref().map(embed_row).transpose()?)
+    }
+
+    /// Deletes an embed of `user`; tells whether there was one.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn delete_embed(&self, user: UserId, embed: EmbedId) -> Result<bool> {
+        let done = sqlx::query("DELETE FROM embeds WHERE id = $1 AND user_id = $2")
+            .bind(key(embed.0))
+            .bind(key(user.0))
+            .execute(&self.writer)
+            .await?;
+        Ok(done.rows_affected() > 0)
+    }
+}

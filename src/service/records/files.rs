@@ -1,0 +1,388 @@
+//! Which files an asset or a rapid model has, and under which key the bytes of each are stored.
+//!
+//! A row whose bytes have not come yet has no blob. A blob never changes: new bytes are a new blob,
+//! and the row moves over to it in one commit, so a reader sees the old bytes or the new ones.
+//! Whoever replaces or removes a row gets the blobs that nobody needs any more.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use sqlx::sqlite::SqliteRow;
+use sqlx::{AssertSqlSafe, Row as _};
+
+use super::{Records, Result, Tx, accounts, count, key, moment, now, places, stored};
+use crate::wire::{AssetId, RapidId, UploadStatus, UserId};
+
+/// A file that the service keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileId(pub u64);
+
+impl fmt::Display for FileId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What a file or a tag belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Owner {
+    /// A base asset.
+    Asset(AssetId),
+    /// A rapid model.
+    Rapid(RapidId),
+}
+
+impl Owner {
+    /// The owner kind of assets in the database.
+    pub const ASSET: &'static str = "asset";
+    /// The owner kind of rapid models in the database.
+    pub const RAPID: &'static str = "rapid";
+
+    pub(super) fn kind(self) -> &'static str {
+        match self {
+            Owner::Asset(_) => Owner::ASSET,
+            Owner::Rapid(_) => Owner::RAPID,
+        }
+    }
+
+    pub(super) fn key(self) -> i64 {
+        match self {
+            Owner::Asset(id) => key(id.0),
+            Owner::Rapid(id) => key(id.0),
+        }
+    }
+
+    pub(super) fn of_same_kind(self, id: u64) -> Owner {
+        match self {
+            Owner::Asset(_) => Owner::Asset(AssetId(id)),
+            Owner::Rapid(_) => Owner::Rapid(RapidId(id)),
+        }
+    }
+}
+
+/// What a file is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Area {
+    /// Uploaded by the user.
+    Source,
+    /// Logs, statistics and the thumbnail.
+    Analysis,
+    /// A picture of one view.
+    Render,
+    /// A picture of the thumbnail that turns.
+    Turntable,
+    /// A result of an optimization.
+    Export,
+    /// A conversion of an asset.
+    Converted,
+    /// A material file of a converted asset.
+    PbrMaterial,
+    /// A quality-control picture of a converted asset.
+    PbrQc,
+    /// A quality-control report of an export.
+    Qc,
+}
+
+impl Area {
+    /// Every area.
+    pub const ALL: [Area; 9] = [
+        Area::Source,
+        Area::Analysis,
+        Area::Render,
+        Area::Turntable,
+        Area::Export,
+        Area::Converted,
+        Area::PbrMaterial,
+        Area::PbrQc,
+        Area::Qc,
+    ];
+
+    fn text(self) -> &'static str {
+        match self {
+            Area::Source => "source",
+            Area::Analysis => "analysis",
+            Area::Render => "render",
+            Area::Turntable => "turntable",
+            Area::Export => "export",
+            Area::Converted => "converted",
+            Area::PbrMaterial => "pbr_material",
+            Area::PbrQc => "pbr_qc",
+            Area::Qc => "qc",
+        }
+    }
+}
+
+/// A file and where its bytes are.
+#[derive(Debug, Clone)]
+pub struct FileRow {
+    /// Its id.
+    pub id: FileId,
+    /// Whose it is.
+    pub owner: Owner,
+    /// What it is for.
+    pub area: Area,
+    /// Its name; `/` stands between folders.
+    pub name: String,
+    /// The key of its bytes; none while they are awaited.
+    pub blob: Option<String>,
+    /// How many bytes.
+    pub size: u64,
+    /// The MD5 of the bytes, in hexadecimal digits.
+    pub md5: String,
+    /// When the bytes came.
+    pub modified_at: Timestamp,
+}
+
+/// A file whose bytes are stored already and that is about to get its row.
+#[derive(Debug, Clone)]
+pub struct NewFile {
+    /// What it is for.
+    pub area: Area,
+    /// Its name.
+    pub name: String,
+    /// The key of its bytes.
+    pub blob: String,
+    /// How many bytes.
+    pub size: u64,
+    /// Their MD5, in hexadecimal digits.
+    pub md5: String,
+}
+
+/// What came of uploaded bytes.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Publish {
+    /// The file has them now; the blob it had before is nobody's.
+    Done {
+        /// That blob.
+        replaced: Option<String>,
+    },
+    /// The upload was completed meanwhile: the files of an asset do not change.
+    Closed,
+    /// They do not fit into the account.
+    NoRoom,
+    /// The asset is gone.
+    Gone,
+}
+
+fn file_row(row: &SqliteRow) -> sqlx::Result<FileRow> {
+    let kind: String = row.try_get("owner_kind")?;
+    let area: String = row.try_get("area")?;
+    let owner_id = count(row, "owner_id")?;
+    Ok(FileRow {
+        id: FileId(count(row, "id")?),
+        owner: if kind == Owner::ASSET {
+            Owner::Asset(AssetId(owner_id))
+        } else {
+            Owner::Rapid(RapidId(owner_id))
+        },
+        area: Area::ALL
+            .into_iter()
+            .find(|known| known.text() == area)
+            .unwrap_or(Area::Source),
+        name: row.try_get("name")?,
+        blob: row.try_get("blob")?,
+        size: count(row, "size")?,
+        md5: row.try_get("md5")?,
+        modified_at: moment(row, "modified_at")?,
+    })
+}
+
+/// Adds a file whose bytes are awaited.
+pub(super) async fn expect(tx: &mut Tx, owner: Owner, area: Area, name: &str) -> Result<FileId> {
+    let row = sqlx::query(
+        "INSERT INTO files (owner_kind, owner_id, area, name, blob, size, md5, modified_at) \
+         VALUES ($1, $2, $3, $4, NULL, 0, '', $5) RETURNING id",
+    )
+    .bind(owner.kind())
+    .bind(owner.key())
+    .bind(area.text())
+    .bind(name)
+    .bind(now())
+    .fetch_one(&mut **tx)
+    .await?;
+    Ok(FileId(count(&row, "id")?))
+}
+
+/// Removes the files of `owner` in `areas`; returns their blobs and counts their bytes as free.
+pub(super) async fn remove(
+    tx: &mut Tx,
+    user: UserId,
+    owner: Owner,
+    areas: &[Area],
+) -> Result<Vec<String>> {
+    let mut blobs = Vec::new();
+    let mut freed = 0;
+    for area in areas {
+        let rows = sqlx::query(
+            "DELETE FROM files WHERE owner_kind = $1 AND owner_id = $2 AND area = $3 RETURNING blob, size",
+        )
+        .bind(owner.kind())
+        .bind(owner.key())
+        .bind(area.text())
+        .fetch_all(&mut **tx)
+        .await?;
+        for row in &rows {
+            freed += row.try_get::<i64, _>("size")?;
+            blobs.extend(row.try_get::<Option<String>, _>("blob")?);
+        }
+    }
+    accounts::adjust_used(tx, user, -freed).await?;
+    Ok(blobs)
+}
+
+/// Adds files whose bytes are stored.
+pub(super) async fn add(tx: &mut Tx, user: UserId, owner: Owner, new: &[NewFile]) -> Result<()> {
+    let mut added = 0;
+    for file in new {
+        sqlx::query(
+            "INSERT INTO files (owner_kind, owner_id, area, name, blob, size, md5, modified_at) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+        )
+        .bind(owner.kind())
+        .bind(owner.key())
+        .bind(file.area.text())
+        .bind(&file.name)
+        .bind(&file.blob)
+        .bind(stored(file.size))
+        .bind(&file.md5)
+        .bind(now())
+        .execute(&mut **tx)
+        .await?;
+        added += stored(file.size);
+    }
+    accounts::adjust_used(tx, user, added).await
+}
+
+impl Records {
+    /// The file with this id.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn file(&self, file: FileId) -> Result<Option<FileRow>> {
+        let row = sqlx::query("SELECT * FROM files WHERE id = $1")
+            .bind(key(file.0))
+            .fetch_optional(&self.reader)
+            .await?;
+        Ok(row.as_ref().map(file_row).transpose()?)
+    }
+
+    /// All files of `owners`, those whose bytes are awaited too, in the order they were named.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn files_of(&self, owners: &[Owner]) -> Result<Vec<FileRow>> {
+        let Some(first) = owners.first() else {
+            return Ok(Vec::new());
+        };
+        let sql = format!(
+            "SELECT * FROM files WHERE owner_kind = $1 AND owner_id IN ({}) ORDER BY id",
+            places(2, owners.len())
+        );
+        let mut query = sqlx::query(AssertSqlSafe(sql)).bind(first.kind());
+        for owner in owners {
+            query = query.bind(owner.key());
+        }
+        let rows = query.fetch_all(&self.reader).await?;
+        Ok(rows.iter().map(file_row).collect::<sqlx::Result<_>>()?)
+    }
+
+    /// Whether bytes for `file` are welcome, `len` of them where that is known. What [`Self::publish`]
+    /// will decide, asked before the bytes are read.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn may_publish(&self, file: FileId, len: Option<u64>) -> Result<Publish> {
+        let row = sqlx::query(
+            "SELECT a.upload_status, f.size, u.quota_bytes - u.used_bytes AS free \
+             FROM files f JOIN assets a ON a.id = f.owner_id JOIN users u ON u.id = a.user_id \
+             WHERE f.id = $1 AND f.owner_kind = 'asset' AND f.area = 'source'",
+        )
+        .bind(key(file.0))
+        .fetch_optional(&self.reader)
+        .await?;
+        let Some(row) = row else {
+            return Ok(Publish::Gone);
+        };
+        let status: String = row.try_get("upload_status")?;
+        let free: i64 = row.try_get::<i64, _>("free")? + row.try_get::<i64, _>("size")?;
+        Ok(if status != UploadStatus::Incomplete.to_string() {
+            Publish::Closed
+        } else if stored(len.unwrap_or(0)) > free {
+            Publish::NoRoom
+        } else {
+            Publish::Done { replaced: None }
+        })
+    }
+
+    /// Gives `file` of an asset whose upload is under way its bytes.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn publish(&self, file: FileId, blob: &str, size: u64, md5: &str) -> Result<Publish> {
+        let mut tx = self.begin().await?;
+        let row = sqlx::query(
+            "SELECT a.id, a.user_id, a.upload_status, f.size, f.blob, u.quota_bytes - u.used_bytes AS free \
+             FROM files f JOIN assets a ON a.id = f.owner_id JOIN users u ON u.id = a.user_id \
+             WHERE f.id = $1 AND f.owner_kind = 'asset' AND f.area = 'source'",
+        )
+        .bind(key(file.0))
+        .fetch_optional(&mut *tx)
+        .await?;
+        let Some(row) = row else {
+            return Ok(Publish::Gone);
+        };
+        if row.try_get::<String, _>("upload_status")? != UploadStatus::Incomplete.to_string() {
+            return Ok(Publish::Closed);
+        }
+        let growth = stored(size) - row.try_get::<i64, _>("size")?;
+        if growth > row.try_get::<i64, _>("free")? {
+            return Ok(Publish::NoRoom);
+        }
+        sqlx::query(
+            "UPDATE files SET blob = $2, size = $3, md5 = $4, modified_at = $5 WHERE id = $1",
+        )
+        .bind(key(file.0))
+        .bind(blob)
+        .bind(stored(size))
+        .bind(md5)
+        .bind(now())
+        .execute(&mut *tx)
+        .await?;
+        sqlx::query("UPDATE assets SET size = size + $2 WHERE id = $1")
+            .bind(row.try_get::<i64, _>("id")?)
+            .bind(growth)
+            .execute(&mut *tx)
+            .await?;
+        accounts::adjust_used(&mut tx, UserId(count(&row, "user_id")?), growth).await?;
+        let replaced = row.try_get("blob")?;
+        tx.commit().await?;
+        Ok(Publish::Done { replaced })
+    }
+
+    /// Those of `blobs` that no file has.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn blobs_of_nobody(&self, blobs: &[String]) -> Result<Vec<String>> {
+        if blobs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let sql = format!(
+            "SELECT blob FROM files WHERE blob IN ({})",
+            places(1, blobs.len())
+        );
+        let mut query = sqlx::query(AssertSqlSafe(sql));
+        for blob in blobs {
+            query = query.bind(blob);
+        }
+        let mut owned = std::collections::HashSet::new();
+        for row in &query.fetch_all(&self.reader).await? {
+            owned.insert(row.try_get::<String, _>("blob")?);
+        }
+        Ok(blobs
+            .iter()
+            .filter(|blob| !owned.contains(*blob))
+            .cloned()
+            .collect())
+    }
+}

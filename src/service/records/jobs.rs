@@ -1,0 +1,299 @@
+//! The job table: what is to be done, what is being done and how it ended.
+//!
+//! A job is added in the commit that makes it necessary and ended in the commit that records its
+//! result. It is claimed by one statement, so no job is lost and none runs twice at the same time.
+//! A job that was running when the service died is claimed again, a bounded number of times.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use sqlx::Row as _;
+use sqlx::sqlite::SqliteRow;
+
+use super::{Records, Result, Tx, count, key, moment, now, optional_count, optional_moment};
+use crate::service::ids::random_uuid;
+use crate::wire::{AssetId, RapidId, UserId};
+
+/// A job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct JobId(pub u64);
+
+impl fmt::Display for JobId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobKind {
+    /// Unpack an uploaded archive and find out what is in the model.
+    Analyse,
+    /// Make a rapid model.
+    Optimize,
+    /// Convert an asset to other formats.
+    Convert,
+}
+
+impl JobKind {
+    /// The word for it in records and in the API.
+    pub fn text(self) -> &'static str {
+        match self {
+            JobKind::Analyse => "analyse",
+            JobKind::Optimize => "optimize",
+            JobKind::Convert => "convert",
+        }
+    }
+}
+
+/// How far a job is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobState {
+    /// Waits for a worker.
+    Queued,
+    /// A worker has it.
+    Running,
+    /// Ended well.
+    Finished,
+    /// Ended badly.
+    Failed,
+}
+
+impl JobState {
+    /// The word for it in records.
+    pub fn text(self) -> &'static str {
+        match self {
+            JobState::Queued => "queued",
+            JobState::Running => "running",
+            JobState::Finished => "finished",
+            JobState::Failed => "failed",
+        }
+    }
+
+    pub(super) fn from_text(text: &str) -> JobState {
+        match text {
+            "queued" => JobState::Queued,
+            "running" => JobState::Running,
+            "finished" => JobState::Finished,
+            _ => JobState::Failed,
+        }
+    }
+}
+
+/// One job.
+#[derive(Debug, Clone)]
+pub struct JobRow {
+    /// Its id.
+    pub id: JobId,
+    /// Its name outside.
+    pub key: String,
+    /// What is to be done.
+    pub kind: JobKind,
+    /// For whom.
+    pub user: UserId,
+    /// With which asset.
+    pub asset: AssetId,
+    /// The rapid model that it makes.
+    pub rapid: Option<RapidId>,
+    /// The row of `conversions` that it works off.
+    pub conversion: Option<u64>,
+    /// How far it is.
+    pub state: JobState,
+    /// How often a worker took it.
+    pub attempts: u64,
+    /// 0 to 100.
+    pub progress: u64,
+    /// What is being done, in words.
+    pub step: String,
+    /// What the worker left to say, as JSON.
+    pub output: Option<String>,
+    /// When it was added.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+    /// When a worker took it first.
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    pub finished_at: Option<Timestamp>,
+}
+
+/// What a deletion leaves to be done: blobs that nobody needs, jobs whose workers have to stop.
+#[derive(Debug, Default)]
+pub struct Removal {
+    /// How many of the named records there were.
+    pub records: usize,
+    /// Keys of bytes.
+    pub blobs: Vec<String>,
+    /// Jobs that are gone.
+    pub jobs: Vec<JobId>,
+}
+
+/// What a queued job says it is doing.
+pub(super) const QUEUED_STEP: &str = "Scheduled for processing";
+
+pub(super) fn job_row(row: &SqliteRow) -> sqlx::Result<JobRow> {
+    let kind: String = row.try_get("kind")?;
+    let state: String = row.try_get("state")?;
+    Ok(JobRow {
+        id: JobId(count(row, "id")?),
+        key: row.try_get("key")?,
+        kind: match kind.as_str() {
+            "optimize" => JobKind::Optimize,
+            "convert" => JobKind::Convert,
+            _ => JobKind::Analyse,
+        },
+        user: UserId(count(row, "user_id")?),
+        asset: AssetId(count(row, "asset_id")?),
+        rapid: optional_count(row, "rapid_id")?.map(RapidId),
+        conversion: optional_count(row, "conversion_id")?,
+        state: JobState::from_text(&state),
+        attempts: count(row, "attempts")?,
+        progress: count(row, "progress")?,
+        step: row.try_get("step")?,
+        output: row.try_get("output")?,
+        created_at: moment(row, "created_at")?,
+        updated_at: moment(row, "updated_at")?,
+        started_at: optional_moment(row, "started_at")?,
+        finished_at: optional_moment(row, "finished_at")?,
+    })
+}
+
+/// Adds a job to the queue.
+pub(super) async fn add(
+    tx: &mut Tx,
+    kind: JobKind,
+    user: UserId,
+    asset: AssetId,
+    rapid: Option<RapidId>,
+    conversion: Option<i64>,
+) -> Result<()> {
+    sqlx::query(
+        "INSERT INTO jobs (key, kind, user_id, asset_id, rapid_id, conversion_id, state, attempts, \
+         progress, step, created_at, updated_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, 'queued', 0, 0, $7, $8, $8)",
+    )
+    .bind(random_uuid())
+    .bind(kind.text())
+    .bind(key(user.0))
+    .bind(key(asset.0))
+    .bind(rapid.map(|rapid| key(rapid.0)))
+    .bind(conversion)
+    .bind(QUEUED_STEP)
+    .bind(now())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Ends a job; false when it is not there any more.
+pub(super) async fn end(
+    tx: &mut Tx,
+    job: JobId,
+    state: JobState,
+    step: &str,
+    output: &str,
+) -> Result<bool> {
+    let done = sqlx::query(
+        "UPDATE jobs SET state = $2, step = $3, output = $4, updated_at = $5, finished_at = $5, \
+         progress = CASE WHEN $2 = 'finished' THEN 100 ELSE progress END WHERE id = $1",
+    )
+    .bind(key(job.0))
+    .bind(state.text())
+    .bind(step)
+    .bind(output)
+    .bind(now())
+    .execute(&mut **tx)
+    .await?;
+    Ok(done.rows_affected() > 0)
+}
+
+impl Records {
+    /// Takes the job that waits longest, if one waits.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn claim_job(&self) -> Result<Option<JobRow>> {
+        // Twin: the inner SELECT ends in `FOR UPDATE SKIP LOCKED`.
+        let row = sqlx::query(
+            "UPDATE jobs SET state = 'running', attempts = attempts + 1, updated_at = $1, \
+             started_at = COALESCE(started_at, $1) \
+             WHERE id = (SELECT id FROM jobs WHERE state = 'queued' ORDER BY id LIMIT 1) RETURNING *",
+        )
+        .bind(now())
+        .fetch_optional(&self.writer)
+        .await?;
+        Ok(row.as_ref().map(job_row).transpose()?)
+    }
+
+    /// Notes how far a running job is.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn note_progress(&self, job: JobId, percent: u8, step: &str) -> Result<()> {
+        sqlx::query(
+            "UPDATE jobs SET progress = $2, step = $3, updated_at = $4 \
+             WHERE id = $1 AND state = 'running'",
+        )
+        .bind(key(job.0))
+        .bind(i64::from(percent.min(99)))
+        .bind(step)
+        .bind(now())
+        .execute(&self.writer)
+        .await?;
+        Ok(())
+    }
+
+    /// Puts a job that was taken back as it was: nothing came of it, and it is not its fault.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn return_job(&self, job: JobId) -> Result<()> {
+        sqlx::query(
+            "UPDATE jobs SET state = 'queued', attempts = attempts - 1, progress = 0, step = $2, \
+             updated_at = $3 WHERE id = $1 AND state = 'running'",
+        )
+        .bind(key(job.0))
+        .bind(QUEUED_STEP)
+        .bind(now())
+        .execute(&self.writer)
+        .await?;
+        Ok(())
+    }
+
+    /// Queues again what was running when the service died; returns the jobs that had their
+    /// `attempts` and are to be failed.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn recover_jobs(&self, attempts: u32) -> Result<Vec<JobRow>> {
+        let mut tx = self.begin().await?;
+        sqlx::query(
+            "UPDATE jobs SET state = 'queued', progress = 0, step = $2, updated_at = $3 \
+             WHERE state = 'running' AND attempts < $1",
+        )
+        .bind(i64::from(attempts))
+        .bind(QUEUED_STEP)
+        .bind(now())
+        .execute(&mut *tx)
+        .await?;
+        let rows = sqlx::query("SELECT * FROM jobs WHERE state = 'running' ORDER BY id")
+            .fetch_all(&mut *tx)
+            .await?;
+        tx.commit().await?;
+        Ok(rows.iter().map(job_row).collect::<sqlx::Result<_>>()?)
+    }
+
+    /// The analysis of an asset that was started last.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn analysis_of(&self, asset: AssetId) -> Result<Option<JobRow>> {
+        let row = sqlx::query(
+            "SELECT * FROM jobs WHERE asset_id = $1 AND kind = 'analyse' ORDER BY id DESC LIMIT 1",
+        )
+        .bind(key(asset.0))
+        .fetch_optional(&self.reader)
+        .await?;
+        Ok(row.as_ref().map(job_row).transpose()?)
+    }
+}

@@ -1,0 +1,188 @@
+//! Every record of the service, in one SQL database: all SQL of the project is in this folder.
+//!
+//! One connection writes and several read (WAL), so that a write never meets a busy database. A
+//! commit is on disk when it returns. Whatever an API call changes, and the job that it starts,
+//! commit together. Statements are written so that SQLite and PostgreSQL both know them; each one
+//! that only SQLite knows says what its twin is. Bytes of files are not here, see `files`.
+
+mod accounts;
+mod assets;
+mod conversions;
+mod embeds;
+mod error;
+mod files;
+mod jobs;
+mod presets;
+mod rapids;
+mod search;
+mod tags;
+mod webhooks;
+
+use std::path::Path;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteRow,
+    SqliteSynchronous,
+};
+use sqlx::{Row as _, Sqlite};
+
+pub use accounts::{NewUser, TokenRow, UserRow};
+pub use assets::{AnalysisEnd, AssetRow, Completion, NewAsset};
+pub use conversions::ConversionRow;
+pub use embeds::{EmbedRow, EmbedSource, NewEmbed};
+pub use error::RecordsError;
+pub use files::{Area, FileId, FileRow, NewFile, Owner, Publish};
+pub use jobs::{JobId, JobKind, JobRow, JobState, Removal};
+pub use presets::PresetRow;
+pub use rapids::{NewRapid, OptimizationEnd, RapidRow, Started};
+pub use search::{PageOf, PageRequest, Search};
+pub use tags::TagRow;
+pub use webhooks::{NewWebhook, WebhookRow};
+
+/// The schema, step by step; a database is brought to the last one when it is opened.
+const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_start.sql")];
+
+type Tx = sqlx::Transaction<'static, Sqlite>;
+type Result<T> = std::result::Result<T, RecordsError>;
+
+/// The open database.
+#[derive(Debug, Clone)]
+pub struct Records {
+    reader: SqlitePool,
+    writer: SqlitePool,
+}
+
+impl Records {
+    /// Opens the database in the file `path`, makes it when it is missing and brings its schema up to date.
+    ///
+    /// # Errors
+    /// When the file cannot be opened, is not a database or comes from a newer version.
+    pub async fn open(path: &Path) -> Result<Records> {
+        // Both pools are SQLite's; on PostgreSQL they are one pool, and the pragmas fall away.
+        let options = SqliteConnectOptions::new()
+            .filename(path)
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(SqliteSynchronous::Full)
+            .busy_timeout(Duration::from_secs(10));
+        let writer = SqlitePoolOptions::new()
+            .max_connections(1)
+            .connect_with(options.clone())
+            .await?;
+        let reader = SqlitePoolOptions::new()
+            .max_connections(4)
+            .connect_with(options)
+            .await?;
+        let records = Records { reader, writer };
+        records.migrate().await?;
+        Ok(records)
+    }
+
+    /// Closes the database once the statements under way have ended.
+    pub async fn close(&self) {
+        self.reader.close().await;
+        self.writer.close().await;
+    }
+
+    /// Starts a change; nothing of it stands before `commit`.
+    async fn begin(&self) -> Result<Tx> {
+        // Twin: a plain `BEGIN`; PostgreSQL locks rows, not the database.
+        Ok(self.writer.begin_with("BEGIN IMMEDIATE").await?)
+    }
+
+    async fn migrate(&self) -> Result<()> {
+        let mut tx = self.begin().await?;
+        sqlx::raw_sql("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)")
+            .execute(&mut *tx)
+            .await?;
+        let row = sqlx::query("SELECT COALESCE(MAX(version), 0) AS version FROM schema_version")
+            .fetch_one(&mut *tx)
+            .await?;
+        let version: i64 = row.try_get("version")?;
+        let done = usize::try_from(version).unwrap_or(usize::MAX);
+        if done > MIGRATIONS.len() {
+            return Err(RecordsError::NewerSchema { version });
+        }
+        for (number, migration) in (1_i64..).zip(MIGRATIONS).skip(done) {
+            sqlx::raw_sql(*migration).execute(&mut *tx).await?;
+            sqlx::query("INSERT INTO schema_version (version) VALUES ($1)")
+                .bind(number)
+                .execute(&mut *tx)
+                .await?;
+        }
+        tx.commit().await?;
+        Ok(())
+    }
+
+    /// The setting `name`, made from `first` when it is not there yet.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn setting(&self, name: &str, first: impl FnOnce() -> String) -> Result<String> {
+        let mut tx = self.begin().await?;
+        sqlx::query("INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING")
+            .bind(name)
+            .bind(first())
+            .execute(&mut *tx)
+            .await?;
+        let row = sqlx::query("SELECT value FROM settings WHERE name = $1")
+            .bind(name)
+            .fetch_one(&mut *tx)
+            .await?;
+        tx.commit().await?;
+        Ok(row.try_get("value")?)
+    }
+}
+
+/// An id as the database has it. No row has a negative id, so an id beyond its range finds nothing.
+fn key(id: u64) -> i64 {
+    i64::try_from(id).unwrap_or(-1)
+}
+
+/// A count or size as the database has it.
+fn stored(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// A number that the schema never lets go below zero.
+fn count(row: &SqliteRow, column: &str) -> sqlx::Result<u64> {
+    row.try_get::<i64, _>(column)
+        .map(|value| u64::try_from(value).unwrap_or(0))
+}
+
+fn optional_count(row: &SqliteRow, column: &str) -> sqlx::Result<Option<u64>> {
+    row.try_get::<Option<i64>, _>(column)
+        .map(|value| value.map(|value| u64::try_from(value).unwrap_or(0)))
+}
+
+fn flag(row: &SqliteRow, column: &str) -> sqlx::Result<bool> {
+    row.try_get::<i64, _>(column).map(|value| value != 0)
+}
+
+fn moment(row: &SqliteRow, column: &str) -> sqlx::Result<Timestamp> {
+    row.try_get(column).map(from_micros)
+}
+
+fn optional_moment(row: &SqliteRow, column: &str) -> sqlx::Result<Option<Timestamp>> {
+    row.try_get::<Option<i64>, _>(column)
+        .map(|value| value.map(from_micros))
+}
+
+fn from_micros(micros: i64) -> Timestamp {
+    Timestamp::from_microsecond(micros).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+/// This moment, as the database has it.
+fn now() -> i64 {
+    Timestamp::now().as_microsecond()
+}
+
+/// `$from, $from+1, …`: the places for `len` values in an `IN (…)`.
+fn places(from: usize, len: usize) -> String {
+    let places: Vec<String> = (from..from + len)
+        .map(|place| format!("${place}"))
+        .collect();
+    places.join(", ")
+}

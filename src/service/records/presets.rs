@@ -1,0 +1,156 @@
+//! The presets that users made. Those of the factory are code, see `presets` of the service.
+
+use jiff::Timestamp;
+use sqlx::Row as _;
+use sqlx::sqlite::SqliteRow;
+
+use super::{Records, Result, Search, count, key, moment, now};
+use crate::wire::{PresetId, UserId};
+
+/// A preset of a user.
+#[derive(Debug, Clone)]
+pub struct PresetRow {
+    /// Its id, above those of the factory.
+    pub id: PresetId,
+    /// Whose it is.
+    pub user: UserId,
+    /// Its name; two presets may have the same.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// The optimizer configuration as JSON text, its keys in the order they were sent.
+    pub config: String,
+    /// The least version of the optimizer.
+    pub core_version: String,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+}
+
+fn preset_row(row: &SqliteRow) -> sqlx::Result<PresetRow> {
+    Ok(PresetRow {
+        id: PresetId(count(row, "id")?),
+        user: UserId(count(row, "user_id")?),
+        name: row.try_get("name")?,
+        description: row.try_get("description")?,
+        config: row.try_get("config")?,
+        core_version: row.try_get("core_version")?,
+        created_at: moment(row, "created_at")?,
+        updated_at: moment(row, "updated_at")?,
+    })
+}
+
+impl Records {
+    /// Makes a preset.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn create_preset(
+        &self,
+        user: UserId,
+        name: &str,
+        description: &str,
+        config: &str,
+        core_version: &str,
+    ) -> Result<PresetRow> {
+        let row = sqlx::query(
+            "INSERT INTO presets (user_id, name, description, folded, config, core_version, created_at, \
+             updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $7) RETURNING *",
+        )
+        .bind(key(user.0))
+        .bind(name)
+        .bind(description)
+        .bind(folded(name, description))
+        .bind(config)
+        .bind(core_version)
+        .bind(now())
+        .fetch_one(&self.writer)
+        .await?;
+        Ok(preset_row(&row)?)
+    }
+
+    /// Gives a preset of `user` a new name and configuration; none when there is no such preset.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn update_preset(
+        &self,
+        user: UserId,
+        preset: PresetId,
+        name: &str,
+        config: &str,
+    ) -> Result<Option<PresetRow>> {
+        let mut tx = self.begin().await?;
+        let found = sqlx::query("SELECT * FROM presets WHERE id = $1 AND user_id = $2")
+            .bind(key(preset.0))
+            .bind(key(user.0))
+            .fetch_optional(&mut *tx)
+            .await?;
+        let Some(found) = found.as_ref().map(preset_row).transpose()? else {
+            return Ok(None);
+        };
+        let row = sqlx::query(
+            "UPDATE presets SET name = $2, folded = $3, config = $4, updated_at = $5 WHERE id = $1 \
+             RETURNING *",
+        )
+        .bind(key(preset.0))
+        .bind(name)
+        .bind(folded(name, &found.description))
+        .bind(config)
+        .bind(now())
+        .fetch_one(&mut *tx)
+        .await?;
+        tx.commit().await?;
+        Ok(Some(preset_row(&row)?))
+    }
+
+    /// The presets of `user` that `search` finds by name or description, oldest first.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn presets(&self, user: UserId, search: &Search) -> Result<Vec<PresetRow>> {
+        let rows = sqlx::query("SELECT * FROM presets WHERE user_id = $1 ORDER BY id")
+            .bind(key(user.0))
+            .fetch_all(&self.reader)
+            .await?;
+        let mut found = Vec::new();
+        for row in &rows {
+            if search.matches(row.try_get("folded")?) {
+                found.push(preset_row(row)?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// One preset of `user`.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn preset(&self, user: UserId, preset: PresetId) -> Result<Option<PresetRow>> {
+        let row = sqlx::query("SELECT * FROM presets WHERE id = $1 AND user_id = $2")
+            .bind(key(preset.0))
+            .bind(key(user.0))
+            .fetch_optional(&self.reader)
+            .await?;
+        Ok(row.as_ref().map(preset_row).transpose()?)
+    }
+
+    /// Deletes a preset of `user`; tells whether there was one.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn delete_preset(&self, user: UserId, preset: PresetId) -> Result<bool> {
+        let done = sqlx::query("DELETE FROM presets WHERE id = $1 AND user_id = $2")
+            .bind(key(preset.0))
+            .bind(key(user.0))
+            .execute(&self.writer)
+            .await?;
+        Ok(done.rows_affected() > 0)
+    }
+}
+
+/// What a search looks at.
+fn folded(name: &str, description: &str) -> String {
+    format!("{name}\n{description}").to_lowercase()
+}

@@ -1,0 +1,421 @@
+//! Rapid models: the record, the job that makes it and what it costs are one commit.
+
+use jiff::Timestamp;
+use sqlx::Row as _;
+use sqlx::sqlite::SqliteRow;
+
+use super::files::{self, NewFile};
+use super::search::Listing;
+use super::{
+    Area, JobId, JobKind, JobRow, JobState, Owner, PageOf, PageRequest, Records, Removal, Result,
+    Search, Tx, count, jobs, key, moment, now, optional_count, stored, tags,
+};
+use crate::service::ids::random_uuid;
+use crate::wire::{AssetId, OptimizationStatus, PresetId, RapidId, TokenId, UserId};
+
+/// An optimization that is about to be accepted.
+#[derive(Debug, Clone)]
+pub struct NewRapid {
+    /// The asset that it starts from.
+    pub asset: AssetId,
+    /// The name of that asset.
+    pub asset_name: String,
+    /// Its scale.
+    pub scale_factor: f64,
+    /// The name of the rapid model.
+    pub name: String,
+    /// The configuration as JSON text.
+    pub config: String,
+    /// The preset that it comes from.
+    pub preset: Option<(PresetId, String)>,
+    /// The name asked for the exported files.
+    pub export_name: Option<String>,
+    /// Tags to begin with.
+    pub tags: Vec<String>,
+    /// The version of the optimizer.
+    pub core_version: String,
+}
+
+/// What came of asking for optimizations.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Started {
+    /// They are queued and paid for.
+    Queued(Vec<RapidId>),
+    /// The points do not suffice; nothing happened.
+    NoPoints {
+        /// The points there are.
+        left: u64,
+    },
+}
+
+/// A rapid model and the job behind it.
+#[derive(Debug, Clone)]
+pub struct RapidRow {
+    /// Its id.
+    pub id: RapidId,
+    /// Whose it is.
+    pub user: UserId,
+    /// Its universal id.
+    pub uuid: String,
+    /// Its name.
+    pub name: String,
+    /// The asset it was made from, which may be gone.
+    pub asset: AssetId,
+    /// The name that asset had.
+    pub asset_name: String,
+    /// How far it is.
+    pub status: OptimizationStatus,
+    /// The configuration as JSON text.
+    pub config: String,
+    /// The preset that it was made with.
+    pub preset: Option<PresetId>,
+    /// The name that preset had.
+    pub preset_name: Option<String>,
+    /// The name asked for the exported files.
+    pub export_name: Option<String>,
+    /// The version of the optimizer.
+    pub core_version: String,
+    /// The scale of the asset when it was made.
+    pub scale_factor: f64,
+    /// What the worker reported, as JSON text.
+    pub report: Option<String>,
+    /// When it was asked for.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+    /// The job behind it.
+    pub job: Option<JobRow>,
+}
+
+/// How an optimization ended.
+#[derive(Debug)]
+pub struct OptimizationEnd {
+    /// Done or failed.
+    pub status: OptimizationStatus,
+    /// What the worker reported, as JSON text.
+    pub report: Option<String>,
+    /// The files it made.
+    pub files: Vec<NewFile>,
+    /// What the worker left to say, as JSON.
+    pub output: String,
+}
+
+/// The columns of a rapid model, and its job's as `j_…`.
+macro_rules! columns {
+    () => {
+        "t.*, j.id AS j_id, j.key AS j_key, j.state AS j_state, j.attempts AS j_attempts, \
+         j.progress AS j_progress, j.step AS j_step, j.output AS j_output, j.created_at AS j_created_at, \
+         j.updated_at AS j_updated_at, j.started_at AS j_started_at, j.finished_at AS j_finished_at"
+    };
+}
+
+macro_rules! tables {
+    () => {
+        "rapids t LEFT JOIN jobs j ON j.rapid_id = t.id"
+    };
+}
+
+const LISTING: Listing = Listing {
+    columns: columns!(),
+    tables: tables!(),
+    counted: "rapids t",
+    tags: Some(Owner::RAPID),
+    filter: None,
+};
+
+fn rapid_row(row: &SqliteRow) -> sqlx::Result<RapidRow> {
+    let status: String = row.try_get("status")?;
+    let asset = AssetId(count(row, "asset_id")?);
+    let user = UserId(count(row, "user_id")?);
+    let id = RapidId(count(row, "id")?);
+    let job = optional_count(row, "j_id")?
+        .map(|job| job_behind(row, JobId(job), user, asset, id))
+        .transpose()?;
+    Ok(RapidRow {
+        id,
+        user,
+        uuid: row.try_get("uuid")?,
+        name: row.try_get("name")?,
+        asset,
+        asset_name: row.try_get("asset_name")?,
+        status: OptimizationStatus::from_word(&status),
+        config: row.try_get("config")?,
+        preset: optional_count(row, "preset_id")?.map(PresetId),
+        preset_name: row.try_get("preset_name")?,
+        export_name: row.try_get("export_name")?,
+        core_version: row.try_get("core_version")?,
+        scale_factor: row.try_get("scale_factor")?,
+        report: row.try_get("report")?,
+        created_at: moment(row, "created_at")?,
+        updated_at: moment(row, "updated_at")?,
+        job,
+    })
+}
+
+fn job_behind(
+    row: &SqliteRow,
+    id: JobId,
+    user: UserId,
+    asset: AssetId,
+    rapid: RapidId,
+) -> sqlx::Result<JobRow> {
+    let state: String = row.try_get("j_state")?;
+    Ok(JobRow {
+        id,
+        key: row.try_get("j_key")?,
+        kind: JobKind::Optimize,
+        user,
+        asset,
+        rapid: Some(rapid),
+        conversion: None,
+        state: JobState::from_text(&state),
+        attempts: count(row, "j_attempts")?,
+        progress: count(row, "j_progress")?,
+        step: row.try_get("j_step")?,
+        output: row.try_get("j_output")?,
+        created_at: moment(row, "j_created_at")?,
+        updated_at: moment(row, "j_updated_at")?,
+        started_at: super::optional_moment(row, "j_started_at")?,
+        finished_at: super::optional_moment(row, "j_finished_at")?,
+    })
+}
+
+async fn insert(tx: &mut Tx, user: UserId, token: TokenId, new: &NewRapid) -> Result<RapidId> {
+    let row = sqlx::query(
+        "INSERT INTO rapids (user_id, token_id, uuid, name, name_folded, asset_id, asset_name, status, \
+         config, preset_id, preset_name, export_name, core_version, scale_factor, created_at, updated_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15) RETURNING id",
+    )
+    .bind(key(user.0))
+    .bind(key(token.0))
+    .bind(random_uuid())
+    .bind(&new.name)
+    .bind(new.name.to_lowercase())
+    .bind(key(new.asset.0))
+    .bind(&new.asset_name)
+    .bind(OptimizationStatus::SentToQueue.as_str())
+    .bind(&new.config)
+    .bind(new.preset.as_ref().map(|(preset, _)| key(preset.0)))
+    .bind(new.preset.as_ref().map(|(_, name)| name))
+    .bind(&new.export_name)
+    .bind(&new.core_version)
+    .bind(new.scale_factor)
+    .bind(now())
+    .fetch_one(&mut **tx)
+    .await?;
+    Ok(RapidId(count(&row, "id")?))
+}
+
+impl Records {
+    /// Accepts optimizations, all or none: takes a point for each, makes the rapid models and queues
+    /// their jobs.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn start_optimizations(
+        &self,
+        user: UserId,
+        token: TokenId,
+        new: &[NewRapid],
+    ) -> Result<Started> {
+        let price = stored(new.len() as u64);
+        let mut tx = self.begin().await?;
+        let paid =
+            sqlx::query("UPDATE users SET points = points - $2 WHERE id = $1 AND points >= $2")
+                .bind(key(user.0))
+                .bind(price)
+                .execute(&mut *tx)
+                .await?;
+        if paid.rows_affected() == 0 {
+            drop(tx);
+            let left = self.user(user).await?.map_or(0, |user| user.points);
+            return Ok(Started::NoPoints { left });
+        }
+        let mut ids = Vec::with_capacity(new.len());
+        for rapid in new {
+            let id = insert(&mut tx, user, token, rapid).await?;
+            tags::add(&mut tx, user, Owner::Rapid(id), &rapid.tags).await?;
+            jobs::add(
+                &mut tx,
+                JobKind::Optimize,
+                user,
+                rapid.asset,
+                Some(id),
+                None,
+            )
+            .await?;
+            ids.push(id);
+        }
+        sqlx::query("UPDATE tokens SET optimization_count = optimization_count + $2 WHERE id = $1")
+            .bind(key(token.0))
+            .bind(price)
+            .execute(&mut *tx)
+            .await?;
+        tx.commit().await?;
+        Ok(Started::Queued(ids))
+    }
+
+    /// One rapid model of `user`.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn rapid(&self, user: UserId, rapid: RapidId) -> Result<Option<RapidRow>> {
+        let row = sqlx::query(concat!(
+            "SELECT ",
+            columns!(),
+            " FROM ",
+            tables!(),
+            " WHERE t.id = $1 AND t.user_id = $2"
+        ))
+        .bind(key(rapid.0))
+        .bind(key(user.0))
+        .fetch_optional(&self.reader)
+        .await?;
+        Ok(row.as_ref().map(rapid_row).transpose()?)
+    }
+
+    /// One page of the rapid models of `user`, newest first.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn rapids(
+        &self,
+        user: UserId,
+        search: &Search,
+        page: PageRequest,
+    ) -> Result<PageOf<RapidRow>> {
+        self.page(&LISTING, (user.0, 0), search, page, rapid_row)
+            .await
+    }
+
+    /// All rapid models of `user` that were made from `asset`, oldest first.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn rapids_of(&self, user: UserId, asset: AssetId) -> Result<Vec<RapidRow>> {
+        let rows = sqlx::query(concat!(
+            "SELECT ",
+            columns!(),
+            " FROM ",
+            tables!(),
+            " WHERE t.asset_id = $1 AND t.user_id = $2 ORDER BY t.id"
+        ))
+        .bind(key(asset.0))
+        .bind(key(user.0))
+        .fetch_all(&self.reader)
+        .await?;
+        Ok(rows.iter().map(rapid_row).collect::<sqlx::Result<_>>()?)
+    }
+
+    /// The rapid models of `user`, asked for since `since`, that are not done, oldest first.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn rapids_not_done(&self, user: UserId, since: Timestamp) -> Result<Vec<RapidRow>> {
+        let rows = sqlx::query(concat!(
+            "SELECT ",
+            columns!(),
+            " FROM ",
+            tables!(),
+            " WHERE t.user_id = $1 AND t.created_at >= $2 AND t.status <> 'done' ORDER BY t.id"
+        ))
+        .bind(key(user.0))
+        .bind(since.as_microsecond())
+        .fetch_all(&self.reader)
+        .await?;
+        Ok(rows.iter().map(rapid_row).collect::<sqlx::Result<_>>()?)
+    }
+
+    /// The ids of all rapid models of `user`.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn rapid_ids(&self, user: UserId) -> Result<Vec<RapidId>> {
+        let rows = sqlx::query("SELECT id FROM rapids WHERE user_id = $1")
+            .bind(key(user.0))
+            .fetch_all(&self.reader)
+            .await?;
+        Ok(rows
+            .iter()
+            .map(|row| count(row, "id").map(RapidId))
+            .collect::<sqlx::Result<_>>()?)
+    }
+
+    /// Records the end of an optimization together with the end of its job. Returns the blobs that it
+    /// replaced, or none when rapid model or job is gone: then the new files are nobody's.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn end_optimization(
+        &self,
+        job: JobId,
+        user: UserId,
+        rapid: RapidId,
+        end: &OptimizationEnd,
+    ) -> Result<Option<Vec<String>>> {
+        let mut tx = self.begin().await?;
+        let (state, step) = if end.status == OptimizationStatus::Done {
+            (JobState::Finished, "Done")
+        } else {
+            (JobState::Failed, "Failed")
+        };
+        if !jobs::end(&mut tx, job, state, step, &end.output).await? {
+            return Ok(None);
+        }
+        let done = sqlx::query(
+            "UPDATE rapids SET status = $2, report = $3, updated_at = $4 WHERE id = $1",
+        )
+        .bind(key(rapid.0))
+        .bind(end.status.as_str())
+        .bind(&end.report)
+        .bind(now())
+        .execute(&mut *tx)
+        .await?;
+        if done.rows_affected() == 0 {
+            return Ok(None);
+        }
+        let owner = Owner::Rapid(rapid);
+        let replaced = files::remove(&mut tx, user, owner, &Area::ALL).await?;
+        files::add(&mut tx, user, owner, &end.files).await?;
+        tx.commit().await?;
+        Ok(Some(replaced))
+    }
+
+    /// Deletes those of `rapids` that `user` has, with their files, tags, jobs and embeds.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn delete_rapids(&self, user: UserId, rapids: &[RapidId]) -> Result<Removal> {
+        let mut tx = self.begin().await?;
+        let mut removal = Removal::default();
+        for &rapid in rapids {
+            let done = sqlx::query("DELETE FROM rapids WHERE id = $1 AND user_id = $2")
+                .bind(key(rapid.0))
+                .bind(key(user.0))
+                .execute(&mut *tx)
+                .await?;
+            if done.rows_affected() == 0 {
+                continue;
+            }
+            let owner = Owner::Rapid(rapid);
+            removal.records += 1;
+            removal
+                .blobs
+                .extend(files::remove(&mut tx, user, owner, &Area::ALL).await?);
+            tags::remove_all(&mut tx, owner).await?;
+            sqlx::query("DELETE FROM embeds WHERE rapid_id = $1")
+                .bind(key(rapid.0))
+                .execute(&mut *tx)
+                .await?;
+            let rows = sqlx::query("DELETE FROM jobs WHERE rapid_id = $1 RETURNING id")
+                .bind(key(rapid.0))
+                .fetch_all(&mut *tx)
+                .await?;
+            for row in &rows {
+                removal.jobs.push(JobId(count(row, "id")?));
+            }
+        }
+        tx.commit().await?;
+        Ok(removal)
+    }
+}

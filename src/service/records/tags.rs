@@ -1,0 +1,131 @@
+//! Tags of assets and of rapid models. A name stands once on an owner; adding it again changes nothing.
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use sqlx::sqlite::SqliteRow;
+use sqlx::{AssertSqlSafe, Row as _};
+
+use super::{Owner, Records, Result, Tx, count, key, moment, now, places};
+use crate::wire::{TagId, UserId};
+
+/// One tag on one owner.
+#[derive(Debug, Clone)]
+pub struct TagRow {
+    /// Its id; the same name on another owner has another.
+    pub id: TagId,
+    /// The text.
+    pub name: String,
+    /// When it was added.
+    pub created_at: Timestamp,
+    /// The same: a tag does not change.
+    pub updated_at: Timestamp,
+}
+
+fn tag_row(row: &SqliteRow) -> sqlx::Result<TagRow> {
+    Ok(TagRow {
+        id: TagId(count(row, "id")?),
+        name: row.try_get("name")?,
+        created_at: moment(row, "created_at")?,
+        updated_at: moment(row, "updated_at")?,
+    })
+}
+
+pub(super) async fn add(tx: &mut Tx, user: UserId, owner: Owner, names: &[String]) -> Result<()> {
+    for name in names {
+        sqlx::query(
+            "INSERT INTO tags (user_id, owner_kind, owner_id, name, name_folded, created_at, updated_at) \
+             VALUES ($1, $2, $3, $4, $5, $6, $6) ON CONFLICT DO NOTHING",
+        )
+        .bind(key(user.0))
+        .bind(owner.kind())
+        .bind(owner.key())
+        .bind(name)
+        .bind(name.to_lowercase())
+        .bind(now())
+        .execute(&mut **tx)
+        .await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn remove_all(tx: &mut Tx, owner: Owner) -> Result<()> {
+    sqlx::query("DELETE FROM tags WHERE owner_kind = $1 AND owner_id = $2")
+        .bind(owner.kind())
+        .bind(owner.key())
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}
+
+impl Records {
+    /// Adds tags to an owner that `user` has.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn add_tags(&self, user: UserId, owner: Owner, names: &[String]) -> Result<()> {
+        let mut tx = self.begin().await?;
+        add(&mut tx, user, owner, names).await?;
+        tx.commit().await?;
+        Ok(())
+    }
+
+    /// Removes one tag; tells whether it was there.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn remove_tag(&self, user: UserId, owner: Owner, tag: TagId) -> Result<bool> {
+        let done = sqlx::query(
+            "DELETE FROM tags WHERE id = $1 AND user_id = $2 AND owner_kind = $3 AND owner_id = $4",
+        )
+        .bind(key(tag.0))
+        .bind(key(user.0))
+        .bind(owner.kind())
+        .bind(owner.key())
+        .execute(&self.writer)
+        .await?;
+        Ok(done.rows_affected() > 0)
+    }
+
+    /// The tags of each of `owners`, oldest first. All owners are of one kind.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn tags_of(&self, owners: &[Owner]) -> Result<HashMap<Owner, Vec<TagRow>>> {
+        let mut found: HashMap<Owner, Vec<TagRow>> = HashMap::new();
+        let Some(first) = owners.first() else {
+            return Ok(found);
+        };
+        let sql = format!(
+            "SELECT * FROM tags WHERE owner_kind = $1 AND owner_id IN ({}) ORDER BY id",
+            places(2, owners.len())
+        );
+        let mut query = sqlx::query(AssertSqlSafe(sql)).bind(first.kind());
+        for owner in owners {
+            query = query.bind(owner.key());
+        }
+        for row in &query.fetch_all(&self.reader).await? {
+            let owner = first.of_same_kind(count(row, "owner_id")?);
+            found.entry(owner).or_default().push(tag_row(row)?);
+        }
+        Ok(found)
+    }
+
+    /// All names of tags that `user` has on assets, or on rapid models, in order.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn tag_names(&self, user: UserId, owner_kind: &str) -> Result<Vec<String>> {
+        let rows = sqlx::query(
+            "SELECT DISTINCT name FROM tags WHERE user_id = $1 AND owner_kind = $2 ORDER BY name",
+        )
+        .bind(key(user.0))
+        .bind(owner_kind)
+        .fetch_all(&self.reader)
+        .await?;
+        Ok(rows
+            .iter()
+            .map(|row| row.try_get("name"))
+            .collect::<sqlx::Result<_>>()?)
+    }
+}

@@ -1,0 +1,199 @@
+//! Signed URLs: what a URL below `/storage/` may be used for, and until when.
+//!
+//! The signature is HMAC-SHA-256 over method, path and expiry. A URL works for exactly one method,
+//! one path as it is written, and until its second; nothing else about the request is looked at.
+
+use std::time::Duration;
+
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use jiff::Timestamp;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use sha2::Sha256;
+use url::Url;
+
+use super::ids::{from_hex, hex};
+use super::records::FileId;
+use crate::wire::SignedUrl;
+
+/// What stays as it is in a path segment (RFC 3986, unreserved).
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
+/// What a URL may be used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Reading with GET.
+    Read,
+    /// Writing with PUT.
+    Write,
+}
+
+impl Access {
+    fn method(self) -> &'static str {
+        match self {
+            Access::Read => "GET",
+            Access::Write => "PUT",
+        }
+    }
+}
+
+/// Why a URL is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SignatureError {
+    /// Its time is over.
+    #[error("Request has expired")]
+    Expired,
+    /// It was made for another method or path, or not by this service.
+    #[error("The signature does not match this method and path")]
+    Wrong,
+}
+
+/// Signs and checks the URLs of one service.
+#[derive(Clone)]
+pub struct Signer {
+    mac: Hmac<Sha256>,
+    base: Url,
+}
+
+impl std::fmt::Debug for Signer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Signer")
+            .field("base", &self.base.as_str())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Signer {
+    /// Signs with `key` for a storage that is reached at `base`.
+    pub fn new(key: &[u8], base: Url) -> Signer {
+        let mac = Hmac::new_from_slice(key).expect("HMAC takes a key of any length");
+        Signer { mac, base }
+    }
+
+    /// The address of a file, by which it is found again; its name stands in it for people and tools.
+    pub fn path(file: FileId, name: &str) -> String {
+        let mut path = format!("/storage/{file}");
+        for segment in name.split('/') {
+            path.push('/');
+            path.extend(utf8_percent_encode(segment, SEGMENT));
+        }
+        path
+    }
+
+    /// A URL for `access` to a file that works for `lifetime`.
+    pub fn sign(
+        &self,
+        access: Access,
+        file: FileId,
+        name: &str,
+        lifetime: Duration,
+        now: Timestamp,
+    ) -> SignedUrl {
+        let path = Signer::path(file, name);
+        let lifetime = i64::try_from(lifetime.as_secs()).unwrap_or(i64::MAX);
+        let expires = now.as_second().saturating_add(lifetime);
+        let signature = self.message(access, &path, expires).finalize().into_bytes();
+        let base = self.base.as_str().trim_end_matches('/');
+        SignedUrl::new(format!(
+            "{base}{path}?expires={expires}&signature={}",
+            hex(&signature)
+        ))
+    }
+
+    /// Checks a request for `access` to `path` (as written) with `query`.
+    ///
+    /// # Errors
+    /// When the URL is not good for it, or not any more.
+    pub fn check(
+        &self,
+        access: Access,
+        path: &str,
+        query: &str,
+        now: Timestamp,
+    ) -> Result<(), SignatureError> {
+        let value = |name: &str| {
+            query
+                .split('&')
+                .find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
+        };
+        let expires: i64 = value("expires")
+            .and_then(|text| text.parse().ok())
+            .ok_or(SignatureError::Wrong)?;
+        let signature = value("signature")
+            .and_then(from_hex)
+            .ok_or(SignatureError::Wrong)?;
+        self.message(access, self.own_path(path), expires)
+            .verify_slice(&signature)
+            // The library's error says nothing more.
+            .map_err(|_| SignatureError::Wrong)?;
+        if now.as_second() >= expires {
+            return Err(SignatureError::Expired);
+        }
+        Ok(())
+    }
+
+    /// The path without the prefix that a proxy in front of the service keeps in it.
+    fn own_path<'a>(&self, path: &'a str) -> &'a str {
+        let prefix = self.base.path().trim_end_matches('/');
+        path.strip_prefix(prefix).unwrap_or(path)
+    }
+
+    fn message(&self, access: Access, path: &str, expires: i64) -> Hmac<Sha256> {
+        let mut mac = self.mac.clone();
+        mac.update(format!("{}\n{path}\n{expires}", access.method()).as_bytes());
+        mac
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn signer() -> Signer {
+        Signer::new(b"key", Url::parse("http://storage.test:1/").unwrap())
+    }
+
+    fn parts(url: &SignedUrl) -> (String, String) {
+        let url = Url::parse(url.expose()).unwrap();
+        (url.path().to_owned(), url.query().unwrap().to_owned())
+    }
+
+    #[test]
+    fn a_url_is_good_for_its_method_its_path_and_its_time() {
+        let now = Timestamp::from_second(1_000).unwrap();
+        let late = Timestamp::from_second(1_060).unwrap();
+        let minute = Duration::from_secs(60);
+        let url = signer().sign(Access::Read, FileId(7), "a dir/ä#?.glb", minute, now);
+        let (path, query) = parts(&url);
+        assert_eq!(path, "/storage/7/a%20dir/%C3%A4%23%3F.glb");
+        let check = |access, path: &str, query: &str, now| signer().check(access, path, query, now);
+        assert_eq!(check(Access::Read, &path, &query, now), Ok(()));
+        assert_eq!(
+            check(Access::Read, &path, &query, late),
+            Err(SignatureError::Expired)
+        );
+        let wrong = Err(SignatureError::Wrong);
+        assert_eq!(check(Access::Write, &path, &query, now), wrong);
+        assert_eq!(check(Access::Read, "/storage/8/x", &query, now), wrong);
+        let changed = query.replace("expires=1060", "expires=9999");
+        assert_eq!(check(Access::Read, &path, &changed, now), wrong);
+        for query in ["", "expires=1", "signature=00", "expires=x&signature=00"] {
+            assert_eq!(check(Access::Read, &path, query, now), wrong, "{query}");
+        }
+    }
+
+    #[test]
+    fn another_key_signs_differently() {
+        let now = Timestamp::from_second(1_000).unwrap();
+        let url = signer().sign(Access::Write, FileId(7), "a", Duration::from_secs(60), now);
+        let (path, query) = parts(&url);
+        let other = Signer::new(b"yek", Url::parse("http://storage.test:1/").unwrap());
+        assert_eq!(
+            other.check(Access::Write, &path, &query, now),
+            Err(SignatureError::Wrong)
+        );
+    }
+}

@@ -1,0 +1,216 @@
+//! Worker processes: each does one task of the engine, confined, and ends.
+//!
+//! Whatever a model does to its worker (memory, endless loops, a crash), the service gets a reason in
+//! words and goes on with the next job. A worker never outlives the service.
+
+mod confine;
+mod output;
+mod spawn;
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::ExitStatus;
+use std::sync::Mutex;
+
+use rustix::process::{Pid, Signal};
+use tokio::io::AsyncWriteExt as _;
+use tokio::process::Child;
+use tokio_util::sync::CancellationToken;
+
+use super::config::{WorkerCommand, WorkerLimits};
+use crate::engine::job::{Progress, Report, Task};
+use output::Line;
+
+/// How a task ended.
+#[derive(Debug)]
+pub enum Outcome {
+    /// Well. A worker that is not ours may report nothing.
+    Done(Option<Box<Report>>),
+    /// Badly.
+    Failed {
+        /// One sentence for the person who made the model.
+        reason: String,
+        /// The end of what the worker wrote on its standard error.
+        stderr: String,
+    },
+    /// It was told to stop before it ended; nothing of it counts.
+    Stopped,
+}
+
+/// Starts workers and watches them.
+#[derive(Debug)]
+pub struct Workers {
+    spawner: spawn::Spawner,
+    program: String,
+    limits: WorkerLimits,
+}
+
+/// Why a worker was killed by us.
+enum Killed {
+    Wall,
+    Stop,
+}
+
+impl Workers {
+    /// Gets ready to start workers; to be called within an async runtime.
+    ///
+    /// # Errors
+    /// When the system has no thread left.
+    pub fn start(command: WorkerCommand, limits: WorkerLimits) -> std::io::Result<Workers> {
+        Ok(Workers {
+            program: command.program.display().to_string(),
+            spawner: spawn::Spawner::start(command, limits.clone())?,
+            limits,
+        })
+    }
+
+    /// Has `task` done by a worker. `stop` ends it early.
+    pub async fn run(
+        &self,
+        task: &Task,
+        on_progress: impl FnMut(Progress),
+        stop: &CancellationToken,
+    ) -> Outcome {
+        let failed = |reason: String| Outcome::Failed {
+            reason,
+            stderr: String::new(),
+        };
+        let text = match serde_json::to_vec(task) {
+            Ok(text) => text,
+            Err(error) => return failed(format!("the task cannot be written: {error}")),
+        };
+        match self.spawner.spawn().await {
+            Ok(child) => self.watch(child, text, on_progress, stop).await,
+            Err(error) => failed(format!("cannot start the worker {}: {error}", self.program)),
+        }
+    }
+
+    async fn watch(
+        &self,
+        mut child: Child,
+        task: Vec<u8>,
+        mut on_progress: impl FnMut(Progress),
+        stop: &CancellationToken,
+    ) -> Outcome {
+        let group = child
+            .id()
+            .and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        let mut stdin = child.stdin.take().expect("the worker's input is a pipe");
+        let stdout = child.stdout.take().expect("the worker's output is a pipe");
+        let stderr = child.stderr.take().expect("the worker's errors are a pipe");
+        let last: Mutex<(Option<Box<Report>>, Option<String>)> = Mutex::default();
+        let talk = async {
+            let feeding = async {
+                // A worker that ended early does not read; how it ended is told by its status.
+                let _ = stdin.write_all(&task).await;
+                drop(stdin);
+            };
+            let listening = output::read_lines(stdout, |line| match line {
+                Line::Progress(progress) | Line::Named { progress } => on_progress(progress),
+                Line::Report { report } => lock(&last).0 = Some(Box::new(report)),
+                Line::Error { error } => lock(&last).1 = Some(error),
+            });
+            let ((), heard, tail) = tokio::join!(feeding, listening, output::read_tail(stderr));
+            (heard, tail)
+        };
+        let killed = Mutex::new(None);
+        let watching = async {
+            let why = tokio::select! {
+                () = stop.cancelled() => Killed::Stop,
+                () = tokio::time::sleep(self.limits.wall) => Killed::Wall,
+            };
+            *killed.lock().expect("no holder of this lock panics") = Some(why);
+            kill(group);
+            // The pipes close with the process, which ends `talk`.
+            std::future::pending::<()>().await;
+        };
+        let (heard, stderr) = tokio::select! {
+            talked = talk => talked,
+            () = watching => unreachable!("watching never ends"),
+        };
+        // What it says cannot be understood any more.
+        if heard.is_err() {
+            kill(group);
+        }
+        let status = tokio::select! {
+            status = child.wait() => status,
+            () = tokio::time::sleep(std::time::Duration::from_secs(5)) => {
+                kill(group);
+                child.wait().await
+            }
+        };
+        let killed = killed.into_inner().expect("no holder of this lock panics");
+        let (report, error) = last.into_inner().expect("no holder of this lock panics");
+        if let Some(Killed::Stop) = killed {
+            return Outcome::Stopped;
+        }
+        let reason = match (status, killed) {
+            (_, Some(Killed::Wall)) => format!(
+                "processing took longer than {} and was ended",
+                spoken(self.limits.wall)
+            ),
+            (Err(error), None) => format!("the worker cannot be watched: {error}"),
+            (Ok(status), None) if status.success() => return Outcome::Done(report),
+            (Ok(status), None) => self.reason(status, error, &stderr),
+            (_, Some(Killed::Stop)) => unreachable!("told above"),
+        };
+        tracing::warn!(reason, stderr, "a worker failed");
+        Outcome::Failed { reason, stderr }
+    }
+
+    /// Why a worker ended as it did.
+    fn reason(&self, status: ExitStatus, error: Option<String>, stderr: &str) -> String {
+        let memory = self.limits.memory_bytes >> 20;
+        let out_of_memory = stderr.contains("memory allocation of")
+            || stderr.contains("Cannot allocate memory")
+            || stderr.contains("std::bad_alloc");
+        if let Some(error) = error {
+            return error;
+        }
+        if out_of_memory {
+            return format!("processing needs more memory than its limit of {memory} MiB");
+        }
+        match status.signal() {
+            Some(libc::SIGXCPU) => format!(
+                "processing took more than {} of processor time and was ended",
+                spoken(self.limits.cpu)
+            ),
+            Some(libc::SIGKILL) => {
+                "the worker was killed from outside, most likely for lack of memory".to_owned()
+            }
+            Some(signal) => format!(
+                "the worker crashed with signal {signal}; the model is most likely broken in a way \
+                 that was not foreseen"
+            ),
+            None => {
+                let last = stderr.lines().rev().find(|line| !line.trim().is_empty());
+                let code = status.code().unwrap_or(-1);
+                match last {
+                    Some(last) => format!("the worker ended with code {code}: {}", last.trim()),
+                    None => format!("the worker ended with code {code}"),
+                }
+            }
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().expect("no holder of this lock panics")
+}
+
+/// Kills a worker and everything it started.
+fn kill(group: Option<Pid>) {
+    if let Some(group) = group {
+        // A group that is gone needs no killing.
+        let _ = rustix::process::kill_process_group(group, Signal::KILL);
+    }
+}
+
+/// A duration as people say it.
+fn spoken(duration: std::time::Duration) -> String {
+    let secs = duration.as_secs();
+    if secs >= 120 && secs.is_multiple_of(60) {
+        format!("{} minutes", secs / 60)
+    } else {
+        format!("{secs} seconds")
+    }
+}

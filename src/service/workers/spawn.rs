@@ -1,0 +1,76 @@
+//! The thread that starts worker processes.
+//!
+//! A worker dies with the thread that started it, not with the process: the kernel ties the two
+//! together. A thread of the async runtime may end at any time, so the workers get a thread of
+//! their own that lives exactly as long as the service.
+
+use std::io;
+use std::process::Stdio;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+use tokio::process::Child;
+use tokio::sync::oneshot;
+
+use super::confine::confine;
+use super::{WorkerCommand, WorkerLimits};
+
+type Order = oneshot::Sender<io::Result<Child>>;
+
+/// Starts worker processes; they die when this is dropped.
+#[derive(Debug)]
+pub struct Spawner {
+    orders: SyncSender<Order>,
+}
+
+impl Spawner {
+    /// Starts the thread. To be called within an async runtime, which will watch the processes.
+    ///
+    /// # Errors
+    /// When the system has no thread left.
+    pub fn start(command: WorkerCommand, limits: WorkerLimits) -> io::Result<Spawner> {
+        let (orders, receiver) = sync_channel(16);
+        let runtime = tokio::runtime::Handle::current();
+        thread::Builder::new()
+            .name("worker-spawner".to_owned())
+            .spawn(move || {
+                let _entered = runtime.enter();
+                serve(&receiver, &command, &limits);
+            })?;
+        Ok(Spawner { orders })
+    }
+
+    /// Starts one worker.
+    ///
+    /// # Errors
+    /// When the program cannot be started.
+    pub async fn spawn(&self) -> io::Result<Child> {
+        let (reply, child) = oneshot::channel();
+        let gone = || io::Error::other("the thread that starts workers has ended");
+        // The errors of both channels mean the same and say nothing more.
+        self.orders.try_send(reply).map_err(|_| gone())?;
+        child.await.map_err(|_| gone())?
+    }
+}
+
+fn serve(orders: &Receiver<Order>, command: &WorkerCommand, limits: &WorkerLimits) {
+    while let Ok(reply) = orders.recv() {
+        // Whoever ordered it may be gone; then dropping the child ends it.
+        let _ = reply.send(spawn(command, limits));
+    }
+}
+
+fn spawn(command: &WorkerCommand, limits: &WorkerLimits) -> io::Result<Child> {
+    let mut process = std::process::Command::new(&command.program);
+    process
+        .args(&command.args)
+        // A worker reads models from strangers: it gets nothing that a token could be in.
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    confine(&mut process, limits);
+    let mut process = tokio::process::Command::from(process);
+    process.kill_on_drop(true).spawn()
+}

@@ -1,0 +1,220 @@
+//! A service on a free port for one test, and a small HTTP client that shows all of an answer.
+//!
+//! The worker is a shell script that a test writes, or the engine itself.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use assetfs::service::{RunningService, Service, ServiceConfig, WorkerCommand};
+use reqwest::header::HeaderMap;
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// Copies the task's first file into the place of its result, reporting progress on the way.
+pub const COPYING_WORKER: &str = r#"
+task=$(cat)
+out=$(printf %s "$task" | sed 's/.*"output_dir":"\([^"]*\)".*/\1/')
+in=$(printf %s "$task" | sed 's/.*"input_dir":"\([^"]*\)".*/\1/')
+echo '{"percent":40,"step":"Simplifying"}'
+echo '{"triangles":12}' > "$out/rpd_info.json"
+echo '{}' > "$out/metrics.json"
+echo 'read the model' > "$out/info.log"
+: > "$out/warning.log"
+: > "$out/error.log"
+printf thumb > "$out/thumb.jpg"
+case "$task" in
+*'"task":"optimize"'*)
+  mkdir -p "$out/exports"
+  cat "$in"/* > "$out/exports/chair.glb"
+  echo '{"report":{"exports":[{"format":"glb","name":"chair.glb","parts":["chair.glb"],"size_bytes":5,"images":[{"channels":3,"compressed_byte_size":7,"width":4,"height":2,"mimetype":"image/png","slot":"baseColor"}]}],"files":[],"warnings":[],"source":{"triangles":0,"vertices":0,"meshes":0,"materials":0,"textures":0,"largest_texture":0,"bytes":0},"result":{"triangles":0,"vertices":0,"meshes":0,"materials":0,"textures":0,"largest_texture":0,"bytes":0}}}'
+  ;;
+esac
+"#;
+
+/// A service of one test and its data folder.
+pub struct Fixture {
+    pub dir: TempDir,
+    pub service: RunningService,
+    pub http: reqwest::Client,
+}
+
+/// All of an answer.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body)
+            .unwrap_or_else(|_| panic!("{}: {}", self.status, self.text()))
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    pub fn header(&self, name: &str) -> &str {
+        self.headers
+            .get(name)
+            .unwrap_or_else(|| panic!("no {name}: {self:?}"))
+            .to_str()
+            .unwrap()
+    }
+
+    #[track_caller]
+    pub fn expect(self, status: u16) -> Answer {
+        assert_eq!(self.status.as_u16(), status, "{}", self.text());
+        self
+    }
+}
+
+/// Writes a worker program.
+pub fn script(dir: &Path, text: &str) -> WorkerCommand {
+    let program = dir.join("worker.sh");
+    fs::write(&program, format!("#!/bin/sh\n{text}")).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    WorkerCommand {
+        program,
+        args: Vec::new(),
+    }
+}
+
+/// The engine itself.
+pub fn engine() -> WorkerCommand {
+    WorkerCommand {
+        program: env!("CARGO_BIN_EXE_assetfs").into(),
+        args: vec!["engine-worker".into()],
+    }
+}
+
+impl Fixture {
+    /// A service whose worker copies.
+    pub async fn start() -> Fixture {
+        Fixture::with(COPYING_WORKER, |_| {}).await
+    }
+
+    /// A service with its own worker and settings.
+    pub async fn with(worker: &str, change: impl FnOnce(&mut ServiceConfig)) -> Fixture {
+        let dir = tempfile::tempdir().unwrap();
+        let mut config = ServiceConfig::new(dir.path().join("data"), script(dir.path(), worker));
+        change(&mut config);
+        let service = Service::start(config).await.unwrap();
+        // Whoever comes second finds it installed.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let http = reqwest::Client::builder().no_proxy().build().unwrap();
+        Fixture { dir, service, http }
+    }
+
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.service.addr())
+    }
+
+    pub async fn send(&self, request: reqwest::RequestBuilder) -> Answer {
+        let response = request.send().await.unwrap();
+        Answer {
+            status: response.status(),
+            headers: response.headers().clone(),
+            body: response.bytes().await.unwrap().to_vec(),
+        }
+    }
+
+    pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
+        let request = self.http.request(method, self.url(path));
+        request.header("authorization", format!("Bearer {}", self.service.token()))
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        self.send(self.request(Method::GET, path)).await
+    }
+
+    pub async fn delete(&self, path: &str) -> Answer {
+        self.send(self.request(Method::DELETE, path)).await
+    }
+
+    pub async fn post(&self, path: &str, body: Value) -> Answer {
+        self.json(Method::POST, path, body).await
+    }
+
+    pub async fn json(&self, method: Method, path: &str, body: Value) -> Answer {
+        let request = self
+            .request(method, path)
+            .header("content-type", "application/json");
+        self.send(request.body(body.to_string())).await
+    }
+
+    /// Sends bytes to a signed URL.
+    pub async fn put(&self, url: &str, bytes: &[u8]) -> Answer {
+        self.send(self.http.put(url).body(bytes.to_vec())).await
+    }
+
+    /// Reads a signed URL.
+    pub async fn read(&self, url: &str) -> Answer {
+        self.send(self.http.get(url)).await
+    }
+
+    /// Starts an upload; returns the id and the answer.
+    pub async fn begin(&self, name: &str, files: &[&str]) -> (u64, Value) {
+        let body = json!({ "model_name": name, "filenames": files });
+        let answer = self
+            .post("/api/v2/rawmodel/api-upload/start", body)
+            .await
+            .expect(200)
+            .json();
+        (answer["id"].as_u64().unwrap(), answer)
+    }
+
+    /// Uploads an asset whose analysis has ended.
+    pub async fn upload(&self, name: &str, files: &[(&str, &[u8])]) -> u64 {
+        let names: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
+        let (id, started) = self.begin(name, &names).await;
+        for (name, bytes) in files {
+            let url = started["links"]["s3_upload_urls"][name].as_str().unwrap();
+            self.put(url, bytes).await.expect(200);
+        }
+        self.get(&format!("/api/v2/rawmodel/{id}/api-upload/complete"))
+            .await
+            .expect(200);
+        self.analysed(id).await;
+        id
+    }
+
+    /// The detail form of an asset once its analysis has ended.
+    pub async fn analysed(&self, id: u64) -> Value {
+        let path = format!("/api/v2/rawmodel/{id}");
+        self.until(&path, |record| {
+            let status = record["data"]["upload_status"].as_str().unwrap();
+            status == "complete" || status.contains("ailed")
+        })
+        .await["data"]
+            .clone()
+    }
+
+    /// The full form of a rapid model once its optimization has ended.
+    pub async fn optimized(&self, id: u64) -> Value {
+        let path = format!("/api/v2/rapidmodel/{id}");
+        self.until(&path, |record| {
+            record["data"]["optimization_status"] != "sent_to_queue"
+        })
+        .await["data"]
+            .clone()
+    }
+
+    /// Asks until the answer is as wanted.
+    pub async fn until(&self, path: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        loop {
+            let answer = self.get(path).await.expect(200).json();
+            if wanted(&answer) {
+                return answer;
+            }
+            assert!(Instant::now() < deadline, "never as wanted: {answer}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
