@@ -53,6 +53,11 @@ pub enum CacheError {
 }
 
 impl CacheError {
+    /// Whether the disk, or the user's share of it, is full.
+    pub(super) fn is_disk_full(&self) -> bool {
+        matches!(self, CacheError::Io { source, .. } if is_disk_full(source))
+    }
+
     pub(super) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> CacheError {
         let path = path.to_path_buf();
         move |source| CacheError::Io {
@@ -61,4 +66,12 @@ impl CacheError {
             source,
         }
     }
+}
+
+/// Whether the system says that the disk, or the user's share of it, is full.
+pub(super) fn is_disk_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
 }

@@ -157,3 +157,61 @@ impl Told {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::thread;
+
+    use super::*;
+
+    const MAGIC: [u8; 8] = *b"testlog\n";
+
+    #[test]
+    fn appends_of_many_threads_are_all_there_each_threads_in_order() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        let log = AppendLog::open(&path, MAGIC).unwrap().0.into_shared();
+        thread::scope(|scope| {
+            for writer in 0..8_u8 {
+                let log = &log;
+                scope.spawn(move || {
+                    for number in 0..50_u8 {
+                        log.append(&[writer, number]).unwrap();
+                    }
+                });
+            }
+        });
+        let (_, records) = AppendLog::open(&path, MAGIC).unwrap();
+        assert_eq!(records.len(), 400);
+        assert_eq!(records.iter().collect::<HashSet<_>>().len(), 400);
+        for writer in 0..8 {
+            let numbers: Vec<u8> = records
+                .iter()
+                .filter(|record| record[0] == writer)
+                .map(|record| record[1])
+                .collect();
+            assert!(numbers.is_sorted());
+        }
+    }
+
+    #[test]
+    fn a_record_is_on_disk_when_its_append_returns() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        let log = AppendLog::open(&path, MAGIC).unwrap().0.into_shared();
+        thread::scope(|scope| {
+            for writer in 0..4_u8 {
+                let (log, path) = (&log, &path);
+                scope.spawn(move || {
+                    for number in 0..20_u8 {
+                        let record = [writer, number, 0xA5, 0x5A];
+                        log.append(&record).unwrap();
+                        let bytes = std::fs::read(path).unwrap();
+                        assert!(bytes.windows(4).any(|window| window == record));
+                    }
+                });
+            }
+        });
+    }
+}

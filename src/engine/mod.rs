@@ -2,8 +2,13 @@
 //!
 //! [`job::run`] is the front door: it takes a task as plain data and leaves files in a folder.
 
+pub mod document;
 pub mod error;
+pub mod import;
 pub mod job;
+pub mod render;
 pub mod sample;
+pub mod scene;
+mod words;
 
 pub use error::EngineError;

@@ -1,0 +1,201 @@
+//! All objects of the cache in the order of their use, and what is pinned. In memory, no I/O; lives
+//! behind one short lock.
+//!
+//! An entry's bytes are counted while the entry is here. When it goes while its object is open, the
+//! object is told that it is detached, and gives the bytes back itself when it is closed.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use lru::LruCache;
+
+use super::key::{FileId, NameHash, lies_below};
+use super::object::OpenObject;
+
+#[derive(Debug)]
+pub(super) struct Index {
+    objects: LruCache<NameHash, Entry>,
+    pins: BTreeSet<String>,
+}
+
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) salt: u64,
+    pub(super) name: Box<str>,
+    pub(super) cost: Arc<AtomicU64>,
+    /// All blocks on disk were compared with their checksums since this process started.
+    pub(super) verified: bool,
+    pub(super) open: Weak<OpenObject>,
+    pinned: bool,
+}
+
+/// What is known of a name.
+#[derive(Debug)]
+pub(super) enum Known {
+    Open(Arc<OpenObject>),
+    Closed { salt: u64, verified: bool },
+    Nothing,
+}
+
+/// An entry that is no longer in the index; its files are to be unlinked.
+#[derive(Debug)]
+pub(super) struct Removed {
+    pub(super) id: FileId,
+    /// The bytes to give back once the files are gone; zero when an open object does that.
+    pub(super) cost: u64,
+    /// Carried out of the lock: if this is the last handle, its end takes the lock again.
+    _open: Option<Arc<OpenObject>>,
+}
+
+impl Entry {
+    pub(super) fn new(salt: u64, name: &str, cost: Arc<AtomicU64>) -> Entry {
+        Entry {
+            salt,
+            name: name.into(),
+            cost,
+            verified: false,
+            open: Weak::new(),
+            pinned: false,
+        }
+    }
+}
+
+impl Index {
+    pub(super) fn new(pins: BTreeSet<String>) -> Index {
+        Index {
+            objects: LruCache::unbounded(),
+            pins,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// Looks a name up and makes it the latest used.
+    pub(super) fn know(&mut self, name: NameHash) -> Known {
+        match self.objects.get(&name) {
+            None => Known::Nothing,
+            Some(entry) => match entry.open.upgrade() {
+                Some(open) => Known::Open(open),
+                None => Known::Closed {
+                    salt: entry.salt,
+                    verified: entry.verified,
+                },
+            },
+        }
+    }
+
+    /// Adds an entry as the latest used.
+    pub(super) fn insert(&mut self, name: NameHash, mut entry: Entry) {
+        entry.pinned = self.pins.iter().any(|pin| lies_below(&entry.name, pin));
+        let old = self.objects.put(name, entry);
+        debug_assert!(old.is_none(), "the name was free");
+    }
+
+    /// The entry of these files, if it is still there.
+    pub(super) fn entry(&mut self, id: FileId) -> Option<&mut Entry> {
+        self.objects
+            .peek_mut(&id.name)
+            .filter(|entry| entry.salt == id.salt)
+    }
+
+    /// Notes that an object was closed, which counts as a use.
+    pub(super) fn close(&mut self, id: FileId, verified: bool) {
+        if let Some(entry) = self.entry(id)
+            && entry.open.strong_count() == 0
+        {
+            entry.verified = verified;
+            self.objects.promote(&id.name);
+        }
+    }
+
+    pub(super) fn remove(&mut self, name: NameHash) -> Option<Removed> {
+        let entry = self.objects.pop(&name)?;
+        Some(removed(name, &entry))
+    }
+
+    /// Removes every entry whose name lies below the prefix, pinned ones too.
+    pub(super) fn remove_below(&mut self, prefix: &str) -> Vec<Removed> {
+        let names: Vec<NameHash> = self
+            .objects
+            .iter()
+            .filter(|(_, entry)| lies_below(&entry.name, prefix))
+            .map(|(name, _)| *name)
+            .collect();
+        names
+            .into_iter()
+            .filter_map(|name| self.remove(name))
+            .collect()
+    }
+
+    /// Removes closed, unpinned entries, the longest unused first, until they hold `need` bytes.
+    /// What may not go is met once and then counts as just used.
+    pub(super) fn remove_oldest(&mut self, need: u64) -> Vec<Removed> {
+        let mut victims = Vec::new();
+        let mut bytes = 0;
+        for _ in 0..self.objects.len() {
+            if bytes >= need {
+                break;
+            }
+            let Some((name, entry)) = self.objects.pop_lru() else {
+                break;
+            };
+            if entry.pinned || entry.open.strong_count() > 0 {
+                self.objects.put(name, entry);
+                continue;
+            }
+            let victim = removed(name, &entry);
+            bytes += victim.cost;
+            victims.push(victim);
+        }
+        victims
+    }
+
+    /// The open objects that may lose blocks.
+    pub(super) fn open_unpinned(&self) -> Vec<Arc<OpenObject>> {
+        self.objects
+            .iter()
+            .rev()
+            .filter(|(_, entry)| !entry.pinned)
+            .filter_map(|(_, entry)| entry.open.upgrade())
+            .collect()
+    }
+
+    /// Every entry, the longest unused first.
+    pub(super) fn oldest_first(&self) -> impl Iterator<Item = (&NameHash, &Entry)> {
+        self.objects.iter().rev()
+    }
+
+    pub(super) fn pins(&self) -> &BTreeSet<String> {
+        &self.pins
+    }
+
+    /// Puts the pins in place of the old ones.
+    pub(super) fn set_pins(&mut self, pins: BTreeSet<String>) {
+        for (_, entry) in self.objects.iter_mut() {
+            entry.pinned = pins.iter().any(|pin| lies_below(&entry.name, pin));
+        }
+        self.pins = pins;
+    }
+}
+
+fn removed(name: NameHash, entry: &Entry) -> Removed {
+    let open = entry.open.upgrade();
+    let cost = match &open {
+        Some(open) => {
+            open.detach();
+            0
+        }
+        None => entry.cost.load(Ordering::Acquire),
+    };
+    Removed {
+        id: FileId {
+            name,
+            salt: entry.salt,
+        },
+        cost,
+        _open: open,
+    }
+}

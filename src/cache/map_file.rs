@@ -1,0 +1,226 @@
+//! The map file of an object: a header that names the object, then one checksum a block at a place
+//! of its own, so that a block is added by one small write. Zero, and whatever the file lacks,
+//! means absent. Reads anything without panicking; a header that does not check out is no map.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+
+use rustix::fs::SeekFrom;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::block_map::{BlockMap, CHUNK_BLOCKS};
+use super::key::ObjectKey;
+
+const MAGIC: [u8; 8] = *b"afsmap1\n";
+/// Magic, salt, size, length of the name, length of the etag plus one.
+const FIXED_LEN: usize = 32;
+const CHECK_LEN: usize = 8;
+const SLOT_LEN: u64 = 8;
+/// Longer headers than [`ObjectKey::check`] allows are not even read.
+const MAX_HEADER_LEN: usize = 8192;
+
+/// The header of a map file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct MapHeader {
+    pub(super) key: ObjectKey,
+    pub(super) salt: u64,
+}
+
+impl MapHeader {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let name = self.key.name.as_bytes();
+        let etag = self.key.etag.as_ref().map(String::as_bytes);
+        let mut bytes = Vec::with_capacity(256);
+        bytes.extend(MAGIC);
+        bytes.extend(self.salt.to_le_bytes());
+        bytes.extend(self.key.size.to_le_bytes());
+        bytes.extend((name.len() as u32).to_le_bytes());
+        bytes.extend(etag.map_or(0, |etag| etag.len() as u32 + 1).to_le_bytes());
+        bytes.extend(name);
+        bytes.extend(etag.unwrap_or_default());
+        bytes.resize(bytes.len().next_multiple_of(8), 0);
+        bytes.extend(xxh3_64_with_seed(&bytes, self.salt).to_le_bytes());
+        bytes
+    }
+
+    /// The header and its length; `None` when it is none of ours, or damaged.
+    pub(super) fn decode(bytes: &[u8]) -> Option<(MapHeader, u64)> {
+        let fixed = bytes.get(..FIXED_LEN)?;
+        let salt = u64_at(fixed, 8);
+        let size = u64_at(fixed, 16);
+        let name_len = u32_at(fixed, 24) as usize;
+        let etag_len = (u32_at(fixed, 28) as usize).checked_sub(1);
+        let text_end = FIXED_LEN
+            .checked_add(name_len)?
+            .checked_add(etag_len.unwrap_or(0))?;
+        let text = bytes.get(FIXED_LEN..text_end)?;
+        let checked_end = text_end.next_multiple_of(8);
+        let check = bytes.get(checked_end..checked_end + CHECK_LEN)?;
+        if fixed[..8] != MAGIC || u64_at(check, 0) != xxh3_64_with_seed(&bytes[..checked_end], salt)
+        {
+            return None;
+        }
+        let (name, etag) = text.split_at(name_len);
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).ok();
+        let key = ObjectKey {
+            name: text(name)?,
+            size,
+            etag: match etag_len {
+                Some(_) => Some(text(etag)?),
+                None => None,
+            },
+        };
+        key.check().ok()?;
+        Some((MapHeader { key, salt }, (checked_end + CHECK_LEN) as u64))
+    }
+
+    /// Reads the header from a file. `Ok(None)` when there is no good one.
+    pub(super) fn read(file: &File) -> io::Result<Option<(MapHeader, u64)>> {
+        let mut bytes = vec![0; MAX_HEADER_LEN];
+        let len = read_up_to(file, &mut bytes, 0)?;
+        Ok(MapHeader::decode(&bytes[..len]))
+    }
+
+    /// The checksum that stands for these bytes at this place of this object; never zero.
+    pub(super) fn block_check(salt: u64, index: u64, bytes: &[u8]) -> u64 {
+        let seed = salt ^ index.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        xxh3_64_with_seed(bytes, seed).max(1)
+    }
+}
+
+/// Notes in the file that the block is there; zero notes that it is not.
+pub(super) fn write_slot(file: &File, header_len: u64, index: u64, check: u64) -> io::Result<()> {
+    file.write_all_at(&check.to_le_bytes(), header_len + index * SLOT_LEN)
+}
+
+/// Notes that none of these blocks is there.
+pub(super) fn clear_slots(
+    file: &File,
+    header_len: u64,
+    blocks: std::ops::Range<u64>,
+) -> io::Result<()> {
+    let len =
+        usize::try_from((blocks.end - blocks.start) * SLOT_LEN).expect("a run of blocks is short");
+    file.write_all_at(&vec![0; len], header_len + blocks.start * SLOT_LEN)
+}
+
+/// Fills the map from the file, jumping over its holes.
+pub(super) fn read_slots(
+    file: &File,
+    header_len: u64,
+    map: &BlockMap,
+    verified: bool,
+) -> io::Result<()> {
+    let chunk_len = CHUNK_BLOCKS * SLOT_LEN;
+    let mut bytes = vec![0; usize::try_from(chunk_len).expect("a chunk is small")];
+    let mut first = 0;
+    while let Some(at) = next_data(file, header_len + first * SLOT_LEN) {
+        first = first.max((at.saturating_sub(header_len)) / chunk_len * CHUNK_BLOCKS);
+        if first >= map.block_count() {
+            break;
+        }
+        let len = read_up_to(file, &mut bytes, header_len + first * SLOT_LEN)?;
+        for (index, slot) in (first..map.block_count()).zip(bytes[..len].chunks_exact(8)) {
+            let check = u64_at(slot, 0);
+            if check != 0 {
+                map.insert(index, check, verified);
+            }
+        }
+        first += CHUNK_BLOCKS;
+    }
+    Ok(())
+}
+
+/// Where data begins at or behind `from`; where the file system cannot tell, right there.
+fn next_data(file: &File, from: u64) -> Option<u64> {
+    match rustix::fs::seek(file, SeekFrom::Data(from)) {
+        Ok(at) => Some(at),
+        Err(rustix::io::Errno::NXIO) => None,
+        Err(_) => file
+            .metadata()
+            .is_ok_and(|it| it.len() > from)
+            .then_some(from),
+    }
+}
+
+/// Reads until the buffer is full or the file ends.
+pub(super) fn read_up_to(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut len = 0;
+    while len < buffer.len() {
+        match file.read_at(&mut buffer[len..], offset + len as u64) {
+            Ok(0) => break,
+            Ok(read) => len += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(len)
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::cache::BLOCK_LEN_BYTES;
+
+    fn header(name: String, size: u64, etag: Option<String>) -> MapHeader {
+        MapHeader {
+            key: ObjectKey { name, size, etag },
+            salt: 77,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_header_comes_back_and_damage_is_seen(
+            name in ".{0,60}", size in 0_u64..1 << 40, etag in prop::option::of(".{0,20}"),
+            place: prop::sample::Index, flip in 1_u8.., tail in prop::collection::vec(any::<u8>(), 0..20),
+        ) {
+            let header = header(name, size, etag);
+            let mut bytes = header.encode();
+            let len = bytes.len();
+            bytes.extend(tail);
+            prop_assert_eq!(MapHeader::decode(&bytes), Some((header, len as u64)));
+            prop_assert_eq!(MapHeader::decode(&bytes[..place.index(len)]), None);
+            bytes[place.index(len)] ^= flip;
+            prop_assert_eq!(MapHeader::decode(&bytes), None);
+        }
+
+        #[test]
+        fn garbage_is_no_header(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let mut begun = MAGIC.to_vec();
+            begun.extend(&bytes);
+            prop_assert_eq!(MapHeader::decode(&bytes), None);
+            prop_assert_eq!(MapHeader::decode(&begun), None);
+        }
+    }
+
+    #[test]
+    fn slots_come_back_across_holes() {
+        let file = tempfile::tempfile().unwrap();
+        let size = 100_000 * BLOCK_LEN_BYTES;
+        let written = [0, 1, 1023, 1024, 50_000, 99_999];
+        for index in written {
+            write_slot(&file, 56, index, index + 5).unwrap();
+        }
+        write_slot(&file, 56, 100_000, 1).unwrap();
+        clear_slots(&file, 56, 1..2).unwrap();
+        let map = BlockMap::new(size);
+        read_slots(&file, 56, &map, false).unwrap();
+        let found: Vec<u64> = (0..100_000)
+            .filter(|index| map.check(*index).is_some())
+            .collect();
+        assert_eq!(found, [0, 1023, 1024, 50_000, 99_999]);
+        assert_eq!(map.check(50_000), Some(50_005));
+    }
+}

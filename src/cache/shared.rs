@@ -1,0 +1,223 @@
+//! What all handles of a cache share: the index, the count of bytes, and how room is made.
+//!
+//! The index lock is short and never held while a file is touched or an object is closed. Room is
+//! made first from closed objects, the longest unused first, then from the blocks of open ones;
+//! pinned objects and files that the kernel reads past us are never touched.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::index::{Entry, Index, Known, Removed};
+use super::index_file;
+use super::key::{FileId, NameHash};
+use super::object::OpenObject;
+use super::space::Space;
+use super::{CacheError, CacheStats};
+use crate::durable::DirLock;
+
+/// Blocks of open objects are taken away so many bytes at a time.
+const PUNCH_BYTES: u64 = 1 << 20;
+/// The index is saved after so many changes, or an eighth of its length where that is more.
+const SAVE_AFTER_CHANGES: u64 = 1024;
+
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) root: PathBuf,
+    pub(super) objects: PathBuf,
+    /// Objects with names in one class are opened one after the other.
+    pub(super) opening: [Mutex<()>; 16],
+    index: Mutex<Index>,
+    space: Space,
+    changes: AtomicU64,
+    counters: Counters,
+    /// Held until nobody uses the folder any more, open objects included.
+    _lock: DirLock,
+}
+
+#[derive(Debug, Default)]
+struct Counters {
+    hits: AtomicU64,
+    misses: AtomicU64,
+    evictions: AtomicU64,
+    bad_blocks: AtomicU64,
+}
+
+impl Shared {
+    pub(super) fn new(
+        root: PathBuf,
+        objects: PathBuf,
+        index: Index,
+        space: Space,
+        lock: DirLock,
+    ) -> Shared {
+        Shared {
+            root,
+            objects,
+            opening: Default::default(),
+            index: Mutex::new(index),
+            space,
+            changes: AtomicU64::new(0),
+            counters: Counters::default(),
+            _lock: lock,
+        }
+    }
+
+    pub(super) fn space(&self) -> &Space {
+        &self.space
+    }
+
+    /// Every change of the index is whole at the moment it is made, so a panic elsewhere in the
+    /// critical section leaves nothing half done.
+    pub(super) fn index(&self) -> MutexGuard<'_, Index> {
+        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn know(&self, name: NameHash) -> Known {
+        self.index().know(name)
+    }
+
+    /// Counts `bytes` as used, after making room for them. On an error nothing is counted.
+    pub(super) fn make_room(&self, bytes: u64) -> Result<(), CacheError> {
+        self.space.add(bytes);
+        let lack = self.space.disk_lack(&self.root, bytes);
+        let enough = lack == 0 || self.evict(lack) >= lack;
+        while enough {
+            let over = self.space.over_limit();
+            if over == 0 {
+                return Ok(());
+            }
+            if self.evict(over) == 0 {
+                break;
+            }
+        }
+        self.space.give_back(bytes);
+        Err(self.space.full())
+    }
+
+    /// Evicts what is over the limit, as after a start with a lower one.
+    pub(super) fn keep_limit(&self) {
+        let over = self.space.over_limit();
+        if over > 0 {
+            self.evict(over);
+        }
+    }
+
+    /// Frees about `need` bytes, if that much may go; gives how many were freed.
+    pub(super) fn evict(&self, need: u64) -> u64 {
+        let removed = self.index().remove_oldest(need);
+        self.counters
+            .evictions
+            .fetch_add(removed.len() as u64, Ordering::Relaxed);
+        let freed = self.discard(removed);
+        if freed >= need {
+            return freed;
+        }
+        freed + self.punch_open(need - freed)
+    }
+
+    fn punch_open(&self, need: u64) -> u64 {
+        let worthwhile = need.max(PUNCH_BYTES.min(self.space.limits().max_bytes / 16));
+        let open = self.index().open_unpinned();
+        let mut freed = 0;
+        for object in &open {
+            if freed >= need {
+                break;
+            }
+            let bytes = object.punch(worthwhile - freed.min(worthwhile));
+            if bytes > 0 {
+                self.counters.evictions.fetch_add(1, Ordering::Relaxed);
+            }
+            freed += bytes;
+        }
+        freed
+    }
+
+    /// Unlinks what was removed from the index and gives its bytes back.
+    pub(super) fn discard(&self, removed: Vec<Removed>) -> u64 {
+        let mut freed = 0;
+        for it in &removed {
+            index_file::unlink(&self.objects, it.id);
+            self.space.give_back(it.cost);
+            freed += it.cost;
+        }
+        self.note_changes(removed.len() as u64);
+        freed
+    }
+
+    /// Adds an object that was just made, with its bytes already counted.
+    pub(super) fn insert(&self, id: FileId, mut entry: Entry, open: &Arc<OpenObject>) {
+        entry.open = Arc::downgrade(open);
+        self.index().insert(id.name, entry);
+        self.note_changes(1);
+    }
+
+    /// Notes that a known object is open again. False when it was evicted meanwhile.
+    pub(super) fn reopened(&self, open: &Arc<OpenObject>, cost: u64) -> bool {
+        let mut index = self.index();
+        let Some(entry) = index.entry(open.id()) else {
+            return false;
+        };
+        entry.open = Arc::downgrade(open);
+        // What the index file told may be a little old; the map itself is right.
+        let counted = entry.cost.swap(cost, Ordering::AcqRel);
+        self.space.add(cost);
+        self.space.give_back(counted);
+        true
+    }
+
+    pub(super) fn note_closed(&self, id: FileId, verified: bool) {
+        self.index().close(id, verified);
+        self.note_changes(1);
+    }
+
+    /// Writes the index now and then, so that a start after a crash is quick too.
+    fn note_changes(&self, changes: u64) {
+        let before = self.changes.fetch_add(changes, Ordering::Relaxed);
+        if before + changes < SAVE_AFTER_CHANGES {
+            return;
+        }
+        let len = self.index().len() as u64;
+        if before + changes >= len / 8 {
+            self.save_index(false);
+        }
+    }
+
+    pub(super) fn save_index(&self, closed: bool) {
+        self.changes.store(0, Ordering::Relaxed);
+        let bytes = index_file::encode(&self.index(), closed);
+        index_file::write(&self.root, &bytes);
+    }
+
+    pub(super) fn count_read(&self, hit: bool) {
+        let counter = if hit {
+            &self.counters.hits
+        } else {
+            &self.counters.misses
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn count_bad_block(&self) {
+        self.counters.bad_blocks.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn stats(&self) -> CacheStats {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        CacheStats {
+            bytes: self.space.used(),
+            max_bytes: self.space.limits().max_bytes,
+            objects: self.index().len() as u64,
+            hits: count(&self.counters.hits),
+            misses: count(&self.counters.misses),
+            evictions: count(&self.counters.evictions),
+            bad_blocks: count(&self.counters.bad_blocks),
+        }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.save_index(true);
+    }
+}

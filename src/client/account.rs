@@ -1,0 +1,179 @@
+//! The account: signing in, tokens, points, storage, webhooks, and its end.
+
+use reqwest::Method;
+
+use super::Client;
+use super::budget::Priority;
+use super::call::Call;
+use super::error::ClientError;
+use crate::wire::{
+    ApiToken, CreateToken, CreateWebhook, Data, DeleteAccount, Items, Login, LoginReply, Password,
+    RapidPoints, StorageLeft, Token, TokenId, UserId, Webhook, WebhookId, paths,
+};
+
+/// Whose files these are: what local state is kept by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccountIdentity {
+    /// Scheme, host and port of the service.
+    pub origin: String,
+    /// The token's owner, where the service tells.
+    pub owner: Option<UserId>,
+    /// The token's id.
+    pub token_id: Option<TokenId>,
+}
+
+impl AccountIdentity {
+    /// A stable text: origin and owner, or else origin and token id.
+    pub fn key(&self) -> String {
+        match (self.owner, self.token_id) {
+            (Some(owner), _) => format!("{}#user-{owner}", self.origin),
+            (None, Some(token_id)) => format!("{}#token-{token_id}", self.origin),
+            (None, None) => format!("{}#anonymous", self.origin),
+        }
+    }
+}
+
+impl Client {
+    /// Whose account this is. Asks the service for the token's own record; a service that does not tell
+    /// the owner leaves the token's id.
+    pub async fn account(&self) -> Result<AccountIdentity, ClientError> {
+        let token_id = self.token_id();
+        let owner = match token_id {
+            Some(id) => self.token_owner(id).await?,
+            None => None,
+        };
+        Ok(AccountIdentity {
+            origin: self.origin(),
+            owner,
+            token_id,
+        })
+    }
+
+    async fn token_owner(&self, id: TokenId) -> Result<Option<UserId>, ClientError> {
+        match self.api_token(id).await {
+            Ok(record) => Ok(record.tokenable_id),
+            Err(
+                ClientError::NotFound { .. }
+                | ClientError::Forbidden { .. }
+                | ClientError::Protocol { .. },
+            ) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Signs in with the account's credentials; the answer is a new token. Sent once.
+    pub async fn login(&self, email: &str, password: Password) -> Result<Token, ClientError> {
+        let what = "sign in";
+        let call = Call::once(what, Method::POST, paths::login()).anonymous();
+        let body = self
+            .text(call.json(&Login {
+                email: email.to_owned(),
+                password,
+            }))
+            .await?;
+        let reply = LoginReply::from_body(&body);
+        reply
+            .map(|reply| reply.token)
+            .ok_or_else(|| ClientError::Protocol {
+                what: what.to_owned(),
+                reason: "there is no token in it".to_owned(),
+            })
+    }
+
+    /// The account's API tokens.
+    pub async fn tokens(&self, priority: Priority) -> Result<Vec<ApiToken>, ClientError> {
+        let call = Call::get("list API tokens", paths::tokens()).at(priority);
+        Ok(self.json::<Items<ApiToken>>(call).await?.0)
+    }
+
+    /// One API token's record.
+    pub async fn api_token(&self, id: TokenId) -> Result<ApiToken, ClientError> {
+        Ok(self
+            .json::<Data<ApiToken>>(Call::get("get an API token", paths::token(id)))
+            .await?
+            .data)
+    }
+
+    /// Makes an API token; its text is told this once. Sent once.
+    pub async fn create_token(&self, name: &str) -> Result<Token, ClientError> {
+        let what = "create an API token";
+        let call = Call::once(what, Method::POST, paths::create_token());
+        let body = self
+            .text(call.json(&CreateToken {
+                name: name.to_owned(),
+            }))
+            .await?;
+        let reply = LoginReply::from_body(&body);
+        reply
+            .map(|reply| reply.token)
+            .ok_or_else(|| ClientError::LostReply {
+                what: what.to_owned(),
+                status: None,
+                reason: "there is no token in it".to_owned(),
+            })
+    }
+
+    /// Deletes an API token.
+    pub async fn delete_token(&self, id: TokenId) -> Result<(), ClientError> {
+        self.done(Call::delete("delete an API token", paths::token(id)))
+            .await
+    }
+
+    /// What is left to optimize with.
+    pub async fn points(&self, priority: Priority) -> Result<RapidPoints, ClientError> {
+        let call = Call::get("get the points", paths::rapid_points()).at(priority);
+        Ok(self.json::<Data<RapidPoints>>(call).await?.data)
+    }
+
+    /// What is left to store in.
+    pub async fn storage(&self, priority: Priority) -> Result<StorageLeft, ClientError> {
+        let call = Call::get("get the storage left", paths::storage()).at(priority);
+        Ok(self.json::<Data<StorageLeft>>(call).await?.data)
+    }
+
+    /// The account's webhooks.
+    pub async fn webhooks(&self, priority: Priority) -> Result<Vec<Webhook>, ClientError> {
+        let call = Call::get("list webhooks", paths::webhooks()).at(priority);
+        Ok(self.json::<Items<Webhook>>(call).await?.0)
+    }
+
+    /// Registers a webhook. Sent once.
+    pub async fn create_webhook(&self, request: &CreateWebhook) -> Result<Webhook, ClientError> {
+        let call = Call::once("register a webhook", Method::POST, paths::webhooks()).json(request);
+        match self.json::<Data<Webhook>>(call).await {
+            Ok(created) => Ok(created.data),
+            // Here alone a 500 is a plain refusal: the account has as many webhooks as it may have.
+            Err(ClientError::LostReply {
+                status: Some(500),
+                reason,
+                ..
+            }) => Err(ClientError::Rejected {
+                status: 500,
+                message: reason,
+            }),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Deletes a webhook.
+    pub async fn delete_webhook(&self, id: WebhookId) -> Result<(), ClientError> {
+        self.done(Call::delete("delete a webhook", paths::webhook(id)))
+            .await
+    }
+
+    /// Sends a test event to a webhook. Sent once.
+    pub async fn test_webhook(&self, id: WebhookId) -> Result<(), ClientError> {
+        self.done(Call::once(
+            "test a webhook",
+            Method::POST,
+            paths::test_webhook(id),
+        ))
+        .await
+    }
+
+    /// Ends the account and deletes all that is in it. Sent once.
+    pub async fn delete_account(&self, password: Password) -> Result<(), ClientError> {
+        let call = Call::once("delete the account", Method::POST, paths::delete_account());
+        self.done(call.json(&DeleteAccount { password })).await
+    }
+}

@@ -1,0 +1,185 @@
+//! Base assets: upload calls, records, tags, files, conversion, and starting optimizations.
+
+use reqwest::Method;
+
+use super::Client;
+use super::body::Download;
+use super::budget::Priority;
+use super::call::Call;
+use super::error::ClientError;
+use crate::wire::{
+    AssetId, AssetUpdate, BaseAsset, ConversionJob, Data, Downloads, FormatsAdded, FormatsRequest,
+    IdList, Items, MultiOptimize, OptimizeRequest, PbrDownloads, RapidModel, StartUpload, TagId,
+    TagName, UploadStarted, paths,
+};
+
+impl Client {
+    /// Starts an upload: makes an incomplete asset. Sent once.
+    pub async fn start_upload(&self, request: &StartUpload) -> Result<UploadStarted, ClientError> {
+        let call = Call::once("start an upload", Method::POST, paths::start_upload());
+        self.json(call.json(request).uncounted()).await
+    }
+
+    /// Ends an upload once all files are there. Sent once; when the answer is lost, the asset's state tells.
+    pub async fn complete_upload(&self, id: AssetId) -> Result<BaseAsset, ClientError> {
+        let call = Call::once(
+            "complete an upload",
+            Method::GET,
+            paths::complete_upload(id),
+        );
+        Ok(self.json::<Data<BaseAsset>>(call.uncounted()).await?.data)
+    }
+
+    /// Tries a failed import again. Sent once.
+    pub async fn retry_import(&self, id: AssetId) -> Result<(), ClientError> {
+        self.done(Call::once("retry an import", Method::POST, paths::retry_import(id)).uncounted())
+            .await
+    }
+
+    /// One base asset with all its fields.
+    pub async fn asset(&self, id: AssetId, priority: Priority) -> Result<BaseAsset, ClientError> {
+        let call = Call::get("get a base asset", paths::asset(id)).at(priority);
+        Ok(self.json::<Data<BaseAsset>>(call).await?.data)
+    }
+
+    /// Adds tags or sets the scale. Sent once.
+    pub async fn update_asset(&self, id: AssetId, update: &AssetUpdate) -> Result<(), ClientError> {
+        self.done(Call::once("change a base asset", Method::PUT, paths::asset(id)).json(update))
+            .await
+    }
+
+    /// Deletes a base asset.
+    pub async fn delete_asset(&self, id: AssetId) -> Result<(), ClientError> {
+        self.done(Call::delete("delete a base asset", paths::asset(id)))
+            .await
+    }
+
+    /// Deletes several base assets.
+    pub async fn delete_assets(&self, ids: &[AssetId]) -> Result<(), ClientError> {
+        let call = Call::idempotent("delete base assets", Method::POST, paths::delete_assets());
+        self.done(call.json(&IdList { ids: ids.to_vec() })).await
+    }
+
+    /// Removes a tag from a base asset.
+    pub async fn remove_asset_tag(&self, id: AssetId, tag: TagId) -> Result<(), ClientError> {
+        self.done(Call::delete("remove a tag", paths::asset_tag(id, tag)))
+            .await
+    }
+
+    /// The names of all tags on base assets.
+    pub async fn asset_tags(&self, priority: Priority) -> Result<Vec<TagName>, ClientError> {
+        let call = Call::get("list tags of base assets", paths::asset_tags()).at(priority);
+        Ok(self.json::<Items<TagName>>(call).await?.0)
+    }
+
+    /// The uploaded files of a base asset.
+    pub async fn asset_downloads(
+        &self,
+        id: AssetId,
+        priority: Priority,
+    ) -> Result<Downloads, ClientError> {
+        self.json(Call::get("list an asset's files", paths::asset_downloads(id)).at(priority))
+            .await
+    }
+
+    /// The converted files of a base asset.
+    pub async fn asset_converted(
+        &self,
+        id: AssetId,
+        priority: Priority,
+    ) -> Result<Downloads, ClientError> {
+        self.json(Call::get("list converted files", paths::asset_converted(id)).at(priority))
+            .await
+    }
+
+    /// The converted materials of a base asset.
+    pub async fn asset_pbr(
+        &self,
+        id: AssetId,
+        priority: Priority,
+    ) -> Result<PbrDownloads, ClientError> {
+        self.json(Call::get("list converted materials", paths::asset_pbr(id)).at(priority))
+            .await
+    }
+
+    /// All files of a base asset as one zip.
+    pub async fn asset_zip(
+        &self,
+        id: AssetId,
+        priority: Priority,
+    ) -> Result<Download, ClientError> {
+        self.download(Call::get("download an asset as zip", paths::asset_zip(id)).at(priority))
+            .await
+    }
+
+    /// The views of a base asset.
+    pub async fn asset_renders(
+        &self,
+        id: AssetId,
+        priority: Priority,
+    ) -> Result<Downloads, ClientError> {
+        self.json(Call::get("list an asset's views", paths::asset_renders(id)).at(priority))
+            .await
+    }
+
+    /// Converts a base asset to further formats. Sent once.
+    pub async fn add_formats(
+        &self,
+        id: AssetId,
+        formats: &[String],
+    ) -> Result<FormatsAdded, ClientError> {
+        let call = Call::once("convert an asset", Method::POST, paths::add_formats(id));
+        self.json(call.json(&FormatsRequest {
+            formats: formats.to_vec(),
+        }))
+        .await
+    }
+
+    /// The conversions of a base asset.
+    pub async fn processed_formats(
+        &self,
+        id: AssetId,
+        priority: Priority,
+    ) -> Result<Vec<ConversionJob>, ClientError> {
+        let call = Call::get("list conversions", paths::processed_formats(id)).at(priority);
+        Ok(self.json::<Items<ConversionJob>>(call).await?.0)
+    }
+
+    /// The rapid models made from a base asset.
+    pub async fn asset_rapid_models(
+        &self,
+        id: AssetId,
+        priority: Priority,
+    ) -> Result<Vec<RapidModel>, ClientError> {
+        let call = Call::get(
+            "list an asset's rapid models",
+            paths::asset_rapid_models(id),
+        )
+        .at(priority);
+        Ok(self.json::<Items<RapidModel>>(call).await?.0)
+    }
+
+    /// Optimizations of the last week that run or failed.
+    pub async fn running_jobs(&self, priority: Priority) -> Result<Vec<RapidModel>, ClientError> {
+        let call = Call::get("list running jobs", paths::running_jobs()).at(priority);
+        Ok(self.json::<Items<RapidModel>>(call).await?.0)
+    }
+
+    /// Optimizes a base asset; costs points. Sent once.
+    pub async fn optimize(
+        &self,
+        id: AssetId,
+        request: &OptimizeRequest,
+    ) -> Result<RapidModel, ClientError> {
+        let call = Call::once("optimize an asset", Method::POST, paths::optimize(id)).json(request);
+        Ok(self.json::<Data<RapidModel>>(call).await?.data)
+    }
+
+    /// Optimizes several base assets; costs points. Sent once.
+    pub async fn multi_optimize(&self, request: &MultiOptimize) -> Result<(), ClientError> {
+        self.done(
+            Call::once("optimize assets", Method::POST, paths::multi_optimize()).json(request),
+        )
+        .await
+    }
+}

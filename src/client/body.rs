@@ -1,0 +1,79 @@
+//! Bodies of answers: bounded JSON, and streams that notice a stall.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream::{self, Stream, StreamExt};
+use reqwest::Response;
+
+use super::error::ClientError;
+use super::transport::reason_of;
+
+/// Bytes as they arrive.
+pub type ByteStream = Pin<Box<dyn Stream<Item = Result<Bytes, ClientError>> + Send>>;
+
+/// A file that the service makes on the fly.
+pub struct Download {
+    /// Its length, where the service tells.
+    pub len: Option<u64>,
+    /// Its content; ends with an error when it is cut short.
+    pub stream: ByteStream,
+}
+
+impl std::fmt::Debug for Download {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Download")
+            .field("len", &self.len)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How the body of an answer failed.
+#[derive(Debug)]
+pub(super) enum BodyFault {
+    Broken(String),
+    Stalled,
+    TooLarge,
+}
+
+/// The chunks of a body; a time without any is a stall.
+pub(super) fn chunks(
+    response: Response,
+    stall: Duration,
+) -> impl Stream<Item = Result<Bytes, BodyFault>> + Send + 'static {
+    stream::unfold(
+        Some(response.bytes_stream().boxed()),
+        move |state| async move {
+            let mut body = state?;
+            match tokio::time::timeout(stall, body.next()).await {
+                Ok(None) => None,
+                Ok(Some(Ok(chunk))) => Some((Ok(chunk), Some(body))),
+                Ok(Some(Err(error))) => Some((Err(BodyFault::Broken(reason_of(error))), None)),
+                Err(_) => Some((Err(BodyFault::Stalled), None)),
+            }
+        },
+    )
+}
+
+/// The whole of a body that must not be larger than `limit_bytes`.
+pub(super) async fn read_all(
+    response: Response,
+    stall: Duration,
+    limit_bytes: usize,
+) -> Result<Vec<u8>, BodyFault> {
+    let expected = usize::try_from(response.content_length().unwrap_or(0)).unwrap_or(usize::MAX);
+    if expected > limit_bytes {
+        return Err(BodyFault::TooLarge);
+    }
+    let mut body = Vec::with_capacity(expected.min(1024 * 1024));
+    let mut chunks = Box::pin(chunks(response, stall));
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk?;
+        if body.len() + chunk.len() > limit_bytes {
+            return Err(BodyFault::TooLarge);
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}

@@ -1,0 +1,41 @@
+//! Embeds: making, looking at and deleting viewers. Listing them is in `listing`.
+
+use reqwest::Method;
+
+use super::Client;
+use super::budget::Priority;
+use super::call::Call;
+use super::error::ClientError;
+use crate::wire::{
+    CreateEmbed, CreateRawEmbed, Data, Embed, EmbedCreated, EmbedId, RawEmbedCreated, paths,
+};
+
+impl Client {
+    /// One embed.
+    pub async fn embed(&self, id: EmbedId, priority: Priority) -> Result<Embed, ClientError> {
+        let call = Call::get("get an embed", paths::embed(id)).at(priority);
+        Ok(self.json::<Data<Embed>>(call).await?.data)
+    }
+
+    /// Deletes an embed.
+    pub async fn delete_embed(&self, id: EmbedId) -> Result<(), ClientError> {
+        self.done(Call::delete("delete an embed", paths::embed(id)))
+            .await
+    }
+
+    /// Makes an embed of a rapid model. Sent once.
+    pub async fn create_embed(&self, request: &CreateEmbed) -> Result<EmbedCreated, ClientError> {
+        let call = Call::once("create an embed", Method::POST, paths::create_embed()).json(request);
+        Ok(self.json::<Data<EmbedCreated>>(call).await?.data)
+    }
+
+    /// Makes an embed of a base asset in glb format. Sent once.
+    pub async fn create_raw_embed(
+        &self,
+        request: &CreateRawEmbed,
+    ) -> Result<RawEmbedCreated, ClientError> {
+        let call =
+            Call::once("create an embed", Method::POST, paths::create_raw_embed()).json(request);
+        Ok(self.json::<Data<RawEmbedCreated>>(call).await?.data)
+    }
+}

@@ -1,0 +1,250 @@
+//! Long lists: one page, or all pages in order with the next ones already under way.
+//!
+//! A list ends at its last page (a page beyond it would repeat the last), or at a page without an item
+//! that is new; each id is handed out once, however often the service repeats it.
+
+use std::collections::HashSet;
+use std::pin::Pin;
+
+use futures_util::stream::{self, Stream, StreamExt, TryStreamExt};
+use serde::de::DeserializeOwned;
+
+use super::Client;
+use super::budget::Priority;
+use super::call::Call;
+use super::error::ClientError;
+use crate::wire::{BaseAsset, Embed, Page, RapidId, RapidModel, paths};
+
+/// The largest page that the service gives.
+pub const MAX_PER_PAGE: u32 = 50;
+/// Pages of one list that are asked for at once.
+const PAGES_AT_ONCE: usize = 4;
+/// No list has more pages than this, whatever it says.
+const MAX_PAGES: u64 = 200_000;
+
+/// What to list, and which page of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ListQuery {
+    /// A name or a tag.
+    pub q: Option<String>,
+    /// The page, from 1.
+    pub page: Option<u64>,
+    /// Items on a page, at most 50.
+    pub per_page: Option<u32>,
+}
+
+impl ListQuery {
+    /// The first page of everything, as large as pages get.
+    pub fn all() -> Self {
+        Self {
+            per_page: Some(MAX_PER_PAGE),
+            ..Self::default()
+        }
+    }
+
+    /// The first page of what has this name or tag, as large as pages get.
+    pub fn search(q: impl Into<String>) -> Self {
+        Self {
+            q: Some(q.into()),
+            ..Self::all()
+        }
+    }
+
+    /// The same list at another page.
+    pub fn at_page(mut self, page: u64) -> Self {
+        self.page = Some(page);
+        self
+    }
+
+    fn pairs(&self) -> Vec<(&'static str, String)> {
+        let mut pairs = Vec::new();
+        pairs.extend(self.q.clone().map(|q| ("q", q)));
+        pairs.extend(self.page.map(|page| ("page", page.to_string())));
+        pairs.extend(
+            self.per_page
+                .map(|count| ("itemsPerPage", count.to_string())),
+        );
+        pairs
+    }
+}
+
+/// Which embeds to list, and which page of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EmbedQuery {
+    /// Part of a name.
+    pub q: Option<String>,
+    /// Only those of this rapid model.
+    pub rapid_id: Option<RapidId>,
+    /// The page, from 1.
+    pub page: Option<u64>,
+}
+
+impl EmbedQuery {
+    fn pairs(&self) -> Vec<(&'static str, String)> {
+        let mut pairs = Vec::new();
+        pairs.extend(self.page.map(|page| ("page", page.to_string())));
+        pairs.extend(self.q.clone().map(|q| ("q", q)));
+        pairs.extend(self.rapid_id.map(|id| ("rapidId", id.to_string())));
+        pairs
+    }
+}
+
+/// The pages of a list in order; each item once.
+pub type PageStream<T> = Pin<Box<dyn Stream<Item = Result<Page<T>, ClientError>> + Send>>;
+
+impl Client {
+    /// One page of the base assets.
+    pub async fn list_assets(
+        &self,
+        query: ListQuery,
+        priority: Priority,
+    ) -> Result<Page<BaseAsset>, ClientError> {
+        self.page("list base assets", paths::assets(), query.pairs(), priority)
+            .await
+    }
+
+    /// One page of the rapid models.
+    pub async fn list_rapid_models(
+        &self,
+        query: ListQuery,
+        priority: Priority,
+    ) -> Result<Page<RapidModel>, ClientError> {
+        self.page(
+            "list rapid models",
+            paths::rapid_models(),
+            query.pairs(),
+            priority,
+        )
+        .await
+    }
+
+    /// One page of the embeds.
+    pub async fn list_embeds(
+        &self,
+        query: EmbedQuery,
+        priority: Priority,
+    ) -> Result<Page<Embed>, ClientError> {
+        self.page("list embeds", paths::embeds(), query.pairs(), priority)
+            .await
+    }
+
+    /// All base assets, or all that have this name or tag, page by page in order.
+    pub fn asset_pages(&self, q: Option<String>, priority: Priority) -> PageStream<BaseAsset> {
+        let query = ListQuery {
+            q,
+            ..ListQuery::all()
+        };
+        let client = self.clone();
+        let fetch = move |page| {
+            let (client, query) = (client.clone(), query.clone().at_page(page));
+            async move { client.list_assets(query, priority).await }
+        };
+        all_pages(fetch, |asset: &BaseAsset| asset.id.0)
+    }
+
+    /// All rapid models, or all that have this name or tag, page by page in order.
+    pub fn rapid_pages(&self, q: Option<String>, priority: Priority) -> PageStream<RapidModel> {
+        let query = ListQuery {
+            q,
+            ..ListQuery::all()
+        };
+        let client = self.clone();
+        let fetch = move |page| {
+            let (client, query) = (client.clone(), query.clone().at_page(page));
+            async move { client.list_rapid_models(query, priority).await }
+        };
+        all_pages(fetch, |rapid: &RapidModel| rapid.id.0)
+    }
+
+    /// All embeds, or all of one rapid model, page by page in order.
+    pub fn embed_pages(&self, rapid_id: Option<RapidId>, priority: Priority) -> PageStream<Embed> {
+        let client = self.clone();
+        let fetch = move |page| {
+            let client = client.clone();
+            let query = EmbedQuery {
+                rapid_id,
+                page: Some(page),
+                q: None,
+            };
+            async move { client.list_embeds(query, priority).await }
+        };
+        all_pages(fetch, |embed: &Embed| embed.id.0)
+    }
+
+    /// All base assets in one list.
+    pub async fn all_assets(
+        &self,
+        q: Option<String>,
+        priority: Priority,
+    ) -> Result<Vec<BaseAsset>, ClientError> {
+        collect(self.asset_pages(q, priority)).await
+    }
+
+    /// All rapid models in one list.
+    pub async fn all_rapid_models(
+        &self,
+        q: Option<String>,
+        priority: Priority,
+    ) -> Result<Vec<RapidModel>, ClientError> {
+        collect(self.rapid_pages(q, priority)).await
+    }
+
+    /// All embeds in one list.
+    pub async fn all_embeds(
+        &self,
+        rapid_id: Option<RapidId>,
+        priority: Priority,
+    ) -> Result<Vec<Embed>, ClientError> {
+        collect(self.embed_pages(rapid_id, priority)).await
+    }
+
+    async fn page<T: DeserializeOwned>(
+        &self,
+        what: &'static str,
+        path: String,
+        query: Vec<(&'static str, String)>,
+        priority: Priority,
+    ) -> Result<Page<T>, ClientError> {
+        self.json(Call::get(what, path).query(query).at(priority))
+            .await
+    }
+}
+
+async fn collect<T>(mut pages: PageStream<T>) -> Result<Vec<T>, ClientError> {
+    let mut items = Vec::new();
+    while let Some(page) = pages.try_next().await? {
+        items.extend(page.data);
+    }
+    Ok(items)
+}
+
+/// The first page, which tells how many there are, and then the others, several at once but in order.
+fn all_pages<T, F, R>(fetch: F, id: fn(&T) -> u64) -> PageStream<T>
+where
+    T: Send + 'static,
+    F: Fn(u64) -> R + Send + 'static,
+    R: Future<Output = Result<Page<T>, ClientError>> + Send + 'static,
+{
+    let pages = stream::once(async move {
+        let first = fetch(1).await?;
+        let last = first.meta.last_page.min(MAX_PAGES);
+        let others = stream::iter(2..=last).map(fetch).buffered(PAGES_AT_ONCE);
+        Ok::<_, ClientError>(stream::once(async { Ok(first) }).chain(others))
+    })
+    .try_flatten();
+    let mut seen: HashSet<u64> = HashSet::new();
+    let mut ended = false;
+    Box::pin(
+        pages
+            .map_ok(move |mut page| {
+                page.data.retain(|item| seen.insert(id(item)));
+                page
+            })
+            .try_take_while(move |page| {
+                // The first page counts even when it is empty; a later one without news is a repetition.
+                let go_on = !ended && (page.meta.current_page <= 1 || !page.data.is_empty());
+                ended |= !go_on;
+                async move { Ok(go_on) }
+            }),
+    )
+}

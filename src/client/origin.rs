@@ -1,0 +1,306 @@
+//! Which addresses may be used for what.
+//!
+//! The base URL: https, or http to this machine, or http anywhere when that is allowed. Everything else
+//! that the service names (signed URLs, redirects): https and a public address, unless the base URL itself
+//! is plain http or itself not public. The address is judged twice: here by what the URL says, and in
+//! `resolver` by what its name resolves to when the connection is made.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use url::{Host, Url};
+
+use super::error::ClientError;
+
+/// Refuses a base URL that must not or cannot be used.
+pub(super) fn check_base(base: &Url, allow_insecure: bool) -> Result<(), ClientError> {
+    let bad = |reason: &str| {
+        Err(ClientError::BadBaseUrl {
+            reason: reason.to_owned(),
+        })
+    };
+    if !matches!(base.scheme(), "http" | "https") {
+        return bad("it begins neither with https:// nor with http://");
+    }
+    if base.host().is_none() {
+        return bad("it names no host");
+    }
+    if !base.username().is_empty() || base.password().is_some() {
+        return bad("it holds a user name or password; use a token instead");
+    }
+    if base.query().is_some() || base.fragment().is_some() {
+        return bad("it has a query or a fragment; only scheme, host, port and path belong there");
+    }
+    check_plain_http(base, allow_insecure)
+}
+
+fn check_plain_http(url: &Url, allow_insecure: bool) -> Result<(), ClientError> {
+    if url.scheme() == "http" && !allow_insecure && !is_loopback_host(url) {
+        return Err(ClientError::Insecure {
+            reason: format!(
+                "http to {} would send everything in clear; use https, or --allow-insecure in a network you trust",
+                url.host_str().unwrap_or_default()
+            ),
+        });
+    }
+    Ok(())
+}
+
+/// Judges the addresses that a service names.
+#[derive(Debug, Clone)]
+pub(super) struct AddressRule {
+    base: Url,
+    allow_insecure: bool,
+}
+
+impl AddressRule {
+    pub(super) fn new(base: Url, allow_insecure: bool) -> Self {
+        Self {
+            base,
+            allow_insecure,
+        }
+    }
+
+    /// Refuses a URL by what it says; what its name resolves to is judged later.
+    pub(super) fn check_url(&self, url: &Url) -> Result<(), ClientError> {
+        let refuse = |reason: String| Err(ClientError::Insecure { reason });
+        match url.scheme() {
+            "https" => {}
+            "http" if self.base.scheme() == "http" => check_plain_http(url, self.allow_insecure)?,
+            scheme => {
+                return refuse(format!(
+                    "the service names an address with {scheme}:// where https is needed"
+                ));
+            }
+        }
+        match literal_address(url) {
+            Some(address) if !is_public(address) && !self.base_is_local_by_name() => refuse(
+                format!("the service names the address {address}, which is not a public one"),
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses what a name resolved to.
+    pub(super) fn check_resolved(
+        &self,
+        host: &str,
+        addresses: &[IpAddr],
+        base_is_local: bool,
+    ) -> Result<(), String> {
+        if is_localhost_name(host) && !addresses.iter().all(IpAddr::is_loopback) {
+            return Err(format!("{host} does not resolve to this machine"));
+        }
+        if base_is_local {
+            return Ok(());
+        }
+        match addresses.iter().find(|address| !is_public(**address)) {
+            Some(address) => Err(format!(
+                "the service names {host}, which resolves to {address}, and that is not a public address"
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the base URL says by itself that it is not public.
+    pub(super) fn base_is_local_by_name(&self) -> bool {
+        is_loopback_host(&self.base)
+            || literal_address(&self.base).is_some_and(|address| !is_public(address))
+    }
+
+    /// The base URL's host, where that is a name that has to be resolved.
+    pub(super) fn base_name(&self) -> Option<&str> {
+        self.base.domain()
+    }
+
+    /// The base URL's port.
+    pub(super) fn base_port(&self) -> u16 {
+        self.base.port_or_known_default().unwrap_or(443)
+    }
+}
+
+fn literal_address(url: &Url) -> Option<IpAddr> {
+    match url.host()? {
+        Host::Ipv4(address) => Some(IpAddr::V4(address)),
+        Host::Ipv6(address) => Some(IpAddr::V6(address)),
+        Host::Domain(_) => None,
+    }
+}
+
+/// Whether a URL names this machine.
+fn is_loopback_host(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => is_localhost_name(name),
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
+fn is_localhost_name(name: &str) -> bool {
+    let name = name.trim_end_matches('.').to_ascii_lowercase();
+    name == "localhost" || name.ends_with(".localhost")
+}
+
+/// Whether an address is one of the public internet: not loopback, private or link-local, in any disguise.
+pub(super) fn is_public(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => is_public_v4(address),
+        IpAddr::V6(address) => match embedded_v4(address) {
+            Some(embedded) => is_public_v4(embedded),
+            None => is_public_v6(address),
+        },
+    }
+}
+
+fn is_public_v4(address: Ipv4Addr) -> bool {
+    let [first, second, ..] = address.octets();
+    let shared = first == 100 && (64..128).contains(&second);
+    let this_network = first == 0;
+    !(address.is_loopback()
+        || address.is_private()
+        || address.is_link_local()
+        || address.is_broadcast()
+        || shared
+        || this_network)
+}
+
+fn is_public_v6(address: Ipv6Addr) -> bool {
+    let site_local = address.segments()[0] & 0xffc0 == 0xfec0;
+    !(address.is_loopback()
+        || address.is_unspecified()
+        || address.is_unique_local()
+        || address.is_unicast_link_local()
+        || site_local)
+}
+
+/// The IPv4 address inside a mapped, compatible, NAT64 or 6to4 address.
+fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let s = address.segments();
+    let low = Ipv4Addr::from((u32::from(s[6]) << 16) | u32::from(s[7]));
+    if s[..6] == [0, 0, 0, 0, 0, 0xffff] || s[..6] == [0x64, 0xff9b, 0, 0, 0, 0] {
+        return Some(low);
+    }
+    if s[..6] == [0; 6] && (s[6] != 0 || s[7] > 1) {
+        return Some(low);
+    }
+    if s[0] == 0x2002 {
+        return Some(Ipv4Addr::from((u32::from(s[1]) << 16) | u32::from(s[2])));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url(text: &str) -> Url {
+        Url::parse(text).unwrap()
+    }
+
+    #[test]
+    fn http_to_anything_but_this_machine_needs_leave() {
+        for (base, without, with) in [
+            ("https://assets.example.com", true, true),
+            ("https://10.0.0.5/api-root", true, true),
+            ("http://127.0.0.1:8080", true, true),
+            ("http://[::1]:8080", true, true),
+            ("http://localhost:8080", true, true),
+            ("http://10.0.0.5", false, true),
+            ("http://assets.example.com", false, true),
+            ("http://localhost.example.com", false, true),
+            ("ftp://assets.example.com", false, false),
+            ("https://user:pw@assets.example.com", false, false),
+            ("https://assets.example.com/?a=b", false, false),
+        ] {
+            assert_eq!(check_base(&url(base), false).is_ok(), without, "{base}");
+            assert_eq!(check_base(&url(base), true).is_ok(), with, "{base}");
+        }
+    }
+
+    #[test]
+    fn a_signed_url_must_be_https_and_public_unless_the_base_url_is_not() {
+        let cases = [
+            // base, allowed insecure, signed URL, may be used
+            ("https://a.example", false, "https://store.example/k", true),
+            ("https://a.example", false, "http://store.example/k", false),
+            ("https://a.example", true, "http://store.example/k", false),
+            ("https://a.example", false, "http://127.0.0.1/k", false),
+            ("https://a.example", false, "https://127.0.0.1/k", false),
+            ("https://a.example", false, "https://10.1.2.3/k", false),
+            (
+                "https://a.example",
+                false,
+                "https://169.254.169.254/latest",
+                false,
+            ),
+            ("https://a.example", false, "https://0x7f.1/k", false),
+            ("https://a.example", false, "https://2130706433/k", false),
+            ("https://a.example", false, "https://[::1]/k", false),
+            (
+                "https://a.example",
+                false,
+                "https://[::ffff:10.0.0.1]/k",
+                false,
+            ),
+            ("https://a.example", false, "https://[fe80::1]/k", false),
+            ("https://a.example", false, "https://[fd00::1]/k", false),
+            ("https://a.example", false, "https://1.1.1.1/k", true),
+            ("https://a.example", false, "file:///etc/passwd", false),
+            (
+                "http://127.0.0.1:80",
+                false,
+                "http://127.0.0.1:9000/k",
+                true,
+            ),
+            (
+                "http://127.0.0.1:80",
+                false,
+                "https://store.example/k",
+                true,
+            ),
+            (
+                "http://127.0.0.1:80",
+                false,
+                "http://store.example/k",
+                false,
+            ),
+            ("http://127.0.0.1:80", true, "http://store.example/k", true),
+            ("https://10.0.0.5", false, "https://10.0.0.6/k", true),
+            ("https://10.0.0.5", false, "http://10.0.0.6/k", false),
+        ];
+        for (base, allow_insecure, signed, expected) in cases {
+            let rule = AddressRule::new(url(base), allow_insecure);
+            assert_eq!(
+                rule.check_url(&url(signed)).is_ok(),
+                expected,
+                "{base} {allow_insecure} {signed}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_name_is_judged_by_the_address_it_resolves_to() {
+        let rule = AddressRule::new(url("https://a.example"), false);
+        let ip = |text: &str| text.parse::<IpAddr>().unwrap();
+        assert!(
+            rule.check_resolved("s.example", &[ip("1.1.1.1")], false)
+                .is_ok()
+        );
+        assert!(
+            rule.check_resolved("s.example", &[ip("1.1.1.1"), ip("10.0.0.1")], false)
+                .is_err()
+        );
+        assert!(
+            rule.check_resolved("s.example", &[ip("10.0.0.1")], true)
+                .is_ok()
+        );
+        assert!(
+            rule.check_resolved("localhost", &[ip("1.1.1.1")], true)
+                .is_err()
+        );
+        assert!(
+            rule.check_resolved("s.example", &[ip("64:ff9b::a00:1")], false)
+                .is_err()
+        );
+    }
+}

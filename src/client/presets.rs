@@ -1,0 +1,96 @@
+//! Presets: the user's own, the service's, their categories and their zips.
+
+use reqwest::Method;
+
+use super::Client;
+use super::body::Download;
+use super::budget::Priority;
+use super::call::Call;
+use super::error::ClientError;
+use crate::wire::{
+    CreatePreset, Data, FactoryPreset, Items, OptimizerConfig, Preset, PresetCategory, PresetId,
+    RpdxRequest, UpdatePreset, paths,
+};
+
+impl Client {
+    /// The user's presets.
+    pub async fn presets(&self, priority: Priority) -> Result<Vec<Preset>, ClientError> {
+        let call = Call::get("list presets", paths::presets()).at(priority);
+        Ok(self.json::<Items<Preset>>(call).await?.0)
+    }
+
+    /// The service's presets.
+    pub async fn factory_presets(
+        &self,
+        priority: Priority,
+    ) -> Result<Vec<FactoryPreset>, ClientError> {
+        let call = Call::get("list factory presets", paths::factory_presets()).at(priority);
+        Ok(self.json::<Items<FactoryPreset>>(call).await?.0)
+    }
+
+    /// One preset with its configuration.
+    pub async fn preset(&self, id: PresetId, priority: Priority) -> Result<Preset, ClientError> {
+        let call = Call::get("get a preset", paths::preset(id)).at(priority);
+        Ok(self.json::<Data<Preset>>(call).await?.data)
+    }
+
+    /// Makes a preset. Sent once. The answer's form is not given, so the new preset is found by listing.
+    pub async fn create_preset(&self, request: &CreatePreset) -> Result<(), ClientError> {
+        self.done(Call::once("create a preset", Method::POST, paths::create_preset()).json(request))
+            .await
+    }
+
+    /// Gives a preset a name and a configuration.
+    pub async fn update_preset(&self, request: &UpdatePreset) -> Result<(), ClientError> {
+        let call = Call::idempotent("change a preset", Method::PATCH, paths::update_preset());
+        self.done(call.json(request)).await
+    }
+
+    /// Deletes a preset.
+    pub async fn delete_preset(&self, id: PresetId) -> Result<(), ClientError> {
+        self.done(Call::delete("delete a preset", paths::preset(id)))
+            .await
+    }
+
+    /// The categories of presets.
+    pub async fn preset_categories(
+        &self,
+        priority: Priority,
+    ) -> Result<Vec<PresetCategory>, ClientError> {
+        let call = Call::get("list preset categories", paths::preset_categories()).at(priority);
+        Ok(self.json::<Items<PresetCategory>>(call).await?.0)
+    }
+
+    /// A preset in the API and command-line formats, as a zip.
+    pub async fn preset_zip(
+        &self,
+        id: PresetId,
+        priority: Priority,
+    ) -> Result<Download, ClientError> {
+        self.download(Call::get("download a preset", paths::preset_zip(id)).at(priority))
+            .await
+    }
+
+    /// A preset in the command-line format, as a zip.
+    pub async fn preset_rpdx(
+        &self,
+        id: PresetId,
+        priority: Priority,
+    ) -> Result<Download, ClientError> {
+        self.download(Call::get("download a preset", paths::preset_rpdx(id)).at(priority))
+            .await
+    }
+
+    /// A configuration in the command-line format, as a zip.
+    pub async fn config_rpdx(&self, config: &OptimizerConfig) -> Result<Download, ClientError> {
+        let call = Call::idempotent(
+            "download a configuration",
+            Method::POST,
+            paths::config_rpdx(),
+        );
+        self.download(call.json(&RpdxRequest {
+            config: config.clone(),
+        }))
+        .await
+    }
+}

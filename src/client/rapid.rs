@@ -1,0 +1,105 @@
+//! Rapid models: records, tags, exports, views and reports.
+
+use reqwest::Method;
+
+use super::Client;
+use super::body::Download;
+use super::budget::Priority;
+use super::call::Call;
+use super::error::ClientError;
+use crate::wire::{
+    Data, Downloads, ExportList, IdList, Items, RapidId, RapidModel, TagId, TagName, TagsRequest,
+    paths,
+};
+
+impl Client {
+    /// One rapid model with all its fields.
+    pub async fn rapid_model(
+        &self,
+        id: RapidId,
+        priority: Priority,
+    ) -> Result<RapidModel, ClientError> {
+        let call = Call::get("get a rapid model", paths::rapid_model(id)).at(priority);
+        Ok(self.json::<Data<RapidModel>>(call).await?.data)
+    }
+
+    /// Deletes a rapid model.
+    pub async fn delete_rapid_model(&self, id: RapidId) -> Result<(), ClientError> {
+        self.done(Call::delete("delete a rapid model", paths::rapid_model(id)))
+            .await
+    }
+
+    /// Deletes several rapid models.
+    pub async fn delete_rapid_models(&self, ids: &[RapidId]) -> Result<(), ClientError> {
+        let call = Call::idempotent(
+            "delete rapid models",
+            Method::POST,
+            paths::delete_rapid_models(),
+        );
+        self.done(call.json(&IdList { ids: ids.to_vec() })).await
+    }
+
+    /// Adds tags to a rapid model. Sent once.
+    pub async fn add_rapid_tags(&self, id: RapidId, tags: &[String]) -> Result<(), ClientError> {
+        let call = Call::once("add tags", Method::PUT, paths::rapid_model(id));
+        self.done(call.json(&TagsRequest {
+            tags: tags.to_vec(),
+        }))
+        .await
+    }
+
+    /// Removes a tag from a rapid model.
+    pub async fn remove_rapid_tag(&self, id: RapidId, tag: TagId) -> Result<(), ClientError> {
+        self.done(Call::delete("remove a tag", paths::rapid_tag(id, tag)))
+            .await
+    }
+
+    /// The names of all tags on rapid models.
+    pub async fn rapid_tags(&self, priority: Priority) -> Result<Vec<TagName>, ClientError> {
+        let call = Call::get("list tags of rapid models", paths::rapid_tags()).at(priority);
+        Ok(self.json::<Items<TagName>>(call).await?.0)
+    }
+
+    /// The exports of a rapid model.
+    pub async fn rapid_exports(
+        &self,
+        id: RapidId,
+        priority: Priority,
+    ) -> Result<ExportList, ClientError> {
+        let call = Call::get("list exports", paths::rapid_exports(id)).at(priority);
+        Ok(self.json::<Data<ExportList>>(call).await?.data)
+    }
+
+    /// The views of a rapid model, of its differences and of its source.
+    pub async fn rapid_renders(
+        &self,
+        id: RapidId,
+        priority: Priority,
+    ) -> Result<Downloads, ClientError> {
+        self.json(Call::get("list a rapid model's views", paths::rapid_renders(id)).at(priority))
+            .await
+    }
+
+    /// The preset that made a rapid model, as a zip.
+    pub async fn rapid_preset_zip(
+        &self,
+        id: RapidId,
+        priority: Priority,
+    ) -> Result<Download, ClientError> {
+        self.download(Call::get("download the preset", paths::rapid_preset_zip(id)).at(priority))
+            .await
+    }
+
+    /// The quality report of one format.
+    pub async fn rapid_qc(
+        &self,
+        id: RapidId,
+        format: &str,
+        priority: Priority,
+    ) -> Result<Download, ClientError> {
+        self.download(
+            Call::get("download the quality report", paths::rapid_qc(id, format)).at(priority),
+        )
+        .await
+    }
+}

@@ -1,0 +1,167 @@
+//! When a failed call is tried again, and after how long. Pure: takes times, sleeps nowhere.
+
+use std::time::{Duration, SystemTime};
+
+use rand::RngExt;
+use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
+
+use super::config::RetryPolicy;
+use super::error::ClientError;
+use super::meta::http_date;
+use crate::wire::Timestamp;
+
+impl RetryPolicy {
+    /// The pause before the next attempt, or nothing when it is not worth one. `failed` attempts were
+    /// made, the first of them `elapsed` ago.
+    pub(super) fn pause(
+        &self,
+        error: &ClientError,
+        failed: u32,
+        elapsed: Duration,
+        patience: Duration,
+    ) -> Option<Duration> {
+        if !error.is_transient() || failed >= self.attempts {
+            return None;
+        }
+        let pause = self.jittered(failed) + error.retry_after().unwrap_or_default();
+        (elapsed + pause <= patience).then_some(pause)
+    }
+
+    /// Full jitter: anything from nothing to the bound, which doubles with each failure.
+    pub(super) fn jittered(&self, failed: u32) -> Duration {
+        let doublings = failed.saturating_sub(1).min(16);
+        let bound = self
+            .first_pause
+            .saturating_mul(1 << doublings)
+            .min(self.longest_pause);
+        bound.mul_f64(rand::rng().random_range(0.0..=1.0))
+    }
+}
+
+/// What a `Retry-After` asks for: seconds, or a date, reckoned by the service's own clock where it shows.
+pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = value.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds.max(0.0)).ok();
+    }
+    let then = http_date(value)?;
+    let service_now = headers
+        .get(DATE)
+        .and_then(|date| http_date(date.to_str().ok()?));
+    let now = service_now.unwrap_or_else(Timestamp::now);
+    let wait = SystemTime::from(then).duration_since(SystemTime::from(now));
+    // A date that has passed asks for no wait.
+    Some(wait.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unavailable() -> ClientError {
+        ClientError::Unavailable {
+            status: Some(502),
+            reason: String::new(),
+        }
+    }
+
+    #[test]
+    fn pauses_double_up_to_their_bound_and_are_fully_jittered() {
+        let policy = RetryPolicy::default();
+        for (failed, bound_ms) in [(1, 250), (2, 500), (3, 1000), (6, 8000), (40, 8000)] {
+            let pauses: Vec<_> = (0..2000).map(|_| policy.jittered(failed)).collect();
+            let bound = Duration::from_millis(bound_ms);
+            assert!(pauses.iter().all(|pause| *pause <= bound));
+            assert!(
+                pauses.iter().any(|pause| *pause < bound / 10),
+                "no short pause"
+            );
+            assert!(
+                pauses.iter().any(|pause| *pause > bound * 9 / 10),
+                "no long pause"
+            );
+        }
+    }
+
+    #[test]
+    fn a_call_is_given_up_when_attempts_or_patience_end_or_it_cannot_help() {
+        let policy = RetryPolicy::default();
+        let patience = Duration::from_secs(25);
+        assert!(
+            policy
+                .pause(&unavailable(), 1, Duration::ZERO, patience)
+                .is_some()
+        );
+        assert!(
+            policy
+                .pause(&unavailable(), 5, Duration::ZERO, patience)
+                .is_none()
+        );
+        assert!(
+            policy
+                .pause(&unavailable(), 1, patience, patience)
+                .is_none_or(|pause| pause.is_zero())
+        );
+        let refused = ClientError::Rejected {
+            status: 422,
+            message: String::new(),
+        };
+        assert!(
+            policy
+                .pause(&refused, 1, Duration::ZERO, patience)
+                .is_none()
+        );
+        let long = ClientError::RateLimited {
+            retry_after: Some(Duration::from_secs(60)),
+        };
+        assert!(policy.pause(&long, 1, Duration::ZERO, patience).is_none());
+        let lost = ClientError::LostReply {
+            what: String::new(),
+            status: None,
+            reason: String::new(),
+        };
+        assert!(policy.pause(&lost, 1, Duration::ZERO, patience).is_none());
+    }
+
+    #[test]
+    fn retry_after_is_honoured_as_seconds_and_as_a_date() {
+        let headers = |pairs: &[(reqwest::header::HeaderName, &str)]| {
+            pairs
+                .iter()
+                .map(|(name, value)| (name.clone(), value.parse().unwrap()))
+                .collect::<HeaderMap>()
+        };
+        assert_eq!(
+            retry_after(&headers(&[(RETRY_AFTER, "7")])),
+            Some(Duration::from_secs(7))
+        );
+        assert_eq!(
+            retry_after(&headers(&[(RETRY_AFTER, "-7")])),
+            Some(Duration::ZERO)
+        );
+        let dated = headers(&[
+            (RETRY_AFTER, "Sun, 06 Nov 1994 08:49:37 GMT"),
+            (DATE, "Sun, 06 Nov 1994 08:49:07 GMT"),
+        ]);
+        assert_eq!(retry_after(&dated), Some(Duration::from_secs(30)));
+        assert_eq!(
+            retry_after(&headers(&[(RETRY_AFTER, "Sun, 06 Nov 1994 08:49:37 GMT")])),
+            Some(Duration::ZERO)
+        );
+        for text in ["soon", "", "inf", "NaN"] {
+            let wait = retry_after(&headers(&[(RETRY_AFTER, text)]));
+            assert!(wait.is_none_or(|wait| wait.is_zero()), "{text}: {wait:?}");
+        }
+        let pause = RetryPolicy::default()
+            .pause(
+                &ClientError::RateLimited {
+                    retry_after: Some(Duration::from_secs(7)),
+                },
+                1,
+                Duration::ZERO,
+                Duration::from_secs(25),
+            )
+            .unwrap();
+        assert!(pause >= Duration::from_secs(7));
+    }
+}

@@ -1,0 +1,162 @@
+//! The connections: three pools with one set of rules.
+//!
+//! Calls to the service share one pool. Calls that are sent once each get a fresh connection, because a
+//! reused one may die at the moment of sending and leave open whether the request arrived. Transfers
+//! through signed URLs have a pool of their own, HTTP/1.1 so that parallel ranges get parallel
+//! connections, whose name look-ups are guarded. No pool ever follows a redirect by itself.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::{ClientBuilder, Request, Response, redirect};
+
+use super::config::ClientConfig;
+use super::error::ClientError;
+use super::origin::AddressRule;
+use super::resolver::{GuardedResolver, RefusedAddress};
+use crate::wire::secret::without_secrets;
+
+/// The pools of connections.
+pub(super) struct Transport {
+    pub(super) shared: reqwest::Client,
+    pub(super) fresh: reqwest::Client,
+    pub(super) storage: reqwest::Client,
+    pub(super) rule: Arc<AddressRule>,
+}
+
+/// Why no answer came.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// The request did not leave: no connection.
+    NotSent(String),
+    /// Connecting took too long.
+    ConnectTimeout,
+    /// The address must not be used.
+    Refused(String),
+    /// The request left, or may have left.
+    NoAnswer(String),
+    /// The request left, and nothing came in time.
+    Stalled,
+}
+
+impl Transport {
+    pub(super) fn new(config: &ClientConfig) -> Result<Self, ClientError> {
+        // Another part of the process may have installed it before; that is the same one.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let rule = Arc::new(AddressRule::new(
+            config.base_url.clone(),
+            config.allow_insecure,
+        ));
+        let resolver = GuardedResolver::new(rule.clone());
+        Ok(Self {
+            shared: build(config, &rule, |builder| builder)?,
+            fresh: build(config, &rule, |builder| builder.pool_max_idle_per_host(0))?,
+            storage: build(config, &rule, |builder| {
+                builder
+                    .http1_only()
+                    .pool_max_idle_per_host(32)
+                    .dns_resolver(resolver.clone())
+            })?,
+            rule,
+        })
+    }
+}
+
+fn build(
+    config: &ClientConfig,
+    rule: &AddressRule,
+    with: impl Fn(ClientBuilder) -> ClientBuilder,
+) -> Result<reqwest::Client, ClientError> {
+    let builder = || {
+        let mut builder = reqwest::Client::builder()
+            .user_agent(concat!("assetfs/", env!("CARGO_PKG_VERSION")))
+            .redirect(redirect::Policy::none())
+            .referer(false)
+            .connect_timeout(config.deadlines.connect)
+            .pool_idle_timeout(Duration::from_secs(30))
+            .tcp_nodelay(true);
+        if rule.base_is_local_by_name() {
+            // A service on this machine or in this network is not behind the way out.
+            builder = builder.no_proxy();
+        }
+        with(builder)
+    };
+    match builder().build() {
+        Ok(client) => Ok(client),
+        // A machine without root certificates can still talk to a service over http.
+        Err(_) if config.base_url.scheme() == "http" => builder()
+            .tls_certs_only([])
+            .build()
+            .map_err(|error| unusable(error)),
+        Err(error) => Err(unusable(error)),
+    }
+}
+
+fn unusable(error: reqwest::Error) -> ClientError {
+    ClientError::Unavailable {
+        status: None,
+        reason: format!(
+            "TLS cannot be set up: {} (is the package ca-certificates installed?)",
+            reason_of(error)
+        ),
+    }
+}
+
+/// Sends a request and waits for the head of its answer, for `wait` at most.
+pub(super) async fn send(
+    client: &reqwest::Client,
+    request: Request,
+    wait: Duration,
+) -> Result<Response, Fault> {
+    match tokio::time::timeout(wait, client.execute(request)).await {
+        Ok(Ok(response)) => Ok(response),
+        Ok(Err(error)) => Err(fault_of(error)),
+        Err(_) => Err(Fault::Stalled),
+    }
+}
+
+pub(super) fn fault_of(error: reqwest::Error) -> Fault {
+    if let Some(refused) = cause::<RefusedAddress>(&error) {
+        return Fault::Refused(refused.reason.clone());
+    }
+    if error.is_connect() && error.is_timeout() {
+        return Fault::ConnectTimeout;
+    }
+    if error.is_connect() || error.is_builder() {
+        return Fault::NotSent(reason_of(error));
+    }
+    Fault::NoAnswer(reason_of(error))
+}
+
+/// The cause of a type, anywhere in the chain of an error.
+pub(super) fn cause<'a, T: std::error::Error + 'static>(
+    error: &'a (dyn std::error::Error + 'static),
+) -> Option<&'a T> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(found) = error.downcast_ref::<T>() {
+            return Some(found);
+        }
+        next = error.source();
+    }
+    None
+}
+
+/// The causes of an error in words, without its URL.
+pub(super) fn reason_of(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut parts: Vec<String> = Vec::new();
+    let mut next: Option<&dyn std::error::Error> = Some(&error);
+    while let Some(error) = next {
+        let text = without_secrets(&error.to_string());
+        if !parts.iter().any(|part| part.contains(&text)) {
+            parts.push(text);
+        }
+        next = error.source();
+    }
+    // The first only says that a request failed; the causes say why.
+    if parts.len() > 1 {
+        parts.remove(0);
+    }
+    parts.join(": ")
+}

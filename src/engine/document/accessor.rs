@@ -1,0 +1,416 @@
+//! Accessors: typed, bounds-checked reading of the numbers in the buffers.
+//!
+//! Every offset and count is checked against the bytes that are there before anything is allocated,
+//! so a hostile count cannot ask for memory that the file does not pay for.
+
+use bytes::Bytes;
+
+use super::Document;
+use super::cursor::Cursor;
+use super::error::DocumentError;
+
+/// How a component is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ComponentType {
+    /// Signed byte.
+    I8,
+    /// Unsigned byte.
+    U8,
+    /// Signed short.
+    I16,
+    /// Unsigned short.
+    U16,
+    /// Unsigned int.
+    U32,
+    /// Float.
+    F32,
+}
+
+impl ComponentType {
+    /// The type of the glTF number.
+    pub fn from_code(code: usize) -> Option<ComponentType> {
+        Some(match code {
+            5120 => ComponentType::I8,
+            5121 => ComponentType::U8,
+            5122 => ComponentType::I16,
+            5123 => ComponentType::U16,
+            5125 => ComponentType::U32,
+            5126 => ComponentType::F32,
+            _ => return None,
+        })
+    }
+
+    /// The glTF number of the type.
+    pub fn code(self) -> u32 {
+        match self {
+            ComponentType::I8 => 5120,
+            ComponentType::U8 => 5121,
+            ComponentType::I16 => 5122,
+            ComponentType::U16 => 5123,
+            ComponentType::U32 => 5125,
+            ComponentType::F32 => 5126,
+        }
+    }
+
+    /// Bytes of one component.
+    pub fn len_bytes(self) -> usize {
+        match self {
+            ComponentType::I8 | ComponentType::U8 => 1,
+            ComponentType::I16 | ComponentType::U16 => 2,
+            ComponentType::U32 | ComponentType::F32 => 4,
+        }
+    }
+
+    fn read(self, bytes: &[u8]) -> f64 {
+        match self {
+            ComponentType::I8 => f64::from(bytes[0] as i8),
+            ComponentType::U8 => f64::from(bytes[0]),
+            ComponentType::I16 => f64::from(i16::from_le_bytes([bytes[0], bytes[1]])),
+            ComponentType::U16 => f64::from(u16::from_le_bytes([bytes[0], bytes[1]])),
+            ComponentType::U32 => f64::from(u32_at(bytes)),
+            ComponentType::F32 => f64::from(f32::from_bits(u32_at(bytes))),
+        }
+    }
+
+    /// The value that a stored integer stands for when it is normalized.
+    fn normalize(self, value: f64) -> f64 {
+        match self {
+            ComponentType::I8 => (value / 127.0).max(-1.0),
+            ComponentType::U8 => value / 255.0,
+            ComponentType::I16 => (value / 32_767.0).max(-1.0),
+            ComponentType::U16 => value / 65_535.0,
+            ComponentType::U32 | ComponentType::F32 => value,
+        }
+    }
+}
+
+fn u32_at(bytes: &[u8]) -> u32 {
+    u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
+}
+
+/// The shape of an element.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ElementType {
+    /// One number.
+    Scalar,
+    /// Two numbers.
+    Vec2,
+    /// Three numbers.
+    Vec3,
+    /// Four numbers.
+    Vec4,
+    /// A 2×2 matrix by columns.
+    Mat2,
+    /// A 3×3 matrix by columns.
+    Mat3,
+    /// A 4×4 matrix by columns.
+    Mat4,
+}
+
+impl ElementType {
+    /// The shape of the glTF name.
+    pub fn from_name(name: &str) -> Option<ElementType> {
+        Some(match name {
+            "SCALAR" => ElementType::Scalar,
+            "VEC2" => ElementType::Vec2,
+            "VEC3" => ElementType::Vec3,
+            "VEC4" => ElementType::Vec4,
+            "MAT2" => ElementType::Mat2,
+            "MAT3" => ElementType::Mat3,
+            "MAT4" => ElementType::Mat4,
+            _ => return None,
+        })
+    }
+
+    /// The glTF name of the shape.
+    pub fn name(self) -> &'static str {
+        match self {
+            ElementType::Scalar => "SCALAR",
+            ElementType::Vec2 => "VEC2",
+            ElementType::Vec3 => "VEC3",
+            ElementType::Vec4 => "VEC4",
+            ElementType::Mat2 => "MAT2",
+            ElementType::Mat3 => "MAT3",
+            ElementType::Mat4 => "MAT4",
+        }
+    }
+
+    /// The vector of so many components.
+    pub fn vector(components: usize) -> ElementType {
+        match components {
+            1 => ElementType::Scalar,
+            2 => ElementType::Vec2,
+            3 => ElementType::Vec3,
+            _ => ElementType::Vec4,
+        }
+    }
+
+    /// Numbers in an element.
+    pub fn components(self) -> usize {
+        match self {
+            ElementType::Scalar => 1,
+            ElementType::Vec2 => 2,
+            ElementType::Vec3 => 3,
+            ElementType::Vec4 | ElementType::Mat2 => 4,
+            ElementType::Mat3 => 9,
+            ElementType::Mat4 => 16,
+        }
+    }
+
+    /// Where each component starts in an element: matrix columns start at multiples of four bytes.
+    fn offsets(self, component_len_bytes: usize) -> Vec<usize> {
+        let rows = match self {
+            ElementType::Mat2 => 2,
+            ElementType::Mat3 => 3,
+            ElementType::Mat4 => 4,
+            _ => self.components(),
+        };
+        let column_len = if rows == self.components() {
+            rows * component_len_bytes
+        } else {
+            (rows * component_len_bytes).next_multiple_of(4)
+        };
+        (0..self.components())
+            .map(|index| (index / rows) * column_len + (index % rows) * component_len_bytes)
+            .collect()
+    }
+
+    /// Bytes of an element, padding between matrix columns included.
+    pub fn len_bytes(self, component: ComponentType) -> usize {
+        let component_len = component.len_bytes();
+        let last = *self
+            .offsets(component_len)
+            .last()
+            .expect("an element has components");
+        match self {
+            ElementType::Mat2 | ElementType::Mat3 => (last + component_len).next_multiple_of(4),
+            _ => last + component_len,
+        }
+    }
+}
+
+/// What an accessor says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AccessorInfo {
+    /// The accessor's index.
+    pub index: usize,
+    /// Elements.
+    pub count: usize,
+    /// Shape of an element.
+    pub element: ElementType,
+    /// Type of a component.
+    pub component: ComponentType,
+    /// Whether integers stand for 0…1 or −1…1.
+    pub normalized: bool,
+    /// Whether some elements are stored apart.
+    pub sparse: bool,
+}
+
+/// Elements that no byte of the file stands for (an accessor without a view is all zeros) are only
+/// made up to this count, unless the caller knows how many there must be.
+const MAX_ZERO_ELEMENTS: usize = 1 << 20;
+
+/// Where the elements of an accessor lie.
+struct Layout {
+    bytes: Bytes,
+    stride: usize,
+}
+
+impl Document {
+    /// What accessor `index` says of itself, checked.
+    pub fn accessor(&self, index: usize) -> Result<AccessorInfo, DocumentError> {
+        let at = self.item("accessors", index)?;
+        let component_at = at.require("componentType")?;
+        let component = ComponentType::from_code(component_at.number()?).ok_or_else(|| {
+            component_at.invalid(format!(
+                "is {}, which is no glTF component type",
+                component_at.value()
+            ))
+        })?;
+        let element_at = at.require("type")?;
+        let element = ElementType::from_name(element_at.text()?).ok_or_else(|| {
+            element_at.invalid(format!("is {}, which is no glTF type", element_at.value()))
+        })?;
+        let normalized = at
+            .get("normalized")
+            .is_some_and(|value| value.value().as_bool() == Some(true));
+        Ok(AccessorInfo {
+            index,
+            count: at.require("count")?.number()?,
+            element,
+            component,
+            normalized,
+            sparse: at.get("sparse").is_some(),
+        })
+    }
+
+    /// The numbers of an accessor, normalized integers as the fractions that they stand for.
+    ///
+    /// `expected` is the count that the caller needs, where it knows one; another count is refused.
+    pub fn read_floats(
+        &self,
+        info: &AccessorInfo,
+        expected: Option<usize>,
+    ) -> Result<Vec<f32>, DocumentError> {
+        let convert = |value: f64| {
+            let value = if info.normalized {
+                info.component.normalize(value)
+            } else {
+                value
+            };
+            value as f32
+        };
+        self.read(info, expected, convert)
+    }
+
+    /// The whole numbers of an accessor such as indices or joints.
+    pub fn read_integers(
+        &self,
+        info: &AccessorInfo,
+        expected: Option<usize>,
+    ) -> Result<Vec<u32>, DocumentError> {
+        self.read(info, expected, |value| value as u32)
+    }
+
+    fn read<T: Copy + Default>(
+        &self,
+        info: &AccessorInfo,
+        expected: Option<usize>,
+        convert: impl Fn(f64) -> T,
+    ) -> Result<Vec<T>, DocumentError> {
+        let at = self.item("accessors", info.index)?;
+        if let Some(expected) = expected
+            && expected != info.count
+        {
+            return Err(at.invalid(format!(
+                "has {} elements where {expected} are needed",
+                info.count
+            )));
+        }
+        let mut values = match at.get("bufferView") {
+            Some(view) => {
+                let view = view.index_of(self.count("bufferViews"), "bufferView")?;
+                let offset = at.number_or("byteOffset", 0)?;
+                let layout = self.layout(&at, view, offset, info)?;
+                decode(&layout, info, &convert)
+            }
+            None if expected.is_none() && info.count > MAX_ZERO_ELEMENTS => {
+                return Err(at.invalid("has elements but no data"));
+            }
+            None => vec![convert(0.0); info.count * info.element.components()],
+        };
+        if let Some(sparse) = at.get("sparse") {
+            self.apply_sparse(&sparse, info, &mut values, &convert)?;
+        }
+        Ok(values)
+    }
+
+    /// Checks that all elements lie inside the view and says where.
+    fn layout(
+        &self,
+        at: &Cursor<'_>,
+        view: usize,
+        offset: usize,
+        info: &AccessorInfo,
+    ) -> Result<Layout, DocumentError> {
+        let element_len = info.element.len_bytes(info.component);
+        let view_at = self.item("bufferViews", view)?;
+        let stride = match view_at.get("byteStride") {
+            Some(stride) => stride.number()?,
+            None => element_len,
+        };
+        if stride < element_len {
+            return Err(view_at.invalid(format!(
+                "has a byteStride of {stride}, too small for elements of {element_len} bytes"
+            )));
+        }
+        let bytes = self.view_bytes(view)?;
+        let needed = match info.count {
+            0 => Some(offset),
+            count => (count - 1)
+                .checked_mul(stride)
+                .and_then(|span| span.checked_add(element_len))
+                .and_then(|span| span.checked_add(offset)),
+        };
+        match needed {
+            Some(needed) if needed <= bytes.len() => Ok(Layout {
+                bytes: bytes.slice(offset..),
+                stride,
+            }),
+            _ => Err(at.invalid(format!(
+                "reads past the end of bufferViews[{view}]: {} elements of {element_len} bytes do not fit into {} bytes",
+                info.count,
+                bytes.len()
+            ))),
+        }
+    }
+
+    fn apply_sparse<T: Copy + Default>(
+        &self,
+        sparse: &Cursor<'_>,
+        info: &AccessorInfo,
+        values: &mut [T],
+        convert: &impl Fn(f64) -> T,
+    ) -> Result<(), DocumentError> {
+        let count = sparse.require("count")?.number()?;
+        if count > info.count {
+            return Err(sparse.invalid("has more elements than its accessor"));
+        }
+        let indices_at = sparse.require("indices")?;
+        let code = indices_at.require("componentType")?.number()?;
+        let component = ComponentType::from_code(code)
+            .ok_or_else(|| indices_at.invalid("has no glTF component type"))?;
+        let places = AccessorInfo {
+            count,
+            element: ElementType::Scalar,
+            component,
+            normalized: false,
+            ..*info
+        };
+        let places = self.read_sparse_part(&indices_at, &places, &|value| value as usize)?;
+        let values_at = sparse.require("values")?;
+        let patches =
+            self.read_sparse_part(&values_at, &AccessorInfo { count, ..*info }, convert)?;
+        let width = info.element.components();
+        for (place, patch) in places.iter().zip(patches.chunks_exact(width)) {
+            let start = place.checked_mul(width).filter(|_| *place < info.count);
+            let Some(start) = start else {
+                return Err(indices_at.invalid(format!(
+                    "names element {place}, but the accessor has {}",
+                    info.count
+                )));
+            };
+            values[start..start + width].copy_from_slice(patch);
+        }
+        Ok(())
+    }
+
+    fn read_sparse_part<T: Copy>(
+        &self,
+        at: &Cursor<'_>,
+        info: &AccessorInfo,
+        convert: &impl Fn(f64) -> T,
+    ) -> Result<Vec<T>, DocumentError> {
+        let view = at
+            .require("bufferView")?
+            .index_of(self.count("bufferViews"), "bufferView")?;
+        let offset = at.number_or("byteOffset", 0)?;
+        let layout = self.layout(at, view, offset, info)?;
+        Ok(decode(&layout, info, convert))
+    }
+}
+
+/// Reads all elements; the layout has been checked.
+fn decode<T: Copy>(layout: &Layout, info: &AccessorInfo, convert: &impl Fn(f64) -> T) -> Vec<T> {
+    let offsets = info.element.offsets(info.component.len_bytes());
+    let mut values = Vec::with_capacity(info.count * offsets.len());
+    for element in 0..info.count {
+        let start = element * layout.stride;
+        for offset in &offsets {
+            values.push(convert(
+                info.component.read(&layout.bytes[start + offset..]),
+            ));
+        }
+    }
+    values
+}

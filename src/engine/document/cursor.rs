@@ -1,0 +1,150 @@
+//! A place in the JSON of a document, so that every complaint can say where it is.
+//!
+//! A [`Cursor`] is a value with its path. Its readers check kind and range and turn a miss into a
+//! sentence with file and path; nothing here knows what glTF means by a field.
+
+use serde_json::{Map, Value};
+
+use super::super::words::{counted, plural};
+use super::error::DocumentError;
+
+/// A value of the document and where it stands.
+#[derive(Debug, Clone)]
+pub struct Cursor<'a> {
+    file: &'a str,
+    path: String,
+    value: &'a Value,
+}
+
+impl<'a> Cursor<'a> {
+    /// The place `path` of `file`.
+    pub fn new(file: &'a str, path: String, value: &'a Value) -> Cursor<'a> {
+        Cursor { file, path, value }
+    }
+
+    /// The value itself.
+    pub fn value(&self) -> &'a Value {
+        self.value
+    }
+
+    /// The path, such as `meshes[0].primitives[1]`.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// An error about this place; `what` is the rest of the sentence.
+    pub fn invalid(&self, what: impl Into<String>) -> DocumentError {
+        DocumentError::Invalid {
+            file: self.file.to_owned(),
+            path: self.path.clone(),
+            what: what.into(),
+        }
+    }
+
+    /// The member `key`, when it is there.
+    pub fn get(&self, key: &str) -> Option<Cursor<'a>> {
+        let value = self.value.as_object()?.get(key)?;
+        let path = if self.path.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{}.{key}", self.path)
+        };
+        Some(Cursor::new(self.file, path, value))
+    }
+
+    /// The member `key`, which has to be there.
+    pub fn require(&self, key: &str) -> Result<Cursor<'a>, DocumentError> {
+        self.get(key)
+            .ok_or_else(|| self.invalid(format!("has no \"{key}\"")))
+    }
+
+    /// The extension `name` of this object.
+    pub fn extension(&self, name: &str) -> Option<Cursor<'a>> {
+        self.get("extensions")?.get(name)
+    }
+
+    /// The object's members.
+    pub fn members(&self) -> Result<&'a Map<String, Value>, DocumentError> {
+        self.value
+            .as_object()
+            .ok_or_else(|| self.invalid("is not a JSON object"))
+    }
+
+    /// The elements of an array.
+    pub fn elements(&self) -> Result<Vec<Cursor<'a>>, DocumentError> {
+        let array = self
+            .value
+            .as_array()
+            .ok_or_else(|| self.invalid("is not a JSON array"))?;
+        Ok(array
+            .iter()
+            .enumerate()
+            .map(|(index, value)| Cursor::new(self.file, format!("{}[{index}]", self.path), value))
+            .collect())
+    }
+
+    /// The elements of the array `key`; none when it is not there.
+    pub fn list(&self, key: &str) -> Result<Vec<Cursor<'a>>, DocumentError> {
+        self.get(key).map_or(Ok(Vec::new()), |list| list.elements())
+    }
+
+    /// A whole number that is not negative.
+    pub fn number(&self) -> Result<usize, DocumentError> {
+        self.value
+            .as_u64()
+            .or_else(|| whole(self.value.as_f64()?))
+            .and_then(|number| usize::try_from(number).ok())
+            .ok_or_else(|| {
+                self.invalid(format!(
+                    "is {}, which is not a whole number in range",
+                    self.value
+                ))
+            })
+    }
+
+    /// The number `key`, or `default` when it is not there.
+    pub fn number_or(&self, key: &str, default: usize) -> Result<usize, DocumentError> {
+        self.get(key).map_or(Ok(default), |value| value.number())
+    }
+
+    /// An index into something of which there are `count`, called `thing`.
+    pub fn index_of(&self, count: usize, thing: &str) -> Result<usize, DocumentError> {
+        let index = self.number()?;
+        if index < count {
+            return Ok(index);
+        }
+        let there = if count == 0 {
+            format!("has no {}", plural(thing))
+        } else {
+            format!("has only {}", counted(count as u64, thing))
+        };
+        Err(self.invalid(format!("refers to {thing} {index}, but the file {there}")))
+    }
+
+    /// A text.
+    pub fn text(&self) -> Result<&'a str, DocumentError> {
+        self.value
+            .as_str()
+            .ok_or_else(|| self.invalid("is not a text"))
+    }
+
+    /// A list of numbers of the given length.
+    pub fn floats<const N: usize>(&self) -> Result<[f32; N], DocumentError> {
+        let wrong = || self.invalid(format!("is not a list of {N} numbers"));
+        let array = self.value.as_array().ok_or_else(wrong)?;
+        if array.len() != N {
+            return Err(wrong());
+        }
+        let mut numbers = [0.0; N];
+        for (number, value) in numbers.iter_mut().zip(array) {
+            *number = value.as_f64().ok_or_else(wrong)? as f32;
+        }
+        Ok(numbers)
+    }
+}
+
+fn whole(number: f64) -> Option<u64> {
+    // Above 2^53 a double no longer names one whole number.
+    ((0.0..=9_007_199_254_740_992.0).contains(&number) && number.fract() == 0.0)
+        .then_some(number as u64)
+}

@@ -1,0 +1,296 @@
+//! A glTF document as it stands in its file: ordered JSON and the bytes of its buffers.
+//!
+//! The JSON is kept as it is, so what we do not know passes through. Opening checks the container,
+//! the lengths of buffers and views and every reference between objects; after that an index read
+//! from the document is known to be in range. What the objects mean is the importer's business.
+
+mod accessor;
+mod check;
+mod cursor;
+mod error;
+pub mod glb;
+pub mod uri;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use serde_json::Value;
+
+pub use accessor::{AccessorInfo, ComponentType, ElementType};
+pub use cursor::Cursor;
+pub use error::DocumentError;
+
+use super::words::grouped;
+
+/// JSON nested deeper than this is refused by the parser itself; a text longer than this is no model.
+const MAX_JSON_LEN_BYTES: usize = 512 << 20;
+
+/// An opened glTF or GLB file.
+#[derive(Debug)]
+pub struct Document {
+    file: String,
+    root: PathBuf,
+    relative: PathBuf,
+    json: Value,
+    buffers: Vec<Bytes>,
+    /// Bytes of the file and of the files that its buffers name.
+    len_bytes: u64,
+    /// Views whose bytes were unpacked by a compression extension, in the place of the packed ones.
+    decoded_views: Vec<Option<Bytes>>,
+}
+
+impl Document {
+    /// Opens the file `relative` in the folder `root`.
+    ///
+    /// # Errors
+    /// When the file, its JSON, its buffers or a reference in it is damaged or missing.
+    pub fn open(root: &Path, relative: &Path) -> Result<Document, DocumentError> {
+        let path = root.join(relative);
+        let bytes = fs::read(&path).map_err(|source| DocumentError::Io { path, source })?;
+        let file = relative
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default();
+        Document::from_bytes(root, relative, file, Bytes::from(bytes))
+    }
+
+    fn from_bytes(
+        root: &Path,
+        relative: &Path,
+        file: String,
+        bytes: Bytes,
+    ) -> Result<Document, DocumentError> {
+        let len_bytes = bytes.len() as u64;
+        let is_named_glb = relative
+            .extension()
+            .is_some_and(|extension| extension.eq_ignore_ascii_case("glb"));
+        let (text, bin) = if glb::is_glb(&bytes) || is_named_glb {
+            let parts = glb::split(&file, &bytes)?;
+            (parts.json, parts.bin)
+        } else {
+            (bytes, None)
+        };
+        let json = parse(&file, &text)?;
+        let mut document = Document {
+            file,
+            root: root.to_owned(),
+            relative: relative.to_owned(),
+            json,
+            buffers: Vec::new(),
+            len_bytes,
+            decoded_views: Vec::new(),
+        };
+        document.check_version()?;
+        document.load_buffers(bin)?;
+        document.check_views()?;
+        document.check_references()?;
+        Ok(document)
+    }
+
+    /// The name of the file, for messages.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// Bytes of the file and of the files that its buffers name.
+    pub fn len_bytes(&self) -> u64 {
+        self.len_bytes
+    }
+
+    /// The whole JSON.
+    pub fn json(&self) -> &Value {
+        &self.json
+    }
+
+    /// The top of the JSON.
+    pub fn top(&self) -> Cursor<'_> {
+        Cursor::new(&self.file, String::new(), &self.json)
+    }
+
+    /// How many objects the top-level array `list` holds.
+    pub fn count(&self, list: &str) -> usize {
+        self.json[list].as_array().map_or(0, Vec::len)
+    }
+
+    /// The object `index` of the top-level array `list`.
+    pub fn item(&self, list: &str, index: usize) -> Result<Cursor<'_>, DocumentError> {
+        let path = format!("{list}[{index}]");
+        match self.json[list].get(index) {
+            Some(value) => Ok(Cursor::new(&self.file, path, value)),
+            None => Err(DocumentError::Invalid {
+                file: self.file.clone(),
+                path,
+                what: "is referred to but not there".to_owned(),
+            }),
+        }
+    }
+
+    /// The bytes of a buffer view.
+    pub fn view_bytes(&self, view: usize) -> Result<Bytes, DocumentError> {
+        if let Some(Some(decoded)) = self.decoded_views.get(view) {
+            return Ok(decoded.clone());
+        }
+        let at = self.item("bufferViews", view)?;
+        let buffer = at
+            .require("buffer")?
+            .index_of(self.buffers.len(), "buffer")?;
+        let offset = at.number_or("byteOffset", 0)?;
+        let length = at.require("byteLength")?.number()?;
+        let bytes = &self.buffers[buffer];
+        match offset.checked_add(length) {
+            Some(end) if end <= bytes.len() => Ok(bytes.slice(offset..end)),
+            _ => Err(at.invalid(format!(
+                "ends after its buffer: {} bytes from {} do not fit into {} bytes",
+                grouped(length as u64),
+                grouped(offset as u64),
+                grouped(bytes.len() as u64)
+            ))),
+        }
+    }
+
+    /// The bytes of a buffer.
+    pub fn buffer(&self, index: usize) -> Option<&Bytes> {
+        self.buffers.get(index)
+    }
+
+    /// Puts unpacked bytes in the place of a packed view.
+    pub fn set_decoded_view(&mut self, view: usize, bytes: Bytes) {
+        if self.decoded_views.len() <= view {
+            self.decoded_views.resize(view + 1, None);
+        }
+        self.decoded_views[view] = Some(bytes);
+    }
+
+    /// The bytes and media type that a `uri` at `at` stands for.
+    pub fn read_uri(
+        &self,
+        at: &Cursor<'_>,
+        uri: &str,
+    ) -> Result<(Bytes, Option<String>), DocumentError> {
+        if let Some(decoded) = uri::data_uri(uri) {
+            let (bytes, media_type) = decoded.map_err(|what| at.invalid(what))?;
+            return Ok((Bytes::from(bytes), Some(media_type)));
+        }
+        match uri::resolve(&self.root, &self.relative, uri) {
+            uri::Target::File(path) => {
+                let bytes = fs::read(&path).map_err(|source| DocumentError::Io { path, source })?;
+                Ok((Bytes::from(bytes), None))
+            }
+            uri::Target::Outside => Err(DocumentError::OutsideFile {
+                file: self.file.clone(),
+                path: at.path().to_owned(),
+                uri: uri.to_owned(),
+            }),
+            uri::Target::Missing => Err(DocumentError::MissingFile {
+                file: self.file.clone(),
+                path: at.path().to_owned(),
+                uri: uri.to_owned(),
+            }),
+        }
+    }
+
+    fn check_version(&self) -> Result<(), DocumentError> {
+        let top = self.top();
+        top.members()
+            .map_err(|_| self.not_gltf("is not a glTF file: its JSON is not an object"))?;
+        let Some(asset) = top.get("asset") else {
+            return Err(self.not_gltf("is not a glTF file: it has no \"asset\""));
+        };
+        let version = asset.require("version")?.text()?.to_owned();
+        if version.split('.').next() == Some("2") {
+            return Ok(());
+        }
+        Err(DocumentError::Version {
+            file: self.file.clone(),
+            version,
+        })
+    }
+
+    fn not_gltf(&self, what: &str) -> DocumentError {
+        DocumentError::Invalid {
+            file: self.file.clone(),
+            path: "the file".to_owned(),
+            what: what.to_owned(),
+        }
+    }
+
+    fn load_buffers(&mut self, bin: Option<Bytes>) -> Result<(), DocumentError> {
+        let mut buffers = Vec::new();
+        let mut outer_bytes = 0;
+        for (index, at) in self.top().list("buffers")?.into_iter().enumerate() {
+            let declared = at.require("byteLength")?.number()?;
+            let bytes = match at.get("uri") {
+                Some(uri) => {
+                    let (bytes, media_type) = self.read_uri(&uri, uri.text()?)?;
+                    if media_type.is_none() {
+                        outer_bytes += bytes.len() as u64;
+                    }
+                    bytes
+                }
+                None => match &bin {
+                    Some(bin) if index == 0 => bin.clone(),
+                    // A buffer that only compression extensions fill has no bytes of its own.
+                    _ if is_fallback(&at) => Bytes::new(),
+                    _ => {
+                        return Err(at.invalid("has no data: neither a \"uri\" nor a binary chunk"));
+                    }
+                },
+            };
+            if bytes.len() < declared && !is_fallback(&at) {
+                return Err(self.short_buffer(&at, declared, bytes.len()));
+            }
+            let length = declared.min(bytes.len());
+            buffers.push(bytes.slice(..length));
+        }
+        self.buffers = buffers;
+        self.len_bytes += outer_bytes;
+        Ok(())
+    }
+
+    fn short_buffer(&self, at: &Cursor<'_>, declared: usize, actual: usize) -> DocumentError {
+        let name = match at.get("uri").and_then(|uri| uri.value().as_str()) {
+            Some(uri) if !uri.starts_with("data:") => format!("\"{uri}\""),
+            Some(_) => "its data URI".to_owned(),
+            None => "the binary chunk".to_owned(),
+        };
+        at.invalid(format!(
+            "is truncated: byteLength says {} bytes, {name} has {}",
+            grouped(declared as u64),
+            grouped(actual as u64)
+        ))
+    }
+}
+
+/// Whether the buffer only stands in for data that a compression extension carries elsewhere.
+fn is_fallback(buffer: &Cursor<'_>) -> bool {
+    ["EXT_meshopt_compression", "KHR_meshopt_compression"]
+        .iter()
+        .any(|name| buffer.extension(name).is_some())
+}
+
+fn parse(file: &str, text: &[u8]) -> Result<Value, DocumentError> {
+    let syntax = |what: String, line, column| DocumentError::Syntax {
+        file: file.to_owned(),
+        what,
+        line,
+        column,
+    };
+    if text.len() > MAX_JSON_LEN_BYTES {
+        return Err(syntax("the text is too long".to_owned(), 1, 1));
+    }
+    // Some exporters begin with a byte order mark; some pad the chunk with zeros instead of spaces.
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+    let end = text
+        .iter()
+        .rposition(|byte| *byte != 0)
+        .map_or(0, |last| last + 1);
+    if end == 0 {
+        return Err(syntax("the file is empty".to_owned(), 1, 1));
+    }
+    serde_json::from_slice(&text[..end]).map_err(|error| {
+        let full = error.to_string();
+        let what = full.split(" at line ").next().unwrap_or(&full).to_owned();
+        syntax(what, error.line(), error.column())
+    })
+}

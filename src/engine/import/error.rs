@@ -1,0 +1,33 @@
+//! Why an upload is not a model that we can read, in words for the person who made it.
+
+use super::super::document::DocumentError;
+
+/// Why an upload cannot be imported.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// A glTF or GLB file is damaged or refers to something that is not there.
+    #[error(transparent)]
+    Document(#[from] DocumentError),
+    /// Nothing in the upload is a model.
+    #[error("no 3D model found: {0}")]
+    NoModel(String),
+    /// A kind of file that is known and not supported.
+    #[error("{0}")]
+    Unsupported(String),
+    /// A file of another format is damaged.
+    #[error("{file}: {what}")]
+    Damaged {
+        /// The file's name.
+        file: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// The model is beyond what one job may take.
+    #[error("{file} is too large: {what}")]
+    TooLarge {
+        /// The file's name.
+        file: String,
+        /// Which limit it passes.
+        what: String,
+    },
+}

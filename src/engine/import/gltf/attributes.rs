@@ -1,0 +1,43 @@
+//! How attributes of a glTF primitive are held: which storage survives, which becomes float.
+
+use super::super::super::document::{AccessorInfo, ComponentType};
+use super::super::super::scene::Storage;
+
+/// The storage in which an attribute will be written again.
+///
+/// What the core format allows is kept; what needs `KHR_mesh_quantization` becomes float.
+pub(super) fn storage_of(name: &str, info: &AccessorInfo) -> Storage {
+    let stored = Storage {
+        component: info.component,
+        normalized: info.normalized,
+    };
+    let is_unsigned = matches!(info.component, ComponentType::U8 | ComponentType::U16);
+    let kind = name.split_once('_').map_or(name, |(kind, _)| kind);
+    match kind {
+        "TEXCOORD" | "COLOR" | "WEIGHTS" if is_unsigned && info.normalized => stored,
+        "JOINTS" if is_unsigned => Storage {
+            normalized: false,
+            ..stored
+        },
+        "JOINTS" => Storage {
+            component: ComponentType::U16,
+            normalized: false,
+        },
+        // Attributes of applications are theirs; their name starts with an underscore.
+        "" if info.component != ComponentType::U32 => stored,
+        _ => Storage::FLOAT,
+    }
+}
+
+/// The numbers in an element that the format asks for, by attribute.
+pub(super) fn allowed_components(name: &str) -> &'static [usize] {
+    let kind = name.split_once('_').map_or(name, |(kind, _)| kind);
+    match kind {
+        "POSITION" | "NORMAL" => &[3],
+        "TANGENT" => &[3, 4],
+        "TEXCOORD" => &[2],
+        "COLOR" => &[3, 4],
+        "JOINTS" | "WEIGHTS" => &[4],
+        _ => &[1, 2, 3, 4, 9, 16],
+    }
+}

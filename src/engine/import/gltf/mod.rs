@@ -1,0 +1,243 @@
+//! glTF and GLB to a scene.
+//!
+//! Geometry, images and keyframes are decoded; the rest of the JSON is taken over as it stands.
+//! Primitives that name the same accessors share one geometry, and an accessor is decoded once
+//! however many primitives use it.
+
+mod attributes;
+mod geometry;
+mod passing;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::rc::Rc;
+
+use serde_json::Value;
+
+use super::super::document::{Cursor, Document};
+use super::super::scene::{Image, Mesh, Primitive, Scene, index_in};
+use super::super::words::grouped;
+use super::images::media_type_of;
+use super::{ImportError, Imported};
+
+/// Decoded numbers beyond this are refused: a small file can name the same bytes many times.
+const MAX_DECODED_BYTES: u64 = 6 << 30;
+
+/// What of the JSON the scene holds in other form.
+const DECODED_LISTS: &[&str] = &["meshes", "images", "accessors", "bufferViews", "buffers"];
+
+/// Extensions that only say how numbers are packed; after decoding they are gone.
+const PACKING: &[&str] = &[
+    "KHR_draco_mesh_compression",
+    "EXT_meshopt_compression",
+    "KHR_meshopt_compression",
+    "KHR_mesh_quantization",
+];
+
+/// Reads the file `model` in `dir`.
+pub(super) fn import(
+    dir: &Path,
+    model: &Path,
+    format: &'static str,
+) -> Result<Imported, ImportError> {
+    let document = Document::open(dir, model)?;
+    let mut reader = Reader {
+        document: &document,
+        scene: Scene::default(),
+        warnings: Vec::new(),
+        decoded: HashMap::new(),
+        interned: HashMap::new(),
+        decoded_bytes: 0,
+        file_bytes: document.len_bytes(),
+    };
+    reader.read_json()?;
+    reader.read_meshes()?;
+    reader.read_images()?;
+    reader.read_passing()?;
+    Ok(Imported {
+        size_bytes: reader.file_bytes,
+        scene: reader.scene,
+        warnings: reader.warnings,
+        model: model.to_owned(),
+        format,
+    })
+}
+
+/// The accessors that make a geometry.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct GeometryKey(String);
+
+struct Reader<'d> {
+    document: &'d Document,
+    scene: Scene,
+    warnings: Vec<String>,
+    /// Numbers by accessor.
+    decoded: HashMap<usize, Rc<Vec<f32>>>,
+    interned: HashMap<GeometryKey, usize>,
+    decoded_bytes: u64,
+    file_bytes: u64,
+}
+
+impl Reader<'_> {
+    fn read_json(&mut self) -> Result<(), ImportError> {
+        let mut json = self.document.top().members()?.clone();
+        for list in DECODED_LISTS {
+            json.shift_remove(*list);
+        }
+        for list in ["extensionsUsed", "extensionsRequired"] {
+            let Some(names) = json.get_mut(list).and_then(Value::as_array_mut) else {
+                continue;
+            };
+            names.retain(|name| !name.as_str().is_some_and(|name| PACKING.contains(&name)));
+            if names.is_empty() {
+                json.shift_remove(list);
+            }
+        }
+        self.scene.json = json;
+        Ok(())
+    }
+
+    fn read_meshes(&mut self) -> Result<(), ImportError> {
+        for mesh in self.document.top().list("meshes")? {
+            let mut json = mesh.members()?.clone();
+            json.shift_remove("primitives");
+            let mut primitives = Vec::new();
+            for primitive in mesh.list("primitives")? {
+                primitives.extend(self.read_primitive(&primitive)?);
+            }
+            self.scene.meshes.push(Mesh { json, primitives });
+        }
+        Ok(())
+    }
+
+    fn read_primitive(&mut self, at: &Cursor<'_>) -> Result<Option<Primitive>, ImportError> {
+        if at.require("attributes")?.get("POSITION").is_none() {
+            self.warnings.push(format!(
+                "{}: {} has no POSITION and is left out, as viewers do",
+                self.document.file(),
+                at.path()
+            ));
+            return Ok(None);
+        }
+        let mut json = at.members()?.clone();
+        let key = GeometryKey(
+            ["mode", "indices", "attributes", "targets"]
+                .map(|part| json.shift_remove(part).unwrap_or_default().to_string())
+                .join("|")
+                + &draco_of(&json),
+        );
+        json.shift_remove("material");
+        drop_extension(&mut json, "KHR_draco_mesh_compression");
+        let geometry = match self.interned.get(&key) {
+            Some(known) => *known,
+            None => {
+                let geometry = self.read_geometry(at)?;
+                self.scene.geometries.push(geometry);
+                let index = self.scene.geometries.len() - 1;
+                self.interned.insert(key, index);
+                index
+            }
+        };
+        Ok(Some(Primitive {
+            geometry,
+            material: index_in(at.value(), "material"),
+            json,
+        }))
+    }
+
+    fn read_images(&mut self) -> Result<(), ImportError> {
+        for (index, at) in self.document.top().list("images")?.iter().enumerate() {
+            let is_used = self.is_image_used(index);
+            let image = if is_used {
+                self.read_image(at)?
+            } else {
+                Image::default()
+            };
+            self.scene.images.push(image);
+        }
+        Ok(())
+    }
+
+    /// An image that no texture shows is not read; exporting drops it.
+    fn is_image_used(&self, image: usize) -> bool {
+        let textures = self.scene.list("textures").len();
+        let is_shown =
+            (0..textures).any(|texture| self.scene.images_of_texture(texture).contains(&image));
+        is_shown || self.scene.uses_extension("EXT_lights_image_based")
+    }
+
+    fn read_image(&mut self, at: &Cursor<'_>) -> Result<Image, ImportError> {
+        let mut json = at.members()?.clone();
+        let declared = at.get("mimeType").and_then(|kind| kind.value().as_str());
+        let (bytes, of_uri, file_name) = match (at.get("uri"), at.get("bufferView")) {
+            (Some(uri), _) => {
+                let text = uri.text()?;
+                let (bytes, kind) = self.document.read_uri(&uri, text)?;
+                let is_file = kind.is_none();
+                if is_file {
+                    self.file_bytes += bytes.len() as u64;
+                }
+                (bytes, kind, is_file.then(|| file_name_of(text)))
+            }
+            (None, Some(view)) => (self.document.view_bytes(view.number()?)?, None, None),
+            (None, None) => {
+                return Err(at
+                    .invalid("has neither a \"uri\" nor a \"bufferView\"")
+                    .into());
+            }
+        };
+        for part in ["uri", "bufferView", "mimeType"] {
+            json.shift_remove(part);
+        }
+        let media_type = media_type_of(&bytes)
+            .map(str::to_owned)
+            .or(of_uri)
+            .or(declared.map(str::to_owned))
+            .unwrap_or_else(|| "application/octet-stream".to_owned());
+        Ok(Image {
+            json,
+            file_name,
+            media_type,
+            bytes,
+        })
+    }
+
+    /// Counts decoded bytes; a file that unpacks without end is refused.
+    fn charge(&mut self, bytes: u64) -> Result<(), ImportError> {
+        self.decoded_bytes = self.decoded_bytes.saturating_add(bytes);
+        if self.decoded_bytes <= MAX_DECODED_BYTES {
+            return Ok(());
+        }
+        Err(ImportError::TooLarge {
+            file: self.document.file().to_owned(),
+            what: format!(
+                "its geometry unpacks to more than {} bytes",
+                grouped(MAX_DECODED_BYTES)
+            ),
+        })
+    }
+}
+
+fn file_name_of(uri: &str) -> String {
+    let decoded = percent_encoding::percent_decode_str(uri).decode_utf8_lossy();
+    let name = decoded.rsplit(['/', '\\']).next().unwrap_or_default();
+    name.to_owned()
+}
+
+/// Removes an extension from a glTF object, and `extensions` with it when it was the last.
+fn drop_extension(json: &mut serde_json::Map<String, Value>, name: &str) {
+    if let Some(extensions) = json.get_mut("extensions").and_then(Value::as_object_mut) {
+        extensions.shift_remove(name);
+        if extensions.is_empty() {
+            json.shift_remove("extensions");
+        }
+    }
+}
+
+/// The Draco extension of a primitive as text.
+fn draco_of(json: &serde_json::Map<String, Value>) -> String {
+    json.get("extensions")
+        .and_then(|extensions| extensions.get("KHR_draco_mesh_compression"))
+        .map(Value::to_string)
+        .unwrap_or_default()
+}

@@ -1,0 +1,285 @@
+//! From the engine's scene to what the rasterizer draws: the default scene in its rest pose.
+//!
+//! Geometry that several nodes draw is shared; skinned and morphed geometry is posed for each of its nodes. An image
+//! that cannot be decoded is left out of the picture and said in the warnings.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use glam::{Affine2, Mat2, Mat3, Mat4, Vec2, Vec3, Vec4};
+use rayon::prelude::*;
+
+use super::super::scene::{self as model, Draw, Geometry, Mode, Scene};
+use super::scene::{
+    Alpha, RenderInstance, RenderMaterial, RenderMesh, RenderScene, RenderTexture, TextureUse, Wrap,
+};
+
+/// A scene to draw, and what of the model is not in it.
+#[derive(Debug)]
+pub struct Adapted {
+    /// To be prepared and drawn.
+    pub scene: RenderScene,
+    /// Images that could not be decoded.
+    pub warnings: Vec<String>,
+}
+
+impl RenderScene {
+    /// Everything that the model's default scene draws.
+    pub fn from_model(model: &Scene) -> Adapted {
+        let mut adapter = Adapter {
+            model,
+            scene: RenderScene::default(),
+            shared: HashMap::new(),
+        };
+        for draw in model.draws() {
+            adapter.add(&draw);
+        }
+        let used = adapter.take_materials();
+        let (textures, warnings) = decode(model, &used);
+        adapter.scene.textures = textures;
+        Adapted {
+            scene: adapter.scene,
+            warnings,
+        }
+    }
+}
+
+struct Adapter<'a> {
+    model: &'a Scene,
+    scene: RenderScene,
+    /// Meshes by geometry and material.
+    shared: HashMap<(usize, Option<usize>), usize>,
+}
+
+impl Adapter<'_> {
+    fn add(&mut self, draw: &Draw) {
+        let name = self.name_of(draw);
+        for primitive in &self.model.meshes[draw.mesh].primitives {
+            let geometry = &self.model.geometries[primitive.geometry];
+            if geometry.mode != Mode::Triangles || geometry.indices.is_empty() {
+                continue;
+            }
+            let posed = draw.joints.is_some() || draw.weights.iter().any(|weight| *weight != 0.0);
+            let (mesh, world) = if posed {
+                self.scene
+                    .meshes
+                    .push(posed_mesh(draw, geometry, primitive.material));
+                (self.scene.meshes.len() - 1, Mat4::IDENTITY)
+            } else {
+                (
+                    self.shared_mesh(primitive.geometry, primitive.material),
+                    draw.world,
+                )
+            };
+            self.scene.instances.push(RenderInstance {
+                mesh,
+                world,
+                name: name.clone(),
+            });
+        }
+    }
+
+    fn shared_mesh(&mut self, geometry: usize, material: Option<usize>) -> usize {
+        let (meshes, model) = (&mut self.scene.meshes, self.model);
+        *self.shared.entry((geometry, material)).or_insert_with(|| {
+            meshes.push(mesh(&model.geometries[geometry], material));
+            meshes.len() - 1
+        })
+    }
+
+    /// The node's name, else the mesh's, else a number.
+    fn name_of(&self, draw: &Draw) -> String {
+        let node = &self.model.list("nodes")[draw.node]["name"];
+        let name = node
+            .as_str()
+            .or_else(|| self.model.meshes[draw.mesh].name());
+        name.map_or_else(|| format!("node {}", draw.node), str::to_owned)
+    }
+
+    /// Fills the materials and points their textures at a list of the images that are used, which is returned.
+    fn take_materials(&mut self) -> Vec<usize> {
+        let mut used: Vec<usize> = Vec::new();
+        let count = self.model.list("materials").len();
+        for index in (0..count).map(Some).chain([None]) {
+            let material = self.model.material(index);
+            self.scene
+                .materials
+                .push(render_material(&material, &mut used));
+        }
+        // The last one is the default material of the file format.
+        for mesh in &mut self.scene.meshes {
+            mesh.material = Some(
+                mesh.material
+                    .filter(|&material| material < count)
+                    .unwrap_or(count),
+            );
+        }
+        used
+    }
+}
+
+fn mesh(geometry: &Geometry, material: Option<usize>) -> RenderMesh {
+    let vec2 = |name: &str| rows::<2>(geometry, name).map(Vec2::from_array).collect();
+    RenderMesh {
+        positions: rows::<3>(geometry, "POSITION")
+            .map(Vec3::from_array)
+            .collect(),
+        normals: rows::<3>(geometry, "NORMAL")
+            .map(Vec3::from_array)
+            .collect(),
+        tangents: rows::<4>(geometry, "TANGENT")
+            .map(Vec4::from_array)
+            .collect(),
+        uvs: [vec2("TEXCOORD_0"), vec2("TEXCOORD_1")],
+        colors: colors(geometry),
+        indices: geometry.indices.clone(),
+        material,
+    }
+}
+
+/// An attribute's elements; none when it is missing or has another width.
+fn rows<'a, const N: usize>(
+    geometry: &'a Geometry,
+    name: &str,
+) -> impl Iterator<Item = [f32; N]> + 'a {
+    let attribute = geometry
+        .attribute(name)
+        .filter(|attribute| attribute.components == N);
+    let values = attribute.map_or(&[][..], |attribute| &attribute.values);
+    values.as_chunks::<N>().0.iter().copied()
+}
+
+fn colors(geometry: &Geometry) -> Vec<Vec4> {
+    let without_alpha = rows::<3>(geometry, "COLOR_0").map(|[r, g, b]| Vec4::new(r, g, b, 1.0));
+    without_alpha
+        .chain(rows::<4>(geometry, "COLOR_0").map(Vec4::from_array))
+        .collect()
+}
+
+/// The geometry of one draw in the world, with its morph targets and its skin applied.
+fn posed_mesh(draw: &Draw, geometry: &Geometry, material: Option<usize>) -> RenderMesh {
+    let mut posed = mesh(geometry, material);
+    posed.positions = draw.world_positions(geometry);
+    for (target, weight) in geometry.targets.iter().zip(&draw.weights) {
+        let Some(deltas) = target.iter().find(|deltas| deltas.name == "NORMAL") else {
+            continue;
+        };
+        for (normal, delta) in posed.normals.iter_mut().zip(deltas.values.chunks_exact(3)) {
+            *normal += Vec3::from_slice(delta) * *weight;
+        }
+    }
+    for vertex in 0..posed.normals.len() {
+        let linear = Mat3::from_mat4(draw.vertex_matrix(geometry, vertex));
+        let upright = if linear.determinant() != 0.0 {
+            linear.inverse().transpose()
+        } else {
+            linear
+        };
+        posed.normals[vertex] = (upright * posed.normals[vertex]).normalize_or_zero();
+        if let Some(tangent) = posed.tangents.get_mut(vertex) {
+            *tangent = (linear * tangent.truncate())
+                .normalize_or_zero()
+                .extend(tangent.w);
+        }
+    }
+    posed
+}
+
+fn render_material(material: &model::Material, used: &mut Vec<usize>) -> RenderMaterial {
+    let mut slot = |usage: &Option<model::TextureUse>| {
+        let usage = usage.as_ref()?;
+        let texture = used
+            .iter()
+            .position(|image| *image == usage.image)
+            .unwrap_or_else(|| {
+                used.push(usage.image);
+                used.len() - 1
+            });
+        Some(TextureUse {
+            texture,
+            uv_set: usage.tex_coord,
+            wrap: [wrap(usage.wrap_s), wrap(usage.wrap_t)],
+            transform: transform(&usage.transform),
+        })
+    };
+    RenderMaterial {
+        base_color: Vec4::from_array(material.base_color),
+        base_color_texture: slot(&material.base_color_texture),
+        metallic: material.metallic,
+        roughness: material.roughness,
+        metallic_roughness_texture: slot(&material.metallic_roughness_texture),
+        normal_texture: slot(&material.normal_texture),
+        normal_scale: material.normal_scale,
+        occlusion_texture: slot(&material.occlusion_texture),
+        occlusion_strength: material.occlusion_strength,
+        emissive: Vec3::from_array(material.emissive),
+        emissive_texture: slot(&material.emissive_texture),
+        alpha: match material.alpha_mode {
+            model::AlphaMode::Opaque => Alpha::Opaque,
+            model::AlphaMode::Mask => Alpha::Mask(material.alpha_cutoff),
+            model::AlphaMode::Blend => Alpha::Blend,
+        },
+        double_sided: material.double_sided,
+        unlit: material.unlit,
+    }
+}
+
+fn wrap(wrap: model::Wrap) -> Wrap {
+    match wrap {
+        model::Wrap::Repeat => Wrap::Repeat,
+        model::Wrap::MirroredRepeat => Wrap::Mirror,
+        model::Wrap::ClampToEdge => Wrap::Clamp,
+    }
+}
+
+fn transform(transform: &model::UvTransform) -> Affine2 {
+    let (sin, cos) = transform.rotation.sin_cos();
+    let [x, y] = transform.scale;
+    let matrix = Mat2::from_cols(Vec2::new(cos, -sin) * x, Vec2::new(sin, cos) * y);
+    Affine2::from_mat2_translation(matrix, Vec2::from_array(transform.offset))
+}
+
+fn decode(model: &Scene, used: &[usize]) -> (Vec<RenderTexture>, Vec<String>) {
+    let decoded: Vec<(RenderTexture, Option<String>)> = used
+        .par_iter()
+        .map(|&image| decode_image(&model.images[image], image))
+        .collect();
+    let (textures, warnings): (Vec<_>, Vec<_>) = decoded.into_iter().unzip();
+    (textures, warnings.into_iter().flatten().collect())
+}
+
+/// The pixels of an image, or one white pixel and a warning.
+fn decode_image(image: &model::Image, number: usize) -> (RenderTexture, Option<String>) {
+    match image::load_from_memory(&image.bytes) {
+        Ok(pixels) => {
+            let pixels = pixels.into_rgba8();
+            let (width, height) = pixels.dimensions();
+            (
+                RenderTexture {
+                    width,
+                    height,
+                    rgba: Arc::new(pixels.into_raw()),
+                },
+                None,
+            )
+        }
+        Err(error) => {
+            let name = image
+                .file_name
+                .clone()
+                .unwrap_or_else(|| format!("image {number}"));
+            let warning = format!(
+                "{name} ({}) is not shown in the pictures: {error}",
+                image.media_type
+            );
+            (
+                RenderTexture {
+                    width: 1,
+                    height: 1,
+                    rgba: Arc::new(vec![255; 4]),
+                },
+                Some(warning),
+            )
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! Makes a scene ready to be drawn many times: one flat list of vertices in the world, one of triangles.
+//!
+//! After this step every index is in range, every attribute has its full length and every number is finite; the
+//! rasterizer relies on it.
+
+use glam::{Mat3, Vec2, Vec3, Vec4};
+use rayon::prelude::*;
+
+use super::scene::{Alpha, RenderInstance, RenderMaterial, RenderMesh, RenderScene, TextureUse};
+use super::texture::{Pyramid, Slot};
+
+/// A scene that [`super::PreparedScene::render`] draws.
+#[derive(Debug, Clone)]
+pub struct PreparedScene {
+    pub(super) positions: Vec<Vec3>,
+    pub(super) attributes: Vec<Attributes>,
+    pub(super) triangles: Vec<Triangle>,
+    pub(super) materials: Vec<Material>,
+    pub(super) pyramids: Vec<Pyramid>,
+    /// The name of each drawn part, by its number.
+    pub(super) part_names: Vec<String>,
+}
+
+/// What is interpolated over a triangle.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Attributes {
+    pub(super) normal: Vec3,
+    pub(super) tangent: Vec4,
+    pub(super) uvs: [Vec2; 2],
+    pub(super) color: Vec4,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Triangle {
+    pub(super) corners: [u32; 3],
+    /// The instance it belongs to.
+    pub(super) part: u32,
+    pub(super) material: u32,
+}
+
+/// A material with its textures looked up.
+#[derive(Debug, Clone)]
+pub(super) struct Material {
+    pub(super) plain: RenderMaterial,
+    pub(super) base_color: Option<Slot>,
+    pub(super) metallic_roughness: Option<Slot>,
+    pub(super) normal: Option<Slot>,
+    pub(super) occlusion: Option<Slot>,
+    pub(super) emissive: Option<Slot>,
+}
+
+impl PreparedScene {
+    /// Prepares a scene.
+    pub fn new(scene: &RenderScene) -> PreparedScene {
+        let (mut materials, pyramids) = materials(scene);
+        materials.push(Material::plain(RenderMaterial {
+            metallic: 0.0,
+            ..RenderMaterial::default()
+        }));
+        let parts: Vec<Part> = scene
+            .instances
+            .par_iter()
+            .map(|instance| match scene.meshes.get(instance.mesh) {
+                Some(mesh) => Part::new(mesh, instance, &materials),
+                None => Part::default(),
+            })
+            .collect();
+        let mut prepared = PreparedScene {
+            positions: Vec::new(),
+            attributes: Vec::new(),
+            triangles: Vec::new(),
+            materials,
+            pyramids,
+            part_names: scene
+                .instances
+                .iter()
+                .map(|instance| instance.name.clone())
+                .collect(),
+        };
+        for (number, part) in parts.into_iter().enumerate() {
+            let base = prepared.positions.len() as u32;
+            prepared
+                .triangles
+                .extend(part.triangles.into_iter().map(|corners| Triangle {
+                    corners: corners.map(|corner| corner + base),
+                    part: number as u32,
+                    material: part.material,
+                }));
+            prepared.positions.extend(part.positions);
+            prepared.attributes.extend(part.attributes);
+        }
+        prepared
+    }
+
+    /// The number of triangles that can be drawn.
+    pub fn triangle_count(&self) -> usize {
+        self.triangles.len()
+    }
+
+    /// The name of a part that a [`super::Picture`] names by number.
+    pub fn part_name(&self, part: u32) -> Option<&str> {
+        self.part_names.get(part as usize).map(String::as_str)
+    }
+}
+
+/// One instance, multiplied out.
+#[derive(Debug, Default)]
+struct Part {
+    positions: Vec<Vec3>,
+    attributes: Vec<Attributes>,
+    triangles: Vec<[u32; 3]>,
+    material: u32,
+}
+
+impl Part {
+    fn new(mesh: &RenderMesh, instance: &RenderInstance, materials: &[Material]) -> Part {
+        let fallback = materials.len() - 1;
+        let material = mesh
+            .material
+            .filter(|&material| material < fallback)
+            .unwrap_or(fallback);
+        let positions: Vec<Vec3> = mesh
+            .positions
+            .iter()
+            .map(|&point| instance.world.transform_point3(point))
+            .collect();
+        let linear = Mat3::from_mat4(instance.world);
+        let mirrored = linear.determinant() < 0.0;
+        let triangles = sound_triangles(mesh, &positions, mirrored);
+        let mut part = Part {
+            positions,
+            attributes: Vec::new(),
+            triangles,
+            material: material as u32,
+        };
+        let vertices = part.positions.len();
+        let has_normals = mesh.normals.len() == vertices;
+        let has_tangents = mesh.tangents.len() == vertices;
+        let cofactor = cofactors(linear) * if mirrored { -1.0 } else { 1.0 };
+        part.attributes = (0..vertices)
+            .map(|vertex| Attributes {
+                normal: if has_normals {
+                    finite(cofactor * mesh.normals[vertex]).normalize_or_zero()
+                } else {
+                    Vec3::ZERO
+                },
+                tangent: if has_tangents {
+                    moved_tangent(linear, mesh.tangents[vertex], mirrored)
+                } else {
+                    Vec4::ZERO
+                },
+                uvs: [0, 1].map(|set| {
+                    mesh.uvs[set]
+                        .get(vertex)
+                        .copied()
+                        .filter(|uv| uv.is_finite())
+                        .unwrap_or_default()
+                }),
+                color: mesh
+                    .colors
+                    .get(vertex)
+                    .copied()
+                    .filter(|color| color.is_finite())
+                    .unwrap_or(Vec4::ONE),
+            })
+            .collect();
+        if !has_normals {
+            part.make_flat();
+        }
+        if let Some(slot) = materials[material]
+            .normal
+            .filter(|_| !has_tangents || !has_normals)
+        {
+            part.compute_tangents(&slot);
+        }
+        part
+    }
+
+    /// Without normals every triangle is flat, as glTF asks for; corners are no longer shared.
+    fn make_flat(&mut self) {
+        let mut positions = Vec::with_capacity(self.triangles.len() * 3);
+        let mut attributes = Vec::with_capacity(self.triangles.len() * 3);
+        for triangle in &mut self.triangles {
+            let [a, b, c] = triangle.map(|index| self.positions[index as usize]);
+            let normal = (b - a).cross(c - a).normalize_or_zero();
+            *triangle = triangle.map(|index| {
+                positions.push(self.positions[index as usize]);
+                attributes.push(Attributes {
+                    normal,
+                    ..self.attributes[index as usize]
+                });
+                positions.len() as u32 - 1
+            });
+        }
+        (self.positions, self.attributes) = (positions, attributes);
+    }
+
+    fn compute_tangents(&mut self, slot: &Slot) {
+        let uv = |vertex: u32| {
+            let uv = self.attributes[vertex as usize].uvs[slot.usage.uv_set];
+            slot.usage.transform.transform_point2(uv)
+        };
+        let mut along_u = vec![Vec3::ZERO; self.positions.len()];
+        let mut along_v = along_u.clone();
+        for triangle in &self.triangles {
+            let [a, b, c] = triangle.map(|index| self.positions[index as usize]);
+            let [s, t] = [
+                uv(triangle[1]) - uv(triangle[0]),
+                uv(triangle[2]) - uv(triangle[0]),
+            ];
+            let turn = s.perp_dot(t).signum();
+            for index in triangle {
+                along_u[*index as usize] += ((b - a) * t.y - (c - a) * s.y) * turn;
+                along_v[*index as usize] += ((c - a) * s.x - (b - a) * t.x) * turn;
+            }
+        }
+        for (vertex, attributes) in self.attributes.iter_mut().enumerate() {
+            let normal = attributes.normal;
+            let flat = (along_u[vertex] - normal * normal.dot(along_u[vertex])).normalize_or_zero();
+            // v goes down in the image, the bitangent up.
+            let sign = if normal.cross(flat).dot(along_v[vertex]) > 0.0 {
+                -1.0
+            } else {
+                1.0
+            };
+            attributes.tangent = flat.extend(sign);
+        }
+    }
+}
+
+/// The triangles whose corners exist and are finite, turned so that mirrored instances face outwards again.
+fn sound_triangles(mesh: &RenderMesh, positions: &[Vec3], mirrored: bool) -> Vec<[u32; 3]> {
+    let (triples, _) = mesh.indices.as_chunks::<3>();
+    triples
+        .iter()
+        .filter(|triple| {
+            triple.iter().all(|&index| {
+                positions
+                    .get(index as usize)
+                    .is_some_and(|point| point.is_finite())
+            })
+        })
+        .map(|&[a, b, c]| if mirrored { [a, c, b] } else { [a, b, c] })
+        .collect()
+}
+
+fn finite(vector: Vec3) -> Vec3 {
+    if vector.is_finite() {
+        vector
+    } else {
+        Vec3::ZERO
+    }
+}
+
+fn moved_tangent(linear: Mat3, tangent: Vec4, mirrored: bool) -> Vec4 {
+    let direction = finite(linear * tangent.truncate()).normalize_or_zero();
+    let sign = if tangent.w < 0.0 { -1.0 } else { 1.0 };
+    direction.extend(if mirrored { -sign } else { sign })
+}
+
+/// What normals are multiplied by: like the inverse transposed, but defined for flattened scales too.
+fn cofactors(linear: Mat3) -> Mat3 {
+    Mat3::from_cols(
+        linear.y_axis.cross(linear.z_axis),
+        linear.z_axis.cross(linear.x_axis),
+        linear.x_axis.cross(linear.y_axis),
+    )
+}
+
+impl Material {
+    fn plain(plain: RenderMaterial) -> Material {
+        Material {
+            plain,
+            base_color: None,
+            metallic_roughness: None,
+            normal: None,
+            occlusion: None,
+            emissive: None,
+        }
+    }
+
+    /// Blended materials are drawn after all others.
+    pub(super) fn blends(&self) -> bool {
+        self.plain.alpha == Alpha::Blend
+    }
+}
+
+/// Looks textures up; an image used both as colour and as data gets a pyramid for each.
+fn materials(scene: &RenderScene) -> (Vec<Material>, Vec<Pyramid>) {
+    let mut wanted: Vec<(usize, bool)> = Vec::new();
+    let mut slot = |usage: Option<TextureUse>, srgb: bool| {
+        let usage =
+            usage.filter(|usage| usage.texture < scene.textures.len() && usage.uv_set < 2)?;
+        let key = (usage.texture, srgb);
+        let pyramid = wanted
+            .iter()
+            .position(|known| *known == key)
+            .unwrap_or_else(|| {
+                wanted.push(key);
+                wanted.len() - 1
+            });
+        Some(Slot { pyramid, usage })
+    };
+    let materials = scene
+        .materials
+        .iter()
+        .map(|plain| Material {
+            base_color: slot(plain.base_color_texture, true),
+            metallic_roughness: slot(plain.metallic_roughness_texture, false),
+            normal: slot(plain.normal_texture, false),
+            occlusion: slot(plain.occlusion_texture, false),
+            emissive: slot(plain.emissive_texture, true),
+            plain: plain.clone(),
+        })
+        .collect();
+    let pyramids = wanted
+        .par_iter()
+        .map(|&(texture, srgb)| Pyramid::new(&scene.textures[texture], srgb))
+        .collect();
+    (materials, pyramids)
+}

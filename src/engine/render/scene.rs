@@ -1,0 +1,215 @@
+//! What the rasterizer draws: triangles with attributes, materials, decoded textures, placed instances.
+//!
+//! Plain data of our own, so that any importer can fill it. Nothing in here is trusted: indices out of range and
+//! attributes of the wrong length are dropped when the scene is prepared.
+
+use std::sync::Arc;
+
+use glam::{Affine2, Mat4, Vec2, Vec3, Vec4};
+
+/// A scene at rest: skins in rest pose, morphs at zero, node transforms multiplied out.
+#[derive(Debug, Clone, Default)]
+pub struct RenderScene {
+    /// Triangle lists.
+    pub meshes: Vec<RenderMesh>,
+    /// Materials that meshes name by index.
+    pub materials: Vec<RenderMaterial>,
+    /// Images that materials name by index.
+    pub textures: Vec<RenderTexture>,
+    /// What is drawn, and where.
+    pub instances: Vec<RenderInstance>,
+}
+
+/// One triangle list with one material: a primitive.
+#[derive(Debug, Clone, Default)]
+pub struct RenderMesh {
+    /// Corners of the triangles.
+    pub positions: Vec<Vec3>,
+    /// As many as positions, or empty: then they are computed, flat.
+    pub normals: Vec<Vec3>,
+    /// As many as positions, or empty: then they are computed where a normal map needs them.
+    pub tangents: Vec<Vec4>,
+    /// Two sets, each as many as positions or empty.
+    pub uvs: [Vec<Vec2>; 2],
+    /// Linear factors on the base colour, as many as positions or empty.
+    pub colors: Vec<Vec4>,
+    /// Three for each triangle.
+    pub indices: Vec<u32>,
+    /// None draws in the default material.
+    pub material: Option<usize>,
+}
+
+/// A mesh at a place.
+#[derive(Debug, Clone)]
+pub struct RenderInstance {
+    /// Which mesh.
+    pub mesh: usize,
+    /// From the mesh to the world.
+    pub world: Mat4,
+    /// The node's or mesh's name, for messages.
+    pub name: String,
+}
+
+/// A decoded image.
+#[derive(Debug, Clone)]
+pub struct RenderTexture {
+    /// Pixels across.
+    pub width: u32,
+    /// Pixels down.
+    pub height: u32,
+    /// Four bytes a pixel as stored; whether they are sRGB is said by the slot that uses them.
+    pub rgba: Arc<Vec<u8>>,
+}
+
+/// What happens outside of `0..1`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Wrap {
+    /// Again and again.
+    #[default]
+    Repeat,
+    /// Again and again, every other time mirrored.
+    Mirror,
+    /// The last pixel goes on.
+    Clamp,
+}
+
+/// A texture in a slot of a material.
+#[derive(Debug, Clone, Copy)]
+pub struct TextureUse {
+    /// Which texture.
+    pub texture: usize,
+    /// Which coordinates: 0 or 1.
+    pub uv_set: usize,
+    /// Outside of the image, across and down.
+    pub wrap: [Wrap; 2],
+    /// Applied to the coordinates first.
+    pub transform: Affine2,
+}
+
+impl TextureUse {
+    /// The texture with the first coordinates, repeated.
+    pub fn new(texture: usize) -> TextureUse {
+        TextureUse {
+            texture,
+            uv_set: 0,
+            wrap: [Wrap::Repeat; 2],
+            transform: Affine2::IDENTITY,
+        }
+    }
+}
+
+/// How alpha counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub enum Alpha {
+    /// Not at all.
+    #[default]
+    Opaque,
+    /// Below the limit nothing is drawn.
+    Mask(f32),
+    /// What lies behind shows through.
+    Blend,
+}
+
+/// Metal and roughness, as glTF defines them.
+#[derive(Debug, Clone)]
+pub struct RenderMaterial {
+    /// Linear, with alpha.
+    pub base_color: Vec4,
+    /// sRGB.
+    pub base_color_texture: Option<TextureUse>,
+    /// 0 to 1.
+    pub metallic: f32,
+    /// 0 to 1.
+    pub roughness: f32,
+    /// Green is roughness, blue is metal.
+    pub metallic_roughness_texture: Option<TextureUse>,
+    /// Tangent space, green up.
+    pub normal_texture: Option<TextureUse>,
+    /// How steep the normal map is.
+    pub normal_scale: f32,
+    /// Red.
+    pub occlusion_texture: Option<TextureUse>,
+    /// How much occlusion counts.
+    pub occlusion_strength: f32,
+    /// Linear.
+    pub emissive: Vec3,
+    /// sRGB.
+    pub emissive_texture: Option<TextureUse>,
+    /// How alpha counts.
+    pub alpha: Alpha,
+    /// Backs are drawn too.
+    pub double_sided: bool,
+    /// The base colour as it is, without light.
+    pub unlit: bool,
+}
+
+impl Default for RenderMaterial {
+    fn default() -> RenderMaterial {
+        RenderMaterial {
+            base_color: Vec4::ONE,
+            base_color_texture: None,
+            metallic: 1.0,
+            roughness: 1.0,
+            metallic_roughness_texture: None,
+            normal_texture: None,
+            normal_scale: 1.0,
+            occlusion_texture: None,
+            occlusion_strength: 1.0,
+            emissive: Vec3::ZERO,
+            emissive_texture: None,
+            alpha: Alpha::Opaque,
+            double_sided: false,
+            unlit: false,
+        }
+    }
+}
+
+impl RenderMaterial {
+    /// A dull surface of one linear colour.
+    pub fn dull(color: Vec3) -> RenderMaterial {
+        RenderMaterial {
+            base_color: color.extend(1.0),
+            metallic: 0.0,
+            ..RenderMaterial::default()
+        }
+    }
+}
+
+/// An axis-aligned box.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BoundingBox {
+    /// Smallest corner.
+    pub low: Vec3,
+    /// Largest corner.
+    pub high: Vec3,
+}
+
+impl RenderScene {
+    /// The box of all that is drawn; `None` when nothing is.
+    pub fn bounding_box(&self) -> Option<BoundingBox> {
+        let mut bounds: Option<BoundingBox> = None;
+        for instance in &self.instances {
+            let Some(mesh) = self.meshes.get(instance.mesh) else {
+                continue;
+            };
+            for index in &mesh.indices {
+                let Some(position) = mesh.positions.get(*index as usize) else {
+                    continue;
+                };
+                let point = instance.world.transform_point3(*position);
+                if !point.is_finite() {
+                    continue;
+                }
+                let so_far = bounds.unwrap_or(BoundingBox {
+                    low: point,
+                    high: point,
+                });
+                bounds = Some(BoundingBox {
+                    low: so_far.low.min(point),
+                    high: so_far.high.max(point),
+                });
+            }
+        }
+        bounds
+    }
+}

@@ -1,0 +1,306 @@
+//! How a sample looks: textures, then light. A key light over the viewer's left shoulder, a softer one from the right,
+//! and a hemisphere with a soft box in it for metal to mirror.
+//!
+//! All light is linear. The lights turn with the camera, so that every view of a comparison is lit alike.
+
+use glam::{Vec2, Vec3, Vec4};
+use std::f32::consts::PI;
+
+use super::camera::Camera;
+use super::prepare::{Material, PreparedScene};
+use super::raster::{Projection, Setup};
+use super::scene::Alpha;
+use super::texture::Slot;
+
+/// A point on a triangle with everything interpolated.
+pub(super) struct Hit {
+    pub(super) position: Vec3,
+    normal: Vec3,
+    tangent: Vec4,
+    uvs: [Vec2; 2],
+    color: Vec4,
+    /// For each set of coordinates: half the binary logarithm of the area of coordinates a sample covers.
+    spread: [f32; 2],
+}
+
+impl Hit {
+    pub(super) fn new(projection: &Projection<'_>, number: u32, weights: [f32; 3]) -> Hit {
+        let scene = projection.scene;
+        let corners = scene.triangles[number as usize].corners;
+        let mut hit = Hit {
+            position: Vec3::ZERO,
+            normal: Vec3::ZERO,
+            tangent: Vec4::ZERO,
+            uvs: [Vec2::ZERO; 2],
+            color: Vec4::ZERO,
+            spread: [0.0; 2],
+        };
+        let handed = scene.attributes[corners[0] as usize].tangent.w;
+        for (corner, weight) in corners.into_iter().zip(weights) {
+            let attributes = &scene.attributes[corner as usize];
+            hit.position += scene.positions[corner as usize] * weight;
+            hit.normal += attributes.normal * weight;
+            hit.tangent += attributes.tangent * weight;
+            hit.uvs[0] += attributes.uvs[0] * weight;
+            hit.uvs[1] += attributes.uvs[1] * weight;
+            hit.color += attributes.color * weight;
+        }
+        hit.tangent.w = handed;
+        hit.spread = spread(projection, number);
+        hit
+    }
+
+    /// Linear base colour with alpha.
+    pub(super) fn base_color(&self, projection: &Projection<'_>, material: &Material) -> Vec4 {
+        let factor = material.plain.base_color * self.color;
+        match &material.base_color {
+            Some(slot) => factor * self.sample(projection.scene, slot),
+            None => factor,
+        }
+    }
+
+    fn sample(&self, scene: &PreparedScene, slot: &Slot) -> Vec4 {
+        let pyramid = &scene.pyramids[slot.pyramid];
+        let usage = &slot.usage;
+        let uv = usage.transform.transform_point2(self.uvs[usage.uv_set]);
+        let size = pyramid.size();
+        let scaled = usage.transform.matrix2.determinant().abs() * size.x * size.y;
+        let level = self.spread[usage.uv_set] + 0.5 * scaled.max(1e-12).log2();
+        pyramid.sample(uv, level, usage.wrap)
+    }
+
+    /// The normal with the normal map, looking to the viewer's side.
+    fn shading_normal(&self, scene: &PreparedScene, material: &Material, backside: bool) -> Vec3 {
+        let side = if backside { -1.0 } else { 1.0 };
+        let normal = self.normal.normalize_or(Vec3::Y) * side;
+        let Some(slot) = &material.normal else {
+            return normal;
+        };
+        let tangent = self.tangent.truncate();
+        let tangent = (tangent - normal * normal.dot(tangent)).normalize_or_zero() * side;
+        if tangent == Vec3::ZERO {
+            return normal;
+        }
+        let bitangent = normal.cross(tangent) * self.tangent.w * side;
+        let mapped = self.sample(scene, slot).truncate() * 2.0 - 1.0;
+        let scale = material.plain.normal_scale;
+        (tangent * mapped.x * scale + bitangent * mapped.y * scale + normal * mapped.z.max(0.0))
+            .normalize_or(normal)
+    }
+}
+
+/// How much of the texture a sample covers, from the areas of the triangle on the screen and in the texture.
+fn spread(projection: &Projection<'_>, number: u32) -> [f32; 2] {
+    let scene = projection.scene;
+    let corners = scene.triangles[number as usize].corners;
+    let [a, b, c] = corners.map(|corner| projection.corners[corner as usize]);
+    let (x1, y1) = ((b.x - a.x) as f32, (b.y - a.y) as f32);
+    let (x2, y2) = ((c.x - a.x) as f32, (c.y - a.y) as f32);
+    let on_screen = ((x1 * y2 - x2 * y1).abs() / 65_536.0).max(1e-9);
+    [0, 1].map(|set| {
+        let [a, b, c] = corners.map(|corner| scene.attributes[corner as usize].uvs[set]);
+        let in_texture = (b - a).perp_dot(c - a).abs().max(1e-20);
+        0.5 * (in_texture / on_screen).log2()
+    })
+}
+
+/// The light of one picture.
+#[derive(Debug, Clone)]
+pub(super) struct Lights {
+    key: Vec3,
+    fill: Vec3,
+    /// Where light comes from mostly: the sky, leaned towards the viewer.
+    zenith: Vec3,
+}
+
+/// What the surroundings leave of the light at a point.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Exposure {
+    /// Of the key light, 0 to 1.
+    pub(super) key: f32,
+    /// Of the sky, 0 to 1.
+    pub(super) sky: f32,
+}
+
+impl Exposure {
+    /// Nothing stands in the way.
+    pub(super) const FULL: Exposure = Exposure { key: 1.0, sky: 1.0 };
+}
+
+const SKY: Vec3 = Vec3::new(0.96, 0.98, 1.02);
+const GROUND: Vec3 = Vec3::new(0.50, 0.48, 0.46);
+const KEY: Vec3 = Vec3::new(1.62, 1.56, 1.46);
+const FILL: Vec3 = Vec3::new(0.30, 0.32, 0.36);
+
+/// A material at a point.
+struct Matter {
+    diffuse: Vec3,
+    mirror: Vec3,
+    roughness: f32,
+}
+
+impl Lights {
+    pub(super) fn new(camera: &Camera) -> Lights {
+        let local = |x: f32, y: f32, z: f32| {
+            (camera.right * x + camera.up * y + camera.towards * z).normalize()
+        };
+        Lights {
+            key: local(-0.55, 0.75, 0.80),
+            fill: local(0.85, 0.05, 0.55),
+            zenith: (Vec3::Y + camera.up * 0.35 + camera.towards * 0.45).normalize_or(Vec3::Y),
+        }
+    }
+
+    /// Towards the key light.
+    pub(super) fn key(&self) -> Vec3 {
+        self.key
+    }
+
+    /// The linear colour and alpha of a sample, as it is shown.
+    pub(super) fn shade(
+        &self,
+        projection: &Projection<'_>,
+        camera: &Camera,
+        hit: &Hit,
+        number: u32,
+        setup: &Setup,
+        exposure: Exposure,
+    ) -> Vec4 {
+        let scene = projection.scene;
+        let material = &scene.materials[scene.triangles[number as usize].material as usize];
+        let base = hit.base_color(projection, material);
+        let alpha = if material.plain.alpha == Alpha::Blend {
+            base.w.clamp(0.0, 1.0)
+        } else {
+            1.0
+        };
+        if material.plain.unlit {
+            return base.truncate().extend(alpha);
+        }
+        let plain = &material.plain;
+        let packed = material
+            .metallic_roughness
+            .map_or(Vec4::ONE, |slot| hit.sample(scene, &slot));
+        let metallic = (plain.metallic * packed.z).clamp(0.0, 1.0);
+        let roughness = (plain.roughness * packed.y).clamp(0.06, 1.0);
+        let occlusion = match (&material.occlusion, &material.metallic_roughness) {
+            (None, _) => 1.0,
+            // One image mostly serves both; it is read once.
+            (Some(slot), Some(same)) if slot.reads_like(same) => packed.x,
+            (Some(slot), _) => hit.sample(scene, slot).x,
+        };
+        let occlusion = 1.0 + plain.occlusion_strength * (occlusion - 1.0);
+        let glow = material
+            .emissive
+            .map_or(Vec3::ONE, |slot| hit.sample(scene, &slot).truncate());
+        let normal = hit.shading_normal(scene, material, setup.backside);
+        let colour = base.truncate().max(Vec3::ZERO);
+        let matter = Matter {
+            diffuse: colour * (1.0 - metallic),
+            mirror: Vec3::splat(0.04).lerp(colour, metallic),
+            roughness,
+        };
+        let lit = self.lit(
+            &matter,
+            normal,
+            camera.towards_eye(hit.position),
+            occlusion,
+            exposure,
+        );
+        tone(lit + plain.emissive * glow).extend(alpha)
+    }
+
+    fn lit(
+        &self,
+        matter: &Matter,
+        normal: Vec3,
+        eye: Vec3,
+        occlusion: f32,
+        exposure: Exposure,
+    ) -> Vec3 {
+        let facing = normal.dot(eye).max(1e-3);
+        let shade = occlusion * exposure.sky;
+        let mut light = self.hemisphere(normal, 1.0) * matter.diffuse * shade * 0.80;
+        let mirrored = normal * (2.0 * normal.dot(eye)) - eye;
+        // Light that is mirrored at a grazing angle has passed the same crevice.
+        let mirror_shade = (shade + (1.0 - shade) * (1.0 - matter.roughness) * 0.3).clamp(0.0, 1.0);
+        light += self.surroundings(mirrored, matter.roughness)
+            * mirrored_share(matter.mirror, matter.roughness, facing)
+            * mirror_shade;
+        let key = normal.dot(self.key).max(0.0) * exposure.key;
+        if key > 0.0 {
+            let sheen = highlight(matter, normal, eye, self.key, facing);
+            light += KEY * key * (matter.diffuse * 0.62 + sheen);
+        }
+        light + FILL * normal.dot(self.fill).max(0.0) * matter.diffuse * occlusion
+    }
+
+    /// The sky's colour in a direction, blurred by roughness.
+    fn hemisphere(&self, direction: Vec3, roughness: f32) -> Vec3 {
+        let width = 0.12 + 0.88 * roughness;
+        let t = (direction.dot(self.zenith) / width * 0.5 + 0.5).clamp(0.0, 1.0);
+        GROUND.lerp(SKY, t * t * (3.0 - 2.0 * t))
+    }
+
+    /// What a mirror sees: the hemisphere, a soft box at the key light and a strip opposite.
+    fn surroundings(&self, direction: Vec3, roughness: f32) -> Vec3 {
+        let sharpness = 26.0 * (1.0 - roughness) * (1.0 - roughness) + 1.6;
+        let lobe = |towards: Vec3| ((direction.dot(towards) - 1.0) * sharpness).exp2();
+        let dim = 0.62 + 0.38 * roughness;
+        self.hemisphere(direction, roughness) * dim
+            + Vec3::splat(1.45) * lobe(self.key) * (1.0 - 0.72 * roughness)
+            + Vec3::splat(0.75) * lobe(self.fill) * (1.0 - 0.8 * roughness)
+    }
+}
+
+/// The share of surrounding light that is mirrored: an approximation of the integral over the GGX lobe.
+fn mirrored_share(mirror: Vec3, roughness: f32, facing: f32) -> Vec3 {
+    let c0 = Vec4::new(-1.0, -0.0275, -0.572, 0.022);
+    let c1 = Vec4::new(1.0, 0.0425, 1.04, -0.04);
+    let r = c0 * roughness + c1;
+    let a004 = (r.x * r.x).min((-9.28 * facing).exp2()) * r.x + r.y;
+    mirror * (-1.04 * a004 + r.z) + (1.04 * a004 + r.w)
+}
+
+/// GGX with Smith's shadowing, for one light.
+fn highlight(matter: &Matter, normal: Vec3, eye: Vec3, light: Vec3, facing: f32) -> Vec3 {
+    let half = (eye + light).normalize_or(normal);
+    let (nh, nl, vh) = (
+        normal.dot(half).max(0.0),
+        normal.dot(light).max(1e-3),
+        eye.dot(half).max(0.0),
+    );
+    let alpha = matter.roughness * matter.roughness;
+    let square = alpha * alpha;
+    let denominator = nh * nh * (square - 1.0) + 1.0;
+    let distribution = square / (PI * denominator * denominator).max(1e-7);
+    let k = alpha / 2.0;
+    let visibility = 0.25 / ((facing * (1.0 - k) + k) * (nl * (1.0 - k) + k));
+    let fresnel = matter.mirror + (Vec3::ONE - matter.mirror) * (1.0 - vh).powi(5);
+    fresnel * (distribution * visibility).min(24.0)
+}
+
+/// Keeps colours true up to bright, then rolls off towards white without a shift of hue (the neutral curve of the
+/// glTF working group).
+fn tone(light: Vec3) -> Vec3 {
+    const START: f32 = 0.8 - 0.04;
+    const DESATURATION: f32 = 0.15;
+    let lowest = light.min_element();
+    let offset = if lowest < 0.08 {
+        lowest - 6.25 * lowest * lowest
+    } else {
+        0.04
+    };
+    let colour = light - offset;
+    let peak = colour.max_element();
+    if peak < START {
+        return colour.max(Vec3::ZERO);
+    }
+    let range = 1.0 - START;
+    let pressed = 1.0 - range * range / (peak + range - START);
+    let colour = colour * (pressed / peak);
+    let towards_white = 1.0 - 1.0 / (DESATURATION * (peak - pressed) + 1.0);
+    colour
+        .lerp(Vec3::splat(pressed), towards_white)
+        .max(Vec3::ZERO)
+}

@@ -1,0 +1,201 @@
+//! Indexed geometry with its vertex attributes as numbers.
+//!
+//! Attribute values are held as `f32` in the units that they stand for; how the file stored them is
+//! remembered in [`Storage`], so that a writer can store them as compactly again.
+
+use super::super::document::ComponentType;
+
+/// What the indices join.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// Single points.
+    Points,
+    /// Pairs.
+    Lines,
+    /// A closed line.
+    LineLoop,
+    /// An open line.
+    LineStrip,
+    /// Triples. Strips and fans become this at import.
+    #[default]
+    Triangles,
+}
+
+impl Mode {
+    /// The glTF number of the mode.
+    pub fn code(self) -> u32 {
+        match self {
+            Mode::Points => 0,
+            Mode::Lines => 1,
+            Mode::LineLoop => 2,
+            Mode::LineStrip => 3,
+            Mode::Triangles => 4,
+        }
+    }
+}
+
+/// How an attribute is stored in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Storage {
+    /// The component type.
+    pub component: ComponentType,
+    /// Whether integers stand for fractions.
+    pub normalized: bool,
+}
+
+impl Storage {
+    /// Plain floats.
+    pub const FLOAT: Storage = Storage {
+        component: ComponentType::F32,
+        normalized: false,
+    };
+}
+
+/// One attribute of all vertices.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Attribute {
+    /// The glTF name: `POSITION`, `TEXCOORD_0`, `_CUSTOM`, …
+    pub name: String,
+    /// Numbers in an element.
+    pub components: usize,
+    /// How the file stores it.
+    pub storage: Storage,
+    /// `components` numbers for each vertex.
+    pub values: Vec<f32>,
+}
+
+impl Attribute {
+    /// A float attribute.
+    pub fn new(name: &str, components: usize, values: Vec<f32>) -> Attribute {
+        Attribute {
+            name: name.to_owned(),
+            components,
+            storage: Storage::FLOAT,
+            values,
+        }
+    }
+
+    /// Elements.
+    pub fn count(&self) -> usize {
+        self.values.len() / self.components
+    }
+
+    /// The numbers of vertex `index`.
+    pub fn at(&self, index: usize) -> &[f32] {
+        &self.values[index * self.components..(index + 1) * self.components]
+    }
+
+    /// The attribute of the vertices `kept`, in that order.
+    fn gather(&self, kept: &[u32]) -> Attribute {
+        let mut values = Vec::with_capacity(kept.len() * self.components);
+        for index in kept {
+            values.extend_from_slice(self.at(*index as usize));
+        }
+        Attribute {
+            values,
+            ..self.clone_empty()
+        }
+    }
+
+    fn clone_empty(&self) -> Attribute {
+        Attribute {
+            name: self.name.clone(),
+            components: self.components,
+            storage: self.storage,
+            values: Vec::new(),
+        }
+    }
+}
+
+/// Vertices and the indices that join them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Geometry {
+    /// What the indices join.
+    pub mode: Mode,
+    /// Indices of vertices, all in range; a multiple of three for triangles.
+    pub indices: Vec<u32>,
+    /// The attributes, the first of them `POSITION`.
+    pub attributes: Vec<Attribute>,
+    /// Morph targets: for each, displacements of some attributes.
+    pub targets: Vec<Vec<Attribute>>,
+    /// Whether the file stored the morph targets as sparse accessors.
+    pub sparse_targets: bool,
+}
+
+impl Geometry {
+    /// The number of vertices.
+    pub fn vertex_count(&self) -> usize {
+        self.attributes.first().map_or(0, Attribute::count)
+    }
+
+    /// The number of triangles; 0 for points and lines.
+    pub fn triangle_count(&self) -> usize {
+        match self.mode {
+            Mode::Triangles => self.indices.len() / 3,
+            _ => 0,
+        }
+    }
+
+    /// The attribute called `name`.
+    pub fn attribute(&self, name: &str) -> Option<&Attribute> {
+        self.attributes.iter().find(|found| found.name == name)
+    }
+
+    /// The attribute called `name`, to change it.
+    pub fn attribute_mut(&mut self, name: &str) -> Option<&mut Attribute> {
+        self.attributes.iter_mut().find(|found| found.name == name)
+    }
+
+    /// The positions, three numbers a vertex.
+    pub fn positions(&self) -> &[f32] {
+        self.attribute("POSITION")
+            .map_or(&[], |positions| &positions.values)
+    }
+
+    /// The position of a vertex.
+    pub fn position(&self, vertex: u32) -> glam::Vec3 {
+        let start = vertex as usize * 3;
+        glam::Vec3::from_slice(&self.positions()[start..start + 3])
+    }
+
+    /// The smallest box around all positions, or `None` without vertices.
+    pub fn bounds(&self) -> Option<super::Bounds> {
+        let mut bounds = None;
+        for position in self.positions().chunks_exact(3) {
+            let position = glam::Vec3::from_slice(position);
+            super::Bounds::grow(&mut bounds, position);
+        }
+        bounds
+    }
+
+    /// Keeps only the vertices that are used, in order of first use.
+    pub fn compact(&mut self) {
+        let mut places = vec![u32::MAX; self.vertex_count()];
+        let mut kept = Vec::new();
+        for index in &mut self.indices {
+            let place = &mut places[*index as usize];
+            if *place == u32::MAX {
+                *place = kept.len() as u32;
+                kept.push(*index);
+            }
+            *index = *place;
+        }
+        self.keep_vertices(&kept);
+    }
+
+    /// Replaces the vertices by those at `kept`, in that order; the indices are the caller's to fit.
+    pub fn keep_vertices(&mut self, kept: &[u32]) {
+        let all = self
+            .attributes
+            .iter_mut()
+            .chain(self.targets.iter_mut().flatten());
+        for attribute in all {
+            *attribute = attribute.gather(kept);
+        }
+    }
+
+    /// Every attribute, those of the morph targets included.
+    pub fn all_attributes(&self) -> impl Iterator<Item = &Attribute> {
+        self.attributes.iter().chain(self.targets.iter().flatten())
+    }
+}

@@ -1,0 +1,297 @@
+//! Materials as numbers with defaults, and which texture serves which purpose.
+//!
+//! This is a reading view: the JSON stays the truth and is what gets exported.
+
+use serde_json::Value;
+
+use super::{Scene, index_in};
+
+/// What happens to alpha.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum AlphaMode {
+    /// Alpha is ignored.
+    #[default]
+    Opaque,
+    /// Below the cutoff nothing is drawn.
+    Mask,
+    /// Alpha blends.
+    Blend,
+}
+
+/// A material with its defaults filled in.
+#[derive(Debug, Clone)]
+pub struct Material {
+    /// Its name, where it has one.
+    pub name: Option<String>,
+    /// Linear colour and alpha.
+    pub base_color: [f32; 4],
+    /// Times this texture (sRGB).
+    pub base_color_texture: Option<TextureUse>,
+    /// 0 to 1.
+    pub metallic: f32,
+    /// 0 to 1.
+    pub roughness: f32,
+    /// Green is roughness, blue is metallic.
+    pub metallic_roughness_texture: Option<TextureUse>,
+    /// Tangent-space normals.
+    pub normal_texture: Option<TextureUse>,
+    /// How strongly x and y of the normal texture count.
+    pub normal_scale: f32,
+    /// Red is occlusion.
+    pub occlusion_texture: Option<TextureUse>,
+    /// 0 to 1.
+    pub occlusion_strength: f32,
+    /// Linear emitted colour, its strength extension included.
+    pub emissive: [f32; 3],
+    /// Times this texture (sRGB).
+    pub emissive_texture: Option<TextureUse>,
+    /// What alpha does.
+    pub alpha_mode: AlphaMode,
+    /// For [`AlphaMode::Mask`].
+    pub alpha_cutoff: f32,
+    /// Whether back faces are drawn.
+    pub double_sided: bool,
+    /// Whether light has no influence.
+    pub unlit: bool,
+}
+
+/// A texture in a material.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TextureUse {
+    /// Index into the JSON's textures.
+    pub texture: usize,
+    /// Index into [`Scene::images`].
+    pub image: usize,
+    /// Which `TEXCOORD_n`.
+    pub tex_coord: usize,
+    /// How coordinates are changed before the look-up.
+    pub transform: UvTransform,
+    /// Horizontally.
+    pub wrap_s: Wrap,
+    /// Vertically.
+    pub wrap_t: Wrap,
+}
+
+/// `KHR_texture_transform`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct UvTransform {
+    /// Added last.
+    pub offset: [f32; 2],
+    /// Counter-clockwise, radians.
+    pub rotation: f32,
+    /// Applied first.
+    pub scale: [f32; 2],
+}
+
+impl Default for UvTransform {
+    fn default() -> Self {
+        UvTransform {
+            offset: [0.0; 2],
+            rotation: 0.0,
+            scale: [1.0; 2],
+        }
+    }
+}
+
+impl UvTransform {
+    /// The coordinates to look up.
+    pub fn apply(&self, uv: [f32; 2]) -> [f32; 2] {
+        let (sin, cos) = self.rotation.sin_cos();
+        let (u, v) = (uv[0] * self.scale[0], uv[1] * self.scale[1]);
+        [
+            cos * u + sin * v + self.offset[0],
+            -sin * u + cos * v + self.offset[1],
+        ]
+    }
+}
+
+/// What lies outside of 0…1.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Wrap {
+    /// The image again.
+    #[default]
+    Repeat,
+    /// The image again, mirrored every other time.
+    MirroredRepeat,
+    /// The edge.
+    ClampToEdge,
+}
+
+/// What a texture is for, as the texture limits name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TextureSlot {
+    /// Colour that light falls on.
+    BaseColor,
+    /// Colour that shines.
+    Emissive,
+    /// Directions.
+    Normal,
+    /// Occlusion, roughness, metallic and other plain numbers.
+    Orm,
+}
+
+impl TextureSlot {
+    /// The name that configurations and reports use.
+    pub fn name(self) -> &'static str {
+        match self {
+            TextureSlot::BaseColor => "baseColor",
+            TextureSlot::Emissive => "emissive",
+            TextureSlot::Normal => "normal",
+            TextureSlot::Orm => "orm",
+        }
+    }
+
+    /// Whether the pixels are colours in sRGB.
+    pub fn is_srgb(self) -> bool {
+        matches!(self, TextureSlot::BaseColor | TextureSlot::Emissive)
+    }
+
+    /// The slot of a texture that stands under `key` in a material or an extension of one.
+    fn of_key(key: &str) -> TextureSlot {
+        match key {
+            "baseColorTexture"
+            | "diffuseTexture"
+            | "specularGlossinessTexture"
+            | "sheenColorTexture"
+            | "specularColorTexture"
+            | "diffuseTransmissionColorTexture" => TextureSlot::BaseColor,
+            "emissiveTexture" => TextureSlot::Emissive,
+            "normalTexture" | "clearcoatNormalTexture" => TextureSlot::Normal,
+            _ => TextureSlot::Orm,
+        }
+    }
+}
+
+/// Every texture of a material with its slot, those of extensions included: `(slot, key, object)`.
+pub fn slots_of(material: &Value) -> Vec<(TextureSlot, String, &Value)> {
+    let mut found = Vec::new();
+    collect_slots(material, 0, &mut found);
+    found
+}
+
+fn collect_slots<'a>(
+    at: &'a Value,
+    depth: usize,
+    found: &mut Vec<(TextureSlot, String, &'a Value)>,
+) {
+    let Some(members) = at.as_object() else {
+        return;
+    };
+    for (key, member) in members.iter().filter(|(key, _)| *key != "extras") {
+        if key.ends_with("Texture") && index_in(member, "index").is_some() {
+            found.push((TextureSlot::of_key(key), key.clone(), member));
+        } else if depth < 8 {
+            collect_slots(member, depth + 1, found);
+        }
+    }
+}
+
+impl Material {
+    pub(super) fn read(scene: &Scene, json: &Value) -> Material {
+        let pbr = &json["pbrMetallicRoughness"];
+        let extensions = &json["extensions"];
+        let old = &extensions["KHR_materials_pbrSpecularGlossiness"];
+        let strength = number(
+            &extensions["KHR_materials_emissive_strength"]["emissiveStrength"],
+            1.0,
+        );
+        let is_old = old.is_object() && !pbr["baseColorTexture"].is_object();
+        let (color, color_texture) = if is_old {
+            (&old["diffuseFactor"], &old["diffuseTexture"])
+        } else {
+            (&pbr["baseColorFactor"], &pbr["baseColorTexture"])
+        };
+        Material {
+            name: json["name"].as_str().map(str::to_owned),
+            base_color: list(color, [1.0; 4]),
+            base_color_texture: scene.texture_use(color_texture),
+            metallic: if is_old {
+                0.0
+            } else {
+                number(&pbr["metallicFactor"], 1.0)
+            },
+            roughness: if is_old {
+                1.0 - number(&old["glossinessFactor"], 1.0)
+            } else {
+                number(&pbr["roughnessFactor"], 1.0)
+            },
+            metallic_roughness_texture: scene.texture_use(&pbr["metallicRoughnessTexture"]),
+            normal_texture: scene.texture_use(&json["normalTexture"]),
+            normal_scale: number(&json["normalTexture"]["scale"], 1.0),
+            occlusion_texture: scene.texture_use(&json["occlusionTexture"]),
+            occlusion_strength: number(&json["occlusionTexture"]["strength"], 1.0),
+            emissive: list(&json["emissiveFactor"], [0.0; 3]).map(|part: f32| part * strength),
+            emissive_texture: scene.texture_use(&json["emissiveTexture"]),
+            alpha_mode: match json["alphaMode"].as_str() {
+                Some("MASK") => AlphaMode::Mask,
+                Some("BLEND") => AlphaMode::Blend,
+                _ => AlphaMode::Opaque,
+            },
+            alpha_cutoff: number(&json["alphaCutoff"], 0.5),
+            double_sided: json["doubleSided"].as_bool().unwrap_or(false),
+            unlit: extensions["KHR_materials_unlit"].is_object(),
+        }
+    }
+}
+
+impl Scene {
+    /// The texture that an object such as `baseColorTexture` names; `None` when there is none.
+    pub fn texture_use(&self, json: &Value) -> Option<TextureUse> {
+        let texture = index_in(json, "index")?;
+        let image = self.image_of_texture(texture)?;
+        let transform = &json["extensions"]["KHR_texture_transform"];
+        let coord = index_in(transform, "texCoord").or_else(|| index_in(json, "texCoord"));
+        let sampler = index_in(&self.list("textures")[texture], "sampler")
+            .and_then(|sampler| self.list("samplers").get(sampler));
+        let wrap = |key| match sampler.and_then(|sampler| sampler[key].as_u64()) {
+            Some(33_071) => Wrap::ClampToEdge,
+            Some(33_648) => Wrap::MirroredRepeat,
+            _ => Wrap::Repeat,
+        };
+        Some(TextureUse {
+            texture,
+            image,
+            tex_coord: coord.unwrap_or(0),
+            transform: UvTransform {
+                offset: list(&transform["offset"], [0.0; 2]),
+                rotation: number(&transform["rotation"], 0.0),
+                scale: list(&transform["scale"], [1.0; 2]),
+            },
+            wrap_s: wrap("wrapS"),
+            wrap_t: wrap("wrapT"),
+        })
+    }
+
+    /// The image that a texture shows: the one we can decode best among its sources.
+    pub fn image_of_texture(&self, texture: usize) -> Option<usize> {
+        self.images_of_texture(texture).into_iter().next()
+    }
+
+    /// All images that a texture may show, those of extensions included.
+    pub fn images_of_texture(&self, texture: usize) -> Vec<usize> {
+        let Some(json) = self.list("textures").get(texture) else {
+            return Vec::new();
+        };
+        let extensions = &json["extensions"];
+        [
+            index_in(json, "source"),
+            index_in(&extensions["EXT_texture_webp"], "source"),
+            index_in(&extensions["EXT_texture_avif"], "source"),
+            index_in(&extensions["KHR_texture_basisu"], "source"),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+fn number(json: &Value, default: f32) -> f32 {
+    json.as_f64().map_or(default, |number| number as f32)
+}
+
+fn list<const N: usize>(json: &Value, default: [f32; N]) -> [f32; N] {
+    let Some(array) = json.as_array().filter(|array| array.len() >= N) else {
+        return default;
+    };
+    std::array::from_fn(|index| number(&array[index], default[index]))
+}

@@ -1,0 +1,174 @@
+//! A model in memory: geometry, images and numbers decoded, everything else as glTF JSON.
+//!
+//! Every importer makes a [`Scene`], every step of the pipeline changes one, every exporter writes
+//! one. glTF's own JSON (nodes, materials, skins, animations, extensions) is the scene's language
+//! for what the pipeline does not change, so what we do not know passes through.
+//!
+//! Invariant: indices in the JSON and in the structs are in range, and every attribute of a
+//! geometry has one element for each vertex.
+
+mod geometry;
+mod material;
+mod nodes;
+
+use bytes::Bytes;
+use serde_json::{Map, Value};
+
+pub use geometry::{Attribute, Geometry, Mode, Storage};
+pub use material::{AlphaMode, Material, TextureSlot, TextureUse, UvTransform, Wrap, slots_of};
+pub use nodes::{Bounds, Draw, local_matrix};
+
+use super::document::{ComponentType, ElementType};
+
+/// A model in memory.
+#[derive(Debug, Clone, Default)]
+pub struct Scene {
+    /// The top of the glTF JSON without `meshes`, `images`, `accessors`, `bufferViews` and `buffers`.
+    ///
+    /// References to accessors in skins, animations and instancing are indices into `tables`;
+    /// `bufferView` in extensions that we do not know is an index into `blobs`.
+    pub json: Map<String, Value>,
+    /// What nodes draw.
+    pub meshes: Vec<Mesh>,
+    /// The geometry of primitives; primitives that share their data share an entry.
+    pub geometries: Vec<Geometry>,
+    /// The images that textures refer to.
+    pub images: Vec<Image>,
+    /// The numbers of skins, animations and instancing.
+    pub tables: Vec<Table>,
+    /// Binary data of extensions that pass through.
+    pub blobs: Vec<Bytes>,
+}
+
+/// A mesh: primitives drawn together.
+#[derive(Debug, Clone, Default)]
+pub struct Mesh {
+    /// The glTF object without its primitives: name, weights, extras, extensions.
+    pub json: Map<String, Value>,
+    /// The parts of the mesh.
+    pub primitives: Vec<Primitive>,
+}
+
+/// A geometry with a material.
+#[derive(Debug, Clone, Default)]
+pub struct Primitive {
+    /// Index into [`Scene::geometries`].
+    pub geometry: usize,
+    /// Index into the JSON's materials.
+    pub material: Option<usize>,
+    /// The rest of the glTF object: extras and extensions.
+    pub json: Map<String, Value>,
+}
+
+/// An image as it is stored.
+#[derive(Debug, Clone, Default)]
+pub struct Image {
+    /// The rest of the glTF object: name, extras, extensions.
+    pub json: Map<String, Value>,
+    /// The file that it came from, where it came from one.
+    pub file_name: Option<String>,
+    /// Such as `image/png`, from the bytes themselves where they tell.
+    pub media_type: String,
+    /// The encoded bytes.
+    pub bytes: Bytes,
+}
+
+/// Numbers that pass through: keyframes, matrices, instance transforms.
+#[derive(Debug, Clone)]
+pub struct Table {
+    /// The shape of an element.
+    pub element: ElementType,
+    /// How a component is stored in the file.
+    pub component: ComponentType,
+    /// Whether stored integers stand for fractions.
+    pub normalized: bool,
+    /// The components as the numbers that they stand for.
+    pub values: Vec<f32>,
+}
+
+impl Table {
+    /// Elements.
+    pub fn count(&self) -> usize {
+        self.values.len() / self.element.components()
+    }
+}
+
+impl Mesh {
+    /// The mesh's name, where it has one.
+    pub fn name(&self) -> Option<&str> {
+        self.json.get("name")?.as_str()
+    }
+}
+
+impl Scene {
+    /// The array `list` of the JSON; empty when it is not there.
+    pub fn list(&self, list: &str) -> &[Value] {
+        self.json
+            .get(list)
+            .and_then(Value::as_array)
+            .map_or(&[], Vec::as_slice)
+    }
+
+    /// The array `list` of the JSON, to change it; `None` when it is not there.
+    pub fn list_mut(&mut self, list: &str) -> Option<&mut Vec<Value>> {
+        self.json.get_mut(list)?.as_array_mut()
+    }
+
+    /// Whether the JSON says that it uses the extension.
+    pub fn uses_extension(&self, name: &str) -> bool {
+        self.list("extensionsUsed")
+            .iter()
+            .any(|used| used.as_str() == Some(name))
+    }
+
+    /// The material `index` with its defaults filled in.
+    pub fn material(&self, index: Option<usize>) -> Material {
+        let json = index.and_then(|index| self.list("materials").get(index));
+        Material::read(self, json.unwrap_or(&Value::Null))
+    }
+
+    /// Triangles as a viewer counts them: those of each mesh times the nodes that draw it.
+    ///
+    /// A mesh that no node draws counts once, since it is in the file.
+    pub fn drawn_triangles(&self) -> u64 {
+        let uses = self.geometry_uses();
+        self.geometries
+            .iter()
+            .zip(&uses)
+            .map(|(geometry, uses)| geometry.triangle_count() as u64 * uses)
+            .sum()
+    }
+
+    /// How often each geometry is drawn; at least once.
+    pub fn geometry_uses(&self) -> Vec<u64> {
+        let mut mesh_uses = vec![0u64; self.meshes.len()];
+        for node in self.list("nodes") {
+            if let Some(mesh) = index_in(node, "mesh") {
+                mesh_uses[mesh] += self.instances_of(node);
+            }
+        }
+        let mut uses = vec![0; self.geometries.len()];
+        for (mesh, count) in self.meshes.iter().zip(mesh_uses) {
+            for primitive in &mesh.primitives {
+                uses[primitive.geometry] += count.max(1);
+            }
+        }
+        uses.iter_mut().for_each(|count| *count = (*count).max(1));
+        uses
+    }
+
+    /// How often a node draws its mesh: once, or as often as its instancing extension says.
+    fn instances_of(&self, node: &Value) -> u64 {
+        let attributes = &node["extensions"]["EXT_mesh_gpu_instancing"]["attributes"];
+        attributes
+            .as_object()
+            .and_then(|attributes| attributes.values().next()?.as_u64())
+            .and_then(|table| self.tables.get(table as usize))
+            .map_or(1, |table| table.count() as u64)
+    }
+}
+
+/// The index that `json[key]` holds.
+pub fn index_in(json: &Value, key: &str) -> Option<usize> {
+    json.get(key)?.as_u64().map(|index| index as usize)
+}

@@ -1,0 +1,309 @@
+//! The node tree: matrices, what is drawn where, and how big the whole is.
+
+use glam::{Mat4, Quat, Vec3};
+use serde_json::Value;
+
+use super::{Geometry, Scene, index_in};
+
+/// A box.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bounds {
+    /// The least corner.
+    pub min: Vec3,
+    /// The greatest corner.
+    pub max: Vec3,
+}
+
+impl Bounds {
+    /// The box grown to hold `point`; points that are not finite are left out.
+    pub fn grow(bounds: &mut Option<Bounds>, point: Vec3) {
+        if !point.is_finite() {
+            return;
+        }
+        let grown = bounds.map_or((point, point), |bounds| {
+            (bounds.min.min(point), bounds.max.max(point))
+        });
+        *bounds = Some(Bounds {
+            min: grown.0,
+            max: grown.1,
+        });
+    }
+
+    /// Edge lengths.
+    pub fn size(&self) -> Vec3 {
+        self.max - self.min
+    }
+
+    /// The middle.
+    pub fn center(&self) -> Vec3 {
+        (self.min + self.max) / 2.0
+    }
+
+    /// The length from corner to corner.
+    pub fn diagonal(&self) -> f32 {
+        self.size().length()
+    }
+}
+
+/// A mesh drawn at a place.
+#[derive(Debug, Clone)]
+pub struct Draw {
+    /// The node that draws.
+    pub node: usize,
+    /// The mesh.
+    pub mesh: usize,
+    /// From the mesh's space to the world. Skinned vertices do not use it.
+    pub world: Mat4,
+    /// For a skinned mesh: from the mesh's space to the world for each joint.
+    pub joints: Option<Vec<Mat4>>,
+    /// The weights of the mesh's morph targets in the rest pose.
+    pub weights: Vec<f32>,
+}
+
+impl Draw {
+    /// The positions of a geometry in the world, in the rest pose.
+    pub fn world_positions(&self, geometry: &Geometry) -> Vec<Vec3> {
+        let mut positions: Vec<Vec3> = geometry
+            .positions()
+            .chunks_exact(3)
+            .map(Vec3::from_slice)
+            .collect();
+        for (target, weight) in geometry.targets.iter().zip(&self.weights) {
+            let deltas = target.iter().find(|deltas| deltas.name == "POSITION");
+            if let Some(deltas) = deltas.filter(|_| *weight != 0.0) {
+                for (position, delta) in positions.iter_mut().zip(deltas.values.chunks_exact(3)) {
+                    *position += Vec3::from_slice(delta) * *weight;
+                }
+            }
+        }
+        for (vertex, position) in positions.iter_mut().enumerate() {
+            *position = self
+                .vertex_matrix(geometry, vertex)
+                .transform_point3(*position);
+        }
+        positions
+    }
+
+    /// The matrix that takes one vertex to the world: the node's, or its joints' blended by weight.
+    pub fn vertex_matrix(&self, geometry: &Geometry, vertex: usize) -> Mat4 {
+        let Some(joints) = &self.joints else {
+            return self.world;
+        };
+        let mut blended = Mat4::ZERO;
+        let mut total = 0.0;
+        for set in 0.. {
+            let names = (format!("JOINTS_{set}"), format!("WEIGHTS_{set}"));
+            let (Some(indices), Some(weights)) =
+                (geometry.attribute(&names.0), geometry.attribute(&names.1))
+            else {
+                break;
+            };
+            for (joint, weight) in indices.at(vertex).iter().zip(weights.at(vertex)) {
+                if let Some(matrix) = joints.get(*joint as usize)
+                    && *weight > 0.0
+                {
+                    blended += *matrix * *weight;
+                    total += weight;
+                }
+            }
+        }
+        if total > 0.0 {
+            blended * total.recip()
+        } else {
+            self.world
+        }
+    }
+}
+
+impl Scene {
+    /// Everything that the default scene draws, in the rest pose. Instances made by
+    /// `EXT_mesh_gpu_instancing` are drawn each.
+    pub fn draws(&self) -> Vec<Draw> {
+        let worlds = self.world_matrices();
+        let shown = self.shown_nodes();
+        let mut draws = Vec::new();
+        for (node, json) in self.list("nodes").iter().enumerate() {
+            let Some(mesh) = index_in(json, "mesh").filter(|_| shown[node]) else {
+                continue;
+            };
+            let joints = index_in(json, "skin").map(|skin| self.joint_matrices(skin, &worlds));
+            for placed in self.instance_matrices(json) {
+                draws.push(Draw {
+                    node,
+                    mesh,
+                    world: worlds[node] * placed,
+                    joints: joints.clone(),
+                    weights: self.rest_weights(json, mesh),
+                });
+            }
+        }
+        draws
+    }
+
+    /// The smallest box around all that is drawn, or `None` when nothing is.
+    pub fn bounds(&self) -> Option<Bounds> {
+        let mut bounds = None;
+        for draw in self.draws() {
+            for primitive in &self.meshes[draw.mesh].primitives {
+                for position in draw.world_positions(&self.geometries[primitive.geometry]) {
+                    Bounds::grow(&mut bounds, position);
+                }
+            }
+        }
+        bounds
+    }
+
+    /// The matrix of each node, from its space to the world.
+    pub fn world_matrices(&self) -> Vec<Mat4> {
+        let nodes = self.list("nodes");
+        let mut worlds = vec![Mat4::IDENTITY; nodes.len()];
+        let mut waiting: Vec<(usize, Mat4)> = self
+            .parents()
+            .iter()
+            .enumerate()
+            .filter(|(_, parent)| parent.is_none())
+            .map(|(root, _)| (root, Mat4::IDENTITY))
+            .collect();
+        while let Some((node, above)) = waiting.pop() {
+            worlds[node] = above * local_matrix(&nodes[node]);
+            for child in children(&nodes[node]) {
+                waiting.push((child, worlds[node]));
+            }
+        }
+        worlds
+    }
+
+    /// The parent of each node.
+    pub fn parents(&self) -> Vec<Option<usize>> {
+        let nodes = self.list("nodes");
+        let mut parents = vec![None; nodes.len()];
+        for (index, node) in nodes.iter().enumerate() {
+            for child in children(node) {
+                parents[child] = Some(index);
+            }
+        }
+        parents
+    }
+
+    /// The root nodes of the default scene; all roots when the file has no scenes.
+    pub fn roots(&self) -> Vec<usize> {
+        let default = self.json.get("scene").and_then(Value::as_u64).unwrap_or(0);
+        let scenes = self.list("scenes");
+        match scenes.get(default as usize) {
+            Some(scene) => numbers(&scene["nodes"]),
+            None => {
+                let parents = self.parents();
+                (0..parents.len())
+                    .filter(|node| parents[*node].is_none())
+                    .collect()
+            }
+        }
+    }
+
+    fn shown_nodes(&self) -> Vec<bool> {
+        let nodes = self.list("nodes");
+        let mut shown = vec![false; nodes.len()];
+        let mut waiting = self.roots();
+        while let Some(node) = waiting.pop() {
+            let visible = &nodes[node]["extensions"]["KHR_node_visibility"]["visible"];
+            if visible.as_bool() == Some(false) || shown[node] {
+                continue;
+            }
+            shown[node] = true;
+            waiting.extend(children(&nodes[node]));
+        }
+        shown
+    }
+
+    fn joint_matrices(&self, skin: usize, worlds: &[Mat4]) -> Vec<Mat4> {
+        let skin = &self.list("skins")[skin];
+        let inverse = index_in(skin, "inverseBindMatrices").map(|table| &self.tables[table]);
+        numbers(&skin["joints"])
+            .into_iter()
+            .enumerate()
+            .map(|(place, joint)| {
+                let bind = inverse
+                    .and_then(|table| table.values.get(place * 16..place * 16 + 16))
+                    .map_or(Mat4::IDENTITY, Mat4::from_cols_slice);
+                worlds[joint] * bind
+            })
+            .collect()
+    }
+
+    fn instance_matrices(&self, node: &Value) -> Vec<Mat4> {
+        let attributes = &node["extensions"]["EXT_mesh_gpu_instancing"]["attributes"];
+        let table = |name| index_in(attributes, name).map(|table| &self.tables[table]);
+        let Some(count) = ["TRANSLATION", "ROTATION", "SCALE"]
+            .into_iter()
+            .find_map(|name| Some(table(name)?.count()))
+        else {
+            return vec![Mat4::IDENTITY];
+        };
+        let row = |name, width: usize, index: usize| {
+            table(name).and_then(|table| table.values.get(index * width..(index + 1) * width))
+        };
+        (0..count)
+            .map(|index| {
+                let translation = row("TRANSLATION", 3, index).map_or(Vec3::ZERO, Vec3::from_slice);
+                let rotation = row("ROTATION", 4, index)
+                    .map_or(Quat::IDENTITY, |quat| Quat::from_slice(quat).normalize());
+                let scale = row("SCALE", 3, index).map_or(Vec3::ONE, Vec3::from_slice);
+                Mat4::from_scale_rotation_translation(scale, rotation, translation)
+            })
+            .collect()
+    }
+
+    fn rest_weights(&self, node: &Value, mesh: usize) -> Vec<f32> {
+        let own = node["weights"].as_array();
+        let meshes = self.meshes[mesh].json.get("weights");
+        own.or_else(|| meshes?.as_array())
+            .map(|weights| {
+                weights
+                    .iter()
+                    .map(|weight| weight.as_f64().unwrap_or(0.0) as f32)
+                    .collect()
+            })
+            .unwrap_or_default()
+    }
+}
+
+/// The node's own transform.
+pub fn local_matrix(node: &Value) -> Mat4 {
+    let list = |key: &str| -> Option<Vec<f32>> {
+        let numbers = node.get(key)?.as_array()?;
+        Some(
+            numbers
+                .iter()
+                .map(|number| number.as_f64().unwrap_or(0.0) as f32)
+                .collect(),
+        )
+    };
+    if let Some(matrix) = list("matrix").filter(|matrix| matrix.len() == 16) {
+        return Mat4::from_cols_slice(&matrix);
+    }
+    let translation = list("translation").filter(|list| list.len() == 3);
+    let rotation = list("rotation").filter(|list| list.len() == 4);
+    let scale = list("scale").filter(|list| list.len() == 3);
+    Mat4::from_scale_rotation_translation(
+        scale.map_or(Vec3::ONE, |scale| Vec3::from_slice(&scale)),
+        rotation
+            .map(|rotation| Quat::from_slice(&rotation))
+            .filter(|rotation| rotation.length_squared() > 0.0)
+            .map_or(Quat::IDENTITY, Quat::normalize),
+        translation.map_or(Vec3::ZERO, |translation| Vec3::from_slice(&translation)),
+    )
+}
+
+fn children(node: &Value) -> Vec<usize> {
+    numbers(&node["children"])
+}
+
+fn numbers(list: &Value) -> Vec<usize> {
+    list.as_array()
+        .map(|list| {
+            list.iter()
+                .filter_map(|number| number.as_u64().map(|number| number as usize))
+                .collect()
+        })
+        .unwrap_or_default()
+}

@@ -1,0 +1,48 @@
+//! Numbers and counts as a person reads them, for the texts of logs and errors.
+
+/// `2847000` as `2,847,000`.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1 accessor`, `3 accessors`, `2 meshes`.
+pub fn counted(number: u64, thing: &str) -> String {
+    match number {
+        1 => format!("1 {thing}"),
+        _ => format!("{} {}", grouped(number), plural(thing)),
+    }
+}
+
+/// Several of a thing.
+pub fn plural(thing: &str) -> String {
+    let ending = if thing.ends_with("sh") { "es" } else { "s" };
+    format!("{thing}{ending}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_are_grouped_by_three() {
+        for (number, text) in [
+            (0, "0"),
+            (999, "999"),
+            (1_000, "1,000"),
+            (2_847_000, "2,847,000"),
+        ] {
+            assert_eq!(grouped(number), text);
+        }
+        assert_eq!(counted(1, "mesh"), "1 mesh");
+        assert_eq!(counted(2, "face"), "2 faces");
+        assert_eq!(counted(0, "mesh"), "0 meshes");
+    }
+}
