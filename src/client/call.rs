@@ -1,16 +1,12 @@
 //! One API call: what is sent, whether it may be repeated, and which budget it uses.
 //!
 //! The rule that keeps users from paying twice lives here: a call made with [`Call::once`] is sent a single
-//! time, and an outcome that is not certain becomes [`ClientError::LostReply`].
+//! time. Sending it is `exchange`'s work.
 
 use reqwest::Method;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 
-use super::Client;
-use super::body::Download;
 use super::budget::Priority;
-use super::error::ClientError;
 
 /// Whether sending a call again can do harm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,31 +99,5 @@ impl Call {
     pub(super) fn anonymous(mut self) -> Self {
         self.anonymous = true;
         self
-    }
-}
-
-impl Client {
-    /// Makes a call and reads its answer as JSON.
-    pub(super) async fn json<T: DeserializeOwned>(&self, call: Call) -> Result<T, ClientError> {
-        let _ = call;
-        todo!()
-    }
-
-    /// Makes a call whose answer says nothing beyond success.
-    pub(super) async fn done(&self, call: Call) -> Result<(), ClientError> {
-        let _ = call;
-        todo!()
-    }
-
-    /// Makes a call whose answer is plain text.
-    pub(super) async fn text(&self, call: Call) -> Result<String, ClientError> {
-        let _ = call;
-        todo!()
-    }
-
-    /// Makes a call whose answer is a file.
-    pub(super) async fn download(&self, call: Call) -> Result<Download, ClientError> {
-        let _ = call;
-        todo!()
     }
 }

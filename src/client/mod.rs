@@ -13,6 +13,7 @@ mod call;
 mod config;
 mod embeds;
 mod error;
+mod exchange;
 mod listing;
 mod meta;
 mod origin;
@@ -23,6 +24,7 @@ mod range;
 mod rapid;
 mod resolver;
 mod retry;
+mod storage;
 mod transport;
 
 use std::sync::{Arc, RwLock};

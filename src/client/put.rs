@@ -1,14 +1,31 @@
 //! Sending a file to a signed URL: the whole of it, streamed, and again from the start after a break.
+//!
+//! The invariant: what counts as sent is exactly the length that was said, read from one opening of the
+//! file; a file that is shorter, longer or unreadable fails for that reason and not as a network error.
 
 use std::io;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::stream::Stream;
+use futures_util::stream::{Stream, StreamExt};
+use reqwest::header::{CONTENT_LENGTH, HeaderValue};
+use reqwest::{Body, Method, Request, Response, StatusCode};
+use tokio::time::{Instant, sleep_until};
+use url::Url;
 
 use super::Client;
+use super::config::Deadlines;
 use super::error::ClientError;
 use super::meta::ObjectMeta;
-use crate::wire::SignedUrl;
+use super::storage;
+use super::transport::{self, Fault};
+use crate::wire::{SignedUrl, Timestamp};
+
+/// Attempts at one file.
+const ATTEMPTS: u32 = 4;
+/// No pause that storage asks for is taken longer than this.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// What storage says about a file that it took.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +47,228 @@ impl Client {
     where
         S: Stream<Item = io::Result<Bytes>> + Send + 'static,
     {
-        let _ = (url, len, open, progress);
-        todo!()
+        let target = self.storage_url(url)?;
+        let what = url.to_string();
+        let progress = Arc::new(progress);
+        let mut failed = 0;
+        loop {
+            let error = match self
+                .put_once(target.clone(), &what, len, &open, &progress)
+                .await
+            {
+                Ok(reply) => return Ok(reply),
+                Err(error) => error,
+            };
+            failed += 1;
+            if !error.is_transient() || failed >= ATTEMPTS {
+                return Err(error);
+            }
+            // A server may hang up on an expired URL before its refusal is read.
+            if url.expires_at().is_some_and(|end| end <= Timestamp::now()) {
+                return Err(ClientError::Expired { what });
+            }
+            let asked = error.retry_after().unwrap_or_default().min(LONGEST_PAUSE);
+            let pause = self.shared.config.retries.jittered(failed) + asked;
+            tracing::debug!(attempt = failed, %error, ?pause, "sending a file again");
+            tokio::time::sleep(pause).await;
+        }
     }
+
+    async fn put_once<S>(
+        &self,
+        mut url: Url,
+        what: &str,
+        len: u64,
+        open: &(impl Fn() -> S + Send + Sync),
+        progress: &Arc<impl Fn(u64) + Send + Sync + 'static>,
+    ) -> Result<PutReply, ClientError>
+    where
+        S: Stream<Item = io::Result<Bytes>> + Send + 'static,
+    {
+        let deadlines = self.shared.config.deadlines;
+        for _ in 0..=storage::MAX_HOPS {
+            self.shared.transport.rule.check_url(&url)?;
+            let sending = Arc::new(Sending::new(len));
+            let body = sending.clone().body(open(), progress.clone()).await?;
+            let mut request = Request::new(Method::PUT, url);
+            request
+                .headers_mut()
+                .insert(CONTENT_LENGTH, HeaderValue::from(len));
+            *request.body_mut() = Some(body);
+            let response =
+                match send_watched(&self.shared.transport.storage, request, &sending, deadlines)
+                    .await
+                {
+                    Ok(response) => response,
+                    Err(fault) => {
+                        return Err(sending
+                            .local_fault()
+                            .unwrap_or_else(|| self.storage_fault(fault, what)));
+                    }
+                };
+            match response.status() {
+                StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT => {
+                    url = storage::location(&response).ok_or_else(|| ClientError::Protocol {
+                        what: what.to_owned(),
+                        reason: "a redirect that leads nowhere".to_owned(),
+                    })?;
+                }
+                status if status.is_success() => {
+                    return Ok(taken(response, len, deadlines.stall).await);
+                }
+                status => {
+                    return Err(storage::refusal(status, response, what, deadlines.stall).await);
+                }
+            }
+        }
+        let reason = format!("more than {} redirects", storage::MAX_HOPS);
+        Err(ClientError::Protocol {
+            what: what.to_owned(),
+            reason,
+        })
+    }
+}
+
+async fn taken(response: Response, len: u64, stall: Duration) -> PutReply {
+    let told = ObjectMeta::of(response.status(), response.headers());
+    storage::drain(response, stall).await;
+    PutReply {
+        meta: ObjectMeta {
+            size: Some(len),
+            ..told
+        },
+    }
+}
+
+/// Sends a request whose body is on its way, and gives up when it makes no progress.
+async fn send_watched(
+    pool: &reqwest::Client,
+    request: Request,
+    sending: &Sending,
+    deadlines: Deadlines,
+) -> Result<Response, Fault> {
+    let sent = pool.execute(request);
+    tokio::pin!(sent);
+    loop {
+        let give_up = sending.give_up_at(&deadlines);
+        tokio::select! {
+            answer = &mut sent => return answer.map_err(transport::fault_of),
+            () = sleep_until(give_up) => {
+                if sending.give_up_at(&deadlines) <= Instant::now() {
+                    return Err(Fault::Stalled);
+                }
+            }
+        }
+    }
+}
+
+/// One attempt at sending a file: how far it is, and what went wrong on this side.
+struct Sending {
+    len: u64,
+    state: Mutex<SendingState>,
+}
+
+struct SendingState {
+    sent: u64,
+    last_progress: Instant,
+    local_fault: Option<ClientError>,
+}
+
+impl Sending {
+    fn new(len: u64) -> Self {
+        let state = SendingState {
+            sent: 0,
+            last_progress: Instant::now(),
+            local_fault: None,
+        };
+        Self {
+            len,
+            state: Mutex::new(state),
+        }
+    }
+
+    /// The body of the request: the file's bytes, counted and checked on their way.
+    async fn body<S>(
+        self: Arc<Self>,
+        file: S,
+        progress: Arc<impl Fn(u64) + Send + Sync + 'static>,
+    ) -> Result<Body, ClientError>
+    where
+        S: Stream<Item = io::Result<Bytes>> + Send + 'static,
+    {
+        let mut file = Box::pin(file);
+        if self.len == 0 {
+            // An empty body has to be known as empty beforehand, or it would go out in chunks.
+            while let Some(chunk) = file.next().await {
+                self.pass(chunk, &*progress)
+                    .map_err(|error| self.local_fault().unwrap_or_else(|| local(error)))?;
+            }
+            return Ok(Body::from(Bytes::new()));
+        }
+        let end = self.clone();
+        let chunks = file.map(move |chunk| self.pass(chunk, &*progress));
+        let end = futures_util::stream::once(async move { end.finish() })
+            .filter_map(|end| async { end.err().map(Err) });
+        Ok(Body::wrap_stream(chunks.chain(end)))
+    }
+
+    fn pass(&self, chunk: io::Result<Bytes>, progress: &impl Fn(u64)) -> io::Result<Bytes> {
+        let chunk = match chunk {
+            Ok(chunk) => chunk,
+            Err(error) => return Err(self.fail(local(error))),
+        };
+        let sent = {
+            let mut state = self.lock();
+            state.sent += chunk.len() as u64;
+            state.last_progress = Instant::now();
+            state.sent
+        };
+        if sent > self.len {
+            return Err(self.fail(ClientError::LocalChanged {
+                expected_bytes: self.len,
+                found_bytes: sent,
+            }));
+        }
+        progress(sent);
+        Ok(chunk)
+    }
+
+    fn finish(&self) -> io::Result<()> {
+        let sent = self.lock().sent;
+        if sent < self.len {
+            return Err(self.fail(ClientError::LocalChanged {
+                expected_bytes: self.len,
+                found_bytes: sent,
+            }));
+        }
+        Ok(())
+    }
+
+    fn fail(&self, fault: ClientError) -> io::Error {
+        let error = io::Error::other(fault.to_string());
+        self.lock().local_fault.get_or_insert(fault);
+        error
+    }
+
+    fn local_fault(&self) -> Option<ClientError> {
+        self.lock().local_fault.clone()
+    }
+
+    fn give_up_at(&self, deadlines: &Deadlines) -> Instant {
+        let state = self.lock();
+        let patience = if state.sent >= self.len {
+            deadlines.after_upload
+        } else {
+            deadlines.stall
+        };
+        state.last_progress + patience
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, SendingState> {
+        self.state.lock().expect("no holder of this lock can panic")
+    }
+}
+
+fn local(error: io::Error) -> ClientError {
+    ClientError::LocalRead(Arc::new(error))
 }

@@ -1,16 +1,29 @@
 //! Reading a part of the object behind a signed URL.
+//!
+//! The invariant: the stream gives exactly the bytes of the range, in order, of one version of the object,
+//! or it ends with an error. Servers that ignore ranges, send less than asked, break off or stall are put
+//! up with; a wrong range or a body that is too long is not.
+
+use std::pin::Pin;
+
+use bytes::Bytes;
+use futures_util::stream::{self, StreamExt};
+use reqwest::header::{HeaderMap, HeaderValue, IF_RANGE, RANGE};
+use reqwest::{Response, StatusCode};
+use url::Url;
 
 use super::Client;
-use super::body::ByteStream;
+use super::body::{self, BodyFault, ByteStream};
 use super::error::ClientError;
-use super::meta::ObjectMeta;
+use super::meta::{ContentRange, ObjectMeta};
+use super::storage;
 use crate::wire::SignedUrl;
 
 /// A part of an object, on its way.
 pub struct RangeReply {
     /// The object as it is now.
     pub meta: ObjectMeta,
-    /// Whether the server sent the part alone; otherwise the rest was skipped here.
+    /// Whether the server sent the part alone; otherwise the rest is skipped here.
     pub partial: bool,
     /// How many bytes the stream gives, where known: what was asked for, clipped to the object's end.
     pub len: Option<u64>,
@@ -41,7 +54,394 @@ impl Client {
         len: Option<u64>,
         if_range: Option<&str>,
     ) -> Result<RangeReply, ClientError> {
-        let _ = (url, offset, len, if_range);
-        todo!()
+        let source = Source {
+            client: self.clone(),
+            url: self.storage_url(url)?,
+            what: url.to_string(),
+        };
+        if len == Some(0) {
+            let meta = self.probe(url).await?;
+            source.check_version(&meta, if_range)?;
+            return Ok(RangeReply {
+                meta,
+                partial: true,
+                len: Some(0),
+                stream: stream::empty().boxed(),
+            });
+        }
+        let end = len.map(|len| offset.saturating_add(len));
+        let part = source.fetch_repeatedly(offset, end, if_range).await?;
+        let end = match (end, part.meta.size) {
+            (Some(end), Some(size)) => Some(end.min(size).max(offset)),
+            (None, Some(size)) => Some(size.max(offset)),
+            (end, None) => end,
+        };
+        let known_end = part.meta.size.is_some();
+        let reply_len = if known_end {
+            end.map(|end| end - offset)
+        } else {
+            None
+        };
+        let (meta, partial) = (part.meta.clone(), part.partial);
+        let reading = Reading {
+            etag: meta.strong_etag().map(str::to_owned),
+            source,
+            body: Some(part.body),
+            skip: part.skip,
+            part_end: part.end,
+            position: offset,
+            end,
+            known_end,
+            partial,
+            failed: 0,
+        };
+        let stream = stream::unfold(Some(reading), |reading| async {
+            let mut reading = reading?;
+            match reading.next().await? {
+                Ok(bytes) => Some((Ok(bytes), Some(reading))),
+                Err(error) => Some((Err(error), None)),
+            }
+        });
+        Ok(RangeReply {
+            meta,
+            partial,
+            len: reply_len,
+            stream: stream.boxed(),
+        })
+    }
+}
+
+type Chunks = Pin<Box<dyn stream::Stream<Item = Result<Bytes, BodyFault>> + Send>>;
+
+/// Where the bytes come from.
+struct Source {
+    client: Client,
+    url: Url,
+    what: String,
+}
+
+/// One answer with bytes of the range.
+struct Part {
+    meta: ObjectMeta,
+    partial: bool,
+    body: Chunks,
+    /// Bytes before the range that this answer sends as well.
+    skip: u64,
+    /// Where this answer ends, where it says so.
+    end: Option<u64>,
+}
+
+impl Source {
+    async fn fetch_repeatedly(
+        &self,
+        offset: u64,
+        end: Option<u64>,
+        if_range: Option<&str>,
+    ) -> Result<Part, ClientError> {
+        let retries = self.client.shared.config.retries;
+        let started = tokio::time::Instant::now();
+        let mut failed = 0;
+        loop {
+            let error = match self.fetch(offset, end, if_range).await {
+                Ok(part) => return Ok(part),
+                Err(error) => error,
+            };
+            failed += 1;
+            let pause = retries.pause(
+                &error,
+                failed,
+                started.elapsed(),
+                retries.interactive_patience,
+            );
+            let Some(pause) = pause else {
+                return Err(error);
+            };
+            tracing::debug!(attempt = failed, offset, %error, "asking for a range again");
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    async fn fetch(
+        &self,
+        offset: u64,
+        end: Option<u64>,
+        if_range: Option<&str>,
+    ) -> Result<Part, ClientError> {
+        let response = self.ask(Some((offset, end)), if_range).await?;
+        let answered = ContentRange::of(response.headers());
+        let without_total = answered.is_none_or(|range| range.total.is_none());
+        if response.status() == StatusCode::RANGE_NOT_SATISFIABLE && without_total {
+            // The server does not say how long the object is; the whole of it does.
+            let response = self.ask(None, if_range).await?;
+            return self.judge(response, offset, end, if_range).await;
+        }
+        self.judge(response, offset, end, if_range).await
+    }
+
+    async fn ask(
+        &self,
+        range: Option<(u64, Option<u64>)>,
+        if_range: Option<&str>,
+    ) -> Result<Response, ClientError> {
+        let mut headers = HeaderMap::new();
+        let range = match range {
+            None | Some((0, None)) => None,
+            Some((offset, None)) => Some(format!("bytes={offset}-")),
+            Some((offset, Some(end))) => Some(format!("bytes={offset}-{}", end - 1)),
+        };
+        if let Some(range) = range {
+            headers.insert(
+                RANGE,
+                HeaderValue::try_from(range).expect("a range is header text"),
+            );
+            // A weak ETag never matches in If-Range and would only turn ranges off.
+            let etag = if_range
+                .filter(|etag| etag.starts_with('"'))
+                .map(HeaderValue::from_str);
+            if let Some(Ok(etag)) = etag {
+                headers.insert(IF_RANGE, etag);
+            }
+        }
+        self.client
+            .storage_get(self.url.clone(), headers, &self.what)
+            .await
+    }
+
+    async fn judge(
+        &self,
+        response: Response,
+        offset: u64,
+        end: Option<u64>,
+        if_range: Option<&str>,
+    ) -> Result<Part, ClientError> {
+        let stall = self.client.shared.config.deadlines.stall;
+        let status = response.status();
+        let meta = ObjectMeta::of(status, response.headers());
+        match status {
+            StatusCode::OK => {
+                self.check_version(&meta, if_range)?;
+                let end = meta.size;
+                let body = Box::pin(body::chunks(response, stall));
+                Ok(Part {
+                    meta,
+                    partial: false,
+                    body,
+                    skip: offset,
+                    end,
+                })
+            }
+            StatusCode::PARTIAL_CONTENT => {
+                self.check_version(&meta, if_range)?;
+                let part_end = self.check_range(&response, offset, end)?;
+                let body = Box::pin(body::chunks(response, stall));
+                Ok(Part {
+                    meta,
+                    partial: true,
+                    body,
+                    skip: 0,
+                    end: Some(part_end),
+                })
+            }
+            StatusCode::RANGE_NOT_SATISFIABLE if meta.size.is_some_and(|size| size <= offset) => {
+                self.check_version(&meta, if_range)?;
+                storage::drain(response, stall).await;
+                Ok(Part {
+                    meta,
+                    partial: true,
+                    body: stream::empty().boxed(),
+                    skip: 0,
+                    end: Some(offset),
+                })
+            }
+            StatusCode::RANGE_NOT_SATISFIABLE => Err(self.protocol(format!(
+                "it refuses the range at {offset} of {:?} bytes",
+                meta.size
+            ))),
+            StatusCode::NO_CONTENT => Ok(Part {
+                meta: ObjectMeta {
+                    size: Some(0),
+                    ..meta
+                },
+                partial: false,
+                body: stream::empty().boxed(),
+                skip: 0,
+                end: Some(offset),
+            }),
+            status => Err(storage::refusal(status, response, &self.what, stall).await),
+        }
+    }
+
+    /// Where a partial answer ends; an answer for another range is refused.
+    fn check_range(
+        &self,
+        response: &Response,
+        offset: u64,
+        end: Option<u64>,
+    ) -> Result<u64, ClientError> {
+        let range = ContentRange::of(response.headers());
+        let Some((first, last)) = range.and_then(|range| range.bytes) else {
+            return Err(self.protocol("a part without a readable Content-Range".to_owned()));
+        };
+        if first != offset || end.is_some_and(|end| last >= end) {
+            return Err(self.protocol(format!(
+                "bytes {first} to {last} came where {offset} and on was asked for"
+            )));
+        }
+        let announced = super::meta::content_length(response.headers());
+        if announced.is_some_and(|announced| announced != last - first + 1) {
+            return Err(self.protocol(format!(
+                "its length does not fit its range {first} to {last}"
+            )));
+        }
+        Ok(last + 1)
+    }
+
+    fn check_version(&self, meta: &ObjectMeta, if_range: Option<&str>) -> Result<(), ClientError> {
+        let bare = |etag: &str| etag.strip_prefix("W/").unwrap_or(etag).to_owned();
+        match (if_range, meta.etag.as_deref()) {
+            (Some(expected), Some(found)) if bare(expected) != bare(found) => {
+                Err(ClientError::Changed {
+                    what: self.what.clone(),
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn protocol(&self, reason: String) -> ClientError {
+        ClientError::Protocol {
+            what: self.what.clone(),
+            reason,
+        }
+    }
+}
+
+/// A range that is being read.
+struct Reading {
+    source: Source,
+    etag: Option<String>,
+    body: Option<Chunks>,
+    skip: u64,
+    part_end: Option<u64>,
+    position: u64,
+    end: Option<u64>,
+    /// Whether `end` is where the object allows it to be, and not only what was asked for.
+    known_end: bool,
+    /// Whether the answer being read is a part alone.
+    partial: bool,
+    failed: u32,
+}
+
+impl Reading {
+    async fn next(&mut self) -> Option<Result<Bytes, ClientError>> {
+        loop {
+            if self.end.is_some_and(|end| self.position >= end) {
+                return self.check_nothing_follows().await;
+            }
+            if self.body.is_none()
+                && let Err(error) = self.resume().await
+            {
+                return Some(Err(error));
+            }
+            let chunk = self
+                .body
+                .as_mut()
+                .expect("there is a body after resuming")
+                .next()
+                .await;
+            let fault = match chunk {
+                Some(Ok(bytes)) => match self.take(bytes) {
+                    Ok(bytes) if bytes.is_empty() => continue,
+                    result => return Some(result),
+                },
+                Some(Err(fault)) => fault,
+                None if self.part_end.is_some_and(|end| self.position < end) => {
+                    BodyFault::Broken("the body is shorter than announced".to_owned())
+                }
+                // The whole of an object whose length nobody told ends where its body ends.
+                None if !self.known_end && !self.partial => return None,
+                None => BodyFault::Broken("the answer ended before the range".to_owned()),
+            };
+            if let Err(error) = self.after(fault).await {
+                return Some(Err(error));
+            }
+        }
+    }
+
+    /// The bytes of a chunk that belong to the range.
+    fn take(&mut self, mut bytes: Bytes) -> Result<Bytes, ClientError> {
+        let skipped = self.skip.min(bytes.len() as u64);
+        self.skip -= skipped;
+        let mut bytes = bytes.split_off(skipped as usize);
+        let room = self
+            .part_end
+            .map_or(u64::MAX, |end| end.saturating_sub(self.position));
+        if bytes.len() as u64 > room {
+            return Err(self
+                .source
+                .protocol("the body is longer than announced".to_owned()));
+        }
+        if let Some(end) = self.end {
+            bytes.truncate(usize::try_from(end - self.position).unwrap_or(usize::MAX));
+        }
+        self.position += bytes.len() as u64;
+        if !bytes.is_empty() {
+            self.failed = 0;
+        }
+        Ok(bytes)
+    }
+
+    /// After the last byte of a part the body has to end; of a whole object the rest is of no interest.
+    async fn check_nothing_follows(&mut self) -> Option<Result<Bytes, ClientError>> {
+        let is_part_end = self.partial && self.part_end == Some(self.position);
+        let mut body = self.body.take().filter(|_| is_part_end)?;
+        match body.next().await {
+            Some(Ok(more)) if !more.is_empty() => Some(Err(self
+                .source
+                .protocol("the body is longer than announced".to_owned()))),
+            // All bytes are there; how the connection ends does not matter any more.
+            _ => None,
+        }
+    }
+
+    /// Decides whether a break can be repaired, and waits before it is.
+    async fn after(&mut self, fault: BodyFault) -> Result<(), ClientError> {
+        self.body = None;
+        let retries = self.source.client.shared.config.retries;
+        let stall = self.source.client.shared.config.deadlines.stall;
+        let missing = self.end.map_or(0, |end| end - self.position);
+        let error = storage::cut_short(fault, &self.source.what, missing, stall);
+        self.failed += 1;
+        if self.etag.is_none() || !error.is_transient() || self.failed >= retries.attempts {
+            return Err(error);
+        }
+        tracing::debug!(attempt = self.failed, offset = self.position, %error, "resuming a range");
+        // The first break is most often a single one: go on at once.
+        if self.failed > 1 {
+            tokio::time::sleep(retries.jittered(self.failed)).await;
+        }
+        Ok(())
+    }
+
+    async fn resume(&mut self) -> Result<(), ClientError> {
+        let etag = self.etag.clone();
+        let part = self
+            .source
+            .fetch_repeatedly(self.position, self.end, etag.as_deref())
+            .await?;
+        if part.meta.etag != etag {
+            return Err(ClientError::Changed {
+                what: self.source.what.clone(),
+            });
+        }
+        if let Some(size) = part.meta.size {
+            self.end = Some(self.end.map_or(size, |end| end.min(size)));
+            self.known_end = true;
+        }
+        self.skip = part.skip;
+        self.part_end = part.end;
+        self.partial = part.partial;
+        self.body = Some(part.body);
+        Ok(())
     }
 }

@@ -84,10 +84,9 @@ fn build(
     match builder().build() {
         Ok(client) => Ok(client),
         // A machine without root certificates can still talk to a service over http.
-        Err(_) if config.base_url.scheme() == "http" => builder()
-            .tls_certs_only([])
-            .build()
-            .map_err(|error| unusable(error)),
+        Err(_) if config.base_url.scheme() == "http" => {
+            builder().tls_certs_only([]).build().map_err(unusable)
+        }
         Err(error) => Err(unusable(error)),
     }
 }

@@ -1,0 +1,361 @@
+//! Sending one API call: token, budget, deadlines, repetition, and what each answer means.
+//!
+//! The invariant: the token is put on a request only when its URL has the base URL's exact origin, and on
+//! no redirect. An outcome of a call that is sent once is either certain or [`ClientError::LostReply`].
+
+use std::time::Instant;
+
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::{Method, Request, Response, StatusCode};
+use serde::de::DeserializeOwned;
+use url::Url;
+
+use super::Client;
+use super::body::{self, BodyFault, Download};
+use super::budget::Priority;
+use super::call::{Call, Lane, Repeat};
+use super::error::ClientError;
+use super::retry::retry_after;
+use super::storage;
+use super::transport::{self, Fault};
+use crate::wire::ErrorBody;
+use crate::wire::secret::without_secrets;
+
+/// The largest body of a refusal that is read.
+const MAX_REFUSAL_BYTES: usize = 64 * 1024;
+
+impl Client {
+    /// Makes a call and reads its answer as JSON.
+    pub(super) async fn json<T: DeserializeOwned>(&self, call: Call) -> Result<T, ClientError> {
+        let body = self.repeated(&call, |_| self.attempt_bytes(&call)).await?;
+        serde_json::from_slice(&body).map_err(|error| unreadable(&call, &body, &error))
+    }
+
+    /// Makes a call whose answer says nothing beyond success.
+    pub(super) async fn done(&self, call: Call) -> Result<(), ClientError> {
+        let attempt = |failed| {
+            let call = &call;
+            async move {
+                match self.attempt_bytes(call).await {
+                    // A repeated removal that finds nothing: an earlier one worked, its answer was lost.
+                    Err(ClientError::NotFound { .. })
+                        if failed > 0 && call.method == Method::DELETE =>
+                    {
+                        Ok(())
+                    }
+                    answer => answer.map(drop),
+                }
+            }
+        };
+        self.repeated(&call, attempt).await
+    }
+
+    /// Makes a call whose answer is plain text.
+    pub(super) async fn text(&self, call: Call) -> Result<String, ClientError> {
+        let body = self.repeated(&call, |_| self.attempt_bytes(&call)).await?;
+        Ok(String::from_utf8_lossy(&body).into_owned())
+    }
+
+    /// Makes a call whose answer is a file.
+    pub(super) async fn download(&self, call: Call) -> Result<Download, ClientError> {
+        let response = self.repeated(&call, |_| self.attempt(&call)).await?;
+        Ok(storage::whole_body(
+            response,
+            self.shared.config.deadlines.stall,
+            call.what,
+        ))
+    }
+
+    /// Makes attempts until one is certain, as often as the call and the patience for it allow.
+    async fn repeated<T, R>(
+        &self,
+        call: &Call,
+        attempt: impl Fn(u32) -> R,
+    ) -> Result<T, ClientError>
+    where
+        R: Future<Output = Result<T, ClientError>>,
+    {
+        let retries = &self.shared.config.retries;
+        let patience = match call.lane {
+            Lane::Counted(Priority::Background) => retries.background_patience,
+            Lane::Counted(Priority::Interactive) | Lane::Uncounted => retries.interactive_patience,
+        };
+        let started = tokio::time::Instant::now();
+        let mut failed = 0;
+        loop {
+            let error = match attempt(failed).await {
+                Ok(done) => return Ok(done),
+                Err(error) => error,
+            };
+            failed += 1;
+            let pause = match call.repeat {
+                Repeat::Safe => retries.pause(&error, failed, started.elapsed(), patience),
+                Repeat::Never => None,
+            };
+            let Some(pause) = pause else {
+                return Err(error);
+            };
+            tracing::debug!(what = call.what, attempt = failed, %error, ?pause, "repeating a call");
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    async fn attempt_bytes(&self, call: &Call) -> Result<Vec<u8>, ClientError> {
+        let config = &self.shared.config;
+        let whole = async {
+            let response = self.attempt(call).await?;
+            let read = body::read_all(response, config.deadlines.stall, config.max_json_bytes);
+            read.await.map_err(|fault| self.body_error(call, fault))
+        };
+        match tokio::time::timeout(config.deadlines.json_call, whole).await {
+            Ok(result) => result,
+            Err(_) => Err(self.body_error(call, BodyFault::Stalled)),
+        }
+    }
+
+    /// Sends the call once and judges the head of the answer.
+    async fn attempt(&self, call: &Call) -> Result<Response, ClientError> {
+        let request = self.request(call)?;
+        if let Lane::Counted(priority) = call.lane {
+            self.shared.budget.take(priority).await?;
+        }
+        let transport = &self.shared.transport;
+        let pool = match call.repeat {
+            Repeat::Safe => &transport.shared,
+            Repeat::Never => &transport.fresh,
+        };
+        let started = Instant::now();
+        let sent = transport::send(pool, request, self.shared.config.deadlines.stall).await;
+        let response = sent.map_err(|fault| self.fault_error(call, fault))?;
+        tracing::debug!(
+            method = %call.method,
+            path = call.path,
+            status = response.status().as_u16(),
+            elapsed_ms = started.elapsed().as_millis() as u64,
+            "called the service"
+        );
+        self.judge(call, response).await
+    }
+
+    fn request(&self, call: &Call) -> Result<Request, ClientError> {
+        let url = self.url_of(call)?;
+        let mut request = Request::new(call.method.clone(), url);
+        let headers = request.headers_mut();
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if !call.anonymous {
+            let token = self.token().ok_or(ClientError::NoToken)?;
+            let bearer = format!("Bearer {}", token.expose());
+            let mut bearer =
+                HeaderValue::try_from(bearer).expect("a token has header characters only");
+            bearer.set_sensitive(true);
+            headers.insert(AUTHORIZATION, bearer);
+        }
+        if let Some(body) = &call.body {
+            *request.body_mut() = Some(body.clone().into());
+        }
+        Ok(request)
+    }
+
+    fn url_of(&self, call: &Call) -> Result<Url, ClientError> {
+        let base = &self.shared.config.base_url;
+        let text = format!("{}{}", base.as_str().trim_end_matches('/'), call.path);
+        let mut url = Url::parse(&text).map_err(|error| ClientError::BadBaseUrl {
+            reason: error.to_string(),
+        })?;
+        if !call.query.is_empty() {
+            url.query_pairs_mut().extend_pairs(&call.query);
+        }
+        if url.origin() != base.origin() {
+            let reason = "a call would leave the base URL's origin".to_owned();
+            return Err(ClientError::Insecure { reason });
+        }
+        Ok(url)
+    }
+
+    async fn judge(&self, call: &Call, response: Response) -> Result<Response, ClientError> {
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        if status.is_redirection() {
+            return self.redirected(call, response).await;
+        }
+        let headers = response.headers().clone();
+        if status == StatusCode::TOO_MANY_REQUESTS && call.lane != Lane::Uncounted {
+            self.shared.budget.pause(retry_after(&headers));
+        }
+        let stall = self.shared.config.deadlines.stall;
+        // A refusal without a readable body is still a refusal.
+        let body = body::read_all(response, stall, MAX_REFUSAL_BYTES)
+            .await
+            .unwrap_or_default();
+        Err(refusal(call, status, &headers, &ErrorBody::read(&body)))
+    }
+
+    /// Goes where a reading call is sent on to, without the token.
+    async fn redirected(&self, call: &Call, response: Response) -> Result<Response, ClientError> {
+        let target = storage::location(&response);
+        let shown = target
+            .as_ref()
+            .map(|url| without_secrets(url.as_str()))
+            .unwrap_or_default();
+        let reads = call.method == Method::GET && call.repeat == Repeat::Safe && !call.anonymous;
+        let Some(target) = target.filter(|_| reads) else {
+            return Err(protocol(
+                call,
+                format!("the service sends on to {shown}; is the base URL right?"),
+            ));
+        };
+        let response = self
+            .storage_get(target, HeaderMap::new(), call.what)
+            .await?;
+        match response.status() {
+            status if status.is_success() => Ok(response),
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(protocol(
+                call,
+                format!(
+                    "the service sends on to {shown}, where the token is not sent; is the base URL right?"
+                ),
+            )),
+            status => Err(storage::refusal(
+                status,
+                response,
+                call.what,
+                self.shared.config.deadlines.stall,
+            )
+            .await),
+        }
+    }
+
+    fn fault_error(&self, call: &Call, fault: Fault) -> ClientError {
+        let deadlines = &self.shared.config.deadlines;
+        match (fault, call.repeat) {
+            (Fault::NotSent(reason), _) => ClientError::Unavailable {
+                status: None,
+                reason,
+            },
+            (Fault::ConnectTimeout, _) => ClientError::Timeout {
+                what: "connect to the service".to_owned(),
+                after: deadlines.connect,
+            },
+            (Fault::Refused(reason), _) => ClientError::Insecure { reason },
+            (Fault::NoAnswer(reason), Repeat::Safe) => ClientError::Unavailable {
+                status: None,
+                reason,
+            },
+            (Fault::NoAnswer(reason), Repeat::Never) => lost(call, None, reason),
+            (Fault::Stalled, Repeat::Safe) => ClientError::Timeout {
+                what: call.what.to_owned(),
+                after: deadlines.stall,
+            },
+            (Fault::Stalled, Repeat::Never) => lost(
+                call,
+                None,
+                format!("no answer within {} s", deadlines.stall.as_secs()),
+            ),
+        }
+    }
+
+    fn body_error(&self, call: &Call, fault: BodyFault) -> ClientError {
+        let deadlines = &self.shared.config.deadlines;
+        let limit_bytes = self.shared.config.max_json_bytes as u64;
+        match (fault, call.repeat) {
+            (BodyFault::Broken(reason), Repeat::Safe) => ClientError::Unavailable {
+                status: None,
+                reason,
+            },
+            (BodyFault::Broken(reason), Repeat::Never) => lost(call, None, reason),
+            (BodyFault::Stalled, Repeat::Safe) => ClientError::Timeout {
+                what: call.what.to_owned(),
+                after: deadlines.stall,
+            },
+            (BodyFault::Stalled, Repeat::Never) => {
+                lost(call, None, "the answer stalled".to_owned())
+            }
+            (BodyFault::TooLarge, Repeat::Safe) => ClientError::TooLarge {
+                what: call.what.to_owned(),
+                limit_bytes,
+            },
+            (BodyFault::TooLarge, Repeat::Never) => {
+                lost(call, None, "the answer is too large".to_owned())
+            }
+        }
+    }
+}
+
+fn lost(call: &Call, status: Option<u16>, reason: String) -> ClientError {
+    ClientError::LostReply {
+        what: call.what.to_owned(),
+        status,
+        reason,
+    }
+}
+
+fn protocol(call: &Call, reason: String) -> ClientError {
+    ClientError::Protocol {
+        what: call.what.to_owned(),
+        reason,
+    }
+}
+
+/// What an answer that is neither success nor redirect means.
+fn refusal(call: &Call, status: StatusCode, headers: &HeaderMap, body: &ErrorBody) -> ClientError {
+    let message = body.sentence().unwrap_or_else(|| {
+        status
+            .canonical_reason()
+            .unwrap_or("no reason given")
+            .to_owned()
+    });
+    let code = status.as_u16();
+    match code {
+        401 if !call.anonymous => ClientError::Unauthorized { message },
+        403 => ClientError::Forbidden { message },
+        404 | 410 => {
+            let what = call.path.trim_start_matches("/api/v2/").to_owned();
+            ClientError::NotFound { what, message }
+        }
+        429 => ClientError::RateLimited {
+            retry_after: retry_after(headers),
+        },
+        // The service did not take the request in.
+        408 | 425 => ClientError::Unavailable {
+            status: Some(code),
+            reason: message,
+        },
+        400..=499 => ClientError::Rejected {
+            status: code,
+            message,
+        },
+        // Somebody who knows when to come back has not begun.
+        503 if headers.contains_key(reqwest::header::RETRY_AFTER) => ClientError::Unavailable {
+            status: Some(code),
+            reason: message,
+        },
+        500..=599 if call.repeat == Repeat::Never => lost(call, Some(code), message),
+        500..=599 => ClientError::Unavailable {
+            status: Some(code),
+            reason: message,
+        },
+        _ => protocol(call, format!("the status {code} has no meaning here")),
+    }
+}
+
+/// An answer that is no JSON of the expected form.
+fn unreadable(call: &Call, body: &[u8], error: &serde_json::Error) -> ClientError {
+    let is_page = body.trim_ascii_start().starts_with(b"<");
+    let reason = if is_page {
+        "a web page came instead of JSON; is the base URL right?".to_owned()
+    } else if body.trim_ascii().is_empty() {
+        "it is empty".to_owned()
+    } else {
+        without_secrets(&error.to_string())
+            .chars()
+            .take(300)
+            .collect()
+    };
+    match call.repeat {
+        Repeat::Safe => protocol(call, reason),
+        Repeat::Never => lost(call, None, reason),
+    }
+}

@@ -1,0 +1,195 @@
+//! Requests to signed URLs: address rules, redirects followed by hand, and what a refusal means.
+//!
+//! The invariant: no request made here ever carries an `Authorization`, and no message names a query.
+
+use std::time::Duration;
+
+use futures_util::stream::StreamExt;
+use reqwest::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue, LOCATION};
+use reqwest::{Method, Request, Response, StatusCode};
+use url::Url;
+
+use super::Client;
+use super::body::{self, BodyFault, Download};
+use super::error::ClientError;
+use super::retry::retry_after;
+use super::transport::{self, Fault};
+use crate::wire::{ErrorBody, SignedUrl};
+
+/// Redirects that are followed, one by one.
+pub(super) const MAX_HOPS: usize = 5;
+/// The largest body of a refusal that is read.
+const MAX_REFUSAL_BYTES: usize = 64 * 1024;
+
+impl Client {
+    /// The URL, if it may be used.
+    pub(super) fn storage_url(&self, url: &SignedUrl) -> Result<Url, ClientError> {
+        let parsed = Url::parse(url.expose()).map_err(|error| ClientError::Protocol {
+            what: url.to_string(),
+            reason: format!("it is no URL: {error}"),
+        })?;
+        self.shared.transport.rule.check_url(&parsed)?;
+        Ok(parsed)
+    }
+
+    /// Reads from a URL, following redirects; gives the head of the last answer, whatever its status.
+    pub(super) async fn storage_get(
+        &self,
+        mut url: Url,
+        mut headers: HeaderMap,
+        what: &str,
+    ) -> Result<Response, ClientError> {
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        for _ in 0..=MAX_HOPS {
+            self.shared.transport.rule.check_url(&url)?;
+            let mut request = Request::new(Method::GET, url);
+            *request.headers_mut() = headers.clone();
+            let pool = &self.shared.transport.storage;
+            let sent = transport::send(pool, request, self.shared.config.deadlines.stall).await;
+            let response = sent.map_err(|fault| self.storage_fault(fault, what))?;
+            match location(&response).filter(|_| response.status().is_redirection()) {
+                Some(target) => url = target,
+                None => return Ok(response),
+            }
+        }
+        Err(ClientError::Protocol {
+            what: what.to_owned(),
+            reason: format!("more than {MAX_HOPS} redirects"),
+        })
+    }
+
+    pub(super) fn storage_fault(&self, fault: Fault, what: &str) -> ClientError {
+        let deadlines = &self.shared.config.deadlines;
+        match fault {
+            Fault::NotSent(reason) | Fault::NoAnswer(reason) => ClientError::Unavailable {
+                status: None,
+                reason,
+            },
+            Fault::ConnectTimeout => ClientError::Timeout {
+                what: "connect to storage".to_owned(),
+                after: deadlines.connect,
+            },
+            Fault::Stalled => ClientError::Timeout {
+                what: what.to_owned(),
+                after: deadlines.stall,
+            },
+            Fault::Refused(reason) => ClientError::Insecure { reason },
+        }
+    }
+}
+
+/// Where an answer sends on to.
+pub(super) fn location(response: &Response) -> Option<Url> {
+    let target = response.headers().get(LOCATION)?.to_str().ok()?;
+    response.url().join(target).ok()
+}
+
+/// What storage means by an answer that is no success.
+pub(super) async fn refusal(
+    status: StatusCode,
+    response: Response,
+    what: &str,
+    stall: Duration,
+) -> ClientError {
+    let headers = response.headers().clone();
+    let body = body::read_all(response, stall, MAX_REFUSAL_BYTES)
+        .await
+        .unwrap_or_default();
+    refusal_of(status, &headers, &ErrorBody::read(&body), what)
+}
+
+fn refusal_of(
+    status: StatusCode,
+    headers: &HeaderMap,
+    body: &ErrorBody,
+    what: &str,
+) -> ClientError {
+    let what = what.to_owned();
+    let message = body.sentence().unwrap_or_else(|| {
+        status
+            .canonical_reason()
+            .unwrap_or("no reason given")
+            .to_owned()
+    });
+    let code = status.as_u16();
+    match (code, body.code.as_deref()) {
+        // A new URL would be refused as well: the clock is what is wrong.
+        (_, Some("RequestTimeTooSkewed")) => ClientError::Forbidden { message },
+        (400, Some("ExpiredToken" | "TokenExpired" | "AuthorizationQueryParametersError"))
+        | (401 | 403, _) => ClientError::Expired { what },
+        (400, Some("RequestTimeout")) | (408 | 425 | 500..=599, _) => ClientError::Unavailable {
+            status: Some(code),
+            reason: message,
+        },
+        (404 | 410, _) => ClientError::NotFound { what, message },
+        (412, _) => ClientError::Changed { what },
+        (429, _) => ClientError::RateLimited {
+            retry_after: retry_after(headers),
+        },
+        (300..=399, _) => ClientError::Protocol {
+            what,
+            reason: "a redirect that leads nowhere".to_owned(),
+        },
+        _ => ClientError::Rejected {
+            status: code,
+            message,
+        },
+    }
+}
+
+/// The body of an answer as a download that notices when it is cut short.
+pub(super) fn whole_body(response: Response, stall: Duration, what: &'static str) -> Download {
+    let len = response.content_length();
+    let chunks = body::chunks(response, stall);
+    let mut received = 0;
+    let stream = chunks.map(move |chunk| match chunk {
+        Ok(bytes) => {
+            received += bytes.len() as u64;
+            Ok(bytes)
+        }
+        Err(fault) => Err(cut_short(
+            fault,
+            what,
+            len.unwrap_or(received).saturating_sub(received),
+            stall,
+        )),
+    });
+    Download {
+        len,
+        stream: stream.boxed(),
+    }
+}
+
+/// What a failing body means to a reader who still misses some bytes.
+pub(super) fn cut_short(
+    fault: BodyFault,
+    what: &str,
+    missing_bytes: u64,
+    stall: Duration,
+) -> ClientError {
+    let what = what.to_owned();
+    match fault {
+        BodyFault::Broken(reason) => ClientError::CutShort {
+            what,
+            missing_bytes,
+            reason,
+        },
+        BodyFault::Stalled => ClientError::Timeout { what, after: stall },
+        BodyFault::TooLarge => ClientError::Protocol {
+            what,
+            reason: "the body is too long".to_owned(),
+        },
+    }
+}
+
+/// Reads the rest of a small body, so that its connection can be used again.
+pub(super) async fn drain(response: Response, stall: Duration) {
+    const SMALL_BYTES: u64 = 64 * 1024;
+    if response
+        .content_length()
+        .is_some_and(|len| len <= SMALL_BYTES)
+    {
+        // Only the connection is at stake.
+        let _ = body::read_all(response, stall, SMALL_BYTES as usize).await;
+    }
+}

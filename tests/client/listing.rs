@@ -1,0 +1,115 @@
+//! Long lists: where they end, and that nothing comes twice.
+
+use assetfs::client::{ListQuery, Priority};
+use serde_json::{Value, json};
+
+use super::client_of;
+use super::scripted::{Reply, ScriptedServer, Seen};
+
+fn page_of(seen: &Seen) -> u64 {
+    let query = seen.target.split_once('?').map_or("", |(_, query)| query);
+    let page = url::form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "page");
+    page.map_or(1, |(_, page)| page.parse().unwrap())
+}
+
+fn page(ids: impl IntoIterator<Item = u64>, current: u64, last: u64) -> Reply {
+    let data: Vec<Value> = ids
+        .into_iter()
+        .map(|id| json!({"id": id, "name": format!("asset {id}")}))
+        .collect();
+    Reply::json(json!({
+        "data": data,
+        "links": {"first": "x", "last": "x", "prev": null, "next": null},
+        "meta": {"current_page": current, "last_page": last, "per_page": 50, "total": 120},
+    }))
+}
+
+#[tokio::test]
+async fn all_pages_come_in_order_and_end_at_the_last() {
+    let server = ScriptedServer::start(|seen, _| {
+        let page_number = page_of(seen);
+        assert!(page_number <= 7, "a page behind the last was asked for");
+        page((page_number - 1) * 50..page_number * 50, page_number, 7)
+    })
+    .await;
+    let assets = client_of(&server)
+        .all_assets(None, Priority::Background)
+        .await
+        .unwrap();
+    let ids: Vec<u64> = assets.iter().map(|asset| asset.id.0).collect();
+    assert_eq!(ids, (0..350).collect::<Vec<_>>());
+    assert_eq!(server.count(), 7);
+    assert!(
+        server
+            .seen()
+            .iter()
+            .all(|seen| seen.target.contains("itemsPerPage=50"))
+    );
+}
+
+#[tokio::test]
+async fn a_list_that_repeats_its_last_page_for_ever_ends_and_each_id_comes_once() {
+    let server = ScriptedServer::start(|seen, _| match page_of(seen) {
+        1 => page([1, 2, 3], 1, 1_000_000_000),
+        2 => page([3, 4], 2, 1_000_000_000),
+        n => page([3, 4], n, 1_000_000_000),
+    })
+    .await;
+    let assets = client_of(&server)
+        .all_assets(None, Priority::Interactive)
+        .await
+        .unwrap();
+    assert_eq!(
+        assets.iter().map(|asset| asset.id.0).collect::<Vec<_>>(),
+        [1, 2, 3, 4]
+    );
+    assert!(server.count() < 12, "{}", server.count());
+}
+
+#[tokio::test]
+async fn an_item_that_cannot_be_read_hides_no_other() {
+    let server = ScriptedServer::start(|_, _| {
+        Reply::json(
+            json!({"data": [{"id": 1}, {"name": "no id"}, 7, {"id": 2}], "meta": {"last_page": 1}}),
+        )
+    })
+    .await;
+    let client = client_of(&server);
+    let page = client
+        .list_assets(ListQuery::all(), Priority::Interactive)
+        .await
+        .unwrap();
+    assert_eq!((page.data.len(), page.unreadable), (2, 2));
+}
+
+#[tokio::test]
+async fn a_search_is_sent_escaped() {
+    let server = ScriptedServer::start(|_, _| page([1], 1, 1)).await;
+    let client = client_of(&server);
+    client
+        .list_assets(
+            ListQuery::search("\"my chair\" & more"),
+            Priority::Interactive,
+        )
+        .await
+        .unwrap();
+    assert_eq!(
+        server.seen()[0].target,
+        "/api/v2/rawmodel?q=%22my+chair%22+%26+more&itemsPerPage=50"
+    );
+}
+
+#[tokio::test]
+async fn a_page_that_fails_fails_the_list() {
+    let server = ScriptedServer::start(|seen, _| match page_of(seen) {
+        3 => Reply::status(403),
+        n => page([n], n, 5),
+    })
+    .await;
+    assert!(
+        client_of(&server)
+            .all_rapid_models(None, Priority::Interactive)
+            .await
+            .is_err()
+    );
+}

@@ -1,0 +1,37 @@
+//! The client against a scripted server: what is repeated, what never is, where the token goes, and that a
+//! transfer gives exactly the bytes or an error.
+
+mod calls;
+mod listing;
+mod safety;
+mod scripted;
+mod transfers;
+
+use std::time::Duration;
+
+use assetfs::client::{Client, ClientConfig};
+use assetfs::wire::Token;
+
+use scripted::ScriptedServer;
+
+/// Settings that fail fast.
+fn quick_config(base_url: &str) -> ClientConfig {
+    let mut config = ClientConfig::new(base_url).unwrap();
+    config.token = Some(Token::parse("17|t0ken-s3cret").unwrap());
+    config.deadlines.connect = Duration::from_secs(2);
+    config.deadlines.stall = Duration::from_millis(400);
+    config.deadlines.json_call = Duration::from_millis(900);
+    config.deadlines.after_upload = Duration::from_millis(800);
+    config.retries.first_pause = Duration::from_millis(2);
+    config.retries.longest_pause = Duration::from_millis(10);
+    config
+}
+
+fn client_of(server: &ScriptedServer) -> Client {
+    Client::new(quick_config(&server.base_url())).unwrap()
+}
+
+/// No text that a person may see holds a secret.
+fn assert_no_secret(text: &str) {
+    assert!(!text.contains("s3cret"), "a secret shows: {text}");
+}

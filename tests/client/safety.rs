@@ -1,0 +1,206 @@
+//! Where the token and requests may go, and what may be seen of them.
+
+use assetfs::client::{Client, ClientConfig, ClientError, Priority};
+use assetfs::wire::{AssetId, OptimizeRequest, PresetId, SignedUrl};
+use futures_util::TryStreamExt;
+use serde_json::json;
+
+use super::scripted::{Reply, ScriptedServer};
+use super::{assert_no_secret, client_of, quick_config};
+
+#[tokio::test]
+async fn a_redirect_never_carries_the_token() {
+    let storage = ScriptedServer::start(|_, _| Reply::new(200, &[], "a zip")).await;
+    let target = storage.signed("bundle.zip").expose().to_owned();
+    let service =
+        ScriptedServer::start(move |_, _| Reply::new(302, &[("location", &target)], "")).await;
+    let download = client_of(&service)
+        .asset_zip(AssetId(1), Priority::Interactive)
+        .await
+        .unwrap();
+    let chunks: Vec<_> = download.stream.try_collect().await.unwrap();
+    assert_eq!(chunks.concat(), b"a zip");
+    assert!(service.seen()[0].header("authorization").is_some());
+    assert_eq!(storage.seen()[0].header("authorization"), None);
+}
+
+#[tokio::test]
+async fn a_redirect_back_to_the_service_carries_no_token_either() {
+    let service = ScriptedServer::start(|seen, _| match seen.header("authorization") {
+        Some(_) => Reply::new(301, &[("location", "/elsewhere")], ""),
+        None => Reply::status(401),
+    })
+    .await;
+    let error = client_of(&service)
+        .asset(AssetId(1), Priority::Interactive)
+        .await
+        .unwrap_err();
+    assert!(matches!(error, ClientError::Protocol { .. }), "{error}");
+    let seen = service.seen();
+    assert_eq!(
+        (seen[1].target.as_str(), seen[1].header("authorization")),
+        ("/elsewhere", None)
+    );
+}
+
+#[tokio::test]
+async fn a_redirect_of_a_call_with_an_effect_is_not_followed() {
+    for status in [301, 302, 303, 307, 308] {
+        let other = ScriptedServer::start(|_, _| Reply::json(json!({"id": 1}))).await;
+        let target = other.signed("x").expose().to_owned();
+        let service =
+            ScriptedServer::start(move |_, _| Reply::new(status, &[("location", &target)], ""))
+                .await;
+        let client = client_of(&service);
+        let error = client
+            .optimize(AssetId(1), &OptimizeRequest::by_preset(PresetId(7)))
+            .await
+            .unwrap_err();
+        assert!(matches!(error, ClientError::Protocol { .. }), "{error}");
+        assert_no_secret(&format!("{error} {error:?}"));
+        let error = client.complete_upload(AssetId(1)).await.unwrap_err();
+        assert!(matches!(error, ClientError::Protocol { .. }), "{error}");
+        assert_eq!(other.count(), 0, "{status}");
+    }
+}
+
+#[tokio::test]
+async fn a_circle_of_redirects_ends() {
+    let service =
+        ScriptedServer::start(|_, _| Reply::new(302, &[("location", "/again?x=s3cret")], "")).await;
+    let client = client_of(&service);
+    let error = client
+        .asset(AssetId(1), Priority::Interactive)
+        .await
+        .unwrap_err();
+    assert!(matches!(error, ClientError::Protocol { .. }), "{error}");
+    let error = client.probe(&service.signed("x")).await.unwrap_err();
+    assert!(matches!(error, ClientError::Protocol { .. }), "{error}");
+    assert!(service.count() < 20);
+    assert_no_secret(&error.to_string());
+}
+
+#[tokio::test]
+async fn a_public_service_cannot_make_us_reach_into_this_machine_or_network() {
+    let local = ScriptedServer::start(|_, _| Reply::new(200, &[], "secret of the network")).await;
+    let client = Client::new(quick_config("https://service.invalid")).unwrap();
+    let port = local.addr.port();
+    for url in [
+        format!("http://127.0.0.1:{port}/k?sig=s3cret"),
+        format!("https://127.0.0.1:{port}/k?sig=s3cret"),
+        format!("https://localhost:{port}/k?sig=s3cret"),
+        format!("https://0.0.0.0:{port}/k?sig=s3cret"),
+        format!("https://[::ffff:127.0.0.1]:{port}/k?sig=s3cret"),
+        "https://10.0.0.1/k?sig=s3cret".to_owned(),
+        "https://169.254.169.254/latest/meta-data?sig=s3cret".to_owned(),
+        "http://store.invalid/k?sig=s3cret".to_owned(),
+        "file:///etc/passwd?s3cret".to_owned(),
+    ] {
+        let url = SignedUrl::new(url);
+        let errors = [
+            client.probe(&url).await.unwrap_err(),
+            client.get_range(&url, 0, Some(1), None).await.unwrap_err(),
+            client
+                .put_file(&url, 0, futures_util::stream::empty, |_| {})
+                .await
+                .unwrap_err(),
+        ];
+        for error in errors {
+            assert!(
+                matches!(error, ClientError::Insecure { .. }),
+                "{url}: {error:?}"
+            );
+            assert_no_secret(&format!("{error} {error:?}"));
+        }
+    }
+    assert_eq!(local.count(), 0);
+}
+
+#[tokio::test]
+async fn a_redirect_of_a_signed_url_is_judged_like_a_signed_url() {
+    let service = ScriptedServer::start(|_, _| {
+        Reply::new(302, &[("location", "http://store.invalid/k?s=s3cret")], "")
+    })
+    .await;
+    let error = client_of(&service)
+        .probe(&service.signed("a"))
+        .await
+        .unwrap_err();
+    assert!(matches!(error, ClientError::Insecure { .. }), "{error:?}");
+    assert_no_secret(&format!("{error} {error:?}"));
+}
+
+#[test]
+fn http_to_another_machine_needs_leave() {
+    let mut config = ClientConfig::new("http://service.example.com").unwrap();
+    assert!(matches!(
+        Client::new(config.clone()),
+        Err(ClientError::Insecure { .. })
+    ));
+    config.allow_insecure = true;
+    assert!(Client::new(config).is_ok());
+    for bad in [
+        "",
+        "service.example.com",
+        "ftp://x",
+        "https://me:pw@x",
+        "https://x/?a=b",
+    ] {
+        let result = ClientConfig::new(bad).and_then(Client::new);
+        assert!(
+            matches!(result, Err(ClientError::BadBaseUrl { .. })),
+            "{bad}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn no_error_shows_a_token_or_the_query_of_a_signed_url() {
+    let gone = {
+        let server = ScriptedServer::start(|_, _| Reply::status(200)).await;
+        server.base_url()
+    };
+    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    let unreachable = SignedUrl::new(format!("{gone}/chair.bin?X-Amz-Signature=s3cret"));
+    let mut config = quick_config(&gone);
+    config.retries.attempts = 2;
+    let client = Client::new(config.clone()).unwrap();
+    let mut errors = vec![
+        client.probe(&unreachable).await.unwrap_err(),
+        client
+            .get_range(&unreachable, 5, None, None)
+            .await
+            .unwrap_err(),
+        client
+            .put_file(&unreachable, 0, futures_util::stream::empty, |_| {})
+            .await
+            .unwrap_err(),
+        client
+            .asset(AssetId(1), Priority::Interactive)
+            .await
+            .unwrap_err(),
+        client.complete_upload(AssetId(1)).await.unwrap_err(),
+    ];
+    for reply in [
+        Reply::hang_up(),
+        Reply::silence(),
+        Reply::status(403),
+        Reply::status(404),
+        Reply::status(500),
+        Reply::new(400, &[], "bad: https://h/k?X-Amz-Signature=s3cret"),
+        Reply::new(206, &[], "x"),
+        Reply::new(302, &[("location", "http://[bad?s3cret")], ""),
+    ] {
+        let server = ScriptedServer::start(move |_, _| reply.clone()).await;
+        config.base_url = server.base_url().parse().unwrap();
+        let client = Client::new(config.clone()).unwrap();
+        let url = server.signed("chair.bin");
+        errors.push(client.probe(&url).await.unwrap_err());
+        errors.push(client.get_range(&url, 5, Some(5), None).await.unwrap_err());
+        errors.extend(client.asset(AssetId(1), Priority::Interactive).await.err());
+    }
+    for error in &errors {
+        assert_no_secret(&format!("{error} {error:?}"));
+    }
+    assert_no_secret(&format!("{client:?} {config:?}"));
+}
