@@ -1,0 +1,407 @@
+//! How different two pictures look to an eye that flips between them: LDR-ꟻLIP (Andersson and others, 2020).
+//!
+//! Written from the paper: pictures are blurred as the eye blurs at a viewing distance, compared in a perceptual colour
+//! space, and differences at edges and points count more. 0 is no difference, 1 the greatest. Outside of the rectangle
+//! where the pictures differ (widened by the reach of the filters) the answer is 0 and is not computed.
+
+use glam::Vec3;
+use rayon::prelude::*;
+use std::f32::consts::PI;
+
+/// Pixels in a degree of sight: a screen of 0.7 m and 3840 pixels seen from 0.7 m.
+const PIXELS_PER_DEGREE: f32 = 67.02;
+
+/// The contrast sensitivity of lightness, red-green and blue-yellow, as sums of `(height, width)`.
+const SENSITIVITY: [&[(f32, f32)]; 3] = [
+    &[(1.0, 0.0047)],
+    &[(1.0, 0.0053)],
+    &[(34.1, 0.04), (13.5, 0.025)],
+];
+
+/// The width of an edge that the eye notices, in degrees.
+const FEATURE_WIDTH: f32 = 0.082;
+
+/// The white of a daylight screen.
+const WHITE: Vec3 = Vec3::new(0.950_428_5, 1.0, 1.088_900_4);
+
+/// A picture in linear RGB.
+pub(super) struct Linear {
+    pub(super) width: usize,
+    pub(super) height: usize,
+    pub(super) pixels: Vec<Vec3>,
+}
+
+impl Linear {
+    fn map(&self, change: impl Fn(Vec3) -> Vec3 + Sync) -> Linear {
+        let pixels = self.pixels.par_iter().map(|pixel| change(*pixel)).collect();
+        Linear {
+            width: self.width,
+            height: self.height,
+            pixels,
+        }
+    }
+
+    fn channel(&self, channel: usize) -> Plane {
+        let values = self.pixels.iter().map(|pixel| pixel[channel]).collect();
+        Plane {
+            width: self.width,
+            values,
+        }
+    }
+}
+
+/// The difference of each pixel; both pictures have the same size.
+pub(super) fn flip(reference: &Linear, test: &Linear) -> Vec<f32> {
+    let (one, two) = rayon::join(|| Seen::new(reference), || Seen::new(test));
+    (0..reference.pixels.len())
+        .into_par_iter()
+        .map(|at| {
+            let colour = colour_difference(one.lab[at], two.lab[at]);
+            let feature = (one.edges[at] - two.edges[at])
+                .abs()
+                .max((one.points[at] - two.points[at]).abs());
+            let feature = (feature * std::f32::consts::FRAC_1_SQRT_2).sqrt().min(1.0);
+            colour.powf(1.0 - feature)
+        })
+        .collect()
+}
+
+/// How far the filters reach, in pixels.
+pub(super) fn reach() -> usize {
+    let widest = SENSITIVITY
+        .iter()
+        .map(|sums| sensitivity_radius(sums))
+        .max()
+        .unwrap_or(0);
+    widest.max(feature_radius())
+}
+
+/// One picture as the eye sees it.
+struct Seen {
+    /// Lab with the colours of dark places toned down.
+    lab: Vec<Vec3>,
+    edges: Vec<f32>,
+    points: Vec<f32>,
+}
+
+impl Seen {
+    fn new(picture: &Linear) -> Seen {
+        let opponent = picture.map(to_opponent);
+        let ((edges, points), filtered) =
+            rayon::join(|| features(&opponent.channel(0)), || blurred(&opponent));
+        let lab = filtered
+            .map(|pixel| hunt(to_lab(from_opponent(pixel).clamp(Vec3::ZERO, Vec3::ONE))))
+            .pixels;
+        Seen { lab, edges, points }
+    }
+}
+
+fn to_xyz(rgb: Vec3) -> Vec3 {
+    Vec3::new(
+        rgb.dot(Vec3::new(0.412_390_8, 0.357_584_33, 0.180_480_8)),
+        rgb.dot(Vec3::new(0.212_639, 0.715_168_65, 0.072_192_32)),
+        rgb.dot(Vec3::new(0.019_330_82, 0.119_194_78, 0.950_532_14)),
+    )
+}
+
+fn from_xyz(xyz: Vec3) -> Vec3 {
+    Vec3::new(
+        xyz.dot(Vec3::new(3.240_97, -1.537_383_2, -0.498_610_76)),
+        xyz.dot(Vec3::new(-0.969_243_65, 1.875_967_5, 0.041_555_06)),
+        xyz.dot(Vec3::new(0.055_630_08, -0.203_976_96, 1.056_971_5)),
+    )
+}
+
+/// Lightness, red-green, blue-yellow, all linear.
+fn to_opponent(rgb: Vec3) -> Vec3 {
+    let xyz = to_xyz(rgb) / WHITE;
+    Vec3::new(
+        116.0 * xyz.y - 16.0,
+        500.0 * (xyz.x - xyz.y),
+        200.0 * (xyz.y - xyz.z),
+    )
+}
+
+fn from_opponent(opponent: Vec3) -> Vec3 {
+    let y = (opponent.x + 16.0) / 116.0;
+    from_xyz(Vec3::new(y + opponent.y / 500.0, y, y - opponent.z / 200.0) * WHITE)
+}
+
+fn to_lab(rgb: Vec3) -> Vec3 {
+    const LIMIT: f32 = 6.0 / 29.0;
+    let root = |t: f32| {
+        if t > LIMIT * LIMIT * LIMIT {
+            t.cbrt()
+        } else {
+            t / (3.0 * LIMIT * LIMIT) + 4.0 / 29.0
+        }
+    };
+    let xyz = to_xyz(rgb) / WHITE;
+    let (x, y, z) = (root(xyz.x), root(xyz.y), root(xyz.z));
+    Vec3::new(116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z))
+}
+
+/// Colours seem less colourful in the dark.
+fn hunt(lab: Vec3) -> Vec3 {
+    Vec3::new(lab.x, 0.01 * lab.x * lab.y, 0.01 * lab.x * lab.z)
+}
+
+/// Distance in Lab: lightness apart from colour.
+fn hyab(one: Vec3, two: Vec3) -> f32 {
+    let difference = one - two;
+    difference.x.abs() + difference.y.hypot(difference.z)
+}
+
+/// The distance pressed into `0..1`, most of the range for the differences that occur.
+fn colour_difference(one: Vec3, two: Vec3) -> f32 {
+    const EXPONENT: f32 = 0.7;
+    const KNEE: f32 = 0.4;
+    const AT_KNEE: f32 = 0.95;
+    static GREATEST: std::sync::OnceLock<f32> = std::sync::OnceLock::new();
+    let greatest =
+        *GREATEST.get_or_init(|| hyab(hunt(to_lab(Vec3::Y)), hunt(to_lab(Vec3::Z))).powf(EXPONENT));
+    let difference = hyab(one, two).powf(EXPONENT);
+    let knee = KNEE * greatest;
+    if difference < knee {
+        difference * AT_KNEE / knee
+    } else {
+        (AT_KNEE + (difference - knee) / (greatest - knee) * (1.0 - AT_KNEE)).min(1.0)
+    }
+}
+
+/// The picture as blurred as the eye sees each of its channels.
+fn blurred(opponent: &Linear) -> Linear {
+    let planes: Vec<Vec<f32>> = (0..3)
+        .into_par_iter()
+        .map(|channel| {
+            let plane = opponent.channel(channel);
+            let sums = SENSITIVITY[channel];
+            let radius = sensitivity_radius(sums);
+            // The weight of each Gaussian is its share of the whole kernel.
+            let kernels: Vec<(f32, Vec<f32>)> = sums
+                .iter()
+                .map(|sum| sensitivity_kernel(*sum, radius))
+                .collect();
+            let total: f32 = kernels.iter().map(|(weight, _)| weight).sum();
+            let mut result = vec![0.0; plane.values.len()];
+            for (weight, kernel) in &kernels {
+                let pass = plane.filtered(kernel, kernel);
+                for (sum, value) in result.iter_mut().zip(pass.values) {
+                    *sum += value * weight / total;
+                }
+            }
+            result
+        })
+        .collect();
+    let pixels = (0..opponent.pixels.len())
+        .map(|at| Vec3::new(planes[0][at], planes[1][at], planes[2][at]))
+        .collect();
+    Linear {
+        width: opponent.width,
+        height: opponent.height,
+        pixels,
+    }
+}
+
+fn sensitivity_radius(sums: &[(f32, f32)]) -> usize {
+    let widest = sums.iter().map(|(_, width)| *width).fold(0.0, f32::max);
+    (3.0 * (widest / (2.0 * PI * PI)).sqrt() * PIXELS_PER_DEGREE).ceil() as usize
+}
+
+/// A normalized row of a Gaussian and the sum of the whole square before it was normalized.
+fn sensitivity_kernel((height, width): (f32, f32), radius: usize) -> (f32, Vec<f32>) {
+    let row: Vec<f32> = offsets(radius)
+        .map(|offset| {
+            let degrees = offset / PIXELS_PER_DEGREE;
+            (-PI * PI * degrees * degrees / width).exp()
+        })
+        .collect();
+    let sum: f32 = row.iter().sum();
+    let weight = height * (PI / width).sqrt() * sum * sum;
+    (weight, row.iter().map(|value| value / sum).collect())
+}
+
+fn feature_radius() -> usize {
+    (3.0 * 0.5 * FEATURE_WIDTH * PIXELS_PER_DEGREE).ceil() as usize
+}
+
+/// How much of an edge and of a point each pixel is.
+fn features(lightness: &Plane) -> (Vec<f32>, Vec<f32>) {
+    let deviation = 0.5 * FEATURE_WIDTH * PIXELS_PER_DEGREE;
+    let gauss = |x: f32| (-x * x / (2.0 * deviation * deviation)).exp();
+    let kernel = |shape: &dyn Fn(f32) -> f32| -> Vec<f32> {
+        signed_normalized(
+            offsets(feature_radius())
+                .map(|x| shape(x) * gauss(x))
+                .collect(),
+        )
+    };
+    let smooth = kernel(&|_| 1.0);
+    let edge = kernel(&|x| -x);
+    let point = kernel(&|x| x * x / (deviation * deviation) - 1.0);
+    let normalized = Plane {
+        width: lightness.width,
+        values: lightness
+            .values
+            .iter()
+            .map(|value| (value + 16.0) / 116.0)
+            .collect(),
+    };
+    let strength = |kernel: &[f32]| -> Vec<f32> {
+        let (across, down) = rayon::join(
+            || normalized.filtered(kernel, &smooth),
+            || normalized.filtered(&smooth, kernel),
+        );
+        across
+            .values
+            .iter()
+            .zip(&down.values)
+            .map(|(x, y)| x.hypot(*y))
+            .collect()
+    };
+    (strength(&edge), strength(&point))
+}
+
+/// Positive weights sum to 1, negative ones to -1.
+fn signed_normalized(mut kernel: Vec<f32>) -> Vec<f32> {
+    let positive: f32 = kernel.iter().filter(|value| **value > 0.0).sum();
+    let negative: f32 = -kernel.iter().filter(|value| **value < 0.0).sum::<f32>();
+    for value in &mut kernel {
+        *value /= if *value > 0.0 {
+            positive
+        } else {
+            negative.max(f32::MIN_POSITIVE)
+        };
+    }
+    kernel
+}
+
+fn offsets(radius: usize) -> impl Iterator<Item = f32> {
+    let radius = radius as i32;
+    (-radius..=radius).map(|offset| offset as f32)
+}
+
+/// One channel of a picture.
+struct Plane {
+    width: usize,
+    values: Vec<f32>,
+}
+
+impl Plane {
+    /// Convolved with a row kernel, then with a column kernel; the border pixels go on outside.
+    fn filtered(&self, across: &[f32], down: &[f32]) -> Plane {
+        let rows = self.filtered_across(across);
+        Plane {
+            width: self.width,
+            values: rows.filtered_down(down),
+        }
+    }
+
+    fn filtered_across(&self, kernel: &[f32]) -> Plane {
+        let radius = kernel.len() / 2;
+        let width = self.width;
+        let mut values = vec![0.0; self.values.len()];
+        let mut padded = vec![0.0; width + 2 * radius];
+        for (row, result) in self.values.chunks(width).zip(values.chunks_mut(width)) {
+            padded[..radius].fill(row[0]);
+            padded[radius..radius + width].copy_from_slice(row);
+            padded[radius + width..].fill(row[width - 1]);
+            for (weight, shifted) in kernel.iter().zip(padded.windows(width)) {
+                add_scaled(result, shifted, *weight);
+            }
+        }
+        Plane { width, values }
+    }
+
+    fn filtered_down(&self, kernel: &[f32]) -> Vec<f32> {
+        let radius = kernel.len() / 2;
+        let height = self.values.len() / self.width;
+        let mut values = vec![0.0; self.values.len()];
+        for (y, result) in values.chunks_mut(self.width).enumerate() {
+            for (tap, weight) in kernel.iter().enumerate() {
+                let row = (y + tap).saturating_sub(radius).min(height - 1);
+                add_scaled(
+                    result,
+                    &self.values[row * self.width..(row + 1) * self.width],
+                    *weight,
+                );
+            }
+        }
+        values
+    }
+}
+
+fn add_scaled(sums: &mut [f32], values: &[f32], weight: f32) {
+    for (sum, value) in sums.iter_mut().zip(values) {
+        *sum += value * weight;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(colour: Vec3) -> Linear {
+        Linear {
+            width: 48,
+            height: 32,
+            pixels: vec![colour; 48 * 32],
+        }
+    }
+
+    fn mean(values: &[f32]) -> f32 {
+        values.iter().sum::<f32>() / values.len() as f32
+    }
+
+    #[test]
+    fn same_pictures_do_not_differ() {
+        let picture = plain(Vec3::new(0.3, 0.6, 0.1));
+        assert!(flip(&picture, &picture).iter().all(|value| *value == 0.0));
+    }
+
+    #[test]
+    fn opponent_space_goes_both_ways() {
+        for colour in [Vec3::ZERO, Vec3::ONE, Vec3::new(0.2, 0.7, 0.05)] {
+            assert!(
+                (from_opponent(to_opponent(colour)) - colour)
+                    .abs()
+                    .max_element()
+                    < 1e-4
+            );
+        }
+        assert!(
+            (to_lab(Vec3::ONE) - Vec3::new(100.0, 0.0, 0.0))
+                .abs()
+                .max_element()
+                < 0.01
+        );
+    }
+
+    #[test]
+    fn black_and_white_differ_most() {
+        let strong = mean(&flip(&plain(Vec3::ZERO), &plain(Vec3::ONE)));
+        let weak = mean(&flip(&plain(Vec3::splat(0.5)), &plain(Vec3::splat(0.52))));
+        assert!(strong > 0.95 && strong <= 1.0, "{strong}");
+        assert!(weak > 0.0 && weak < 0.12, "{weak}");
+    }
+
+    #[test]
+    fn edges_count_more_than_their_colour() {
+        let grey = plain(Vec3::splat(0.25));
+        let mut line = plain(Vec3::splat(0.25));
+        for y in 0..32 {
+            line.pixels[y * 48 + 24] = Vec3::splat(0.35);
+        }
+        let with_line = flip(&grey, &line);
+        let colour_alone = {
+            let (one, two) = (Seen::new(&grey), Seen::new(&line));
+            colour_difference(one.lab[16 * 48 + 24], two.lab[16 * 48 + 24])
+        };
+        assert!(
+            with_line[16 * 48 + 24] > colour_alone * 1.2,
+            "{} {colour_alone}",
+            with_line[16 * 48 + 24]
+        );
+        assert_eq!(with_line[0], 0.0, "far from the line nothing differs");
+    }
+}

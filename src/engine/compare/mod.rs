@@ -1,0 +1,340 @@
+//! How much a result looks like its source: pictures from six sides in, scores, heat maps and warnings out.
+//!
+//! A mean over a picture does not show a part that vanished, so the worst tile and the parts that no longer look like
+//! themselves are reported as well. Scores run from 0 (nothing alike) to 100 (the same) and are taken over the pixels
+//! where either model is seen, so that an empty background flatters nobody.
+
+mod flip;
+mod heat;
+mod sheet;
+
+use std::collections::BTreeMap;
+
+use glam::Vec3;
+use rayon::prelude::*;
+
+use super::render::{NO_PART, Picture, PreparedScene, View};
+use flip::Linear;
+
+pub use sheet::{Sheet, side_by_side};
+
+/// Pixels on each side of a tile.
+const TILE: usize = 32;
+/// A pixel that differs more than this is no longer the same part.
+const CHANGED: f32 = 0.22;
+/// Parts that cover fewer pixels in all views are too small to judge.
+const FEWEST_PIXELS: usize = 12;
+
+/// Two sets of pictures, compared.
+#[derive(Debug, Clone)]
+pub struct Comparison {
+    /// In the order of the pictures.
+    pub views: Vec<ViewComparison>,
+    /// Parts of the source most of whose pixels look different in the result, the worst first.
+    pub changed_parts: Vec<ChangedPart>,
+}
+
+/// One view of both models, compared.
+#[derive(Debug, Clone)]
+pub struct ViewComparison {
+    /// From where.
+    pub view: View,
+    /// 0 to 100.
+    pub score: f64,
+    /// Where the difference is greatest, unless there is none.
+    pub worst_tile: Option<WorstTile>,
+    /// The differences as a heat map: dark is alike, bright is different.
+    pub heat_map: Picture,
+}
+
+/// The tile that differs most.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WorstTile {
+    /// Pixels from the left of the picture.
+    pub left: usize,
+    /// Pixels from its top.
+    pub top: usize,
+    /// 0 to 100, over the pixels of the tile in which either model is seen.
+    pub score: f64,
+    /// The source's part with the greatest difference there.
+    pub part: Option<String>,
+}
+
+/// A part that does not look like itself any more.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChangedPart {
+    /// Its name in the source.
+    pub name: String,
+    /// The share of its visible pixels that look different.
+    pub changed_share: f64,
+}
+
+/// A set of pictures of one model, and the names of its parts.
+#[derive(Debug, Clone, Copy)]
+pub struct Gallery<'a> {
+    /// What was drawn.
+    pub scene: &'a PreparedScene,
+    /// The pictures, in the same order and size as those they are compared with.
+    pub pictures: &'a [(View, Picture)],
+}
+
+impl Comparison {
+    /// Compares the result's pictures with the source's, view by view.
+    pub fn new(source: Gallery<'_>, result: Gallery<'_>) -> Comparison {
+        let compared: Vec<Compared> = source
+            .pictures
+            .par_iter()
+            .zip(result.pictures)
+            .map(|((view, one), (_, two))| Compared::new(*view, one, two, source.scene))
+            .collect();
+        let changed_parts = changed_parts(source, &compared);
+        Comparison {
+            views: compared.into_iter().map(|compared| compared.view).collect(),
+            changed_parts,
+        }
+    }
+
+    /// The mean of the views' scores.
+    pub fn average_score(&self) -> f64 {
+        let sum: f64 = self.views.iter().map(|view| view.score).sum();
+        if self.views.is_empty() {
+            100.0
+        } else {
+            sum / self.views.len() as f64
+        }
+    }
+
+    /// The score of the best view.
+    pub fn best_score(&self) -> f64 {
+        self.views.iter().map(|view| view.score).fold(0.0, f64::max)
+    }
+
+    /// The worst tile of all views.
+    pub fn worst_tile(&self) -> Option<(View, &WorstTile)> {
+        let tiles = self
+            .views
+            .iter()
+            .filter_map(|view| Some((view.view, view.worst_tile.as_ref()?)));
+        tiles.min_by(|(_, one), (_, two)| one.score.total_cmp(&two.score))
+    }
+
+    /// What a person should look at; empty when the result looks like the source everywhere.
+    pub fn warnings(&self) -> Vec<String> {
+        const POOR_TILE: f64 = 55.0;
+        let mut warnings: Vec<String> = self
+            .changed_parts
+            .iter()
+            .map(|part| {
+                let percent = part.changed_share * 100.0;
+                format!(
+                    "{}: {percent:.0} % of what is seen of it looks different from the source",
+                    part.name
+                )
+            })
+            .collect();
+        if let Some((view, tile)) = self.worst_tile().filter(|(_, tile)| tile.score < POOR_TILE) {
+            let part = tile
+                .part
+                .as_deref()
+                .map(|part| format!(", mostly {part}"))
+                .unwrap_or_default();
+            warnings.push(format!(
+                "the {} view differs most around pixel {}, {} (score {:.0} there{part})",
+                view.name(),
+                tile.left + TILE / 2,
+                tile.top + TILE / 2,
+                tile.score
+            ));
+        }
+        warnings
+    }
+}
+
+/// A view with the differences of its pixels.
+struct Compared {
+    view: ViewComparison,
+    errors: Vec<f32>,
+}
+
+impl Compared {
+    fn new(view: View, one: &Picture, two: &Picture, source: &PreparedScene) -> Compared {
+        let size = one.size;
+        let errors = differences(one, two);
+        let seen: Vec<bool> = one
+            .parts
+            .iter()
+            .zip(&two.parts)
+            .map(|(one, two)| *one != NO_PART || *two != NO_PART)
+            .collect();
+        let all = (0..size * size).filter(|at| seen[*at]);
+        let score = score(all.map(|at| errors[at]));
+        let worst_tile = worst_tile(size, &errors, &seen).map(|(left, top, score)| {
+            let part = worst_part(one, &errors, (left, top));
+            let part = part
+                .and_then(|part| source.part_name(part))
+                .map(str::to_owned);
+            WorstTile {
+                left,
+                top,
+                score,
+                part,
+            }
+        });
+        let heat_map = heat::heat_map(size, &errors, &one.parts);
+        Compared {
+            view: ViewComparison {
+                view,
+                score,
+                worst_tile,
+                heat_map,
+            },
+            errors,
+        }
+    }
+}
+
+fn score(errors: impl Iterator<Item = f32>) -> f64 {
+    let (mut sum, mut count) = (0.0, 0);
+    for error in errors {
+        sum += f64::from(error);
+        count += 1;
+    }
+    if count == 0 {
+        100.0
+    } else {
+        100.0 * (1.0 - sum / f64::from(count))
+    }
+}
+
+/// The difference of each pixel. Only the rectangle that holds all pixels that are not the same is computed.
+fn differences(one: &Picture, two: &Picture) -> Vec<f32> {
+    let size = one.size;
+    let mut errors = vec![0.0; size * size];
+    let Some((left, top, right, bottom)) = changed_rectangle(one, two) else {
+        return errors;
+    };
+    let cut = |picture: &Picture| {
+        let pixels = (top..bottom).flat_map(|y| (left..right).map(move |x| y * size + x));
+        let pixels = pixels
+            .map(|at| linear(&picture.rgba[at * 4..at * 4 + 4]))
+            .collect();
+        Linear {
+            width: right - left,
+            height: bottom - top,
+            pixels,
+        }
+    };
+    let found = flip::flip(&cut(one), &cut(two));
+    for (y, row) in found.chunks(right - left).enumerate() {
+        let at = (top + y) * size + left;
+        errors[at..at + row.len()].copy_from_slice(row);
+    }
+    errors
+}
+
+/// Left, top, right and bottom of the pixels that differ, with room for the filters.
+fn changed_rectangle(one: &Picture, two: &Picture) -> Option<(usize, usize, usize, usize)> {
+    let size = one.size;
+    let (pixels, _) = one.rgba.as_chunks::<4>();
+    let (others, _) = two.rgba.as_chunks::<4>();
+    let mut bounds: Option<(usize, usize, usize, usize)> = None;
+    for (at, _) in pixels
+        .iter()
+        .zip(others)
+        .enumerate()
+        .filter(|(_, (one, two))| one != two)
+    {
+        let (x, y) = (at % size, at / size);
+        let (left, top, right, bottom) = bounds.unwrap_or((x, y, x, y));
+        bounds = Some((left.min(x), top.min(y), right.max(x), bottom.max(y)));
+    }
+    let reach = 2 * flip::reach();
+    bounds.map(|(left, top, right, bottom)| {
+        let far = |end: usize| (end + 1 + reach).min(size);
+        (
+            left.saturating_sub(reach),
+            top.saturating_sub(reach),
+            far(right),
+            far(bottom),
+        )
+    })
+}
+
+/// Over mid grey where the picture is transparent.
+fn linear(pixel: &[u8]) -> Vec3 {
+    let alpha = f32::from(pixel[3]) / 255.0;
+    let colour = Vec3::new(
+        f32::from(pixel[0]),
+        f32::from(pixel[1]),
+        f32::from(pixel[2]),
+    ) / 255.0;
+    let decode = |value: f32| {
+        if value <= 0.04045 {
+            value / 12.92
+        } else {
+            ((value + 0.055) / 1.055).powf(2.4)
+        }
+    };
+    let colour = Vec3::new(decode(colour.x), decode(colour.y), decode(colour.z));
+    Vec3::splat(0.2).lerp(colour, alpha)
+}
+
+/// Left, top and score of the tile with the greatest sum of differences; tiles with few seen pixels cannot win by one
+/// bad pixel alone.
+fn worst_tile(size: usize, errors: &[f32], seen: &[bool]) -> Option<(usize, usize, f64)> {
+    let mut worst: Option<(f32, (usize, usize, f64))> = None;
+    for top in (0..size).step_by(TILE) {
+        for left in (0..size).step_by(TILE) {
+            let places = tile_places(size, (left, top)).filter(|at| seen[*at]);
+            let sum: f32 = places.clone().map(|at| errors[at]).sum();
+            if sum > worst.map_or(0.0, |(most, _)| most) {
+                worst = Some((sum, (left, top, score(places.map(|at| errors[at])))));
+            }
+        }
+    }
+    worst.map(|(_, tile)| tile)
+}
+
+fn tile_places(size: usize, (left, top): (usize, usize)) -> impl Iterator<Item = usize> + Clone {
+    let (right, bottom) = ((left + TILE).min(size), (top + TILE).min(size));
+    (top..bottom).flat_map(move |y| (left..right).map(move |x| y * size + x))
+}
+
+fn worst_part(picture: &Picture, errors: &[f32], corner: (usize, usize)) -> Option<u32> {
+    let mut sums: BTreeMap<u32, f32> = BTreeMap::new();
+    for at in tile_places(picture.size, corner).filter(|at| picture.parts[*at] != NO_PART) {
+        *sums.entry(picture.parts[at]).or_default() += errors[at];
+    }
+    sums.into_iter()
+        .max_by(|one, two| one.1.total_cmp(&two.1))
+        .map(|(part, _)| part)
+}
+
+fn changed_parts(source: Gallery<'_>, compared: &[Compared]) -> Vec<ChangedPart> {
+    const MOST: f64 = 0.6;
+    // Pixels of each part, and how many of them changed.
+    let mut counts: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
+    for ((_, picture), compared) in source.pictures.iter().zip(compared) {
+        for (part, error) in picture
+            .parts
+            .iter()
+            .zip(&compared.errors)
+            .filter(|(part, _)| **part != NO_PART)
+        {
+            let (pixels, changed) = counts.entry(*part).or_default();
+            *pixels += 1;
+            *changed += usize::from(*error > CHANGED);
+        }
+    }
+    let mut parts: Vec<ChangedPart> = counts
+        .into_iter()
+        .filter(|(_, (pixels, _))| *pixels >= FEWEST_PIXELS)
+        .map(|(part, (pixels, changed))| ChangedPart {
+            name: source.scene.part_name(part).unwrap_or("a part").to_owned(),
+            changed_share: changed as f64 / pixels as f64,
+        })
+        .filter(|part| part.changed_share > MOST)
+        .collect();
+    parts.sort_by(|one, two| two.changed_share.total_cmp(&one.changed_share));
+    parts
+}

@@ -1,0 +1,205 @@
+//! The pictures of a job: a thumbnail, six views of the source, six of each export, their differences and scores.
+//!
+//! This is what analysis and optimization call. The source is drawn once and kept; each export is drawn with the
+//! source's camera, so that its pictures can be laid over the source's pixel by pixel.
+
+use std::path::Path;
+
+use glam::Mat4;
+use rayon::prelude::*;
+
+use super::compare::{Comparison, Gallery};
+use super::error::EngineError;
+use super::render::{BoundingBox, Picture, PreparedScene, RenderScene, RenderSettings, View};
+use super::scene::Scene;
+
+/// The folder for pictures, below a job's output folder.
+pub const RENDERS_FOLDER: &str = "renders";
+/// The thumbnail's name in a job's output folder.
+pub const THUMBNAIL_NAME: &str = "thumb.jpg";
+
+/// A model and its six pictures.
+#[derive(Debug)]
+pub struct ModelPictures {
+    scene: PreparedScene,
+    bounds: BoundingBox,
+    pictures: Vec<(View, Picture)>,
+    /// Images of the model that are not in the pictures.
+    pub warnings: Vec<String>,
+}
+
+impl ModelPictures {
+    /// Draws a model. A model without triangles gives empty pictures.
+    pub fn draw(model: &Scene) -> ModelPictures {
+        let adapted = RenderScene::from_model(model);
+        let nothing = BoundingBox {
+            low: glam::Vec3::splat(-0.5),
+            high: glam::Vec3::splat(0.5),
+        };
+        let bounds = adapted.scene.bounding_box().unwrap_or(nothing);
+        ModelPictures::draw_in(&adapted.scene, bounds, adapted.warnings)
+    }
+
+    /// Draws a result of this model with the same cameras. `moved` is how the job moved the model as a whole, from the
+    /// source's space to the result's; it is undone for the pictures.
+    pub fn draw_result(&self, result: &Scene, moved: Mat4) -> ModelPictures {
+        let mut adapted = RenderScene::from_model(result);
+        if moved != Mat4::IDENTITY {
+            let back = moved.inverse();
+            for instance in &mut adapted.scene.instances {
+                instance.world = back * instance.world;
+            }
+        }
+        ModelPictures::draw_in(&adapted.scene, self.bounds, adapted.warnings)
+    }
+
+    fn draw_in(scene: &RenderScene, bounds: BoundingBox, warnings: Vec<String>) -> ModelPictures {
+        let scene = PreparedScene::new(scene);
+        let pictures = scene.render_six(&bounds, &RenderSettings::default());
+        ModelPictures {
+            scene,
+            bounds,
+            pictures,
+            warnings,
+        }
+    }
+
+    /// How much `result`, drawn by [`ModelPictures::draw_result`], looks like this model.
+    pub fn compare(&self, result: &ModelPictures) -> Comparison {
+        Comparison::new(self.gallery(), result.gallery())
+    }
+
+    fn gallery(&self) -> Gallery<'_> {
+        Gallery {
+            scene: &self.scene,
+            pictures: &self.pictures,
+        }
+    }
+
+    /// The picture of one of the six views.
+    pub fn view(&self, view: View) -> Option<&Picture> {
+        self.pictures
+            .iter()
+            .find(|(found, _)| *found == view)
+            .map(|(_, picture)| picture)
+    }
+
+    /// The three-quarter view.
+    pub fn three_quarter(&self, settings: &RenderSettings) -> Picture {
+        self.scene
+            .render(View::ThreeQuarter, &self.bounds, settings)
+    }
+
+    /// Writes the thumbnail into a job's output folder; returns its name.
+    pub fn write_thumbnail(&self, output_dir: &Path) -> Result<String, EngineError> {
+        let settings = RenderSettings {
+            samples: 3,
+            ..RenderSettings::default()
+        };
+        self.three_quarter(&settings)
+            .write_jpeg(&output_dir.join(THUMBNAIL_NAME))?;
+        Ok(THUMBNAIL_NAME.to_owned())
+    }
+
+    /// Writes `renders/<prefix>-<view>.png` into a job's output folder; returns the names below that folder. The prefix
+    /// is the format, or `original` for the source next to its result.
+    pub fn write_views(&self, output_dir: &Path, prefix: &str) -> Result<Vec<String>, EngineError> {
+        let pictures = self
+            .pictures
+            .iter()
+            .map(|(view, picture)| (format!("{prefix}-{}.png", view.name()), picture));
+        write_all(output_dir, pictures.collect())
+    }
+}
+
+impl Comparison {
+    /// Writes `renders/<format>-<view>__diff.png` into a job's output folder; returns the names below that folder.
+    pub fn write_heat_maps(
+        &self,
+        output_dir: &Path,
+        format: &str,
+    ) -> Result<Vec<String>, EngineError> {
+        let name = |view: View| format!("{format}-{}__diff.png", view.name());
+        let pictures = self
+            .views
+            .iter()
+            .map(|compared| (name(compared.view), &compared.heat_map));
+        write_all(output_dir, pictures.collect())
+    }
+}
+
+fn write_all(
+    output_dir: &Path,
+    pictures: Vec<(String, &Picture)>,
+) -> Result<Vec<String>, EngineError> {
+    let folder = output_dir.join(RENDERS_FOLDER);
+    std::fs::create_dir_all(&folder).map_err(|source| EngineError::Io {
+        path: folder.clone(),
+        source,
+    })?;
+    pictures
+        .into_par_iter()
+        .map(|(name, picture)| {
+            picture.write_png(&folder.join(&name))?;
+            Ok(format!("{RENDERS_FOLDER}/{name}"))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::import::import;
+    use super::super::sample::{ChairDetail, write_chair_with};
+    use super::*;
+
+    fn chair() -> Scene {
+        let dir = tempfile::tempdir().unwrap();
+        let chair = write_chair_with(dir.path(), ChairDetail::Small).unwrap();
+        import(dir.path(), &chair.names).unwrap().scene
+    }
+
+    #[test]
+    fn model_moved_as_a_whole_still_looks_the_same() {
+        let source = chair();
+        let mut moved = source.clone();
+        let by = Mat4::from_translation(glam::Vec3::new(3.0, -1.0, 0.5));
+        let root = &mut moved.list_mut("nodes").unwrap()[0];
+        root["translation"] = serde_json::json!([3.0, -1.0, 0.5]);
+        let pictures = ModelPictures::draw(&source);
+        let score = |by| {
+            pictures
+                .compare(&pictures.draw_result(&moved, by))
+                .average_score()
+        };
+        assert!(score(by) > 99.0, "{}", score(by));
+        assert!(score(Mat4::IDENTITY) < 60.0, "{}", score(Mat4::IDENTITY));
+    }
+
+    #[test]
+    fn pictures_have_the_names_of_the_service() {
+        let dir = tempfile::tempdir().unwrap();
+        let pictures = ModelPictures::draw(&chair());
+        let comparison = pictures.compare(&pictures);
+        let mut names = pictures.write_views(dir.path(), "original").unwrap();
+        names.extend(comparison.write_heat_maps(dir.path(), "glb").unwrap());
+        names.push(pictures.write_thumbnail(dir.path()).unwrap());
+        assert_eq!(names[0], "renders/original-back.png");
+        assert_eq!(names[11], "renders/glb-top__diff.png");
+        for name in names {
+            let image = image::open(dir.path().join(&name)).unwrap();
+            assert_eq!((image.width(), image.height()), (512, 512), "{name}");
+        }
+    }
+
+    #[test]
+    fn empty_model_gives_empty_pictures() {
+        let pictures = ModelPictures::draw(&Scene::default());
+        let front = pictures.view(View::Front).unwrap();
+        assert!(
+            front
+                .parts
+                .iter()
+                .all(|part| *part == super::super::render::NO_PART)
+        );
+    }
+}
