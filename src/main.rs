@@ -1,1 +1,7 @@
-fn main() {}
+//! The binary: everything is in [`assetfs::cli`].
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    assetfs::cli::run()
+}

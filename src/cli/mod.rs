@@ -1,1 +1,169 @@
 //! One file per command; builds and joins the parts. The only place that prints.
+//!
+//! Results go to standard output, everything else to standard error. Exit codes: 0 done, 1 failed,
+//! 2 wrong use, 3 timed out.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "commands talk to people"
+)]
+
+mod account;
+mod control;
+// mod demo;
+mod doctor;
+mod engine_worker;
+mod logging;
+mod mount;
+mod mounted;
+mod progress;
+mod serve;
+mod settings;
+mod status;
+mod table;
+mod unmount;
+mod wait;
+mod why;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// How a command ended, as its exit code says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Exit {
+    Done,
+    Failed,
+    WrongUse,
+    TimedOut,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(match exit {
+            Exit::Done => 0,
+            Exit::Failed => 1,
+            Exit::WrongUse => 2,
+            Exit::TimedOut => 3,
+        })
+    }
+}
+
+/// A command used in a way that cannot work: exit code 2.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct WrongUse(String);
+
+/// A drive for 3D assets: copy a model in, drop a preset, read the optimized model.
+#[derive(Parser)]
+#[command(
+    name = "assetfs",
+    version,
+    about,
+    after_help = "Example: assetfs mount ~/assets && cp -r chair ~/assets/rawmodels/\n\
+                  Nothing at hand? `assetfs demo` shows the main job on a model of its own."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Mount(mount::Args),
+    Unmount(unmount::Args),
+    Status(status::Args),
+    Wait(wait::Args),
+    Why(why::Args),
+    Commit(control::CommitArgs),
+    Cancel(control::CancelArgs),
+    Retry(control::RetryArgs),
+    Run(control::RunArgs),
+    AllowDelete(control::AllowDeleteArgs),
+    Serve(serve::Args),
+    //    Demo(demo::Args),
+    Doctor(doctor::Args),
+    #[command(hide = true)]
+    EngineWorker(engine_worker::Args),
+}
+
+/// Runs the command that the process was started with.
+pub fn run() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Mount(args) => mount::run(args),
+        Command::Unmount(args) => unmount::run(&args),
+        Command::Status(args) => status::run(&args),
+        Command::Wait(args) => wait::run(&args),
+        Command::Why(args) => why::run(&args),
+        Command::Commit(args) => control::commit(&args),
+        Command::Cancel(args) => control::cancel(&args),
+        Command::Retry(args) => control::retry(&args),
+        Command::Run(args) => control::run(&args),
+        Command::AllowDelete(args) => control::allow_delete(&args),
+        Command::Serve(args) => serve::run(&args),
+        //        Command::Demo(args) => demo::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
+        Command::EngineWorker(args) => engine_worker::run(&args),
+    };
+    let exit = result.unwrap_or_else(|error| {
+        eprintln!("assetfs: {}", sentence(&error));
+        if error.is::<WrongUse>() {
+            Exit::WrongUse
+        } else {
+            Exit::Failed
+        }
+    });
+    exit.into()
+}
+
+/// An error with its causes, each said once.
+fn sentence(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if !text.contains(&cause) {
+            if !text.is_empty() {
+                text.push_str(": ");
+            }
+            text.push_str(&cause);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_shows_an_example() {
+        for command in Cli::command()
+            .get_subcommands()
+            .filter(|command| !command.is_hide_set())
+        {
+            let help = command
+                .get_after_help()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            assert!(
+                help.starts_with("Example"),
+                "{} has no example",
+                command.get_name()
+            );
+        }
+    }
+
+    #[test]
+    fn a_cause_is_said_once() {
+        let error = anyhow::anyhow!("no room")
+            .context("cannot write: no room")
+            .context("copy");
+        assert_eq!(sentence(&error), "copy: cannot write: no room");
+    }
+}

@@ -14,5 +14,7 @@ mod session;
 mod translate;
 
 pub use errno::errno;
-pub use mountpoint::{MountPointError, find_mount, prepare_mount_point, unmount};
+pub use mountpoint::{
+    MountPointError, detach_now, find_mount, mounts, prepare_mount_point, unmount,
+};
 pub use session::{Access, MountError, MountOptions, Mounted, mount};

@@ -153,6 +153,11 @@ pub fn unmount(path: &Path) -> Result<(), MountPointError> {
     )
 }
 
+/// Takes the mount at `path` out of the tree at once; what uses it keeps it until it lets go.
+pub fn detach_now(path: &Path) -> Result<(), MountPointError> {
+    detach(path, Detach::Lazily)
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Detach {
     WhenFree,
@@ -196,7 +201,7 @@ fn detach(path: &Path, how: Detach) -> Result<(), MountPointError> {
 }
 
 /// The mount points of all assetfs drives on this machine.
-fn mounts() -> io::Result<Vec<PathBuf>> {
+pub fn mounts() -> io::Result<Vec<PathBuf>> {
     Ok(parse_mounts(&fs::read("/proc/self/mountinfo")?))
 }
 

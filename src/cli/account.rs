@@ -1,0 +1,205 @@
+//! Which account a command works with: an account of a service by URL and token, or the local
+//! service. The token comes from standard input, a file that only its owner can read, or the
+//! environment; never from the command line.
+
+use std::fs;
+use std::io::{self, BufRead, IsTerminal};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use crate::wire::Token;
+
+use super::WrongUse;
+use super::settings::Profile;
+
+/// Flags that choose the account.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(super) struct AccountArgs {
+    /// Address of the service
+    #[arg(long, env = "ASSETFS_BASE_URL", value_name = "URL")]
+    pub(super) base_url: Option<String>,
+    /// Profile of the configuration file
+    #[arg(long, env = "ASSETFS_PROFILE", value_name = "NAME")]
+    pub(super) profile: Option<String>,
+    /// File that holds the token, readable by you alone (mode 0600)
+    #[arg(long, env = "ASSETFS_TOKEN_FILE", value_name = "FILE")]
+    pub(super) token_file: Option<PathBuf>,
+    /// Read the token from standard input
+    #[arg(long)]
+    pub(super) token_stdin: bool,
+    /// Use the local service of this machine; needs no account
+    #[arg(long, conflicts_with_all = ["base_url", "token_file", "token_stdin"])]
+    pub(super) local: bool,
+}
+
+/// What is mounted. Written out only to hand it to the process in the background.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Account {
+    /// An account of a service.
+    Remote {
+        /// Base of every API path.
+        base_url: Url,
+        /// Bearer token.
+        #[serde(with = "token_text")]
+        token: Token,
+    },
+    /// The local service, with its records below the folder.
+    Local {
+        /// Folder of its records and files.
+        data_dir: PathBuf,
+    },
+}
+
+/// Chooses the account. Where none is configured, a person at a terminal gets the local service; a
+/// script gets an error, so that it never fills a local service by mistake.
+pub(super) fn choose(args: &AccountArgs, profile: &Profile, data_dir: PathBuf) -> Result<Account> {
+    if args.local {
+        return Ok(Account::Local { data_dir });
+    }
+    let Some(base_url) = args.base_url.as_ref().or(profile.base_url.as_ref()) else {
+        if io::stderr().is_terminal() {
+            eprintln!(
+                "No account is configured: using the local service of this machine (--local)."
+            );
+            return Ok(Account::Local { data_dir });
+        }
+        return Err(WrongUse(
+            "no account is configured; name one with --base-url or a profile, or use --local"
+                .to_owned(),
+        )
+        .into());
+    };
+    let base_url = parse_base_url(base_url)?;
+    let token = find_token(args, profile)?;
+    Ok(Account::Remote { base_url, token })
+}
+
+fn parse_base_url(text: &str) -> Result<Url> {
+    let mut url: Url = text
+        .parse()
+        .map_err(|error| WrongUse(format!("`{text}` is no URL: {error}")))?;
+    if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
+        return Err(WrongUse(format!("`{text}` is no http or https URL")).into());
+    }
+    if !url.username().is_empty() || url.password().is_some() || url.query().is_some() {
+        return Err(WrongUse("the base URL holds a name, a password or a query; give the token by file or environment".to_owned()).into());
+    }
+    if !url.path().ends_with('/') {
+        url.set_path(&format!("{}/", url.path()));
+    }
+    Ok(url)
+}
+
+fn find_token(args: &AccountArgs, profile: &Profile) -> Result<Token> {
+    if args.token_stdin {
+        let mut line = String::new();
+        io::stdin()
+            .lock()
+            .read_line(&mut line)
+            .context("cannot read the token from standard input")?;
+        return parse_token(&line, "standard input");
+    }
+    if let Some(path) = &args.token_file {
+        return token_from_file(path);
+    }
+    if let Ok(text) = std::env::var("ASSETFS_TOKEN") {
+        return parse_token(&text, "ASSETFS_TOKEN");
+    }
+    if let Some(path) = &profile.token_file {
+        return token_from_file(path);
+    }
+    Err(WrongUse(
+        "no token: put it into ASSETFS_TOKEN, into a file named by --token-file (mode 0600), or give it by --token-stdin".to_owned(),
+    )
+    .into())
+}
+
+/// Reads a token from a file that nobody else can read.
+fn token_from_file(path: &Path) -> Result<Token> {
+    let named = || format!("token file {}", path.display());
+    let metadata = fs::metadata(path).with_context(named)?;
+    if metadata.mode() & 0o077 != 0 {
+        bail!(
+            "{} can be read by others; run `chmod 600 {}`",
+            named(),
+            path.display()
+        );
+    }
+    parse_token(&fs::read_to_string(path).with_context(named)?, &named())
+}
+
+/// A token is one line `<id>|<secret>`; the form is checked so that a slip is found before the
+/// service is asked.
+fn parse_token(text: &str, source: &str) -> Result<Token> {
+    let text = text.trim();
+    let well_formed = text
+        .split_once('|')
+        .is_some_and(|(id, secret)| !id.is_empty() && !secret.is_empty())
+        && text.chars().all(|c| c.is_ascii_graphic());
+    if !well_formed {
+        return Err(WrongUse(format!(
+            "what {source} holds is no token; a token looks like `17|secret` and is shown once, when it is made"
+        ))
+        .into());
+    }
+    Ok(Token::parse(text)?)
+}
+
+mod token_text {
+    //! The token in clear text, for the pipe to the process in the background.
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::wire::Token;
+
+    pub(super) fn serialize<S: Serializer>(token: &Token, to: S) -> Result<S::Ok, S::Error> {
+        token.expose().serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Token, D::Error> {
+        let text = String::deserialize(from)?;
+        Token::parse(&text).map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_token_file_that_others_can_read_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("token");
+        fs::write(&path, "17|secret\n").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        let error = token_from_file(&path).unwrap_err().to_string();
+        assert!(error.contains("chmod 600"), "{error}");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        assert_eq!(token_from_file(&path).unwrap().expose(), "17|secret");
+    }
+
+    #[test]
+    fn a_text_that_is_no_token_never_reaches_the_service_or_the_message() {
+        let error = parse_token("hunter2", "the test").unwrap_err().to_string();
+        assert!(
+            error.contains("17|secret") && !error.contains("hunter2"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_base_url_gets_its_slash_and_never_carries_a_password() {
+        assert_eq!(
+            parse_base_url("https://a.example/x").unwrap().as_str(),
+            "https://a.example/x/"
+        );
+        for wrong in ["ftp://a", "a.example", "https://me:pw@a.example"] {
+            assert!(parse_base_url(wrong).is_err(), "{wrong}");
+        }
+    }
+}

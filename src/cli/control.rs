@@ -1,0 +1,127 @@
+//! The commands that give one asset, draft or mount an order: `commit`, `cancel`, `retry`, `run`,
+//! `allow-delete`. Each is one line written into a `ctl` file.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+
+use super::mounted::{MountedDrive, command_at};
+use super::{Exit, WrongUse};
+
+/// Send drafts now, without waiting for the copy to settle
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: assetfs commit ~/assets/rawmodels/chair")]
+pub(super) struct CommitArgs {
+    /// Drafts below rawmodels/
+    #[arg(required = true)]
+    paths: Vec<PathBuf>,
+    /// Send even what looks incomplete
+    #[arg(long)]
+    force: bool,
+}
+
+pub(super) fn commit(args: &CommitArgs) -> Result<Exit> {
+    each(
+        &args.paths,
+        if args.force {
+            "commit --force"
+        } else {
+            "commit"
+        },
+    )
+}
+
+/// Cancel drafts and their uploads
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: assetfs cancel ~/assets/rawmodels/chair\nExample: assetfs cancel --orphan 1042"
+)]
+pub(super) struct CancelArgs {
+    /// Drafts below rawmodels/
+    paths: Vec<PathBuf>,
+    /// Remove an upload that began on the service without an answer (`assetfs status` lists them)
+    #[arg(long, value_name = "ID", conflicts_with = "paths")]
+    orphan: Option<u64>,
+    /// Which drive the orphan belongs to, where several are mounted
+    #[arg(long, value_name = "DIR", requires = "orphan")]
+    drive: Option<PathBuf>,
+}
+
+pub(super) fn cancel(args: &CancelArgs) -> Result<Exit> {
+    match args.orphan {
+        Some(id) => {
+            let drive = MountedDrive::at_or_only(args.drive.as_deref())?;
+            drive.command(&format!("cancel --orphan {id}"))?;
+            Ok(Exit::Done)
+        }
+        None if args.paths.is_empty() => {
+            Err(WrongUse("name a draft, or an orphan with --orphan ID".to_owned()).into())
+        }
+        None => each(&args.paths, "cancel"),
+    }
+}
+
+/// Try a failed upload or import again
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: assetfs retry ~/assets/rawmodels/chair")]
+pub(super) struct RetryArgs {
+    /// Drafts or assets below rawmodels/
+    #[arg(required = true)]
+    paths: Vec<PathBuf>,
+}
+
+pub(super) fn retry(args: &RetryArgs) -> Result<Exit> {
+    each(&args.paths, "retry")
+}
+
+/// Run an optimization again, and pay for it again
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: assetfs run ~/assets/rawmodels/chair/optimize/web.json")]
+pub(super) struct RunArgs {
+    /// Job texts in an optimize/ folder
+    #[arg(required = true)]
+    paths: Vec<PathBuf>,
+}
+
+pub(super) fn run(args: &RunArgs) -> Result<Exit> {
+    for path in &args.paths {
+        let parts = (
+            path.file_name(),
+            path.parent().and_then(|folder| folder.parent()),
+        );
+        let (Some(name), Some(asset)) = parts else {
+            return Err(WrongUse(format!(
+                "{} is no job in an optimize/ folder",
+                path.display()
+            ))
+            .into());
+        };
+        command_at(asset, &format!("run {}", name.to_string_lossy()))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Allow further deletions after the limit of a minute stopped them
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: assetfs allow-delete ~/assets")]
+pub(super) struct AllowDeleteArgs {
+    /// A path in the drive; not needed where only one is mounted
+    dir: Option<PathBuf>,
+}
+
+pub(super) fn allow_delete(args: &AllowDeleteArgs) -> Result<Exit> {
+    MountedDrive::at_or_only(args.dir.as_deref())?.command("allow-delete")?;
+    Ok(Exit::Done)
+}
+
+/// Gives each path the order; goes on after a failure and reports it.
+fn each(paths: &[PathBuf], order: &str) -> Result<Exit> {
+    let mut exit = Exit::Done;
+    for path in paths {
+        if let Err(error) = command_at(path, order) {
+            eprintln!("assetfs: {}", super::sentence(&error));
+            exit = Exit::Failed;
+        }
+    }
+    Ok(exit)
+}

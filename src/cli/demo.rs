@@ -1,0 +1,299 @@
+//! `assetfs demo`: the main job once, from nothing, with the commands that a person would type: a model
+//! of our own goes in, a factory preset is dropped, the optimized model comes out, and a table says
+//! what became of it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use crate::engine::import::{Imported, images, import};
+use crate::engine::sample::{ChairFiles, write_chair};
+
+use super::Exit;
+use super::WrongUse;
+use super::table::{bytes, grouped, table};
+use super::wait;
+
+/// Marks a folder as one of the demo's, which the next demo may empty.
+const MARKER: &str = ".assetfs-demo";
+/// The preset that is dropped where nothing else is asked for.
+const DEFAULT_PRESET: &str = "Web Viewer";
+/// Longest time the whole job may take.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Show the main job on a model of our own: no account, no network
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: assetfs demo --keep")]
+pub(super) struct Args {
+    /// Leave the drive mounted, and say what to try next
+    #[arg(long)]
+    keep: bool,
+    /// Factory preset to drop
+    #[arg(long, default_value = DEFAULT_PRESET, value_name = "NAME")]
+    preset: String,
+    /// Folder for the demo's model, mount point and results; must be new, empty or an earlier demo's
+    #[arg(long, default_value = "assetfs-demo", value_name = "DIR")]
+    dir: PathBuf,
+}
+
+pub(super) fn run(args: &Args) -> Result<Exit> {
+    let demo = Demo::prepare(&args.dir)?;
+    let before = demo.make_model()?;
+    let mount = demo.mount()?;
+    let ready = demo.copy_in()?;
+    let optimized = demo.optimize(&args.preset)?;
+    let after = demo.copy_out()?;
+    println!("\n{}", summary(&before, &after, ready, optimized));
+    println!("The optimized files are in {}", demo.out().display());
+    if args.keep {
+        std::mem::forget(mount);
+        demo.say_what_to_try();
+    } else {
+        mount.unmount()?;
+    }
+    Ok(Exit::Done)
+}
+
+/// The folders of a demo.
+struct Demo {
+    dir: PathBuf,
+    exe: PathBuf,
+}
+
+/// What a model is made of.
+struct Facts {
+    triangles: u64,
+    vertices: u64,
+    bytes: u64,
+    textures: usize,
+    largest_texture: u32,
+}
+
+impl Demo {
+    /// Makes the folders; what an earlier demo left is taken away, anything else is refused.
+    fn prepare(dir: &Path) -> Result<Demo> {
+        let dir = std::path::absolute(dir)?;
+        let demo = Demo { exe: std::env::current_exe()?, dir };
+        if demo.dir.join(MARKER).exists() {
+            demo.clear().with_context(|| format!("cannot empty {}", demo.dir.display()))?;
+        } else if fs::read_dir(&demo.dir).is_ok_and(|mut entries| entries.next().is_some()) {
+            return Err(WrongUse(format!("{} holds other files; choose a new folder with --dir", demo.dir.display())).into());
+        }
+        for dir in [demo.dir.clone(), demo.root(), demo.out()] {
+            fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
+        }
+        fs::write(demo.dir.join(MARKER), "Made by `assetfs demo`; the next demo here empties it.\n")?;
+        Ok(demo)
+    }
+
+    fn clear(&self) -> Result<()> {
+        if crate::fuse::mounts()?.contains(&self.root()) {
+            println!("An earlier demo is still mounted: unmounting it.");
+            Mount { exe: self.exe.clone(), root: self.root(), done: false }.unmount()?;
+        }
+        for name in ["model", "mnt", "out", "state", "cache", "service"] {
+            match fs::remove_dir_all(self.dir.join(name)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn root(&self) -> PathBuf {
+        self.dir.join("mnt")
+    }
+
+    fn out(&self) -> PathBuf {
+        self.dir.join("out")
+    }
+
+    fn model(&self) -> PathBuf {
+        self.dir.join("model/chair")
+    }
+
+    fn job(&self) -> PathBuf {
+        self.root().join("rawmodels/chair/optimize/web.json")
+    }
+
+    fn make_model(&self) -> Result<Facts> {
+        let start = Instant::now();
+        let ChairFiles { names, triangles, .. } = write_chair(&self.model())?;
+        println!(
+            "A model: a wooden chair of {} triangles in {} files, made in {}",
+            grouped(triangles),
+            names.len(),
+            seconds(start.elapsed())
+        );
+        facts(&self.model())
+    }
+
+    fn mount(&self) -> Result<Mount> {
+        self.say("assetfs mount mnt --local");
+        let output = Command::new(&self.exe)
+            .arg("mount")
+            .arg(self.root())
+            .arg("--local")
+            .args(["--state-dir".as_ref(), self.dir.join("state").as_os_str()])
+            .args(["--cache-dir".as_ref(), self.dir.join("cache").as_os_str()])
+            .args(["--data-dir".as_ref(), self.dir.join("service").as_os_str()])
+            .output()?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            bail!("{} (`assetfs doctor` says what is missing)", said.trim().trim_start_matches("assetfs: "));
+        }
+        Ok(Mount { exe: self.exe.clone(), root: self.root(), done: false })
+    }
+
+    /// Copies the model in and waits until the service has analysed it.
+    fn copy_in(&self) -> Result<Duration> {
+        let start = Instant::now();
+        self.say("cp -r model/chair mnt/rawmodels/");
+        let target = self.root().join("rawmodels/chair");
+        copy_folder(&self.model(), &target)?;
+        self.say("assetfs wait mnt/rawmodels/chair");
+        wait_for(&target)?;
+        Ok(start.elapsed())
+    }
+
+    fn optimize(&self, preset: &str) -> Result<Duration> {
+        let start = Instant::now();
+        let source = self.root().join("presets/factory").join(format!("{preset}.json"));
+        self.say(&format!("cp 'mnt/presets/factory/{preset}.json' mnt/rawmodels/chair/optimize/web.json"));
+        if let Err(error) = fs::copy(&source, self.job()) {
+            if error.kind() == io::ErrorKind::NotFound {
+                bail!("there is no factory preset `{preset}`; there are: {}", self.presets().join(", "));
+            }
+            return Err(error).with_context(|| format!("cannot drop {preset}"));
+        }
+        self.say("assetfs wait mnt/rawmodels/chair/optimize/web.json");
+        wait_for(&self.job())?;
+        Ok(start.elapsed())
+    }
+
+    fn presets(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.root().join("presets/factory")).into_iter().flatten().flatten();
+        entries
+            .map(|entry| entry.path().file_stem().unwrap_or_default().to_string_lossy().into_owned())
+            .collect()
+    }
+
+    fn copy_out(&self) -> Result<Facts> {
+        self.say("cp mnt/rawmodels/chair/optimize/web/* out/");
+        copy_folder(&self.job().with_extension(""), &self.out())?;
+        facts(&self.out())
+    }
+
+    fn say(&self, line: &str) {
+        println!("$ {line}");
+    }
+
+    fn say_what_to_try(&self) {
+        let root = self.root();
+        let root = root.display();
+        println!(
+            "\nThe drive stays mounted at {root}. Try:\n  \
+             ls {root}/rawmodels/chair {root}/rapidmodels/chair\n  \
+             cp YOUR-MODEL.glb {root}/rawmodels/\n  \
+             jq '.limits.faces.count = 5000' '{root}/presets/factory/{DEFAULT_PRESET}.json' > {root}/presets/mine.json\n  \
+             cp {root}/presets/mine.json {root}/rawmodels/chair/optimize/\n  \
+             assetfs status {root}\n  \
+             assetfs unmount {root}"
+        );
+    }
+}
+
+/// A mount that goes when it is dropped.
+struct Mount {
+    exe: PathBuf,
+    root: PathBuf,
+    done: bool,
+}
+
+impl Mount {
+    fn unmount(mut self) -> Result<()> {
+        self.done = true;
+        println!("$ assetfs unmount mnt");
+        let output = Command::new(&self.exe).arg("unmount").arg(&self.root).output()?;
+        if !output.status.success() {
+            bail!("{}", String::from_utf8_lossy(&output.stderr).trim());
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        if !self.done {
+            let _ = Command::new(&self.exe).args(["unmount", "--now"]).arg(&self.root).output();
+        }
+    }
+}
+
+/// Waits for one path with progress; its failure is the demo's.
+fn wait_for(path: &Path) -> Result<()> {
+    let outcome = wait::wait_for(&[path.to_owned()], Some(PATIENCE), false)?;
+    match outcome.states.into_iter().next() {
+        Some((_, wait::State::Done(_))) => Ok(()),
+        Some((path, wait::State::Failed(why) | wait::State::Going(why))) => {
+            bail!("{}: {why}", path.display())
+        }
+        None => Ok(()),
+    }
+}
+
+/// Copies the files of a folder, as `cp` does.
+fn copy_folder(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to).with_context(|| format!("cannot make {}", to.display()))?;
+    for entry in fs::read_dir(from).with_context(|| format!("cannot list {}", from.display()))? {
+        let entry = entry?;
+        if entry.file_type()?.is_file() {
+            let (source, target) = (entry.path(), to.join(entry.file_name()));
+            fs::copy(&source, &target)
+                .with_context(|| format!("cannot copy {} to {}", source.display(), target.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Reads the model in a folder with the engine's own importer and counts.
+fn facts(dir: &Path) -> Result<Facts> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        files.push(entry?.file_name().to_string_lossy().into_owned());
+    }
+    let Imported { scene, size_bytes, .. } =
+        import(dir, &files).with_context(|| format!("cannot read the model in {}", dir.display()))?;
+    let largest = scene.images.iter().filter_map(|image| images::size(&image.bytes)).map(|(w, h)| w.max(h));
+    Ok(Facts {
+        triangles: scene.drawn_triangles(),
+        vertices: scene.geometries.iter().map(|geometry| geometry.vertex_count() as u64).sum(),
+        bytes: size_bytes,
+        textures: scene.images.len(),
+        largest_texture: largest.max().unwrap_or(0),
+    })
+}
+
+fn summary(before: &Facts, after: &Facts, ready: Duration, optimized: Duration) -> String {
+    let row = |name: &str, cell: &dyn Fn(&Facts) -> String, share: Option<f64>| {
+        let share = share.map(|share| format!("{share:.1} %")).unwrap_or_default();
+        vec![name.to_owned(), cell(before), cell(after), share]
+    };
+    let share = |of: &dyn Fn(&Facts) -> u64| Some(100.0 * of(after) as f64 / of(before).max(1) as f64);
+    let mut rows = vec![vec![String::new(), "before".to_owned(), "after".to_owned(), String::new()]];
+    rows.push(row("triangles", &|facts| grouped(facts.triangles), share(&|facts| facts.triangles)));
+    rows.push(row("vertices", &|facts| grouped(facts.vertices), share(&|facts| facts.vertices)));
+    rows.push(row("bytes", &|facts| bytes(facts.bytes), share(&|facts| facts.bytes)));
+    rows.push(row("textures", &|facts| facts.textures.to_string(), None));
+    rows.push(row("largest texture", &|facts| format!("{} px", facts.largest_texture), None));
+    rows.push(vec!["time".to_owned(), format!("in {}", seconds(ready)), format!("optimized {}", seconds(optimized)), String::new()]);
+    table(&rows)
+}
+
+fn seconds(duration: Duration) -> String {
+    format!("{:.1} s", duration.as_secs_f64())
+}

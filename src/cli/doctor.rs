@@ -1,0 +1,185 @@
+//! `assetfs doctor`: what is missing on this machine, and how to get it.
+
+use std::fs::File;
+use std::path::Path;
+
+use anyhow::Result;
+
+use super::{Exit, settings};
+
+/// Check what this machine has and lacks for mounting a drive
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: assetfs doctor")]
+pub(super) struct Args {
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// One thing that was looked at.
+struct Finding {
+    what: &'static str,
+    verdict: Verdict,
+}
+
+enum Verdict {
+    Good(String),
+    /// Works without, but worse.
+    Advice(String),
+    Missing(String),
+}
+
+pub(super) fn run(args: &Args) -> Result<Exit> {
+    let findings = [
+        fuse_device(),
+        fuse_helper(),
+        other_users(),
+        passthrough(),
+        folders(),
+        open_files(),
+    ];
+    let missing = findings
+        .iter()
+        .any(|finding| matches!(finding.verdict, Verdict::Missing(_)));
+    for Finding { what, verdict } in &findings {
+        let (mark, state, text) = match verdict {
+            Verdict::Good(text) => ("✓", "good", text),
+            Verdict::Advice(text) => ("·", "advice", text),
+            Verdict::Missing(text) => ("✗", "missing", text),
+        };
+        if args.json {
+            println!(
+                "{}",
+                serde_json::json!({"what": what, "state": state, "text": text})
+            );
+        } else {
+            println!("{mark} {what}: {text}");
+        }
+    }
+    Ok(if missing { Exit::Failed } else { Exit::Done })
+}
+
+fn fuse_device() -> Finding {
+    let verdict = match File::options().read(true).write(true).open("/dev/fuse") {
+        Ok(_) => Verdict::Good("/dev/fuse can be opened".to_owned()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Verdict::Missing(
+            "there is no /dev/fuse: run `modprobe fuse`, or give the container --device /dev/fuse --cap-add SYS_ADMIN".to_owned(),
+        ),
+        Err(error) => Verdict::Missing(format!("/dev/fuse cannot be opened: {error}")),
+    };
+    Finding {
+        what: "FUSE device",
+        verdict,
+    }
+}
+
+fn fuse_helper() -> Finding {
+    let found = std::env::var_os("PATH").is_some_and(|path| {
+        std::env::split_paths(&path).any(|dir| dir.join("fusermount3").is_file())
+    });
+    let verdict = if found {
+        Verdict::Good("fusermount3 is here".to_owned())
+    } else if rustix::process::geteuid().is_root() {
+        Verdict::Advice(
+            "fusermount3 is missing; root can do without, others need `apt install fuse3`"
+                .to_owned(),
+        )
+    } else {
+        Verdict::Missing("fusermount3 is missing: run `apt install fuse3`".to_owned())
+    };
+    Finding {
+        what: "FUSE helper",
+        verdict,
+    }
+}
+
+fn other_users() -> Finding {
+    let allowed = rustix::process::geteuid().is_root()
+        || std::fs::read_to_string("/etc/fuse.conf")
+            .is_ok_and(|text| text.lines().any(|line| line.trim() == "user_allow_other"));
+    let verdict = if allowed {
+        Verdict::Good("--allow-other can be used".to_owned())
+    } else {
+        Verdict::Advice(
+            "--allow-other needs a line `user_allow_other` in /etc/fuse.conf".to_owned(),
+        )
+    };
+    Finding {
+        what: "Other users",
+        verdict,
+    }
+}
+
+fn passthrough() -> Finding {
+    let verdict = if !kernel_at_least(6, 9) {
+        Verdict::Advice("this kernel has no FUSE passthrough (6.9 and later do); cached files are read through the page cache".to_owned())
+    } else if rustix::process::geteuid().is_root() {
+        Verdict::Good("cached files are read at the speed of the disk".to_owned())
+    } else {
+        Verdict::Advice(
+            "passthrough needs root; cached files are read through the page cache".to_owned(),
+        )
+    };
+    Finding {
+        what: "Passthrough",
+        verdict,
+    }
+}
+
+fn kernel_at_least(major: u32, minor: u32) -> bool {
+    let release = rustix::system::uname()
+        .release()
+        .to_string_lossy()
+        .into_owned();
+    let mut numbers = release
+        .split(['.', '-'])
+        .map_while(|part| part.parse::<u32>().ok());
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (major, minor)
+}
+
+fn folders() -> Finding {
+    let checked = [
+        settings::state_dir(),
+        settings::cache_dir(),
+        settings::local_service_dir(),
+    ]
+    .into_iter()
+    .try_for_each(|dir| can_hold_files(&dir?));
+    let verdict = match checked {
+        Ok(()) => Verdict::Good("state, cache and local service have their folders".to_owned()),
+        Err(error) => Verdict::Missing(super::sentence(&error)),
+    };
+    Finding {
+        what: "Folders",
+        verdict,
+    }
+}
+
+/// The nearest ancestor that exists must be writable.
+fn can_hold_files(dir: &Path) -> Result<()> {
+    let existing = dir
+        .ancestors()
+        .find(|ancestor| ancestor.exists())
+        .unwrap_or(Path::new("/"));
+    rustix::fs::access(existing, rustix::fs::Access::WRITE_OK).map_err(|_| {
+        anyhow::anyhow!(
+            "{} cannot be written to; choose others with --state-dir and --cache-dir",
+            existing.display()
+        )
+    })
+}
+
+fn open_files() -> Finding {
+    const ENOUGH: u64 = 1024;
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let verdict = match limit {
+        Some(limit) if limit < ENOUGH => Verdict::Advice(format!(
+            "only {limit} files can be open at a time; `ulimit -n 4096` helps large copies"
+        )),
+        _ => Verdict::Good("enough files can be open".to_owned()),
+    };
+    Finding {
+        what: "Open files",
+        verdict,
+    }
+}

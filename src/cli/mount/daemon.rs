@@ -1,0 +1,232 @@
+//! The mount's process: joins the parts, answers until the mount is gone, then takes everything
+//! apart in order: kernel, drive, outbox, local service.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::cache::{BlockCache, CacheLimits};
+use crate::client::{Client, ClientConfig};
+use crate::drive::{Drive, DriveConfig};
+use crate::durable::MetaStore;
+use crate::fuse::{self, Access, MountOptions, Mounted};
+use crate::outbox::{Outbox, OutboxConfig};
+use crate::service::RunningService;
+
+use super::places::{self, Places};
+use super::secrets::protect_memory;
+use super::{Account, Exit, MountPlan};
+use crate::cli::{logging, serve};
+
+/// Share of the disk that the cache leaves free, in percent.
+const CACHE_KEEP_FREE_PERCENT: u8 = 5;
+/// How long the parts may take to stop before the process ends without them. Everything that counts
+/// is on disk by then.
+const STOP_DEADLINE: Duration = Duration::from_secs(20);
+
+/// Where the log goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Logs {
+    ToStderr,
+    ToFile,
+}
+
+/// What the person who mounts is told when the drive answers.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Greeting {
+    account: String,
+    warning: Option<String>,
+}
+
+impl Greeting {
+    pub(super) fn print(&self, mount_point: &Path) {
+        if let Some(warning) = &self.warning {
+            eprintln!("assetfs: {warning}");
+        }
+        println!("Mounted {} at {}", self.account, mount_point.display());
+    }
+}
+
+/// Serves in this process and this terminal.
+pub(super) fn serve_in_foreground(plan: &MountPlan) -> Result<Exit> {
+    let logs = if plan.log_file.is_some() {
+        Logs::ToFile
+    } else {
+        Logs::ToStderr
+    };
+    serve(plan, logs, |greeting| greeting.print(&plan.mount_point))
+}
+
+/// Serves the plan until the mount is gone; calls `ready` when the drive answers.
+pub(super) fn serve(plan: &MountPlan, logs: Logs, ready: impl FnOnce(Greeting)) -> Result<Exit> {
+    protect_memory();
+    start_log(plan, logs)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_name("assetfs")
+        .build()
+        .context("cannot start the async runtime")?;
+    let result = runtime.block_on(serve_async(plan, ready));
+    runtime.shutdown_timeout(STOP_DEADLINE);
+    result
+}
+
+fn start_log(plan: &MountPlan, logs: Logs) -> Result<()> {
+    match (&plan.log_file, logs) {
+        (Some(path), _) => logging::to_file(path),
+        (None, Logs::ToFile) => {
+            crate::durable::PrivateDir::open(&plan.state_dir)
+                .context("cannot use the state folder")?;
+            logging::to_file(&plan.state_dir.join("mount.log"))
+        }
+        (None, Logs::ToStderr) => {
+            logging::to_stderr();
+            Ok(())
+        }
+    }
+}
+
+async fn serve_async(plan: &MountPlan, ready: impl FnOnce(Greeting)) -> Result<Exit> {
+    let parts = Parts::open(plan).await?;
+    let greeting = Greeting {
+        account: parts.places.label.clone(),
+        warning: parts.places.warning.clone(),
+    };
+    let options = MountOptions {
+        access: if plan.allow_other {
+            Access::Others
+        } else {
+            Access::Owner
+        },
+        read_only: plan.read_only,
+        extra: plan.kernel_options.clone(),
+    };
+    let runtime = tokio::runtime::Handle::current();
+    let mounted = fuse::mount(&parts.drive, &plan.mount_point, &options, runtime)?;
+    see_it_answer(&plan.mount_point).await?;
+    tracing::info!(mount_point = %plan.mount_point.display(), "mounted");
+    ready(greeting);
+    until_unmounted(mounted, &plan.mount_point).await?;
+    tracing::info!("unmounted");
+    parts.close().await;
+    Ok(Exit::Done)
+}
+
+/// Everything a mount is made of, from the bottom up.
+struct Parts {
+    service: Option<RunningService>,
+    places: Places,
+    outbox: Outbox,
+    drive: Drive,
+}
+
+impl Parts {
+    async fn open(plan: &MountPlan) -> Result<Parts> {
+        let (service, client, places) = match &plan.account {
+            Account::Remote { base_url, token } => {
+                let client = connect(plan, base_url, token.clone())?;
+                let places = places::open_remote(plan, &client, base_url, token).await?;
+                (None, client, places)
+            }
+            Account::Local { data_dir } => {
+                let places = places::open_local(plan, data_dir)?;
+                let service = serve::start_local(data_dir).await?;
+                let token = crate::wire::Token::parse(service.token())?;
+                let client = connect(plan, service.base_url(), token)?;
+                (Some(service), client, places)
+            }
+        };
+        let (outbox, drive) = open_drive(plan, &client, &places).await?;
+        Ok(Parts {
+            service,
+            places,
+            outbox,
+            drive,
+        })
+    }
+
+    async fn close(self) {
+        let stopped = tokio::time::timeout(STOP_DEADLINE, async {
+            self.drive.shut_down().await;
+            self.outbox.shut_down().await;
+            if let Some(service) = self.service {
+                service.shutdown().await;
+            }
+        });
+        if stopped.await.is_err() {
+            tracing::warn!("not everything stopped in time; what was accepted is on disk");
+        }
+    }
+}
+
+fn connect(plan: &MountPlan, base_url: &url::Url, token: crate::wire::Token) -> Result<Client> {
+    Client::new(ClientConfig {
+        allow_insecure: plan.allow_insecure,
+        ..ClientConfig::new(base_url.as_str())?.with_token(token)
+    })
+    .context("cannot use this service")
+}
+
+async fn open_drive(plan: &MountPlan, client: &Client, places: &Places) -> Result<(Outbox, Drive)> {
+    let limits = CacheLimits {
+        max_bytes: plan.cache_size,
+        keep_free_percent: CACHE_KEEP_FREE_PERCENT,
+    };
+    let cache = BlockCache::open(places.cache.path(), limits).context("cannot open the cache")?;
+    let meta = MetaStore::open(&places::below(&places.state, "meta.redb"))
+        .context("cannot open the store of known listings")?;
+    let outbox_dir: PathBuf = places::below(&places.state, "outbox");
+    let mut config = OutboxConfig::new(&outbox_dir);
+    if let Some(settle) = plan.settle {
+        config.settle = settle;
+    }
+    let (outbox, events) =
+        Outbox::open(config, client.clone()).context("cannot open the drafts")?;
+    let config = DriveConfig {
+        refresh: plan.refresh,
+        read_only: plan.read_only,
+        no_delete: plan.no_delete,
+        delete_limit: plan.delete_limit,
+        ..DriveConfig::new(&places.label, outbox_dir)
+    };
+    let drive = Drive::open(config).await?;
+    let _ = (cache, events, meta);
+    Ok((outbox, drive))
+}
+
+/// Returns once a `stat` of the mount point comes back from the drive.
+async fn see_it_answer(mount_point: &Path) -> Result<()> {
+    let path = mount_point.join(".assetfs/status.json");
+    tokio::task::spawn_blocking(move || std::fs::read(path))
+        .await?
+        .map(drop)
+        .context("the drive was mounted but does not answer")
+}
+
+/// Waits for the end of the mount, by whatever hand; a signal to end takes it away.
+async fn until_unmounted(mounted: Mounted, mount_point: &Path) -> Result<()> {
+    let mut gone = tokio::task::spawn_blocking(move || mounted.join());
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    // A closed terminal does not end a drive.
+    let _hangup = signal(SignalKind::hangup())?;
+    loop {
+        tokio::select! {
+            result = &mut gone => return Ok(result??),
+            _ = terminate.recv() => detach(mount_point).await,
+            _ = interrupt.recv() => detach(mount_point).await,
+        }
+    }
+}
+
+async fn detach(mount_point: &Path) {
+    tracing::info!("asked to end: unmounting");
+    let path = mount_point.to_owned();
+    let detached = tokio::task::spawn_blocking(move || fuse::detach_now(&path)).await;
+    if let Ok(Err(error)) = detached {
+        tracing::error!(%error, "cannot unmount");
+    }
+}

@@ -1,0 +1,268 @@
+//! `assetfs mount`: checks everything that can be checked before anything goes to the background,
+//! then serves the drive there (or here, with `--foreground`).
+
+mod background;
+mod daemon;
+mod places;
+mod secrets;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+
+use crate::fuse;
+
+use super::account::{self, Account, AccountArgs};
+use super::settings::{self, ByteSize, Profile, Span};
+use super::{Exit, WrongUse};
+
+/// How much of the disk the cache may take where nothing is said.
+const DEFAULT_CACHE_SIZE: ByteSize = ByteSize(20 << 30);
+
+/// Mount an account as a drive
+///
+/// Returns when the drive answers. Without an account the local service of this machine is mounted,
+/// which needs no network.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: assetfs mount ~/assets\n\
+    Example: ASSETFS_TOKEN=… assetfs mount ~/assets --base-url https://assets.example.com\n\
+    In /etc/fstab: assetfs /mnt/assets fuse.assetfs _netdev,allow_other,profile=studio 0 0")]
+pub(super) struct Args {
+    /// Folder to mount at; made if only it is missing [default: ~/assetfs]
+    pub(super) dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) account: AccountArgs,
+    /// Refuse every change
+    #[arg(long, env = "ASSETFS_READ_ONLY")]
+    read_only: bool,
+    /// Refuse to delete on the service
+    #[arg(long, env = "ASSETFS_NO_DELETE")]
+    no_delete: bool,
+    /// How many models may be deleted a minute
+    #[arg(long, env = "ASSETFS_DELETE_LIMIT", value_name = "N")]
+    delete_limit: Option<u32>,
+    /// How much of the disk the cache may take [default: 20G]
+    #[arg(long, env = "ASSETFS_CACHE_SIZE", value_name = "SIZE")]
+    cache_size: Option<ByteSize>,
+    /// Folder of the cache [default: $XDG_CACHE_HOME/assetfs]
+    #[arg(long, env = "ASSETFS_CACHE_DIR", value_name = "DIR")]
+    cache_dir: Option<PathBuf>,
+    /// Folder of drafts and journals [default: $XDG_STATE_HOME/assetfs]
+    #[arg(long, env = "ASSETFS_STATE_DIR", value_name = "DIR")]
+    pub(super) state_dir: Option<PathBuf>,
+    /// Folder of the local service's records [default: $XDG_DATA_HOME/assetfs/service]
+    #[arg(long, env = "ASSETFS_DATA_DIR", value_name = "DIR")]
+    pub(super) data_dir: Option<PathBuf>,
+    /// How long a copied model is quiet before it is sent [default: 2s]
+    #[arg(long, env = "ASSETFS_SETTLE", value_name = "TIME")]
+    settle: Option<Span>,
+    /// How old a listing may be [default: 10s]
+    #[arg(long, env = "ASSETFS_REFRESH", value_name = "TIME")]
+    refresh: Option<Span>,
+    /// Let other users of this machine in
+    #[arg(long, env = "ASSETFS_ALLOW_OTHER")]
+    allow_other: bool,
+    /// Allow plain http to other machines; everybody on the way can then read the token
+    #[arg(long, env = "ASSETFS_ALLOW_INSECURE")]
+    allow_insecure: bool,
+    /// File for the log [default: standard error, or mount.log in the state folder]
+    #[arg(long, env = "ASSETFS_LOG_FILE", value_name = "FILE")]
+    log_file: Option<PathBuf>,
+    /// Options as in /etc/fstab, separated by commas
+    #[arg(short = 'o', value_name = "OPTIONS", value_delimiter = ',')]
+    options: Vec<String>,
+    /// Stay in the foreground
+    #[arg(long, short = 'f')]
+    foreground: bool,
+    /// Set for the process in the background: what it needs comes over standard input
+    #[arg(long, hide = true)]
+    pub(super) background_child: bool,
+}
+
+/// Everything a mount needs to know, decided.
+#[derive(Debug, Serialize, Deserialize)]
+struct MountPlan {
+    mount_point: PathBuf,
+    account: Account,
+    read_only: bool,
+    no_delete: bool,
+    delete_limit: u32,
+    cache_size: u64,
+    cache_dir: PathBuf,
+    state_dir: PathBuf,
+    settle: Option<Duration>,
+    refresh: Duration,
+    allow_other: bool,
+    allow_insecure: bool,
+    log_file: Option<PathBuf>,
+    kernel_options: Vec<String>,
+    cover_files: bool,
+}
+
+/// Mounts; returns when the drive answers, or with `--foreground` when it is unmounted.
+pub(super) fn run(mut args: Args) -> Result<Exit> {
+    if args.background_child {
+        return background::child();
+    }
+    let mut fstab = FstabOptions::parse(&args.options)?;
+    fstab.apply(&mut args);
+    let profile = settings::load_profile(args.account.profile.as_deref())?;
+    let mut plan = plan(&args, &profile, fstab)?;
+    plan.mount_point = fuse::prepare_mount_point(&plan.mount_point, plan.cover_files)?;
+    if args.foreground {
+        daemon::serve_in_foreground(&plan)
+    } else {
+        background::start(&plan)
+    }
+}
+
+fn plan(args: &Args, profile: &Profile, fstab: FstabOptions) -> Result<MountPlan> {
+    let data_dir = or_else(&args.data_dir, &None, settings::local_service_dir)?;
+    let mount_point = match &args.dir {
+        Some(dir) => dir.clone(),
+        None => settings::home_dir()?.join("assetfs"),
+    };
+    let span = |flag: Option<Span>, profile: Option<Span>| flag.or(profile).map(|span| span.0);
+    Ok(MountPlan {
+        mount_point,
+        account: account::choose(&args.account, profile, data_dir)?,
+        read_only: args.read_only || profile.read_only.unwrap_or(false),
+        no_delete: args.no_delete || profile.no_delete.unwrap_or(false),
+        delete_limit: args.delete_limit.or(profile.delete_limit).unwrap_or(20),
+        cache_size: args
+            .cache_size
+            .or(profile.cache_size)
+            .unwrap_or(DEFAULT_CACHE_SIZE)
+            .0,
+        cache_dir: or_else(&args.cache_dir, &profile.cache_dir, settings::cache_dir)?,
+        state_dir: or_else(&args.state_dir, &profile.state_dir, settings::state_dir)?,
+        settle: span(args.settle, profile.settle),
+        refresh: span(args.refresh, profile.refresh).unwrap_or(Duration::from_secs(10)),
+        allow_other: args.allow_other || profile.allow_other.unwrap_or(false),
+        allow_insecure: args.allow_insecure || profile.allow_insecure.unwrap_or(false),
+        log_file: args.log_file.clone().or_else(|| profile.log_file.clone()),
+        kernel_options: fstab.kernel,
+        cover_files: fstab.cover_files,
+    })
+}
+
+/// The flag, else the profile's value, else the default; always absolute, since the background
+/// process lives in another folder.
+fn or_else(
+    flag: &Option<PathBuf>,
+    profile: &Option<PathBuf>,
+    default: impl FnOnce() -> Result<PathBuf>,
+) -> Result<PathBuf> {
+    match flag.as_ref().or(profile.as_ref()) {
+        Some(path) => Ok(std::path::absolute(path)?),
+        None => default(),
+    }
+}
+
+/// What `-o` said: options of ours, options of the kernel, and those that only mount(8) reads.
+#[derive(Debug, Default, PartialEq)]
+struct FstabOptions {
+    kernel: Vec<String>,
+    cover_files: bool,
+    ours: Vec<(String, String)>,
+}
+
+impl FstabOptions {
+    fn parse(options: &[String]) -> Result<FstabOptions> {
+        let mut parsed = FstabOptions::default();
+        for option in options
+            .iter()
+            .map(|option| option.trim())
+            .filter(|option| !option.is_empty())
+        {
+            let (name, value) = option.split_once('=').unwrap_or((option, ""));
+            match name {
+                "_netdev"
+                | "noauto"
+                | "nofail"
+                | "user"
+                | "users"
+                | "auto"
+                | "defaults"
+                | "rw"
+                | "nosuid"
+                | "nodev"
+                | "noexec"
+                | "noatime"
+                | "relatime"
+                | "default_permissions" => {}
+                name if name.starts_with("x-") => {}
+                "nonempty" => parsed.cover_files = true,
+                "ro" | "allow_other" | "allow_insecure" | "no_delete" | "local" | "profile"
+                | "base_url" | "token_file" | "cache_size" | "cache_dir" | "state_dir"
+                | "data_dir" | "settle" | "refresh" | "log_file" | "delete_limit" => {
+                    parsed.ours.push((name.to_owned(), value.to_owned()));
+                }
+                "suid" | "dev" | "exec" | "allow_root" | "auto_unmount" => {
+                    return Err(WrongUse(format!("-o {name} is not possible with assetfs")).into());
+                }
+                "max_read" | "context" | "fscontext" | "rootcontext" | "sync" | "dirsync" => {
+                    parsed.kernel.push(option.to_owned());
+                }
+                _ => return Err(WrongUse(format!("-o {option} is not known")).into()),
+            }
+        }
+        Ok(parsed)
+    }
+
+    /// Puts our options where the flags of the same names are; a flag that is set stays.
+    fn apply(&mut self, args: &mut Args) {
+        fn set<T: std::str::FromStr>(slot: &mut Option<T>, value: &str) {
+            if slot.is_none() {
+                *slot = value.parse().ok();
+            }
+        }
+        for (name, value) in self.ours.drain(..) {
+            match name.as_str() {
+                "ro" => args.read_only = true,
+                "allow_other" => args.allow_other = true,
+                "allow_insecure" => args.allow_insecure = true,
+                "no_delete" => args.no_delete = true,
+                "local" => args.account.local = true,
+                "profile" => set(&mut args.account.profile, &value),
+                "base_url" => set(&mut args.account.base_url, &value),
+                "token_file" => set(&mut args.account.token_file, &value),
+                "cache_size" => set(&mut args.cache_size, &value),
+                "cache_dir" => set(&mut args.cache_dir, &value),
+                "state_dir" => set(&mut args.state_dir, &value),
+                "data_dir" => set(&mut args.data_dir, &value),
+                "settle" => set(&mut args.settle, &value),
+                "refresh" => set(&mut args.refresh, &value),
+                "log_file" => set(&mut args.log_file, &value),
+                "delete_limit" => set(&mut args.delete_limit, &value),
+                _ => unreachable!("parse lets only these through"),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<FstabOptions> {
+        FstabOptions::parse(&text.split(',').map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn fstab_words_for_mount_alone_are_dropped() {
+        let parsed = parse("x-gvfs-show,x-systemd.automount,_netdev,noauto,nofail,user").unwrap();
+        assert_eq!(parsed, FstabOptions::default());
+    }
+
+    #[test]
+    fn options_of_ours_and_of_the_kernel_are_told_apart() {
+        let parsed = parse("ro,max_read=65536,profile=studio,nonempty").unwrap();
+        assert_eq!(parsed.kernel, ["max_read=65536"]);
+        assert_eq!(parsed.ours.len(), 2);
+        assert!(parsed.cover_files);
+        assert!(parse("frobnicate").is_err() && parse("suid").is_err());
+    }
+}

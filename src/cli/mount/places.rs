@@ -1,0 +1,210 @@
+//! Where an account's state and cache are. State belongs to an account, not to a mount point: the
+//! folders are named by the service's origin and the token's owner, so that drafts never go to
+//! another account and a new token of the same owner finds them again.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use sha2::{Digest, Sha256};
+use url::Url;
+
+use crate::client::{Client, ClientError, Priority};
+use crate::durable::{DirLock, PrivateDir, write_atomic};
+use crate::wire::{Token, TokenId};
+
+use super::MountPlan;
+
+/// How long the service may take to say whose token this is; without an answer the last one holds.
+const OWNER_DEADLINE: Duration = Duration::from_secs(5);
+
+/// The folders of one account, locked for this mount.
+pub(super) struct Places {
+    /// How the account is called for people: origin and owner.
+    pub(super) label: String,
+    /// Drafts, journals, known listings.
+    pub(super) state: PrivateDir,
+    /// Cached blocks.
+    pub(super) cache: PrivateDir,
+    /// A sentence for the person who mounts, where something is not as it should be.
+    pub(super) warning: Option<String>,
+    _lock: DirLock,
+}
+
+/// Which folder a token's state is in: origin and token id → folder name. Kept so that an account
+/// is found again while the service does not answer, or refuses the token.
+struct Register {
+    path: PathBuf,
+}
+
+impl Register {
+    fn read(&self) -> Result<BTreeMap<String, String>> {
+        match std::fs::read(&self.path) {
+            Ok(text) => serde_json::from_slice(&text)
+                .with_context(|| format!("{} is damaged; move it away", self.path.display())),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(BTreeMap::new()),
+            Err(error) => {
+                Err(error).with_context(|| format!("cannot read {}", self.path.display()))
+            }
+        }
+    }
+
+    fn add(&self, key: String, name: &str) -> Result<()> {
+        let mut accounts = self.read()?;
+        accounts.insert(key, name.to_owned());
+        write_atomic(&self.path, &serde_json::to_vec_pretty(&accounts)?)
+            .with_context(|| format!("cannot write {}", self.path.display()))
+    }
+}
+
+/// What the service said about the token.
+enum Owner {
+    Known(u64),
+    /// The service has no owner for it, or it does not answer.
+    Unknown,
+    Refused(String),
+}
+
+/// Finds, creates and locks the folders of the account that `client` works with.
+pub(super) async fn open_remote(
+    plan: &MountPlan,
+    client: &Client,
+    base_url: &Url,
+    token: &Token,
+) -> Result<Places> {
+    PrivateDir::open(&plan.state_dir).context("cannot use the state folder")?;
+    let register = Register {
+        path: plan.state_dir.join("accounts.json"),
+    };
+    let token_id = token.id();
+    let key = format!(
+        "{} {}",
+        base_url.origin().ascii_serialization(),
+        token_id_text(token_id)
+    );
+    let known = register.read()?.remove(&key);
+    let owner = owner_of(client, token_id).await;
+    let mut warning = None;
+    let name = match (known, owner) {
+        (None, Owner::Refused(why)) => anyhow::bail!("{why}"),
+        (Some(name), owner) => {
+            if let Owner::Refused(why) = owner {
+                warning = Some(format!("{why} Drafts and cached files can still be used."));
+            }
+            name
+        }
+        (None, owner) => {
+            let name = folder_name(base_url, token_id, &owner);
+            register.add(key, &name)?;
+            name
+        }
+    };
+    let mut places = open(plan, &name, base_url.origin().ascii_serialization())?;
+    places.warning = warning;
+    Ok(places)
+}
+
+/// The folders for the local service whose records are in `data_dir`.
+pub(super) fn open_local(plan: &MountPlan, data_dir: &std::path::Path) -> Result<Places> {
+    let name = format!(
+        "local-{}",
+        short_hash(data_dir.as_os_str().as_encoded_bytes())
+    );
+    open(plan, &name, "the local service".to_owned())
+}
+
+fn open(plan: &MountPlan, name: &str, label: String) -> Result<Places> {
+    PrivateDir::open(&plan.state_dir).context("cannot use the state folder")?;
+    PrivateDir::open(&plan.cache_dir).context("cannot use the cache folder")?;
+    let state =
+        PrivateDir::open(&plan.state_dir.join(name)).context("cannot use the state folder")?;
+    let lock = DirLock::acquire(state.path())
+        .context("this account is mounted already with this state folder")?;
+    let cache =
+        PrivateDir::open(&plan.cache_dir.join(name)).context("cannot use the cache folder")?;
+    Ok(Places {
+        label,
+        state,
+        cache,
+        warning: None,
+        _lock: lock,
+    })
+}
+
+/// Asks the service whose token this is.
+async fn owner_of(client: &Client, token_id: Option<TokenId>) -> Owner {
+    let asked = async {
+        match token_id {
+            Some(id) => client.api_token(id).await.map(|token| token.tokenable_id),
+            None => client.points(Priority::Interactive).await.map(|_| None),
+        }
+    };
+    match tokio::time::timeout(OWNER_DEADLINE, asked).await {
+        Ok(Ok(Some(owner))) => Owner::Known(owner.0),
+        Ok(Err(error @ (ClientError::Unauthorized { .. } | ClientError::Forbidden { .. }))) => {
+            Owner::Refused(format!(
+                "the service refuses the token ({error}). Make a new one on the service's tokens page and put it into ASSETFS_TOKEN or the token file."
+            ))
+        }
+        Ok(_) | Err(_) => Owner::Unknown,
+    }
+}
+
+fn folder_name(base_url: &Url, token_id: Option<TokenId>, owner: &Owner) -> String {
+    let origin = base_url.origin().ascii_serialization();
+    let host: String = base_url
+        .host_str()
+        .unwrap_or_default()
+        .chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || c == '.' {
+                c
+            } else {
+                '_'
+            }
+        })
+        .take(100)
+        .collect();
+    let who = match owner {
+        Owner::Known(owner) => format!("owner-{owner}"),
+        Owner::Unknown | Owner::Refused(_) => format!("token-{}", token_id_text(token_id)),
+    };
+    format!("{host}-{}-{who}", short_hash(origin.as_bytes()))
+}
+
+fn token_id_text(token_id: Option<TokenId>) -> String {
+    token_id.map_or_else(|| "unnumbered".to_owned(), |id| id.to_string())
+}
+
+fn short_hash(bytes: &[u8]) -> String {
+    Sha256::digest(bytes)
+        .iter()
+        .take(6)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+/// The name of a file below a private folder.
+pub(super) fn below(dir: &PrivateDir, name: &str) -> PathBuf {
+    dir.path().join(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_tokens_of_one_owner_share_their_state_and_two_owners_do_not() {
+        let url: Url = "https://assets.example.com/".parse().unwrap();
+        let name =
+            |token: u64, owner| folder_name(&url, Some(TokenId(token)), &Owner::Known(owner));
+        assert_eq!(name(1, 7), name(2, 7));
+        assert_ne!(name(1, 7), name(1, 8));
+        let other: Url = "http://assets.example.com:8080/".parse().unwrap();
+        assert_ne!(
+            name(1, 7),
+            folder_name(&other, Some(TokenId(1)), &Owner::Known(7))
+        );
+    }
+}

@@ -1,0 +1,154 @@
+//! How the commands reach a drive that is mounted: through its own files, so that whatever they do a
+//! script can do too.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use crate::drive::MountStatus;
+use crate::fuse;
+
+use super::WrongUse;
+
+/// How often a state is looked at while a command waits for it to change.
+pub(super) const POLL_PERIOD: Duration = Duration::from_millis(200);
+/// The hidden folder of controls.
+const CONTROLS: &str = ".assetfs";
+/// The attribute that holds the last failure at a path.
+const WHY_ATTRIBUTE: &str = "user.assetfs.why";
+
+/// A drive that is mounted on this machine.
+#[derive(Debug, Clone)]
+pub(super) struct MountedDrive {
+    root: PathBuf,
+}
+
+impl MountedDrive {
+    /// The drive that `path` is in.
+    pub(super) fn of(path: &Path) -> Result<MountedDrive> {
+        match fuse::find_mount(path)? {
+            Some(root) => Ok(MountedDrive { root }),
+            None => bail!("{} is not in a mounted assetfs drive", path.display()),
+        }
+    }
+
+    /// The drive at `dir`, or the only one there is.
+    pub(super) fn at_or_only(dir: Option<&Path>) -> Result<MountedDrive> {
+        if let Some(dir) = dir {
+            return MountedDrive::of(dir);
+        }
+        let mut mounts = fuse::mounts()?;
+        match (mounts.pop(), mounts.is_empty()) {
+            (Some(root), true) => Ok(MountedDrive { root }),
+            (Some(_), false) => {
+                Err(WrongUse("several drives are mounted; say which one".to_owned()).into())
+            }
+            (None, _) => bail!("no assetfs drive is mounted; mount one with `assetfs mount`"),
+        }
+    }
+
+    /// The mount point.
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The state of the mount at this moment.
+    pub(super) fn status(&self) -> Result<MountStatus> {
+        let path = self.root.join(CONTROLS).join("status.json");
+        let text = fs::read(&path).map_err(|error| self.explain(error))?;
+        serde_json::from_slice(&text)
+            .with_context(|| format!("cannot understand {}", path.display()))
+    }
+
+    /// Gives the mount a command.
+    pub(super) fn command(&self, line: &str) -> Result<()> {
+        write_command(&self.root.join(CONTROLS).join("ctl"), line)
+            .map_err(|error| self.explain(error))
+    }
+
+    fn explain(&self, error: io::Error) -> anyhow::Error {
+        let root = self.root.display();
+        if error.raw_os_error() == Some(libc::ENOTCONN) {
+            anyhow::anyhow!(
+                "the process behind {root} is gone; `assetfs mount {root}` starts it again and finishes what was under way"
+            )
+        } else {
+            anyhow::Error::new(error).context(format!("cannot reach the drive at {root}"))
+        }
+    }
+}
+
+/// Gives one asset, rapid model or draft a command. The failure of the command is the failure of the
+/// write; the drive's sentence about it is the error.
+pub(super) fn command_at(path: &Path, line: &str) -> Result<()> {
+    MountedDrive::of(path)?;
+    let folder = item_folder(path);
+    write_command(&folder.join(CONTROLS).join("ctl"), line).map_err(|error| {
+        match why(path).ok().flatten() {
+            Some(sentence) => anyhow::anyhow!("{}: {sentence}", path.display()),
+            None => {
+                anyhow::Error::new(error).context(format!("{}: `{line}` failed", path.display()))
+            }
+        }
+    })
+}
+
+fn write_command(ctl: &Path, line: &str) -> io::Result<()> {
+    let mut file = fs::File::options().write(true).open(ctl)?;
+    file.write_all(format!("{line}\n").as_bytes())
+}
+
+/// The folder whose controls stand for `path`: itself, or for a loose file the folder of its name.
+pub(super) fn item_folder(path: &Path) -> PathBuf {
+    if path.is_file()
+        && path
+            .parent()
+            .and_then(Path::file_name)
+            .is_some_and(|dir| dir == "rawmodels")
+    {
+        return path.with_extension("");
+    }
+    path.to_owned()
+}
+
+/// The one-line status of an asset, a rapid model or a draft; `None` for what has none.
+pub(super) fn item_status(path: &Path) -> io::Result<Option<String>> {
+    let folder = item_folder(path);
+    match fs::read_to_string(folder.join(CONTROLS).join("status")) {
+        Ok(text) => Ok(Some(text.trim().to_owned())),
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The last failure at `path`, or, where it does not exist, at the folder it would be in.
+pub(super) fn why(path: &Path) -> Result<Option<String>> {
+    let mut buffer = vec![0; 64 * 1024];
+    let read = |path: &Path, buffer: &mut Vec<u8>| {
+        rustix::fs::lgetxattr(path, WHY_ATTRIBUTE, buffer.as_mut_slice())
+    };
+    let len = match read(path, &mut buffer) {
+        Err(rustix::io::Errno::NOENT) => match path.parent() {
+            Some(parent) => read(parent, &mut buffer),
+            None => Err(rustix::io::Errno::NOENT),
+        },
+        other => other,
+    };
+    match len {
+        Ok(len) => Ok(Some(
+            String::from_utf8_lossy(&buffer[..len]).trim().to_owned(),
+        )),
+        Err(rustix::io::Errno::NODATA) => Ok(None),
+        Err(error) => Err(io::Error::from(error)).with_context(|| path.display().to_string()),
+    }
+}

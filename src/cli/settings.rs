@@ -1,0 +1,242 @@
+//! Settings of a mount: flags, then `ASSETFS_*` variables, then the profile in
+//! `$XDG_CONFIG_HOME/assetfs/config.toml`, then defaults. Clap merges the first two; this module
+//! reads the file, and the units in which people write sizes and times.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+
+use super::WrongUse;
+
+/// What the configuration file may say; the same names as the flags.
+#[derive(Debug, Clone, Default, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Profile {
+    pub(super) base_url: Option<String>,
+    pub(super) token_file: Option<PathBuf>,
+    pub(super) read_only: Option<bool>,
+    pub(super) no_delete: Option<bool>,
+    pub(super) delete_limit: Option<u32>,
+    pub(super) cache_size: Option<ByteSize>,
+    pub(super) cache_dir: Option<PathBuf>,
+    pub(super) state_dir: Option<PathBuf>,
+    pub(super) settle: Option<Span>,
+    pub(super) refresh: Option<Span>,
+    pub(super) allow_other: Option<bool>,
+    pub(super) allow_insecure: Option<bool>,
+    pub(super) log_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ConfigFile {
+    profiles: BTreeMap<String, Profile>,
+    #[serde(flatten)]
+    top: BTreeMap<String, toml::Value>,
+}
+
+/// The named profile of the configuration file over the file's top-level settings. A missing file is
+/// an empty one; a profile that is asked for and missing is an error.
+pub(super) fn load_profile(name: Option<&str>) -> Result<Profile> {
+    let path = config_dir()?.join("config.toml");
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
+    };
+    parse_profile(&text, name).with_context(|| format!("in {}", path.display()))
+}
+
+fn parse_profile(text: &str, name: Option<&str>) -> Result<Profile> {
+    let file: ConfigFile = toml::from_str(text)?;
+    let mut merged: toml::Table = file.top.into_iter().collect();
+    if let Some(name) = name {
+        if !file.profiles.contains_key(name) {
+            let known: Vec<_> = file.profiles.keys().map(String::as_str).collect();
+            return Err(WrongUse(format!(
+                "there is no profile `{name}`; known: {}",
+                if known.is_empty() {
+                    "none".to_owned()
+                } else {
+                    known.join(", ")
+                }
+            ))
+            .into());
+        }
+        let whole: toml::Table = toml::from_str(text)?;
+        if let Some(toml::Value::Table(own)) = whole
+            .get("profiles")
+            .and_then(|profiles| profiles.get(name))
+        {
+            merged.extend(own.clone());
+        }
+    }
+    Ok(merged.try_into()?)
+}
+
+/// A number of bytes, written as `512M`, `20G`, `1.5GiB` or plain. Units are powers of 1024.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "toml::Value")]
+pub(super) struct ByteSize(pub(super) u64);
+
+impl FromStr for ByteSize {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<ByteSize, String> {
+        let wrong = || format!("`{text}` is no size; write it like 500M, 20G or 1.5T");
+        let end = text
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .unwrap_or(text.len());
+        let (number, unit) = text.trim().split_at(end.min(text.trim().len()));
+        let number: f64 = number.parse().map_err(|_| wrong())?;
+        let unit = unit.trim().to_ascii_uppercase();
+        let power = match unit.trim_end_matches("IB").trim_end_matches('B') {
+            "" => 0,
+            "K" => 1,
+            "M" => 2,
+            "G" => 3,
+            "T" => 4,
+            _ => return Err(wrong()),
+        };
+        Ok(ByteSize((number * 1024_f64.powi(power)) as u64))
+    }
+}
+
+impl TryFrom<toml::Value> for ByteSize {
+    type Error = String;
+
+    fn try_from(value: toml::Value) -> Result<ByteSize, String> {
+        text_of(&value)?.parse()
+    }
+}
+
+/// A span of time, written as `10s`, `500ms`, `2m`, `1h` or plain seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "toml::Value")]
+pub(super) struct Span(pub(super) Duration);
+
+impl FromStr for Span {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Span, String> {
+        let wrong = || format!("`{text}` is no time; write it like 500ms, 10s, 2m or 1h");
+        let text = text.trim();
+        let end = text
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .unwrap_or(text.len());
+        let number: f64 = text[..end].parse().map_err(|_| wrong())?;
+        let factor = match text[end..].trim() {
+            "ms" => 0.001,
+            "" | "s" => 1.0,
+            "m" | "min" => 60.0,
+            "h" => 3600.0,
+            _ => return Err(wrong()),
+        };
+        Duration::try_from_secs_f64(number * factor)
+            .map(Span)
+            .map_err(|_| wrong())
+    }
+}
+
+impl TryFrom<toml::Value> for Span {
+    type Error = String;
+
+    fn try_from(value: toml::Value) -> Result<Span, String> {
+        text_of(&value)?.parse()
+    }
+}
+
+fn text_of(value: &toml::Value) -> Result<String, String> {
+    match value {
+        toml::Value::String(text) => Ok(text.clone()),
+        toml::Value::Integer(number) => Ok(number.to_string()),
+        toml::Value::Float(number) => Ok(number.to_string()),
+        other => Err(format!("expected a number with a unit, found {other}")),
+    }
+}
+
+/// Where the configuration is.
+pub(super) fn config_dir() -> Result<PathBuf> {
+    base_dir("XDG_CONFIG_HOME", ".config")
+}
+
+/// Where drafts, journals and known listings are, below it one folder an account.
+pub(super) fn state_dir() -> Result<PathBuf> {
+    base_dir("XDG_STATE_HOME", ".local/state")
+}
+
+/// Where cached blocks are, below it one folder an account.
+pub(super) fn cache_dir() -> Result<PathBuf> {
+    base_dir("XDG_CACHE_HOME", ".cache")
+}
+
+/// Where the local service keeps its records and files.
+pub(super) fn local_service_dir() -> Result<PathBuf> {
+    Ok(base_dir("XDG_DATA_HOME", ".local/share")?.join("service"))
+}
+
+/// The XDG base directory of the name, or its default in the home folder, with our folder in it
+/// (XDG Base Directory Specification; relative values are to be ignored).
+fn base_dir(variable: &str, default: &str) -> Result<PathBuf> {
+    let base = match std::env::var_os(variable).map(PathBuf::from) {
+        Some(path) if path.is_absolute() => path,
+        _ => home_dir()?.join(default),
+    };
+    Ok(base.join("assetfs"))
+}
+
+/// The user's home folder.
+pub(super) fn home_dir() -> Result<PathBuf> {
+    std::env::home_dir()
+        .filter(|home| home.is_absolute() && home != Path::new("/nonexistent"))
+        .context(
+            "there is no home folder; set HOME, or name the folders by --state-dir and --cache-dir",
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_times_are_read_as_people_write_them() {
+        for (text, bytes) in [
+            ("5", 5),
+            ("1k", 1024),
+            ("1.5G", 3 << 29),
+            ("2GiB", 2 << 30),
+            ("3 MB", 3 << 20),
+        ] {
+            assert_eq!(text.parse(), Ok(ByteSize(bytes)), "{text}");
+        }
+        for (text, millis) in [("2", 2000), ("250ms", 250), ("1.5s", 1500), ("2m", 120_000)] {
+            assert_eq!(
+                text.parse(),
+                Ok(Span(Duration::from_millis(millis))),
+                "{text}"
+            );
+        }
+        assert!("ten".parse::<Span>().is_err() && "5X".parse::<ByteSize>().is_err());
+    }
+
+    #[test]
+    fn a_profile_stands_over_the_top_of_the_file() {
+        let text = "cache_size = \"1G\"\nrefresh = 5\n[profiles.studio]\nbase_url = \"https://a.example\"\nrefresh = \"20s\"\n";
+        let profile = parse_profile(text, Some("studio")).unwrap();
+        assert_eq!(profile.base_url.as_deref(), Some("https://a.example"));
+        assert_eq!(profile.cache_size, Some(ByteSize(1 << 30)));
+        assert_eq!(profile.refresh, Some(Span(Duration::from_secs(20))));
+        assert_eq!(
+            parse_profile(text, None).unwrap().refresh,
+            Some(Span(Duration::from_secs(5)))
+        );
+        assert!(parse_profile(text, Some("other")).is_err());
+        assert!(parse_profile("cache_sise = 1", None).is_err());
+    }
+}

@@ -1,0 +1,94 @@
+//! Plain tables for people, and numbers as people read them.
+
+/// Lays rows out in columns; the first column is flush left, the others flush right. The first row
+/// is the head.
+pub(super) fn table(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter()
+            .filter_map(|row| row.get(column))
+            .map(|cell| cell.chars().count())
+            .max()
+            .unwrap_or(0)
+    };
+    let widths: Vec<_> = (0..columns).map(width).collect();
+    let mut text = String::new();
+    for (index, row) in rows.iter().enumerate() {
+        let mut line = String::new();
+        for (column, cell) in row.iter().enumerate() {
+            let padding = " ".repeat(widths[column] - cell.chars().count());
+            if column > 0 {
+                line.push_str("  ");
+                line.push_str(&padding);
+                line.push_str(cell);
+            } else {
+                line.push_str(cell);
+                line.push_str(&padding);
+            }
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+        if index == 0 {
+            text.push_str(
+                &"─".repeat(widths.iter().sum::<usize>() + 2 * columns.saturating_sub(1)),
+            );
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// `12,345,678`.
+pub(super) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1.5 MB`, in powers of 1000 as file managers show it.
+pub(super) fn bytes(number: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
+    let mut value = number as f64;
+    let mut unit = 0;
+    while value >= 999.5 && unit + 1 < UNITS.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    match (unit, value < 9.95) {
+        (0, _) => format!("{number} B"),
+        (_, true) => format!("{value:.1} {}", UNITS[unit]),
+        (_, false) => format!("{value:.0} {}", UNITS[unit]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_and_bytes_rounded() {
+        assert_eq!(grouped(1_234_567), "1,234,567");
+        assert_eq!(grouped(12), "12");
+        assert_eq!(bytes(999), "999 B");
+        assert_eq!(bytes(1_500_000), "1.5 MB");
+        assert_eq!(bytes(47_300_000), "47 MB");
+    }
+
+    #[test]
+    fn columns_line_up() {
+        let rows = vec![
+            vec!["".into(), "before".into()],
+            vec!["triangles".into(), "12".into()],
+        ];
+        assert_eq!(
+            table(&rows),
+            "           before\n─────────────────\ntriangles      12\n"
+        );
+    }
+}

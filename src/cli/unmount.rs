@@ -1,0 +1,119 @@
+//! `assetfs unmount`: sends what is ready, waits for it with progress, then takes the mount away.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use rustix::process::{Pid, test_kill_process};
+
+use crate::drive::MountStatus;
+use crate::fuse;
+
+use super::mounted::{MountedDrive, POLL_PERIOD};
+use super::progress::Progress;
+use super::settings::Span;
+use super::{Exit, WrongUse};
+
+/// How long the process behind the mount may take to end.
+const PROCESS_DEADLINE: Duration = Duration::from_secs(30);
+
+/// Unmount a drive after what is ready has been sent
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: assetfs unmount ~/assets")]
+pub(super) struct Args {
+    /// The mount point
+    dir: PathBuf,
+    /// Send nothing more now; the next mount goes on
+    #[arg(long)]
+    now: bool,
+    /// Give up waiting after this time, and leave it mounted
+    #[arg(long, value_name = "TIME", conflicts_with = "now")]
+    timeout: Option<Span>,
+}
+
+pub(super) fn run(args: &Args) -> Result<Exit> {
+    let drive = MountedDrive::of(&args.dir)?;
+    if drive.root() != args.dir.canonicalize().unwrap_or_else(|_| args.dir.clone()) {
+        let root = drive.root().display();
+        return Err(WrongUse(format!(
+            "{} is inside the drive mounted at {root}; unmount that",
+            args.dir.display()
+        ))
+        .into());
+    }
+    // A dead mount has no status: nothing can be sent, and its drafts wait on disk.
+    let status = drive.status().ok();
+    if status.is_some() && !args.now && !drain(&drive, args.timeout.map(|span| span.0))? {
+        eprintln!(
+            "assetfs: still sending; it stays mounted (`--now` leaves the rest to the next mount)"
+        );
+        return Ok(Exit::TimedOut);
+    }
+    fuse::unmount(drive.root())?;
+    if let Some(status) = status {
+        wait_for_process(status.pid);
+    }
+    Ok(Exit::Done)
+}
+
+/// Sends what is ready; false when the time is over before it is all sent.
+fn drain(drive: &MountedDrive, timeout: Option<Duration>) -> Result<bool> {
+    drive
+        .command("drain")
+        .context("cannot tell the drive to send what is ready")?;
+    let start = Instant::now();
+    let progress = Progress::new(false);
+    let mut task = None;
+    loop {
+        let status = drive.status()?;
+        let Some(line) = under_way(&status) else {
+            if let Some(task) = task {
+                super::progress::Task::finish(task, "all sent");
+            }
+            report_what_stays(&status);
+            return Ok(true);
+        };
+        task.get_or_insert_with(|| progress.task("sending"))
+            .show(&line);
+        if timeout.is_some_and(|timeout| start.elapsed() >= timeout) {
+            return Ok(false);
+        }
+        std::thread::sleep(POLL_PERIOD);
+    }
+}
+
+/// What is still being sent, in one line; `None` when nothing is.
+fn under_way(status: &MountStatus) -> Option<String> {
+    let sending: Vec<_> = status
+        .drafts
+        .iter()
+        .filter(|draft| draft.asset.is_none() || draft.status.starts_with("uploading"))
+        .filter(|draft| !draft.stuck)
+        .collect();
+    let first = sending.first()?;
+    let (sent, total) = sending.iter().fold((0, 0), |(sent, total), draft| {
+        (sent + draft.sent_bytes, total + draft.total_bytes)
+    });
+    let percent = (sent * 100).checked_div(total).unwrap_or(0);
+    Some(format!("{percent}% {} ({})", first.path, first.status))
+}
+
+/// Drafts that cannot go by themselves stay, and that is said.
+fn report_what_stays(status: &MountStatus) {
+    for draft in status.drafts.iter().filter(|draft| draft.stuck) {
+        eprintln!(
+            "{} stays a draft on this machine: {}",
+            draft.path, draft.status
+        );
+    }
+}
+
+fn wait_for_process(pid: u32) {
+    let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
+        return;
+    };
+    let start = Instant::now();
+    while test_kill_process(pid).is_ok() && start.elapsed() < PROCESS_DEADLINE {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}

@@ -1,0 +1,242 @@
+//! `assetfs wait`: until uploads, analyses and jobs are done; fails when one of them fails.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+
+use super::Exit;
+use super::mounted::{self, MountedDrive, POLL_PERIOD};
+use super::progress::Progress;
+use super::settings::Span;
+
+/// Wait until models are ready or jobs are done
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: cp -r chair ~/assets/rawmodels/ && assetfs wait ~/assets/rawmodels/chair\n\
+    Example: assetfs wait ~/assets/rawmodels/chair/optimize/web.json --timeout 10m\n\
+    Exit codes: 0 all done, 1 one failed, 3 timed out"
+)]
+pub(super) struct Args {
+    /// Models, rapid models, job texts or optimize/ folders
+    #[arg(required = true)]
+    paths: Vec<PathBuf>,
+    /// Give up after this time
+    #[arg(long, value_name = "TIME")]
+    timeout: Option<Span>,
+    /// Show no progress
+    #[arg(long, short)]
+    quiet: bool,
+    /// Print the outcome of each path as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// How far one thing is.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Going(String),
+    Done(String),
+    Failed(String),
+}
+
+pub(super) fn run(args: &Args) -> Result<Exit> {
+    let targets = targets(&args.paths)?;
+    let outcome = wait_for(&targets, args.timeout.map(|span| span.0), args.quiet)?;
+    if args.json {
+        let rows: Vec<_> = outcome
+            .states
+            .iter()
+            .map(|(path, state)| match state {
+                State::Done(text) => {
+                    serde_json::json!({"path": path, "state": "done", "status": text})
+                }
+                State::Failed(text) => {
+                    serde_json::json!({"path": path, "state": "failed", "status": text})
+                }
+                State::Going(text) => {
+                    serde_json::json!({"path": path, "state": "going", "status": text})
+                }
+            })
+            .collect();
+        println!("{}", serde_json::Value::Array(rows));
+    }
+    for (path, state) in &outcome.states {
+        match state {
+            State::Failed(text) => eprintln!("assetfs: {}: {text}", path.display()),
+            State::Going(text) => eprintln!("assetfs: {}: timed out while {text}", path.display()),
+            State::Done(_) => {}
+        }
+    }
+    Ok(outcome.exit)
+}
+
+/// What a wait came to.
+pub(super) struct Outcome {
+    pub(super) states: Vec<(PathBuf, State)>,
+    pub(super) exit: Exit,
+}
+
+/// Waits for all of `targets`, showing progress.
+pub(super) fn wait_for(
+    targets: &[PathBuf],
+    timeout: Option<std::time::Duration>,
+    quiet: bool,
+) -> Result<Outcome> {
+    let start = Instant::now();
+    let progress = Progress::new(quiet);
+    let mut tasks: Vec<_> = targets
+        .iter()
+        .map(|path| Some(progress.task(short_name(path))))
+        .collect();
+    loop {
+        let mut states = Vec::with_capacity(targets.len());
+        for (path, task) in targets.iter().zip(&mut tasks) {
+            let state = state_of(path)?;
+            match &state {
+                State::Going(text) => {
+                    if let Some(task) = task {
+                        task.show(text);
+                    }
+                }
+                State::Done(text) | State::Failed(text) => {
+                    if let Some(task) = task.take() {
+                        task.finish(text);
+                    }
+                }
+            }
+            states.push((path.clone(), state));
+        }
+        let going = states
+            .iter()
+            .any(|(_, state)| matches!(state, State::Going(_)));
+        let failed = states
+            .iter()
+            .any(|(_, state)| matches!(state, State::Failed(_)));
+        let late = timeout.is_some_and(|timeout| start.elapsed() >= timeout);
+        if !going || late {
+            let exit = match (going, failed) {
+                (true, _) => Exit::TimedOut,
+                (false, true) => Exit::Failed,
+                (false, false) => Exit::Done,
+            };
+            return Ok(Outcome { states, exit });
+        }
+        std::thread::sleep(POLL_PERIOD);
+    }
+}
+
+/// What to wait for at each path: an `optimize/` folder stands for the jobs in it.
+fn targets(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut targets = BTreeSet::new();
+    for path in paths {
+        MountedDrive::of(path)?;
+        if is_job_folder(path) {
+            for entry in fs::read_dir(path).with_context(|| path.display().to_string())? {
+                let path = entry?.path();
+                if path
+                    .extension()
+                    .is_some_and(|extension| extension == "json")
+                {
+                    targets.insert(path);
+                }
+            }
+        } else {
+            targets.insert(path.clone());
+        }
+    }
+    Ok(targets.into_iter().collect())
+}
+
+fn is_job_folder(path: &Path) -> bool {
+    path.file_name()
+        .is_some_and(|name| name == "optimize" || name == "jobs" || name == "embeds")
+        && path.is_dir()
+}
+
+/// The state of a model or a job.
+pub(super) fn state_of(path: &Path) -> Result<State> {
+    if let Some(status) = job_status(path)? {
+        return Ok(state_in(&status));
+    }
+    match mounted::item_status(path).with_context(|| path.display().to_string())? {
+        Some(status) => Ok(state_in(&status)),
+        None if path.exists() => bail!("{} is neither a model nor a job", path.display()),
+        None => bail!("{} does not exist", path.display()),
+    }
+}
+
+/// The status of a job named by its text (`web.json`), its result (`web`) or its status file.
+fn job_status(path: &Path) -> Result<Option<String>> {
+    let in_job_folder = path.parent().is_some_and(is_job_folder);
+    if !in_job_folder {
+        return Ok(None);
+    }
+    let text = if path
+        .extension()
+        .is_some_and(|extension| extension == "json")
+    {
+        path.to_owned()
+    } else {
+        path.with_extension("json")
+    };
+    match fs::read_to_string(text.with_extension("status")) {
+        Ok(status) => Ok(Some(status.trim().to_owned())),
+        // The text is there and its job is not: it was refused, and why says so.
+        Err(error) if error.kind() == io::ErrorKind::NotFound && text.exists() => {
+            let why = mounted::why(&text)?.unwrap_or_else(|| "it was not sent".to_owned());
+            Ok(Some(format!("failed: {why}")))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| text.display().to_string()),
+    }
+}
+
+/// Reads a status line.
+fn state_in(status: &str) -> State {
+    let text = status.to_owned();
+    match status.split([':', ' ', '\n']).next().unwrap_or_default() {
+        "complete" | "done" => State::Done(text),
+        "failed" | "unknown" => State::Failed(text),
+        _ => State::Going(text),
+    }
+}
+
+/// The last two names of a path: what a person calls it by.
+fn short_name(path: &Path) -> String {
+    let names: Vec<_> = path
+        .iter()
+        .rev()
+        .take(2)
+        .map(|name| name.to_string_lossy().into_owned())
+        .collect();
+    names.into_iter().rev().collect::<Vec<_>>().join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_line_tells_what_is_done_what_failed_and_what_goes_on() {
+        assert!(matches!(state_in("complete"), State::Done(_)));
+        assert!(matches!(state_in("done"), State::Done(_)));
+        assert!(matches!(
+            state_in("failed: no points left"),
+            State::Failed(_)
+        ));
+        assert!(matches!(state_in("unknown"), State::Failed(_)));
+        for going in [
+            "draft",
+            "uploading 43%",
+            "analysing",
+            "queued",
+            "waiting for a.png",
+        ] {
+            assert!(matches!(state_in(going), State::Going(_)), "{going}");
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! `assetfs why`: the last failure at a path, in a sentence.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+
+use super::Exit;
+use super::mounted::{self, MountedDrive};
+
+/// Say why something failed, and what to do
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: assetfs why ~/assets/rawmodels/chair")]
+pub(super) struct Args {
+    /// Paths in a mounted drive; for a name that could not be made, that name
+    #[arg(required = true)]
+    paths: Vec<PathBuf>,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Args) -> Result<Exit> {
+    for path in &args.paths {
+        MountedDrive::of(path)?;
+        let why = mounted::why(path)?;
+        if args.json {
+            println!("{}", serde_json::json!({ "path": path, "why": why }));
+        } else {
+            let sentence = why.as_deref().unwrap_or("nothing failed here");
+            match args.paths.len() {
+                1 => println!("{sentence}"),
+                _ => println!("{}: {sentence}", path.display()),
+            }
+        }
+    }
+    Ok(Exit::Done)
+}
