@@ -94,11 +94,11 @@ fn describe(root: &str, status: &MountStatus) -> String {
         format!("{}: {}", failure.path, failure.why)
     });
     page.push_str(&format!(
-        "Cache: {} of {} in {} objects. Requests in the last minute: {} of {}.\n",
+        "Cache: {} of {} in {} objects. Requests: {} could go out now, {} a minute.\n",
         bytes(status.cache.used_bytes),
         bytes(status.cache.limit_bytes),
         grouped(status.cache.objects),
-        status.rate.used_last_minute,
+        status.rate.available,
         status.rate.limit_per_minute,
     ));
     page

@@ -4,12 +4,19 @@
 //! completes whenever nothing has to be fetched. It knows nothing of FUSE and of errno; the same
 //! drive can be served in another way, and is tested without a kernel.
 
-#![allow(unused_variables, dead_code, clippy::todo)]
-
 mod config;
+mod convert;
 mod error;
+mod failures;
+mod fresh;
+mod handles;
 mod kernel;
+mod ops;
+mod reading;
+mod shared;
+mod state;
 mod status;
+mod tree;
 mod types;
 
 pub use config::DriveConfig;
@@ -25,50 +32,88 @@ pub use types::{
 };
 
 use std::ffi::{OsStr, OsString};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use crate::cache::BlockCache;
+use crate::client::Client;
+use crate::durable::MetaStore;
+use crate::outbox::{Outbox, OutboxEvent};
+use shared::Shared;
 
 /// One account as a tree of files. Cheap to clone; all clones are the same drive.
 #[derive(Clone)]
 pub struct Drive {
-    shared: Arc<()>,
+    shared: Arc<Shared>,
+    tasks: Arc<Mutex<Vec<JoinHandle<()>>>>,
 }
 
 impl Drive {
-    /// Opens the drive.
-    pub async fn open(config: DriveConfig) -> DriveResult<Drive> {
-        todo!()
+    /// Opens the drive over its parts and starts its tasks on the present runtime. Asks the service
+    /// nothing yet: what an earlier mount knew is shown at once.
+    pub async fn open(
+        config: DriveConfig,
+        client: Client,
+        cache: BlockCache,
+        outbox: Outbox,
+        events: mpsc::Receiver<OutboxEvent>,
+        meta: MetaStore,
+    ) -> DriveResult<Drive> {
+        let shared = Arc::new(Shared::new(config, client, cache, outbox, meta));
+        let tasks = vec![
+            tokio::spawn(Arc::clone(&shared).follow(events)),
+            tokio::spawn(Arc::clone(&shared).watch()),
+            tokio::spawn(Arc::clone(&shared.corrections).run()),
+        ];
+        Ok(Drive {
+            shared,
+            tasks: Arc::new(Mutex::new(tasks)),
+        })
     }
 
     /// Says where changes that the kernel did not make are to be told.
     pub fn attach_kernel(&self, kernel: Arc<dyn KernelCache>) {
-        todo!()
+        self.shared.corrections.attach(kernel);
     }
 
-    /// The mount's state at this moment.
+    /// The mount's state at this moment, as far as it is at hand.
     pub fn status(&self) -> MountStatus {
-        todo!()
+        self.shared.mount_status()
     }
 
-    /// Stops and joins the drive's tasks. Drafts stay as they are.
+    /// Stops and joins the drive's tasks. Drafts stay as they are; the outbox is its owner's to stop.
     pub async fn shut_down(&self) {
-        todo!()
+        self.shared.corrections.close();
+        self.shared.watched.close();
+        let tasks = std::mem::take(&mut *self.tasks.lock().expect("no panic while tasks are held"));
+        for task in tasks {
+            // The one that follows the outbox would wait for the outbox.
+            task.abort();
+            let _ = task.await;
+        }
+        if let Err(error) = self.shared.meta.flush() {
+            tracing::warn!(error = %error, "what was learned last may be asked for again");
+        }
     }
 
     /// Finds `name` in `parent`; each success counts as one reference until `forget`.
-    pub async fn lookup(&self, parent: Ino, name: &OsStr, caller: &Caller) -> DriveResult<Entry> {
-        todo!()
+    pub async fn lookup(&self, parent: Ino, name: &OsStr, _caller: &Caller) -> DriveResult<Entry> {
+        let result = self.shared.lookup(parent, name).await;
+        self.shared.noted(parent, name.to_str(), result)
     }
 
     /// Takes back `count` references to `ino`.
     pub fn forget(&self, ino: Ino, count: u64) {
-        todo!()
+        self.shared.inodes().forget(ino, count);
     }
 
     /// What `stat` shows.
-    pub async fn getattr(&self, ino: Ino, fh: Option<Fh>, caller: &Caller) -> DriveResult<Entry> {
-        todo!()
+    pub async fn getattr(&self, ino: Ino, fh: Option<Fh>, _caller: &Caller) -> DriveResult<Entry> {
+        let result = self.shared.getattr(ino, fh).await;
+        self.shared.noted(ino, None, result)
     }
 
     /// Changes attributes.
@@ -78,12 +123,15 @@ impl Drive {
         change: &SetAttributes,
         caller: &Caller,
     ) -> DriveResult<Entry> {
-        todo!()
+        let result = self.shared.setattr(ino, change, caller).await;
+        self.shared.noted(ino, None, result)
     }
 
     /// Where a link points.
     pub async fn readlink(&self, ino: Ino) -> DriveResult<OsString> {
-        todo!()
+        let node = self.shared.node(ino)?;
+        let result = self.shared.link_target(&node).await;
+        self.shared.noted(ino, None, result).map(OsString::from)
     }
 
     /// Makes a folder.
@@ -94,7 +142,8 @@ impl Drive {
         mode: u32,
         caller: &Caller,
     ) -> DriveResult<Entry> {
-        todo!()
+        let result = self.shared.make_dir(parent, name, mode, caller).await;
+        self.shared.noted(parent, name.to_str(), result)
     }
 
     /// Makes an empty regular file without opening it.
@@ -105,17 +154,20 @@ impl Drive {
         mode: u32,
         caller: &Caller,
     ) -> DriveResult<Entry> {
-        todo!()
+        let result = self.shared.make_node(parent, name, mode, caller).await;
+        self.shared.noted(parent, name.to_str(), result)
     }
 
     /// Removes a file or a link.
     pub async fn remove_file(&self, parent: Ino, name: &OsStr, caller: &Caller) -> DriveResult<()> {
-        todo!()
+        let result = self.shared.remove_file(parent, name, caller).await;
+        self.shared.noted(parent, name.to_str(), result)
     }
 
     /// Removes an empty folder.
     pub async fn remove_dir(&self, parent: Ino, name: &OsStr, caller: &Caller) -> DriveResult<()> {
-        todo!()
+        let result = self.shared.remove_dir(parent, name, caller).await;
+        self.shared.noted(parent, name.to_str(), result)
     }
 
     /// Renames.
@@ -128,7 +180,11 @@ impl Drive {
         mode: RenameMode,
         caller: &Caller,
     ) -> DriveResult<()> {
-        todo!()
+        let result = self
+            .shared
+            .rename((parent, name), (new_parent, new_name), mode, caller)
+            .await;
+        self.shared.noted(parent, name.to_str(), result)
     }
 
     /// Opens a file that exists.
@@ -138,7 +194,8 @@ impl Drive {
         flags: OpenFlags,
         caller: &Caller,
     ) -> DriveResult<Opened> {
-        todo!()
+        let result = self.shared.open_file(ino, flags, caller).await;
+        self.shared.noted(ino, None, result)
     }
 
     /// Makes a file, or opens the one that is there, and counts a reference as `lookup` does.
@@ -150,12 +207,14 @@ impl Drive {
         flags: OpenFlags,
         caller: &Caller,
     ) -> DriveResult<(Entry, Opened)> {
-        todo!()
+        let result = self.shared.create(parent, name, mode, flags, caller).await;
+        self.shared.noted(parent, name.to_str(), result)
     }
 
     /// Reads; shorter than asked only at the end of the file.
     pub async fn read(&self, ino: Ino, fh: Fh, offset: u64, len: u32) -> DriveResult<Bytes> {
-        todo!()
+        let result = self.shared.read(fh, offset, len).await;
+        self.shared.noted(ino, None, result)
     }
 
     /// Writes all of `data`.
@@ -165,9 +224,10 @@ impl Drive {
         fh: Fh,
         offset: u64,
         data: &[u8],
-        caller: &Caller,
+        _caller: &Caller,
     ) -> DriveResult<u32> {
-        todo!()
+        let result = self.shared.write(fh, offset, data).await;
+        self.shared.noted(ino, None, result)
     }
 
     /// Reserves room; with `keep_size` the length stays.
@@ -179,52 +239,64 @@ impl Drive {
         len: u64,
         keep_size: bool,
     ) -> DriveResult<()> {
-        todo!()
+        let result = self.shared.allocate(fh, offset, len, keep_size);
+        self.shared.noted(ino, None, result)
     }
 
     /// One `close` of the handle. Its error is the error of `close`.
     pub async fn flush(&self, ino: Ino, fh: Fh, caller: &Caller) -> DriveResult<()> {
-        todo!()
+        let result = self.shared.flush(fh, caller).await;
+        self.shared.noted(ino, None, result)
     }
 
     /// The last `close` of the handle.
     pub async fn release(&self, ino: Ino, fh: Fh) -> DriveResult<()> {
-        todo!()
+        let result = self.shared.release(fh).await;
+        self.shared.noted(ino, None, result)
     }
 
     /// Makes what was written durable.
-    pub async fn fsync(&self, ino: Ino, fh: Fh, caller: &Caller) -> DriveResult<()> {
-        todo!()
+    pub async fn fsync(&self, ino: Ino, fh: Fh, _caller: &Caller) -> DriveResult<()> {
+        let result = self.shared.fsync(fh).await;
+        self.shared.noted(ino, None, result)
     }
 
     /// Opens a folder: its rows are those of this moment.
-    pub async fn open_dir(&self, ino: Ino, caller: &Caller) -> DriveResult<Fh> {
-        todo!()
+    pub async fn open_dir(&self, ino: Ino, _caller: &Caller) -> DriveResult<Fh> {
+        let result = self.shared.open_dir(ino).await;
+        self.shared.noted(ino, None, result)
     }
 
     /// The next rows after `offset`, a bounded number at a time; none at the end.
-    pub async fn read_dir(&self, ino: Ino, fh: Fh, offset: u64) -> DriveResult<Vec<DirEntry>> {
-        todo!()
+    pub async fn read_dir(&self, _ino: Ino, fh: Fh, offset: u64) -> DriveResult<Vec<DirEntry>> {
+        self.shared.read_dir(fh, offset)
     }
 
     /// Closes a folder.
-    pub async fn release_dir(&self, ino: Ino, fh: Fh) -> DriveResult<()> {
-        todo!()
+    pub async fn release_dir(&self, _ino: Ino, fh: Fh) -> DriveResult<()> {
+        self.shared.handles.remove_folder(fh);
+        Ok(())
     }
 
     /// `fsync` on a folder: from a process that did not write into a draft, commits it.
-    pub async fn sync_dir(&self, ino: Ino, fh: Fh, caller: &Caller) -> DriveResult<()> {
-        todo!()
+    pub async fn sync_dir(&self, ino: Ino, _fh: Fh, caller: &Caller) -> DriveResult<()> {
+        let result = self.shared.sync_dir(ino, caller).await;
+        self.shared.noted(ino, None, result)
     }
 
     /// Room in the account and on the staging disk.
     pub async fn statfs(&self) -> DriveResult<FileSystemStatus> {
-        todo!()
+        self.shared.statfs().await
     }
 
     /// One extended attribute.
-    pub async fn get_xattr(&self, ino: Ino, name: &OsStr, caller: &Caller) -> DriveResult<Vec<u8>> {
-        todo!()
+    pub async fn get_xattr(
+        &self,
+        ino: Ino,
+        name: &OsStr,
+        _caller: &Caller,
+    ) -> DriveResult<Vec<u8>> {
+        self.shared.get_xattr(ino, name).await
     }
 
     /// Sets an extended attribute.
@@ -234,18 +306,20 @@ impl Drive {
         name: &OsStr,
         value: &[u8],
         mode: XattrMode,
-        caller: &Caller,
+        _caller: &Caller,
     ) -> DriveResult<()> {
-        todo!()
+        let result = self.shared.set_xattr(ino, name, value, mode).await;
+        self.shared.noted(ino, None, result)
     }
 
     /// Names of the extended attributes.
-    pub async fn list_xattr(&self, ino: Ino, caller: &Caller) -> DriveResult<Vec<OsString>> {
-        todo!()
+    pub async fn list_xattr(&self, ino: Ino, _caller: &Caller) -> DriveResult<Vec<OsString>> {
+        self.shared.list_xattr(ino).await
     }
 
     /// Removes an extended attribute.
-    pub async fn remove_xattr(&self, ino: Ino, name: &OsStr, caller: &Caller) -> DriveResult<()> {
-        todo!()
+    pub async fn remove_xattr(&self, ino: Ino, name: &OsStr, _caller: &Caller) -> DriveResult<()> {
+        let result = self.shared.remove_xattr(ino, name).await;
+        self.shared.noted(ino, None, result)
     }
 }

@@ -103,10 +103,15 @@ pub struct CacheStatus {
 /// The request budget.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RateStatus {
-    /// Requests in the last minute.
-    pub used_last_minute: u64,
     /// Requests allowed a minute.
     pub limit_per_minute: u64,
+    /// Requests that could go out right now.
+    pub available: u64,
+    /// Requests that wait for their place.
+    pub waiting: u64,
+    /// Seconds for which nothing goes out, because the service asked for it.
+    #[serde(default)]
+    pub paused_secs: u64,
 }
 
 /// One failure, as `assetfs why` prints it.

@@ -45,6 +45,17 @@ pub struct Caller {
     pub gid: u32,
 }
 
+impl Caller {
+    /// The same caller in the outbox's words.
+    pub(super) fn for_outbox(&self) -> crate::outbox::Caller {
+        crate::outbox::Caller {
+            pid: self.pid,
+            uid: self.uid,
+            gid: self.gid,
+        }
+    }
+}
+
 /// What kind of thing a path is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FileKind {

@@ -192,8 +192,7 @@ async fn open_drive(plan: &MountPlan, client: &Client, places: &Places) -> Resul
         delete_limit: plan.delete_limit,
         ..DriveConfig::new(&places.label, outbox_dir)
     };
-    let drive = Drive::open(config).await?;
-    let _ = (cache, events, meta);
+    let drive = Drive::open(config, client.clone(), cache, outbox.clone(), events, meta).await?;
     Ok((outbox, drive))
 }
 

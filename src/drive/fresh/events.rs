@@ -1,0 +1,111 @@
+//! What the outbox reports, brought into the tree: a draft became an asset, a job moved, a preset
+//! was saved.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+
+use super::listings::Which;
+use crate::drive::shared::Shared;
+use crate::drive::tree::node::{AssetFolder, HiddenFile, Home, JobPart, Node, Place, Top};
+use crate::outbox::{DraftId, DraftKind, JobFolder, OutboxEvent, OwnerFolder};
+use crate::wire::{AssetId, BaseAsset, UploadStatus};
+
+impl Shared {
+    /// The task that applies the outbox's reports. Ends when the outbox does.
+    pub(in crate::drive) async fn follow(self: Arc<Self>, mut events: mpsc::Receiver<OutboxEvent>) {
+        while let Some(event) = events.recv().await {
+            tracing::debug!(event = ?event, "the outbox reports");
+            match event {
+                OutboxEvent::DraftChanged(draft) => self.draft_changed(draft),
+                OutboxEvent::AssetCreated { draft, asset } => self.asset_created(draft, asset),
+                OutboxEvent::AssetChanged(asset) => self.asset_moved(asset),
+                OutboxEvent::JobChanged(folder, name) => self.job_changed(&folder, &name),
+                OutboxEvent::RapidFound(rapid) => {
+                    let shared = Arc::clone(&self);
+                    self.runtime.spawn(async move {
+                        let found = shared.refreshed_rapid(rapid, Duration::ZERO).await;
+                        if let Ok(Some(source)) = found.map(|row| row.source) {
+                            shared.doubt_rapids_of(source);
+                        }
+                    });
+                }
+                OutboxEvent::PresetsChanged => self.presets_changed(),
+            }
+        }
+    }
+
+    fn draft_changed(&self, draft: DraftId) {
+        let home = Home::Made(draft);
+        self.tell_attributes(&Node::Model(home));
+        self.tell_attributes(&Node::HiddenFile(Place::Model(home), HiddenFile::Status));
+    }
+
+    /// The draft's folder is an asset from now on: the same folder, the same inodes, the same name.
+    fn asset_created(self: &Arc<Self>, draft: DraftId, asset: AssetId) {
+        self.made
+            .lock()
+            .expect("no panic while models are held")
+            .insert(draft, asset);
+        let info = self.outbox.draft(draft);
+        if let Some(info) = &info {
+            let mut record = BaseAsset::new(asset, info.name.clone(), UploadStatus::Waiting);
+            if info.kind == DraftKind::LooseFile {
+                let stem = info
+                    .name
+                    .rsplit_once('.')
+                    .map_or(info.name.as_str(), |(stem, _)| stem);
+                record.name = stem.to_owned();
+            }
+            record.created_at = Some(crate::wire::Timestamp::from(info.created));
+            self.told_asset(&record);
+        }
+        self.watched.look_at_asset(asset);
+        self.asset_moved(asset);
+        self.draft_changed(draft);
+        if let Some(info) = info {
+            self.tell_entry(&Node::Top(Top::RawModels), &info.name);
+        }
+    }
+
+    fn asset_moved(self: &Arc<Self>, asset: AssetId) {
+        let shared = Arc::clone(self);
+        self.runtime.spawn(async move {
+            if let Err(error) = shared.refreshed_asset(asset, Duration::ZERO).await {
+                tracing::debug!(asset = %asset, error = %error, "could not look at an asset that changed");
+            }
+            let home = shared.home_of(asset);
+            shared.tell_attributes(&Node::Model(home));
+            shared.tell_attributes(&Node::HiddenFile(Place::Model(home), HiddenFile::Status));
+        });
+    }
+
+    fn job_changed(&self, folder: &JobFolder, name: &str) {
+        let JobFolder::Optimize(owner) = folder;
+        let asset = match owner {
+            OwnerFolder::Asset(asset) => Some(*asset),
+            OwnerFolder::Draft(draft) => self.asset_of_draft(*draft),
+        };
+        let Some(asset) = asset else { return };
+        self.doubt_rapids_of(asset);
+        let parent = Node::AssetFolder(asset, AssetFolder::Optimize);
+        for part in [JobPart::Status, JobPart::Result] {
+            self.tell_attributes(&Node::Job(asset, name.into(), part));
+            self.tell_entry(
+                &parent,
+                &super::super::ops::paths::job_part_name(name, part),
+            );
+        }
+    }
+
+    fn presets_changed(self: &Arc<Self>) {
+        self.doubt(Which::Presets);
+        let shared = Arc::clone(self);
+        self.runtime.spawn(async move {
+            if let Err(error) = shared.refreshed(Which::Presets).await {
+                tracing::debug!(error = %error, "could not look at the presets");
+            }
+        });
+    }
+}

@@ -1,0 +1,117 @@
+//! One request for one thing at a time: who asks for what is being fetched waits for that.
+//!
+//! The invariant: a flight goes on when nobody waits for it any more, so that an interrupted reader
+//! does not waste what was asked for; its result is in the drive's state before anyone is woken.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex};
+
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, Shared};
+use tokio::runtime::Handle;
+
+use crate::drive::error::{DriveError, DriveResult};
+
+type Landing = Shared<BoxFuture<'static, DriveResult<()>>>;
+
+/// The flights under way, by what they fetch.
+pub(in crate::drive) struct Flights<K> {
+    runtime: Handle,
+    under_way: Arc<Mutex<HashMap<K, Landing>>>,
+}
+
+impl<K: Eq + Hash + Clone + Send + 'static> Flights<K> {
+    /// No flights; they will run on `runtime`.
+    pub(in crate::drive) fn new(runtime: Handle) -> Flights<K> {
+        Flights {
+            runtime,
+            under_way: Arc::default(),
+        }
+    }
+
+    /// Joins the flight for `key`, or starts `work` as one. The result is that of the work, which
+    /// leaves what it fetched in the drive's state.
+    pub(in crate::drive) fn join<F>(&self, key: K, work: impl FnOnce() -> F) -> Landing
+    where
+        F: Future<Output = DriveResult<()>> + Send + 'static,
+    {
+        let mut under_way = self
+            .under_way
+            .lock()
+            .expect("no panic while flights are held");
+        if let Some(landing) = under_way.get(&key) {
+            return landing.clone();
+        }
+        let landing = self.start(key.clone(), work()).boxed().shared();
+        under_way.insert(key, landing.clone());
+        landing
+    }
+
+    fn start<F>(&self, key: K, work: F) -> impl Future<Output = DriveResult<()>> + Send + use<F, K>
+    where
+        F: Future<Output = DriveResult<()>> + Send + 'static,
+    {
+        let under_way = Arc::clone(&self.under_way);
+        let task = self.runtime.spawn(async move {
+            // A flight that panics must not keep its place for ever.
+            let result = std::panic::AssertUnwindSafe(work).catch_unwind().await;
+            under_way
+                .lock()
+                .expect("no panic while flights are held")
+                .remove(&key);
+            result.unwrap_or_else(|_| {
+                Err(DriveError::Local(
+                    "the drive failed inside; the log has more".into(),
+                ))
+            })
+        });
+        async move {
+            // Only a runtime that shuts down cancels a flight.
+            task.await.unwrap_or_else(|_| {
+                Err(DriveError::Unreachable("the drive is shutting down".into()))
+            })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use tokio::sync::Notify;
+
+    #[tokio::test]
+    async fn two_who_ask_for_one_thing_share_one_request() {
+        let flights: Flights<u8> = Flights::new(Handle::current());
+        let (starts, go) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
+        let ask = || {
+            let (starts, go) = (Arc::clone(&starts), Arc::clone(&go));
+            flights.join(1, || async move {
+                starts.fetch_add(1, Ordering::SeqCst);
+                go.notified().await;
+                Ok(())
+            })
+        };
+        let (first, second) = (ask(), ask());
+        go.notify_one();
+        assert_eq!(first.await, Ok(()));
+        assert_eq!(second.await, Ok(()));
+        assert_eq!(starts.load(Ordering::SeqCst), 1);
+        go.notify_one();
+        assert_eq!(ask().await, Ok(()));
+        assert_eq!(starts.load(Ordering::SeqCst), 2);
+    }
+
+    #[tokio::test]
+    async fn a_flight_goes_on_when_nobody_waits() {
+        let flights: Flights<u8> = Flights::new(Handle::current());
+        let landed = Arc::new(Notify::new());
+        let inside = Arc::clone(&landed);
+        drop(flights.join(1, || async move {
+            inside.notify_one();
+            Ok(())
+        }));
+        landed.notified().await;
+    }
+}

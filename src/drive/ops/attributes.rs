@@ -1,0 +1,319 @@
+//! What `stat` shows: true sizes, times that stand for content, owners of the mounter.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use super::content::Text;
+use super::rows::entry_kind;
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::handles::{Body, OpenFile};
+use crate::drive::shared::Shared;
+use crate::drive::tree::known::system_time;
+use crate::drive::tree::node::{Family, Home, JobPart, Node, RemoteFolder, Top};
+use crate::drive::types::{Attributes, Entry, Fh, FileKind, Ino};
+use crate::outbox::{DraftId, EntryId, EntryInfo, SentEntry};
+use crate::wire::{AssetId, RapidId};
+
+/// What only this mount changes may be believed long.
+const OWN_HOLDS: Duration = Duration::from_secs(60);
+
+impl Shared {
+    /// What is found: attributes, and how long they hold. Counts a reference.
+    pub(in crate::drive) async fn entry(self: &Arc<Self>, node: &Node) -> DriveResult<Entry> {
+        let mut attributes = self.attributes(node).await?;
+        attributes.ino = self.inodes().refer(node);
+        Ok(Entry {
+            attributes,
+            ttl: self.time_to_live(node),
+        })
+    }
+
+    /// What `stat` shows of a number.
+    pub(in crate::drive) async fn getattr(
+        self: &Arc<Self>,
+        ino: Ino,
+        fh: Option<Fh>,
+    ) -> DriveResult<Entry> {
+        let node = self.node(ino)?;
+        let open = fh.and_then(|fh| self.handles.file(fh).ok());
+        let found = match (
+            open.as_deref().and_then(|open| self.open_size(open)),
+            self.attributes(&node).await,
+        ) {
+            // What was written through a handle is newer than what is kept.
+            (Some(size), Ok(attributes)) => Ok(Attributes { size, ..attributes }),
+            (None, Ok(attributes)) => Ok(attributes),
+            (_, Err(DriveError::NotFound)) => self.removed_attributes(&node),
+            (_, Err(error)) => Err(error),
+        };
+        let attributes = Attributes { ino, ..found? };
+        Ok(Entry {
+            attributes,
+            ttl: self.time_to_live(&node),
+        })
+    }
+
+    fn open_size(&self, open: &OpenFile) -> Option<u64> {
+        match &open.body {
+            Body::Staged(staged) => Some(staged.size()),
+            Body::Text(text) => Some(text.len()),
+            Body::Remote(_) | Body::Snapshot(_) | Body::Control(_) => None,
+        }
+    }
+
+    /// A file that was removed while it is open is still there for who has it open. The kernel does
+    /// not tell which handle it asks for.
+    fn removed_attributes(&self, node: &Node) -> DriveResult<Attributes> {
+        let open = self.handles.file_of(node).ok_or(DriveError::NotFound)?;
+        let size = match &open.body {
+            Body::Staged(staged) => staged.size(),
+            Body::Text(text) => text.len(),
+            Body::Snapshot(bytes) => bytes.len() as u64,
+            Body::Remote(remote) => remote.size(),
+            Body::Control(_) => 0,
+        };
+        Ok(Attributes {
+            nlink: 0,
+            ..self.file(size, SystemTime::now())
+        })
+    }
+
+    /// What `stat` shows of a thing; the number is left to the caller.
+    pub(in crate::drive) async fn attributes(
+        self: &Arc<Self>,
+        node: &Node,
+    ) -> DriveResult<Attributes> {
+        match node {
+            Node::Root => Ok(self.folder(self.opened)),
+            Node::Top(top) => Ok(self.folder(self.changed(*top))),
+            Node::ById(family) => Ok(self.folder(self.changed(family.top()))),
+            Node::Hidden(_) => Ok(self.folder(self.opened)),
+            Node::Model(home) => self.model_attributes(*home),
+            Node::Entry(draft, entry) => self.entry_attributes(*draft, *entry),
+            Node::Rapid(rapid) => {
+                let row = self.known_rapid(*rapid).await?;
+                Ok(self.folder(system_time(row.updated.or(row.created))))
+            }
+            Node::RemoteFolder(folder) | Node::RemoteSubfolder(folder, _) => {
+                Ok(self.folder(self.created_with(*folder)))
+            }
+            Node::AssetFolder(asset, _) => Ok(self.folder(self.asset_created_at(*asset))),
+            Node::RemoteFile(folder, path, _) => {
+                let content = self.content_of(*folder, path).await?;
+                let modified = content
+                    .modified
+                    .unwrap_or_else(|| self.created_with(*folder));
+                Ok(self.file(content.size, modified))
+            }
+            Node::Job(_, _, JobPart::Result)
+            | Node::RapidLink(..)
+            | Node::ByIdLink(..)
+            | Node::SourceLink(_) => {
+                let target = self.link_target(node).await?;
+                Ok(Attributes {
+                    kind: FileKind::Link,
+                    perm: 0o777,
+                    ..self.file(target.len() as u64, self.opened)
+                })
+            }
+            Node::HiddenFile(..)
+            | Node::Job(..)
+            | Node::ErrorText(_)
+            | Node::Preset(..)
+            | Node::PresetFile(_)
+            | Node::FactoryPreset(..)
+            | Node::Account(_) => {
+                let Text { bytes, modified } = self.text_of(node).await?;
+                Ok(self.file(bytes.len() as u64, modified))
+            }
+        }
+    }
+
+    /// Where a link points.
+    pub(in crate::drive) async fn link_target(
+        self: &Arc<Self>,
+        node: &Node,
+    ) -> DriveResult<String> {
+        match node {
+            Node::ByIdLink(Family::Raw, id) => {
+                let home = self.home_of(AssetId(*id));
+                let name = self.model_name(home).ok_or(DriveError::NotFound)?;
+                Ok(format!("../../{name}"))
+            }
+            Node::ByIdLink(Family::Rapid, id) => {
+                Ok(format!("../../{}", self.linked_rapid(RapidId(*id)).await?))
+            }
+            Node::SourceLink(rapid) => {
+                let row = self.known_rapid(*rapid).await?;
+                let row = if row.source.is_some() {
+                    row
+                } else {
+                    self.refreshed_rapid(*rapid, Duration::ZERO).await?
+                };
+                let source = row.source.ok_or(DriveError::NotFound)?;
+                if self.known().assets.row(source.0).is_none() {
+                    self.refreshed_asset(source, Duration::ZERO).await?;
+                }
+                let name = self
+                    .model_name(self.home_of(source))
+                    .ok_or(DriveError::NotFound)?;
+                Ok(format!("../../../rawmodels/{name}"))
+            }
+            Node::RapidLink(_, rapid) => Ok(format!(
+                "../../../rapidmodels/{}",
+                self.linked_rapid(*rapid).await?
+            )),
+            Node::Job(asset, name, JobPart::Result) => {
+                let job = self
+                    .outbox
+                    .job(&super::rows::optimize_folder(*asset), name)
+                    .ok_or(DriveError::NotFound)?;
+                let rapid = job.rapid.ok_or(DriveError::NotFound)?;
+                Ok(format!(
+                    "../../../rapidmodels/{}",
+                    self.linked_rapid(rapid).await?
+                ))
+            }
+            _ => Err(DriveError::Invalid("this is not a link".into())),
+        }
+    }
+
+    async fn linked_rapid(self: &Arc<Self>, rapid: RapidId) -> DriveResult<String> {
+        self.known_rapid(rapid).await?;
+        self.rapid_name(rapid).ok_or(DriveError::NotFound)
+    }
+
+    fn model_attributes(&self, home: Home) -> DriveResult<Attributes> {
+        let view = self.model(home).ok_or(DriveError::NotFound)?;
+        if let (Home::Made(draft), Some(_)) = (home, &view.draft)
+            && let Some(info) = self.outbox.entry(draft, EntryId::ROOT)
+        {
+            return Ok(self.staged_attributes(&info));
+        }
+        if let Some(sent) = &view.sent {
+            return Ok(Attributes {
+                perm: permissions(sent.mode),
+                ..self.folder(sent.mtime)
+            });
+        }
+        Ok(self.folder(system_time(view.known.and_then(|known| known.created))))
+    }
+
+    fn entry_attributes(&self, draft: DraftId, entry: EntryId) -> DriveResult<Attributes> {
+        if let Some(info) = self.outbox.entry(draft, entry) {
+            return Ok(self.staged_attributes(&info));
+        }
+        let sent = self.sent_entry(draft, entry).ok_or(DriveError::NotFound)?;
+        Ok(self.sent_attributes(&sent))
+    }
+
+    fn staged_attributes(&self, info: &EntryInfo) -> Attributes {
+        let plain = match entry_kind(info.kind) {
+            FileKind::Folder => Attributes {
+                nlink: 2 + info.subfolders,
+                ..self.folder(info.mtime)
+            },
+            _ => self.file(info.size, info.mtime),
+        };
+        Attributes {
+            perm: permissions(info.mode),
+            uid: info.uid.unwrap_or(plain.uid),
+            gid: info.gid.unwrap_or(plain.gid),
+            ctime: info.ctime,
+            ..plain
+        }
+    }
+
+    fn sent_attributes(&self, sent: &SentEntry) -> Attributes {
+        let plain = match entry_kind(sent.kind) {
+            FileKind::Folder => self.folder(sent.mtime),
+            _ => self.file(sent.size, sent.mtime),
+        };
+        Attributes {
+            perm: permissions(sent.mode),
+            uid: sent.uid.unwrap_or(plain.uid),
+            gid: sent.gid.unwrap_or(plain.gid),
+            ..plain
+        }
+    }
+
+    fn folder(&self, modified: SystemTime) -> Attributes {
+        Attributes {
+            kind: FileKind::Folder,
+            perm: 0o755,
+            ..self.file(0, modified)
+        }
+    }
+
+    fn file(&self, size: u64, modified: SystemTime) -> Attributes {
+        Attributes {
+            ino: Ino(0),
+            kind: FileKind::File,
+            size,
+            perm: 0o644,
+            nlink: 1,
+            uid: self.config.uid,
+            gid: self.config.gid,
+            mtime: modified,
+            ctime: modified,
+        }
+    }
+
+    fn changed(&self, top: Top) -> SystemTime {
+        self.known()
+            .changed
+            .get(&top)
+            .copied()
+            .unwrap_or(self.opened)
+    }
+
+    /// When a model came to be: the time of what has none of its own.
+    fn created_with(&self, folder: RemoteFolder) -> SystemTime {
+        match folder {
+            RemoteFolder::AssetFiles(asset)
+            | RemoteFolder::AssetAnalysis(asset)
+            | RemoteFolder::AssetRenders(asset)
+            | RemoteFolder::AssetConverted(asset) => self.asset_created_at(asset),
+            RemoteFolder::RapidFiles(rapid)
+            | RemoteFolder::RapidAnalysis(rapid)
+            | RemoteFolder::RapidRenders(rapid) => {
+                system_time(self.known().rapids.row(rapid.0).and_then(|row| row.created))
+            }
+        }
+    }
+
+    fn asset_created_at(&self, asset: AssetId) -> SystemTime {
+        system_time(self.known().assets.row(asset.0).and_then(|row| row.created))
+    }
+
+    /// How long the kernel may believe a name and its attributes without asking.
+    fn time_to_live(&self, node: &Node) -> Duration {
+        match node {
+            Node::Root | Node::Top(_) | Node::Hidden(_) | Node::ById(_) => OWN_HOLDS,
+            // Nobody but this mount changes a draft.
+            Node::Entry(..) => OWN_HOLDS.min(self.config.refresh * 6),
+            Node::Model(_)
+            | Node::Rapid(_)
+            | Node::RemoteFolder(_)
+            | Node::RemoteSubfolder(..)
+            | Node::RemoteFile(..)
+            | Node::AssetFolder(..)
+            | Node::RapidLink(..)
+            | Node::ByIdLink(..)
+            | Node::SourceLink(_)
+            | Node::Preset(..)
+            | Node::FactoryPreset(..) => self.config.refresh,
+            // Changes at any time, or is not there until something happens.
+            Node::HiddenFile(..)
+            | Node::Job(..)
+            | Node::ErrorText(_)
+            | Node::PresetFile(_)
+            | Node::Account(_) => Duration::ZERO,
+        }
+    }
+}
+
+fn permissions(mode: u32) -> u16 {
+    // Twelve bits always fit.
+    (mode & 0o7777) as u16
+}

@@ -1,0 +1,21 @@
+//! The operations of the drive, one file each.
+
+pub(super) mod attributes;
+pub(super) mod content;
+pub(super) mod control;
+pub(super) mod create;
+pub(super) mod list;
+pub(super) mod lookup;
+pub(super) mod open;
+pub(super) mod paths;
+pub(super) mod read;
+pub(super) mod remove;
+pub(super) mod rename;
+pub(super) mod rows;
+pub(super) mod setattr;
+pub(super) mod statfs;
+pub(super) mod sync;
+pub(super) mod text;
+pub(super) mod why;
+pub(super) mod write;
+pub(super) mod xattr;

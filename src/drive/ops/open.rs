@@ -1,0 +1,223 @@
+//! Opening files. Opening alone never fetches content.
+
+use std::sync::Arc;
+
+use super::control::ControlBuffer;
+use super::lookup::text;
+use super::text::{TextBuffer, TextTarget};
+use super::why;
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::handles::{Body, OpenFile};
+use crate::drive::reading::RemoteFile;
+use crate::drive::shared::Shared;
+use crate::drive::tree::node::{HiddenFile, JobPart, Node, Place, RemoteFolder};
+use crate::drive::types::{Caller, Ino, OpenFlags, Opened, OpenedMode};
+use crate::outbox::{DraftId, EntryId, OpenMode, StagedFile};
+
+impl Shared {
+    /// Opens a file that exists.
+    pub(in crate::drive) async fn open_file(
+        self: &Arc<Self>,
+        ino: Ino,
+        flags: OpenFlags,
+        caller: &Caller,
+    ) -> DriveResult<Opened> {
+        let node = self.node(ino)?;
+        self.open_node(node, flags, caller).await
+    }
+
+    pub(in crate::drive) async fn open_node(
+        self: &Arc<Self>,
+        node: Node,
+        flags: OpenFlags,
+        caller: &Caller,
+    ) -> DriveResult<Opened> {
+        if flags.access.writes() || flags.truncate {
+            self.check_writable(&node)?;
+        }
+        let (body, mode) = match &node {
+            Node::Entry(draft, entry) => self.open_entry(*draft, *entry, flags, caller).await?,
+            Node::RemoteFile(folder, path, _) => {
+                let remote = self.remote_file(*folder, path).await?;
+                let mode = remote
+                    .file()
+                    .map_or(OpenedMode::Kept, OpenedMode::Passthrough);
+                (Body::Remote(remote), mode)
+            }
+            Node::HiddenFile(place, HiddenFile::Control) => (
+                Body::Control(ControlBuffer::new(*place)),
+                OpenedMode::Direct,
+            ),
+            Node::Job(asset, name, JobPart::Text) => {
+                let target = TextTarget::Job(*asset, name.to_string());
+                self.open_text(&node, target, flags, caller).await?
+            }
+            Node::Preset(preset, _) => {
+                let name = self.known().presets.name(preset.0).map(str::to_owned);
+                let target = TextTarget::Preset(name.ok_or(DriveError::NotFound)?);
+                self.open_text(&node, target, flags, caller).await?
+            }
+            Node::PresetFile(name) => {
+                let target = TextTarget::Preset(name.to_string());
+                self.open_text(&node, target, flags, caller).await?
+            }
+            node if node.kind() == Some(crate::drive::types::FileKind::Folder) => {
+                return Err(DriveError::IsAFolder);
+            }
+            node => {
+                let text = self.text_of(node).await?;
+                (Body::Snapshot(text.bytes), OpenedMode::Direct)
+            }
+        };
+        let fh = self.handles.insert_file(OpenFile { node, flags, body });
+        Ok(Opened { fh, mode })
+    }
+
+    /// A text that goes out when it is closed begins as what it is now, or empty.
+    async fn open_text(
+        self: &Arc<Self>,
+        node: &Node,
+        target: TextTarget,
+        flags: OpenFlags,
+        caller: &Caller,
+    ) -> DriveResult<(Body, OpenedMode)> {
+        let now = if flags.truncate {
+            bytes::Bytes::new()
+        } else {
+            self.text_of(node).await?.bytes
+        };
+        if !flags.access.writes() {
+            return Ok((Body::Snapshot(now), OpenedMode::Direct));
+        }
+        let buffer = TextBuffer::new(target, &now, flags.truncate, caller);
+        Ok((Body::Text(buffer), OpenedMode::Direct))
+    }
+
+    /// What was copied in is served from its staged copy while that is kept.
+    async fn open_entry(
+        self: &Arc<Self>,
+        draft: DraftId,
+        entry: EntryId,
+        flags: OpenFlags,
+        caller: &Caller,
+    ) -> DriveResult<(Body, OpenedMode)> {
+        let mode = match (flags.access.writes(), flags.truncate) {
+            (_, true) => OpenMode::Truncate,
+            (true, false) => OpenMode::Write,
+            (false, false) => OpenMode::Read,
+        };
+        match self
+            .outbox
+            .open_staged(draft, entry, mode, &caller.for_outbox())
+        {
+            Ok(staged) => Ok((Body::Staged(staged), OpenedMode::Cached)),
+            Err(error) if mode != OpenMode::Read => Err(error.into()),
+            Err(error) => self
+                .open_sent(draft, entry)
+                .await
+                .map_err(|gone| match gone {
+                    DriveError::NotFound => error.into(),
+                    other => other,
+                }),
+        }
+    }
+
+    async fn open_sent(
+        self: &Arc<Self>,
+        draft: DraftId,
+        entry: EntryId,
+    ) -> DriveResult<(Body, OpenedMode)> {
+        let asset = self.asset_of_draft(draft).ok_or(DriveError::NotFound)?;
+        let sent = self.sent_entry(draft, entry).ok_or(DriveError::NotFound)?;
+        if let Some(staged) = self.outbox.open_sent(asset, &sent.path) {
+            return Ok((Body::Staged(staged), OpenedMode::Kept));
+        }
+        let service_name = sent.sent_as.ok_or_else(|| {
+            DriveError::NotPermitted(format!(
+                "{} was never sent to the service, and its local copy was dropped when the asset was complete",
+                sent.path
+            ))
+        })?;
+        let folder = RemoteFolder::AssetFiles(asset);
+        let map = self.file_map(folder).await?;
+        let path = map.path_of(&service_name).cloned().ok_or_else(|| {
+            DriveError::Unreachable(format!(
+                "the service does not list {service_name} among the files of the asset"
+            ))
+        })?;
+        let remote = self.remote_file(folder, &path).await?;
+        let mode = remote
+            .file()
+            .map_or(OpenedMode::Kept, OpenedMode::Passthrough);
+        Ok((Body::Remote(remote), mode))
+    }
+
+    pub(in crate::drive) async fn remote_file(
+        self: &Arc<Self>,
+        folder: RemoteFolder,
+        path: &Arc<str>,
+    ) -> DriveResult<RemoteFile> {
+        let content = self.content_of(folder, path).await?;
+        RemoteFile::open(self, folder, path, &content)
+    }
+
+    /// Makes a file, or opens the one that is there.
+    pub(in crate::drive) async fn create(
+        self: &Arc<Self>,
+        parent: Ino,
+        name: &std::ffi::OsStr,
+        mode: u32,
+        flags: OpenFlags,
+        caller: &Caller,
+    ) -> DriveResult<(crate::drive::types::Entry, Opened)> {
+        let folder = self.node(parent)?;
+        let name = text(name).map_err(|error| match error {
+            DriveError::NotFound => {
+                DriveError::Invalid("the name is not valid UTF-8, which the service needs".into())
+            }
+            other => other,
+        })?;
+        match self.child(&folder, name).await {
+            Ok(_) if flags.exclusive => Err(DriveError::Exists),
+            Ok(node) => {
+                let opened = self.open_node(node.clone(), flags, caller).await?;
+                Ok((self.entry(&node).await?, opened))
+            }
+            Err(error) if error == DriveError::NotFound || error.leaves_the_tree_as_it_was() => {
+                let (node, opened) = self
+                    .create_new(&folder, name, mode, flags, caller, error)
+                    .await?;
+                Ok((self.entry(&node).await?, opened))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Refuses to open for writing what cannot be written, with a sentence.
+    fn check_writable(&self, node: &Node) -> DriveResult<()> {
+        if self.config.read_only && !matches!(node, Node::HiddenFile(_, HiddenFile::Control)) {
+            return Err(why::read_only_mount());
+        }
+        match node {
+            // The outbox says of itself which entries are frozen.
+            Node::Entry(..)
+            | Node::HiddenFile(_, HiddenFile::Control)
+            | Node::Job(_, _, JobPart::Text)
+            | Node::Preset(..)
+            | Node::PresetFile(_) => Ok(()),
+            Node::RemoteFile(folder, path, _) => Err(match self.place_of(*folder) {
+                Place::Model(_) => why::frozen_asset(path),
+                _ => why::made_by_service(path),
+            }),
+            node => Err(why::made_by_service(&self.path_of(node))),
+        }
+    }
+
+    /// The staged file behind a handle.
+    pub(in crate::drive) fn staged(open: &OpenFile) -> Option<&StagedFile> {
+        match &open.body {
+            Body::Staged(staged) => Some(staged),
+            _ => None,
+        }
+    }
+}

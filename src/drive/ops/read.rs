@@ -1,0 +1,59 @@
+//! Reading from an open file.
+
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::handles::Body;
+use crate::drive::shared::Shared;
+use crate::drive::types::{Access, Fh};
+use crate::outbox::StagedFile;
+
+impl Shared {
+    /// Reads; shorter than asked only at the end of the file.
+    pub(in crate::drive) async fn read(
+        self: &Arc<Self>,
+        fh: Fh,
+        offset: u64,
+        len: u32,
+    ) -> DriveResult<Bytes> {
+        let open = self.handles.file(fh)?;
+        if open.flags.access == Access::Write {
+            return Err(DriveError::BadHandle);
+        }
+        match &open.body {
+            Body::Staged(staged) => read_staged(staged, offset, len),
+            Body::Remote(remote) => remote.read(offset, u64::from(len)).await,
+            Body::Snapshot(bytes) => Ok(part(bytes, offset, len)),
+            Body::Text(text) => Ok(part(&text.bytes(), offset, len)),
+            Body::Control(control) => Ok(part(
+                &Bytes::from(super::control::help(control.place())),
+                offset,
+                len,
+            )),
+        }
+    }
+}
+
+fn read_staged(staged: &StagedFile, offset: u64, len: u32) -> DriveResult<Bytes> {
+    let mut buffer = BytesMut::zeroed(len as usize);
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match staged.read_at(&mut buffer[filled..], offset + filled as u64)? {
+            0 => break,
+            read => filled += read,
+        }
+    }
+    buffer.truncate(filled);
+    Ok(buffer.freeze())
+}
+
+/// What lies in the range; nothing past the end.
+fn part(bytes: &Bytes, offset: u64, len: u32) -> Bytes {
+    let start = usize::try_from(offset)
+        .unwrap_or(usize::MAX)
+        .min(bytes.len());
+    let end = start.saturating_add(len as usize).min(bytes.len());
+    bytes.slice(start..end)
+}

@@ -1,0 +1,363 @@
+//! Removing. In a draft everything goes at once. In an asset or an optimized model, which the service
+//! deletes only as a whole, `unlink` hides, and the `rmdir` that ends an `rm -r` sends the one DELETE,
+//! if it comes from the process that removed the entries; else everything hidden is back after a
+//! while.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::ffi::OsStr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::lookup::text;
+use super::rows::{Row, optimize_folder};
+use super::text::process_of;
+use super::why;
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::fresh::listings::Which;
+use crate::drive::shared::Shared;
+use crate::drive::tree::node::{Home, JobPart, Node, Place, Top};
+use crate::drive::types::{Caller, FileKind, Ino};
+use crate::outbox::{DraftId, EntryId};
+
+/// The time over which deletions are counted.
+const LIMIT_WINDOW: Duration = Duration::from_secs(60);
+
+/// Deletions under way, and how many there were lately.
+#[derive(Debug, Default)]
+pub(in crate::drive) struct Deletions {
+    hiding: HashMap<Place, Hiding>,
+    recent: VecDeque<Instant>,
+    allowed_until: Option<Instant>,
+}
+
+/// What was removed of one model so far.
+#[derive(Debug)]
+struct Hiding {
+    nodes: HashSet<Node>,
+    processes: HashSet<u32>,
+    last: Instant,
+}
+
+impl Deletions {
+    /// Lifts the limit for a while.
+    pub(in crate::drive) fn allow(&mut self, lasts: Duration) {
+        self.allowed_until = Some(Instant::now() + lasts);
+        self.recent.clear();
+    }
+
+    fn is_hidden(&self, place: Place, node: &Node, restore_after: Duration) -> bool {
+        self.hiding.get(&place).is_some_and(|hiding| {
+            hiding.last.elapsed() < restore_after && hiding.nodes.contains(node)
+        })
+    }
+
+    fn hide(&mut self, place: Place, node: Node, process: u32, restore_after: Duration) {
+        self.hiding
+            .retain(|_, hiding| hiding.last.elapsed() < restore_after);
+        let hiding = self.hiding.entry(place).or_insert_with(|| Hiding {
+            nodes: HashSet::new(),
+            processes: HashSet::new(),
+            last: Instant::now(),
+        });
+        hiding.nodes.insert(node);
+        hiding.processes.insert(process);
+        hiding.last = Instant::now();
+    }
+
+    /// True when the process may end what was begun: it removed the entries, or there were none.
+    fn may_end(&self, place: Place, process: u32) -> bool {
+        self.hiding
+            .get(&place)
+            .is_none_or(|hiding| hiding.processes.contains(&process))
+    }
+
+    fn is_over_limit(&mut self, limit: u32) -> bool {
+        if self
+            .allowed_until
+            .is_some_and(|until| Instant::now() < until)
+        {
+            return false;
+        }
+        while self
+            .recent
+            .front()
+            .is_some_and(|at| at.elapsed() >= LIMIT_WINDOW)
+        {
+            self.recent.pop_front();
+        }
+        self.recent.len() >= limit as usize
+    }
+}
+
+impl Shared {
+    /// True for what a deletion under way has removed.
+    pub(in crate::drive) fn is_hidden(&self, node: &Node) -> bool {
+        if self.deletions().hiding.is_empty() {
+            return false;
+        }
+        self.owner_of(node).is_some_and(|place| {
+            self.deletions()
+                .is_hidden(place, node, self.config.restore_after)
+        })
+    }
+
+    /// Leaves out what a deletion under way has removed from a model.
+    pub(in crate::drive) fn without_hidden(&self, rows: &mut Vec<Row>, place: Place) {
+        let deletions = self.deletions();
+        if deletions.hiding.contains_key(&place) {
+            rows.retain(|row| !deletions.is_hidden(place, &row.node, self.config.restore_after));
+        }
+    }
+
+    /// The model that a thing inside it goes with.
+    fn owner_of(&self, node: &Node) -> Option<Place> {
+        match node {
+            Node::Entry(draft, _) => Some(Place::Model(Home::Made(*draft))),
+            Node::RemoteFolder(folder)
+            | Node::RemoteSubfolder(folder, _)
+            | Node::RemoteFile(folder, ..) => Some(self.place_of(*folder)),
+            Node::AssetFolder(asset, _) | Node::Job(asset, ..) | Node::RapidLink(asset, _) => {
+                Some(Place::Model(self.home_of(*asset)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Removes a file or a link.
+    pub(in crate::drive) async fn remove_file(
+        self: &Arc<Self>,
+        parent: Ino,
+        name: &OsStr,
+        caller: &Caller,
+    ) -> DriveResult<()> {
+        let folder = self.node(parent)?;
+        let name = text(name)?;
+        let node = self.child(&folder, name).await?;
+        self.check_not_read_only()?;
+        match &node {
+            Node::Entry(draft, entry) => {
+                if self.attributes(&node).await?.kind == FileKind::Folder {
+                    return Err(DriveError::IsAFolder);
+                }
+                self.remove_entry(&folder, name, (*draft, *entry), caller)
+                    .await
+            }
+            Node::Job(asset, text, JobPart::Text) => {
+                Ok(self.outbox.remove_job(&optimize_folder(*asset), text)?)
+            }
+            Node::ErrorText(place) => self.dismiss_error(*place),
+            Node::Preset(..) | Node::PresetFile(_) => {
+                let (outbox, file_name) = (self.outbox.clone(), name.to_owned());
+                self.detached(async move { Ok(outbox.remove_preset(&file_name).await?) })
+                    .await?;
+                self.doubt(Which::Presets);
+                Ok(())
+            }
+            Node::RemoteFile(..) | Node::RapidLink(..) | Node::Job(..) => {
+                self.hide(node, caller).await
+            }
+            node if node.kind() == Some(FileKind::Folder) => Err(DriveError::IsAFolder),
+            node => Err(why::not_permitted_here(&self.path_of(node))),
+        }
+    }
+
+    async fn remove_entry(
+        self: &Arc<Self>,
+        folder: &Node,
+        name: &str,
+        (draft, entry): (DraftId, EntryId),
+        caller: &Caller,
+    ) -> DriveResult<()> {
+        let is_open = self.asset_of_draft(draft).is_none();
+        match folder {
+            Node::Top(Top::RawModels) if is_open => Ok(self.outbox.remove_draft(draft)?),
+            Node::Top(Top::RawModels) => Err(DriveError::NotPermitted(format!(
+                "{name} has become an asset; `rm -r` of its folder deletes it"
+            ))),
+            folder if is_open => {
+                let parent = entry_of(folder);
+                Ok(self
+                    .outbox
+                    .remove_file(draft, parent, name, &caller.for_outbox())?)
+            }
+            _ => self.hide(Node::Entry(draft, entry), caller).await,
+        }
+    }
+
+    /// Removes an empty folder; of an asset, the asset.
+    pub(in crate::drive) async fn remove_dir(
+        self: &Arc<Self>,
+        parent: Ino,
+        name: &OsStr,
+        caller: &Caller,
+    ) -> DriveResult<()> {
+        let folder = self.node(parent)?;
+        let name = text(name)?;
+        let node = self.child(&folder, name).await?;
+        self.check_not_read_only()?;
+        match &node {
+            Node::Model(Home::Made(draft)) if self.asset_of_draft(*draft).is_none() => {
+                if !self.outbox.children(*draft, EntryId::ROOT)?.is_empty() {
+                    return Err(DriveError::NotEmpty);
+                }
+                Ok(self.outbox.remove_draft(*draft)?)
+            }
+            Node::Model(_) | Node::Rapid(_) => self.delete_model(&node, caller).await,
+            Node::Entry(draft, _) if self.asset_of_draft(*draft).is_none() => {
+                let parent = entry_of(&folder);
+                Ok(self
+                    .outbox
+                    .remove_dir(*draft, parent, name, &caller.for_outbox())?)
+            }
+            Node::Entry(..)
+            | Node::RemoteFolder(_)
+            | Node::RemoteSubfolder(..)
+            | Node::AssetFolder(..) => {
+                if !self.rows(&node).await?.is_empty() {
+                    return Err(DriveError::NotEmpty);
+                }
+                self.hide(node, caller).await
+            }
+            node if node.kind() == Some(FileKind::Folder) => {
+                Err(why::not_permitted_here(&self.path_of(node)))
+            }
+            _ => Err(DriveError::NotAFolder),
+        }
+    }
+
+    /// Hides a part of a model until the whole is deleted, or for a while.
+    async fn hide(self: &Arc<Self>, node: Node, caller: &Caller) -> DriveResult<()> {
+        let place = self
+            .owner_of(&node)
+            .ok_or_else(|| why::not_permitted_here(&self.path_of(&node)))?;
+        self.check_may_delete(place).await?;
+        let process = process_of(caller.pid);
+        self.deletions()
+            .hide(place, node, process, self.config.restore_after);
+        Ok(())
+    }
+
+    /// The `rmdir` that ends an `rm -r`: deletes on the service.
+    async fn delete_model(self: &Arc<Self>, node: &Node, caller: &Caller) -> DriveResult<()> {
+        let place = match node {
+            Node::Model(home) => Place::Model(*home),
+            Node::Rapid(rapid) => Place::Rapid(*rapid),
+            _ => return Err(DriveError::NotAFolder),
+        };
+        self.check_may_delete(place).await?;
+        if !self.rows(node).await?.is_empty() {
+            return Err(DriveError::NotEmpty);
+        }
+        if !self.deletions().may_end(place, process_of(caller.pid)) {
+            return Err(DriveError::NotPermitted(format!(
+                "another process removed what was in {}; it is all back in a moment, and `rm -r` deletes it",
+                self.path_of(node)
+            )));
+        }
+        let shared = Arc::clone(self);
+        let deleted = self
+            .detached(async move { shared.delete_on_service(place).await })
+            .await;
+        // Done or failed, nothing is half removed any more.
+        self.deletions().hiding.remove(&place);
+        deleted
+    }
+
+    async fn delete_on_service(self: &Arc<Self>, place: Place) -> DriveResult<()> {
+        let reply = match place {
+            Place::Model(home) => {
+                let asset = self.asset_of(home).ok_or(DriveError::NotFound)?;
+                self.asked(self.client.delete_asset(asset)).await
+            }
+            Place::Rapid(rapid) => self.asked(self.client.delete_rapid_model(rapid)).await,
+            Place::Root | Place::Top(_) => return Err(DriveError::NotFound),
+        };
+        match reply {
+            // What someone else deleted first is deleted too.
+            Ok(()) | Err(DriveError::NotFound) => {}
+            Err(error) => return Err(error),
+        }
+        self.deletions().recent.push_back(Instant::now());
+        match place {
+            Place::Model(home) => {
+                if let Some(asset) = self.asset_of(home) {
+                    self.asset_gone(asset);
+                }
+            }
+            Place::Rapid(rapid) => self.rapid_gone(rapid),
+            Place::Root | Place::Top(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Refuses before anything is hidden.
+    async fn check_may_delete(self: &Arc<Self>, place: Place) -> DriveResult<()> {
+        if self.config.no_delete {
+            return Err(why::no_delete());
+        }
+        let which = match place {
+            Place::Rapid(_) => Which::Rapids,
+            _ => Which::Assets,
+        };
+        if self.refreshed(which).await.is_err() || self.is_stale(which) {
+            return Err(why::stale_delete());
+        }
+        let limit = self.config.delete_limit;
+        if self.deletions().is_over_limit(limit) {
+            return Err(why::delete_limit(limit));
+        }
+        Ok(())
+    }
+
+    fn check_not_read_only(&self) -> DriveResult<()> {
+        if self.config.read_only {
+            Err(why::read_only_mount())
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// The folder of a draft that a node is.
+fn entry_of(folder: &Node) -> EntryId {
+    match folder {
+        Node::Entry(_, entry) => *entry,
+        _ => EntryId::ROOT,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::RapidId;
+
+    const PLACE: Place = Place::Rapid(RapidId(7));
+
+    #[test]
+    fn what_was_removed_is_back_when_the_rmdir_does_not_come() {
+        let mut deletions = Deletions::default();
+        let node = Node::Rapid(RapidId(1));
+        deletions.hide(PLACE, node.clone(), 42, Duration::from_secs(10));
+        assert!(deletions.is_hidden(PLACE, &node, Duration::from_secs(10)));
+        assert!(!deletions.is_hidden(PLACE, &node, Duration::ZERO));
+    }
+
+    #[test]
+    fn only_the_process_that_removed_the_entries_ends_the_deletion() {
+        let mut deletions = Deletions::default();
+        assert!(deletions.may_end(PLACE, 43), "there was nothing to remove");
+        deletions.hide(PLACE, Node::Root, 42, Duration::from_secs(10));
+        assert!(deletions.may_end(PLACE, 42));
+        assert!(!deletions.may_end(PLACE, 43));
+    }
+
+    #[test]
+    fn the_limit_counts_a_minute_and_can_be_lifted() {
+        let mut deletions = Deletions::default();
+        deletions.recent.extend([Instant::now(); 20]);
+        assert!(deletions.is_over_limit(20));
+        assert!(!deletions.is_over_limit(21));
+        deletions.allow(Duration::from_secs(5));
+        assert!(!deletions.is_over_limit(20));
+    }
+}

@@ -1,0 +1,46 @@
+//! Room: what the account has left, bound by the staging disk. Answered offline too.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::shared::Shared;
+use crate::drive::tree::node::AccountFile;
+use crate::drive::types::FileSystemStatus;
+
+const BLOCK_SIZE: u32 = 4096;
+/// How long the first answer waits for the service.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+impl Shared {
+    /// The answer to `statfs`.
+    pub(in crate::drive) async fn statfs(self: &Arc<Self>) -> DriveResult<FileSystemStatus> {
+        let staging = rustix::fs::statvfs(&self.config.staging_dir).map_err(|error| {
+            DriveError::Local(format!(
+                "the staging folder cannot be asked for its room: {error}"
+            ))
+        })?;
+        let staging_left = staging.f_bavail.saturating_mul(staging.f_frsize);
+        let left = match self.storage_left_at_hand() {
+            Some(left) => left,
+            None => self
+                .within(
+                    PATIENCE,
+                    "the service",
+                    self.account_value(AccountFile::StorageLeft),
+                )
+                .await
+                .unwrap_or(staging_left),
+        };
+        let used: u64 = self.known().assets.rows().filter_map(|row| row.size).sum();
+        let blocks = |bytes: u64| bytes / u64::from(BLOCK_SIZE);
+        Ok(FileSystemStatus {
+            block_size: BLOCK_SIZE,
+            blocks: blocks(left.saturating_add(used)),
+            blocks_free: blocks(left),
+            blocks_available: blocks(left.min(staging_left)),
+            files: self.known().assets.len() as u64 + self.known().rapids.len() as u64,
+            name_max: 255,
+        })
+    }
+}

@@ -1,0 +1,174 @@
+//! Sentences: what is refused, why, and what to do instead; and the last one that is kept for a path.
+
+use std::sync::Arc;
+
+use crate::drive::error::DriveError;
+use crate::drive::shared::Shared;
+use crate::drive::tree::node::{ErrorPlace, Home, JobPart, Node, Place, Top};
+use crate::wire::AssetId;
+
+use super::rows::optimize_folder;
+
+pub(in crate::drive) fn read_only_mount() -> DriveError {
+    DriveError::ReadOnly(
+        "the drive is mounted with --read-only; mount it without to change anything".into(),
+    )
+}
+
+pub(in crate::drive) fn frozen_asset(name: &str) -> DriveError {
+    DriveError::ReadOnly(format!(
+        "{name} belongs to an asset that has been uploaded, and the service cannot change or add files of an asset; \
+         copy the model in under another name"
+    ))
+}
+
+pub(in crate::drive) fn made_by_service(path: &str) -> DriveError {
+    DriveError::ReadOnly(format!(
+        "{path} is made by the service and cannot be written to"
+    ))
+}
+
+pub(in crate::drive) fn no_place(folder: &str) -> DriveError {
+    DriveError::ReadOnly(format!(
+        "nothing can be made in {folder}; models are copied into /rawmodels, presets into /presets, jobs into \
+         the optimize folder of an asset"
+    ))
+}
+
+pub(in crate::drive) fn no_rapid_by_hand() -> DriveError {
+    DriveError::ReadOnly(
+        "optimized models are made by the service; copy a preset into the optimize folder of an asset".into(),
+    )
+}
+
+pub(in crate::drive) fn no_rename(path: &str) -> DriveError {
+    DriveError::NotPermitted(format!(
+        "{path} cannot be renamed: the service has no such call; copy it in anew under the other name"
+    ))
+}
+
+pub(in crate::drive) fn no_trash() -> DriveError {
+    DriveError::NotPermitted(
+        "the drive has no trash, because a trashed model would still take room in the account; delete it for good".into(),
+    )
+}
+
+pub(in crate::drive) fn no_move_between() -> DriveError {
+    DriveError::NotPermitted("this cannot be moved there; copy it, then remove the original".into())
+}
+
+pub(in crate::drive) fn delete_limit(limit: u32) -> DriveError {
+    DriveError::NotPermitted(format!(
+        "more than {limit} models were deleted within a minute; if that is meant, run `assetfs allow-delete` and go on"
+    ))
+}
+
+pub(in crate::drive) fn no_delete() -> DriveError {
+    DriveError::NotPermitted(
+        "the drive is mounted with --no-delete; nothing on the service is deleted".into(),
+    )
+}
+
+pub(in crate::drive) fn stale_delete() -> DriveError {
+    DriveError::NotPermitted(
+        "the service cannot be reached, so what is listed may be old; nothing is deleted until it answers again".into(),
+    )
+}
+
+pub(in crate::drive) fn not_permitted_here(path: &str) -> DriveError {
+    DriveError::NotPermitted(format!(
+        "{path} is part of the drive and cannot be removed or renamed"
+    ))
+}
+
+impl Shared {
+    /// The sentence of the last failure of a thing: one of an operation, or of what went on behind.
+    pub(in crate::drive) fn why(self: &Arc<Self>, node: &Node) -> Option<String> {
+        self.failures
+            .of(node)
+            .or_else(|| self.standing_failure(node))
+            .or_else(|| self.failures.last_in(node))
+    }
+
+    /// The sentence for a name in a folder that may stand for nothing.
+    pub(in crate::drive) fn why_name(&self, folder: &Node, name: &str) -> Option<String> {
+        self.failures.of_name(folder, name)
+    }
+
+    /// What failed, or is held back, whoever asked for it.
+    fn standing_failure(&self, node: &Node) -> Option<String> {
+        match node {
+            Node::Entry(draft, entry) => self.outbox.why_kept_back(*draft, *entry).or_else(|| {
+                let is_alone = self
+                    .loose_row(*draft)
+                    .is_some_and(|row| row.node.is_same(node));
+                is_alone
+                    .then(|| self.model_failure(Home::Made(*draft)))
+                    .flatten()
+            }),
+            Node::Model(home)
+            | Node::Hidden(Place::Model(home))
+            | Node::HiddenFile(Place::Model(home), _) => self.model_failure(*home),
+            Node::Rapid(rapid)
+            | Node::Hidden(Place::Rapid(rapid))
+            | Node::HiddenFile(Place::Rapid(rapid), _) => {
+                let known = self.known();
+                let row = known
+                    .rapids
+                    .row(rapid.0)
+                    .filter(|row| row.state.is_failure())?;
+                Some(row.status_text())
+            }
+            Node::Job(asset, name, JobPart::Text | JobPart::Status) => {
+                self.job_failure(*asset, name)
+            }
+            Node::AssetFolder(asset, _) => {
+                let jobs = self.outbox.job_entries(&optimize_folder(*asset));
+                jobs.into_iter().find_map(|job| {
+                    job.failure
+                        .map(|failure| format!("{}: {failure}", job.name))
+                })
+            }
+            Node::ErrorText(place) => match place {
+                ErrorPlace::Model(home) => self.model_failure(*home),
+                ErrorPlace::Optimize(_) | ErrorPlace::Rapid(_) => self.error_text(*place),
+            },
+            Node::PresetFile(name) => {
+                let overlay = self.outbox.preset_overlay();
+                overlay
+                    .files
+                    .into_iter()
+                    .find(|file| *file.name == **name)
+                    .and_then(|file| match file.state {
+                        crate::outbox::PresetState::Failed { reason } => Some(reason),
+                        _ => None,
+                    })
+            }
+            Node::Root | Node::Top(Top::RawModels | Top::RapidModels | Top::Account) => self
+                .offline
+                .lock()
+                .expect("no panic while the state of the line is held")
+                .clone(),
+            _ => None,
+        }
+    }
+
+    fn model_failure(&self, home: Home) -> Option<String> {
+        let view = self.model(home)?;
+        if let Some(draft) = view.draft {
+            if let Some(sentence) = draft.failure.or(draft.warning) {
+                return Some(sentence);
+            }
+            if view.asset.is_none() {
+                return Some(draft.status_text);
+            }
+        }
+        view.known
+            .filter(|known| known.state.is_failure())
+            .map(|known| known.failure_reason())
+    }
+
+    fn job_failure(&self, asset: AssetId, name: &str) -> Option<String> {
+        self.outbox.job(&optimize_folder(asset), name)?.failure
+    }
+}

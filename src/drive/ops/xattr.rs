@@ -1,0 +1,427 @@
+//! Extended attributes: what is known of a thing beside its bytes, the tags as file managers show
+//! them, and in drafts whatever `user.*` a tool wants to keep.
+
+use std::ffi::{OsStr, OsString};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::rows::optimize_folder;
+use super::why;
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::shared::Shared;
+use crate::drive::tree::known::KnownTag;
+use crate::drive::tree::node::{Home, JobPart, Node, Place};
+use crate::drive::types::{FileKind, Ino, XattrMode};
+use crate::outbox::{DraftId, EntryId};
+use crate::wire::{AssetId, AssetUpdate, RapidId, paths};
+
+const TAGS: &str = "user.xdg.tags";
+const MIME_TYPE: &str = "user.mime_type";
+const WHY: &str = "user.assetfs.why";
+/// The failure of a name in a folder that stands for nothing is asked for on the folder.
+const WHY_OF_NAME: &str = "user.assetfs.why.";
+const ID: &str = "user.assetfs.id";
+const STATUS: &str = "user.assetfs.status";
+const PROGRESS: &str = "user.assetfs.progress";
+const URL: &str = "user.assetfs.url";
+const DESCRIPTION: &str = "user.assetfs.description";
+const RPDX_VERSION: &str = "user.assetfs.rpdx_version";
+/// Longest tag, in characters.
+const MAX_TAG_CHARS: usize = 255;
+
+impl Shared {
+    /// One extended attribute.
+    pub(in crate::drive) async fn get_xattr(
+        self: &Arc<Self>,
+        ino: Ino,
+        name: &OsStr,
+    ) -> DriveResult<Vec<u8>> {
+        let node = self.node(ino)?;
+        let Some(name) = name.to_str() else {
+            return Err(DriveError::NoAttribute);
+        };
+        if let Some(child) = name.strip_prefix(WHY_OF_NAME) {
+            return self
+                .why_name(&node, child)
+                .map(String::into_bytes)
+                .ok_or(DriveError::NoAttribute);
+        }
+        if let Some((draft, entry)) = self.own_xattrs_of(&node)
+            && !is_ours(name)
+        {
+            return Ok(self.outbox.get_xattr(draft, entry, name)?);
+        }
+        let value = match name {
+            WHY => self.why(&node),
+            ID => self.id_text(&node),
+            STATUS => self.status_of(&node).await,
+            PROGRESS => self
+                .status_of(&node)
+                .await
+                .and_then(|status| progress_in(&status)),
+            URL => self.url_text(&node),
+            TAGS => self.tags_of(&node).map(|tags| join_tags(&tags)),
+            MIME_TYPE => self.mime_type(&node).map(str::to_owned),
+            DESCRIPTION => self.preset_row(&node).and_then(|row| row.description),
+            RPDX_VERSION => self.preset_row(&node).and_then(|row| row.rpdx_version),
+            _ => None,
+        };
+        value.map(String::into_bytes).ok_or(DriveError::NoAttribute)
+    }
+
+    /// The names of the extended attributes that have a value.
+    pub(in crate::drive) async fn list_xattr(
+        self: &Arc<Self>,
+        ino: Ino,
+    ) -> DriveResult<Vec<OsString>> {
+        let node = self.node(ino)?;
+        let mut names: Vec<String> = Vec::new();
+        if let Some((draft, entry)) = self.own_xattrs_of(&node) {
+            names.extend(self.outbox.list_xattrs(draft, entry)?);
+        }
+        // Only what is at hand: listing attributes must not ask the service.
+        let at_hand = [
+            (ID, self.id_text(&node).is_some()),
+            (STATUS, self.has_status(&node)),
+            (URL, self.url_text(&node).is_some()),
+            (
+                TAGS,
+                self.tags_of(&node).is_some_and(|tags| !tags.is_empty()),
+            ),
+            (MIME_TYPE, self.mime_type(&node).is_some()),
+            (
+                DESCRIPTION,
+                self.preset_row(&node)
+                    .is_some_and(|row| row.description.is_some()),
+            ),
+            (
+                RPDX_VERSION,
+                self.preset_row(&node)
+                    .is_some_and(|row| row.rpdx_version.is_some()),
+            ),
+        ];
+        names.extend(
+            at_hand
+                .into_iter()
+                .filter(|(_, is_there)| *is_there)
+                .map(|(name, _)| name.to_owned()),
+        );
+        Ok(names.into_iter().map(OsString::from).collect())
+    }
+
+    /// Sets an extended attribute.
+    pub(in crate::drive) async fn set_xattr(
+        self: &Arc<Self>,
+        ino: Ino,
+        name: &OsStr,
+        value: &[u8],
+        mode: XattrMode,
+    ) -> DriveResult<()> {
+        let node = self.node(ino)?;
+        let name = name
+            .to_str()
+            .filter(|name| name.starts_with("user."))
+            .ok_or_else(unsupported)?;
+        if self.config.read_only {
+            return Err(why::read_only_mount());
+        }
+        if let Some((draft, entry)) = self.own_xattrs_of(&node)
+            && !is_ours(name)
+        {
+            let (create, replace) = (mode == XattrMode::Create, mode == XattrMode::Replace);
+            return Ok(self
+                .outbox
+                .set_xattr(draft, entry, name, value, create, replace)?);
+        }
+        match name {
+            TAGS => self.set_tags(&node, value).await,
+            _ => Err(unsupported()),
+        }
+    }
+
+    /// Removes an extended attribute.
+    pub(in crate::drive) async fn remove_xattr(
+        self: &Arc<Self>,
+        ino: Ino,
+        name: &OsStr,
+    ) -> DriveResult<()> {
+        let node = self.node(ino)?;
+        let name = name.to_str().ok_or(DriveError::NoAttribute)?;
+        if self.config.read_only {
+            return Err(why::read_only_mount());
+        }
+        if let Some((draft, entry)) = self.own_xattrs_of(&node)
+            && !is_ours(name)
+        {
+            return Ok(self.outbox.remove_xattr(draft, entry, name)?);
+        }
+        match name {
+            TAGS if self.tags_of(&node).is_some() => self.set_tags(&node, b"").await,
+            _ => Err(DriveError::NoAttribute),
+        }
+    }
+
+    /// The entry of a draft whose attributes are kept as they are set.
+    fn own_xattrs_of(&self, node: &Node) -> Option<(DraftId, EntryId)> {
+        let (draft, entry) = match node {
+            Node::Entry(draft, entry) => (*draft, *entry),
+            Node::Model(Home::Made(draft)) => (*draft, EntryId::ROOT),
+            _ => return None,
+        };
+        self.asset_of_draft(draft)
+            .is_none()
+            .then_some((draft, entry))
+    }
+
+    fn id_text(&self, node: &Node) -> Option<String> {
+        match node {
+            Node::Model(home) => self.asset_of(*home).map(|asset| asset.to_string()),
+            Node::Rapid(rapid) => Some(rapid.to_string()),
+            Node::Preset(preset, _) | Node::FactoryPreset(preset, _) => Some(preset.to_string()),
+            Node::Job(asset, name, _) => {
+                let job = self.outbox.job(&optimize_folder(*asset), name)?;
+                job.rapid.map(|rapid| rapid.to_string())
+            }
+            _ => None,
+        }
+    }
+
+    fn has_status(&self, node: &Node) -> bool {
+        matches!(
+            node,
+            Node::Model(_) | Node::Rapid(_) | Node::Job(_, _, JobPart::Text)
+        ) || matches!(node, Node::Entry(draft, _) if self.is_loose(*draft))
+    }
+
+    fn is_loose(&self, draft: DraftId) -> bool {
+        self.outbox
+            .draft(draft)
+            .is_some_and(|draft| draft.kind == crate::outbox::DraftKind::LooseFile)
+    }
+
+    async fn status_of(self: &Arc<Self>, node: &Node) -> Option<String> {
+        match node {
+            Node::Model(home) => self.model_status(*home, Duration::from_secs(1)).await.ok(),
+            Node::Entry(draft, _) if self.is_loose(*draft) => self
+                .model_status(Home::Made(*draft), Duration::from_secs(1))
+                .await
+                .ok(),
+            Node::Rapid(rapid) => self
+                .known_rapid(*rapid)
+                .await
+                .ok()
+                .map(|row| row.status_text()),
+            Node::Job(asset, name, JobPart::Text | JobPart::Status) => self
+                .outbox
+                .job(&optimize_folder(*asset), name)
+                .map(|job| job.status_text),
+            _ => None,
+        }
+    }
+
+    /// The address of the record, which needs the token; never a signed one.
+    fn url_text(&self, node: &Node) -> Option<String> {
+        let path = match node {
+            Node::Model(home) => paths::asset(self.asset_of(*home)?),
+            Node::Rapid(rapid) => paths::rapid_model(*rapid),
+            Node::Preset(preset, _) => paths::preset(*preset),
+            _ => return None,
+        };
+        Some(format!(
+            "{}{path}",
+            self.client.base_url().as_str().trim_end_matches('/')
+        ))
+    }
+
+    fn preset_row(&self, node: &Node) -> Option<crate::drive::tree::known::KnownPreset> {
+        match node {
+            Node::Preset(preset, _) => self.known().presets.row(preset.0).cloned(),
+            _ => None,
+        }
+    }
+
+    fn mime_type(&self, node: &Node) -> Option<&'static str> {
+        if node.kind().is_some_and(|kind| kind != FileKind::File) {
+            return None;
+        }
+        let path = self.path_of(node);
+        let extension = path.rsplit_once('.')?.1.to_ascii_lowercase();
+        mime_type_of(&extension)
+    }
+
+    fn tags_of(&self, node: &Node) -> Option<Vec<KnownTag>> {
+        match node {
+            Node::Model(home) => {
+                let asset = self.asset_of(*home)?;
+                self.known().assets.row(asset.0).map(|row| row.tags.clone())
+            }
+            Node::Rapid(rapid) => self.known().rapids.row(rapid.0).map(|row| row.tags.clone()),
+            _ => None,
+        }
+    }
+
+    /// The difference becomes calls: what is new is added, what is missing is removed.
+    async fn set_tags(self: &Arc<Self>, node: &Node, value: &[u8]) -> DriveResult<()> {
+        let wanted = split_tags(value)?;
+        let owner = match node {
+            Node::Model(home) => self
+                .asset_of(*home)
+                .map(|asset| (Place::Model(*home), asset.0)),
+            Node::Rapid(rapid) => Some((Place::Rapid(*rapid), rapid.0)),
+            _ => None,
+        };
+        let (place, id) = owner.ok_or_else(unsupported)?;
+        let before = self.fresh_tags(place, id).await?;
+        let added: Vec<String> = wanted
+            .iter()
+            .filter(|tag| !before.iter().any(|known| known.name == **tag))
+            .cloned()
+            .collect();
+        let removed: Vec<&KnownTag> = before
+            .iter()
+            .filter(|known| !wanted.contains(&known.name))
+            .collect();
+        match place {
+            Place::Rapid(_) => {
+                let rapid = RapidId(id);
+                if !added.is_empty() {
+                    self.asked(self.client.add_rapid_tags(rapid, &added))
+                        .await?;
+                }
+                for tag in removed {
+                    self.asked(self.client.remove_rapid_tag(rapid, tag.id))
+                        .await?;
+                }
+            }
+            _ => {
+                let asset = AssetId(id);
+                if !added.is_empty() {
+                    let update = AssetUpdate {
+                        tags: Some(added),
+                        ..AssetUpdate::default()
+                    };
+                    self.asked(self.client.update_asset(asset, &update)).await?;
+                }
+                for tag in removed {
+                    self.asked(self.client.remove_asset_tag(asset, tag.id))
+                        .await?;
+                }
+            }
+        }
+        self.fresh_tags(place, id).await.map(|_| ())
+    }
+
+    async fn fresh_tags(self: &Arc<Self>, place: Place, id: u64) -> DriveResult<Vec<KnownTag>> {
+        match place {
+            Place::Rapid(_) => Ok(self
+                .refreshed_rapid(RapidId(id), Duration::ZERO)
+                .await?
+                .tags),
+            _ => Ok(self
+                .refreshed_asset(AssetId(id), Duration::ZERO)
+                .await?
+                .tags),
+        }
+    }
+}
+
+/// Names that the drive answers itself, in drafts too.
+fn is_ours(name: &str) -> bool {
+    name.starts_with("user.assetfs.")
+}
+
+fn unsupported() -> DriveError {
+    DriveError::Unsupported("this extended attribute cannot be set here".into())
+}
+
+fn progress_in(status: &str) -> Option<String> {
+    let percent = status
+        .split_whitespace()
+        .find_map(|word| word.strip_suffix('%'))?;
+    percent
+        .bytes()
+        .all(|byte| byte.is_ascii_digit())
+        .then(|| percent.to_owned())
+}
+
+/// Commas separate; a comma in a tag is `%2C`.
+fn join_tags(tags: &[KnownTag]) -> String {
+    tags.iter()
+        .map(|tag| tag.name.replace(',', "%2C"))
+        .collect::<Vec<_>>()
+        .join(",")
+}
+
+fn split_tags(value: &[u8]) -> DriveResult<Vec<String>> {
+    let text = std::str::from_utf8(value)
+        .map_err(|_| DriveError::Invalid("tags are UTF-8 text".into()))?;
+    let mut tags: Vec<String> = Vec::new();
+    for tag in text
+        .trim_end_matches('\0')
+        .split(',')
+        .map(str::trim)
+        .filter(|tag| !tag.is_empty())
+    {
+        let tag = tag.replace("%2C", ",").replace("%2c", ",");
+        if tag.chars().count() > MAX_TAG_CHARS {
+            return Err(DriveError::Invalid(format!(
+                "a tag has at most {MAX_TAG_CHARS} characters"
+            )));
+        }
+        if !tags.contains(&tag) {
+            tags.push(tag);
+        }
+    }
+    Ok(tags)
+}
+
+fn mime_type_of(extension: &str) -> Option<&'static str> {
+    Some(match extension {
+        "glb" => "model/gltf-binary",
+        "gltf" => "model/gltf+json",
+        "obj" => "model/obj",
+        "mtl" => "model/mtl",
+        "stl" => "model/stl",
+        "ply" => "model/ply",
+        "usdz" => "model/vnd.usdz+zip",
+        "fbx" => "application/vnd.autodesk.fbx",
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        "json" => "application/json",
+        "log" | "txt" | "status" => "text/plain",
+        "zip" => "application/zip",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::TagId;
+
+    #[test]
+    fn a_comma_in_a_tag_is_escaped_both_ways() {
+        let tags = split_tags(b"chair, red%2C green,,chair\0").unwrap();
+        assert_eq!(tags, ["chair", "red, green"]);
+        let known: Vec<KnownTag> = tags
+            .into_iter()
+            .map(|name| KnownTag { id: TagId(1), name })
+            .collect();
+        assert_eq!(join_tags(&known), "chair,red%2C green");
+    }
+
+    #[test]
+    fn a_tag_over_255_characters_is_refused() {
+        assert!(split_tags("é".repeat(255).as_bytes()).is_ok());
+        assert!(matches!(
+            split_tags("é".repeat(256).as_bytes()),
+            Err(DriveError::Invalid(_))
+        ));
+    }
+
+    #[test]
+    fn progress_is_the_number_in_the_status() {
+        assert_eq!(progress_in("uploading 43%").as_deref(), Some("43"));
+        assert_eq!(progress_in("complete"), None);
+    }
+}

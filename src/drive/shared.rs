@@ -1,0 +1,312 @@
+//! The drive's state, in one place: what is known, what is open, who is told. The operations in
+//! `ops` and the fetching in `fresh` are methods of it.
+//!
+//! Locks guard short pieces of state, are never held across an await, and are taken in no nested
+//! order except `known` before `inodes`.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant, SystemTime};
+
+use tokio::runtime::Handle;
+
+use super::config::DriveConfig;
+use super::error::{DriveError, DriveResult};
+use super::failures::{Failure, Failures, Subject};
+use super::fresh::FlightKey;
+use super::fresh::flight::Flights;
+use super::fresh::maps::FileMaps;
+use super::fresh::watch::Watched;
+use super::handles::Handles;
+use super::kernel::{Correction, Corrections};
+use super::ops::remove::Deletions;
+use super::status::OrphanStatus;
+use super::tree::inode::InodeTable;
+use super::tree::known::{KnownAsset, KnownPreset, KnownRapid};
+use super::tree::listing::Listing;
+use super::tree::node::{Home, Node, Top};
+use super::tree::sizes::ContentTable;
+use super::types::Ino;
+use crate::cache::BlockCache;
+use crate::client::Client;
+use crate::durable::MetaStore;
+use crate::outbox::{DraftId, DraftInfo, Outbox, SentRecord};
+use crate::wire::{AssetId, RapidId};
+
+/// Everything one drive holds.
+pub(super) struct Shared {
+    pub(super) config: DriveConfig,
+    pub(super) client: Client,
+    pub(super) cache: BlockCache,
+    pub(super) outbox: Outbox,
+    pub(super) meta: MetaStore,
+    pub(super) runtime: Handle,
+    pub(super) opened: SystemTime,
+    pub(super) inodes: Mutex<InodeTable>,
+    pub(super) known: Mutex<Known>,
+    pub(super) contents: ContentTable,
+    pub(super) maps: FileMaps,
+    pub(super) handles: Handles,
+    pub(super) failures: Failures,
+    pub(super) corrections: Arc<Corrections>,
+    pub(super) flights: Flights<FlightKey>,
+    pub(super) deletions: Mutex<Deletions>,
+    pub(super) watched: Watched,
+    /// What was copied in and became an asset, both ways.
+    pub(super) made: Mutex<HashMap<DraftId, AssetId>>,
+    /// Why the service could not be reached, while it cannot.
+    pub(super) offline: Mutex<Option<String>>,
+}
+
+/// What the service told.
+pub(super) struct Known {
+    pub(super) assets: Listing<KnownAsset>,
+    pub(super) rapids: Listing<KnownRapid>,
+    pub(super) presets: Listing<KnownPreset>,
+    pub(super) factory: Listing<KnownPreset>,
+    /// When a top folder last changed, as its mtime.
+    pub(super) changed: HashMap<Top, SystemTime>,
+    /// The small values of `account/`, with the time they were told.
+    pub(super) account: HashMap<super::tree::node::AccountFile, (u64, Option<Instant>)>,
+    /// Records for `detail.json` and the like, by what they are.
+    pub(super) details: HashMap<FlightKey, (Arc<str>, Instant)>,
+    /// Uploads that nobody finished, and when they were looked for.
+    pub(super) orphans: Option<(Vec<OrphanStatus>, Instant)>,
+    /// The optimized models of an asset, and when the service told.
+    pub(super) rapids_of: HashMap<AssetId, (Vec<RapidId>, Instant)>,
+}
+
+/// A source model as it stands now.
+pub(super) struct ModelView {
+    pub(super) home: Home,
+    /// The draft, while its staged copy is kept.
+    pub(super) draft: Option<DraftInfo>,
+    /// The asset, once the service has accepted it.
+    pub(super) asset: Option<AssetId>,
+    /// What was copied in, for one that was made here.
+    pub(super) sent: Option<Arc<SentRecord>>,
+    /// What the service tells of it.
+    pub(super) known: Option<KnownAsset>,
+}
+
+impl ModelView {
+    /// True while it is an ordinary folder that can be written to.
+    pub(super) fn is_open(&self) -> bool {
+        self.asset.is_none()
+    }
+}
+
+impl Shared {
+    pub(super) fn inodes(&self) -> MutexGuard<'_, InodeTable> {
+        self.inodes.lock().expect("no panic while inodes are held")
+    }
+
+    pub(super) fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().expect("no panic while listings are held")
+    }
+
+    pub(super) fn deletions(&self) -> MutexGuard<'_, Deletions> {
+        self.deletions
+            .lock()
+            .expect("no panic while deletions are held")
+    }
+
+    /// What a number stands for.
+    pub(super) fn node(&self, ino: Ino) -> DriveResult<Node> {
+        self.inodes().node(ino).cloned().ok_or(DriveError::NotFound)
+    }
+
+    /// Runs work that outlives whoever waits for it.
+    pub(super) async fn detached<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = DriveResult<T>> + Send + 'static,
+    ) -> DriveResult<T> {
+        self.runtime.spawn(work).await.unwrap_or_else(|_| {
+            Err(DriveError::Local(
+                "the drive failed inside; the log has more".into(),
+            ))
+        })
+    }
+
+    /// Waits for work with a deadline; `what` is the beginning of the sentence when it passes.
+    pub(super) async fn within<T>(
+        &self,
+        limit: Duration,
+        what: &str,
+        work: impl Future<Output = DriveResult<T>>,
+    ) -> DriveResult<T> {
+        match tokio::time::timeout(limit, work).await {
+            Ok(result) => result,
+            Err(_) => Err(DriveError::TimedOut(format!(
+                "{what} did not answer within {} s; try again later",
+                limit.as_secs()
+            ))),
+        }
+    }
+
+    /// Names at the top of `rawmodels/` that belong to drafts.
+    pub(super) fn draft_names(&self) -> HashSet<String> {
+        self.outbox
+            .drafts()
+            .into_iter()
+            .map(|draft| draft.name)
+            .collect()
+    }
+
+    /// The asset that a draft became.
+    pub(super) fn asset_of_draft(&self, draft: DraftId) -> Option<AssetId> {
+        let mut made = self.made.lock().expect("no panic while models are held");
+        if let Some(asset) = made.get(&draft) {
+            return Some(*asset);
+        }
+        let info = self.outbox.draft(draft)?;
+        let asset = info.asset.filter(|_| info.phase.is_frozen())?;
+        made.insert(draft, asset);
+        Some(asset)
+    }
+
+    /// Where an asset lives in the tree.
+    pub(super) fn home_of(&self, asset: AssetId) -> Home {
+        match self.outbox.sent_record(asset) {
+            Some(record) => {
+                let mut made = self.made.lock().expect("no panic while models are held");
+                made.insert(record.draft, asset);
+                Home::Made(record.draft)
+            }
+            None => Home::Found(asset),
+        }
+    }
+
+    /// The asset of a home, once there is one.
+    pub(super) fn asset_of(&self, home: Home) -> Option<AssetId> {
+        match home {
+            Home::Found(asset) => Some(asset),
+            Home::Made(draft) => self.asset_of_draft(draft),
+        }
+    }
+
+    /// A source model as it stands now; none when it is gone.
+    pub(super) fn model(&self, home: Home) -> Option<ModelView> {
+        let asset = self.asset_of(home);
+        let known = asset.and_then(|asset| self.known().assets.row(asset.0).cloned());
+        let draft = match home {
+            Home::Made(draft) => self.outbox.draft(draft),
+            Home::Found(_) => None,
+        };
+        let sent = asset.and_then(|asset| self.outbox.sent_record(asset));
+        let is_there = match home {
+            Home::Made(_) => draft.is_some() || sent.is_some(),
+            Home::Found(_) => known.is_some(),
+        };
+        is_there.then_some(ModelView {
+            home,
+            draft,
+            asset,
+            sent,
+            known,
+        })
+    }
+
+    /// The name a model is shown under.
+    pub(super) fn model_name(&self, home: Home) -> Option<String> {
+        if let Some(asset) = self.asset_of(home)
+            && let Some(name) = self.known().assets.name(asset.0)
+        {
+            return Some(name.to_owned());
+        }
+        match home {
+            Home::Made(draft) => self.outbox.draft(draft).map(|draft| draft.name),
+            Home::Found(_) => None,
+        }
+    }
+
+    /// The name an optimized model is shown under.
+    pub(super) fn rapid_name(&self, rapid: RapidId) -> Option<String> {
+        self.known().rapids.name(rapid.0).map(str::to_owned)
+    }
+
+    /// Keeps the sentence of a failure for its path and hands the result on.
+    pub(super) fn noted<T>(
+        &self,
+        ino: Ino,
+        name: Option<&str>,
+        result: DriveResult<T>,
+    ) -> DriveResult<T> {
+        if let Err(error) = &result
+            && error.is_worth_a_sentence()
+            && let Ok(node) = self.node(ino)
+        {
+            self.note_failure(&node, name, &error.to_string());
+        }
+        result
+    }
+
+    /// Keeps the sentence of a failure for a thing, or for a name in a folder.
+    pub(super) fn note_failure(&self, node: &Node, name: Option<&str>, why: &str) {
+        let mut path = self.path_of(node);
+        if let Some(name) = name {
+            path = format!("{}/{name}", path.trim_end_matches('/'));
+        }
+        tracing::debug!(path, why, "an operation failed");
+        let subject = Subject {
+            node: node.clone(),
+            name: name.map(str::to_owned),
+        };
+        self.failures.note(
+            subject,
+            Failure {
+                path,
+                why: why.to_owned(),
+            },
+        );
+    }
+
+    /// Tells the kernel that a name in a folder changed, if it can know the folder.
+    pub(super) fn tell_entry(&self, parent: &Node, name: &str) {
+        let parent = self.inodes().held(parent);
+        if let Some(parent) = parent {
+            self.corrections
+                .tell(Correction::Entry(parent, name.into()));
+        }
+    }
+
+    /// Tells the kernel that a thing looks otherwise, if it knows it.
+    pub(super) fn tell_attributes(&self, node: &Node) {
+        let ino = self.inodes().held(node);
+        if let Some(ino) = ino {
+            self.corrections.tell(Correction::Attributes(ino));
+        }
+    }
+
+    /// Tells the kernel that pages of a thing are no longer true; of one that is open only that it
+    /// looks otherwise, because the kernel may hold its pages while it waits for us.
+    pub(super) fn tell_content(&self, node: &Node) {
+        let ino = self.inodes().held(node);
+        if let Some(ino) = ino {
+            let is_open = self.handles.file_of(node).is_some();
+            self.corrections.tell(if is_open {
+                Correction::Attributes(ino)
+            } else {
+                Correction::Content(ino)
+            });
+        }
+    }
+
+    /// Tells the kernel that a thing is gone from its folder.
+    pub(super) fn tell_removed(&self, parent: &Node, child: &Node, name: &str) {
+        let (parent, child) = {
+            let inodes = self.inodes();
+            (inodes.held(parent), inodes.held(child))
+        };
+        match (parent, child) {
+            (Some(parent), Some(child)) => {
+                self.corrections
+                    .tell(Correction::Removed(parent, child, name.into()));
+            }
+            (Some(parent), None) => self
+                .corrections
+                .tell(Correction::Entry(parent, name.into())),
+            (None, _) => {}
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! The drive's beginning and its state as `status.json` tells it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime};
+
+use tokio::runtime::Handle;
+
+use super::config::DriveConfig;
+use super::error::DriveError;
+use super::fresh::flight::Flights;
+use super::fresh::listings;
+use super::fresh::{FlightKey, maps::FileMaps, watch::Watched};
+use super::handles::Handles;
+use super::kernel::Corrections;
+use super::shared::{Known, Shared};
+use super::status::{
+    CacheStatus, DraftStatus, FailureLine, JobStatusLine, MountStatus, OrphanStatus, RateStatus,
+    TransferStatus,
+};
+use super::tree::inode::InodeTable;
+use super::tree::node::Home;
+use super::tree::sizes::ContentTable;
+use crate::cache::BlockCache;
+use crate::client::Client;
+use crate::durable::MetaStore;
+use crate::outbox::{
+    DraftInfo, DraftPhase, JobFolder, JobState, Outbox, OwnerFolder, TransferInfo,
+};
+
+/// How long the list of orphans is believed.
+const ORPHANS_HOLD: Duration = Duration::from_secs(30);
+/// How long a look at the status waits for it.
+const ORPHANS_PATIENCE: Duration = Duration::from_secs(2);
+/// Failures shown.
+const FAILURES_SHOWN: usize = 20;
+
+impl Shared {
+    /// The state over its parts, with what an earlier mount knew.
+    pub(super) fn new(
+        config: DriveConfig,
+        client: Client,
+        cache: BlockCache,
+        outbox: Outbox,
+        meta: MetaStore,
+    ) -> Shared {
+        let runtime = Handle::current();
+        let made = outbox
+            .sent_records()
+            .iter()
+            .map(|record| (record.draft, record.asset))
+            .collect();
+        let known = Known {
+            assets: listings::restore(&meta, "assets", ""),
+            rapids: listings::restore(&meta, "rapids", ""),
+            presets: listings::restore(&meta, "presets", ".json"),
+            factory: listings::restore(&meta, "factory", ".json"),
+            changed: HashMap::new(),
+            account: HashMap::new(),
+            details: HashMap::new(),
+            rapids_of: HashMap::new(),
+            orphans: None,
+        };
+        Shared {
+            config,
+            client,
+            cache,
+            outbox,
+            contents: ContentTable::new(&meta),
+            meta,
+            flights: Flights::new(runtime.clone()),
+            runtime,
+            opened: SystemTime::now(),
+            inodes: Mutex::new(InodeTable::new()),
+            known: Mutex::new(known),
+            maps: FileMaps::default(),
+            handles: Handles::default(),
+            failures: super::failures::Failures::default(),
+            corrections: Arc::new(Corrections::default()),
+            deletions: Mutex::default(),
+            watched: Watched::default(),
+            made: Mutex::new(made),
+            offline: Mutex::new(None),
+        }
+    }
+
+    /// The mount's state at this moment, as far as it is at hand.
+    pub(super) fn mount_status(&self) -> MountStatus {
+        let offline = self
+            .offline
+            .lock()
+            .expect("no panic while the state of the line is held")
+            .clone();
+        let transfers = self.outbox.transfers();
+        let drafts = self.outbox.drafts();
+        MountStatus {
+            pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            account: self.config.account_label.clone(),
+            online: offline.is_none(),
+            offline_because: offline,
+            drafts: drafts
+                .iter()
+                .filter(|draft| draft.phase != DraftPhase::Complete)
+                .map(|draft| self.draft_status(draft, &transfers))
+                .collect(),
+            transfers: transfers
+                .iter()
+                .map(|transfer| self.transfer_status(transfer))
+                .collect(),
+            jobs: self.job_lines(),
+            orphans: self.orphans_at_hand(),
+            cache: self.cache_status(),
+            rate: self.rate_status(),
+            failures: self
+                .failures
+                .latest(FAILURES_SHOWN)
+                .into_iter()
+                .map(|failure| FailureLine {
+                    path: failure.path,
+                    why: failure.why,
+                })
+                .collect(),
+            inodes: self.inodes().count() as u64,
+            handles: self.handles.len() as u64,
+        }
+    }
+
+    fn draft_status(&self, draft: &DraftInfo, transfers: &[TransferInfo]) -> DraftStatus {
+        let transfer = transfers.iter().find(|transfer| transfer.draft == draft.id);
+        let is_sent = draft.phase.is_frozen();
+        DraftStatus {
+            path: self.home_path(Home::Made(draft.id)),
+            status: draft.status_text.clone(),
+            asset: draft.asset.map(|asset| asset.0),
+            sent_bytes: transfer.map_or(if is_sent { draft.size } else { 0 }, |transfer| {
+                transfer.sent
+            }),
+            total_bytes: transfer.map_or(draft.size, |transfer| transfer.total),
+            stuck: draft.failure.is_some(),
+        }
+    }
+
+    fn transfer_status(&self, transfer: &TransferInfo) -> TransferStatus {
+        TransferStatus {
+            path: self.home_path(Home::Made(transfer.draft)),
+            direction: "up".to_owned(),
+            done_bytes: transfer.sent,
+            total_bytes: transfer.total,
+        }
+    }
+
+    fn job_lines(&self) -> Vec<JobStatusLine> {
+        let mut lines = Vec::new();
+        for folder in self.outbox.job_folders() {
+            let JobFolder::Optimize(owner) = folder;
+            let home = match owner {
+                OwnerFolder::Asset(asset) => self.home_of(asset),
+                OwnerFolder::Draft(draft) => Home::Made(draft),
+            };
+            let path = self.home_path(home);
+            for job in self.outbox.job_entries(&folder) {
+                if !matches!(job.state, JobState::Editing | JobState::Done { .. }) {
+                    lines.push(JobStatusLine {
+                        path: format!("{path}/optimize/{}", job.name),
+                        status: job.status_text,
+                    });
+                }
+            }
+        }
+        lines
+    }
+
+    fn cache_status(&self) -> CacheStatus {
+        let stats = self.cache.stats();
+        CacheStatus {
+            used_bytes: stats.bytes,
+            limit_bytes: stats.max_bytes,
+            objects: stats.objects,
+        }
+    }
+
+    fn rate_status(&self) -> RateStatus {
+        let budget = self.client.budget();
+        RateStatus {
+            limit_per_minute: budget.per_minute.into(),
+            available: budget.available.into(),
+            waiting: budget.waiting.into(),
+            paused_secs: budget.paused.map_or(0, |paused| paused.as_secs()),
+        }
+    }
+
+    fn orphans_at_hand(&self) -> Vec<OrphanStatus> {
+        self.known()
+            .orphans
+            .clone()
+            .map(|(orphans, _)| orphans)
+            .unwrap_or_default()
+    }
+
+    /// Looks for orphans, unless that was done lately; waits for them a little.
+    pub(super) async fn refresh_orphans(self: &Arc<Self>) {
+        let is_young = self
+            .known()
+            .orphans
+            .as_ref()
+            .is_some_and(|(_, told)| told.elapsed() < ORPHANS_HOLD);
+        if is_young {
+            return;
+        }
+        let shared = Arc::clone(self);
+        let landing = self.flights.join(FlightKey::Orphans, || async move {
+            let orphans = shared.outbox.orphans().await.map_err(DriveError::from)?;
+            let orphans = orphans.into_iter().map(|orphan| OrphanStatus {
+                id: orphan.id.0,
+                name: orphan.name,
+                since: orphan
+                    .created
+                    .map(|created| crate::wire::Timestamp::from(created).iso_offset()),
+            });
+            shared.known().orphans = Some((orphans.collect(), Instant::now()));
+            Ok(())
+        });
+        if let Ok(Err(error)) = tokio::time::timeout(ORPHANS_PATIENCE, landing).await {
+            tracing::debug!(error = %error, "orphans could not be looked for");
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! Which of several objects a name stands for.
+//!
+//! The invariant: within one folder each name stands for one object and each object has one name;
+//! an object keeps its name for as long as it is there and is called so, whatever else appears. The
+//! one first seen keeps the plain name, a later one is `name~<id>`; of those seen together the
+//! lowest id is first. What is kept here can be written down and read back by
+//! [`NameClaims::restore`], so that names mean the same after a remount.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use super::names::{ends_in_id, safe_name, split_id, with_id};
+
+/// The names of one folder and what they stand for. Ids are those of the folder's kind of object.
+#[derive(Debug, Clone, Default)]
+pub struct NameClaims {
+    /// What each object is called here, and the service name that led to it.
+    by_id: BTreeMap<u64, Claim>,
+    by_name: HashMap<String, u64>,
+    /// What stands behind every name: `.json` in `presets/`, nothing in most folders.
+    extension: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Claim {
+    name: String,
+    service_name: String,
+    /// Named here: whatever the service makes of the name, it stays.
+    is_chosen: bool,
+}
+
+impl NameClaims {
+    /// No names yet.
+    pub fn new(extension: &'static str) -> NameClaims {
+        NameClaims {
+            extension,
+            ..NameClaims::default()
+        }
+    }
+
+    /// Takes up what was kept: id, shown name, service name.
+    pub fn restore(&mut self, kept: impl IntoIterator<Item = (u64, String, String)>) {
+        for (id, name, service_name) in kept {
+            if !self.by_name.contains_key(&name) {
+                self.insert(id, name, service_name);
+            }
+        }
+    }
+
+    /// Everything to be kept.
+    #[cfg(test)]
+    pub fn kept(&self) -> impl Iterator<Item = (u64, &str, &str)> {
+        self.by_id
+            .iter()
+            .map(|(id, claim)| (*id, claim.name.as_str(), claim.service_name.as_str()))
+    }
+
+    /// The name an object is shown under.
+    pub fn name(&self, id: u64) -> Option<&str> {
+        self.by_id.get(&id).map(|claim| claim.name.as_str())
+    }
+
+    /// The object a shown name stands for.
+    pub fn id(&self, name: &str) -> Option<u64> {
+        self.by_name.get(name).copied()
+    }
+
+    /// The object that `name~<id>` stands for, though it is shown under another name.
+    pub fn id_by_suffix(&self, name: &str) -> Option<u64> {
+        let (stem, id) = split_id(name.strip_suffix(self.extension)?)?;
+        let claim = self.by_id.get(&id)?;
+        (safe_name(&claim.service_name, id) == stem).then_some(id)
+    }
+
+    /// Gives an object exactly this name, as a draft keeps its name when it becomes an asset.
+    /// Whoever had the name gets another one.
+    pub fn claim(&mut self, id: u64, name: &str, service_name: &str) {
+        self.release(id);
+        if let Some(other) = self.by_name.get(name).copied() {
+            let other_service_name = self.by_id[&other].service_name.clone();
+            self.release(other);
+            self.insert(id, name.to_owned(), service_name.to_owned());
+            self.name_one(other, &other_service_name, &HashSet::new());
+        } else {
+            self.insert(id, name.to_owned(), service_name.to_owned());
+        }
+        if let Some(claim) = self.by_id.get_mut(&id) {
+            claim.is_chosen = true;
+        }
+    }
+
+    /// Names what is new among `objects` (id and service name, in any order) and names again what
+    /// is called otherwise now. `taken` are names that belong to something else in the folder, such
+    /// as drafts. Returns the ids whose name changed.
+    pub fn assign<'a>(
+        &mut self,
+        objects: impl IntoIterator<Item = (u64, &'a str)>,
+        taken: &HashSet<String>,
+    ) -> Vec<u64> {
+        let mut unnamed: BTreeMap<u64, &str> = BTreeMap::new();
+        for (id, service_name) in objects {
+            match self.by_id.get_mut(&id) {
+                Some(claim) if claim.is_chosen => service_name.clone_into(&mut claim.service_name),
+                Some(claim) if claim.service_name == service_name => {}
+                _ => drop(unnamed.insert(id, service_name)),
+            }
+        }
+        for id in unnamed.keys() {
+            self.release(*id);
+        }
+        for (id, service_name) in &unnamed {
+            self.name_one(*id, service_name, taken);
+        }
+        unnamed.into_keys().collect()
+    }
+
+    /// The object is gone; its name is free.
+    pub fn release(&mut self, id: u64) {
+        if let Some(claim) = self.by_id.remove(&id) {
+            self.by_name.remove(&claim.name);
+        }
+    }
+
+    /// Releases every object that `is_there` denies, and returns what was released.
+    #[cfg(test)]
+    pub fn retain(&mut self, is_there: impl Fn(u64) -> bool) -> Vec<(u64, String)> {
+        let gone: Vec<(u64, String)> = self
+            .by_id
+            .iter()
+            .filter(|(id, _)| !is_there(**id))
+            .map(|(id, claim)| (*id, claim.name.clone()))
+            .collect();
+        for (id, _) in &gone {
+            self.release(*id);
+        }
+        gone
+    }
+
+    fn name_one(&mut self, id: u64, service_name: &str, taken: &HashSet<String>) {
+        let stem = safe_name(service_name, id);
+        let plain = format!("{stem}{}", self.extension);
+        let fits = plain.len() <= super::names::NAME_MAX_BYTES;
+        let is_free = !self.by_name.contains_key(&plain) && !taken.contains(&plain);
+        let name = if fits && is_free && !ends_in_id(&stem) {
+            plain
+        } else {
+            with_id(&stem, id, self.extension)
+        };
+        self.insert_with_care(id, name, service_name, taken);
+    }
+
+    /// `name~<id>` is only ever taken when someone chose that very name here; then the id is
+    /// said once more.
+    fn insert_with_care(
+        &mut self,
+        id: u64,
+        mut name: String,
+        service_name: &str,
+        taken: &HashSet<String>,
+    ) {
+        let mut stem_with_ids = name
+            .strip_suffix(self.extension)
+            .unwrap_or(&name)
+            .to_owned();
+        while self.by_name.contains_key(&name) || taken.contains(&name) {
+            stem_with_ids = with_id(&stem_with_ids, id, "");
+            name = with_id(&stem_with_ids, id, self.extension);
+            if stem_with_ids.len() + 64 > super::names::NAME_MAX_BYTES {
+                stem_with_ids.truncate(stem_with_ids.floor_char_boundary(64));
+            }
+        }
+        self.insert(id, name, service_name.to_owned());
+    }
+
+    fn insert(&mut self, id: u64, name: String, service_name: String) {
+        self.by_name.insert(name.clone(), id);
+        self.by_id.insert(
+            id,
+            Claim {
+                name,
+                service_name,
+                is_chosen: false,
+            },
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn assign(claims: &mut NameClaims, objects: &[(u64, &str)]) {
+        claims.assign(objects.iter().copied(), &HashSet::new());
+    }
+
+    #[test]
+    fn the_one_first_seen_keeps_the_name_and_at_first_sight_the_lowest_id_is_first() {
+        let mut claims = NameClaims::new("");
+        assign(&mut claims, &[(9, "chair"), (4, "chair"), (7, "table")]);
+        assert_eq!(claims.name(4), Some("chair"));
+        assert_eq!(claims.name(9), Some("chair~9"));
+        assign(&mut claims, &[(2, "chair"), (4, "chair"), (9, "chair")]);
+        assert_eq!(claims.name(2), Some("chair~2"));
+        assert_eq!(claims.name(4), Some("chair"));
+        claims.retain(|id| id != 4);
+        assert_eq!(claims.name(9), Some("chair~9"), "an object keeps its name");
+        assign(&mut claims, &[(12, "chair")]);
+        assert_eq!(claims.name(12), Some("chair"));
+    }
+
+    #[test]
+    fn a_server_name_that_ends_in_digits_always_gets_its_own_suffix_and_every_suffix_resolves() {
+        let mut claims = NameClaims::new("");
+        assign(
+            &mut claims,
+            &[(1, "chair"), (2, "chair~1"), (3, "chair~01")],
+        );
+        assert_eq!(claims.name(2), Some("chair~1~2"));
+        assert_eq!(claims.name(3), Some("chair~01~3"));
+        assert_eq!(claims.id("chair~1"), None);
+        assert_eq!(claims.id_by_suffix("chair~1"), Some(1));
+        assert_eq!(claims.id_by_suffix("chair~1~2"), Some(2));
+        assert_eq!(claims.id_by_suffix("table~1"), None);
+    }
+
+    #[test]
+    fn presets_carry_their_suffix_before_the_extension() {
+        let mut claims = NameClaims::new(".json");
+        assign(&mut claims, &[(1, "web"), (5, "web")]);
+        assert_eq!(claims.name(1), Some("web.json"));
+        assert_eq!(claims.name(5), Some("web~5.json"));
+        assert_eq!(claims.id_by_suffix("web~1.json"), Some(1));
+        let long = "x".repeat(400);
+        assign(&mut claims, &[(6, &long)]);
+        assert!(claims.name(6).unwrap().ends_with("~6.json"));
+    }
+
+    #[test]
+    fn a_draft_keeps_its_name_when_it_becomes_an_asset() {
+        let mut claims = NameClaims::new("");
+        let drafts = HashSet::from(["chair".to_owned()]);
+        claims.assign([(3, "chair")], &drafts);
+        assert_eq!(claims.name(3), Some("chair~3"));
+        claims.claim(8, "chair", "chair");
+        assert_eq!(claims.name(8), Some("chair"));
+        assert_eq!(claims.name(3), Some("chair~3"));
+    }
+
+    #[test]
+    fn what_a_name_stands_for_is_kept_over_remounts() {
+        let mut claims = NameClaims::new("");
+        assign(&mut claims, &[(9, "chair")]);
+        assign(&mut claims, &[(4, "chair"), (9, "chair")]);
+        let mut remounted = NameClaims::new("");
+        remounted.restore(
+            claims
+                .kept()
+                .map(|(id, a, b)| (id, a.to_owned(), b.to_owned())),
+        );
+        assign(&mut remounted, &[(4, "chair"), (9, "chair")]);
+        assert_eq!(remounted.name(9), Some("chair"));
+        assert_eq!(remounted.name(4), Some("chair~4"));
+    }
+
+    proptest! {
+        #[test]
+        fn names_are_unique_stable_and_resolve(
+            rounds in prop::collection::vec(prop::collection::btree_map(1u64..30, "[ab]{0,1}(~[0-9]{1,2})?", 0..12), 1..6),
+            drafts in prop::collection::hash_set("[ab](~[0-9])?", 0..3),
+        ) {
+            let mut claims = NameClaims::new("");
+            for round in rounds {
+                let before: BTreeMap<u64, (String, String)> = claims.kept()
+                    .map(|(id, name, service)| (id, (name.to_owned(), service.to_owned()))).collect();
+                claims.retain(|id| round.contains_key(&id));
+                claims.assign(round.iter().map(|(id, name)| (*id, name.as_str())), &drafts);
+                let mut seen = HashSet::new();
+                for (id, service_name) in &round {
+                    let name = claims.name(*id).expect("every object has a name").to_owned();
+                    prop_assert!(seen.insert(name.clone()), "{} twice", name);
+                    prop_assert_eq!(claims.id(&name), Some(*id));
+                    if let Some((kept, kept_service)) = before.get(id) && kept_service == service_name {
+                        prop_assert_eq!(kept, &name);
+                    } else {
+                        prop_assert!(!drafts.contains(&name), "{} hides a draft", name);
+                    }
+                }
+            }
+        }
+    }
+}

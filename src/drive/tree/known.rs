@@ -1,0 +1,266 @@
+//! What is kept of the service's records: enough to show a folder without asking, offline and
+//! after a remount. No URL is kept; those are asked for when a file is read.
+
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::listing::Row;
+use crate::wire::{
+    AssetId, BaseAsset, FactoryPreset, OptimizationStatus, Preset, PresetId, RapidId, RapidModel,
+    Tag, TagId, Timestamp, UploadStatus,
+};
+
+/// A tag of a model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnownTag {
+    /// Its number, with which it is removed.
+    pub id: TagId,
+    /// Its text.
+    pub name: String,
+}
+
+impl KnownTag {
+    fn all(tags: &[Tag]) -> Vec<KnownTag> {
+        tags.iter()
+            .map(|tag| KnownTag {
+                id: tag.id,
+                name: tag.name.clone(),
+            })
+            .collect()
+    }
+}
+
+/// A source model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KnownAsset {
+    /// Its number.
+    pub id: AssetId,
+    /// What the service calls it.
+    pub name: String,
+    /// How far its import is.
+    pub state: UploadStatus,
+    /// Percent of the present step, where the service tells.
+    pub progress: Option<f64>,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// When it came to be.
+    pub created: Option<Timestamp>,
+    /// Bytes of its files, as the service counts them.
+    pub size: Option<u64>,
+    /// Format of the upload.
+    pub format: Option<String>,
+    /// Its tags.
+    pub tags: Vec<KnownTag>,
+    /// The optimized models made from it, as far as a detail record told.
+    pub rapid_models: Vec<RapidId>,
+}
+
+impl KnownAsset {
+    /// What a record says.
+    pub fn from_record(record: &BaseAsset) -> KnownAsset {
+        KnownAsset {
+            id: record.id,
+            name: record.name.clone(),
+            state: record.upload_status.clone(),
+            progress: record.progress,
+            error: record
+                .error_message
+                .clone()
+                .filter(|text| !text.trim().is_empty()),
+            created: record.created_at,
+            size: record.size,
+            format: record.format.clone(),
+            tags: KnownTag::all(&record.tags),
+            rapid_models: record.rapid_models.clone(),
+        }
+    }
+
+    /// The one line of its status.
+    pub fn status_text(&self) -> String {
+        match &self.state {
+            UploadStatus::Complete => "complete".to_owned(),
+            state if state.is_failure() => format!("failed: {}", self.failure_reason()),
+            state => match self.progress {
+                Some(percent) if percent > 0.0 && percent < 100.0 => {
+                    format!("{state} {percent:.0}%")
+                }
+                _ => state.to_string(),
+            },
+        }
+    }
+
+    /// Why it failed, in words.
+    pub fn failure_reason(&self) -> String {
+        match (&self.error, &self.state) {
+            (Some(error), _) => error.clone(),
+            (None, UploadStatus::ImportLimitExceeded) => {
+                "the model exceeds the import limits of the service".to_owned()
+            }
+            (None, _) => {
+                "the service could not import it; analysis/error.log may say why".to_owned()
+            }
+        }
+    }
+}
+
+impl Row for KnownAsset {
+    fn number(&self) -> u64 {
+        self.id.0
+    }
+    fn service_name(&self) -> &str {
+        &self.name
+    }
+    fn keep_details_of(&mut self, known: &KnownAsset) {
+        if self.rapid_models.is_empty() {
+            self.rapid_models.clone_from(&known.rapid_models);
+        }
+        if self.state == known.state {
+            self.progress = self.progress.or(known.progress);
+            if self.error.is_none() {
+                self.error.clone_from(&known.error);
+            }
+        }
+    }
+}
+
+/// An optimized model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KnownRapid {
+    /// Its number.
+    pub id: RapidId,
+    /// What the service calls it.
+    pub name: String,
+    /// How far the optimization is.
+    pub state: OptimizationStatus,
+    /// 0 to 100.
+    pub progress: u64,
+    /// What it does at the moment.
+    pub step: Option<String>,
+    /// The model it was made from.
+    pub source: Option<AssetId>,
+    /// When it came to be.
+    pub created: Option<Timestamp>,
+    /// When it last changed.
+    pub updated: Option<Timestamp>,
+    /// Its tags.
+    pub tags: Vec<KnownTag>,
+}
+
+impl KnownRapid {
+    /// What a record says.
+    pub fn from_record(record: &RapidModel) -> KnownRapid {
+        KnownRapid {
+            id: record.id,
+            name: record.name.clone(),
+            state: record.optimization_status.clone(),
+            progress: record.progress,
+            step: record.processing_step.clone(),
+            source: record.rawmodel.as_ref().map(|source| source.id),
+            created: record.created_at,
+            updated: record.updated_at,
+            tags: KnownTag::all(&record.tags),
+        }
+    }
+
+    /// The one line of its status.
+    pub fn status_text(&self) -> String {
+        match &self.state {
+            OptimizationStatus::Done => "done".to_owned(),
+            state if state.is_failure() => {
+                format!(
+                    "failed: {}",
+                    self.step
+                        .as_deref()
+                        .unwrap_or("analysis/error.log may say why")
+                )
+            }
+            OptimizationStatus::SentToQueue if self.progress == 0 => "queued".to_owned(),
+            OptimizationStatus::SentToQueue => format!("running {}%", self.progress),
+            state => state.to_string(),
+        }
+    }
+}
+
+impl Row for KnownRapid {
+    fn number(&self) -> u64 {
+        self.id.0
+    }
+    fn service_name(&self) -> &str {
+        &self.name
+    }
+    fn keep_details_of(&mut self, known: &KnownRapid) {
+        self.source = self.source.or(known.source);
+    }
+}
+
+/// A preset, the user's own or one of the service.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KnownPreset {
+    /// Its number.
+    pub id: PresetId,
+    /// What the service calls it.
+    pub name: String,
+    /// Its config, pretty-printed.
+    pub text: String,
+    /// What it is for.
+    pub description: Option<String>,
+    /// Version of its format.
+    pub rpdx_version: Option<String>,
+    /// When it was last written.
+    pub updated: Option<Timestamp>,
+}
+
+impl KnownPreset {
+    /// What the record of an own preset says.
+    pub fn from_record(record: &Preset) -> KnownPreset {
+        KnownPreset {
+            id: record.id,
+            name: record.name.clone(),
+            text: pretty(&record.config),
+            description: record.description.clone(),
+            rpdx_version: record.rpdx_version.clone(),
+            updated: record.updated_at.or(record.created_at),
+        }
+    }
+
+    /// What the record of a factory preset says.
+    pub fn from_factory_record(record: &FactoryPreset) -> KnownPreset {
+        KnownPreset {
+            id: record.id,
+            name: record.name.clone(),
+            text: pretty(&record.config),
+            description: None,
+            rpdx_version: None,
+            updated: None,
+        }
+    }
+
+    /// A checksum of the text: other text is another inode.
+    pub fn text_checksum(&self) -> u64 {
+        xxh3_64(self.text.as_bytes())
+    }
+}
+
+impl Row for KnownPreset {
+    fn number(&self) -> u64 {
+        self.id.0
+    }
+    fn service_name(&self) -> &str {
+        &self.name
+    }
+}
+
+fn pretty(config: &crate::wire::OptimizerConfig) -> String {
+    let mut text = config.to_pretty_text();
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text
+}
+
+/// A time of the service as the file system shows it; what has none is as old as time.
+pub fn system_time(timestamp: Option<Timestamp>) -> SystemTime {
+    timestamp.map_or(SystemTime::UNIX_EPOCH, SystemTime::from)
+}

@@ -1,0 +1,276 @@
+//! Names that come from the service, made safe to stand in a folder, and back again.
+//!
+//! The invariant: whatever text the service sends, [`safe_name`] gives a name that is one path
+//! component, is not `.`, `..`, empty or `.assetfs`, holds nothing that would confuse a terminal,
+//! and has at most 255 bytes; unless it had to be cut, [`original_name`] gives the text back.
+//! Which of two equal names wins is decided in [`super::claims`].
+
+#[cfg(test)]
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// The longest name a folder may hold.
+pub const NAME_MAX_BYTES: usize = 255;
+
+/// The folder that is never listed and always resolves.
+pub const HIDDEN_FOLDER: &str = ".assetfs";
+
+/// What stands for the empty name.
+const EMPTY: &str = "%-";
+
+/// Makes a service name safe. `id` is put before the extension where the name has to be cut.
+pub fn safe_name(service_name: &str, id: u64) -> String {
+    fit(&escape(service_name), id)
+}
+
+/// The text that the service sent, for a name made by [`safe_name`] that was not cut.
+#[cfg(test)]
+pub fn original_name(name: &str) -> Cow<'_, str> {
+    if name == EMPTY {
+        return Cow::Borrowed("");
+    }
+    if !name.contains('%') {
+        return Cow::Borrowed(name);
+    }
+    let bytes = name.as_bytes();
+    let mut original = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        if let Some(byte) = escape_at(bytes, at) {
+            original.push(byte);
+            at += 3;
+        } else {
+            original.push(bytes[at]);
+            at += 1;
+        }
+    }
+    match String::from_utf8(original) {
+        Ok(text) => Cow::Owned(text),
+        // Not one of ours: only whole characters are ever escaped.
+        Err(_) => Cow::Borrowed(name),
+    }
+}
+
+/// Splits a download name at `/` into folders, when every part is safe as it stands; else the
+/// whole name becomes one safe component.
+pub fn safe_path(service_name: &str, id: u64) -> Vec<String> {
+    let parts: Vec<&str> = service_name.split('/').collect();
+    let every_part_is_safe = parts.len() <= MAX_DEPTH
+        && parts
+            .iter()
+            .all(|part| !part.is_empty() && escape(part) == *part && part.len() <= NAME_MAX_BYTES);
+    if every_part_is_safe {
+        parts.into_iter().map(str::to_owned).collect()
+    } else {
+        vec![safe_name(service_name, id)]
+    }
+}
+
+/// How deep the service may nest folders in a download name.
+const MAX_DEPTH: usize = 32;
+
+/// `name~id`, cut so that it fits; `extension` (with its dot, or empty) stays last.
+pub fn with_id(stem: &str, id: u64, extension: &str) -> String {
+    let suffix = format!("~{id}{extension}");
+    let room = NAME_MAX_BYTES.saturating_sub(suffix.len());
+    format!("{}{suffix}", cut(stem, room))
+}
+
+/// Splits `name~12` into `name` and 12, when the digits are written as we would write them.
+pub fn split_id(name: &str) -> Option<(&str, u64)> {
+    let (stem, digits) = name.rsplit_once('~')?;
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let id: u64 = digits.parse().ok()?;
+    (id.to_string() == digits).then_some((stem, id))
+}
+
+/// True for a name that ends in `~digits`: it could be taken for another one's.
+pub fn ends_in_id(name: &str) -> bool {
+    name.rsplit_once('~')
+        .is_some_and(|(_, digits)| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// Splits off the extension, with its dot; a leading dot does not begin one.
+pub fn split_extension(name: &str) -> (&str, &str) {
+    match name.rfind('.') {
+        Some(dot) if dot > 0 && name.len() - dot <= 32 => name.split_at(dot),
+        _ => (name, ""),
+    }
+}
+
+fn escape(service_name: &str) -> String {
+    match service_name {
+        "" => return EMPTY.to_owned(),
+        EMPTY => return "%25-".to_owned(),
+        "." => return "%2E".to_owned(),
+        ".." => return "%2E%2E".to_owned(),
+        HIDDEN_FOLDER => return "%2Eassetfs".to_owned(),
+        _ => {}
+    }
+    let bytes = service_name.as_bytes();
+    let mut escaped = String::with_capacity(service_name.len());
+    for (at, character) in service_name.char_indices() {
+        let reads_as_escape = character == '%' && escape_at(bytes, at).is_some();
+        if reads_as_escape || is_unsafe(character) {
+            push_escaped(&mut escaped, character);
+        } else {
+            escaped.push(character);
+        }
+    }
+    escaped
+}
+
+fn push_escaped(text: &mut String, character: char) {
+    let mut buffer = [0; 4];
+    for byte in character.encode_utf8(&mut buffer).bytes() {
+        write!(text, "%{byte:02X}").expect("writing to a String does not fail");
+    }
+}
+
+/// The byte that `%XX` at this position stands for.
+fn escape_at(bytes: &[u8], at: usize) -> Option<u8> {
+    let [b'%', high, low] = bytes.get(at..at + 3)? else {
+        return None;
+    };
+    let high = char::from(*high).to_digit(16)?;
+    let low = char::from(*low).to_digit(16)?;
+    u8::try_from(high * 16 + low).ok()
+}
+
+/// Characters that end a name, or that make a terminal show something else than the name.
+fn is_unsafe(character: char) -> bool {
+    matches!(
+        character,
+        '/' | '\u{61C}'
+            | '\u{200E}'
+            | '\u{200F}'
+            | '\u{2028}'
+            | '\u{2029}'
+            | '\u{202A}'..='\u{202E}'
+            | '\u{2066}'..='\u{2069}'
+    ) || character.is_control()
+}
+
+fn fit(name: &str, id: u64) -> String {
+    if name.len() <= NAME_MAX_BYTES {
+        return name.to_owned();
+    }
+    let (stem, extension) = split_extension(name);
+    with_id(stem, id, extension)
+}
+
+/// The longest beginning of `text` within `room` bytes that ends on a character boundary and does
+/// not end inside an escape.
+fn cut(text: &str, room: usize) -> &str {
+    if text.len() <= room {
+        return text;
+    }
+    let mut end = text.floor_char_boundary(room);
+    let bytes = text.as_bytes();
+    for back in 1..=2 {
+        if end >= back && escape_at(bytes, end - back).is_some() {
+            end -= back;
+            break;
+        }
+    }
+    &text[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn is_safe(name: &str) -> bool {
+        !name.is_empty()
+            && name != "."
+            && name != ".."
+            && name != HIDDEN_FOLDER
+            && name.len() <= NAME_MAX_BYTES
+            && !name.chars().any(is_unsafe)
+    }
+
+    #[test]
+    fn control_and_override_characters_become_escapes_and_dots_and_the_empty_name_too() {
+        for (service_name, name) in [
+            ("chair", "chair"),
+            ("a/b", "a%2Fb"),
+            ("../../etc/passwd", "..%2F..%2Fetc%2Fpasswd"),
+            ("nul\0", "nul%00"),
+            ("\u{202E}gpj.exe", "%E2%80%AEgpj.exe"),
+            ("line\nbreak", "line%0Abreak"),
+            (".", "%2E"),
+            ("..", "%2E%2E"),
+            ("...", "..."),
+            ("", "%-"),
+            ("%-", "%25-"),
+            (".assetfs", "%2Eassetfs"),
+            ("50%", "50%"),
+            ("50% wood", "50% wood"),
+            ("50%25", "50%2525"),
+            ("%2f", "%252f"),
+            ("-rf", "-rf"),
+            ("🪑", "🪑"),
+        ] {
+            assert_eq!(safe_name(service_name, 7), name);
+            assert_eq!(original_name(name), service_name);
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_too_long_is_cut_with_its_id_before_the_extension() {
+        let name = safe_name(&format!("{}.glb", "é".repeat(200)), 42);
+        assert!(name.ends_with("é~42.glb"), "{name}");
+        assert!(name.len() <= NAME_MAX_BYTES);
+        let escapes = safe_name(&"\u{1}".repeat(100), 9);
+        assert!(escapes.ends_with("%01~9"), "{escapes}");
+    }
+
+    #[test]
+    fn slashes_in_download_names_separate_folders_when_every_part_is_safe() {
+        assert_eq!(safe_path("textures/wood.png", 1), ["textures", "wood.png"]);
+        for hostile in ["../x", "/etc/passwd", "a//b", "a/", "a/.assetfs", "a/b\0c"] {
+            assert_eq!(safe_path(hostile, 1), [safe_name(hostile, 1)]);
+        }
+    }
+
+    #[test]
+    fn only_digits_as_we_write_them_are_an_id() {
+        assert_eq!(split_id("chair~12"), Some(("chair", 12)));
+        for other in ["chair", "chair~", "chair~012", "chair~1x", "chair~+1"] {
+            assert_eq!(split_id(other), None);
+        }
+        assert!(ends_in_id("chair~012"));
+    }
+
+    proptest! {
+        #[test]
+        fn every_service_name_is_safe_and_short_names_can_be_undone(service_name in ".{0,80}", id: u64) {
+            let name = safe_name(&service_name, id);
+            prop_assert!(is_safe(&name), "{name:?}");
+            if escape(&service_name).len() <= NAME_MAX_BYTES {
+                prop_assert_eq!(original_name(&name), service_name);
+            }
+        }
+
+        #[test]
+        fn percent_signs_can_be_undone(service_name in "[%0-9A-Fa-f\u{1}/.-]{0,40}") {
+            let name = safe_name(&service_name, 1);
+            prop_assert!(is_safe(&name), "{name:?}");
+            prop_assert_eq!(original_name(&name), service_name);
+        }
+
+        #[test]
+        fn long_names_stay_safe(service_name in "[a-z%\u{1}é🪑/.]{0,400}", id: u64) {
+            prop_assert!(is_safe(&safe_name(&service_name, id)));
+        }
+
+        #[test]
+        fn different_names_stay_different(a in "[%25./a\u{1}]{0,12}", b in "[%25./a\u{1}]{0,12}") {
+            prop_assume!(a != b);
+            prop_assert_ne!(safe_name(&a, 1), safe_name(&b, 1));
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What is known about the content of remote files: size, version and time, kept over mounts so
+//! that an unchanging file is asked for at most once.
+//!
+//! The invariant: a size in here was told by the storage itself. When the version changes, the
+//! content counts up, which gives the file a new inode.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+
+use super::node::RemoteFolder;
+use crate::durable::MetaStore;
+
+/// The content of one remote file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Content {
+    /// Its length in bytes.
+    pub size: u64,
+    /// The version that the storage named.
+    pub etag: Option<String>,
+    /// Last-Modified.
+    pub modified: Option<SystemTime>,
+    /// Counts the contents that this file has had.
+    pub count: u32,
+}
+
+/// All known contents. Cheap to look into; writes go to the store and may be lost by a crash,
+/// which costs one request each.
+#[derive(Debug)]
+pub struct ContentTable {
+    known: Mutex<HashMap<String, Content>>,
+    store: MetaStore,
+}
+
+const TABLE: &str = "contents";
+
+impl ContentTable {
+    /// Knows what the store knows.
+    pub fn new(store: &MetaStore) -> ContentTable {
+        ContentTable {
+            known: Mutex::new(HashMap::new()),
+            store: store.relaxed(),
+        }
+    }
+
+    /// The stable name of a file, for the store and for the block cache.
+    pub fn object_name(folder: RemoteFolder, path: &str) -> String {
+        format!("{folder}/{path}")
+    }
+
+    /// What is known of a file.
+    pub fn get(&self, folder: RemoteFolder, path: &str) -> Option<Content> {
+        let name = Self::object_name(folder, path);
+        if let Some(content) = self.lock().get(&name) {
+            return Some(content.clone());
+        }
+        let stored: Option<Content> = self.store.get(TABLE, &name).ok().flatten();
+        if let Some(content) = &stored {
+            self.lock().insert(name, content.clone());
+        }
+        stored
+    }
+
+    /// How many contents the file has had; the number in its node.
+    pub fn count(&self, folder: RemoteFolder, path: &str) -> u32 {
+        self.get(folder, path).map_or(0, |content| content.count)
+    }
+
+    /// The storage told what a file is now. Returns it with its count.
+    pub fn told(
+        &self,
+        folder: RemoteFolder,
+        path: &str,
+        size: u64,
+        etag: Option<String>,
+        modified: Option<SystemTime>,
+    ) -> Content {
+        let before = self.get(folder, path);
+        let count = match &before {
+            None => 0,
+            Some(known) if is_same_version(known, size, etag.as_deref()) => known.count,
+            Some(known) => known.count.wrapping_add(1),
+        };
+        let content = Content {
+            size,
+            etag,
+            modified,
+            count,
+        };
+        if before.as_ref() != Some(&content) {
+            let name = Self::object_name(folder, path);
+            if let Err(error) = self.store.put(TABLE, &name, &content) {
+                tracing::warn!(name, error = %error, "could not keep the size of a file");
+            }
+            self.lock().insert(name, content.clone());
+        }
+        content
+    }
+
+    /// Forgets a file or everything of a model whose name begins with `prefix`.
+    pub fn forget(&self, prefix: &str) {
+        self.lock().retain(|name, _| !name.starts_with(prefix));
+        let stored: Vec<(String, Content)> = self.store.scan(TABLE, prefix).unwrap_or_default();
+        let removed = self.store.batch(|batch| {
+            for (name, _) in &stored {
+                batch.remove(TABLE, name);
+            }
+            Ok(())
+        });
+        if let Err(error) = removed {
+            tracing::warn!(prefix, error = %error, "could not forget the sizes of files");
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Content>> {
+        self.known.lock().expect("no panic while sizes are held")
+    }
+}
+
+/// Without versions on both sides only the size can tell.
+fn is_same_version(known: &Content, size: u64, etag: Option<&str>) -> bool {
+    let same_etag = match (known.etag.as_deref(), etag) {
+        (Some(a), Some(b)) => a == b,
+        _ => true,
+    };
+    known.size == size && same_etag
+}
