@@ -1,0 +1,89 @@
+//! How many bytes may be under way for a whole mount. Reading ahead asks and may be refused; what a
+//! reader waits for is counted and never refused.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+/// The bytes that are free; below zero while readers wait for more than the budget holds.
+#[derive(Debug)]
+pub(super) struct Budget {
+    free: AtomicI64,
+}
+
+/// A part of the budget, given back bit by bit and at the end.
+#[derive(Debug)]
+pub(super) struct Share {
+    budget: Arc<Budget>,
+    bytes: AtomicI64,
+}
+
+impl Budget {
+    pub(super) fn new(bytes: u64) -> Budget {
+        Budget {
+            free: AtomicI64::new(signed(bytes)),
+        }
+    }
+
+    /// Takes the bytes for somebody who waits.
+    pub(super) fn take(self: &Arc<Self>, bytes: u64) -> Share {
+        self.free.fetch_sub(signed(bytes), Ordering::AcqRel);
+        Share {
+            budget: self.clone(),
+            bytes: AtomicI64::new(signed(bytes)),
+        }
+    }
+
+    /// Takes the bytes if they are free.
+    pub(super) fn try_take(self: &Arc<Self>, bytes: u64) -> Option<Share> {
+        let wanted = signed(bytes);
+        self.free
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |free| {
+                (free >= wanted).then(|| free - wanted)
+            })
+            .ok()?;
+        Some(Share {
+            budget: self.clone(),
+            bytes: AtomicI64::new(wanted),
+        })
+    }
+}
+
+impl Share {
+    /// Gives a part back.
+    pub(super) fn give_back(&self, bytes: u64) {
+        let held = self.bytes.load(Ordering::Acquire);
+        let part = signed(bytes).min(held);
+        self.bytes.fetch_sub(part, Ordering::AcqRel);
+        self.budget.free.fetch_add(part, Ordering::AcqRel);
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        let held = self.bytes.load(Ordering::Acquire);
+        self.budget.free.fetch_add(held, Ordering::AcqRel);
+    }
+}
+
+fn signed(bytes: u64) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reading_ahead_waits_for_readers_to_be_served() {
+        let budget = Arc::new(Budget::new(100));
+        let ahead = budget.try_take(60).unwrap();
+        assert!(budget.try_take(60).is_none());
+        let waiting = budget.take(500);
+        ahead.give_back(60);
+        ahead.give_back(60);
+        assert!(budget.try_take(1).is_none());
+        drop(waiting);
+        drop(ahead);
+        assert!(budget.try_take(100).is_some());
+    }
+}

@@ -1,0 +1,138 @@
+//! One fetch under way: a run of blocks, landing in order, and those who wait for them.
+//!
+//! A flight lives as long as somebody holds it, a waiting reader or the window of a handle; when
+//! the last one lets go, its task is stopped. Blocks that a reader waits for, and those that the
+//! cache could not take, are held in memory until the flight is dropped.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
+
+use super::ReadError;
+use super::budget::Share;
+
+/// The holders' side of a flight.
+#[derive(Debug)]
+pub(super) struct Flight {
+    pub(super) course: Arc<Course>,
+    task: AbortHandle,
+}
+
+/// What a flight carries; its task's side.
+#[derive(Debug)]
+pub(super) struct Course {
+    /// Numbers of the blocks.
+    pub(super) blocks: Range<u64>,
+    /// Those that a reader waits for.
+    pub(super) wanted: Range<u64>,
+    state: Mutex<State>,
+    changed: Notify,
+    pub(super) share: Share,
+}
+
+#[derive(Debug)]
+struct State {
+    /// The blocks below this number have landed.
+    landed: u64,
+    held: BTreeMap<u64, Bytes>,
+    /// Set when nothing more will land.
+    over: Option<Result<(), ReadError>>,
+}
+
+/// A block that has landed.
+#[derive(Debug, Clone)]
+pub(super) enum Landed {
+    /// Here it is.
+    Held(Bytes),
+    /// It is in the cache.
+    Cached,
+}
+
+impl Flight {
+    pub(super) fn new(course: Arc<Course>, task: AbortHandle) -> Flight {
+        Flight { course, task }
+    }
+}
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Course {
+    pub(super) fn new(blocks: Range<u64>, wanted: Range<u64>, share: Share) -> Course {
+        Course {
+            state: Mutex::new(State {
+                landed: blocks.start,
+                held: BTreeMap::new(),
+                over: None,
+            }),
+            blocks,
+            wanted,
+            changed: Notify::new(),
+            share,
+        }
+    }
+
+    /// Waits until the block has landed or never will. Needs no runtime: the flight has a deadline
+    /// of its own.
+    pub(super) async fn wait_for(&self, block: u64) -> Result<Landed, ReadError> {
+        loop {
+            // Before the look, so that a change after it wakes us.
+            let changed = self.changed.notified();
+            if let Some(outcome) = self.outcome(block) {
+                return outcome;
+            }
+            changed.await;
+        }
+    }
+
+    /// Whether somebody who needs the block may rely on this flight.
+    pub(super) fn will_have(&self, block: u64) -> bool {
+        let state = self.state();
+        self.blocks.contains(&block)
+            && match &state.over {
+                None => block >= state.landed || state.held.contains_key(&block),
+                Some(_) => state.held.contains_key(&block),
+            }
+    }
+
+    /// A block has come.
+    pub(super) fn land(&self, block: u64, landed: Landed) {
+        let mut state = self.state();
+        if let Landed::Held(bytes) = landed {
+            state.held.insert(block, bytes);
+        }
+        state.landed = block + 1;
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
+    /// Nothing more comes.
+    pub(super) fn finish(&self, outcome: Result<(), ReadError>) {
+        self.state().over.get_or_insert(outcome);
+        self.changed.notify_waiters();
+    }
+
+    fn outcome(&self, block: u64) -> Option<Result<Landed, ReadError>> {
+        let state = self.state();
+        if block < state.landed {
+            let held = state.held.get(&block).cloned();
+            return Some(Ok(held.map_or(Landed::Cached, Landed::Held)));
+        }
+        match &state.over {
+            None => None,
+            Some(Err(error)) => Some(Err(error.clone())),
+            Some(Ok(())) => unreachable!("a flight that ends well has landed every block"),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,226 @@
+//! One remote content that is open, shared by all its readers: its cached blocks, its signed URL,
+//! and the flights under way, so that no block is fetched twice at once.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use bytes::Bytes;
+use tokio::runtime::Handle;
+use tracing::debug;
+
+use super::budget::{Budget, Share};
+use super::fetch::{Landing, fly};
+use super::flight::{Course, Flight};
+use super::urls::{SignedUrls, UrlKeeper};
+use crate::cache::{BLOCK_LEN_BYTES, CachedObject, ObjectKey};
+use crate::client::Client;
+
+/// The kernel never asks for more than 1 MiB at once.
+const LONGEST_READ_BLOCKS: u64 = 17;
+
+/// An open remote content.
+#[derive(Debug)]
+pub(super) struct RemoteObject {
+    client: Client,
+    runtime: Handle,
+    budget: Arc<Budget>,
+    key: ObjectKey,
+    cached: Option<CachedObject>,
+    urls: UrlKeeper,
+    flights: Mutex<Vec<Weak<Flight>>>,
+    stale: AtomicBool,
+    /// The cache took no block lately.
+    uncached: AtomicBool,
+}
+
+/// The flights that a read needs and started.
+#[derive(Debug, Default)]
+pub(super) struct Cover {
+    /// For each block that is not cached, the flight that brings it.
+    pub(super) waits: Vec<(u64, Arc<Flight>)>,
+    /// The flights that were started, to be held by the reader's window.
+    pub(super) started: Vec<Arc<Flight>>,
+}
+
+impl RemoteObject {
+    pub(super) fn new(
+        client: Client,
+        runtime: Handle,
+        budget: Arc<Budget>,
+        key: ObjectKey,
+        cached: Option<CachedObject>,
+        urls: Arc<dyn SignedUrls>,
+    ) -> RemoteObject {
+        RemoteObject {
+            client,
+            runtime,
+            budget,
+            key,
+            uncached: AtomicBool::new(cached.is_none()),
+            cached,
+            urls: UrlKeeper::new(urls),
+            flights: Mutex::default(),
+            stale: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    pub(super) fn key(&self) -> &ObjectKey {
+        &self.key
+    }
+
+    pub(super) fn urls(&self) -> &UrlKeeper {
+        &self.urls
+    }
+
+    pub(super) fn cached(&self) -> Option<&CachedObject> {
+        self.cached.as_ref()
+    }
+
+    /// Whether the service still has this content, as far as is known.
+    pub(super) fn is_fresh(&self) -> bool {
+        !self.stale.load(Ordering::Acquire)
+    }
+
+    pub(super) fn mark_stale(&self) {
+        self.stale.store(true, Ordering::Release);
+    }
+
+    /// Whether what is read ahead will be found again.
+    pub(super) fn keeps_blocks(&self) -> bool {
+        !self.uncached.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn block_len(&self, block: u64) -> usize {
+        let start = block * BLOCK_LEN_BYTES;
+        usize::try_from(BLOCK_LEN_BYTES.min(self.key.size - start)).expect("a block is short")
+    }
+
+    pub(super) fn read_cached(&self, range: &Range<u64>) -> Option<Bytes> {
+        let cached = self.cached.as_ref()?;
+        cached
+            .read(range.start, range.end - range.start)
+            .unwrap_or_else(|error| {
+                debug!(name = self.key.name, error = %error, "reading past the cache");
+                None
+            })
+    }
+
+    /// Puts a block into the cache; says whether it is there now.
+    pub(super) fn store(&self, block: u64, bytes: &[u8]) -> bool {
+        let Some(cached) = &self.cached else {
+            return false;
+        };
+        let stored = cached.write_block(block, bytes);
+        if let Err(error) = &stored {
+            debug!(name = self.key.name, block, error = %error, "a block is not cached");
+        }
+        self.uncached.store(stored.is_err(), Ordering::Relaxed);
+        stored.is_ok()
+    }
+
+    /// Finds or starts the flights for what is not cached: all of `wanted`, and of `ahead`, which
+    /// follows it, as much as the budget allows, in requests of at most `request_blocks`.
+    pub(super) fn cover(
+        self: &Arc<Self>,
+        wanted: Range<u64>,
+        ahead: Range<u64>,
+        request_blocks: u64,
+    ) -> Cover {
+        let mut cover = Cover::default();
+        let mut flights = self.flights.lock().unwrap_or_else(PoisonError::into_inner);
+        flights.retain(|flight| flight.strong_count() > 0);
+        let under_way: Vec<Arc<Flight>> = flights.iter().filter_map(Weak::upgrade).collect();
+        let mut run: Option<Range<u64>> = None;
+        let mut runs = Vec::new();
+        for block in wanted.clone().chain(ahead.start.max(wanted.end)..ahead.end) {
+            let carried = under_way.iter().find(|it| it.course.will_have(block));
+            if let (Some(flight), true) = (carried, wanted.contains(&block)) {
+                cover.waits.push((block, flight.clone()));
+            }
+            if carried.is_some() || self.is_cached(block) {
+                runs.extend(run.take());
+                continue;
+            }
+            match &mut run {
+                Some(run) if run.end == block => run.end = block + 1,
+                _ => {
+                    runs.extend(run.take());
+                    run = Some(block..block + 1);
+                }
+            }
+        }
+        runs.extend(run);
+        for flight in runs
+            .into_iter()
+            .flat_map(|run| self.launch_run(run, &wanted, request_blocks))
+        {
+            flights.push(Arc::downgrade(&flight));
+            let carries = flight.course.blocks.clone();
+            let awaited = carries.start.max(wanted.start)..carries.end.min(wanted.end);
+            cover
+                .waits
+                .extend(awaited.map(|block| (block, flight.clone())));
+            cover.started.push(flight);
+        }
+        cover
+    }
+
+    fn is_cached(&self, block: u64) -> bool {
+        let start = block * BLOCK_LEN_BYTES;
+        self.cached
+            .as_ref()
+            .is_some_and(|cached| cached.missing(start..start + 1).is_empty())
+    }
+
+    /// Starts the requests of one run of blocks.
+    fn launch_run(
+        self: &Arc<Self>,
+        run: Range<u64>,
+        wanted: &Range<u64>,
+        request_blocks: u64,
+    ) -> Vec<Arc<Flight>> {
+        let mut launched = Vec::new();
+        let mut start = run.start;
+        while start < run.end {
+            let must = wanted.end.clamp(start, run.end);
+            // What one read waits for is one request, unless that is long.
+            let asked = request_blocks
+                .max((must - start).min(LONGEST_READ_BLOCKS))
+                .max(1);
+            let end = run.end.min(start + asked);
+            let (blocks, share) = match self.budget.try_take(self.bytes(&(start..end))) {
+                Some(share) => (start..end, share),
+                None if must > start => {
+                    let blocks = start..must.min(end);
+                    let share = self.budget.take(self.bytes(&blocks));
+                    (blocks, share)
+                }
+                None => break,
+            };
+            start = blocks.end;
+            launched.push(self.launch(blocks, wanted, share));
+        }
+        launched
+    }
+
+    fn launch(
+        self: &Arc<Self>,
+        blocks: Range<u64>,
+        wanted: &Range<u64>,
+        share: Share,
+    ) -> Arc<Flight> {
+        let course = Arc::new(Course::new(blocks, wanted.clone(), share));
+        let landing = Landing::new(course.clone(), &self.key.name);
+        let task = self.runtime.spawn(fly(self.clone(), landing));
+        Arc::new(Flight::new(course, task.abort_handle()))
+    }
+
+    fn bytes(&self, blocks: &Range<u64>) -> u64 {
+        (blocks.end * BLOCK_LEN_BYTES).min(self.key.size) - blocks.start * BLOCK_LEN_BYTES
+    }
+}
