@@ -1,6 +1,7 @@
 //! Failures of the layers below, as causes of the drive. The sentences stay theirs.
 
 use super::error::DriveError;
+use super::reading::ReadError;
 use crate::client::ClientError;
 use crate::durable::DurableError;
 use crate::outbox::OutboxError;
@@ -59,6 +60,19 @@ impl From<OutboxError> for DriveError {
             OutboxError::NotWritable => DriveError::BadHandle,
             OutboxError::Staging { .. } | OutboxError::Journal { .. } => DriveError::Local(why),
             OutboxError::ShutDown => DriveError::Unreachable(why),
+        }
+    }
+}
+
+impl From<ReadError> for DriveError {
+    fn from(error: ReadError) -> DriveError {
+        let why = error.to_string();
+        match error {
+            ReadError::Stale { .. } => DriveError::Stale(why),
+            ReadError::TimedOut { .. } => DriveError::TimedOut(why),
+            ReadError::Transfer(error) => error.into(),
+            ReadError::NoUrl(error) => error,
+            ReadError::Stopped { .. } => DriveError::Unreachable(why),
         }
     }
 }

@@ -20,6 +20,7 @@ use super::fresh::watch::Watched;
 use super::handles::Handles;
 use super::kernel::{Correction, Corrections};
 use super::ops::remove::Deletions;
+use super::reading::Reading;
 use super::status::OrphanStatus;
 use super::tree::inode::InodeTable;
 use super::tree::known::{KnownAsset, KnownPreset, KnownRapid};
@@ -38,6 +39,7 @@ pub(super) struct Shared {
     pub(super) config: DriveConfig,
     pub(super) client: Client,
     pub(super) cache: BlockCache,
+    pub(super) reading: Reading,
     pub(super) outbox: Outbox,
     pub(super) meta: MetaStore,
     pub(super) runtime: Handle,

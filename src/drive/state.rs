@@ -13,6 +13,7 @@ use super::fresh::listings;
 use super::fresh::{FlightKey, maps::FileMaps, watch::Watched};
 use super::handles::Handles;
 use super::kernel::Corrections;
+use super::reading::{Reading, ReadingLimits};
 use super::shared::{Known, Shared};
 use super::status::{
     CacheStatus, DraftStatus, FailureLine, JobStatusLine, MountStatus, OrphanStatus, RateStatus,
@@ -61,10 +62,17 @@ impl Shared {
             rapids_of: HashMap::new(),
             orphans: None,
         };
+        let reading = Reading::new(
+            client.clone(),
+            cache.clone(),
+            runtime.clone(),
+            ReadingLimits::default(),
+        );
         Shared {
             config,
             client,
             cache,
+            reading,
             outbox,
             contents: ContentTable::new(&meta),
             meta,

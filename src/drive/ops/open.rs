@@ -1,16 +1,18 @@
 //! Opening files. Opening alone never fetches content.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use super::control::ControlBuffer;
 use super::lookup::text;
 use super::text::{TextBuffer, TextTarget};
 use super::why;
+use crate::cache::ObjectKey;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::handles::{Body, OpenFile};
-use crate::drive::reading::RemoteFile;
+use crate::drive::reading::{RemoteFile, SignedUrls, UrlFuture};
 use crate::drive::shared::Shared;
 use crate::drive::tree::node::{HiddenFile, JobPart, Node, Place, RemoteFolder};
+use crate::drive::tree::sizes::ContentTable;
 use crate::drive::types::{Caller, Ino, OpenFlags, Opened, OpenedMode};
 use crate::outbox::{DraftId, EntryId, OpenMode, StagedFile};
 
@@ -158,7 +160,17 @@ impl Shared {
         path: &Arc<str>,
     ) -> DriveResult<RemoteFile> {
         let content = self.content_of(folder, path).await?;
-        RemoteFile::open(self, folder, path, &content)
+        let key = ObjectKey {
+            name: ContentTable::object_name(folder, path),
+            size: content.size,
+            etag: content.etag,
+        };
+        let urls = FileUrls {
+            shared: Arc::downgrade(self),
+            folder,
+            path: Arc::clone(path),
+        };
+        Ok(self.reading.open(&key, Arc::new(urls)))
     }
 
     /// Makes a file, or opens the one that is there.
@@ -219,5 +231,24 @@ impl Shared {
             Body::Staged(staged) => Some(staged),
             _ => None,
         }
+    }
+}
+
+/// The URLs of one file, for whoever reads it.
+struct FileUrls {
+    /// Weak, because the drive holds the open files.
+    shared: Weak<Shared>,
+    folder: RemoteFolder,
+    path: Arc<str>,
+}
+
+impl SignedUrls for FileUrls {
+    fn url(&self, renew: bool) -> UrlFuture<'_> {
+        Box::pin(async move {
+            let shared = self.shared.upgrade();
+            let shared = shared
+                .ok_or_else(|| DriveError::Unreachable("the drive is shutting down".into()))?;
+            shared.url_of(self.folder, &self.path, renew).await
+        })
     }
 }

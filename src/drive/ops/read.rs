@@ -6,7 +6,9 @@ use bytes::{Bytes, BytesMut};
 
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::handles::Body;
+use crate::drive::reading::ReadError;
 use crate::drive::shared::Shared;
+use crate::drive::tree::node::Node;
 use crate::drive::types::{Access, Fh};
 use crate::outbox::StagedFile;
 
@@ -24,7 +26,13 @@ impl Shared {
         }
         match &open.body {
             Body::Staged(staged) => read_staged(staged, offset, len),
-            Body::Remote(remote) => remote.read(offset, u64::from(len)).await,
+            Body::Remote(remote) => match remote.read(offset, u64::from(len)).await {
+                Err(ReadError::Stale { name }) => {
+                    self.look_again(&open.node);
+                    Err(ReadError::Stale { name }.into())
+                }
+                other => Ok(other?),
+            },
             Body::Snapshot(bytes) => Ok(part(bytes, offset, len)),
             Body::Text(text) => Ok(part(&text.bytes(), offset, len)),
             Body::Control(control) => Ok(part(
@@ -32,6 +40,15 @@ impl Shared {
                 offset,
                 len,
             )),
+        }
+    }
+
+    /// A file was found changed: what it is now is asked for behind the scenes.
+    fn look_again(self: &Arc<Self>, node: &Node) {
+        if let Node::RemoteFile(folder, path, _) = node {
+            let (shared, folder, path) = (Arc::clone(self), *folder, Arc::clone(path));
+            self.runtime
+                .spawn(async move { shared.content_changed(folder, &path).await });
         }
     }
 }
