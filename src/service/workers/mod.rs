@@ -161,6 +161,7 @@ impl Workers {
     fn reason(&self, status: ExitStatus, error: Option<String>, stderr: &str) -> String {
         let memory = self.limits.memory_bytes >> 20;
         let out_of_memory = stderr.contains("memory allocation of")
+            || stderr.contains("memory exhausted")
             || stderr.contains("Cannot allocate memory")
             || stderr.contains("std::bad_alloc");
         if let Some(error) = error {

@@ -1,0 +1,224 @@
+//! What a worker may do to itself, and never to the service.
+
+use std::time::{Duration, Instant};
+
+use assetfs::service::{Service, ServiceConfig};
+use serde_json::{Value, json};
+
+use super::support::{COPYING_WORKER, Fixture, script};
+
+/// A worker that does what the name of the model asks for.
+const MOODY_WORKER: &str = r#"
+task=$(cat)
+out=$(printf %s "$task" | sed 's/.*"output_dir":"\([^"]*\)".*/\1/')
+case "$task" in
+*crash*) kill -SEGV $$ ;;
+*refuse*) echo '{"error":"chair.glb ends in the middle of a chunk"}'; exit 1 ;;
+*mute*) echo 'the last words' >&2; exit 3 ;;
+*spin*) while :; do :; done ;;
+*hang*) sleep 1000 & sleep 1000 ;;
+*hog*) exec dd if=/dev/zero of=/dev/null bs=300M count=1 ;;
+*flood*) yes '{"percent":5,"step":"x"}' | head -c 20000000; yes > /dev/stderr | head -c 1000000 ;;
+*huge*) head -c 20000000 /dev/zero ; exit 1 ;;
+*errors*) echo 'one texture is missing' > "$out/error.log" ;;
+*link*) mkdir -p "$out/exports"; ln -s /etc/passwd "$out/exports/x.glb"; ln -s /etc/passwd "$out/info.log" ;;
+esac
+"#;
+
+#[tokio::test]
+async fn every_death_of_a_worker_has_a_reason_and_the_next_job_runs() {
+    let service = Fixture::with(MOODY_WORKER, |config| {
+        config.worker_limits.cpu = Duration::from_secs(1);
+        config.worker_limits.memory_bytes = 200 << 20;
+    })
+    .await;
+    let cases = [
+        ("crash.glb", "signal 11"),
+        ("refuse.glb", "ends in the middle of a chunk"),
+        ("mute.glb", "the last words"),
+        ("spin.glb", "processor time"),
+        ("hog.glb", "200 MiB"),
+        ("huge.glb", "worker"),
+    ];
+    for (file, reason) in cases {
+        let id = service.upload("x", &[(file, b"x")]).await;
+        let asset = service.analysed(id).await;
+        assert_eq!(asset["upload_status"], "Importing Failed", "{file}");
+        assert_eq!(asset["has_errors"], true);
+        let message = asset["error_message"].as_str().unwrap();
+        assert!(message.contains(reason), "{file}: {message}");
+        let log = asset["downloads"]["error.log"].as_str().unwrap();
+        let log = service.read(log).await.expect(200).text();
+        assert!(log.contains(message), "{file}: {log}");
+    }
+    for file in ["good.glb", "flood.glb"] {
+        let id = service.upload("x", &[(file, b"x")]).await;
+        assert_eq!(
+            service.analysed(id).await["upload_status"],
+            "complete",
+            "{file}"
+        );
+    }
+    let id = service.upload("x", &[("errors.glb", b"x")]).await;
+    let asset = service.analysed(id).await;
+    assert_eq!(asset["upload_status"], "complete");
+    assert_eq!(asset["has_errors"], true);
+    // What is no plain file is not taken over.
+    let id = service.upload("x", &[("link.glb", b"x")]).await;
+    let asset = service.analysed(id).await;
+    assert_eq!(asset["downloads"].as_object().unwrap().len(), 1, "{asset}");
+}
+
+#[tokio::test]
+async fn a_worker_that_hangs_is_ended_with_all_it_started() {
+    let service = Fixture::with(MOODY_WORKER, |config| {
+        config.worker_limits.wall = Duration::from_secs(1);
+    })
+    .await;
+    let id = service.upload("x", &[("hang.glb", b"x")]).await;
+    let asset = service.analysed(id).await;
+    let message = asset["error_message"].as_str().unwrap();
+    assert!(message.contains("longer than 1 second"), "{message}");
+}
+
+#[tokio::test]
+async fn a_failed_import_can_be_tried_again() {
+    let worker =
+        r#"cat > /dev/null; test -e "$(dirname "$0")/fixed" || { echo '{"error":"no"}'; exit 1; }"#;
+    let service = Fixture::with(worker, |_| {}).await;
+    let id = service.upload("x", &[("a.glb", b"x")]).await;
+    assert_eq!(service.analysed(id).await["error_message"], "no");
+    let retry = format!("/api/v2/rawmodel/{id}/api-upload/retry");
+    std::fs::write(service.dir.path().join("fixed"), "").unwrap();
+    service.post(&retry, json!({})).await.expect(200);
+    let asset = service.analysed(id).await;
+    assert_eq!(asset["upload_status"], "complete");
+    assert_eq!(asset["has_errors"], false);
+    assert_eq!(asset["error_message"], json!(null));
+    service.post(&retry, json!({})).await.expect(422);
+    service
+        .post("/api/v2/rawmodel/999/api-upload/retry", json!({}))
+        .await
+        .expect(404);
+}
+
+/// Optimizing says where it is and waits until it is let go.
+const WAITING_WORKER: &str = r#"
+task=$(cat)
+here=$(dirname "$0")
+case "$task" in
+*'"task":"optimize"'*)
+  echo $$ > "$here/pid"
+  echo >> "$here/runs"
+  echo '{"percent":40,"step":"Simplifying"}'
+  while ! test -e "$here/go"; do sleep 0.02; done ;;
+esac
+"#;
+
+async fn optimizing(service: &Fixture) -> u64 {
+    let id = service.upload("chair", &[("a.glb", b"x")]).await;
+    let asked = service
+        .post(&format!("/api/v2/rawmodel/optimize/{id}"), json!({}))
+        .await
+        .expect(200)
+        .json();
+    assert_eq!(asked["job_status"]["status"], "queued");
+    asked["id"].as_u64().unwrap()
+}
+
+fn is_alive(dir: &std::path::Path) -> bool {
+    let pid = std::fs::read_to_string(dir.join("pid")).unwrap();
+    std::path::Path::new(&format!("/proc/{}/stat", pid.trim())).exists()
+}
+
+async fn until_dead(dir: &std::path::Path) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while is_alive(dir) {
+        assert!(Instant::now() < deadline, "the worker lives on");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+fn half_way(rapid: &Value) -> bool {
+    rapid["data"]["progress"] == 40
+}
+
+#[tokio::test]
+async fn progress_shows_while_a_worker_works() {
+    let service = Fixture::with(WAITING_WORKER, |_| {}).await;
+    let rapid = optimizing(&service).await;
+    let path = format!("/api/v2/rapidmodel/{rapid}");
+    let record = service.until(&path, half_way).await;
+    assert_eq!(record["data"]["processing_step"], "Simplifying");
+    assert_eq!(record["data"]["job_status"]["status"], "executing");
+    assert_eq!(record["data"]["optimization_status"], "sent_to_queue");
+    let jobs = service.get("/api/v2/rawmodel/jobs").await.json();
+    assert_eq!(jobs["data"][0]["id"], rapid);
+    std::fs::write(service.dir.path().join("go"), "").unwrap();
+    assert_eq!(
+        service.optimized(rapid).await["optimization_status"],
+        "done"
+    );
+    let jobs = service.get("/api/v2/rawmodel/jobs").await.json();
+    assert_eq!(jobs["data"], json!([]));
+}
+
+#[tokio::test]
+async fn deleting_a_rapid_model_stops_its_worker() {
+    let service = Fixture::with(WAITING_WORKER, |_| {}).await;
+    let rapid = optimizing(&service).await;
+    let path = format!("/api/v2/rapidmodel/{rapid}");
+    service.until(&path, half_way).await;
+    service.delete(&path).await.expect(200);
+    until_dead(service.dir.path()).await;
+    // And the worker's place is free.
+    service.upload("table", &[("a.glb", b"x")]).await;
+}
+
+#[tokio::test]
+async fn a_job_survives_the_end_of_the_service_and_runs_once_more() {
+    let service = Fixture::with(WAITING_WORKER, |_| {}).await;
+    let rapid = optimizing(&service).await;
+    let path = format!("/api/v2/rapidmodel/{rapid}");
+    service.until(&path, half_way).await;
+    let Fixture { dir, service, http } = service;
+    let began = Instant::now();
+    service.shutdown().await;
+    assert!(began.elapsed() < Duration::from_secs(8));
+    assert!(!is_alive(dir.path()), "no worker outlives its service");
+    std::fs::write(dir.path().join("go"), "").unwrap();
+    let worker = script(dir.path(), WAITING_WORKER);
+    let config = ServiceConfig::new(dir.path().join("data"), worker);
+    let service = Service::start(config).await.unwrap();
+    let service = Fixture { dir, service, http };
+    let record = service.optimized(rapid).await;
+    assert_eq!(record["optimization_status"], "done");
+    assert_eq!(
+        record["job_status"]["attempts"], 1,
+        "a job given back was not tried"
+    );
+    let runs = std::fs::read_to_string(service.dir.path().join("runs")).unwrap();
+    assert_eq!(runs.lines().count(), 2);
+}
+
+#[tokio::test]
+async fn a_second_service_on_the_same_data_is_refused() {
+    let service = Fixture::start().await;
+    let worker = script(service.dir.path(), COPYING_WORKER);
+    let config = ServiceConfig::new(service.dir.path().join("data"), worker);
+    let error = Service::start(config).await.unwrap_err();
+    assert!(!error.to_string().is_empty());
+}
+
+#[tokio::test]
+async fn a_worker_that_cannot_be_started_is_a_reason() {
+    let service = Fixture::with("", |config| {
+        config.worker.program = "/nowhere/worker".into()
+    })
+    .await;
+    let id = service.upload("x", &[("a.glb", b"x")]).await;
+    let asset = service.analysed(id).await;
+    assert_eq!(asset["upload_status"], "Importing Failed");
+    let message = asset["error_message"].as_str().unwrap();
+    assert!(message.contains("/nowhere/worker"), "{message}");
+}
