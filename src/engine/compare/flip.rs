@@ -404,4 +404,53 @@ mod tests {
         );
         assert_eq!(with_line[0], 0.0, "far from the line nothing differs");
     }
+
+    /// Pictures of 64 × 48 pixels by formula, and what the authors' own program (flip-evaluator 1.7) says of them.
+    #[test]
+    fn agrees_with_the_authors_program() {
+        let decode = |byte: usize| {
+            let value = byte as f32 / 255.0;
+            if value <= 0.04045 {
+                value / 12.92
+            } else {
+                ((value + 0.055) / 1.055).powf(2.4)
+            }
+        };
+        let picture = |changed: bool| {
+            let pixels = (0..48_usize).flat_map(|y| {
+                (0..64_usize).map(move |x| {
+                    let [r, g, b] = [x * 4 % 256, y * 5 % 256, (x * x + y * 3) % 97 * 2];
+                    let in_block = (20..34).contains(&x) && (10..30).contains(&y);
+                    if changed && x == 50 {
+                        [r / 3, g, b]
+                    } else if changed && in_block {
+                        [255 - r, g / 2, b]
+                    } else {
+                        [r, g, b]
+                    }
+                })
+            });
+            let pixels = pixels
+                .map(|bytes| Vec3::from_array(bytes.map(decode)))
+                .collect();
+            Linear {
+                width: 64,
+                height: 48,
+                pixels,
+            }
+        };
+        let found = flip(&picture(false), &picture(true));
+        assert!((mean(&found) - 0.091_436).abs() < 2e-5, "{}", mean(&found));
+        for ((x, y), wanted) in [
+            ((27, 20), 0.574_108),
+            ((50, 20), 0.407_266),
+            ((20, 9), 0.277_860),
+        ] {
+            assert!(
+                (found[y * 64 + x] - wanted).abs() < 2e-4,
+                "{x} {y}: {}",
+                found[y * 64 + x]
+            );
+        }
+    }
 }

@@ -41,6 +41,8 @@ pub struct ViewComparison {
     pub view: View,
     /// 0 to 100.
     pub score: f64,
+    /// The mean difference over the whole picture, background included: 0 to 1, as papers give it.
+    pub mean_difference: f64,
     /// Where the difference is greatest, unless there is none.
     pub worst_tile: Option<WorstTile>,
     /// The differences as a heat map: dark is alike, bright is different.
@@ -180,11 +182,14 @@ impl Compared {
                 part,
             }
         });
+        let mean_difference =
+            errors.iter().copied().map(f64::from).sum::<f64>() / errors.len().max(1) as f64;
         let heat_map = heat::heat_map(size, &errors, &one.parts);
         Compared {
             view: ViewComparison {
                 view,
                 score,
+                mean_difference,
                 worst_tile,
                 heat_map,
             },
