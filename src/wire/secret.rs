@@ -111,6 +111,8 @@ pub fn without_secrets(text: &str) -> String {
 pub fn json_without_secrets(value: serde_json::Value) -> serde_json::Value {
     use serde_json::Value;
     match value {
+        // A text that begins as a URL is one to its end, spaces and quotes in it included.
+        Value::String(text) if begins_as_url(&text) => Value::String(shown_url(&text)),
         Value::String(text) => Value::String(without_secrets(&text)),
         Value::Array(items) => items.into_iter().map(json_without_secrets).collect(),
         Value::Object(map) => map
@@ -119,6 +121,14 @@ pub fn json_without_secrets(value: serde_json::Value) -> serde_json::Value {
             .collect(),
         plain => plain,
     }
+}
+
+fn begins_as_url(text: &str) -> bool {
+    let scheme = text.split_once("://").map_or("", |(scheme, _)| scheme);
+    !scheme.is_empty()
+        && scheme
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
 }
 
 /// An API token: `<token_id>|<token_secret>`.
