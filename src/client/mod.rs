@@ -21,6 +21,7 @@ mod presets;
 mod probe;
 mod put;
 mod range;
+mod range_source;
 mod rapid;
 mod resolver;
 mod retry;

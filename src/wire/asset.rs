@@ -1,4 +1,4 @@
-//! Base assets: the record, its states, updates, and conversion to further formats.
+//! Base assets: the record, updates, and conversion to further formats.
 //!
 //! Which fields a record carries varies by endpoint; [`BaseAsset::to_form`] writes exactly those of one
 //! form, nulls included, for whoever plays the service.
@@ -8,117 +8,13 @@ use serde_json::Value;
 
 use super::Other;
 use super::id::{AssetId, RapidId};
-use super::lenient::{self, open_words};
+use super::lenient;
 use super::secret::SignedUrl;
 use super::tag::Tag;
 use super::time::Timestamp;
 use super::upload::Downloads;
 
-/// How far the import of a base asset has come.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum UploadStatus {
-    /// The upload has not ended.
-    Incomplete,
-    /// Uploaded, waiting to be processed.
-    Waiting,
-    /// The archive is being unpacked.
-    Unzipping,
-    /// The model is being analysed.
-    Analysing,
-    /// Data is being prepared.
-    DataPrepping,
-    /// Preparing the data failed.
-    DataPreppingFailed,
-    /// Quality control.
-    ServiceQc,
-    /// All done, and well.
-    Complete,
-    /// Processing failed.
-    ImportingFailed,
-    /// Processing failed because of a limit.
-    ImportLimitExceeded,
-    /// A word that this version does not know.
-    Other(String),
-}
-
-impl UploadStatus {
-    /// The word on the wire.
-    pub fn as_str(&self) -> &str {
-        match self {
-            Self::Incomplete => "incomplete",
-            Self::Waiting => "waiting",
-            Self::Unzipping => "unzipping",
-            Self::Analysing => "analysing",
-            Self::DataPrepping => "dataprepping",
-            Self::DataPreppingFailed => "dataprepping failed",
-            Self::ServiceQc => "ServiceQC",
-            Self::Complete => "complete",
-            Self::ImportingFailed => "Importing Failed",
-            Self::ImportLimitExceeded => "Importing Failed Import Limit Exceeded",
-            Self::Other(word) => word,
-        }
-    }
-
-    /// Reads the word on the wire, whatever its case.
-    pub fn from_word(word: &str) -> Self {
-        match word.to_ascii_lowercase().as_str() {
-            "incomplete" => Self::Incomplete,
-            "waiting" => Self::Waiting,
-            "unzipping" => Self::Unzipping,
-            "analysing" => Self::Analysing,
-            "dataprepping" => Self::DataPrepping,
-            "dataprepping failed" => Self::DataPreppingFailed,
-            "complete" => Self::Complete,
-            "importing failed" => Self::ImportingFailed,
-            "importing failed import limit exceeded" => Self::ImportLimitExceeded,
-            // The word before QC is the service's brand, which varies.
-            lower if lower.len() > 2 && lower.ends_with("qc") && !lower.contains(' ') => {
-                Self::ServiceQc
-            }
-            _ => Self::Other(word.to_owned()),
-        }
-    }
-
-    /// Whether it ended badly; an unknown word that says `failed` counts.
-    pub fn is_failure(&self) -> bool {
-        match self {
-            Self::DataPreppingFailed | Self::ImportingFailed | Self::ImportLimitExceeded => true,
-            Self::Other(word) => word.to_ascii_lowercase().contains("failed"),
-            _ => false,
-        }
-    }
-
-    /// Whether nothing more will happen by itself.
-    pub fn is_final(&self) -> bool {
-        *self == Self::Complete || self.is_failure()
-    }
-}
-
-impl Default for UploadStatus {
-    /// What a record without the field has: no word at all.
-    fn default() -> Self {
-        Self::Other(String::new())
-    }
-}
-
-impl std::fmt::Display for UploadStatus {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl Serialize for UploadStatus {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
-
-impl<'de> Deserialize<'de> for UploadStatus {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let word = std::borrow::Cow::<str>::deserialize(deserializer)?;
-        Ok(Self::from_word(&word))
-    }
-}
+pub use super::state::{ConversionStatus, UploadStatus};
 
 /// A base asset: an uploaded model. The union of all forms.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -464,20 +360,6 @@ pub struct FormatsAdded {
     /// Unknown fields.
     #[serde(flatten)]
     pub other: Other,
-}
-
-open_words! {
-    /// How far a format conversion is.
-    ConversionStatus {
-        /// Not begun.
-        Queued = "queued",
-        /// Under way.
-        Executing = "executing",
-        /// Done.
-        Finished = "finished",
-        /// Ended badly.
-        Failed = "failed",
-    }
 }
 
 /// A conversion of a base asset to further formats.

@@ -21,7 +21,11 @@ pub mod tag;
 
 pub mod upload;
 
+pub mod state;
+
 pub mod asset;
+
+pub mod export;
 
 pub mod rapid;
 
@@ -42,14 +46,15 @@ pub mod error;
 pub mod paths;
 
 pub use asset::{
-    AssetForm, AssetUpdate, BaseAsset, ConversionJob, ConversionStatus, ConvertedFile,
-    FormatsAdded, FormatsRequest, PbrDownloads, UploadStatus,
+    AssetForm, AssetUpdate, BaseAsset, ConversionJob, ConvertedFile, FormatsAdded, FormatsRequest,
+    PbrDownloads,
 };
 pub use config::{ConfigError, OptimizerConfig};
 pub use embed::{
     CreateEmbed, CreateRawEmbed, Embed, EmbedCreated, EmbedForm, RawEmbedCreated, ViewerConfig,
 };
 pub use error::ErrorBody;
+pub use export::{ExportFile, ExportImage, ExportInfo, ExportList, FormatList, RapidDownloads};
 pub use id::{AssetId, EmbedId, PresetId, RapidId, TagId, TokenId, UserId, WebhookId};
 pub use optimize::{
     LegacyOptimizeReply, LegacyProcess, MultiOptimize, MultiOptimizeConfig, MultiOptimizeItem,
@@ -61,11 +66,10 @@ pub use preset::{
     RpdxRequest, UpdatePreset,
 };
 pub use rapid::{
-    ExportFile, ExportImage, ExportInfo, ExportList, FormatList, JobState, JobStatus, ModelFiles,
-    OptimizationStatus, QcScore, RapidDownloads, RapidForm, RapidMeta, RapidModel, SourceModel,
-    Thumbnail,
+    JobStatus, ModelFiles, QcScore, RapidForm, RapidMeta, RapidModel, SourceModel, Thumbnail,
 };
 pub use secret::{Password, SignedUrl, Token};
+pub use state::{ConversionStatus, JobState, OptimizationStatus, UploadStatus};
 pub use tag::{Tag, TagName, TagsRequest};
 pub use time::Timestamp;
 pub use token::{ApiToken, CreateToken, TokenForm};

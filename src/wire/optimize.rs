@@ -7,7 +7,8 @@ use super::Other;
 use super::config::OptimizerConfig;
 use super::id::{AssetId, PresetId, RapidId};
 use super::lenient;
-use super::rapid::{OptimizationStatus, SourceModel};
+use super::rapid::SourceModel;
+use super::state::OptimizationStatus;
 use super::time::Timestamp;
 
 /// How an asset is to be optimized.

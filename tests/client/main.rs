@@ -3,9 +3,11 @@
 
 mod calls;
 mod listing;
+mod ranges;
+mod refusals;
 mod safety;
 mod scripted;
-mod transfers;
+mod sending;
 
 use std::time::Duration;
 
@@ -34,4 +36,9 @@ fn client_of(server: &ScriptedServer) -> Client {
 /// No text that a person may see holds a secret.
 fn assert_no_secret(text: &str) {
     assert!(!text.contains("s3cret"), "a secret shows: {text}");
+}
+
+/// Bytes that tell their place.
+fn content(len: usize) -> Vec<u8> {
+    (0..len).map(|i| (i * 31 + i / 251) as u8).collect()
 }

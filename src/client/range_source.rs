@@ -1,0 +1,228 @@
+//! One answer with bytes of a range: asking for it, and judging whether it is what was asked for.
+//!
+//! An answer is taken when it is about the version that was meant and covers the range from its start; that
+//! all of its bytes come is watched by `range`.
+
+use std::pin::Pin;
+
+use bytes::Bytes;
+use futures_util::stream::{self, StreamExt};
+use reqwest::header::{HeaderMap, HeaderValue, IF_RANGE, RANGE};
+use reqwest::{Response, StatusCode};
+use url::Url;
+
+use super::Client;
+use super::body::{self, BodyFault};
+use super::error::ClientError;
+use super::meta::{ContentRange, ObjectMeta};
+use super::storage;
+
+/// The body of an answer.
+pub(super) type Chunks = Pin<Box<dyn stream::Stream<Item = Result<Bytes, BodyFault>> + Send>>;
+
+/// Where the bytes come from.
+pub(super) struct Source {
+    pub(super) client: Client,
+    pub(super) url: Url,
+    pub(super) what: String,
+}
+
+/// One answer with bytes of the range.
+pub(super) struct Part {
+    pub(super) meta: ObjectMeta,
+    pub(super) partial: bool,
+    pub(super) body: Chunks,
+    /// Bytes before the range that this answer sends as well.
+    pub(super) skip: u64,
+    /// Where this answer ends, where it says so.
+    pub(super) end: Option<u64>,
+}
+
+impl Source {
+    pub(super) async fn fetch_repeatedly(
+        &self,
+        offset: u64,
+        end: Option<u64>,
+        if_range: Option<&str>,
+    ) -> Result<Part, ClientError> {
+        let retries = self.client.shared.config.retries;
+        let started = tokio::time::Instant::now();
+        let mut failed = 0;
+        loop {
+            let error = match self.fetch(offset, end, if_range).await {
+                Ok(part) => return Ok(part),
+                Err(error) => error,
+            };
+            failed += 1;
+            let pause = retries.pause(
+                &error,
+                failed,
+                started.elapsed(),
+                retries.interactive_patience,
+            );
+            let Some(pause) = pause else {
+                return Err(error);
+            };
+            tracing::debug!(attempt = failed, offset, %error, "asking for a range again");
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    async fn fetch(
+        &self,
+        offset: u64,
+        end: Option<u64>,
+        if_range: Option<&str>,
+    ) -> Result<Part, ClientError> {
+        let response = self.ask(Some((offset, end)), if_range).await?;
+        let answered = ContentRange::of(response.headers());
+        let without_total = answered.is_none_or(|range| range.total.is_none());
+        if response.status() == StatusCode::RANGE_NOT_SATISFIABLE && without_total {
+            // The server does not say how long the object is; the whole of it does.
+            let response = self.ask(None, if_range).await?;
+            return self.judge(response, offset, end, if_range).await;
+        }
+        self.judge(response, offset, end, if_range).await
+    }
+
+    async fn ask(
+        &self,
+        range: Option<(u64, Option<u64>)>,
+        if_range: Option<&str>,
+    ) -> Result<Response, ClientError> {
+        let mut headers = HeaderMap::new();
+        let range = match range {
+            None | Some((0, None)) => None,
+            Some((offset, None)) => Some(format!("bytes={offset}-")),
+            Some((offset, Some(end))) => Some(format!("bytes={offset}-{}", end - 1)),
+        };
+        if let Some(range) = range {
+            headers.insert(
+                RANGE,
+                HeaderValue::try_from(range).expect("a range is header text"),
+            );
+            // A weak ETag never matches in If-Range and would only turn ranges off.
+            let etag = if_range
+                .filter(|etag| etag.starts_with('"'))
+                .map(HeaderValue::from_str);
+            if let Some(Ok(etag)) = etag {
+                headers.insert(IF_RANGE, etag);
+            }
+        }
+        self.client
+            .storage_get(self.url.clone(), headers, &self.what)
+            .await
+    }
+
+    async fn judge(
+        &self,
+        response: Response,
+        offset: u64,
+        end: Option<u64>,
+        if_range: Option<&str>,
+    ) -> Result<Part, ClientError> {
+        let stall = self.client.shared.config.deadlines.stall;
+        let status = response.status();
+        let meta = ObjectMeta::of(status, response.headers());
+        match status {
+            StatusCode::OK => {
+                self.check_version(&meta, if_range)?;
+                let end = meta.size;
+                let body = Box::pin(body::chunks(response, stall));
+                Ok(Part {
+                    meta,
+                    partial: false,
+                    body,
+                    skip: offset,
+                    end,
+                })
+            }
+            StatusCode::PARTIAL_CONTENT => {
+                self.check_version(&meta, if_range)?;
+                let part_end = self.check_range(&response, offset, end)?;
+                let body = Box::pin(body::chunks(response, stall));
+                Ok(Part {
+                    meta,
+                    partial: true,
+                    body,
+                    skip: 0,
+                    end: Some(part_end),
+                })
+            }
+            StatusCode::RANGE_NOT_SATISFIABLE if meta.size.is_some_and(|size| size <= offset) => {
+                self.check_version(&meta, if_range)?;
+                storage::drain(response, stall).await;
+                Ok(Part {
+                    meta,
+                    partial: true,
+                    body: stream::empty().boxed(),
+                    skip: 0,
+                    end: Some(offset),
+                })
+            }
+            StatusCode::RANGE_NOT_SATISFIABLE => Err(self.protocol(format!(
+                "it refuses the range at {offset} of {:?} bytes",
+                meta.size
+            ))),
+            StatusCode::NO_CONTENT => Ok(Part {
+                meta: ObjectMeta {
+                    size: Some(0),
+                    ..meta
+                },
+                partial: false,
+                body: stream::empty().boxed(),
+                skip: 0,
+                end: Some(offset),
+            }),
+            status => Err(storage::refusal(status, response, &self.what, stall).await),
+        }
+    }
+
+    /// Where a partial answer ends; an answer for another range is refused.
+    fn check_range(
+        &self,
+        response: &Response,
+        offset: u64,
+        end: Option<u64>,
+    ) -> Result<u64, ClientError> {
+        let range = ContentRange::of(response.headers());
+        let Some((first, last)) = range.and_then(|range| range.bytes) else {
+            return Err(self.protocol("a part without a readable Content-Range".to_owned()));
+        };
+        if first != offset || end.is_some_and(|end| last >= end) {
+            return Err(self.protocol(format!(
+                "bytes {first} to {last} came where {offset} and on was asked for"
+            )));
+        }
+        let announced = super::meta::content_length(response.headers());
+        if announced.is_some_and(|announced| announced != last - first + 1) {
+            return Err(self.protocol(format!(
+                "its length does not fit its range {first} to {last}"
+            )));
+        }
+        Ok(last + 1)
+    }
+
+    pub(super) fn check_version(
+        &self,
+        meta: &ObjectMeta,
+        if_range: Option<&str>,
+    ) -> Result<(), ClientError> {
+        let bare = |etag: &str| etag.strip_prefix("W/").unwrap_or(etag).to_owned();
+        match (if_range, meta.etag.as_deref()) {
+            (Some(expected), Some(found)) if bare(expected) != bare(found) => {
+                Err(ClientError::Changed {
+                    what: self.what.clone(),
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn protocol(&self, reason: String) -> ClientError {
+        ClientError::Protocol {
+            what: self.what.clone(),
+            reason,
+        }
+    }
+}

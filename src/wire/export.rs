@@ -1,0 +1,147 @@
+//! The files of a rapid model: its downloads, its exports, and lists of formats.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+use super::Other;
+use super::lenient;
+use super::secret::SignedUrl;
+use super::upload::Downloads;
+
+/// The files of a rapid model: one URL a format, and under `all` every file by its name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RapidDownloads {
+    /// The main file of each format.
+    pub formats: Downloads,
+    /// Every file by its name.
+    pub all: Downloads,
+}
+
+impl Serialize for RapidDownloads {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let entries = self
+            .formats
+            .iter()
+            .map(|(name, url)| (name, Entry::File(url)));
+        serializer.collect_map(entries.chain([("all", Entry::All(&self.all))]))
+    }
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Entry<'a> {
+    File(&'a SignedUrl),
+    All(&'a Downloads),
+}
+
+impl<'de> Deserialize<'de> for RapidDownloads {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Value::Object(mut map) = Value::deserialize(deserializer)? else {
+            return Ok(Self::default());
+        };
+        let all = Downloads::from_value(map.remove("all").unwrap_or_default());
+        Ok(Self {
+            formats: Downloads::from_value(Value::Object(map)),
+            all,
+        })
+    }
+}
+
+/// The exports of a rapid model by file name.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ExportList(#[serde(deserialize_with = "exports")] pub BTreeMap<String, ExportFile>);
+
+fn exports<'de, D: Deserializer<'de>>(d: D) -> Result<BTreeMap<String, ExportFile>, D::Error> {
+    let Value::Object(map) = Value::deserialize(d)? else {
+        return Ok(BTreeMap::new());
+    };
+    let read = |(name, value)| Some((name, serde_json::from_value(value).ok()?));
+    Ok(map.into_iter().filter_map(read).collect())
+}
+
+/// One export of a rapid model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ExportFile {
+    /// Where to get it.
+    pub download: SignedUrl,
+    /// What is in it; for glb and gltf only.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub info: Option<ExportInfo>,
+}
+
+/// What is in an export.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ExportInfo {
+    /// Its images.
+    #[serde(default, deserialize_with = "lenient::list")]
+    pub images: Vec<ExportImage>,
+    /// Unknown fields.
+    #[serde(flatten)]
+    pub other: Other,
+}
+
+/// An image in an export.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExportImage {
+    /// Colour channels.
+    #[serde(default, deserialize_with = "lenient::count")]
+    pub channels: u64,
+    /// Bytes in the file.
+    #[serde(default, deserialize_with = "lenient::count")]
+    pub compressed_byte_size: u64,
+    /// Pixels down.
+    #[serde(default, deserialize_with = "lenient::count")]
+    pub height: u64,
+    /// Pixels across.
+    #[serde(default, deserialize_with = "lenient::count")]
+    pub width: u64,
+    /// Its type, such as `image/png`.
+    #[serde(default, deserialize_with = "lenient::text")]
+    pub mimetype: String,
+    /// What the material uses it for.
+    #[serde(default, deserialize_with = "lenient::text")]
+    pub slot: String,
+    /// Unknown fields.
+    #[serde(flatten)]
+    pub other: Other,
+}
+
+/// A list of formats that travels as text. Read from a JSON text, from names between commas or spaces,
+/// or from a real list; written as a JSON text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FormatList(pub Vec<String>);
+
+impl FormatList {
+    fn from_text(text: &str) -> Self {
+        if let Ok(formats) = serde_json::from_str(text) {
+            return Self(formats);
+        }
+        let names = text.split(|c: char| c.is_whitespace() || ",;[]\"'".contains(c));
+        Self(
+            names
+                .filter(|name| !name.is_empty())
+                .map(str::to_owned)
+                .collect(),
+        )
+    }
+}
+
+impl Serialize for FormatList {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let text = serde_json::to_string(&self.0).map_err(serde::ser::Error::custom)?;
+        serializer.serialize_str(&text)
+    }
+}
+
+impl<'de> Deserialize<'de> for FormatList {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(match Value::deserialize(deserializer)? {
+            Value::String(text) => Self::from_text(&text),
+            value => Self(lenient::items(value).0),
+        })
+    }
+}

@@ -1,0 +1,150 @@
+//! What refusals and senseless answers become.
+
+use std::time::Duration;
+
+use assetfs::client::{Client, ClientError, Priority};
+use assetfs::wire::{AssetId, OptimizeRequest, PresetId};
+use serde_json::json;
+
+use super::scripted::{Reply, ScriptedServer};
+use super::{assert_no_secret, client_of, quick_config};
+
+const I: Priority = Priority::Interactive;
+
+#[tokio::test]
+async fn each_refusal_has_its_own_kind_and_the_services_words() {
+    type Check = fn(&ClientError) -> bool;
+    let cases: [(u16, &str, &str, Check); 9] = [
+        (
+            401,
+            r#"{"message": "Invalid token", "error": "Token format is invalid"}"#,
+            "Token format is invalid",
+            |e| matches!(e, ClientError::Unauthorized { .. }) && e.is_about_token(),
+        ),
+        (
+            403,
+            r#"{"message": "Plan too small"}"#,
+            "Plan too small",
+            |e| matches!(e, ClientError::Forbidden { .. }),
+        ),
+        (404, "Not available", "Not available", |e| {
+            matches!(e, ClientError::NotFound { .. })
+        }),
+        (
+            400,
+            "Could not process request: model_id is missing",
+            "model_id is missing",
+            |e| matches!(e, ClientError::Rejected { status: 400, .. }),
+        ),
+        (
+            422,
+            r#"{"message": "Invalid", "errors": {"config": ["unknown key"]}}"#,
+            "unknown key",
+            |e| matches!(e, ClientError::Rejected { status: 422, .. }),
+        ),
+        (413, "", "413", |e| {
+            matches!(e, ClientError::Rejected { status: 413, .. })
+        }),
+        (405, "<html>no</html>", "Method Not Allowed", |e| {
+            matches!(e, ClientError::Rejected { .. })
+        }),
+        (302, "", "base URL", |e| {
+            matches!(e, ClientError::Protocol { .. })
+        }),
+        (
+            422,
+            r#"{"message": "see https://h/k?sig=s3cret"}"#,
+            "https://h/k",
+            |e| matches!(e, ClientError::Rejected { .. }),
+        ),
+    ];
+    for (status, body, words, check) in cases {
+        let server = ScriptedServer::start(move |_, _| Reply::new(status, &[], body)).await;
+        let error = client_of(&server)
+            .optimize(AssetId(1), &OptimizeRequest::by_preset(PresetId(7)))
+            .await
+            .unwrap_err();
+        assert!(check(&error), "{status} {body}: {error:?}");
+        assert!(
+            error.to_string().contains(words),
+            "{status} {body}: {error}"
+        );
+        assert_no_secret(&format!("{error} {error:?}"));
+        assert_eq!(server.count(), 1);
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_too_large_or_endless_ends_the_call() {
+    let server = ScriptedServer::start(|_, _| {
+        Reply::json(json!({"data": {"id": 1, "name": "x".repeat(5000)}}))
+    })
+    .await;
+    let mut config = quick_config(&server.base_url());
+    config.max_json_bytes = 4000;
+    let error = Client::new(config)
+        .unwrap()
+        .asset(AssetId(1), I)
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(
+            error,
+            ClientError::TooLarge {
+                limit_bytes: 4000,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    assert_eq!(server.count(), 1);
+
+    let chunked = "2000\r\n".to_owned() + &"x".repeat(0x2000) + "\r\n0\r\n\r\n";
+    let server = ScriptedServer::start(move |_, _| {
+        Reply::new(200, &[("transfer-encoding", "chunked")], chunked.clone())
+    })
+    .await;
+    let mut config = quick_config(&server.base_url());
+    config.max_json_bytes = 4000;
+    let error = Client::new(config)
+        .unwrap()
+        .asset(AssetId(1), I)
+        .await
+        .unwrap_err();
+    assert!(matches!(error, ClientError::TooLarge { .. }), "{error}");
+
+    let server = ScriptedServer::start(|_, _| {
+        Reply::json(json!({"data": {"id": 1, "name": "x".repeat(500)}})).drip()
+    })
+    .await;
+    let mut config = quick_config(&server.base_url());
+    config.retries.attempts = 1;
+    let begun = std::time::Instant::now();
+    let error = Client::new(config)
+        .unwrap()
+        .asset(AssetId(1), I)
+        .await
+        .unwrap_err();
+    assert!(matches!(error, ClientError::Timeout { .. }), "{error}");
+    assert!(begun.elapsed() < Duration::from_secs(3));
+}
+
+#[tokio::test]
+async fn an_answer_that_makes_no_sense_says_so() {
+    for (body, words) in [
+        ("<html>Welcome</html>", "base URL"),
+        ("", "empty"),
+        ("{\"data\": {\"name\": \"no id\"}}", "id"),
+        ("[1, 2", "EOF"),
+        ("{\"data\": \"https://h/k?sig=s3cret\"}", "makes no sense"),
+    ] {
+        let server = ScriptedServer::start(move |_, _| Reply::new(200, &[], body)).await;
+        let error = client_of(&server).asset(AssetId(1), I).await.unwrap_err();
+        assert!(
+            matches!(error, ClientError::Protocol { .. }),
+            "{body}: {error}"
+        );
+        assert!(error.to_string().contains(words), "{body}: {error}");
+        assert_no_secret(&error.to_string());
+    }
+}

@@ -1,0 +1,246 @@
+//! Sending files to signed URLs: the whole file, or an error that says whose fault it is.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use assetfs::client::{Client, ClientError};
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+
+use super::scripted::{Reply, ScriptedServer};
+use super::{client_of, content, quick_config};
+
+fn in_chunks(
+    content: &[u8],
+    chunk: usize,
+) -> impl futures_util::Stream<Item = io::Result<Bytes>> + use<> {
+    let chunks: Vec<_> = content
+        .chunks(chunk)
+        .map(|chunk| Ok(Bytes::copy_from_slice(chunk)))
+        .collect();
+    stream::iter(chunks)
+}
+
+#[tokio::test]
+async fn a_file_is_sent_raw_with_its_length_and_without_the_token() {
+    let server = ScriptedServer::start(|_, _| {
+        Reply::new(200, &[("etag", "\"9e107d9d372bb6826bd81d3542a419d6\"")], "")
+    })
+    .await;
+    let file = content(5 * 1024 * 1024 + 17);
+    let seen_progress: Arc<Mutex<Vec<u64>>> = Arc::default();
+    let progress = seen_progress.clone();
+    let reply = client_of(&server)
+        .put_file(
+            &server.signed("chair.bin"),
+            file.len() as u64,
+            || in_chunks(&file, 256 * 1024),
+            move |sent| {
+                progress.lock().unwrap().push(sent);
+            },
+        )
+        .await
+        .unwrap();
+    assert_eq!(
+        reply.meta.md5_hex().as_deref(),
+        Some("9e107d9d372bb6826bd81d3542a419d6")
+    );
+    assert_eq!(reply.meta.size, Some(file.len() as u64));
+    let seen = server.seen();
+    assert_eq!(seen.len(), 1);
+    assert_eq!(seen[0].method, "PUT");
+    assert_eq!(seen[0].target, "/chair.bin?X-Amz-Signature=s3cret");
+    assert_eq!(
+        seen[0].header("content-length"),
+        Some(file.len().to_string().as_str())
+    );
+    assert_eq!(seen[0].header("transfer-encoding"), None);
+    assert_eq!(seen[0].header("authorization"), None);
+    assert_eq!(seen[0].header("content-type"), None);
+    assert!(seen[0].body == file);
+    let progress = seen_progress.lock().unwrap();
+    assert!(progress.is_sorted() && progress.last() == Some(&(file.len() as u64)));
+}
+
+#[tokio::test]
+async fn an_empty_file_is_sent_with_length_zero() {
+    let server = ScriptedServer::start(|_, _| Reply::status(200)).await;
+    client_of(&server)
+        .put_file(&server.signed("empty"), 0, || in_chunks(&[], 1), |_| {})
+        .await
+        .unwrap();
+    assert_eq!(server.seen()[0].header("content-length"), Some("0"));
+    assert_eq!(server.seen()[0].header("transfer-encoding"), None);
+}
+
+#[tokio::test]
+async fn a_break_sends_the_whole_file_again() {
+    let server = ScriptedServer::start(|seen, _| {
+        if seen.whole {
+            Reply::status(200)
+        } else {
+            Reply::hang_up()
+        }
+    })
+    .await;
+    let file = content(8 * 1024 * 1024);
+    let opened = AtomicUsize::new(0);
+    let url = server.signed("chair.bin");
+    let url = assetfs::wire::SignedUrl::new(format!("{}&break-at=1000000", url.expose()));
+    let open = || {
+        opened.fetch_add(1, Ordering::Relaxed);
+        in_chunks(&file, 64 * 1024)
+    };
+    client_of(&server)
+        .put_file(&url, file.len() as u64, open, |_| {})
+        .await
+        .unwrap();
+    let seen = server.seen();
+    assert_eq!((seen.len(), opened.load(Ordering::Relaxed)), (2, 2));
+    assert!(!seen[0].whole && seen[1].body == file);
+}
+
+#[tokio::test]
+async fn a_file_is_sent_again_after_an_error_of_storage_and_given_up_after_four_attempts() {
+    let server = ScriptedServer::start(|_, before| {
+        if before == 0 {
+            Reply::status(503)
+        } else {
+            Reply::status(200)
+        }
+    })
+    .await;
+    let file = content(1000);
+    let client = client_of(&server);
+    client
+        .put_file(&server.signed("a"), 1000, || in_chunks(&file, 100), |_| {})
+        .await
+        .unwrap();
+    assert_eq!(server.count(), 2);
+
+    let server = ScriptedServer::start(|_, _| Reply::status(500)).await;
+    let error = client_of(&server)
+        .put_file(&server.signed("a"), 1000, || in_chunks(&file, 100), |_| {})
+        .await
+        .unwrap_err();
+    assert!(error.is_transient());
+    assert_eq!(server.count(), 4);
+}
+
+#[tokio::test]
+async fn a_refused_url_is_told_as_expired_at_once() {
+    let file = content(1000);
+    for status in [401, 403] {
+        let server = ScriptedServer::start(move |_, _| Reply::status(status)).await;
+        let client = client_of(&server);
+        let url = server.signed("a");
+        let error = client
+            .put_file(&url, 1000, || in_chunks(&file, 100), |_| {})
+            .await
+            .unwrap_err();
+        assert!(matches!(error, ClientError::Expired { .. }), "{error}");
+        let error = client.get_range(&url, 0, Some(10), None).await.unwrap_err();
+        assert!(matches!(error, ClientError::Expired { .. }), "{error}");
+        let error = client.probe(&url).await.unwrap_err();
+        assert!(matches!(error, ClientError::Expired { .. }), "{error}");
+        assert_eq!(server.count(), 3);
+    }
+    let body =
+        "<Error><Code>RequestTimeTooSkewed</Code><Message>The clocks differ</Message></Error>";
+    let server = ScriptedServer::start(move |_, _| Reply::new(403, &[], body)).await;
+    let error = client_of(&server)
+        .probe(&server.signed("a"))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(&error, ClientError::Forbidden { message } if message == "The clocks differ"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_file_that_changed_or_cannot_be_read_fails_for_that_reason_and_is_not_sent_again() {
+    let server = ScriptedServer::start(|seen, _| {
+        if seen.whole {
+            Reply::status(200)
+        } else {
+            Reply::hang_up()
+        }
+    })
+    .await;
+    let client = client_of(&server);
+    let url = server.signed("a");
+    let file = content(100_000);
+    for said in [99_999, 100_001, 0] {
+        let error = client
+            .put_file(&url, said, || in_chunks(&file, 1000), |_| {})
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(error, ClientError::LocalChanged { .. }),
+            "{said}: {error:?}"
+        );
+    }
+    let broken = || {
+        stream::iter([
+            Ok(Bytes::from_static(b"x")),
+            Err(io::Error::other("bad sector")),
+        ])
+    };
+    let error = client.put_file(&url, 10, broken, |_| {}).await.unwrap_err();
+    assert!(
+        matches!(&error, ClientError::LocalRead(cause) if cause.to_string() == "bad sector"),
+        "{error:?}"
+    );
+    assert!(server.count() <= 4);
+    assert!(
+        server.seen().iter().all(|seen| !seen.whole),
+        "storage took a file that is not the one meant"
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_read_ends_the_transfer_and_does_not_fill_memory() {
+    // Accepts connections into its backlog and reads nothing.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let base_url = format!("http://{}", listener.local_addr().unwrap());
+    let client = Client::new(quick_config(&base_url)).unwrap();
+    let url = assetfs::wire::SignedUrl::new(format!("{base_url}/a?sig=s3cret"));
+    let pulled = Arc::new(AtomicU64::new(0));
+    let chunk = Bytes::from(vec![7; 256 * 1024]);
+    let len = 4096 * chunk.len() as u64;
+    let open = || {
+        let (pulled, chunk) = (pulled.clone(), chunk.clone());
+        pulled.store(0, Ordering::Relaxed);
+        stream::iter(0..4096).map(move |_| {
+            pulled.fetch_add(chunk.len() as u64, Ordering::Relaxed);
+            Ok(chunk.clone())
+        })
+    };
+    let begun = std::time::Instant::now();
+    let error = client.put_file(&url, len, open, |_| {}).await.unwrap_err();
+    assert!(matches!(error, ClientError::Timeout { .. }), "{error:?}");
+    assert!(begun.elapsed() < Duration::from_secs(10));
+    let pulled = pulled.load(Ordering::Relaxed);
+    assert!(
+        pulled < 32 * 1024 * 1024,
+        "{pulled} bytes were read ahead of the network"
+    );
+}
+
+#[tokio::test]
+async fn a_sent_file_follows_a_redirect_that_keeps_the_method() {
+    let server = ScriptedServer::start(|seen, _| match seen.target.as_str() {
+        "/moved" => Reply::status(200),
+        _ => Reply::new(307, &[("location", "/moved")], ""),
+    })
+    .await;
+    let file = content(1000);
+    client_of(&server)
+        .put_file(&server.signed("a"), 1000, || in_chunks(&file, 100), |_| {})
+        .await
+        .unwrap();
+    assert!(server.seen()[1].body == file);
+}
