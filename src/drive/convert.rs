@@ -49,6 +49,7 @@ impl From<OutboxError> for DriveError {
             | OutboxError::NotWhole { .. }
             | OutboxError::NothingToSend(_)
             | OutboxError::Invalid(_)
+            | OutboxError::UploadFailed { .. }
             | OutboxError::ImportFailed { .. } => DriveError::Invalid(why),
             OutboxError::StagingFull { .. } | OutboxError::QuotaExceeded { .. } => {
                 DriveError::NoSpace(why)

@@ -86,6 +86,14 @@ pub enum OutboxError {
         /// What is left, for people.
         left: String,
     },
+    /// The upload failed and waits for somebody.
+    #[error("{name} could not be sent: {reason}")]
+    UploadFailed {
+        /// The draft.
+        name: String,
+        /// Why, and what to do.
+        reason: String,
+    },
     /// The service could not import the model.
     #[error("the service could not import {name}: {reason}")]
     ImportFailed {

@@ -1,0 +1,7 @@
+//! Drafts: their tree ([`tree`]) and the rules about names ([`names`]), which are pure, and what the
+//! drive does to them ([`ops`], [`rename`]).
+
+pub mod names;
+mod ops;
+mod rename;
+pub mod tree;

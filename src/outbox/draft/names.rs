@@ -1,0 +1,307 @@
+//! What a name in a draft means for sending: a file to send, junk, a file still in flight, a version
+//! control folder, a service folder copied back. Judged by the final name alone; pure.
+
+use crate::outbox::error::OutboxError;
+
+/// Longest name of one file, in bytes.
+const NAME_MAX_BYTES: usize = 255;
+
+/// Names of the folders that the service's files are shown in.
+const SERVICE_FOLDERS: &[&str] = &[
+    "analysis",
+    "renders",
+    "converted",
+    "pbr",
+    "optimize",
+    "embeds",
+    "rapidmodels",
+];
+
+/// Extensions of files that are a model on their own.
+const MODEL_EXTENSIONS: &[&str] = &[
+    "3dm",
+    "3ds",
+    "3dxml",
+    "3mf",
+    "abc",
+    "ac",
+    "ase",
+    "asm",
+    "blend",
+    "c4d",
+    "catpart",
+    "catproduct",
+    "cgr",
+    "dae",
+    "dwg",
+    "dxf",
+    "e57",
+    "exp",
+    "fbx",
+    "glb",
+    "gltf",
+    "iam",
+    "ifc",
+    "iges",
+    "igs",
+    "ipt",
+    "jt",
+    "lwo",
+    "ma",
+    "max",
+    "mb",
+    "model",
+    "neu",
+    "obj",
+    "off",
+    "par",
+    "ply",
+    "prc",
+    "prt",
+    "psm",
+    "rvt",
+    "sab",
+    "sat",
+    "sldasm",
+    "sldprt",
+    "step",
+    "stl",
+    "stp",
+    "u3d",
+    "usd",
+    "usda",
+    "usdc",
+    "usdz",
+    "vda",
+    "vrml",
+    "wrl",
+    "x3d",
+    "x_b",
+    "x_t",
+    "xas",
+    "xpr",
+    "zip",
+];
+
+/// Extensions that may stand for a whole model as one loose file.
+const SELF_CONTAINED_EXTENSIONS: &[&str] = &["glb", "gltf", "fbx", "stl", "ply", "usdz", "zip"];
+
+/// What the name of a file says about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FileName {
+    /// To be sent.
+    Plain,
+    /// Kept, never sent, never in the way.
+    Junk,
+    /// A name that a tool gives to a file it has not finished: blocks the commit.
+    InFlight,
+}
+
+/// What the name of a folder says about what is in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FolderName {
+    /// Holds files to be sent.
+    Plain,
+    /// Junk with all it holds.
+    Junk,
+    /// Version control: never sent, and its draft commits by command only.
+    VersionControl,
+}
+
+/// Judges the name of a file.
+pub fn judge_file(name: &str) -> FileName {
+    if is_junk_file(name) {
+        FileName::Junk
+    } else if is_in_flight(name) {
+        FileName::InFlight
+    } else {
+        FileName::Plain
+    }
+}
+
+/// Judges the name of a folder.
+pub fn judge_folder(name: &str) -> FolderName {
+    match name {
+        ".git" | ".hg" | ".svn" => FolderName::VersionControl,
+        "__MACOSX" => FolderName::Junk,
+        _ if name.starts_with("._") || name.starts_with(".fuse_hidden") => FolderName::Junk,
+        _ => FolderName::Plain,
+    }
+}
+
+/// True for the name of a folder that the drive shows the service's own files in.
+pub fn is_service_folder(name: &str) -> bool {
+    SERVICE_FOLDERS.contains(&name)
+}
+
+/// The extension of a name, in lower case; empty without one.
+pub fn extension(name: &str) -> String {
+    match name.rsplit_once('.') {
+        Some((stem, extension)) if !stem.is_empty() => extension.to_ascii_lowercase(),
+        _ => String::new(),
+    }
+}
+
+/// The name without its extension.
+pub fn stem(name: &str) -> &str {
+    match name.rsplit_once('.') {
+        Some((stem, _)) if !stem.is_empty() => stem,
+        _ => name,
+    }
+}
+
+/// True when a file of this name is a model.
+pub fn is_model(name: &str) -> bool {
+    MODEL_EXTENSIONS.contains(&extension(name).as_str())
+}
+
+/// True when a single file of this name may be a whole model.
+pub fn is_self_contained(name: &str) -> bool {
+    SELF_CONTAINED_EXTENSIONS.contains(&extension(name).as_str())
+}
+
+/// True when a file of this name names the other files of its model.
+pub fn has_references(name: &str) -> bool {
+    matches!(extension(name).as_str(), "gltf" | "glb" | "obj")
+}
+
+/// Refuses what can be no name, or must not be made.
+pub fn check_new(name: &str) -> Result<(), OutboxError> {
+    let refuse = |reason| {
+        Err(OutboxError::BadName {
+            name: name.to_owned(),
+            reason,
+        })
+    };
+    if name.len() > NAME_MAX_BYTES {
+        return Err(OutboxError::NameTooLong);
+    }
+    if name.starts_with(".Trash") {
+        return Err(OutboxError::NotPermitted(
+            "the drive keeps no trash folder: delete for good, or move the file elsewhere first"
+                .to_owned(),
+        ));
+    }
+    match name {
+        "" => refuse("it is empty"),
+        "." | ".." => refuse("it has a meaning of its own"),
+        _ if name.contains('/') || name.contains('\0') => refuse("it holds a slash or a NUL"),
+        _ => Ok(()),
+    }
+}
+
+fn is_junk_file(name: &str) -> bool {
+    const EXACT: &[&str] = &[
+        ".DS_Store",
+        "Thumbs.db",
+        "desktop.ini",
+        ".directory",
+        ".hidden",
+        "4913",
+    ];
+    const PREFIXES: &[&str] = &["._", "~$", ".fuse_hidden", ".nfs"];
+    const SUFFIXES: &[&str] = &[".swp", ".swx", "~", ".tmp"];
+    EXACT.contains(&name)
+        || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        || SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
+        || (name.starts_with(".~lock.") && name.ends_with('#'))
+        || (name.len() > 1 && name.starts_with('#') && name.ends_with('#'))
+}
+
+fn is_in_flight(name: &str) -> bool {
+    const SUFFIXES: &[&str] = &[".part", ".partial", ".crdownload"];
+    name.starts_with(".goutputstream-")
+        || SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
+        || is_rsync_temporary(name)
+        || is_atomic_save_temporary(name)
+}
+
+/// `.name.XXXXXX`: a hidden name whose last dot is followed by exactly six characters.
+fn is_rsync_temporary(name: &str) -> bool {
+    let Some(rest) = name.strip_prefix('.') else {
+        return false;
+    };
+    match rest.rsplit_once('.') {
+        Some((_, ending)) => ending.chars().count() == 6,
+        None => false,
+    }
+}
+
+/// `sedXXXXXX` and `tmpXXXXXXXX`, where Python's alphabet has an underscore as well.
+fn is_atomic_save_temporary(name: &str) -> bool {
+    ["sed", "tmp"].iter().any(|prefix| {
+        name.strip_prefix(prefix).is_some_and(|rest| {
+            !rest.is_empty() && rest.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_name_is_judged_as_promised() {
+        let table = [
+            ("chair.glb", FileName::Plain),
+            ("sedan.obj", FileName::Plain),
+            ("tmp_car.obj", FileName::Plain),
+            ("README", FileName::Plain),
+            (".chair.bin.x8Gf3q", FileName::InFlight),
+            (".goutputstream-8K2LZ3", FileName::InFlight),
+            ("chair.glb.part", FileName::InFlight),
+            ("chair.glb.partial", FileName::InFlight),
+            ("chair.glb.crdownload", FileName::InFlight),
+            ("sedq3Xw1b", FileName::InFlight),
+            ("tmpab_12cd3", FileName::InFlight),
+            (".DS_Store", FileName::Junk),
+            ("._chair.glb", FileName::Junk),
+            ("Thumbs.db", FileName::Junk),
+            ("desktop.ini", FileName::Junk),
+            (".directory", FileName::Junk),
+            (".hidden", FileName::Junk),
+            (".chair.gltf.swp", FileName::Junk),
+            (".chair.gltf.swx", FileName::Junk),
+            ("4913", FileName::Junk),
+            ("chair.gltf~", FileName::Junk),
+            ("~$chair.max", FileName::Junk),
+            (".~lock.chair.csv#", FileName::Junk),
+            ("#chair.mtl#", FileName::Junk),
+            ("chair.tmp", FileName::Junk),
+            (".fuse_hidden0000000a00000001", FileName::Junk),
+            (".nfs000000000123", FileName::Junk),
+        ];
+        for (name, expected) in table {
+            assert_eq!(judge_file(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn folders_are_judged_by_their_own_rule() {
+        assert_eq!(judge_folder(".git"), FolderName::VersionControl);
+        assert_eq!(judge_folder("__MACOSX"), FolderName::Junk);
+        assert_eq!(judge_folder("tmp1"), FolderName::Plain);
+        assert_eq!(judge_folder("textures"), FolderName::Plain);
+    }
+
+    #[test]
+    fn a_trash_folder_cannot_be_made() {
+        assert!(matches!(
+            check_new(".Trash-1000"),
+            Err(OutboxError::NotPermitted(_))
+        ));
+        assert!(check_new("chair").is_ok());
+        assert!(matches!(
+            check_new(&"x".repeat(256)),
+            Err(OutboxError::NameTooLong)
+        ));
+    }
+
+    #[test]
+    fn a_hidden_file_has_no_extension() {
+        assert_eq!(extension(".glb"), "");
+        assert_eq!(extension("Chair.GLB"), "glb");
+        assert_eq!(stem("chair.old.glb"), "chair.old");
+        assert_eq!(stem(".glb"), ".glb");
+    }
+}

@@ -1,0 +1,562 @@
+//! The tree of one draft in memory: folders, files, names and attributes. Pure; every change to it
+//! is one journal record, and replay goes through the same methods.
+//!
+//! Invariant: every entry but the root is in the children of its parent under its own name, and is
+//! reachable from the root. Staged bytes and the network are left to others.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::outbox::journal::record::{Blob, as_pairs};
+use crate::outbox::moment::Moment;
+use crate::outbox::staging::{ContentHash, ContentId};
+use crate::outbox::types::{EntryId, EntryKind};
+
+/// What `stat` shows of an entry, as it was set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attributes {
+    /// Permission bits.
+    pub mode: u32,
+    /// Owner to show, once set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<u32>,
+    /// Group to show, once set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gid: Option<u32>,
+    /// Modification time.
+    pub mtime: Moment,
+    /// Change time.
+    pub ctime: Moment,
+}
+
+impl Attributes {
+    /// Attributes of something made now.
+    pub fn new(mode: u32, now: Moment) -> Attributes {
+        Attributes {
+            mode: mode & 0o7777,
+            uid: None,
+            gid: None,
+            mtime: now,
+            ctime: now,
+        }
+    }
+}
+
+/// How far the bytes of a file can be trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileState {
+    /// Made, and never flushed: whoever wrote it did not come to its end.
+    Unflushed,
+    /// Size and hash are those of the last flush.
+    Flushed,
+    /// A write failed and nobody has started over.
+    WriteFailed,
+}
+
+/// What a file holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileBody {
+    /// The staged bytes.
+    pub content: ContentId,
+    /// Length at the last flush.
+    pub size: u64,
+    /// Checksum at the last flush.
+    pub hash: Option<ContentHash>,
+    /// How far the bytes can be trusted.
+    pub state: FileState,
+}
+
+impl FileBody {
+    /// An empty file that was never flushed.
+    pub fn new(content: ContentId) -> FileBody {
+        FileBody {
+            content,
+            size: 0,
+            hash: None,
+            state: FileState::Unflushed,
+        }
+    }
+}
+
+/// A file or a folder with what it holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Body {
+    /// A file.
+    File(FileBody),
+    /// A folder: entries by name.
+    Folder(BTreeMap<String, EntryId>),
+}
+
+/// One entry.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Node {
+    /// The folder it is in; the root is its own parent.
+    pub parent: EntryId,
+    /// Its name there; empty for the root.
+    pub name: String,
+    /// What `stat` shows.
+    pub attributes: Attributes,
+    /// Extended attributes as set.
+    pub xattrs: BTreeMap<String, Blob>,
+    /// File or folder.
+    pub body: Body,
+}
+
+impl Node {
+    /// File or folder.
+    pub fn kind(&self) -> EntryKind {
+        match self.body {
+            Body::File(_) => EntryKind::File,
+            Body::Folder(_) => EntryKind::Folder,
+        }
+    }
+
+    /// The file's body, if it is one.
+    pub fn file(&self) -> Option<&FileBody> {
+        match &self.body {
+            Body::File(file) => Some(file),
+            Body::Folder(_) => None,
+        }
+    }
+
+    /// The folder's children, if it is one.
+    pub fn folder(&self) -> Option<&BTreeMap<String, EntryId>> {
+        match &self.body {
+            Body::File(_) => None,
+            Body::Folder(children) => Some(children),
+        }
+    }
+}
+
+/// Why a change to a tree is impossible. Callers that looked first never see one; in replay it
+/// means that the journal does not fit together.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TreeError {
+    /// No entry has this number.
+    #[error("entry {0} is not in the tree")]
+    NoEntry(EntryId),
+    /// The number is in use.
+    #[error("entry {0} is in the tree already")]
+    Duplicate(EntryId),
+    /// The name is in use.
+    #[error("the name {0:?} is taken")]
+    Taken(String),
+    /// A folder was needed.
+    #[error("entry {0} is not a folder")]
+    NotAFolder(EntryId),
+    /// A file was needed.
+    #[error("entry {0} is not a file")]
+    NotAFile(EntryId),
+    /// The root stays where it is.
+    #[error("the draft's own folder cannot be detached")]
+    Root,
+}
+
+/// A part of a tree that has been taken out, to be grafted elsewhere or thrown away.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Branch {
+    /// The topmost entry.
+    pub top: EntryId,
+    nodes: BTreeMap<EntryId, Node>,
+}
+
+impl Branch {
+    /// The staged contents in it.
+    pub fn contents(&self) -> Vec<ContentId> {
+        let mut found: Vec<ContentId> = self
+            .nodes
+            .values()
+            .filter_map(|node| node.file().map(|file| file.content))
+            .collect();
+        found.sort_unstable();
+        found
+    }
+
+    /// File or folder at its top.
+    pub fn kind(&self) -> EntryKind {
+        self.nodes[&self.top].kind()
+    }
+
+    /// The same branch with another number for its topmost entry.
+    pub fn renumbered(mut self, top: EntryId) -> Branch {
+        if top == self.top {
+            return self;
+        }
+        let node = self
+            .nodes
+            .remove(&self.top)
+            .expect("the top is part of the branch");
+        if let Body::Folder(children) = &node.body {
+            for child in children.values() {
+                self.nodes
+                    .get_mut(child)
+                    .expect("children are part of the branch")
+                    .parent = top;
+            }
+        }
+        self.nodes.insert(top, node);
+        self.top = top;
+        self
+    }
+}
+
+/// The tree of one draft.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tree {
+    #[serde(with = "as_pairs")]
+    nodes: BTreeMap<EntryId, Node>,
+}
+
+impl Tree {
+    /// A tree that is one empty folder.
+    pub fn new(attributes: Attributes) -> Tree {
+        let root = Node {
+            parent: EntryId::ROOT,
+            name: String::new(),
+            attributes,
+            xattrs: BTreeMap::new(),
+            body: Body::Folder(BTreeMap::new()),
+        };
+        Tree {
+            nodes: BTreeMap::from([(EntryId::ROOT, root)]),
+        }
+    }
+
+    /// A tree whose root is the topmost folder of `branch`.
+    pub fn from_branch(branch: Branch) -> Result<Tree, TreeError> {
+        if branch.kind() != EntryKind::Folder {
+            return Err(TreeError::NotAFolder(branch.top));
+        }
+        let mut branch = branch.renumbered(EntryId::ROOT);
+        let root = branch
+            .nodes
+            .get_mut(&EntryId::ROOT)
+            .expect("just renumbered");
+        root.parent = EntryId::ROOT;
+        root.name = String::new();
+        Ok(Tree {
+            nodes: branch.nodes,
+        })
+    }
+
+    /// The whole tree as a branch whose topmost entry has the number `top`.
+    pub fn into_branch(self, top: EntryId) -> Branch {
+        Branch {
+            top: EntryId::ROOT,
+            nodes: self.nodes,
+        }
+        .renumbered(top)
+    }
+
+    /// One entry.
+    pub fn node(&self, entry: EntryId) -> Option<&Node> {
+        self.nodes.get(&entry)
+    }
+
+    /// The draft's folder.
+    pub fn root(&self) -> &Node {
+        &self.nodes[&EntryId::ROOT]
+    }
+
+    /// One entry, for a change of attributes or of a file's body.
+    pub fn node_mut(&mut self, entry: EntryId) -> Result<&mut Node, TreeError> {
+        self.nodes.get_mut(&entry).ok_or(TreeError::NoEntry(entry))
+    }
+
+    /// A file's body, for a change.
+    pub fn file_mut(&mut self, entry: EntryId) -> Result<&mut FileBody, TreeError> {
+        match &mut self.node_mut(entry)?.body {
+            Body::File(file) => Ok(file),
+            Body::Folder(_) => Err(TreeError::NotAFile(entry)),
+        }
+    }
+
+    /// The entry of that name in a folder.
+    pub fn child(&self, parent: EntryId, name: &str) -> Option<EntryId> {
+        self.node(parent)?.folder()?.get(name).copied()
+    }
+
+    /// Number of entries, the root not counted.
+    pub fn len(&self) -> usize {
+        self.nodes.len() - 1
+    }
+
+    /// Puts a new file or an empty folder into a folder.
+    pub fn insert(
+        &mut self,
+        parent: EntryId,
+        name: &str,
+        entry: EntryId,
+        attributes: Attributes,
+        body: Body,
+    ) -> Result<(), TreeError> {
+        let node = Node {
+            parent,
+            name: String::new(),
+            attributes,
+            xattrs: BTreeMap::new(),
+            body,
+        };
+        let branch = Branch {
+            top: entry,
+            nodes: BTreeMap::from([(entry, node)]),
+        };
+        self.graft(parent, name, branch)
+    }
+
+    /// Takes an entry out, with all that is below it.
+    pub fn take(&mut self, entry: EntryId) -> Result<Branch, TreeError> {
+        if entry == EntryId::ROOT {
+            return Err(TreeError::Root);
+        }
+        let node = self.node(entry).ok_or(TreeError::NoEntry(entry))?;
+        let (parent, name) = (node.parent, node.name.clone());
+        self.children_mut(parent)?.remove(&name);
+        let mut nodes = BTreeMap::new();
+        let mut left = vec![entry];
+        while let Some(id) = left.pop() {
+            let node = self
+                .nodes
+                .remove(&id)
+                .expect("entries below an entry exist");
+            if let Body::Folder(children) = &node.body {
+                left.extend(children.values());
+            }
+            nodes.insert(id, node);
+        }
+        Ok(Branch { top: entry, nodes })
+    }
+
+    /// Puts a branch into a folder under a free name.
+    pub fn graft(&mut self, parent: EntryId, name: &str, branch: Branch) -> Result<(), TreeError> {
+        if let Some(id) = branch.nodes.keys().find(|id| self.nodes.contains_key(id)) {
+            return Err(TreeError::Duplicate(*id));
+        }
+        let children = self.children_mut(parent)?;
+        if children.contains_key(name) {
+            return Err(TreeError::Taken(name.to_owned()));
+        }
+        children.insert(name.to_owned(), branch.top);
+        let top = branch.top;
+        self.nodes.extend(branch.nodes);
+        let node = self.node_mut(top)?;
+        node.parent = parent;
+        node.name = name.to_owned();
+        Ok(())
+    }
+
+    /// True when `entry` is `ancestor` or below it.
+    pub fn is_within(&self, entry: EntryId, ancestor: EntryId) -> bool {
+        let mut at = entry;
+        loop {
+            if at == ancestor {
+                return true;
+            }
+            match self.node(at) {
+                Some(node) if at != EntryId::ROOT => at = node.parent,
+                _ => return false,
+            }
+        }
+    }
+
+    /// The path of an entry from the draft's folder, with `/` between names; empty for the root.
+    pub fn path(&self, entry: EntryId) -> String {
+        let mut names = Vec::new();
+        let mut at = entry;
+        while at != EntryId::ROOT {
+            let Some(node) = self.node(at) else { break };
+            names.push(node.name.as_str());
+            at = node.parent;
+        }
+        names.reverse();
+        names.join("/")
+    }
+
+    /// Everything below the root in order of path, folders before what they hold.
+    pub fn walk(&self) -> Vec<(String, EntryId, &Node)> {
+        let mut found = Vec::with_capacity(self.len());
+        self.walk_folder(EntryId::ROOT, "", &mut found);
+        found
+    }
+
+    fn walk_folder<'a>(
+        &'a self,
+        folder: EntryId,
+        prefix: &str,
+        found: &mut Vec<(String, EntryId, &'a Node)>,
+    ) {
+        let Some(children) = self.node(folder).and_then(Node::folder) else {
+            return;
+        };
+        for (name, id) in children {
+            let path = format!("{prefix}{name}");
+            let node = &self.nodes[id];
+            let below = node.folder().is_some().then(|| format!("{path}/"));
+            found.push((path, *id, node));
+            if let Some(prefix) = below {
+                self.walk_folder(*id, &prefix, found);
+            }
+        }
+    }
+
+    fn children_mut(
+        &mut self,
+        folder: EntryId,
+    ) -> Result<&mut BTreeMap<String, EntryId>, TreeError> {
+        match &mut self.node_mut(folder)?.body {
+            Body::Folder(children) => Ok(children),
+            Body::File(_) => Err(TreeError::NotAFolder(folder)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn attributes() -> Attributes {
+        Attributes::new(0o644, Moment { secs: 1, nanos: 0 })
+    }
+
+    fn file(content: u64) -> Body {
+        Body::File(FileBody::new(ContentId(content)))
+    }
+
+    #[derive(Debug, Clone)]
+    enum Change {
+        File(u8, u8),
+        Folder(u8, u8),
+        Remove(u8),
+        Move(u8, u8, u8),
+    }
+
+    fn changes() -> impl Strategy<Value = Vec<Change>> {
+        let change = prop_oneof![
+            (any::<u8>(), 0..6u8).prop_map(|(parent, name)| Change::File(parent, name)),
+            (any::<u8>(), 0..6u8).prop_map(|(parent, name)| Change::Folder(parent, name)),
+            any::<u8>().prop_map(Change::Remove),
+            (any::<u8>(), any::<u8>(), 0..6u8).prop_map(|(a, b, name)| Change::Move(a, b, name)),
+        ];
+        prop::collection::vec(change, 0..60)
+    }
+
+    /// The naive model: a map from path to whether it is a folder.
+    type Model = BTreeMap<String, bool>;
+
+    fn below<'a>(model: &'a Model, path: &str) -> Vec<(String, bool)> {
+        let prefix = format!("{path}/");
+        model
+            .iter()
+            .filter(|(p, _)| **p == path || p.starts_with(&prefix))
+            .map(|(p, f)| (p.clone(), *f))
+            .collect()
+    }
+
+    fn join(parent: &str, name: &str) -> String {
+        if parent.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{parent}/{name}")
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_tree_does_what_a_map_of_paths_does(changes in changes()) {
+            let mut tree = Tree::new(attributes());
+            let mut model = Model::new();
+            let mut next = 1u64;
+            for change in changes {
+                let mut ids: Vec<EntryId> = tree.walk().iter().map(|(_, id, _)| *id).collect();
+                ids.insert(0, EntryId::ROOT);
+                let pick = |n: u8| ids[n as usize % ids.len()];
+                match change {
+                    Change::File(parent, name) | Change::Folder(parent, name) => {
+                        let parent = pick(parent);
+                        let name = format!("n{name}");
+                        let folder = matches!(change, Change::Folder(..));
+                        let path = join(&tree.path(parent), &name);
+                        let parent_path = tree.path(parent);
+                        let parent_is_folder = parent_path.is_empty() || model[&parent_path];
+                        let fits = parent_is_folder && !model.contains_key(&path);
+                        let body = if folder { Body::Folder(BTreeMap::new()) } else { file(next) };
+                        let done = tree.insert(parent, &name, EntryId(next), attributes(), body);
+                        prop_assert_eq!(done.is_ok(), fits);
+                        if fits { model.insert(path, folder); }
+                        next += 1;
+                    }
+                    Change::Remove(entry) => {
+                        let entry = pick(entry);
+                        if entry == EntryId::ROOT {
+                            prop_assert_eq!(tree.take(entry), Err(TreeError::Root));
+                            continue;
+                        }
+                        let gone = below(&model, &tree.path(entry));
+                        tree.take(entry).unwrap();
+                        for (path, _) in gone { model.remove(&path); }
+                    }
+                    Change::Move(entry, parent, name) => {
+                        let (entry, parent) = (pick(entry), pick(parent));
+                        let name = format!("n{name}");
+                        let (from, to) = (tree.path(entry), join(&tree.path(parent), &name));
+                        let parent_path = tree.path(parent);
+                        let parent_is_folder = parent_path.is_empty() || model[&parent_path];
+                        if entry == EntryId::ROOT || tree.is_within(parent, entry)
+                            || !parent_is_folder || model.contains_key(&to) { continue; }
+                        let moved = below(&model, &from);
+                        let branch = tree.take(entry).unwrap();
+                        tree.graft(parent, &name, branch).unwrap();
+                        for (path, _) in &moved { model.remove(path); }
+                        for (path, folder) in moved {
+                            model.insert(format!("{to}{}", &path[from.len()..]), folder);
+                        }
+                    }
+                }
+                let seen: Model = tree
+                    .walk()
+                    .iter()
+                    .map(|(path, _, node)| (path.clone(), node.folder().is_some()))
+                    .collect();
+                prop_assert_eq!(&seen, &model);
+                for (path, id, node) in tree.walk() {
+                    prop_assert_eq!(tree.path(id), path);
+                    prop_assert_eq!(tree.child(node.parent, &node.name), Some(id));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_tree_becomes_a_folder_of_another_and_back() {
+        let mut tree = Tree::new(attributes());
+        tree.insert(EntryId::ROOT, "a.bin", EntryId(1), attributes(), file(1))
+            .unwrap();
+        let mut other = Tree::new(attributes());
+        other
+            .graft(EntryId::ROOT, "sub", tree.clone().into_branch(EntryId(9)))
+            .unwrap();
+        assert_eq!(other.path(EntryId(1)), "sub/a.bin");
+        let back = Tree::from_branch(other.take(EntryId(9)).unwrap()).unwrap();
+        assert_eq!(back, tree);
+    }
+
+    #[test]
+    fn nothing_is_put_where_it_is_not_allowed() {
+        let mut tree = Tree::new(attributes());
+        tree.insert(EntryId::ROOT, "a", EntryId(1), attributes(), file(1))
+            .unwrap();
+        let taken = tree.insert(EntryId::ROOT, "a", EntryId(2), attributes(), file(2));
+        assert_eq!(taken, Err(TreeError::Taken("a".to_owned())));
+        let into_file = tree.insert(EntryId(1), "b", EntryId(3), attributes(), file(3));
+        assert_eq!(into_file, Err(TreeError::NotAFolder(EntryId(1))));
+        let twice = tree.insert(EntryId::ROOT, "c", EntryId(1), attributes(), file(4));
+        assert_eq!(twice, Err(TreeError::Duplicate(EntryId(1))));
+    }
+}

@@ -1,0 +1,247 @@
+//! What the text of a job file asks for. Pure; a refusal says where and why, because sending the wrong
+//! thing costs points.
+
+use serde_json::{Map, Value};
+
+use crate::outbox::draft::names::{self, FileName};
+use crate::wire::{OptimizerConfig, PresetId};
+
+/// The longest tag, in characters.
+const TAG_MAX_CHARS: usize = 255;
+
+/// What a job asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JobText {
+    /// How to optimize.
+    pub settings: Settings,
+    /// Tags for the rapid model.
+    pub tags: Vec<String>,
+}
+
+/// How to optimize.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Settings {
+    /// By the preset of this name.
+    PresetName(String),
+    /// By the preset of this id.
+    PresetId(PresetId),
+    /// By this configuration.
+    Config(OptimizerConfig),
+}
+
+/// True when a file of this name and text is a job at all: not empty, and not under a name that a
+/// tool gives to what it has not finished.
+pub fn is_sendable(name: &str, text: &[u8]) -> bool {
+    is_sendable_name(name) && !text.iter().all(u8::is_ascii_whitespace)
+}
+
+/// True when a file of this name goes to the service.
+pub fn is_sendable_name(name: &str) -> bool {
+    names::judge_file(name) == FileName::Plain && names::extension(name) == "json"
+}
+
+/// Reads a text as JSON; the error says line and column.
+pub fn parse_json(name: &str, text: &[u8]) -> Result<Value, String> {
+    let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
+    serde_json::from_slice(text).map_err(|error| {
+        let whole = error.to_string();
+        let reason = whole
+            .rsplit_once(" at line ")
+            .map_or(whole.as_str(), |(reason, _)| reason);
+        let (line, column) = (error.line(), error.column());
+        format!("{name} is not JSON: {reason} at line {line}, column {column}")
+    })
+}
+
+/// Reads the text of a preset or of a configuration.
+pub fn parse_config(name: &str, text: &[u8]) -> Result<OptimizerConfig, String> {
+    match parse_json(name, text)? {
+        Value::Object(map) if map.is_empty() => Err(format!("{name} is an empty configuration")),
+        Value::Object(map) => Ok(OptimizerConfig(map)),
+        _ => Err(format!(
+            "{name} is no configuration: it is not a JSON object"
+        )),
+    }
+}
+
+/// Reads the text of a job.
+pub fn parse(name: &str, text: &[u8]) -> Result<JobText, String> {
+    let Value::Object(mut map) = parse_json(name, text)? else {
+        return Err(format!(
+            "{name} is no job: it has to be a JSON object, a configuration or {{\"preset\": \"<name>\"}}"
+        ));
+    };
+    let tags = take_tags(name, &mut map)?;
+    let chosen: Vec<&str> = ["config", "preset", "preset_id"]
+        .into_iter()
+        .filter(|key| map.contains_key(*key))
+        .collect();
+    let settings = match chosen[..] {
+        [] if map.is_empty() => {
+            return Err(format!(
+                "{name} says nothing: give a configuration or {{\"preset\": \"<name>\"}}"
+            ));
+        }
+        [] => Settings::Config(OptimizerConfig(map)),
+        [key] => {
+            let value = map.shift_remove(key).unwrap_or_default();
+            if let Some(other) = map.keys().next() {
+                return Err(format!(
+                    "{name} has {other:?} beside {key:?}; only \"tags\" may stand there"
+                ));
+            }
+            take_settings(name, key, value)?
+        }
+        [first, second, ..] => {
+            return Err(format!(
+                "{name} has both {first:?} and {second:?}; keep one of them"
+            ));
+        }
+    };
+    Ok(JobText { settings, tags })
+}
+
+fn take_settings(name: &str, key: &str, value: Value) -> Result<Settings, String> {
+    let wrong = |wants: &str| Err(format!("{name}: {key:?} has to be {wants}"));
+    match (key, value) {
+        ("preset", Value::String(preset)) if !preset.is_empty() => Ok(Settings::PresetName(preset)),
+        ("preset", _) => wrong("the name of a preset"),
+        ("preset_id", value) => {
+            let id = match &value {
+                Value::Number(number) => number.as_u64(),
+                Value::String(text) => text.parse().ok(),
+                _ => None,
+            };
+            id.map_or_else(
+                || wrong("the number of a preset"),
+                |id| Ok(Settings::PresetId(PresetId(id))),
+            )
+        }
+        (_, value) => match OptimizerConfig::from_value(value) {
+            Ok(config) if config.is_empty() => wrong("a configuration that says something"),
+            Ok(config) => Ok(Settings::Config(config)),
+            Err(error) => Err(format!("{name}: {key:?}: {error}")),
+        },
+    }
+}
+
+fn take_tags(name: &str, map: &mut Map<String, Value>) -> Result<Vec<String>, String> {
+    let Some(tags) = map.shift_remove("tags") else {
+        return Ok(Vec::new());
+    };
+    let wrong = || format!("{name}: \"tags\" has to be a list of texts");
+    let Value::Array(tags) = tags else {
+        return Err(wrong());
+    };
+    let mut read = Vec::with_capacity(tags.len());
+    for tag in tags {
+        let Value::String(tag) = tag else {
+            return Err(wrong());
+        };
+        if tag.is_empty() || tag.chars().count() > TAG_MAX_CHARS {
+            return Err(format!(
+                "{name}: a tag has to have 1 to {TAG_MAX_CHARS} characters"
+            ));
+        }
+        read.push(tag);
+    }
+    Ok(read)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Result<JobText, String> {
+        parse("web.json", text.as_bytes())
+    }
+
+    #[test]
+    fn every_accepted_form_is_read() {
+        let config = OptimizerConfig::parse(r#"{"limits":{"faces":{"count":5}}}"#).unwrap();
+        let table = [
+            (
+                r#"{"limits":{"faces":{"count":5}}}"#,
+                Settings::Config(config.clone()),
+            ),
+            (
+                r#"{"config":{"limits":{"faces":{"count":5}}}}"#,
+                Settings::Config(config),
+            ),
+            (
+                r#"{"preset":"web"}"#,
+                Settings::PresetName("web".to_owned()),
+            ),
+            (r#"{"preset_id":7}"#, Settings::PresetId(PresetId(7))),
+            (r#"{"preset_id":"7"}"#, Settings::PresetId(PresetId(7))),
+        ];
+        for (text, settings) in table {
+            assert_eq!(parsed(text).unwrap().settings, settings, "{text}");
+        }
+        let tagged = parsed(r#"{"preset":"web","tags":["a","b"]}"#).unwrap();
+        assert_eq!(tagged.tags, ["a", "b"]);
+        let tagged = parsed(r#"{"limits":{},"tags":["a"]}"#).unwrap();
+        assert_eq!(tagged.tags, ["a"]);
+    }
+
+    #[test]
+    fn a_refusal_says_where_and_why() {
+        let table = [
+            (
+                "{\n  \"limits\": }",
+                "web.json is not JSON: expected value at line 2, column 13",
+            ),
+            (
+                r#"{"config":{"a":1},"preset_id":7}"#,
+                "both \"config\" and \"preset_id\"",
+            ),
+            (
+                r#"{"preset":"a","preset_id":7}"#,
+                "both \"preset\" and \"preset_id\"",
+            ),
+            (
+                r#"{"preset":"a","limits":{}}"#,
+                "has \"limits\" beside \"preset\"",
+            ),
+            (
+                r#"{"preset":7}"#,
+                "\"preset\" has to be the name of a preset",
+            ),
+            (
+                r#"{"preset_id":-1}"#,
+                "\"preset_id\" has to be the number of a preset",
+            ),
+            (
+                r#"{"preset":"a","tags":"b"}"#,
+                "\"tags\" has to be a list of texts",
+            ),
+            ("[1]", "it has to be a JSON object"),
+            ("{}", "says nothing"),
+            (
+                r#"{"config":{}}"#,
+                "has to be a configuration that says something",
+            ),
+        ];
+        for (text, expected) in table {
+            let error = parsed(text).unwrap_err();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn only_finished_json_files_go_out() {
+        for (name, text, goes) in [
+            ("web.json", "{}", true),
+            ("Web.JSON", "{}", true),
+            ("web.json", "", false),
+            ("web.json", " \n", false),
+            ("web.json~", "{}", false),
+            (".web.json.swp", "{}", false),
+            (".web.json.Xa3fG9", "{}", false),
+            ("tmpa8b3", "{}", false),
+            ("notes.txt", "{}", false),
+        ] {
+            assert_eq!(is_sendable(name, text.as_bytes()), goes, "{name}");
+        }
+    }
+}

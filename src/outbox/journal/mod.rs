@@ -1,0 +1,295 @@
+//! The journal: every change of the outbox's state as a checksummed record, in the order in which it
+//! happened.
+//!
+//! Invariant: records reach the disk in the order of [`Journal::push`], and [`Journal::settle`]
+//! returns `Ok` only when everything up to its ticket is durable. After a failed write the records
+//! stay in line, so a later success never leaves a gap. Threads share their syncs.
+
+pub mod record;
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use record::Record;
+
+use crate::durable::{AppendLog, DurableError};
+use crate::outbox::error::{OutboxError, OutboxResult};
+use crate::outbox::failpoint::{self, Failpoint};
+use crate::outbox::staging::staging_error;
+
+/// First bytes of the journal's file.
+const MAGIC: [u8; 8] = *b"aoutbox\x01";
+/// Records in line beyond which nothing new is taken while the disk refuses them.
+const LINE_MAX: usize = 100_000;
+
+/// A place in the line of records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ticket(u64);
+
+/// The journal of one state directory.
+#[derive(Debug)]
+pub struct Journal {
+    dir: PathBuf,
+    line: Mutex<Line>,
+    moved: Condvar,
+    /// Taken only by the thread that writes for all; never taken while `line` is held.
+    log: Mutex<AppendLog>,
+}
+
+#[derive(Debug, Default)]
+struct Line {
+    waiting: VecDeque<Vec<u8>>,
+    /// Tickets below this number are durable.
+    durable: u64,
+    /// The number of the next ticket.
+    next: u64,
+    writing: bool,
+    /// The last attempt failed: tickets below the number had their chance.
+    failed: Option<(u64, Failure)>,
+}
+
+#[derive(Debug, Clone)]
+struct Failure {
+    os_error: Option<i32>,
+    text: String,
+}
+
+impl Journal {
+    /// Opens or makes the journal below `dir` and gives the records it holds.
+    pub fn open(dir: &Path) -> OutboxResult<(Journal, Vec<Record>)> {
+        let broken = |reason: String| OutboxError::Journal {
+            reason,
+            dir: dir.display().to_string(),
+        };
+        let (log, frames) = AppendLog::open(dir.join("journal"), MAGIC)
+            .map_err(|error| broken(error.to_string()))?;
+        let records = frames
+            .iter()
+            .enumerate()
+            .map(|(number, frame)| {
+                serde_json::from_slice(frame)
+                    .map_err(|error| broken(format!("record {number} cannot be read: {error}")))
+            })
+            .collect::<OutboxResult<Vec<Record>>>()?;
+        let journal = Journal {
+            dir: dir.to_owned(),
+            line: Mutex::default(),
+            moved: Condvar::new(),
+            log: Mutex::new(log),
+        };
+        Ok((journal, records))
+    }
+
+    /// Puts a record into the line. It is durable once its ticket is settled. Called with the state
+    /// locked, so that the order of records is the order of changes; touches no disk.
+    pub fn push(&self, record: &Record) -> Ticket {
+        let bytes = serde_json::to_vec(record).expect("records are plain data");
+        let mut line = self.lock();
+        line.waiting.push_back(bytes);
+        line.next += 1;
+        Ticket(line.next)
+    }
+
+    /// The ticket of the last record that was pushed.
+    pub fn last(&self) -> Ticket {
+        Ticket(self.lock().next)
+    }
+
+    /// True while records wait to be written.
+    pub fn has_waiting(&self) -> bool {
+        !self.lock().waiting.is_empty()
+    }
+
+    /// Refuses further changes while the disk refuses those before.
+    pub fn check_room(&self) -> OutboxResult<()> {
+        let line = self.lock();
+        match &line.failed {
+            Some((_, failure)) if line.waiting.len() > LINE_MAX => Err(self.error(failure)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns when everything up to the ticket is durable. Blocks on local disk.
+    pub fn settle(&self, ticket: Ticket) -> OutboxResult<()> {
+        let mut line = self.lock();
+        let asked_at = line.failed.as_ref().map(|(upto, _)| *upto);
+        let mut tried = false;
+        while line.durable < ticket.0 {
+            if let Some((upto, failure)) = &line.failed
+                && *upto >= ticket.0
+                && (tried || asked_at != Some(*upto))
+            {
+                return Err(self.error(failure));
+            }
+            if line.writing {
+                line = self
+                    .moved
+                    .wait(line)
+                    .unwrap_or_else(PoisonError::into_inner);
+                tried = true;
+            } else {
+                line = self.write_line(line);
+                tried = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes everything pushed so far durable.
+    pub fn settle_all(&self) -> OutboxResult<()> {
+        self.settle(self.last())
+    }
+
+    /// Bytes of the journal on disk.
+    pub fn len_bytes(&self) -> u64 {
+        self.log().len_bytes()
+    }
+
+    /// Puts `records` in place of all that was ever pushed; they must say the same. Called with the
+    /// state locked, so that nothing is pushed meanwhile.
+    pub fn replace(&self, records: &[Record]) -> OutboxResult<()> {
+        let frames: Vec<Vec<u8>> = records
+            .iter()
+            .map(|record| serde_json::to_vec(record).expect("records are plain data"))
+            .collect();
+        let mut line = self.lock();
+        while line.writing {
+            line = self
+                .moved
+                .wait(line)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        line.writing = true;
+        drop(line);
+        let outcome = self.log().replace_all(&frames);
+        let mut line = self.lock();
+        line.writing = false;
+        if outcome.is_ok() {
+            line.waiting.clear();
+            line.durable = line.next;
+            line.failed = None;
+        }
+        self.moved.notify_all();
+        drop(line);
+        outcome.map_err(|error| self.error(&Failure::new(&error)))
+    }
+
+    fn write_line<'a>(&'a self, mut line: MutexGuard<'a, Line>) -> MutexGuard<'a, Line> {
+        let batch: Vec<Vec<u8>> = line.waiting.drain(..).collect();
+        let upto = line.next;
+        line.writing = true;
+        drop(line);
+        failpoint::hit(Failpoint::BeforeJournal);
+        let outcome = self.log().append_all(&batch);
+        failpoint::hit(Failpoint::AfterJournal);
+        let mut line = self.lock();
+        line.writing = false;
+        match outcome {
+            Ok(()) => {
+                line.durable = upto;
+                line.failed = None;
+            }
+            Err(error) => {
+                for frame in batch.into_iter().rev() {
+                    line.waiting.push_front(frame);
+                }
+                line.failed = Some((upto, Failure::new(&error)));
+            }
+        }
+        self.moved.notify_all();
+        line
+    }
+
+    fn error(&self, failure: &Failure) -> OutboxError {
+        match failure.os_error {
+            Some(code) => staging_error("the journal")(std::io::Error::from_raw_os_error(code)),
+            None => OutboxError::Journal {
+                reason: failure.text.clone(),
+                dir: self.dir.display().to_string(),
+            },
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Line> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn log(&self) -> MutexGuard<'_, AppendLog> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Failure {
+    fn new(error: &DurableError) -> Failure {
+        Failure {
+            os_error: error.io_error().and_then(std::io::Error::raw_os_error),
+            text: error.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::record::UploadRecord;
+    use super::*;
+    use crate::wire::AssetId;
+
+    fn record(n: u64) -> Record {
+        Record::Upload(UploadRecord::Discarded { asset: AssetId(n) })
+    }
+
+    #[test]
+    fn what_is_settled_is_there_after_a_reopen_in_order() {
+        let dir = tempfile::tempdir().unwrap();
+        let (journal, none) = Journal::open(dir.path()).unwrap();
+        assert!(none.is_empty());
+        journal.push(&record(1));
+        let ticket = journal.push(&record(2));
+        journal.settle(ticket).unwrap();
+        journal.push(&record(3));
+        drop(journal);
+        let (_, records) = Journal::open(dir.path()).unwrap();
+        assert_eq!(records, [record(1), record(2)]);
+    }
+
+    #[test]
+    fn many_threads_keep_one_order() {
+        let dir = tempfile::tempdir().unwrap();
+        let (journal, _) = Journal::open(dir.path()).unwrap();
+        let journal = Arc::new(journal);
+        let threads: Vec<_> = (0..4)
+            .map(|_| {
+                let journal = Arc::clone(&journal);
+                std::thread::spawn(move || {
+                    for n in 0..20 {
+                        let ticket = journal.push(&record(n));
+                        journal.settle(ticket).unwrap();
+                    }
+                })
+            })
+            .collect();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        drop(journal);
+        assert_eq!(Journal::open(dir.path()).unwrap().1.len(), 80);
+    }
+
+    #[test]
+    fn a_replacement_stands_for_everything_before_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let (journal, _) = Journal::open(dir.path()).unwrap();
+        journal.push(&record(1));
+        journal.replace(&[record(9)]).unwrap();
+        let ticket = journal.push(&record(10));
+        journal.settle(ticket).unwrap();
+        drop(journal);
+        assert_eq!(
+            Journal::open(dir.path()).unwrap().1,
+            [record(9), record(10)]
+        );
+    }
+}

@@ -1,0 +1,34 @@
+//! Growing pauses between two looks or two tries.
+
+use std::time::Duration;
+
+/// A pause that grows by half each time, up to a longest one.
+#[derive(Debug, Clone)]
+pub struct Pauses {
+    first: Duration,
+    next: Duration,
+    longest: Duration,
+}
+
+impl Pauses {
+    /// Pauses from `first` to `longest`.
+    pub fn new(first: Duration, longest: Duration) -> Pauses {
+        Pauses {
+            first,
+            next: first,
+            longest: longest.max(first),
+        }
+    }
+
+    /// The next pause.
+    pub fn next_pause(&mut self) -> Duration {
+        let pause = self.next;
+        self.next = (pause * 3 / 2).min(self.longest);
+        pause
+    }
+
+    /// Starts over: something moved.
+    pub fn reset(&mut self) {
+        self.next = self.first;
+    }
+}

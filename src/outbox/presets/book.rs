@@ -1,0 +1,183 @@
+//! The texts of the presets folder that are held here, as the journal has them. Pure.
+//!
+//! A text leaves the book when the service has it: from then on the service's list shows it. A
+//! preset whose file was renamed to a backup name is parked, so that the file that then appears
+//! under the old name updates the same preset.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::outbox::journal::record::Blob;
+use crate::outbox::moment::Moment;
+use crate::wire::PresetId;
+
+/// A text held here.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HeldPreset {
+    /// The text.
+    pub text: Blob,
+    /// When it was written.
+    pub at: Moment,
+    /// It is to be saved on the service.
+    #[serde(default)]
+    pub wanted: bool,
+    /// A request to save it went out, and its outcome is not known.
+    #[serde(default)]
+    pub in_doubt: bool,
+    /// Why it was refused.
+    #[serde(default)]
+    pub failure: Option<String>,
+}
+
+/// A preset whose file has a backup name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parked {
+    /// The preset.
+    pub preset: PresetId,
+    /// The backup's name.
+    pub backup: String,
+}
+
+/// A change of the presets folder.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PresetRecord {
+    /// A text was written.
+    TextKept {
+        /// The file.
+        name: String,
+        /// Its text.
+        text: Blob,
+        /// When.
+        at: Moment,
+        /// It is to be saved on the service.
+        wanted: bool,
+    },
+    /// A held text has another name; one at the target is gone.
+    Renamed {
+        /// The file.
+        from: String,
+        /// Its new name.
+        to: String,
+    },
+    /// A held text is dropped.
+    Dropped {
+        /// The file.
+        name: String,
+    },
+    /// A preset's file was renamed to a backup name.
+    Parked {
+        /// The file's old name.
+        name: String,
+        /// The preset.
+        preset: PresetId,
+        /// The backup's name.
+        backup: String,
+        /// The preset's text.
+        text: Blob,
+        /// When.
+        at: Moment,
+    },
+    /// A parked preset shows under its own name again.
+    Unparked {
+        /// The file's old name.
+        name: String,
+    },
+    /// A request to save a text is about to go out.
+    Sent {
+        /// The file.
+        name: String,
+    },
+    /// The service has the text.
+    Saved {
+        /// The file.
+        name: String,
+    },
+    /// It was refused.
+    Refused {
+        /// The file.
+        name: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// All that is held of the presets folder.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct PresetBook {
+    /// Texts by file name.
+    pub held: BTreeMap<String, HeldPreset>,
+    /// Parked presets by their file's old name.
+    pub parked: BTreeMap<String, Parked>,
+}
+
+impl PresetBook {
+    /// Makes the change that the record tells of.
+    pub fn apply(&mut self, record: &PresetRecord) {
+        match record {
+            PresetRecord::TextKept {
+                name,
+                text,
+                at,
+                wanted,
+            } => {
+                self.hold(name, text, *at, *wanted);
+            }
+            PresetRecord::Renamed { from, to } => {
+                if let Some(held) = self.held.remove(from) {
+                    self.held.insert(to.clone(), held);
+                }
+                for parked in self.parked.values_mut().filter(|it| it.backup == *from) {
+                    parked.backup.clone_from(to);
+                }
+            }
+            PresetRecord::Dropped { name } => {
+                self.held.remove(name);
+                self.parked.retain(|_, parked| parked.backup != *name);
+            }
+            PresetRecord::Parked {
+                name,
+                preset,
+                backup,
+                text,
+                at,
+            } => {
+                self.hold(backup, text, *at, false);
+                let parked = Parked {
+                    preset: *preset,
+                    backup: backup.clone(),
+                };
+                self.parked.insert(name.clone(), parked);
+            }
+            PresetRecord::Unparked { name } => drop(self.parked.remove(name)),
+            PresetRecord::Sent { name } => {
+                if let Some(held) = self.held.get_mut(name) {
+                    held.in_doubt = true;
+                }
+            }
+            PresetRecord::Saved { name } => {
+                self.held.remove(name);
+                self.parked.remove(name);
+            }
+            PresetRecord::Refused { name, reason } => {
+                if let Some(held) = self.held.get_mut(name) {
+                    held.wanted = false;
+                    held.in_doubt = false;
+                    held.failure = Some(reason.clone());
+                }
+            }
+        }
+    }
+
+    fn hold(&mut self, name: &str, text: &Blob, at: Moment, wanted: bool) {
+        let held = HeldPreset {
+            text: text.clone(),
+            at,
+            wanted,
+            in_doubt: false,
+            failure: None,
+        };
+        self.held.insert(name.to_owned(), held);
+    }
+}

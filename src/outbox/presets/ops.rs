@@ -1,0 +1,239 @@
+//! What the drive does to the files of the presets folder.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use super::book::PresetRecord;
+use super::save::{self, Outcome};
+use crate::client::ClientError;
+use crate::outbox::Outbox;
+use crate::outbox::draft::names;
+use crate::outbox::error::{OutboxError, OutboxResult};
+use crate::outbox::jobs::check_length;
+use crate::outbox::jobs::text::{self, is_sendable_name};
+use crate::outbox::journal::record::Blob;
+use crate::outbox::moment::Moment;
+use crate::outbox::types::{OutboxEvent, PresetFile, PresetOverlay, PresetState};
+use crate::wire::{Preset, UpdatePreset};
+
+impl Outbox {
+    /// What is held here of the presets folder.
+    pub fn preset_overlay(&self) -> PresetOverlay {
+        let core = self.shared.core();
+        let book = &core.state.presets;
+        let files = book.held.iter().map(|(name, held)| PresetFile {
+            name: name.clone(),
+            text: held.text.0.clone(),
+            state: match &held.failure {
+                Some(reason) => PresetState::Failed {
+                    reason: reason.clone(),
+                },
+                None if held.wanted => PresetState::Queued,
+                None => PresetState::Local,
+            },
+            mtime: held.at.into(),
+        });
+        PresetOverlay {
+            files: files.collect(),
+            hidden: book.parked.values().map(|parked| parked.preset).collect(),
+        }
+    }
+
+    /// Keeps the text and, under a `.json` name, makes or updates the preset.
+    pub async fn save_preset(&self, file_name: &str, text: &[u8]) -> OutboxResult<PresetState> {
+        names::check_new(file_name)?;
+        check_length(file_name, text)?;
+        let wanted = text::is_sendable(file_name, text);
+        let record = PresetRecord::TextKept {
+            name: file_name.to_owned(),
+            text: Blob(text.to_vec()),
+            at: Moment::now(),
+            wanted,
+        };
+        self.shared.record(record).await?;
+        self.shared.events.tell(OutboxEvent::PresetsChanged);
+        if !wanted {
+            return Ok(PresetState::Local);
+        }
+        self.send_preset(file_name).await
+    }
+
+    /// Renames a preset file: to a backup name locally, a temporary file over a preset as an update,
+    /// else on the service.
+    pub async fn rename_preset(&self, from: &str, to: &str) -> OutboxResult<()> {
+        names::check_new(to)?;
+        if from == to {
+            return Ok(());
+        }
+        let held = self.shared.core().state.presets.held.contains_key(from);
+        if held {
+            return self.rename_held(from, to).await;
+        }
+        let parked = self.shared.core().state.presets.parked.contains_key(from);
+        let preset = match parked {
+            true => None,
+            false => within(self, save::lookup(&self.shared, from)).await?,
+        };
+        let Some(preset) = preset.filter(|_| is_sendable_name(from)) else {
+            return Err(OutboxError::NotFound(from.to_owned()));
+        };
+        if is_sendable_name(to) {
+            self.rename_on_service(preset, from, to).await
+        } else {
+            let record = PresetRecord::Parked {
+                name: from.to_owned(),
+                preset: preset.id,
+                backup: to.to_owned(),
+                text: Blob(preset.config.to_pretty_text().into_bytes()),
+                at: preset.updated_at.map_or_else(Moment::now, |at| Moment {
+                    secs: at.unix_seconds(),
+                    nanos: 0,
+                }),
+            };
+            self.shared.record(record).await?;
+            self.shared.events.tell(OutboxEvent::PresetsChanged);
+            Ok(())
+        }
+    }
+
+    /// Removes a preset file: a local one here, a preset on the service.
+    pub async fn remove_preset(&self, file_name: &str) -> OutboxResult<()> {
+        let (held, parked) = {
+            let core = self.shared.core();
+            let book = &core.state.presets;
+            (
+                book.held.contains_key(file_name),
+                book.parked.contains_key(file_name),
+            )
+        };
+        if held {
+            let name = file_name.to_owned();
+            self.shared.record(PresetRecord::Dropped { name }).await?;
+        }
+        let goes_out = is_sendable_name(file_name) && !parked;
+        let preset = match goes_out {
+            true => within(self, save::lookup(&self.shared, file_name)).await?,
+            false => None,
+        };
+        match preset {
+            Some(preset) => {
+                let removed = within(self, self.shared.client.delete_preset(preset.id)).await;
+                match removed {
+                    Ok(()) => {}
+                    Err(OutboxError::Service {
+                        source: ClientError::NotFound { .. },
+                        ..
+                    }) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            None if held => {}
+            None => return Err(OutboxError::NotFound(file_name.to_owned())),
+        }
+        self.shared.events.tell(OutboxEvent::PresetsChanged);
+        Ok(())
+    }
+
+    /// Sends a held text and waits for the answer for a while.
+    async fn send_preset(&self, file_name: &str) -> OutboxResult<PresetState> {
+        let shared = Arc::clone(&self.shared);
+        let name = file_name.to_owned();
+        let (told, outcome) = tokio::sync::oneshot::channel();
+        // On a task of its own: a request that is under way is not cut off when the caller goes.
+        self.shared.spawn(async move {
+            let outcome = save::save(&shared, &name).await;
+            if matches!(outcome, Ok(Outcome::Later(_)) | Err(_)) {
+                shared.preset_news.notify_one();
+            }
+            // Nobody listens when the caller has gone.
+            let _ = told.send(outcome);
+        });
+        let outcome = match tokio::time::timeout(self.shared.config.answer_within, outcome).await {
+            Err(_elapsed) => return Ok(PresetState::Queued),
+            Ok(Err(_gone)) => return Err(OutboxError::ShutDown),
+            Ok(Ok(outcome)) => outcome?,
+        };
+        match outcome {
+            Outcome::Saved(preset) => Ok(PresetState::Saved { preset }),
+            Outcome::Refused(reason) => Err(OutboxError::Invalid(reason)),
+            Outcome::Later(source) if source.is_about_token() => Err(OutboxError::Service {
+                what: format!("saving {file_name}"),
+                source,
+            }),
+            Outcome::Later(_) | Outcome::Nothing => Ok(PresetState::Queued),
+        }
+    }
+
+    async fn rename_held(&self, from: &str, to: &str) -> OutboxResult<()> {
+        let text = {
+            let mut core = self.shared.core();
+            let held = core.state.presets.held.get(from);
+            let held = held
+                .ok_or_else(|| OutboxError::NotFound(from.to_owned()))?
+                .clone();
+            core.record(PresetRecord::Renamed {
+                from: from.to_owned(),
+                to: to.to_owned(),
+            })?;
+            held.text.0
+        };
+        if is_sendable_name(to) {
+            self.save_preset(to, &text).await?;
+            return Ok(());
+        }
+        // A text that waited to be sent under its old name waits no more.
+        let record = PresetRecord::TextKept {
+            name: to.to_owned(),
+            text: Blob(text),
+            at: Moment::now(),
+            wanted: false,
+        };
+        self.shared.record(record).await?;
+        self.shared.events.tell(OutboxEvent::PresetsChanged);
+        Ok(())
+    }
+
+    async fn rename_on_service(&self, preset: Preset, from: &str, to: &str) -> OutboxResult<()> {
+        let new_name = names::stem(to).to_owned();
+        let standing = within(self, save::lookup(&self.shared, to)).await?;
+        let target = standing.as_ref().map_or(preset.id, |standing| standing.id);
+        let request = UpdatePreset {
+            id: target,
+            name: new_name,
+            config: preset.config.clone(),
+        };
+        within(self, self.shared.client.update_preset(&request)).await?;
+        if standing.is_some() {
+            // The other name's preset has the content now; this one has become its double.
+            within(self, self.shared.client.delete_preset(preset.id)).await?;
+        }
+        if self.shared.core().state.presets.held.contains_key(to) {
+            let name = to.to_owned();
+            self.shared.record(PresetRecord::Dropped { name }).await?;
+        }
+        tracing::info!(from, to, "renamed a preset");
+        self.shared.events.tell(OutboxEvent::PresetsChanged);
+        Ok(())
+    }
+}
+
+/// The outcome of a request that a tool waits for, within the time it may take.
+async fn within<T>(
+    outbox: &Outbox,
+    call: impl Future<Output = Result<T, ClientError>>,
+) -> OutboxResult<T> {
+    let what = "working on presets";
+    match tokio::time::timeout(outbox.shared.config.answer_within * 3, call).await {
+        Ok(outcome) => outcome.map_err(|source| OutboxError::Service {
+            what: what.to_owned(),
+            source,
+        }),
+        Err(_elapsed) => Err(OutboxError::Service {
+            what: what.to_owned(),
+            source: ClientError::Timeout {
+                what: what.to_owned(),
+                after: outbox.shared.config.answer_within * 3,
+            },
+        }),
+    }
+}

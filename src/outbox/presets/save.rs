@@ -1,0 +1,228 @@
+//! Saves held texts as presets on the service.
+//!
+//! Invariant: a file name stands for one preset. Before anything is made, the preset is looked for by
+//! its name, or taken from where its file was parked, so a lost answer and an editor's detour over a
+//! backup name never make a second one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::book::{HeldPreset, PresetRecord};
+use crate::client::{ClientError, Priority};
+use crate::outbox::draft::names;
+use crate::outbox::error::OutboxResult;
+use crate::outbox::failpoint::{self, Failpoint};
+use crate::outbox::jobs::text;
+use crate::outbox::pauses::Pauses;
+use crate::outbox::shared::Shared;
+use crate::outbox::types::OutboxEvent;
+use crate::wire::{CreatePreset, OptimizerConfig, Preset, PresetId, UpdatePreset};
+
+/// The longest pause between two tries while the service cannot be reached.
+const LONGEST_RETRY: Duration = Duration::from_secs(60);
+
+/// What trying to save gave.
+#[derive(Debug)]
+pub enum Outcome {
+    /// The service has it.
+    Saved(PresetId),
+    /// The service, or we, refuse it.
+    Refused(String),
+    /// It is tried again later.
+    Later(ClientError),
+    /// Nothing is to be saved under that name any more.
+    Nothing,
+}
+
+/// Saves what is wanted and could not be saved at once. Runs until the outbox closes.
+pub async fn run(shared: Arc<Shared>) {
+    let mut pauses = Pauses::new(shared.config.first_poll * 2, LONGEST_RETRY);
+    loop {
+        let mut left = false;
+        let wanted = if shared.config.paused {
+            Vec::new()
+        } else {
+            wanted(&shared)
+        };
+        for name in wanted {
+            let Some(outcome) = shared.until_closed(save(&shared, &name)).await else {
+                return;
+            };
+            left |= matches!(outcome, Ok(Outcome::Later(_)) | Err(_));
+        }
+        let wait = if left {
+            pauses.next_pause()
+        } else {
+            Duration::from_secs(3600)
+        };
+        if !left {
+            pauses.reset();
+        }
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {}
+            () = shared.preset_news.notified() => {}
+            () = shared.closed() => return,
+        }
+    }
+}
+
+fn wanted(shared: &Shared) -> Vec<String> {
+    let core = shared.core();
+    let held = core.state.presets.held.iter();
+    held.filter(|(_, it)| it.wanted)
+        .map(|(name, _)| name.clone())
+        .collect()
+}
+
+/// Saves the text held under `name`, once.
+pub async fn save(shared: &Arc<Shared>, name: &str) -> OutboxResult<Outcome> {
+    // One at a time: two files may be about the same preset.
+    let _turn = shared.presets.lock().await;
+    let (held, parked) = {
+        let core = shared.core();
+        let book = &core.state.presets;
+        match book.held.get(name) {
+            Some(held) if held.wanted => (held.clone(), book.parked.get(name).cloned()),
+            _ => return Ok(Outcome::Nothing),
+        }
+    };
+    let config = match text::parse_config(name, &held.text.0) {
+        Ok(config) => config,
+        Err(reason) => return refuse(shared, name, reason).await,
+    };
+    let parked = parked.map(|parked| parked.preset);
+    match put(shared, name, &held, &config, parked).await? {
+        Ok(id) => {
+            finish(shared, name, &held).await?;
+            Ok(Outcome::Saved(id))
+        }
+        Err(error) if passes(&error) => Ok(Outcome::Later(error)),
+        Err(ClientError::Rejected { message, .. }) => refuse(shared, name, message).await,
+        Err(error) => refuse(shared, name, error.to_string()).await,
+    }
+}
+
+/// True when the same may work later without anybody changing anything.
+pub fn passes(error: &ClientError) -> bool {
+    error.is_transient()
+        || error.is_about_token()
+        || matches!(
+            error,
+            ClientError::LostReply { .. } | ClientError::Protocol { .. }
+        )
+}
+
+async fn put(
+    shared: &Arc<Shared>,
+    name: &str,
+    held: &HeldPreset,
+    config: &OptimizerConfig,
+    parked: Option<PresetId>,
+) -> OutboxResult<Result<PresetId, ClientError>> {
+    let preset_name = names::stem(name);
+    let known = match shared.client.presets(Priority::Interactive).await {
+        Ok(known) => known,
+        Err(error) => return Ok(Err(error)),
+    };
+    let found = find(&known, preset_name, parked);
+    if let Some(found) = found
+        && found.config.meaning_eq(config)
+        && found.name == preset_name
+    {
+        return Ok(Ok(found.id));
+    }
+    if !held.in_doubt {
+        let name = name.to_owned();
+        shared.record(PresetRecord::Sent { name }).await?;
+    }
+    failpoint::hit(Failpoint::BeforePreset);
+    let reply = match found {
+        Some(found) => {
+            let request = UpdatePreset {
+                id: found.id,
+                name: preset_name.to_owned(),
+                config: config.clone(),
+            };
+            shared
+                .client
+                .update_preset(&request)
+                .await
+                .map(|()| Some(found.id))
+        }
+        None => create(shared, preset_name, config).await,
+    };
+    failpoint::hit(Failpoint::AfterPreset);
+    let id = match reply {
+        Ok(Some(id)) => return Ok(Ok(id)),
+        Ok(None) => shared.client.presets(Priority::Interactive).await,
+        Err(error) => return Ok(Err(error)),
+    };
+    // The service does not answer a creation with the id: it is in the list.
+    Ok(id.and_then(|known| {
+        let found = find(&known, preset_name, None).map(|preset| preset.id);
+        found.ok_or_else(|| ClientError::Protocol {
+            what: "create a preset".to_owned(),
+            reason: "it is not in the list of presets".to_owned(),
+        })
+    }))
+}
+
+async fn create(
+    shared: &Arc<Shared>,
+    preset_name: &str,
+    config: &OptimizerConfig,
+) -> Result<Option<PresetId>, ClientError> {
+    let request = CreatePreset {
+        name: preset_name.to_owned(),
+        description: None,
+        engine_core_version: None,
+        config: config.clone(),
+    };
+    shared.client.create_preset(&request).await.map(|()| None)
+}
+
+/// The preset that a file stands for: the parked one while it exists, else that of the name.
+fn find<'a>(known: &'a [Preset], name: &str, parked: Option<PresetId>) -> Option<&'a Preset> {
+    let by_id = parked.and_then(|id| known.iter().find(|preset| preset.id == id));
+    // Of several with one name the oldest is the one that the name shows.
+    let by_name = || {
+        known
+            .iter()
+            .filter(|preset| preset.name == name)
+            .min_by_key(|preset| preset.id)
+    };
+    by_id.or_else(by_name)
+}
+
+/// The preset of a file name, as the service has it now.
+pub async fn lookup(shared: &Shared, file_name: &str) -> Result<Option<Preset>, ClientError> {
+    let known = shared.client.presets(Priority::Interactive).await?;
+    Ok(find(&known, names::stem(file_name), None).cloned())
+}
+
+async fn finish(shared: &Arc<Shared>, name: &str, sent: &HeldPreset) -> OutboxResult<()> {
+    let ticket = {
+        let mut core = shared.core();
+        let held = core.state.presets.held.get(name);
+        // A text that was written meanwhile goes out on its own.
+        if held.is_none_or(|held| held.text != sent.text) {
+            return Ok(());
+        }
+        core.record(PresetRecord::Saved {
+            name: name.to_owned(),
+        })?
+    };
+    shared.settle(ticket).await?;
+    shared.events.tell(OutboxEvent::PresetsChanged);
+    Ok(())
+}
+
+async fn refuse(shared: &Arc<Shared>, name: &str, reason: String) -> OutboxResult<Outcome> {
+    let record = PresetRecord::Refused {
+        name: name.to_owned(),
+        reason: reason.clone(),
+    };
+    shared.record(record).await?;
+    shared.events.tell(OutboxEvent::PresetsChanged);
+    Ok(Outcome::Refused(reason))
+}

@@ -1,0 +1,112 @@
+//! Which process wrote, and whether it still lives. Looks at `/proc` alone.
+
+use std::collections::HashMap;
+use std::fs;
+use std::time::Duration;
+
+/// How long it is believed that a thread id still means the same process.
+const BELIEVED_FOR: Duration = Duration::from_secs(1);
+
+/// A process, told from a later one of the same number by its start time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Process {
+    pid: u32,
+    start: u64,
+}
+
+impl Process {
+    /// A process that cannot be seen from here; it counts as alive.
+    pub const UNSEEN: Process = Process { pid: 0, start: 0 };
+
+    /// The process that a thread belongs to.
+    pub fn of_thread(tid: u32) -> Process {
+        if tid == 0 {
+            return Process::UNSEEN;
+        }
+        let pid = thread_group(tid).unwrap_or(tid);
+        let Some((_, start)) = state_and_start(pid) else {
+            // It has ended already: no process that starts later can be taken for it.
+            return Process { pid, start: 0 };
+        };
+        Process { pid, start }
+    }
+
+    /// False once it has ended.
+    pub fn is_alive(self) -> bool {
+        if self == Process::UNSEEN {
+            return true;
+        }
+        matches!(state_and_start(self.pid), Some((state, start)) if start == self.start && state != 'Z' && state != 'X')
+    }
+}
+
+/// Remembers for a moment which process a thread belongs to: a copying tool makes many calls.
+#[derive(Debug, Default)]
+pub struct Processes {
+    seen: HashMap<u32, (Duration, Process)>,
+}
+
+impl Processes {
+    /// The process of a thread.
+    pub fn of(&mut self, tid: u32, now: Duration) -> Process {
+        if let Some((at, process)) = self.seen.get(&tid)
+            && now.saturating_sub(*at) < BELIEVED_FOR
+        {
+            return *process;
+        }
+        if self.seen.len() > 256 {
+            self.seen.clear();
+        }
+        let process = Process::of_thread(tid);
+        self.seen.insert(tid, (now, process));
+        process
+    }
+}
+
+fn thread_group(tid: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
+    line.trim().parse().ok()
+}
+
+fn state_and_start(pid: u32) -> Option<(char, u64)> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The command's name may hold anything; its closing bracket is the last one.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    Some((
+        fields.first()?.chars().next()?,
+        fields.get(19)?.parse().ok()?,
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_process_lives_until_it_ends() {
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let process = Process::of_thread(child.id());
+        assert!(process.is_alive());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!process.is_alive());
+        assert!(Process::UNSEEN.is_alive());
+    }
+
+    fn own_thread() -> u32 {
+        let link = fs::read_link("/proc/thread-self").unwrap();
+        link.file_name().unwrap().to_str().unwrap().parse().unwrap()
+    }
+
+    #[test]
+    fn a_thread_is_its_process() {
+        let own = Process::of_thread(std::process::id());
+        let other = std::thread::spawn(|| (own_thread(), Process::of_thread(own_thread())));
+        let (tid, of_other) = other.join().unwrap();
+        assert_ne!(tid, std::process::id());
+        assert_eq!(of_other, own);
+    }
+}

@@ -1,0 +1,234 @@
+//! What all parts of the outbox share: settings, client, journal, staged bytes, the core behind its
+//! lock, and the tasks with the signal that stops them.
+
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use super::core::Core;
+use super::error::{OutboxError, OutboxResult};
+use super::events::EventQueue;
+use super::journal::record::Record;
+use super::journal::{Journal, Ticket};
+use super::settle::rule::SettleTimes;
+use super::staging::Staging;
+use super::types::{DraftId, OutboxConfig, OutboxEvent};
+use crate::client::Client;
+
+/// How long a call that must not be cut off may go on after the outbox is told to stop.
+const LAST_WORDS: Duration = Duration::from_secs(10);
+
+/// What all parts share.
+#[derive(Debug)]
+pub struct Shared {
+    /// The settings.
+    pub config: OutboxConfig,
+    /// The waiting times of the settle rule.
+    pub times: SettleTimes,
+    /// The service.
+    pub client: Client,
+    /// The journal.
+    pub journal: Arc<Journal>,
+    /// The staged bytes.
+    pub staging: Staging,
+    /// Events for whoever shows them.
+    pub events: EventQueue,
+    /// Wakes the settle rule.
+    pub draft_news: Notify,
+    /// Wakes the deletion of unwanted assets.
+    pub discard_news: Notify,
+    /// Wakes whoever sends jobs.
+    pub job_news: Notify,
+    /// Wakes whoever follows running jobs.
+    pub progress_news: Notify,
+    /// Wakes whoever sends presets.
+    pub preset_news: Notify,
+    /// Raised when an asset may have another state.
+    pub asset_news: watch::Sender<u64>,
+    /// Raised whenever anything changes that somebody may wait for.
+    pub changes: watch::Sender<u64>,
+    /// Files that may be sent at once.
+    pub puts: Semaphore,
+    /// One request about presets at a time: they are found by name.
+    pub presets: tokio::sync::Mutex<()>,
+    core: Mutex<Core>,
+    closing: watch::Sender<bool>,
+    tasks: Mutex<JoinSet<()>>,
+    runtime: Handle,
+    epoch: Instant,
+}
+
+impl Shared {
+    /// Joins the parts.
+    pub fn new(
+        config: OutboxConfig,
+        client: Client,
+        journal: Arc<Journal>,
+        staging: Staging,
+        core: Core,
+        epoch: Instant,
+    ) -> Shared {
+        Shared {
+            times: SettleTimes::scaled(config.settle),
+            puts: Semaphore::new(config.parallel_puts.max(1)),
+            config,
+            client,
+            journal,
+            staging,
+            events: EventQueue::default(),
+            draft_news: Notify::new(),
+            discard_news: Notify::new(),
+            job_news: Notify::new(),
+            progress_news: Notify::new(),
+            preset_news: Notify::new(),
+            asset_news: watch::Sender::new(0),
+            changes: watch::Sender::new(0),
+            presets: tokio::sync::Mutex::new(()),
+            core: Mutex::new(core),
+            closing: watch::Sender::new(false),
+            tasks: Mutex::new(JoinSet::new()),
+            runtime: Handle::current(),
+            epoch,
+        }
+    }
+
+    /// The core, for short work.
+    pub fn core(&self) -> MutexGuard<'_, Core> {
+        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The outbox's monotonic clock.
+    pub fn now(&self) -> Duration {
+        self.epoch.elapsed()
+    }
+
+    /// Something about a draft changed: tells who shows it, who waits for it, and the settle rule.
+    pub fn draft_changed(&self, draft: DraftId) {
+        self.events.tell(OutboxEvent::DraftChanged(draft));
+        self.draft_news.notify_one();
+        self.something_changed();
+    }
+
+    /// Wakes those who wait for anything at all.
+    pub fn something_changed(&self) {
+        self.changes.send_modify(|n| *n += 1);
+    }
+
+    /// Makes a change, and returns when its record is durable. For async code.
+    pub async fn record(self: &Arc<Shared>, record: impl Into<Record>) -> OutboxResult<()> {
+        let ticket = self.core().record(record)?;
+        self.settle(ticket).await
+    }
+
+    /// Returns when everything up to the ticket is durable. For async code.
+    pub async fn settle(self: &Arc<Shared>, ticket: Ticket) -> OutboxResult<()> {
+        let shared = Arc::clone(self);
+        self.blocking(move || shared.journal.settle(ticket)).await?
+    }
+
+    /// Removes from disk the contents that the journal, durably, does not refer to any more.
+    pub async fn remove_doomed(self: &Arc<Shared>) -> OutboxResult<()> {
+        let doomed = std::mem::take(&mut self.core().doomed);
+        if doomed.is_empty() {
+            return Ok(());
+        }
+        let shared = Arc::clone(self);
+        self.blocking(move || {
+            let settled = shared.journal.settle_all();
+            match settled {
+                Ok(()) => {
+                    for (_, content) in doomed {
+                        shared.staging.remove(content);
+                    }
+                    Ok(())
+                }
+                Err(error) => {
+                    shared.core().doomed.extend(doomed);
+                    Err(error)
+                }
+            }
+        })
+        .await?
+    }
+
+    /// Runs work that blocks on local disk off the async threads.
+    pub async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> OutboxResult<T> {
+        self.runtime.spawn_blocking(work).await.map_err(|_| {
+            // The work panicked, or the runtime is going down with us.
+            OutboxError::ShutDown
+        })
+    }
+
+    /// Starts a task that [`Shared::join`] waits for.
+    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        while tasks.try_join_next().is_some() {}
+        if !self.is_closing() {
+            tasks.spawn_on(task, &self.runtime);
+        }
+    }
+
+    /// True once everything is to stop.
+    pub fn is_closing(&self) -> bool {
+        *self.closing.borrow()
+    }
+
+    /// Returns when everything is to stop.
+    pub async fn closed(&self) {
+        let mut closing = self.closing.subscribe();
+        // An error means that the sender is gone, and with it the outbox.
+        let _ = closing.wait_for(|closing| *closing).await;
+    }
+
+    /// Tells everything to stop.
+    pub fn close(&self) {
+        self.closing.send_replace(true);
+        self.something_changed();
+    }
+
+    /// Waits until all tasks have ended.
+    pub async fn join(&self) {
+        let mut tasks = {
+            let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *tasks)
+        };
+        while tasks.join_next().await.is_some() {}
+    }
+
+    /// Waits, unless everything is to stop first; tells whether to go on.
+    pub async fn pause(&self, time: Duration) -> bool {
+        tokio::select! {
+            () = tokio::time::sleep(time) => true,
+            () = self.closed() => false,
+        }
+    }
+
+    /// The outcome of work that may be cut off at any moment; `None` when everything is to stop.
+    pub async fn until_closed<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            outcome = work => Some(outcome),
+            () = self.closed() => None,
+        }
+    }
+
+    /// The outcome of a call that has an effect: it is left some time to end even when everything is
+    /// to stop, because its reply is worth more than the seconds.
+    pub async fn last_words<T>(&self, call: impl Future<Output = T>) -> Option<T> {
+        let too_late = async {
+            self.closed().await;
+            tokio::time::sleep(LAST_WORDS).await;
+        };
+        tokio::select! {
+            outcome = call => Some(outcome),
+            () = too_late => None,
+        }
+    }
+}

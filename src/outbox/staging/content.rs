@@ -1,0 +1,314 @@
+//! The bytes of one staged file while it is open: shared by all its handles.
+//!
+//! Invariant: a change of bytes or length raises the generation before the call returns, so a flush
+//! that hears of no change since its sync may say that what it recorded is what is there.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{ContentHash, ContentId, RunningHash, staging_error};
+use crate::outbox::error::OutboxResult;
+use crate::outbox::moment::Moment;
+
+/// An open content.
+#[derive(Debug)]
+pub struct Content {
+    id: ContentId,
+    file: Arc<File>,
+    live: Mutex<Live>,
+}
+
+struct Live {
+    size: u64,
+    hash: RunningHash,
+    /// Raised by every change.
+    generation: u64,
+    /// The generation that the journal holds; `None` before the first flush.
+    recorded: Option<u64>,
+    /// The last write, until somebody sets the time or the flush records it.
+    written_at: Option<Moment>,
+    /// What the last failed write said, until the file is started over.
+    failed: Option<i32>,
+}
+
+impl std::fmt::Debug for Live {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Live")
+            .field("size", &self.size)
+            .field("generation", &self.generation)
+            .field("recorded", &self.recorded)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a sync has made durable, to be recorded in the journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Flushed {
+    /// Length of the file.
+    pub size: u64,
+    /// Checksum of its bytes.
+    pub hash: ContentHash,
+    /// Time of the last write, unless a time was set since.
+    pub written_at: Option<Moment>,
+    /// What to tell [`Content::recorded`] once the journal has it.
+    pub generation: u64,
+}
+
+impl Content {
+    /// A content that was just made.
+    pub fn new(id: ContentId, file: File) -> Content {
+        Content::with(id, file, 0, RunningHash::empty(), None)
+    }
+
+    /// A content that the journal knows; `flushed` says whether its bytes are as recorded.
+    pub fn existing(id: ContentId, file: File, flushed: bool) -> io::Result<Content> {
+        let size = file.metadata()?.len();
+        let hash = if size == 0 {
+            RunningHash::empty()
+        } else {
+            RunningHash::unknown()
+        };
+        Ok(Content::with(id, file, size, hash, flushed.then_some(0)))
+    }
+
+    fn with(
+        id: ContentId,
+        file: File,
+        size: u64,
+        hash: RunningHash,
+        recorded: Option<u64>,
+    ) -> Content {
+        Content {
+            id,
+            file: Arc::new(file),
+            live: Mutex::new(Live {
+                size,
+                hash,
+                generation: 0,
+                recorded,
+                written_at: None,
+                failed: None,
+            }),
+        }
+    }
+
+    /// Its id.
+    pub fn id(&self) -> ContentId {
+        self.id
+    }
+
+    /// The file, for reading.
+    pub fn file(&self) -> &Arc<File> {
+        &self.file
+    }
+
+    /// Present length and time of the last write that no time was set over.
+    pub fn size_and_time(&self) -> (u64, Option<Moment>) {
+        let live = self.live();
+        (live.size, live.written_at)
+    }
+
+    /// Present length.
+    pub fn size(&self) -> u64 {
+        self.live().size
+    }
+
+    /// True when the bytes differ from what the journal says.
+    pub fn is_dirty(&self) -> bool {
+        let live = self.live();
+        live.recorded != Some(live.generation)
+    }
+
+    /// True when a write failed and the file was not started over since.
+    pub fn has_failed(&self) -> bool {
+        self.live().failed.is_some()
+    }
+
+    /// Fills `buf` from `offset`; short only at the end of the file.
+    pub fn read_at(&self, buf: &mut [u8], offset: u64) -> OutboxResult<usize> {
+        let mut done = 0;
+        while done < buf.len() {
+            match self.file.read_at(&mut buf[done..], offset + done as u64) {
+                Ok(0) => break,
+                Ok(n) => done += n,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(staging_error("reading a staged file")(error)),
+            }
+        }
+        Ok(done)
+    }
+
+    /// Writes all of `data`, at `offset` or, without one, at the end.
+    pub fn write(&self, data: &[u8], offset: Option<u64>) -> OutboxResult<()> {
+        let mut live = self.live();
+        let offset = offset.unwrap_or(live.size);
+        live.generation += 1;
+        live.written_at = Some(Moment::now());
+        match self.file.write_all_at(data, offset) {
+            Ok(()) => {
+                live.hash.wrote(offset, data);
+                live.size = live.size.max(offset + data.len() as u64);
+                Ok(())
+            }
+            Err(error) => {
+                // Part of it may have been written.
+                live.size = self.file.metadata().map_or(live.size, |meta| meta.len());
+                live.hash = RunningHash::unknown();
+                live.failed = Some(error.raw_os_error().unwrap_or(libc::EIO));
+                Err(staging_error(format!("{} more bytes", data.len()))(error))
+            }
+        }
+    }
+
+    /// Cuts or extends the file. Cutting it to nothing starts over after a failed write.
+    pub fn truncate(&self, size: u64) -> OutboxResult<()> {
+        let mut live = self.live();
+        if size == live.size && size != 0 {
+            return Ok(());
+        }
+        self.file
+            .set_len(size)
+            .map_err(staging_error("changing the length of a staged file"))?;
+        live.generation += 1;
+        live.written_at = Some(Moment::now());
+        live.hash.resized(size);
+        live.size = size;
+        if size == 0 {
+            live.failed = None;
+        }
+        Ok(())
+    }
+
+    /// Reserves room.
+    pub fn allocate(&self, offset: u64, len: u64, keep_size: bool) -> OutboxResult<()> {
+        let mut live = self.live();
+        let flags = if keep_size {
+            rustix::fs::FallocateFlags::KEEP_SIZE
+        } else {
+            rustix::fs::FallocateFlags::empty()
+        };
+        match rustix::fs::fallocate(&*self.file, flags, offset, len) {
+            Ok(()) => {}
+            // A disk that cannot reserve is no failure: the write itself will tell.
+            Err(rustix::io::Errno::OPNOTSUPP) if keep_size => return Ok(()),
+            Err(rustix::io::Errno::OPNOTSUPP) => {
+                if offset + len > live.size {
+                    self.file
+                        .set_len(offset + len)
+                        .map_err(staging_error("extending a staged file"))?;
+                }
+            }
+            Err(errno) => {
+                return Err(staging_error(format!("{len} reserved bytes"))(errno.into()));
+            }
+        }
+        if !keep_size && offset + len > live.size {
+            live.size = offset + len;
+            live.generation += 1;
+            live.written_at = Some(Moment::now());
+        }
+        Ok(())
+    }
+
+    /// Somebody set the time: it wins over earlier writes.
+    pub fn time_was_set(&self) {
+        self.live().written_at = None;
+    }
+
+    /// Makes the bytes durable and gives what is to be recorded; `None` when the journal knows them.
+    pub fn sync(&self) -> OutboxResult<Option<Flushed>> {
+        let mut live = self.live();
+        if let Some(code) = live.failed {
+            return Err(staging_error("what was written")(
+                io::Error::from_raw_os_error(code),
+            ));
+        }
+        if live.recorded == Some(live.generation) {
+            return Ok(None);
+        }
+        let synced = if live.generation == 0 && live.size == 0 {
+            Ok(())
+        } else {
+            self.file.sync_data()
+        };
+        if let Err(error) = synced {
+            // After a failed sync the kernel may have dropped the pages: nothing here can be
+            // trusted until the file is written anew.
+            live.failed = Some(error.raw_os_error().unwrap_or(libc::EIO));
+            return Err(staging_error("what was written")(error));
+        }
+        let size = live.size;
+        let hash = match live.hash.digest(size) {
+            Some(hash) => hash,
+            None => live
+                .hash
+                .catch_up(&self.file, size)
+                .map_err(staging_error("reading a staged file"))?,
+        };
+        Ok(Some(Flushed {
+            size,
+            hash,
+            written_at: live.written_at,
+            generation: live.generation,
+        }))
+    }
+
+    /// The journal has what [`Content::sync`] gave.
+    pub fn recorded(&self, flushed: &Flushed) {
+        let mut live = self.live();
+        live.recorded = live.recorded.max(Some(flushed.generation));
+        if live.generation == flushed.generation {
+            live.written_at = None;
+        }
+    }
+
+    fn live(&self) -> MutexGuard<'_, Live> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn content() -> Content {
+        Content::new(ContentId(1), tempfile::tempfile().unwrap())
+    }
+
+    #[test]
+    fn a_sync_tells_size_and_hash_once() {
+        let content = content();
+        content.write(b"abc", Some(0)).unwrap();
+        content.write(b"def", None).unwrap();
+        let flushed = content.sync().unwrap().unwrap();
+        assert_eq!(
+            (flushed.size, flushed.hash),
+            (6, ContentHash::of(b"abcdef"))
+        );
+        content.recorded(&flushed);
+        assert_eq!(content.sync().unwrap(), None);
+        content.write(b"X", Some(1)).unwrap();
+        let flushed = content.sync().unwrap().unwrap();
+        assert_eq!(flushed.hash, ContentHash::of(b"aXcdef"));
+    }
+
+    #[test]
+    fn a_write_between_sync_and_record_stays_to_be_flushed() {
+        let content = content();
+        content.write(b"abc", Some(0)).unwrap();
+        let flushed = content.sync().unwrap().unwrap();
+        content.write(b"d", None).unwrap();
+        content.recorded(&flushed);
+        assert!(content.is_dirty());
+        assert_eq!(content.sync().unwrap().unwrap().size, 4);
+    }
+
+    #[test]
+    fn an_empty_file_is_recorded_too() {
+        let content = content();
+        let flushed = content.sync().unwrap().unwrap();
+        assert_eq!((flushed.size, flushed.hash), (0, ContentHash::of(b"")));
+    }
+}

@@ -1,0 +1,178 @@
+//! Staged bytes on local disk: one private file for each content, named by its id.
+//!
+//! Invariant: the name of every file that is handed out is durable before anybody writes into it, so
+//! that syncing its data is enough. Which content belongs to which entry is the journal's matter.
+
+mod content;
+mod hash;
+
+pub use content::Content;
+pub use hash::{ContentHash, RunningHash, hash_file};
+
+use std::collections::BTreeSet;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use crate::durable::{PrivateDir, sync_dir};
+use crate::outbox::error::{OutboxError, OutboxResult};
+
+/// How many empty files are made at once: their names become durable by one sync.
+const SPARE_FILES: usize = 24;
+
+/// The number of one staged content. Never used twice in one state directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ContentId(pub u64);
+
+impl std::fmt::Display for ContentId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:012x}", self.0)
+    }
+}
+
+/// The folder of staged bytes.
+#[derive(Debug)]
+pub struct Staging {
+    dir: PathBuf,
+    spare: Mutex<Spare>,
+}
+
+#[derive(Debug)]
+struct Spare {
+    files: Vec<(ContentId, File)>,
+    next: u64,
+}
+
+impl Staging {
+    /// Opens the folder, and removes every file that is not in `kept`: spares of an earlier run and
+    /// contents whose removal was cut short. Ids start above `above` and above what is there.
+    pub fn open(dir: &Path, kept: &BTreeSet<ContentId>, above: ContentId) -> OutboxResult<Staging> {
+        PrivateDir::open(dir).map_err(|error| OutboxError::Journal {
+            reason: error.to_string(),
+            dir: dir.display().to_string(),
+        })?;
+        let mut highest = above.0;
+        let listing = std::fs::read_dir(dir).map_err(staging_error("listing it"))?;
+        for item in listing {
+            let item = item.map_err(staging_error("listing it"))?;
+            let id = item.file_name().to_str().and_then(parse_name);
+            let Some(id) = id else { continue };
+            highest = highest.max(id.0);
+            if !kept.contains(&id) {
+                std::fs::remove_file(item.path()).map_err(staging_error("removing a leftover"))?;
+            }
+        }
+        Ok(Staging {
+            dir: dir.to_owned(),
+            spare: Mutex::new(Spare {
+                files: Vec::new(),
+                next: highest + 1,
+            }),
+        })
+    }
+
+    /// A new empty file.
+    pub fn create(&self) -> OutboxResult<(ContentId, File)> {
+        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        if spare.files.is_empty() {
+            self.refill(&mut spare)?;
+        }
+        Ok(spare.files.pop().expect("just refilled"))
+    }
+
+    /// Opens the bytes of a content for reading and writing.
+    pub fn open_content(&self, content: ContentId) -> io::Result<File> {
+        open_options(false).open(self.path(content))
+    }
+
+    /// Where a content is.
+    pub fn path(&self, content: ContentId) -> PathBuf {
+        self.dir.join(content.to_string())
+    }
+
+    /// Drops a content. What is open stays readable through its handles.
+    pub fn remove(&self, content: ContentId) {
+        if let Err(error) = std::fs::remove_file(self.path(content)) {
+            // The next open of the outbox removes it.
+            tracing::debug!(%content, %error, "a staged file could not be removed yet");
+        }
+    }
+
+    fn refill(&self, spare: &mut Spare) -> OutboxResult<()> {
+        let mut made = Vec::with_capacity(SPARE_FILES);
+        while made.len() < SPARE_FILES {
+            let id = ContentId(spare.next);
+            match open_options(true).open(self.path(id)) {
+                Ok(file) => made.push((id, file)),
+                // A full disk may still have room for one more file.
+                Err(_) if !made.is_empty() => break,
+                Err(error) => return Err(staging_error("making a file")(error)),
+            }
+            spare.next += 1;
+        }
+        sync_dir(&self.dir).map_err(|error| OutboxError::Journal {
+            reason: error.to_string(),
+            dir: self.dir.display().to_string(),
+        })?;
+        made.reverse();
+        spare.files = made;
+        Ok(())
+    }
+}
+
+/// Turns an I/O error into one that says what was being done, and tells a full disk apart.
+pub fn staging_error(what: impl Into<String>) -> impl FnOnce(io::Error) -> OutboxError {
+    let what = what.into();
+    move |source| match source.raw_os_error() {
+        Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG) => {
+            OutboxError::StagingFull { what, source }
+        }
+        _ => OutboxError::Staging { what, source },
+    }
+}
+
+fn open_options(new: bool) -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options
+        .read(true)
+        .write(true)
+        .create_new(new)
+        .mode(0o600)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC);
+    options
+}
+
+fn parse_name(name: &str) -> Option<ContentId> {
+    let well_formed = name.len() >= 12 && name.bytes().all(|b| b.is_ascii_hexdigit());
+    well_formed
+        .then(|| u64::from_str_radix(name, 16).ok())?
+        .map(ContentId)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn contents_are_private_and_leftovers_go_at_the_next_open() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("staging");
+        let staging = Staging::open(&path, &BTreeSet::new(), ContentId(7)).unwrap();
+        let (kept, file) = staging.create().unwrap();
+        assert!(kept > ContentId(7));
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        let (dropped, _) = staging.create().unwrap();
+        drop(staging);
+        let staging = Staging::open(&path, &BTreeSet::from([kept]), ContentId(0)).unwrap();
+        assert!(staging.open_content(kept).is_ok());
+        assert!(staging.open_content(dropped).is_err());
+        assert!(staging.create().unwrap().0 > dropped);
+    }
+}

@@ -1,0 +1,424 @@
+//! What a person or the drive asks of uploads: commit, cancel, retry, drain, orphans, and what was
+//! sent before.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, SystemTime};
+
+use tokio::time::Instant;
+
+use crate::client::{ClientError, Priority};
+use crate::outbox::Outbox;
+use crate::outbox::core::Trouble;
+use crate::outbox::error::{OutboxError, OutboxResult};
+use crate::outbox::handle::StagedFile;
+use crate::outbox::journal::record::UploadRecord;
+use crate::outbox::settle::rule::{self, human_size};
+use crate::outbox::settle::watch;
+use crate::outbox::state::Stage;
+use crate::outbox::types::{
+    Caller, DraftId, DraftPhase, DrainReport, OpenMode, Orphan, OutboxEvent, SentRecord,
+    TransferInfo,
+};
+use crate::wire::AssetId;
+
+/// How long a drain waits while nothing moves at all.
+const DRAIN_PATIENCE: Duration = Duration::from_secs(60);
+/// A start is not asked for any more after this long: its asset was dealt with elsewhere.
+const FORGET_STARTS_AFTER: i64 = 90 * 24 * 3600;
+
+/// How a draft that somebody waits for stands.
+enum Standing {
+    Accepted(AssetId),
+    Going,
+    Failed(OutboxError),
+}
+
+impl Outbox {
+    /// Sends the draft now and returns when the service has accepted it. `force` overrides what is
+    /// not whole. Dropping the future does not stop the upload.
+    pub async fn commit(&self, draft: DraftId, force: bool) -> OutboxResult<AssetId> {
+        if let Standing::Accepted(asset) = self.standing(draft)? {
+            return Ok(asset);
+        }
+        if !self.is_uploading(draft) {
+            self.check_before_order(draft, force).await?;
+            self.shared
+                .record(UploadRecord::Ordered { draft, force })
+                .await?;
+            self.shared.core().activity(draft).trouble = None;
+            self.poke(draft);
+            self.shared.draft_changed(draft);
+        }
+        self.wait_until_accepted(draft).await
+    }
+
+    /// Removes a draft, or the staged copy of a failed import together with its asset.
+    pub async fn cancel(&self, draft: DraftId) -> OutboxResult<()> {
+        let outbox = self.clone();
+        self.shared
+            .blocking(move || outbox.remove_draft(draft))
+            .await?
+    }
+
+    /// Tries again what failed: the upload, or the import on the service.
+    pub async fn retry(&self, draft: DraftId) -> OutboxResult<()> {
+        let (name, stage) = {
+            let core = self.shared.core();
+            let found = core.draft(draft)?;
+            (found.name.clone(), found.stage())
+        };
+        if let Some(Stage::ImportFailed { asset }) = stage {
+            let reply = self.shared.client.retry_import(asset).await;
+            reply.map_err(|source| OutboxError::Service {
+                what: format!("trying the import of {name} again"),
+                source,
+            })?;
+        }
+        self.shared.record(UploadRecord::Retried { draft }).await?;
+        self.shared.core().activity(draft).trouble = None;
+        self.poke(draft);
+        self.shared.draft_changed(draft);
+        Ok(())
+    }
+
+    /// Uploads under way.
+    pub fn transfers(&self) -> Vec<TransferInfo> {
+        let core = self.shared.core();
+        let drafts = core.state.drafts.iter();
+        drafts
+            .filter(|(_, draft)| draft.attempt.is_some() && draft.accepted_asset().is_none())
+            .filter_map(|(id, draft)| {
+                let live = core.activity_of(*id)?.upload.as_ref()?;
+                Some(TransferInfo {
+                    draft: *id,
+                    name: draft.name.clone(),
+                    sent: live.sent.load(Ordering::Relaxed).min(live.total),
+                    total: live.total,
+                    files_sent: live.files_sent,
+                    files: live.files,
+                })
+            })
+            .collect()
+    }
+
+    /// What was copied in to make an asset; kept for as long as the asset exists.
+    pub fn sent_record(&self, asset: AssetId) -> Option<Arc<SentRecord>> {
+        self.shared.core().state.sent.get(&asset).cloned()
+    }
+
+    /// All that was copied in and still exists on the service.
+    pub fn sent_records(&self) -> Vec<Arc<SentRecord>> {
+        self.shared.core().state.sent.values().cloned().collect()
+    }
+
+    /// The staged bytes of a file that was copied in, while they are kept.
+    pub fn open_sent(&self, asset: AssetId, path: &str) -> Option<StagedFile> {
+        const NOBODY: Caller = Caller {
+            pid: 0,
+            uid: 0,
+            gid: 0,
+        };
+        let (draft, entry) = {
+            let core = self.shared.core();
+            let draft = core.state.draft_of(asset)?;
+            let record = core.state.sent.get(&asset)?;
+            (
+                draft,
+                record.entries.iter().find(|entry| entry.path == path)?.id,
+            )
+        };
+        self.open_staged(draft, entry, OpenMode::Read, &NOBODY).ok()
+    }
+
+    /// Tells that something happened to an asset (a webhook came): it is looked at now.
+    pub fn asset_changed(&self, asset: AssetId) {
+        let draft = self.shared.core().state.draft_of(asset);
+        if let Some(draft) = draft {
+            self.poke(draft);
+        }
+        self.shared.asset_news.send_modify(|n| *n += 1);
+    }
+
+    /// Tells that an asset is gone from the service: its record, jobs and staged copy are dropped.
+    pub fn asset_gone(&self, asset: AssetId) {
+        let draft = {
+            let mut core = self.shared.core();
+            let draft = core.state.draft_of(asset);
+            let known = core.state.sent.contains_key(&asset)
+                || core
+                    .state
+                    .jobs
+                    .submissions
+                    .values()
+                    .any(|it| it.asset == asset);
+            if !known {
+                return;
+            }
+            if let Some(draft) = draft {
+                core.stop_upload(draft);
+            }
+            // The journal is synced by whoever comes next: losing this means asking once more.
+            if core.record(UploadRecord::AssetGone { asset }).is_err() {
+                return;
+            }
+            core.forget_gone();
+            draft
+        };
+        self.shared.events.tell(OutboxEvent::AssetChanged(asset));
+        if let Some(draft) = draft {
+            self.shared.draft_changed(draft);
+        }
+    }
+
+    /// Incomplete assets that a lost `start` reply of ours may have left.
+    pub async fn orphans(&self) -> OutboxResult<Vec<Orphan>> {
+        let (starts, ours) = {
+            let core = self.shared.core();
+            let known = core
+                .state
+                .drafts
+                .values()
+                .filter_map(|draft| draft.stage()?.asset());
+            let ours: BTreeSet<AssetId> = known
+                .chain(core.state.discards.iter().copied())
+                .chain(core.state.sent.keys().copied())
+                .collect();
+            let lost = core.state.open_starts.iter();
+            let lost = lost.filter(|(attempt, _)| !core.starting.contains(attempt));
+            (
+                lost.map(|(attempt, start)| (*attempt, start.clone()))
+                    .collect::<Vec<_>>(),
+                ours,
+            )
+        };
+        let names: BTreeSet<&str> = starts
+            .iter()
+            .map(|(_, it)| it.model_name.as_str())
+            .collect();
+        let mut found = Vec::new();
+        for name in names {
+            let query = Some(name.to_owned());
+            let assets = self
+                .shared
+                .client
+                .all_assets(query, Priority::Interactive)
+                .await;
+            let assets = assets.map_err(|source| OutboxError::Service {
+                what: "looking for orphans".to_owned(),
+                source,
+            })?;
+            found.extend(assets.into_iter().filter(|asset| {
+                asset.name == name
+                    && asset.upload_status == crate::wire::UploadStatus::Incomplete
+                    && !ours.contains(&asset.id)
+            }));
+        }
+        let now = crate::outbox::moment::Moment::now().secs;
+        for (attempt, start) in starts {
+            let named = found.iter().any(|asset| asset.name == start.model_name);
+            if !named && now - start.at.secs > FORGET_STARTS_AFTER {
+                self.shared
+                    .record(UploadRecord::StartForgotten { attempt })
+                    .await?;
+            }
+        }
+        Ok(found
+            .into_iter()
+            .map(|asset| Orphan {
+                id: asset.id,
+                name: asset.name,
+                created: asset.created_at.map(|at| SystemTime::from(at.inner())),
+            })
+            .collect())
+    }
+
+    /// Deletes one of [`Outbox::orphans`] on the service.
+    pub async fn cancel_orphan(&self, orphan: AssetId) -> OutboxResult<()> {
+        let orphans = self.orphans().await?;
+        if !orphans.iter().any(|it| it.id == orphan) {
+            return Err(OutboxError::NotFound(format!(
+                "an orphan with the id {orphan}"
+            )));
+        }
+        match self.shared.client.delete_asset(orphan).await {
+            Ok(()) | Err(ClientError::NotFound { .. }) => {
+                self.shared.events.tell(OutboxEvent::AssetChanged(orphan));
+                Ok(())
+            }
+            Err(source) => Err(OutboxError::Service {
+                what: format!("deleting the orphan {orphan}"),
+                source,
+            }),
+        }
+    }
+
+    /// Sends the drafts that are ready without waiting for quiet, and waits until the service has
+    /// accepted them. `ready_only` leaves alone what only waits for references; otherwise that is
+    /// sent, too, with its warning.
+    pub async fn drain(&self, ready_only: bool) -> DrainReport {
+        let mut report = DrainReport::default();
+        let mut waiting = Vec::new();
+        for info in self.drafts() {
+            if info.phase.is_frozen() {
+                continue;
+            }
+            match self.order_for_drain(info.id, ready_only).await {
+                Ok(()) => waiting.push(info.id),
+                Err(reason) => report.left.push((info.id, reason)),
+            }
+        }
+        let mut quiet_since = Instant::now();
+        let mut seen = self.shared.changes.subscribe();
+        while !waiting.is_empty() {
+            waiting.retain(|draft| match self.standing(*draft) {
+                Ok(Standing::Accepted(asset)) => {
+                    report.accepted.push((*draft, asset));
+                    false
+                }
+                Ok(Standing::Going) => true,
+                Ok(Standing::Failed(error)) | Err(error) => {
+                    report.left.push((*draft, error.to_string()));
+                    false
+                }
+            });
+            if waiting.is_empty()
+                || self.shared.is_closing()
+                || quiet_since.elapsed() > DRAIN_PATIENCE
+            {
+                break;
+            }
+            let before = self.bytes_sent();
+            let change = tokio::time::timeout(Duration::from_secs(1), seen.changed());
+            let _ = change.await;
+            if self.bytes_sent() != before {
+                quiet_since = Instant::now();
+            }
+        }
+        for draft in waiting {
+            let status = self.status(draft).unwrap_or_default();
+            report.left.push((draft, status));
+        }
+        report
+    }
+
+    async fn order_for_drain(&self, draft: DraftId, ready_only: bool) -> Result<(), String> {
+        if self.is_uploading(draft) {
+            return Ok(());
+        }
+        let status = || self.status(draft).unwrap_or_default();
+        let facts = watch::look(&self.shared, draft)
+            .await
+            .map_err(|error| error.to_string())?;
+        let Some(facts) = facts else {
+            return Err("it is gone".to_owned());
+        };
+        let failed = self.draft(draft).is_some_and(|info| info.failure.is_some());
+        match rule::readiness(&facts) {
+            Err(obstacle) => Err(obstacle.status_text()),
+            Ok(_) if facts.version_control.is_some() || failed => Err(status()),
+            Ok(content) if ready_only && !content.missing.is_empty() => Err(status()),
+            Ok(_) => {
+                let order = UploadRecord::Ordered {
+                    draft,
+                    force: false,
+                };
+                self.shared
+                    .record(order)
+                    .await
+                    .map_err(|error| error.to_string())?;
+                self.shared.draft_changed(draft);
+                Ok(())
+            }
+        }
+    }
+
+    async fn check_before_order(&self, draft: DraftId, force: bool) -> OutboxResult<()> {
+        let facts = watch::look(&self.shared, draft).await?;
+        let facts = facts.ok_or_else(|| OutboxError::NotFound(format!("draft {draft}")))?;
+        match rule::readiness(&facts) {
+            Ok(_) => Ok(()),
+            Err(obstacle) if force && obstacle.yields_to_force() => Ok(()),
+            Err(obstacle) => Err(obstacle.into_error()),
+        }
+    }
+
+    async fn wait_until_accepted(&self, draft: DraftId) -> OutboxResult<AssetId> {
+        let mut changes = self.shared.changes.subscribe();
+        loop {
+            match self.standing(draft)? {
+                Standing::Accepted(asset) => return Ok(asset),
+                Standing::Failed(error) => return Err(error),
+                Standing::Going => {}
+            }
+            if self.shared.is_closing() {
+                return Err(OutboxError::ShutDown);
+            }
+            if changes.changed().await.is_err() {
+                return Err(OutboxError::ShutDown);
+            }
+        }
+    }
+
+    fn standing(&self, draft: DraftId) -> OutboxResult<Standing> {
+        let core = self.shared.core();
+        let Some(found) = core.state.drafts.get(&draft) else {
+            // A draft whose staged copy was dropped has become an asset.
+            let mut sent = core.state.sent.values();
+            return match sent.find(|record| record.draft == draft) {
+                Some(record) => Ok(Standing::Accepted(record.asset)),
+                None => Err(OutboxError::Cancelled(format!("draft {draft}"))),
+            };
+        };
+        if let Some(asset) = found.accepted_asset() {
+            return Ok(Standing::Accepted(asset));
+        }
+        let name = found.name.clone();
+        if let Some(reason) = &found.failure {
+            return Ok(Standing::Failed(OutboxError::UploadFailed {
+                name,
+                reason: reason.clone(),
+            }));
+        }
+        let trouble = core
+            .activity_of(draft)
+            .and_then(|activity| activity.trouble.clone());
+        Ok(match trouble {
+            Some(Trouble::Quota { needed, left }) => Standing::Failed(OutboxError::QuotaExceeded {
+                name,
+                needed: human_size(needed),
+                left: human_size(left),
+            }),
+            Some(Trouble::Service(source)) if source.is_about_token() => {
+                Standing::Failed(OutboxError::Service {
+                    what: format!("sending {name}"),
+                    source,
+                })
+            }
+            _ => Standing::Going,
+        })
+    }
+
+    fn is_uploading(&self, draft: DraftId) -> bool {
+        let info = self.draft(draft);
+        info.is_some_and(|info| {
+            matches!(info.phase, DraftPhase::Uploading { .. }) && info.failure.is_none()
+        })
+    }
+
+    fn bytes_sent(&self) -> u64 {
+        self.transfers().iter().map(|transfer| transfer.sent).sum()
+    }
+
+    /// Wakes the upload of a draft out of its pause.
+    fn poke(&self, draft: DraftId) {
+        let core = self.shared.core();
+        let live = core
+            .activity_of(draft)
+            .and_then(|activity| activity.upload.as_ref());
+        if let Some(live) = live {
+            live.poke.notify_one();
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! The process dies at every point that has a name; the next one ends what it began, once.
+//!
+//! The dying process is this test program itself, started again for `child` alone.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use assetfs::client::Priority;
+use assetfs::outbox::{EntryId, Failpoint, JobFolder, JobState, Outbox, OwnerFolder};
+use assetfs::wire::{AssetId, UploadStatus};
+
+use super::support::{ME, World, as_map, chair, client, eventually, put, quick};
+
+const CONFIG: &[u8] = br#"{"limits":{"faces":{"count":77}}}"#;
+
+/// Copies, sends, optimizes, saves a preset and cancels, taking up whatever an earlier run has left.
+async fn do_everything(outbox: &Outbox, name: &str, gone_marker: &std::path::Path) {
+    let asset = sent_or_send(outbox, name).await;
+    let folder = JobFolder::Optimize(OwnerFolder::Asset(asset));
+    if outbox
+        .job(&folder, "web.json")
+        .is_none_or(|job| job.text.is_empty())
+    {
+        outbox.write_job_text(&folder, "web.json", CONFIG).unwrap();
+    }
+    outbox.submit_job(&folder, "web.json").await.unwrap();
+    eventually("the job has ended", async || {
+        let state = outbox.job(&folder, "web.json").unwrap().state;
+        matches!(state, JobState::Done { .. } | JobState::Unknown)
+    })
+    .await;
+    outbox
+        .save_preset(&format!("{name}.json"), CONFIG)
+        .await
+        .unwrap();
+    eventually("the preset is saved", async || {
+        outbox.preset_overlay().files.is_empty()
+    })
+    .await;
+    if !gone_marker.exists() {
+        let other = format!("{name}-gone");
+        sent_or_send(outbox, &other).await;
+        std::fs::write(gone_marker, b"").unwrap();
+        if let Some(draft) = outbox.find_draft(&other) {
+            outbox.remove_draft(draft.id).unwrap();
+        }
+    }
+    eventually("nothing is left to do", async || {
+        outbox.find_draft(name).is_none()
+    })
+    .await;
+    // The tag's removal and the deletion have no state that shows here.
+    tokio::time::sleep(Duration::from_millis(700)).await;
+}
+
+async fn sent_or_send(outbox: &Outbox, name: &str) -> AssetId {
+    let sent = outbox
+        .sent_records()
+        .into_iter()
+        .find(|record| record.name == name);
+    if let Some(record) = sent {
+        return record.asset;
+    }
+    let draft = match outbox.find_draft(name) {
+        Some(draft) => draft.id,
+        None => outbox.create_draft(name, 0o755, &ME).unwrap().id,
+    };
+    let info = outbox.draft(draft).unwrap();
+    if !info.phase.is_frozen() && !info.status_text.starts_with("uploading") {
+        for (file, bytes) in chair() {
+            let there = outbox.child(draft, EntryId::ROOT, file);
+            if there.is_none_or(|it| it.size != bytes.len() as u64) {
+                put(outbox, draft, EntryId::ROOT, file, &bytes);
+            }
+        }
+    }
+    outbox.commit(draft, false).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "the process that dies; started by the test below"]
+async fn child() {
+    let Ok(dir) = std::env::var("ASSETFS_TEST_DIR") else {
+        return;
+    };
+    let dir = PathBuf::from(dir);
+    let variable = |name: &str| std::env::var(name).unwrap();
+    let client = client(
+        &variable("ASSETFS_TEST_URL"),
+        &variable("ASSETFS_TEST_TOKEN"),
+    );
+    let (outbox, mut events) = Outbox::open(quick(&dir.join("outbox")), client).unwrap();
+    tokio::spawn(async move { while events.recv().await.is_some() {} });
+    do_everything(&outbox, &variable("ASSETFS_TEST_NAME"), &dir.join("gone")).await;
+    outbox.shut_down().await;
+    std::fs::write(dir.join("done"), b"").unwrap();
+}
+
+fn run_child(world: &World, dir: &std::path::Path, name: &str, failpoint: Option<&str>) -> String {
+    std::fs::create_dir_all(dir).unwrap();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args([
+            "--exact",
+            "crash::child",
+            "--ignored",
+            "--nocapture",
+            "--test-threads=1",
+        ])
+        .env("ASSETFS_TEST_DIR", dir)
+        .env("ASSETFS_TEST_URL", world.proxy.url())
+        .env("ASSETFS_TEST_TOKEN", world.service.token())
+        .env("ASSETFS_TEST_NAME", name)
+        .env_remove("ASSETFS_FAILPOINT")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    if let Some(failpoint) = failpoint {
+        command.env("ASSETFS_FAILPOINT", failpoint);
+    }
+    let out = command.output().unwrap();
+    format!(
+        "{}\n{}\n{}",
+        out.status,
+        String::from_utf8_lossy(&out.stdout),
+        String::from_utf8_lossy(&out.stderr)
+    )
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_death_at_every_step_leaves_one_complete_asset_with_every_file() {
+    let world = std::sync::Arc::new(World::start().await);
+    // The points that the journal's own writes pass often are armed at several passes.
+    let mut cases: Vec<(Failpoint, String)> = Vec::new();
+    for point in Failpoint::ALL {
+        cases.push((*point, point.name().to_owned()));
+        if matches!(
+            point,
+            Failpoint::BeforeJournal
+                | Failpoint::AfterJournal
+                | Failpoint::AfterData
+                | Failpoint::AfterPut
+        ) {
+            for pass in [2, 5, 9, 14] {
+                cases.push((*point, format!("{}:{pass}", point.name())));
+            }
+        }
+    }
+    let limit = std::sync::Arc::new(tokio::sync::Semaphore::new(3));
+    let mut running = tokio::task::JoinSet::new();
+    for (number, (point, armed)) in cases.into_iter().enumerate() {
+        let (world, limit) = (world.clone(), limit.clone());
+        running.spawn(async move {
+            let _turn = limit.acquire_owned().await.unwrap();
+            let name = format!("chair{number}");
+            let dir = world.dir.path().join(&name);
+            let first = {
+                let (world, dir, name, armed) =
+                    (world.clone(), dir.clone(), name.clone(), armed.clone());
+                tokio::task::spawn_blocking(move || run_child(&world, &dir, &name, Some(&armed)))
+            };
+            let first = first.await.unwrap();
+            let passed_by = point == Failpoint::AfterPut && armed.contains(':');
+            assert!(
+                !dir.join("done").exists() || passed_by,
+                "{armed} is never passed: {first}"
+            );
+            let second = {
+                let (world, dir, name) = (world.clone(), dir.clone(), name.clone());
+                tokio::task::spawn_blocking(move || run_child(&world, &dir, &name, None))
+            };
+            let second = second.await.unwrap();
+            assert!(
+                dir.join("done").exists(),
+                "{armed}: {first}\n--- then ---\n{second}"
+            );
+            check(&world, &name, &armed).await;
+        });
+    }
+    while let Some(done) = running.join_next().await {
+        done.unwrap();
+    }
+}
+
+async fn check(world: &World, name: &str, armed: &str) {
+    let direct = world.direct();
+    let assets = world.assets().await;
+    let named: Vec<_> = assets.iter().filter(|asset| asset.name == name).collect();
+    let whole: Vec<_> = named
+        .iter()
+        .filter(|asset| asset.upload_status == UploadStatus::Complete)
+        .collect();
+    assert_eq!(whole.len(), 1, "{armed}: {named:?}");
+    // Only a start whose answer nobody heard may leave an asset that was merely begun.
+    let begun = named.len() - 1;
+    assert!(
+        begun == 0 || (begun == 1 && armed == "after-start"),
+        "{armed}: {named:?}"
+    );
+    assert_eq!(world.files(whole[0].id).await, as_map(chair()), "{armed}");
+    let models = direct
+        .asset_rapid_models(whole[0].id, Priority::Interactive)
+        .await
+        .unwrap();
+    let expected = if armed == "before-optimize" { 0 } else { 1 };
+    assert!(
+        models.len() == expected || (armed.contains("journal") && models.len() <= 1),
+        "{armed}: {} rapid models",
+        models.len()
+    );
+    for model in &models {
+        let tags: Vec<&str> = model.tags.iter().map(|tag| tag.name.as_str()).collect();
+        assert!(tags.is_empty(), "{armed}: {tags:?}");
+    }
+    let presets = direct.presets(Priority::Interactive).await.unwrap();
+    assert_eq!(
+        presets.iter().filter(|preset| preset.name == name).count(),
+        1,
+        "{armed}"
+    );
+    let gone = format!("{name}-gone");
+    let left: Vec<_> = assets
+        .iter()
+        .filter(|asset| asset.name == gone && asset.upload_status != UploadStatus::Incomplete)
+        .collect();
+    assert!(left.is_empty(), "{armed}: {left:?}");
+}

@@ -1,0 +1,406 @@
+//! Drafts on local disk: what tools do to them, and that it is there after the outbox opens again.
+
+use std::time::{Duration, SystemTime};
+
+use assetfs::outbox::{
+    AttributeChange, Caller, DraftKind, DraftPhase, EntryId, EntryKind, OpenMode, Outbox,
+    OutboxConfig, OutboxError, Place,
+};
+
+use super::support::{ME, World, client, copy_chair, eventually, glb, put, quick};
+
+/// An outbox that sends nothing, because nobody is there.
+fn lonely(dir: &std::path::Path) -> Outbox {
+    let config = OutboxConfig {
+        paused: true,
+        ..quick(dir)
+    };
+    Outbox::open(config, client("http://127.0.0.1:9", "1|secret"))
+        .unwrap()
+        .0
+}
+
+fn paths(outbox: &Outbox, draft: assetfs::outbox::DraftId) -> Vec<String> {
+    fn below(
+        outbox: &Outbox,
+        draft: assetfs::outbox::DraftId,
+        at: EntryId,
+        prefix: &str,
+        all: &mut Vec<String>,
+    ) {
+        for child in outbox.children(draft, at).unwrap() {
+            let path = format!("{prefix}{}", child.name);
+            all.push(path.clone());
+            if child.kind == EntryKind::Folder {
+                below(outbox, draft, child.id, &format!("{path}/"), all);
+            }
+        }
+    }
+    let mut all = Vec::new();
+    below(outbox, draft, EntryId::ROOT, "", &mut all);
+    all
+}
+
+#[tokio::test]
+async fn everything_accepted_is_there_after_a_reopen() {
+    let dir = tempfile::tempdir().unwrap();
+    let outbox = lonely(dir.path());
+    let draft = copy_chair(&outbox, "chair").id;
+    let sub = outbox
+        .make_dir(draft, EntryId::ROOT, "textures", 0o750, &ME)
+        .unwrap();
+    put(&outbox, draft, sub.id, "wood.png", b"wood");
+    let moved = outbox.child(draft, EntryId::ROOT, "wood.png").unwrap().id;
+    let place = |parent, name: &str| Place::In {
+        draft,
+        parent,
+        name: name.to_owned(),
+    };
+    outbox
+        .rename(
+            &place(EntryId::ROOT, "wood.png"),
+            &place(sub.id, "oak.png"),
+            true,
+            &ME,
+        )
+        .unwrap();
+    let mtime = SystemTime::UNIX_EPOCH + Duration::new(1_234_567, 89);
+    let change = AttributeChange {
+        mode: Some(0o600),
+        uid: Some(7),
+        mtime: Some(mtime),
+        ..AttributeChange::default()
+    };
+    outbox.set_attributes(draft, moved, &change, &ME).unwrap();
+    outbox
+        .set_xattr(draft, moved, "user.note", b"\xFFoak", true, false)
+        .unwrap();
+    outbox
+        .remove_file(draft, EntryId::ROOT, "chair.bin", &ME)
+        .unwrap();
+    outbox.rename_draft(draft, "stool", true, &ME).unwrap();
+    let before = paths(&outbox, draft);
+    assert_eq!(
+        before,
+        [
+            "chair.gltf",
+            "textures",
+            "textures/oak.png",
+            "textures/wood.png"
+        ]
+    );
+    outbox.shut_down().await;
+    drop(outbox);
+
+    let outbox = lonely(dir.path());
+    assert!(outbox.find_draft("chair").is_none());
+    let found = outbox.find_draft("stool").unwrap();
+    assert_eq!(
+        (found.id, found.kind, found.phase),
+        (draft, DraftKind::Folder, DraftPhase::Editing)
+    );
+    assert_eq!(paths(&outbox, draft), before);
+    let oak = outbox.entry(draft, moved).unwrap();
+    assert_eq!(
+        (oak.mode, oak.uid, oak.mtime, oak.name.as_str()),
+        (0o600, Some(7), mtime, "oak.png")
+    );
+    assert_eq!(
+        outbox.get_xattr(draft, moved, "user.note").unwrap(),
+        b"\xFFoak"
+    );
+    let file = outbox
+        .open_staged(draft, moved, OpenMode::Read, &ME)
+        .unwrap();
+    let mut bytes = vec![0; 1000];
+    let got = file.read_at(&mut bytes, 0).unwrap();
+    assert!(bytes[..got].starts_with(b"\x89PNG"));
+    assert!(matches!(
+        file.write_at(b"x", 0),
+        Err(OutboxError::NotWritable)
+    ));
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn renames_follow_the_rules_of_rename() {
+    let dir = tempfile::tempdir().unwrap();
+    let outbox = lonely(dir.path());
+    let draft = outbox.create_draft("a", 0o755, &ME).unwrap().id;
+    let place = |parent, name: &str| Place::In {
+        draft,
+        parent,
+        name: name.to_owned(),
+    };
+    let root = EntryId::ROOT;
+    put(&outbox, draft, root, "one", b"1");
+    put(&outbox, draft, root, "two", b"2");
+    let folder = outbox
+        .make_dir(draft, root, "folder", 0o755, &ME)
+        .unwrap()
+        .id;
+    let full = outbox.make_dir(draft, root, "full", 0o755, &ME).unwrap().id;
+    put(&outbox, draft, full, "x", b"x");
+    let rename = |from: &str, to: &str, noreplace| {
+        outbox.rename(&place(root, from), &place(root, to), noreplace, &ME)
+    };
+    assert!(matches!(
+        rename("one", "two", true),
+        Err(OutboxError::Exists(_))
+    ));
+    assert!(matches!(
+        rename("one", "folder", false),
+        Err(OutboxError::IsAFolder(_))
+    ));
+    assert!(matches!(
+        rename("folder", "one", false),
+        Err(OutboxError::NotAFolder(_))
+    ));
+    assert!(matches!(
+        rename("folder", "full", false),
+        Err(OutboxError::NotEmpty(_))
+    ));
+    assert!(matches!(
+        rename("none", "x", false),
+        Err(OutboxError::NotFound(_))
+    ));
+    let inside = outbox.rename(&place(root, "full"), &place(full, "sub"), false, &ME);
+    assert!(matches!(inside, Err(OutboxError::IntoItself(_))));
+    let one = outbox.child(draft, root, "one").unwrap().id;
+    assert_eq!(rename("one", "two", false).unwrap().entry, one);
+    assert_eq!(rename("full", "folder", false).unwrap().entry, full);
+    assert_eq!(paths(&outbox, draft), ["folder", "folder/x", "two"]);
+    assert!(outbox.entry(draft, folder).is_none());
+    assert_eq!(rename("two", "two", false).unwrap().entry, one);
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn things_move_between_drafts_and_the_top() {
+    let dir = tempfile::tempdir().unwrap();
+    let outbox = lonely(dir.path());
+    let a = outbox.create_draft("a", 0o755, &ME).unwrap().id;
+    let b = outbox.create_draft("b", 0o755, &ME).unwrap().id;
+    let file = put(&outbox, a, EntryId::ROOT, "x.glb", &glb(100));
+    let top = |name: &str| Place::Top(name.to_owned());
+    let within = |draft, name: &str| Place::In {
+        draft,
+        parent: EntryId::ROOT,
+        name: name.to_owned(),
+    };
+    // A whole draft becomes a folder of another.
+    let moved = outbox
+        .rename(&top("a"), &within(b, "parts"), true, &ME)
+        .unwrap();
+    assert_eq!(moved.draft, b);
+    assert_eq!(paths(&outbox, b), ["parts", "parts/x.glb"]);
+    assert!(outbox.find_draft("a").is_none());
+    // A file of it becomes a loose file, and keeps its number.
+    let from = Place::In {
+        draft: b,
+        parent: moved.entry,
+        name: "x.glb".to_owned(),
+    };
+    let loose = outbox.rename(&from, &top("x.glb"), true, &ME).unwrap();
+    assert_eq!(loose.entry, file);
+    let info = outbox.find_draft("x.glb").unwrap();
+    assert_eq!((info.kind, info.id), (DraftKind::LooseFile, loose.draft));
+    // It is renamed with its draft, and goes back into a folder.
+    outbox
+        .rename(&top("x.glb"), &top("y.glb"), true, &ME)
+        .unwrap();
+    assert_eq!(paths(&outbox, loose.draft), ["y.glb"]);
+    let back = outbox
+        .rename(&top("y.glb"), &within(b, "z.glb"), true, &ME)
+        .unwrap();
+    assert_eq!((back.draft, back.entry), (b, file));
+    // The folder becomes a draft of its own.
+    let made = outbox
+        .rename(&within(b, "parts"), &top("parts"), true, &ME)
+        .unwrap();
+    assert_eq!(made.entry, EntryId::ROOT);
+    assert_eq!(paths(&outbox, b), ["z.glb"]);
+    let names: Vec<String> = outbox
+        .drafts()
+        .into_iter()
+        .map(|draft| draft.name)
+        .collect();
+    assert_eq!(names, ["b", "parts"]);
+    outbox.shut_down().await;
+    drop(outbox);
+    let outbox = lonely(dir.path());
+    assert_eq!(paths(&outbox, b), ["z.glb"]);
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_file_stays_whole_through_every_kind_of_write() {
+    let dir = tempfile::tempdir().unwrap();
+    let outbox = lonely(dir.path());
+    let draft = outbox.create_draft("a", 0o755, &ME).unwrap().id;
+    let (info, file) = outbox
+        .create_file(draft, EntryId::ROOT, "a.bin", 0o644, &ME)
+        .unwrap();
+    // A flush may come early, empty and often.
+    file.flush().unwrap();
+    file.allocate(0, 100, true).unwrap();
+    assert_eq!(file.size(), 0);
+    file.write_at(b"world", 6).unwrap();
+    file.write_at(b"hello ", 0).unwrap();
+    file.append(b"!!").unwrap();
+    file.truncate(12).unwrap();
+    assert_eq!(outbox.entry(draft, info.id).unwrap().size, 12);
+    // Removed and renamed while it is open, it stays what it is.
+    let place = |name: &str| Place::In {
+        draft,
+        parent: EntryId::ROOT,
+        name: name.to_owned(),
+    };
+    outbox
+        .rename(&place("a.bin"), &place("b.bin"), true, &ME)
+        .unwrap();
+    file.flush().unwrap();
+    file.release();
+    let again = outbox
+        .open_staged(draft, info.id, OpenMode::Read, &ME)
+        .unwrap();
+    outbox
+        .remove_file(draft, EntryId::ROOT, "b.bin", &ME)
+        .unwrap();
+    let mut bytes = [0; 20];
+    let got = again.read_at(&mut bytes, 0).unwrap();
+    assert_eq!(&bytes[..got], b"hello world!");
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_copy_that_was_cut_off_is_never_sent_by_itself() {
+    let world = World::start().await;
+    let outbox = world.outbox();
+    let draft = outbox.create_draft("chair", 0o755, &ME).unwrap().id;
+    put(&outbox, draft, EntryId::ROOT, "chair.glb", &glb(400)[..47]);
+    eventually("the status names what is missing", async || {
+        outbox.status(draft).unwrap() == "incomplete: chair.glb has 47 of 400 bytes"
+    })
+    .await;
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    assert!(world.proxy.calls("POST", "start").is_empty());
+    let refused = outbox.commit(draft, false).await.unwrap_err();
+    assert!(matches!(refused, OutboxError::NotWhole { .. }), "{refused}");
+    put(&outbox, draft, EntryId::ROOT, "chair.glb", &glb(400));
+    eventually("the whole file is sent", async || {
+        outbox
+            .draft(draft)
+            .is_none_or(|info| info.phase.is_frozen())
+    })
+    .await;
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn the_writer_and_its_end_decide_how_long_quiet_has_to_be() {
+    let world = World::start().await;
+    let outbox = world.outbox();
+    let mut writer = std::process::Command::new("sleep")
+        .arg("600")
+        .spawn()
+        .unwrap();
+    let caller = Caller {
+        pid: writer.id(),
+        ..ME
+    };
+    let draft = outbox.create_draft("chair", 0o755, &caller).unwrap().id;
+    let (_, file) = outbox
+        .create_file(draft, EntryId::ROOT, "chair.glb", 0o644, &caller)
+        .unwrap();
+    file.write_at(&glb(400), 0).unwrap();
+    file.flush().unwrap();
+    assert!(outbox.wrote_into(draft, &caller));
+    assert!(!outbox.wrote_into(
+        draft,
+        &Caller {
+            pid: std::process::id(),
+            ..ME
+        }
+    ));
+    eventually("an open file is named", async || {
+        outbox.status(draft).unwrap() == "draft: chair.glb is being written"
+    })
+    .await;
+    file.release();
+    writer.kill().unwrap();
+    writer.wait().unwrap();
+    eventually("it is sent", async || {
+        outbox.draft(draft).is_none_or(|it| it.phase.is_frozen())
+    })
+    .await;
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_full_disk_is_told_at_the_write_and_keeps_what_was_accepted() {
+    let dir = tempfile::tempdir().unwrap();
+    let mount = std::process::Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"])
+        .arg(dir.path())
+        .status();
+    if !mount.is_ok_and(|status| status.success()) {
+        println!("SKIPPED: a small tmpfs cannot be mounted here");
+        return;
+    }
+    let outbox = lonely(&dir.path().join("outbox"));
+    let draft = outbox.create_draft("chair", 0o755, &ME).unwrap().id;
+    put(&outbox, draft, EntryId::ROOT, "small.bin", &[7; 10_000]);
+    let (_, file) = outbox
+        .create_file(draft, EntryId::ROOT, "large.glb", 0o644, &ME)
+        .unwrap();
+    let full = (0..40u64).find_map(|n| file.write_at(&[1; 50_000], n * 50_000).err());
+    assert!(
+        matches!(full, Some(OutboxError::StagingFull { .. })),
+        "{full:?}"
+    );
+    assert!(matches!(file.flush(), Err(OutboxError::StagingFull { .. })));
+    file.release();
+    outbox
+        .remove_file(draft, EntryId::ROOT, "large.glb", &ME)
+        .unwrap();
+    eventually("there is room again", async || {
+        let Ok((_, file)) = outbox.create_file(draft, EntryId::ROOT, "next.bin", 0o644, &ME) else {
+            return false;
+        };
+        let done = file
+            .write_at(&[2; 100_000], 0)
+            .and_then(|()| file.flush())
+            .is_ok();
+        drop(file);
+        if !done {
+            outbox
+                .remove_file(draft, EntryId::ROOT, "next.bin", &ME)
+                .unwrap();
+        }
+        done
+    })
+    .await;
+    outbox.shut_down().await;
+    drop(outbox);
+    let outbox = lonely(&dir.path().join("outbox"));
+    assert_eq!(paths(&outbox, draft), ["next.bin", "small.bin"]);
+    let small = outbox.child(draft, EntryId::ROOT, "small.bin").unwrap();
+    assert_eq!(small.size, 10_000);
+    outbox.shut_down().await;
+    drop(outbox);
+    let unmounted = std::process::Command::new("umount")
+        .arg("-l")
+        .arg(dir.path())
+        .status();
+    assert!(unmounted.unwrap().success());
+}
+
+#[tokio::test]
+async fn one_process_at_a_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let outbox = lonely(dir.path());
+    let second = Outbox::open(quick(dir.path()), client("http://127.0.0.1:9", "1|secret"));
+    assert!(second.is_err_and(|error| error.to_string().contains("in use")));
+    outbox.shut_down().await;
+}

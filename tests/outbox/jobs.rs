@@ -1,0 +1,309 @@
+//! Drop folders: each job once, whatever gets lost.
+
+use std::time::Duration;
+
+use assetfs::client::Priority;
+use assetfs::outbox::{EntryId, JobFolder, JobState, Outbox, OutboxError, OwnerFolder};
+use assetfs::wire::AssetId;
+
+use super::support::{Fault, ME, World, copy_chair, eventually, glb, put};
+
+const CONFIG: &[u8] = br#"{"limits":{"faces":{"count":1234}}}"#;
+
+async fn complete_asset(world: &World, outbox: &Outbox) -> (AssetId, JobFolder) {
+    let draft = copy_chair(outbox, "chair");
+    let asset = outbox.commit(draft.id, false).await.unwrap();
+    world.wait_complete(asset).await;
+    (asset, JobFolder::Optimize(OwnerFolder::Asset(asset)))
+}
+
+async fn done(outbox: &Outbox, folder: &JobFolder, name: &str) -> assetfs::wire::RapidId {
+    eventually("the job is done", async || {
+        matches!(
+            outbox.job(folder, name).unwrap().state,
+            JobState::Done { .. }
+        )
+    })
+    .await;
+    outbox.job(folder, name).unwrap().rapid.unwrap()
+}
+
+#[tokio::test]
+async fn a_dropped_job_makes_one_rapid_model_and_its_tag_goes() {
+    let world = World::start().await;
+    let outbox = world.outbox();
+    let (asset, folder) = complete_asset(&world, &outbox).await;
+    outbox.write_job_text(&folder, "web.json", CONFIG).unwrap();
+    let state = outbox.submit_job(&folder, "web.json").await.unwrap();
+    assert!(
+        !matches!(state, JobState::Editing | JobState::Failed { .. }),
+        "{state:?}"
+    );
+    let rapid = done(&outbox, &folder, "web.json").await;
+    let sent = &world.proxy.calls("POST", "rawmodel/optimize")[0];
+    assert!(
+        sent.body.contains("\"assetfs-") && sent.body.contains("1234"),
+        "{}",
+        sent.body
+    );
+    eventually("the one-off tag is gone", async || {
+        let model = world
+            .direct()
+            .rapid_model(rapid, Priority::Interactive)
+            .await
+            .unwrap();
+        model.tags.is_empty()
+    })
+    .await;
+    // The same text does nothing more: rewritten, under another name, copied back, after a reopen.
+    outbox.write_job_text(&folder, "web.json", CONFIG).unwrap();
+    outbox.submit_job(&folder, "web.json").await.unwrap();
+    outbox.write_job_text(&folder, "copy.json", CONFIG).unwrap();
+    outbox.submit_job(&folder, "copy.json").await.unwrap();
+    assert_eq!(done(&outbox, &folder, "copy.json").await, rapid);
+    outbox.remove_job(&folder, "web.json").unwrap();
+    outbox.shut_down().await;
+    drop(outbox);
+    let outbox = world.outbox();
+    outbox.write_job_text(&folder, "web.json", CONFIG).unwrap();
+    outbox.submit_job(&folder, "web.json").await.unwrap();
+    assert_eq!(done(&outbox, &folder, "web.json").await, rapid);
+    assert_eq!(world.proxy.calls("POST", "rawmodel/optimize").len(), 1);
+    // Only `run` pays again.
+    outbox.run_job(&folder, "web.json").await.unwrap();
+    eventually("a second model comes", async || {
+        let models = world
+            .direct()
+            .asset_rapid_models(asset, Priority::Interactive)
+            .await;
+        models.unwrap().len() == 2
+    })
+    .await;
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_lost_reply_of_optimize_pays_once() {
+    let world = World::start().await;
+    world
+        .proxy
+        .fault("POST", "rawmodel/optimize", Fault::LostAfter, 1);
+    let outbox = world.outbox();
+    let (asset, folder) = complete_asset(&world, &outbox).await;
+    outbox.write_job_text(&folder, "web.json", CONFIG).unwrap();
+    outbox.submit_job(&folder, "web.json").await.unwrap();
+    done(&outbox, &folder, "web.json").await;
+    let models = world
+        .direct()
+        .asset_rapid_models(asset, Priority::Interactive)
+        .await
+        .unwrap();
+    assert_eq!(models.len(), 1);
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn what_stays_unclear_is_unknown_and_never_sent_again_by_itself() {
+    let world = World::start().await;
+    // A 500 tells nothing about whether the request had its effect.
+    world
+        .proxy
+        .fault("POST", "rawmodel/optimize", Fault::Status(500), 1);
+    let outbox = world.outbox();
+    let (asset, folder) = complete_asset(&world, &outbox).await;
+    outbox.write_job_text(&folder, "web.json", CONFIG).unwrap();
+    outbox.submit_job(&folder, "web.json").await.unwrap();
+    eventually("it is given up", async || {
+        outbox.job(&folder, "web.json").unwrap().state == JobState::Unknown
+    })
+    .await;
+    outbox.submit_job(&folder, "web.json").await.unwrap();
+    outbox.shut_down().await;
+    drop(outbox);
+    let outbox = world.outbox();
+    outbox.write_job_text(&folder, "web.json", CONFIG).unwrap();
+    assert_eq!(
+        outbox.submit_job(&folder, "web.json").await.unwrap(),
+        JobState::Unknown
+    );
+    assert_eq!(world.proxy.calls("POST", "rawmodel/optimize").len(), 1);
+    outbox.run_job(&folder, "web.json").await.unwrap();
+    done(&outbox, &folder, "web.json").await;
+    let models = world
+        .direct()
+        .asset_rapid_models(asset, Priority::Interactive)
+        .await
+        .unwrap();
+    assert_eq!(models.len(), 1);
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_request_that_had_no_effect_for_sure_is_sent_again() {
+    let world = World::start().await;
+    world
+        .proxy
+        .fault("POST", "rawmodel/optimize", Fault::Status(429), 1);
+    let outbox = world.outbox();
+    let (asset, folder) = complete_asset(&world, &outbox).await;
+    outbox.write_job_text(&folder, "web.json", CONFIG).unwrap();
+    outbox.submit_job(&folder, "web.json").await.unwrap();
+    done(&outbox, &folder, "web.json").await;
+    let models = world
+        .direct()
+        .asset_rapid_models(asset, Priority::Interactive)
+        .await
+        .unwrap();
+    assert_eq!(models.len(), 1);
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_text_that_is_no_job_is_refused_and_kept() {
+    let world = World::start().await;
+    let outbox = world.outbox();
+    let (_, folder) = complete_asset(&world, &outbox).await;
+    let table: [(&[u8], &str); 3] = [
+        (b"{\n \"limits\": }", "at line 2, column 12"),
+        (
+            br#"{"config":{"a":1},"preset_id":3}"#,
+            "both \"config\" and \"preset_id\"",
+        ),
+        (
+            br#"{"preset":"no such preset"}"#,
+            "there is no preset \"no such preset\"",
+        ),
+    ];
+    for (text, why) in table {
+        outbox.write_job_text(&folder, "web.json", text).unwrap();
+        let refused = outbox.submit_job(&folder, "web.json").await.unwrap_err();
+        assert!(matches!(refused, OutboxError::Invalid(_)), "{refused}");
+        assert!(refused.to_string().contains(why), "{refused}");
+        let job = outbox.job(&folder, "web.json").unwrap();
+        assert_eq!(job.text, text);
+        assert!(job.failure.unwrap().contains(why));
+        assert!(job.status_text.starts_with("failed: "));
+    }
+    assert!(world.proxy.calls("POST", "rawmodel/optimize").is_empty());
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn what_the_service_refuses_is_told_in_its_words_and_may_be_sent_again() {
+    let world = World::start().await;
+    world
+        .proxy
+        .fault("POST", "rawmodel/optimize", Fault::Status(422), 1);
+    let outbox = world.outbox();
+    let (_, folder) = complete_asset(&world, &outbox).await;
+    outbox.write_job_text(&folder, "web.json", CONFIG).unwrap();
+    let refused = outbox.submit_job(&folder, "web.json").await.unwrap_err();
+    assert_eq!(refused.to_string(), "by us");
+    outbox.write_job_text(&folder, "web.json", CONFIG).unwrap();
+    outbox.submit_job(&folder, "web.json").await.unwrap();
+    done(&outbox, &folder, "web.json").await;
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn empty_and_temporary_files_do_nothing_until_they_get_their_name() {
+    let world = World::start().await;
+    let outbox = world.outbox();
+    let (_, folder) = complete_asset(&world, &outbox).await;
+    for (name, text) in [
+        ("web.json", b"".as_slice()),
+        ("sedXa81bQ", CONFIG),
+        (".web.json.swp", CONFIG),
+    ] {
+        outbox.write_job_text(&folder, name, text).unwrap();
+        assert_eq!(
+            outbox.submit_job(&folder, name).await.unwrap(),
+            JobState::Editing
+        );
+    }
+    outbox.rename_job(&folder, "sedXa81bQ", "web.json").unwrap();
+    outbox.submit_job(&folder, "web.json").await.unwrap();
+    done(&outbox, &folder, "web.json").await;
+    let names: Vec<String> = outbox
+        .job_entries(&folder)
+        .into_iter()
+        .map(|it| it.name)
+        .collect();
+    assert_eq!(names, [".web.json.swp", "web.json"]);
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_config_that_says_what_a_preset_says_goes_as_its_id() {
+    let world = World::start().await;
+    let outbox = world.outbox();
+    let (_, folder) = complete_asset(&world, &outbox).await;
+    let factory = world
+        .direct()
+        .factory_presets(Priority::Interactive)
+        .await
+        .unwrap();
+    let text = factory[0].config.to_pretty_text();
+    outbox
+        .write_job_text(&folder, "web.json", text.as_bytes())
+        .unwrap();
+    outbox.submit_job(&folder, "web.json").await.unwrap();
+    let by_name = format!("{{\"preset\":{:?},\"tags\":[\"mine\"]}}", factory[1].name);
+    outbox
+        .write_job_text(&folder, "named.json", by_name.as_bytes())
+        .unwrap();
+    outbox.submit_job(&folder, "named.json").await.unwrap();
+    let sent = world.proxy.calls("POST", "rawmodel/optimize");
+    assert!(
+        sent[0]
+            .body
+            .contains(&format!("\"preset_id\":{}", factory[0].id)),
+        "{}",
+        sent[0].body
+    );
+    assert!(!sent[0].body.contains("\"config\""));
+    assert!(
+        sent[1]
+            .body
+            .contains(&format!("\"preset_id\":{}", factory[1].id)),
+        "{}",
+        sent[1].body
+    );
+    assert!(sent[1].body.contains("\"mine\""));
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_job_waits_for_its_asset_and_can_be_cancelled_until_then() {
+    let world = World::start().await;
+    let outbox = world.outbox();
+    let draft = outbox.create_draft("slow", 0o755, &ME).unwrap();
+    put(&outbox, draft.id, EntryId::ROOT, "slow.glb", &glb(500));
+    let asset = outbox.commit(draft.id, false).await.unwrap();
+    let folder = JobFolder::Optimize(OwnerFolder::Draft(draft.id));
+    for name in ["kept.json", "dropped.json"] {
+        let text = format!("{{\"limits\":{{\"faces\":{{\"count\":{}}}}}}}", name.len());
+        outbox
+            .write_job_text(&folder, name, text.as_bytes())
+            .unwrap();
+        assert_eq!(
+            outbox.submit_job(&folder, name).await.unwrap(),
+            JobState::Waiting
+        );
+    }
+    let by_asset = JobFolder::Optimize(OwnerFolder::Asset(asset));
+    assert_eq!(
+        outbox.job_entries(&by_asset).len(),
+        2,
+        "both names mean one folder"
+    );
+    outbox.remove_job(&folder, "dropped.json").unwrap();
+    // Waiting is durable.
+    outbox.shut_down().await;
+    drop(outbox);
+    let outbox = world.outbox();
+    done(&outbox, &by_asset, "kept.json").await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert_eq!(world.proxy.calls("POST", "rawmodel/optimize").len(), 1);
+    outbox.shut_down().await;
+}

@@ -1,0 +1,169 @@
+//! The presets folder under every editor's habits.
+
+use assetfs::client::Priority;
+use assetfs::outbox::{OutboxError, PresetState};
+use assetfs::wire::{Preset, PresetId};
+
+use super::support::{Fault, World};
+
+const A: &[u8] = br#"{"limits":{"faces":{"count":1}}}"#;
+const B: &[u8] = br#"{"limits":{"faces":{"count":2}}}"#;
+
+async fn presets(world: &World) -> Vec<Preset> {
+    world.direct().presets(Priority::Interactive).await.unwrap()
+}
+
+#[track_caller]
+fn the_one(presets: &[Preset], name: &str, text: &[u8]) -> PresetId {
+    assert_eq!(presets.len(), 1, "{presets:?}");
+    assert_eq!(presets[0].name, name);
+    let wanted = assetfs::wire::OptimizerConfig::parse(std::str::from_utf8(text).unwrap()).unwrap();
+    assert!(
+        presets[0].config.meaning_eq(&wanted),
+        "{:?}",
+        presets[0].config
+    );
+    presets[0].id
+}
+
+#[tokio::test]
+async fn writing_makes_and_updates_and_rm_deletes() {
+    let world = World::start().await;
+    let outbox = world.outbox();
+    let PresetState::Saved { preset } = outbox.save_preset("web.json", A).await.unwrap() else {
+        panic!("it is saved at once");
+    };
+    assert_eq!(the_one(&presets(&world).await, "web", A), preset);
+    outbox.save_preset("web.json", B).await.unwrap();
+    assert_eq!(the_one(&presets(&world).await, "web", B), preset);
+    assert!(outbox.preset_overlay().files.is_empty());
+    // The same meaning again sends nothing.
+    let calls =
+        || world.proxy.calls("PATCH", "preset").len() + world.proxy.calls("POST", "preset").len();
+    let before = calls();
+    outbox
+        .save_preset("web.json", b" {\"limits\": {\"faces\": {\"count\": 2.0}}}")
+        .await
+        .unwrap();
+    assert_eq!(calls(), before);
+    outbox
+        .rename_preset("web.json", "mobile.json")
+        .await
+        .unwrap();
+    assert_eq!(the_one(&presets(&world).await, "mobile", B), preset);
+    outbox.remove_preset("mobile.json").await.unwrap();
+    assert!(presets(&world).await.is_empty());
+    assert!(matches!(
+        outbox.remove_preset("mobile.json").await,
+        Err(OutboxError::NotFound(_))
+    ));
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn vim_keeps_the_id() {
+    let world = World::start().await;
+    let outbox = world.outbox();
+    outbox.save_preset("web.json", A).await.unwrap();
+    let id = the_one(&presets(&world).await, "web", A);
+    outbox.save_preset(".web.json.swp", b"b0VIM").await.unwrap();
+    outbox.save_preset("4913", b"").await.unwrap();
+    outbox.remove_preset("4913").await.unwrap();
+    outbox.rename_preset("web.json", "web.json~").await.unwrap();
+    let overlay = outbox.preset_overlay();
+    assert_eq!(overlay.hidden, [id]);
+    assert!(
+        overlay
+            .files
+            .iter()
+            .any(|file| file.name == "web.json~" && !file.text.is_empty())
+    );
+    assert_eq!(
+        the_one(&presets(&world).await, "web", A),
+        id,
+        "the rename is local"
+    );
+    outbox.save_preset("web.json", b"").await.unwrap();
+    outbox.save_preset("web.json", B).await.unwrap();
+    assert_eq!(the_one(&presets(&world).await, "web", B), id);
+    outbox.remove_preset("web.json~").await.unwrap();
+    outbox.remove_preset(".web.json.swp").await.unwrap();
+    assert_eq!(
+        the_one(&presets(&world).await, "web", B),
+        id,
+        "removing the backup sends nothing"
+    );
+    let overlay = outbox.preset_overlay();
+    assert!(
+        overlay.files.is_empty() && overlay.hidden.is_empty(),
+        "{overlay:?}"
+    );
+    assert!(world.proxy.calls("DELETE", "preset").is_empty());
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_temporary_file_renamed_over_a_preset_updates_it() {
+    let world = World::start().await;
+    let outbox = world.outbox();
+    outbox.save_preset("web.json", A).await.unwrap();
+    let id = the_one(&presets(&world).await, "web", A);
+    for (temporary, text) in [
+        ("sedXb71Qa", B),
+        (".goutputstream-8KQ2L1", A),
+        ("tmpab12cd34", B),
+    ] {
+        assert_eq!(
+            outbox.save_preset(temporary, text).await.unwrap(),
+            PresetState::Local
+        );
+        outbox.rename_preset(temporary, "web.json").await.unwrap();
+        assert_eq!(
+            the_one(&presets(&world).await, "web", text),
+            id,
+            "{temporary}"
+        );
+    }
+    assert!(outbox.preset_overlay().files.is_empty());
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_lost_reply_of_create_makes_one_preset() {
+    for fault in [Fault::LostAfter, Fault::LostBefore] {
+        let world = World::start().await;
+        world.proxy.fault("POST", "preset/create", fault, 1);
+        let outbox = world.outbox();
+        let state = outbox.save_preset("web.json", A).await.unwrap();
+        assert!(!matches!(state, PresetState::Failed { .. }));
+        super::support::eventually("it is saved", async || {
+            outbox.preset_overlay().files.is_empty() && presets(&world).await.len() == 1
+        })
+        .await;
+        the_one(&presets(&world).await, "web", A);
+        outbox.shut_down().await;
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_preset_is_refused_and_kept() {
+    let world = World::start().await;
+    let outbox = world.outbox();
+    let refused = outbox
+        .save_preset("web.json", b"{\n oops")
+        .await
+        .unwrap_err();
+    assert!(
+        refused.to_string().contains("web.json is not JSON"),
+        "{refused}"
+    );
+    assert!(refused.to_string().contains("line 2"), "{refused}");
+    let overlay = outbox.preset_overlay();
+    assert_eq!(overlay.files[0].text, b"{\n oops");
+    assert!(matches!(overlay.files[0].state, PresetState::Failed { .. }));
+    assert!(presets(&world).await.is_empty());
+    outbox.save_preset("web.json", A).await.unwrap();
+    the_one(&presets(&world).await, "web", A);
+    assert!(outbox.preset_overlay().files.is_empty());
+    outbox.shut_down().await;
+}
