@@ -59,6 +59,8 @@ pub enum ClientError {
         status: Option<u16>,
         /// Why.
         reason: String,
+        /// How long the service asked to wait, where it did.
+        retry_after: Option<Duration>,
     },
     /// No answer in time. The request had no effect, or repeating it is safe.
     #[error("{what}: no answer within {} s", .after.as_secs())]
@@ -162,6 +164,15 @@ impl ClientError {
         }
     }
 
+    /// No connection, for this reason.
+    pub(super) fn no_connection(reason: String) -> Self {
+        Self::Unavailable {
+            status: None,
+            reason,
+            retry_after: None,
+        }
+    }
+
     /// Whether the token has to change before anything works.
     pub fn is_about_token(&self) -> bool {
         matches!(self, Self::NoToken | Self::Unauthorized { .. })
@@ -170,7 +181,9 @@ impl ClientError {
     /// How long the service asked to wait.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
-            Self::RateLimited { retry_after } => *retry_after,
+            Self::RateLimited { retry_after } | Self::Unavailable { retry_after, .. } => {
+                *retry_after
+            }
             _ => None,
         }
     }

@@ -17,7 +17,7 @@ use super::call::{Call, Lane, Repeat};
 use super::error::ClientError;
 use super::retry::retry_after;
 use super::storage;
-use super::transport::{self, Fault};
+use super::transport::{self, Connection, Fault};
 use crate::wire::ErrorBody;
 use crate::wire::secret::without_secrets;
 
@@ -27,7 +27,9 @@ const MAX_REFUSAL_BYTES: usize = 64 * 1024;
 impl Client {
     /// Makes a call and reads its answer as JSON.
     pub(super) async fn json<T: DeserializeOwned>(&self, call: Call) -> Result<T, ClientError> {
-        let body = self.repeated(&call, |_| self.attempt_bytes(&call)).await?;
+        let body = self
+            .repeated(&call, |failed| self.attempt_bytes(&call, failed))
+            .await?;
         serde_json::from_slice(&body).map_err(|error| unreadable(&call, &body, &error))
     }
 
@@ -36,7 +38,7 @@ impl Client {
         let attempt = |failed| {
             let call = &call;
             async move {
-                match self.attempt_bytes(call).await {
+                match self.attempt_bytes(call, failed).await {
                     // A repeated removal that finds nothing: an earlier one worked, its answer was lost.
                     Err(ClientError::NotFound { .. })
                         if failed > 0 && call.method == Method::DELETE =>
@@ -52,13 +54,17 @@ impl Client {
 
     /// Makes a call whose answer is plain text.
     pub(super) async fn text(&self, call: Call) -> Result<String, ClientError> {
-        let body = self.repeated(&call, |_| self.attempt_bytes(&call)).await?;
+        let body = self
+            .repeated(&call, |failed| self.attempt_bytes(&call, failed))
+            .await?;
         Ok(String::from_utf8_lossy(&body).into_owned())
     }
 
     /// Makes a call whose answer is a file.
     pub(super) async fn download(&self, call: Call) -> Result<Download, ClientError> {
-        let response = self.repeated(&call, |_| self.attempt(&call)).await?;
+        let response = self
+            .repeated(&call, |failed| self.attempt(&call, failed))
+            .await?;
         Ok(storage::whole_body(
             response,
             self.shared.config.deadlines.stall,
@@ -100,10 +106,10 @@ impl Client {
         }
     }
 
-    async fn attempt_bytes(&self, call: &Call) -> Result<Vec<u8>, ClientError> {
+    async fn attempt_bytes(&self, call: &Call, failed: u32) -> Result<Vec<u8>, ClientError> {
         let config = &self.shared.config;
         let whole = async {
-            let response = self.attempt(call).await?;
+            let response = self.attempt(call, failed).await?;
             let read = body::read_all(response, config.deadlines.stall, config.max_json_bytes);
             read.await.map_err(|fault| self.body_error(call, fault))
         };
@@ -114,16 +120,16 @@ impl Client {
     }
 
     /// Sends the call once and judges the head of the answer.
-    async fn attempt(&self, call: &Call) -> Result<Response, ClientError> {
+    async fn attempt(&self, call: &Call, failed: u32) -> Result<Response, ClientError> {
         let request = self.request(call)?;
         if let Lane::Counted(priority) = call.lane {
             self.shared.budget.take(priority).await?;
         }
-        let transport = &self.shared.transport;
-        let pool = match call.repeat {
-            Repeat::Safe => &transport.shared,
-            Repeat::Never => &transport.fresh,
+        let connection = match call.repeat {
+            Repeat::Safe => Connection::after_failures(failed),
+            Repeat::Never => Connection::Fresh,
         };
+        let pool = self.shared.transport.service(connection);
         let started = Instant::now();
         let sent = transport::send(pool, request, self.shared.config.deadlines.stall).await;
         let response = sent.map_err(|fault| self.fault_error(call, fault))?;
@@ -208,7 +214,7 @@ impl Client {
             ));
         };
         let response = self
-            .storage_get(target, HeaderMap::new(), call.what)
+            .storage_get(target, HeaderMap::new(), call.what, Connection::Kept)
             .await?;
         match response.status() {
             status if status.is_success() => Ok(response),
@@ -231,19 +237,13 @@ impl Client {
     fn fault_error(&self, call: &Call, fault: Fault) -> ClientError {
         let deadlines = &self.shared.config.deadlines;
         match (fault, call.repeat) {
-            (Fault::NotSent(reason), _) => ClientError::Unavailable {
-                status: None,
-                reason,
-            },
+            (Fault::NotSent(reason), _) => ClientError::no_connection(reason),
             (Fault::ConnectTimeout, _) => ClientError::Timeout {
                 what: "connect to the service".to_owned(),
                 after: deadlines.connect,
             },
             (Fault::Refused(reason), _) => ClientError::Insecure { reason },
-            (Fault::NoAnswer(reason), Repeat::Safe) => ClientError::Unavailable {
-                status: None,
-                reason,
-            },
+            (Fault::NoAnswer(reason), Repeat::Safe) => ClientError::no_connection(reason),
             (Fault::NoAnswer(reason), Repeat::Never) => lost(call, None, reason),
             (Fault::Stalled, Repeat::Safe) => ClientError::Timeout {
                 what: call.what.to_owned(),
@@ -261,10 +261,7 @@ impl Client {
         let deadlines = &self.shared.config.deadlines;
         let limit_bytes = self.shared.config.max_json_bytes as u64;
         match (fault, call.repeat) {
-            (BodyFault::Broken(reason), Repeat::Safe) => ClientError::Unavailable {
-                status: None,
-                reason,
-            },
+            (BodyFault::Broken(reason), Repeat::Safe) => ClientError::no_connection(reason),
             (BodyFault::Broken(reason), Repeat::Never) => lost(call, None, reason),
             (BodyFault::Stalled, Repeat::Safe) => ClientError::Timeout {
                 what: call.what.to_owned(),
@@ -322,6 +319,7 @@ fn refusal(call: &Call, status: StatusCode, headers: &HeaderMap, body: &ErrorBod
         408 | 425 => ClientError::Unavailable {
             status: Some(code),
             reason: message,
+            retry_after: retry_after(headers),
         },
         400..=499 => ClientError::Rejected {
             status: code,
@@ -331,11 +329,13 @@ fn refusal(call: &Call, status: StatusCode, headers: &HeaderMap, body: &ErrorBod
         503 if headers.contains_key(reqwest::header::RETRY_AFTER) => ClientError::Unavailable {
             status: Some(code),
             reason: message,
+            retry_after: retry_after(headers),
         },
         500..=599 if call.repeat == Repeat::Never => lost(call, Some(code), message),
         500..=599 => ClientError::Unavailable {
             status: Some(code),
             reason: message,
+            retry_after: retry_after(headers),
         },
         _ => protocol(call, format!("the status {code} has no meaning here")),
     }

@@ -13,6 +13,7 @@ use super::body;
 use super::error::ClientError;
 use super::meta::ObjectMeta;
 use super::storage;
+use super::transport::Connection;
 use crate::wire::SignedUrl;
 
 /// An object whose server never tells a length is counted up to here.
@@ -27,7 +28,10 @@ impl Client {
         let started = tokio::time::Instant::now();
         let mut failed = 0;
         loop {
-            let error = match self.probe_once(target.clone(), &what).await {
+            let error = match self
+                .probe_once(target.clone(), &what, Connection::after_failures(failed))
+                .await
+            {
                 Ok(meta) => return Ok(meta),
                 Err(error) => error,
             };
@@ -45,10 +49,17 @@ impl Client {
         }
     }
 
-    async fn probe_once(&self, url: Url, what: &str) -> Result<ObjectMeta, ClientError> {
+    async fn probe_once(
+        &self,
+        url: Url,
+        what: &str,
+        connection: Connection,
+    ) -> Result<ObjectMeta, ClientError> {
         let mut first_byte = HeaderMap::new();
         first_byte.insert(RANGE, HeaderValue::from_static("bytes=0-0"));
-        let response = self.storage_get(url.clone(), first_byte, what).await?;
+        let response = self
+            .storage_get(url.clone(), first_byte, what, connection)
+            .await?;
         let stall = self.shared.config.deadlines.stall;
         let meta = ObjectMeta::of(response.status(), response.headers());
         match response.status() {
@@ -74,7 +85,9 @@ impl Client {
 
     /// Asks for the whole object: its length may be told then.
     async fn count_whole(&self, url: Url, what: &str) -> Result<ObjectMeta, ClientError> {
-        let response = self.storage_get(url, HeaderMap::new(), what).await?;
+        let response = self
+            .storage_get(url, HeaderMap::new(), what, Connection::Kept)
+            .await?;
         let meta = ObjectMeta::of(response.status(), response.headers());
         match response.status() {
             StatusCode::OK if meta.size.is_some() => Ok(meta),

@@ -19,7 +19,7 @@ use super::config::Deadlines;
 use super::error::ClientError;
 use super::meta::ObjectMeta;
 use super::storage;
-use super::transport::{self, Fault};
+use super::transport::{self, Connection, Fault};
 use crate::wire::{SignedUrl, Timestamp};
 
 /// Attempts at one file.
@@ -53,7 +53,14 @@ impl Client {
         let mut failed = 0;
         loop {
             let error = match self
-                .put_once(target.clone(), &what, len, &open, &progress)
+                .put_once(
+                    &target,
+                    &what,
+                    len,
+                    &open,
+                    &progress,
+                    Connection::after_failures(failed),
+                )
                 .await
             {
                 Ok(reply) => return Ok(reply),
@@ -76,16 +83,19 @@ impl Client {
 
     async fn put_once<S>(
         &self,
-        mut url: Url,
+        target: &Url,
         what: &str,
         len: u64,
         open: &(impl Fn() -> S + Send + Sync),
         progress: &Arc<impl Fn(u64) + Send + Sync + 'static>,
+        connection: Connection,
     ) -> Result<PutReply, ClientError>
     where
         S: Stream<Item = io::Result<Bytes>> + Send + 'static,
     {
         let deadlines = self.shared.config.deadlines;
+        let pool = self.shared.transport.storage(connection);
+        let mut url = target.clone();
         for _ in 0..=storage::MAX_HOPS {
             self.shared.transport.rule.check_url(&url)?;
             let sending = Arc::new(Sending::new(len));
@@ -95,17 +105,14 @@ impl Client {
                 .headers_mut()
                 .insert(CONTENT_LENGTH, HeaderValue::from(len));
             *request.body_mut() = Some(body);
-            let response =
-                match send_watched(&self.shared.transport.storage, request, &sending, deadlines)
-                    .await
-                {
-                    Ok(response) => response,
-                    Err(fault) => {
-                        return Err(sending
-                            .local_fault()
-                            .unwrap_or_else(|| self.storage_fault(fault, what)));
-                    }
-                };
+            let response = match send_watched(pool, request, &sending, deadlines).await {
+                Ok(response) => response,
+                Err(fault) => {
+                    return Err(sending
+                        .local_fault()
+                        .unwrap_or_else(|| self.storage_fault(fault, what)));
+                }
+            };
             match response.status() {
                 StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT => {
                     url = storage::location(&response).ok_or_else(|| ClientError::Protocol {

@@ -11,8 +11,9 @@ use super::Client;
 use super::body::{BodyFault, ByteStream};
 use super::error::ClientError;
 use super::meta::ObjectMeta;
-use super::range_source::{Chunks, Source};
+use super::range_source::{Chunks, Source, Wanted};
 use super::storage;
+use super::transport::Connection;
 use crate::wire::SignedUrl;
 
 /// A part of an object, on its way.
@@ -66,7 +67,16 @@ impl Client {
             });
         }
         let end = len.map(|len| offset.saturating_add(len));
-        let part = source.fetch_repeatedly(offset, end, if_range).await?;
+        let part = source
+            .fetch_repeatedly(
+                Wanted {
+                    offset,
+                    end,
+                    if_range,
+                },
+                Connection::Kept,
+            )
+            .await?;
         let end = match (end, part.meta.size) {
             (Some(end), Some(size)) => Some(end.min(size).max(offset)),
             (None, Some(size)) => Some(size.max(offset)),
@@ -216,9 +226,14 @@ impl Reading {
 
     async fn resume(&mut self) -> Result<(), ClientError> {
         let etag = self.etag.clone();
+        let wanted = Wanted {
+            offset: self.position,
+            end: self.end,
+            if_range: etag.as_deref(),
+        };
         let part = self
             .source
-            .fetch_repeatedly(self.position, self.end, etag.as_deref())
+            .fetch_repeatedly(wanted, Connection::Fresh)
             .await?;
         if part.meta.etag != etag {
             return Err(ClientError::Changed {

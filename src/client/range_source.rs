@@ -16,6 +16,7 @@ use super::body::{self, BodyFault};
 use super::error::ClientError;
 use super::meta::{ContentRange, ObjectMeta};
 use super::storage;
+use super::transport::Connection;
 
 /// The body of an answer.
 pub(super) type Chunks = Pin<Box<dyn stream::Stream<Item = Result<Bytes, BodyFault>> + Send>>;
@@ -38,22 +39,35 @@ pub(super) struct Part {
     pub(super) end: Option<u64>,
 }
 
+/// What is asked for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted<'a> {
+    /// The first byte.
+    pub(super) offset: u64,
+    /// The byte after the last; the object's end if there is none.
+    pub(super) end: Option<u64>,
+    /// The version that is meant, as its ETag.
+    pub(super) if_range: Option<&'a str>,
+}
+
 impl Source {
+    /// Asks until there is an answer, or no patience; repetitions go over fresh connections.
     pub(super) async fn fetch_repeatedly(
         &self,
-        offset: u64,
-        end: Option<u64>,
-        if_range: Option<&str>,
+        wanted: Wanted<'_>,
+        first: Connection,
     ) -> Result<Part, ClientError> {
         let retries = self.client.shared.config.retries;
         let started = tokio::time::Instant::now();
         let mut failed = 0;
+        let mut connection = first;
         loop {
-            let error = match self.fetch(offset, end, if_range).await {
+            let error = match self.fetch(wanted, connection).await {
                 Ok(part) => return Ok(part),
                 Err(error) => error,
             };
             failed += 1;
+            connection = Connection::Fresh;
             let pause = retries.pause(
                 &error,
                 failed,
@@ -63,38 +77,38 @@ impl Source {
             let Some(pause) = pause else {
                 return Err(error);
             };
-            tracing::debug!(attempt = failed, offset, %error, "asking for a range again");
+            tracing::debug!(attempt = failed, offset = wanted.offset, %error, "asking for a range again");
             tokio::time::sleep(pause).await;
         }
     }
 
-    async fn fetch(
-        &self,
-        offset: u64,
-        end: Option<u64>,
-        if_range: Option<&str>,
-    ) -> Result<Part, ClientError> {
-        let response = self.ask(Some((offset, end)), if_range).await?;
+    async fn fetch(&self, wanted: Wanted<'_>, connection: Connection) -> Result<Part, ClientError> {
+        let response = self.ask(wanted, connection).await?;
         let answered = ContentRange::of(response.headers());
         let without_total = answered.is_none_or(|range| range.total.is_none());
         if response.status() == StatusCode::RANGE_NOT_SATISFIABLE && without_total {
             // The server does not say how long the object is; the whole of it does.
-            let response = self.ask(None, if_range).await?;
-            return self.judge(response, offset, end, if_range).await;
+            let whole = Wanted {
+                offset: 0,
+                end: None,
+                ..wanted
+            };
+            let response = self.ask(whole, connection).await?;
+            return self.judge(response, wanted).await;
         }
-        self.judge(response, offset, end, if_range).await
+        self.judge(response, wanted).await
     }
 
     async fn ask(
         &self,
-        range: Option<(u64, Option<u64>)>,
-        if_range: Option<&str>,
+        wanted: Wanted<'_>,
+        connection: Connection,
     ) -> Result<Response, ClientError> {
         let mut headers = HeaderMap::new();
-        let range = match range {
-            None | Some((0, None)) => None,
-            Some((offset, None)) => Some(format!("bytes={offset}-")),
-            Some((offset, Some(end))) => Some(format!("bytes={offset}-{}", end - 1)),
+        let range = match (wanted.offset, wanted.end) {
+            (0, None) => None,
+            (offset, None) => Some(format!("bytes={offset}-")),
+            (offset, Some(end)) => Some(format!("bytes={offset}-{}", end - 1)),
         };
         if let Some(range) = range {
             headers.insert(
@@ -102,7 +116,8 @@ impl Source {
                 HeaderValue::try_from(range).expect("a range is header text"),
             );
             // A weak ETag never matches in If-Range and would only turn ranges off.
-            let etag = if_range
+            let etag = wanted
+                .if_range
                 .filter(|etag| etag.starts_with('"'))
                 .map(HeaderValue::from_str);
             if let Some(Ok(etag)) = etag {
@@ -110,17 +125,16 @@ impl Source {
             }
         }
         self.client
-            .storage_get(self.url.clone(), headers, &self.what)
+            .storage_get(self.url.clone(), headers, &self.what, connection)
             .await
     }
 
-    async fn judge(
-        &self,
-        response: Response,
-        offset: u64,
-        end: Option<u64>,
-        if_range: Option<&str>,
-    ) -> Result<Part, ClientError> {
+    async fn judge(&self, response: Response, wanted: Wanted<'_>) -> Result<Part, ClientError> {
+        let Wanted {
+            offset,
+            end,
+            if_range,
+        } = wanted;
         let stall = self.client.shared.config.deadlines.stall;
         let status = response.status();
         let meta = ObjectMeta::of(status, response.headers());

@@ -62,6 +62,7 @@ mod tests {
         ClientError::Unavailable {
             status: Some(502),
             reason: String::new(),
+            retry_after: None,
         }
     }
 

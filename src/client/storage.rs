@@ -13,7 +13,7 @@ use super::Client;
 use super::body::{self, BodyFault, Download};
 use super::error::ClientError;
 use super::retry::retry_after;
-use super::transport::{self, Fault};
+use super::transport::{self, Connection, Fault};
 use crate::wire::{ErrorBody, SignedUrl};
 
 /// Redirects that are followed, one by one.
@@ -38,13 +38,14 @@ impl Client {
         mut url: Url,
         mut headers: HeaderMap,
         what: &str,
+        connection: Connection,
     ) -> Result<Response, ClientError> {
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         for _ in 0..=MAX_HOPS {
             self.shared.transport.rule.check_url(&url)?;
             let mut request = Request::new(Method::GET, url);
             *request.headers_mut() = headers.clone();
-            let pool = &self.shared.transport.storage;
+            let pool = self.shared.transport.storage(connection);
             let sent = transport::send(pool, request, self.shared.config.deadlines.stall).await;
             let response = sent.map_err(|fault| self.storage_fault(fault, what))?;
             match location(&response).filter(|_| response.status().is_redirection()) {
@@ -61,10 +62,7 @@ impl Client {
     pub(super) fn storage_fault(&self, fault: Fault, what: &str) -> ClientError {
         let deadlines = &self.shared.config.deadlines;
         match fault {
-            Fault::NotSent(reason) | Fault::NoAnswer(reason) => ClientError::Unavailable {
-                status: None,
-                reason,
-            },
+            Fault::NotSent(reason) | Fault::NoAnswer(reason) => ClientError::no_connection(reason),
             Fault::ConnectTimeout => ClientError::Timeout {
                 what: "connect to storage".to_owned(),
                 after: deadlines.connect,
@@ -120,6 +118,7 @@ fn refusal_of(
         (400, Some("RequestTimeout")) | (408 | 425 | 500..=599, _) => ClientError::Unavailable {
             status: Some(code),
             reason: message,
+            retry_after: retry_after(headers),
         },
         (404 | 410, _) => ClientError::NotFound { what, message },
         (412, _) => ClientError::Changed { what },

@@ -1,9 +1,10 @@
-//! The connections: three pools with one set of rules.
+//! The connections: pools with one set of rules.
 //!
-//! Calls to the service share one pool. Calls that are sent once each get a fresh connection, because a
-//! reused one may die at the moment of sending and leave open whether the request arrived. Transfers
-//! through signed URLs have a pool of their own, HTTP/1.1 so that parallel ranges get parallel
-//! connections, whose name look-ups are guarded. No pool ever follows a redirect by itself.
+//! Calls to the service share one pool, transfers through signed URLs another: that one speaks HTTP/1.1,
+//! so that parallel ranges get parallel connections, and its name look-ups are guarded. Beside each is
+//! one that keeps no connection. Calls that are sent once use it, because a kept connection may die at the
+//! moment of sending and leave open whether the request arrived; repetitions use it, because after a
+//! sleep or a change of network all kept connections may be dead. No pool ever follows a redirect.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,10 +19,39 @@ use crate::wire::secret::without_secrets;
 
 /// The pools of connections.
 pub(super) struct Transport {
-    pub(super) shared: reqwest::Client,
-    pub(super) fresh: reqwest::Client,
-    pub(super) storage: reqwest::Client,
+    service: Pools,
+    storage: Pools,
     pub(super) rule: Arc<AddressRule>,
+}
+
+struct Pools {
+    kept: reqwest::Client,
+    fresh: reqwest::Client,
+}
+
+/// Which connection a request may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Connection {
+    /// One that was used before, where there is one.
+    Kept,
+    /// A new one.
+    Fresh,
+}
+
+impl Connection {
+    /// The first attempt may use a kept connection, a repetition gets a fresh one.
+    pub(super) fn after_failures(failed: u32) -> Self {
+        if failed == 0 { Self::Kept } else { Self::Fresh }
+    }
+}
+
+impl Pools {
+    fn of(&self, connection: Connection) -> &reqwest::Client {
+        match connection {
+            Connection::Kept => &self.kept,
+            Connection::Fresh => &self.fresh,
+        }
+    }
 }
 
 /// Why no answer came.
@@ -48,17 +78,35 @@ impl Transport {
             config.allow_insecure,
         ));
         let resolver = GuardedResolver::new(rule.clone());
-        Ok(Self {
-            shared: build(config, &rule, |builder| builder)?,
+        let to_storage =
+            |builder: ClientBuilder| builder.http1_only().dns_resolver(resolver.clone());
+        let service = Pools {
+            kept: build(config, &rule, |builder| builder)?,
             fresh: build(config, &rule, |builder| builder.pool_max_idle_per_host(0))?,
-            storage: build(config, &rule, |builder| {
-                builder
-                    .http1_only()
-                    .pool_max_idle_per_host(32)
-                    .dns_resolver(resolver.clone())
+        };
+        let storage = Pools {
+            kept: build(config, &rule, |builder| {
+                to_storage(builder).pool_max_idle_per_host(32)
             })?,
+            fresh: build(config, &rule, |builder| {
+                to_storage(builder).pool_max_idle_per_host(0)
+            })?,
+        };
+        Ok(Self {
+            service,
+            storage,
             rule,
         })
+    }
+
+    /// The connections to the service.
+    pub(super) fn service(&self, connection: Connection) -> &reqwest::Client {
+        self.service.of(connection)
+    }
+
+    /// The connections to signed URLs.
+    pub(super) fn storage(&self, connection: Connection) -> &reqwest::Client {
+        self.storage.of(connection)
     }
 }
 
@@ -74,6 +122,10 @@ fn build(
             .referer(false)
             .connect_timeout(config.deadlines.connect)
             .pool_idle_timeout(Duration::from_secs(30))
+            // A peer that is gone is noticed before anybody's patience ends.
+            .tcp_user_timeout(Duration::from_secs(20))
+            .http2_keep_alive_interval(Duration::from_secs(10))
+            .http2_keep_alive_timeout(Duration::from_secs(8))
             .tcp_nodelay(true);
         if rule.base_is_local_by_name() {
             // A service on this machine or in this network is not behind the way out.
@@ -92,13 +144,10 @@ fn build(
 }
 
 fn unusable(error: reqwest::Error) -> ClientError {
-    ClientError::Unavailable {
-        status: None,
-        reason: format!(
-            "TLS cannot be set up: {} (is the package ca-certificates installed?)",
-            reason_of(error)
-        ),
-    }
+    ClientError::no_connection(format!(
+        "TLS cannot be set up: {} (is the package ca-certificates installed?)",
+        reason_of(error)
+    ))
 }
 
 /// Sends a request and waits for the head of its answer, for `wait` at most.

@@ -8,6 +8,7 @@ mod refusals;
 mod safety;
 mod scripted;
 mod sending;
+mod service;
 
 use std::time::Duration;
 

@@ -204,3 +204,23 @@ async fn no_error_shows_a_token_or_the_query_of_a_signed_url() {
     }
     assert_no_secret(&format!("{client:?} {config:?}"));
 }
+
+#[tokio::test]
+async fn https_is_really_spoken() {
+    let plain = ScriptedServer::start(|_, _| Reply::status(200)).await;
+    let mut config = quick_config(&format!("https://{}", plain.addr));
+    config.retries.attempts = 1;
+    let error = Client::new(config)
+        .unwrap()
+        .asset(AssetId(1), Priority::Interactive)
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(
+            error,
+            ClientError::Unavailable { .. } | ClientError::Timeout { .. }
+        ),
+        "{error:?}"
+    );
+    assert_eq!(plain.count(), 0, "a request went out in clear");
+}
