@@ -81,18 +81,22 @@ impl Shared {
     pub(super) fn make_room(&self, bytes: u64) -> Result<(), CacheError> {
         self.space.add(bytes);
         let lack = self.space.disk_lack(&self.root, bytes);
-        let enough = lack == 0 || self.evict(lack) >= lack;
-        while enough {
-            let over = self.space.over_limit();
-            if over == 0 {
-                return Ok(());
-            }
-            if self.evict(over) == 0 {
-                break;
-            }
+        if (lack == 0 || self.evict(lack) >= lack) && self.shrink_to_limit() {
+            return Ok(());
         }
         self.space.give_back(bytes);
         Err(self.space.full())
+    }
+
+    /// Evicts until no more than the limit is in use; false when that cannot be reached.
+    fn shrink_to_limit(&self) -> bool {
+        loop {
+            match self.space.over_limit() {
+                0 => return true,
+                over if self.evict(over) == 0 => return false,
+                _ => {}
+            }
+        }
     }
 
     /// Evicts what is over the limit, as after a start with a lower one.

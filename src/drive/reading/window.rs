@@ -115,10 +115,14 @@ impl Planner {
 }
 
 impl Position {
+    /// A reader that has gone on before may jump further than one that is yet unknown.
     fn is_near(&self, start: u64) -> bool {
         let nearest = self.end.saturating_sub(SHORT_JUMP_BYTES);
-        let furthest = self.end + SHORT_JUMP_BYTES.min(self.window.max(SHORT_JUMP_BYTES / 4));
-        (nearest..=furthest.max(self.ahead)).contains(&start)
+        let jump = match self.window {
+            0 => SHORT_JUMP_BYTES / 4,
+            _ => SHORT_JUMP_BYTES,
+        };
+        (nearest..=(self.end + jump).max(self.ahead)).contains(&start)
     }
 
     /// The window is topped up when half of it is used, and each time it is twice as large.

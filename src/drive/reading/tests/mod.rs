@@ -205,6 +205,9 @@ async fn what_is_cached_is_read_at_the_first_poll_without_a_runtime() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_miss_on_a_thread_without_a_runtime_is_fetched() {
     let world = World::new(300 * KIB).await;
+    world
+        .server
+        .with(|storage| storage.delay = Duration::from_millis(300));
     let file = world.open();
     let (bytes, file) = std::thread::spawn(move || {
         (
