@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::config::ServiceConfig;
+use super::events::Events;
 use super::files::FileStore;
 use super::jobs::Queue;
 use super::limits::RateLimiter;
@@ -36,6 +37,8 @@ pub struct App {
     pub work_dir: PathBuf,
     /// Counts requests.
     pub limiter: RateLimiter,
+    /// Tells webhooks.
+    pub events: Events,
     /// Whoever holds it may check a password.
     pub password_turn: tokio::sync::Mutex<()>,
     /// Tells everything to stop.

@@ -3,7 +3,7 @@
 //! The file holds the password and a token in plain text, for the person whose machine this is. It is
 //! written before the account is made final, so an account is never there without its file.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -72,7 +72,7 @@ fn write(path: &Path, account: &Account) -> Result<(), ServiceError> {
 async fn make(
     records: &Records,
     config: &ServiceConfig,
-    path: &PathBuf,
+    path: &Path,
 ) -> Result<Account, ServiceError> {
     let mut account = Account {
         email: EMAIL.to_owned(),

@@ -6,7 +6,9 @@
 //! The 3D work itself is done by `engine`, in processes of its own.
 
 mod app;
+mod archive;
 mod config;
+mod events;
 mod files;
 mod first_start;
 mod http;
@@ -125,6 +127,7 @@ impl Service {
         };
         let records = Records::open(&data_dir.join("records.sqlite")).await?;
         records.set_quota(config.quota_bytes).await?;
+        let (events, notices) = events::Events::new();
         let token = first_start::account(&records, &config, data_dir.path()).await?;
         let app = Arc::new(App {
             files: FileStore::open(&data_dir.join("files"))?,
@@ -137,6 +140,7 @@ impl Service {
             limiter: limits::RateLimiter::new(config.requests_per_minute),
             password_turn: tokio::sync::Mutex::default(),
             stop: CancellationToken::new(),
+            events,
             records,
             config,
         });
@@ -150,6 +154,8 @@ impl Service {
             _lock: lock,
         };
         running.begin(api, storage, started);
+        let delivering = events::deliver(Arc::clone(&running.app), notices);
+        running.tasks.spawn(delivering);
         Ok(running)
     }
 }

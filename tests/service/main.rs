@@ -1,5 +1,8 @@
 //! The local service, driven over HTTP as any client would.
 
+mod archives;
+mod embeds;
+mod formats;
 mod hostile;
 mod listings;
 mod main_job;
@@ -7,4 +10,5 @@ mod presets;
 mod support;
 mod tokens;
 mod uploads;
+mod webhooks;
 mod workers;

@@ -77,6 +77,31 @@ pub struct Stored {
     pub size: u64,
     /// Their MD5 in hexadecimal digits.
     pub md5: String,
+    /// Their CRC-32.
+    pub crc32: u32,
+}
+
+/// What is computed over bytes while they pass.
+#[derive(Debug, Default)]
+struct Digest {
+    md5: Md5,
+    crc32: crc32fast::Hasher,
+}
+
+impl Digest {
+    fn update(&mut self, bytes: &[u8]) {
+        self.md5.update(bytes);
+        self.crc32.update(bytes);
+    }
+
+    fn stored(self, key: &Key, size: u64) -> Stored {
+        Stored {
+            blob: key.to_string(),
+            size,
+            md5: hex(&self.md5.finalize()),
+            crc32: self.crc32.finalize(),
+        }
+    }
 }
 
 /// The store of bytes.
@@ -130,13 +155,9 @@ impl FileStore {
         let key = new_key();
         let mut upload = self.store.put_multipart(&key).await?;
         match self.fill(upload.as_mut(), body, limit).await {
-            Ok((size, md5)) => {
+            Ok((size, digest)) => {
                 upload.complete().await?;
-                Ok(Stored {
-                    blob: key.to_string(),
-                    size,
-                    md5,
-                })
+                Ok(digest.stored(&key, size))
             }
             Err(error) => {
                 // The error that broke the upload is the one to tell; the sweep gets what this leaves.
@@ -151,9 +172,9 @@ impl FileStore {
         upload: &mut dyn MultipartUpload,
         body: impl Stream<Item = Result<Bytes, E>>,
         limit: u64,
-    ) -> Result<(u64, String), FilesError> {
+    ) -> Result<(u64, Digest), FilesError> {
         let mut body = std::pin::pin!(body);
-        let mut hash = Md5::new();
+        let mut hash = Digest::default();
         let mut size = 0_u64;
         let mut part = BytesMut::with_capacity(PART_BYTES);
         loop {
@@ -182,7 +203,7 @@ impl FileStore {
                 hash = hashed?;
             }
             if ended {
-                return Ok((size, hex(&hash.finalize())));
+                return Ok((size, hash));
             }
         }
     }
@@ -196,7 +217,7 @@ impl FileStore {
         let target = self.store.path_to_filesystem(&key)?;
         blocking(move || {
             let mut file = std::fs::File::open(&path).map_err(disk(&path))?;
-            let mut hash = Md5::new();
+            let mut hash = Digest::default();
             let mut size = 0;
             let mut buffer = vec![0; PART_BYTES];
             loop {
@@ -219,11 +240,7 @@ impl FileStore {
             }
             std::fs::rename(&path, &target).map_err(disk(&target))?;
             durable::sync_dir(folder)?;
-            Ok(Stored {
-                blob: key.to_string(),
-                size,
-                md5: hex(&hash.finalize()),
-            })
+            Ok(hash.stored(&key, size))
         })
         .await
     }
@@ -268,18 +285,6 @@ impl FileStore {
             GetResultPayload::File(file, _) => stream::of_file(file, range),
             GetResultPayload::Stream(parts) => stream::of_store(parts),
         })
-    }
-
-    /// All bytes of a small blob; an error when it is larger than `limit`.
-    ///
-    /// # Errors
-    /// When the store fails or the blob is too large.
-    pub async fn read_small(&self, blob: &str, limit: u64) -> Result<Bytes, FilesError> {
-        let found = self.store.get(&Key::from(blob)).await?;
-        if found.meta.size > limit {
-            return Err(FilesError::TooLarge { limit });
-        }
-        Ok(found.bytes().await?)
     }
 
     /// Removes blobs. What cannot be removed is told in the log and swept away at the next start.

@@ -3,8 +3,12 @@
 //! Each request is handled in a task of its own: a client that goes away cannot stop a change half
 //! way, and a bug that panics costs one answer. Refusals become statuses in `error` and nowhere else.
 
+mod archives;
 mod body;
+mod embeds;
 mod error;
+mod formats;
+mod legacy;
 mod optimize;
 mod page;
 mod preset;
@@ -17,6 +21,7 @@ mod tokens;
 mod upload;
 mod user;
 mod view;
+mod webhooks;
 
 use std::sync::Arc;
 
@@ -31,17 +36,22 @@ pub use server::{Bound, Server};
 pub use tokens::make as make_token;
 
 use super::app::App;
-use crate::wire::paths::route;
+use crate::wire::paths::{legacy_route, route};
 use error::ApiError;
 
 /// The routes of the API.
 pub fn api(app: Arc<App>) -> Router {
-    let router = Router::new()
+    finish(api_routes(), app)
+}
+
+fn api_routes() -> Router<Arc<App>> {
+    Router::new()
         .merge(account_routes())
         .merge(asset_routes())
         .merge(rapid_routes())
-        .merge(preset_routes());
-    finish(router, app)
+        .merge(preset_routes())
+        .merge(embed_routes())
+        .merge(legacy_routes())
 }
 
 /// The routes of the signed URLs.
@@ -51,13 +61,7 @@ pub fn storage_only(app: Arc<App>) -> Router {
 
 /// The routes of both.
 pub fn api_and_storage(app: Arc<App>) -> Router {
-    let both = Router::new()
-        .merge(account_routes())
-        .merge(asset_routes())
-        .merge(rapid_routes())
-        .merge(preset_routes())
-        .merge(storage_routes());
-    finish(both, app)
+    finish(api_routes().merge(storage_routes()), app)
 }
 
 fn account_routes() -> Router<Arc<App>> {
@@ -69,6 +73,9 @@ fn account_routes() -> Router<Arc<App>> {
         .route(route::DELETE_ACCOUNT, post(user::delete))
         .route(route::RAPID_POINTS, get(user::points))
         .route(route::STORAGE, get(user::storage))
+        .route(route::WEBHOOKS, get(webhooks::list).post(webhooks::create))
+        .route(route::WEBHOOK, delete(webhooks::delete))
+        .route(route::TEST_WEBHOOK, post(webhooks::test))
 }
 
 fn asset_routes() -> Router<Arc<App>> {
@@ -89,6 +96,9 @@ fn asset_routes() -> Router<Arc<App>> {
         .route(route::ASSET_DOWNLOADS, get(rawmodel::downloads))
         .route(route::ASSET_CONVERTED, get(rawmodel::converted))
         .route(route::ASSET_PBR, get(rawmodel::pbr))
+        .route(route::ASSET_ZIP, get(archives::asset))
+        .route(route::ADD_FORMATS, post(formats::add))
+        .route(route::PROCESSED_FORMATS, get(formats::processed))
         .route(route::ASSET_RENDERS, get(rawmodel::renders))
         .route(route::ASSET_RAPID_MODELS, get(rawmodel::rapid_models))
         .route(route::RUNNING_JOBS, get(rawmodel::jobs))
@@ -110,6 +120,8 @@ fn rapid_routes() -> Router<Arc<App>> {
         .route(route::RAPID_TAGS, get(rapidmodel::tags))
         .route(route::RAPID_EXPORTS, get(rapidmodel::exports))
         .route(route::RAPID_RENDERS, get(rapidmodel::renders))
+        .route(route::RAPID_PRESET_ZIP, get(archives::rapid_preset))
+        .route(route::RAPID_QC, get(formats::quality))
 }
 
 fn preset_routes() -> Router<Arc<App>> {
@@ -120,6 +132,42 @@ fn preset_routes() -> Router<Arc<App>> {
         .route(route::FACTORY_PRESETS, get(preset::factory))
         .route(route::PRESET_CATEGORIES, get(preset::categories))
         .route(route::PRESET, get(preset::show).delete(preset::delete))
+        .route(route::CONFIG_RPDX, post(archives::config_command))
+        .route(route::PRESET_RPDX, get(archives::preset_command))
+        .route(route::PRESET_ZIP, get(archives::preset_both))
+}
+
+fn embed_routes() -> Router<Arc<App>> {
+    Router::new()
+        .route(route::EMBEDS, get(embeds::list))
+        .route(route::EMBED, get(embeds::show).delete(embeds::delete))
+        .route(route::CREATE_EMBED, post(embeds::create))
+        .route(route::CREATE_RAW_EMBED, post(embeds::create_raw))
+}
+
+fn legacy_routes() -> Router<Arc<App>> {
+    Router::new()
+        .route(legacy_route::START_UPLOAD, post(legacy::start_upload))
+        .route(legacy_route::COMPLETE_UPLOAD, get(legacy::complete_upload))
+        .route(legacy_route::PROCESS, post(legacy::process))
+        .route(legacy_route::OPTIMIZE, post(legacy::optimize))
+        .route(legacy_route::BARE_ASSET, get(rawmodel::show))
+        .route(
+            legacy_route::ASSETS,
+            get(legacy::list_assets).delete(rawmodel::delete_many),
+        )
+        .route(
+            legacy_route::ASSET,
+            get(rawmodel::show).delete(rawmodel::delete),
+        )
+        .route(
+            legacy_route::RAPID_MODELS,
+            get(legacy::list_rapids).delete(rapidmodel::delete_many),
+        )
+        .route(
+            legacy_route::RAPID_MODEL,
+            get(legacy::rapid).delete(rapidmodel::delete),
+        )
 }
 
 fn storage_routes() -> Router<Arc<App>> {

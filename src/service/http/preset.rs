@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::body::Fields;
 use super::error::ApiError;
@@ -168,7 +168,10 @@ fn written(row: &PresetRow, form: PresetForm) -> Result<Value, ApiError> {
             filename: Some(FilenameRule::default()),
             other: Default::default(),
         }),
-        other: Default::default(),
+        other: Map::from_iter([(
+            "engine_core_version".to_owned(),
+            row.core_version.clone().into(),
+        )]),
     };
     Ok(preset.to_form(form))
 }

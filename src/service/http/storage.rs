@@ -79,10 +79,7 @@ async fn write(app: &App, id: FileId, request: Request) -> Result<Response, ApiE
             "The bytes that came do not have the Content-MD5 that was sent.".to_owned(),
         ));
     }
-    let published = app
-        .records
-        .publish(id, &stored.blob, stored.size, &stored.md5)
-        .await;
+    let published = app.records.publish(id, &stored).await;
     match published {
         Ok(Publish::Done { replaced }) => {
             app.files

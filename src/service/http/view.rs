@@ -178,6 +178,11 @@ pub fn rapid(app: &App, row: &RapidRow, beside: &Beside, form: RapidForm) -> Val
         complete(app, row, beside, &mut model);
     }
     let mut value = model.to_form(form);
+    if form == RapidForm::Full {
+        // Not in the API's list of fields, and of use to whoever asks what a model was made with.
+        value["preset_id"] = serde_json::json!(row.preset);
+        value["preset_name"] = serde_json::json!(row.preset_name);
+    }
     dress_tags(&mut value, &beside.tags(owner));
     dress_job(&mut value, row.job.as_ref());
     value

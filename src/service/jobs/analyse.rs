@@ -1,15 +1,15 @@
 //! Finds out what is in an upload.
 
-use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::collect::{collect, discard, read_text, store_text};
-use super::place::Place;
-use super::{Done, JobError, have_done};
+use super::place::{LaidOut, Place};
+use super::{Done, JobError, have_done, tell};
 use crate::engine::job::{AnalyseTask, Task};
 use crate::service::app::App;
+use crate::service::names;
 use crate::service::records::{AnalysisEnd, JobRow};
-use crate::service::workers::Outcome;
+use crate::service::workers::{Failure, Outcome};
 use crate::wire::UploadStatus;
 
 /// Statistics larger than this stay a file only.
@@ -20,8 +20,7 @@ const LOG_LIMIT: u64 = 1 << 20;
 
 /// Does one analysis.
 pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Done, JobError> {
-    let Some(place) = Place::lay_out(app, job).await? else {
-        fail(app, job, "the uploaded files are gone").await?;
+    let Some(place) = prepare(app, job).await? else {
         return Ok(Done::Recorded);
     };
     app.records
@@ -34,7 +33,7 @@ pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Do
     });
     let failure = match have_done(app, job, &task, stop).await {
         Outcome::Done(_) => None,
-        Outcome::Failed { reason, .. } => Some(reason),
+        Outcome::Failed(failure) => Some(failure),
         Outcome::Stopped => {
             app.records
                 .set_asset_status(job.asset, &UploadStatus::Waiting)
@@ -46,14 +45,45 @@ pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Do
     Ok(Done::Recorded)
 }
 
+/// Lays the upload out, or records why it cannot be.
+async fn prepare(app: &App, job: &JobRow) -> Result<Option<Place>, JobError> {
+    let asset = app.records.asset(job.user, job.asset).await?;
+    let is_zip = asset.is_some_and(|asset| asset.is_zip);
+    if is_zip {
+        app.records
+            .set_asset_status(job.asset, &UploadStatus::Unzipping)
+            .await?;
+    }
+    match Place::lay_out(app, job).await? {
+        LaidOut::Ready(place) => {
+            if is_zip {
+                tell::unzipped(app, job, None);
+            }
+            Ok(Some(place))
+        }
+        LaidOut::Refused { reason, limit } => {
+            if is_zip {
+                tell::unzipped(app, job, Some(&reason));
+            }
+            let status = if limit {
+                UploadStatus::ImportLimitExceeded
+            } else {
+                UploadStatus::ImportingFailed
+            };
+            fail_as(app, job, status, &reason).await?;
+            Ok(None)
+        }
+    }
+}
+
 async fn record(
     app: &App,
     job: &JobRow,
     place: &Place,
-    failure: Option<String>,
+    failure: Option<Failure>,
 ) -> Result<(), JobError> {
-    if let Some(reason) = &failure {
-        place.note_failure(reason)?;
+    if let Some(failure) = &failure {
+        place.note_failure(&failure.reason)?;
     }
     let log = place.output().join("error.log");
     let has_errors = match read_text(place, "error.log", LOG_LIMIT) {
@@ -69,9 +99,9 @@ async fn record(
             Some(_) => UploadStatus::ImportingFailed,
         },
         has_errors,
-        output: output(failure.as_deref()),
-        error_message: failure,
-        format: None,
+        output: Failure::output(failure.as_ref()),
+        error_message: failure.map(|failure| failure.reason),
+        format: Some(names::main_file(&place.files).1),
         metadata,
         files,
     };
@@ -84,7 +114,10 @@ async fn store(app: &App, job: &JobRow, end: &AnalysisEnd) -> Result<(), JobErro
         .end_analysis(job.id, job.user, job.asset, end)
         .await
     {
-        Ok(Some(replaced)) => app.files.remove(&replaced).await,
+        Ok(Some(replaced)) => {
+            app.files.remove(&replaced).await;
+            tell::analysed(app, job, end.error_message.as_deref());
+        }
         Ok(None) => discard(app, &end.files).await,
         Err(error) => {
             discard(app, &end.files).await;
@@ -96,22 +129,23 @@ async fn store(app: &App, job: &JobRow, end: &AnalysisEnd) -> Result<(), JobErro
 
 /// Fails an analysis that no worker could be given.
 pub async fn fail(app: &App, job: &JobRow, reason: &str) -> Result<(), JobError> {
+    fail_as(app, job, UploadStatus::ImportingFailed, reason).await
+}
+
+async fn fail_as(
+    app: &App,
+    job: &JobRow,
+    status: UploadStatus,
+    reason: &str,
+) -> Result<(), JobError> {
     let end = AnalysisEnd {
-        status: UploadStatus::ImportingFailed,
+        status,
         has_errors: true,
         error_message: Some(reason.to_owned()),
         format: None,
         metadata: None,
         files: vec![store_text(app, "error.log", format!("{reason}\n")).await?],
-        output: output(Some(reason)),
+        output: Failure::output(Some(&Failure::of(reason))),
     };
     store(app, job, &end).await
-}
-
-/// What a job leaves to say.
-pub(super) fn output(failure: Option<&str>) -> String {
-    match failure {
-        None => json!({ "exitCode": 0 }).to_string(),
-        Some(reason) => json!({ "exitCode": 1, "error": reason }).to_string(),
-    }
 }

@@ -32,6 +32,7 @@ pub async fn collect(app: &App, place: &Place) -> Result<Vec<NewFile>, JobError>
                 blob: stored.blob,
                 size: stored.size,
                 md5: stored.md5,
+                crc32: stored.crc32,
             }),
             Err(error) => {
                 discard(app, &files).await;
@@ -52,6 +53,7 @@ pub async fn store_text(app: &App, name: &str, text: String) -> Result<NewFile, 
         blob: stored.blob,
         size: stored.size,
         md5: stored.md5,
+        crc32: stored.crc32,
     })
 }
 

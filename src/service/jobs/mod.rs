@@ -5,8 +5,10 @@
 
 mod analyse;
 mod collect;
+mod convert;
 mod optimize;
 mod place;
+mod tell;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -108,7 +110,7 @@ async fn run(app: &Arc<App>, job: &JobRow) {
     let done = match job.kind {
         JobKind::Analyse => analyse::run(app, job, &stop).await,
         JobKind::Optimize => optimize::run(app, job, &stop).await,
-        JobKind::Convert => Ok(Done::Recorded),
+        JobKind::Convert => convert::run(app, job, &stop).await,
     };
     app.queue.running().remove(&job.id);
     match done {
@@ -138,7 +140,7 @@ async fn give_up(app: &App, job: &JobRow, reason: &str) {
     let ended = match job.kind {
         JobKind::Analyse => analyse::fail(app, job, reason).await,
         JobKind::Optimize => optimize::fail(app, job, reason).await,
-        JobKind::Convert => Ok(()),
+        JobKind::Convert => convert::fail(app, job, reason).await,
     };
     if let Err(error) = ended {
         tracing::error!(job = %job.id, %error, "the failure of a job could not be recorded");

@@ -1,16 +1,16 @@
 //! Makes a rapid model.
 
+use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::analyse::output;
 use super::collect::{collect, discard, store_text};
-use super::place::Place;
-use super::{Done, JobError, have_done};
+use super::place::{LaidOut, Place};
+use super::{Done, JobError, have_done, tell};
 use crate::engine::job::{OptimizeTask, Task};
 use crate::service::app::App;
 use crate::service::names;
 use crate::service::records::{JobRow, OptimizationEnd, RapidRow};
-use crate::service::workers::Outcome;
+use crate::service::workers::{Failure, Outcome};
 use crate::wire::{OptimizationStatus, RapidId};
 
 /// Does one optimization.
@@ -18,30 +18,28 @@ pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Do
     let Some(rapid) = rapid_of(app, job).await? else {
         return Ok(Done::Recorded);
     };
-    let Some(place) = Place::lay_out(app, job).await? else {
-        fail(
-            app,
-            job,
-            "the base asset was deleted before the optimization began",
-        )
-        .await?;
-        return Ok(Done::Recorded);
+    let place = match Place::lay_out(app, job).await? {
+        LaidOut::Ready(place) => place,
+        LaidOut::Refused { reason, .. } => {
+            fail(app, job, &reason).await?;
+            return Ok(Done::Recorded);
+        }
     };
     let task = Task::Optimize(OptimizeTask {
         input_dir: place.input(),
         files: place.files.clone(),
         output_dir: place.output(),
-        config: serde_json::from_str(&rapid.config).unwrap_or_default(),
+        config: scaled(&rapid),
         export_name: rapid.export_name.as_deref().map(names::file_stem),
         base_name: names::file_stem(&rapid.name),
     });
     let (failure, report) = match have_done(app, job, &task, stop).await {
         Outcome::Done(report) => (None, report),
-        Outcome::Failed { reason, .. } => (Some(reason), None),
+        Outcome::Failed(failure) => (Some(failure), None),
         Outcome::Stopped => return Ok(Done::Stopped),
     };
-    if let Some(reason) = &failure {
-        place.note_failure(reason)?;
+    if let Some(failure) = &failure {
+        place.note_failure(&failure.reason)?;
     }
     let end = OptimizationEnd {
         status: match failure {
@@ -52,10 +50,40 @@ pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Do
             .as_deref()
             .map(|report| serde_json::to_string(report).expect("a report can be written")),
         files: collect(app, &place).await?,
-        output: output(failure.as_deref()),
+        output: Failure::output(failure.as_ref()),
     };
-    record(app, job, rapid.id, &end).await?;
+    let reason = failure.as_ref().map(|failure| failure.reason.as_str());
+    record(app, job, rapid.id, &end, reason).await?;
     Ok(Done::Recorded)
+}
+
+/// The configuration of a rapid model, its exports scaled as the asset is.
+fn scaled(rapid: &RapidRow) -> Map<String, Value> {
+    let mut config: Map<String, Value> =
+        serde_json::from_str(&rapid.config).expect("what was stored is a configuration");
+    if rapid.scale_factor == 1.0 {
+        return config;
+    }
+    let exports = config
+        .entry("compressionAndExport")
+        .or_insert_with(|| json!({}))
+        .as_object_mut()
+        .map(|settings| {
+            settings
+                .entry("fileExports")
+                .or_insert_with(|| json!([{ "fileType": "glb" }]))
+        })
+        .and_then(Value::as_array_mut);
+    for export in exports
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_object_mut)
+    {
+        let own = export.get("customScaling").and_then(Value::as_f64);
+        let scaling = own.unwrap_or(1.0) * rapid.scale_factor;
+        export.insert("customScaling".to_owned(), json!(scaling));
+    }
+    config
 }
 
 async fn rapid_of(app: &App, job: &JobRow) -> Result<Option<RapidRow>, JobError> {
@@ -70,13 +98,17 @@ async fn record(
     job: &JobRow,
     rapid: RapidId,
     end: &OptimizationEnd,
+    failure: Option<&str>,
 ) -> Result<(), JobError> {
     match app
         .records
         .end_optimization(job.id, job.user, rapid, end)
         .await
     {
-        Ok(Some(replaced)) => app.files.remove(&replaced).await,
+        Ok(Some(replaced)) => {
+            app.files.remove(&replaced).await;
+            tell::optimized(app, job, rapid, failure).await;
+        }
         Ok(None) => discard(app, &end.files).await,
         Err(error) => {
             discard(app, &end.files).await;
@@ -95,7 +127,7 @@ pub async fn fail(app: &App, job: &JobRow, reason: &str) -> Result<(), JobError>
         status: OptimizationStatus::Failed,
         report: None,
         files: vec![store_text(app, "error.log", format!("{reason}\n")).await?],
-        output: output(Some(reason)),
+        output: Failure::output(Some(&Failure::of(reason))),
     };
-    record(app, job, rapid, &end).await
+    record(app, job, rapid, &end, Some(reason)).await
 }

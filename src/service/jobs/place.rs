@@ -3,11 +3,14 @@
 //! The folder is removed with this value, whatever became of the job.
 
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use tempfile::TempDir;
+use tokio::task::spawn_blocking;
 
 use super::JobError;
 use crate::service::app::App;
+use crate::service::archive::{UnpackError, UnpackLimits, unpack};
 use crate::service::records::{Area, JobRow, Owner};
 
 /// The laid-out job.
@@ -19,10 +22,37 @@ pub struct Place {
     pub files: Vec<String>,
 }
 
+/// What came of laying a job out.
+#[derive(Debug)]
+pub enum LaidOut {
+    /// The worker can begin.
+    Ready(Place),
+    /// There is nothing to begin with.
+    Refused {
+        /// Why, in words for the person who uploaded it.
+        reason: String,
+        /// Whether it is beyond the limits of imports.
+        limit: bool,
+    },
+}
+
+impl LaidOut {
+    fn refused(reason: &str) -> LaidOut {
+        LaidOut::Refused {
+            reason: reason.to_owned(),
+            limit: false,
+        }
+    }
+}
+
 impl Place {
-    /// Makes the folder and lays the files of the job's asset out in it; none when the asset has no
-    /// files (any more).
-    pub async fn lay_out(app: &App, job: &JobRow) -> Result<Option<Place>, JobError> {
+    /// Makes the folder and lays the files of the job's asset out in it, those of an archive unpacked.
+    pub async fn lay_out(app: &App, job: &JobRow) -> Result<LaidOut, JobError> {
+        let Some(asset) = app.records.asset(job.user, job.asset).await? else {
+            return Ok(LaidOut::refused(
+                "the base asset was deleted before the work on it began",
+            ));
+        };
         let dir = tempfile::Builder::new()
             .prefix(&format!("job-{}-", job.id))
             .tempdir_in(&app.work_dir)?;
@@ -30,7 +60,7 @@ impl Place {
             dir: Some(dir),
             files: Vec::new(),
         };
-        std::fs::create_dir(place.output())?;
+        fs::create_dir(place.output())?;
         for file in app.records.files_of(&[Owner::Asset(job.asset)]).await? {
             if file.area == Area::Source
                 && let Some(blob) = &file.blob
@@ -41,7 +71,36 @@ impl Place {
                 place.files.push(file.name);
             }
         }
-        Ok((!place.files.is_empty()).then_some(place))
+        match (place.files.as_slice(), asset.is_zip) {
+            ([], _) => Ok(LaidOut::refused("the base asset has no files")),
+            ([archive], true) => {
+                let archive = archive.clone();
+                place.unpack(&archive).await
+            }
+            _ => Ok(LaidOut::Ready(place)),
+        }
+    }
+
+    /// Puts the content of the archive in the place of the archive.
+    async fn unpack(mut self, archive: &str) -> Result<LaidOut, JobError> {
+        let packed = self.path().join("archive.zip");
+        fs::rename(self.input().join(archive), &packed)?;
+        fs::remove_dir_all(self.input())?;
+        fs::create_dir(self.input())?;
+        let target = self.input();
+        let limits = UnpackLimits::default();
+        let unpacking = spawn_blocking(move || unpack(&packed, &target, limits));
+        match unpacking.await.map_err(io::Error::other)? {
+            Ok(files) => {
+                self.files = files;
+                Ok(LaidOut::Ready(self))
+            }
+            Err(UnpackError::Disk(error)) => Err(error.into()),
+            Err(refusal) => Ok(LaidOut::Refused {
+                limit: matches!(refusal, UnpackError::Limit(_)),
+                reason: refusal.to_string(),
+            }),
+        }
     }
 
     fn path(&self) -> &Path {
@@ -59,7 +118,7 @@ impl Place {
     }
 
     /// Writes the reason of a failure where the worker left none.
-    pub fn note_failure(&self, reason: &str) -> std::io::Result<()> {
+    pub fn note_failure(&self, reason: &str) -> io::Result<()> {
         note_failure(&self.output().join("error.log"), reason)
     }
 }
@@ -73,10 +132,10 @@ impl Drop for Place {
     }
 }
 
-fn note_failure(path: &Path, reason: &str) -> std::io::Result<()> {
-    let written = std::fs::read_to_string(path).unwrap_or_default();
+fn note_failure(path: &Path, reason: &str) -> io::Result<()> {
+    let written = fs::read_to_string(path).unwrap_or_default();
     if written.contains(reason) {
         return Ok(());
     }
-    std::fs::write(path, format!("{written}{reason}\n"))
+    fs::write(path, format!("{written}{reason}\n"))
 }

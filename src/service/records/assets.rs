@@ -36,8 +36,6 @@ pub struct NewAsset<'a> {
 pub struct AssetRow {
     /// Its id.
     pub id: AssetId,
-    /// Whose it is.
-    pub user: UserId,
     /// Its universal id.
     pub uuid: String,
     /// Its name.
@@ -108,7 +106,6 @@ fn asset_row(row: &SqliteRow) -> sqlx::Result<AssetRow> {
     let status: String = row.try_get("upload_status")?;
     Ok(AssetRow {
         id: AssetId(count(row, "id")?),
-        user: UserId(count(row, "user_id")?),
         uuid: row.try_get("uuid")?,
         name: row.try_get("name")?,
         is_zip: flag(row, "is_zip")?,

@@ -4,16 +4,12 @@ use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 
 use super::files::{self, NewFile};
-use super::{
-    JobId, JobKind, JobState, Owner, Records, Result, count, jobs, key, now, optional_count,
-};
+use super::{JobId, JobKind, JobState, Owner, Records, Result, jobs, key, now, optional_count};
 use crate::wire::{AssetId, UserId};
 
 /// One conversion and the job behind it.
 #[derive(Debug, Clone)]
 pub struct ConversionRow {
-    /// Its id.
-    pub id: u64,
     /// The formats asked for.
     pub formats: Vec<String>,
     /// How it ended badly, in words.
@@ -29,7 +25,6 @@ fn conversion_row(row: &SqliteRow) -> sqlx::Result<ConversionRow> {
     let state: Option<String> = row.try_get("state")?;
     let status: String = row.try_get("status")?;
     Ok(ConversionRow {
-        id: count(row, "id")?,
         formats: formats.split(',').map(str::to_owned).collect(),
         message: row.try_get("message")?,
         state: JobState::from_text(&state.unwrap_or(status)),
@@ -97,8 +92,8 @@ impl Records {
         Ok(row.as_ref().map(conversion_row).transpose()?)
     }
 
-    /// Records the end of a conversion together with the end of its job; false when either is gone:
-    /// then the new files are nobody's.
+    /// Records the end of a conversion together with the end of its job. Returns the blobs that it
+    /// replaced, or none when either is gone: then the new files are nobody's.
     ///
     /// # Errors
     /// When the database fails.
@@ -109,14 +104,14 @@ impl Records {
         failure: Option<&str>,
         files: &[NewFile],
         output: &str,
-    ) -> Result<bool> {
+    ) -> Result<Option<Vec<String>>> {
         let mut tx = self.begin().await?;
         let state = match failure {
             None => JobState::Finished,
             Some(_) => JobState::Failed,
         };
         if !jobs::end(&mut tx, job, state, "Done", output).await? {
-            return Ok(false);
+            return Ok(None);
         }
         let done = sqlx::query(
             "UPDATE conversions SET status = $2, message = $3, updated_at = $4 WHERE id = $1",
@@ -128,10 +123,12 @@ impl Records {
         .execute(&mut *tx)
         .await?;
         if done.rows_affected() == 0 {
-            return Ok(false);
+            return Ok(None);
         }
-        files::add(&mut tx, user, Owner::Asset(asset), files).await?;
+        let owner = Owner::Asset(asset);
+        let replaced = files::remove_named(&mut tx, user, owner, files).await?;
+        files::add(&mut tx, user, owner, files).await?;
         tx.commit().await?;
-        Ok(true)
+        Ok(Some(replaced))
     }
 }

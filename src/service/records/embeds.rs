@@ -201,4 +201,35 @@ impl Records {
             .await?;
         Ok(done.rows_affected() > 0)
     }
+
+    /// The viewer configuration that `user` saved as a theme; an empty object when there is none.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn theme(&self, user: UserId) -> Result<String> {
+        let row = sqlx::query("SELECT value FROM settings WHERE name = $1")
+            .bind(format!("theme:{user}"))
+            .fetch_optional(&self.reader)
+            .await?;
+        match row {
+            Some(row) => Ok(row.try_get("value")?),
+            None => Ok("{}".to_owned()),
+        }
+    }
+
+    /// Saves the theme of `user`.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn save_theme(&self, user: UserId, config: &str) -> Result<()> {
+        sqlx::query(
+            "INSERT INTO settings (name, value) VALUES ($1, $2) \
+             ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        )
+        .bind(format!("theme:{user}"))
+        .bind(config)
+        .execute(&self.writer)
+        .await?;
+        Ok(())
+    }
 }

@@ -11,6 +11,7 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, Row as _};
 
 use super::{Records, Result, Tx, accounts, count, key, moment, now, places, stored};
+use crate::service::files::Stored;
 use crate::wire::{AssetId, RapidId, UploadStatus, UserId};
 
 /// A file that the service keeps.
@@ -129,6 +130,8 @@ pub struct FileRow {
     pub size: u64,
     /// The MD5 of the bytes, in hexadecimal digits.
     pub md5: String,
+    /// Their CRC-32, as archives need it.
+    pub crc32: u32,
     /// When the bytes came.
     pub modified_at: Timestamp,
 }
@@ -146,6 +149,8 @@ pub struct NewFile {
     pub size: u64,
     /// Their MD5, in hexadecimal digits.
     pub md5: String,
+    /// Their CRC-32.
+    pub crc32: u32,
 }
 
 /// What came of uploaded bytes.
@@ -183,6 +188,7 @@ fn file_row(row: &SqliteRow) -> sqlx::Result<FileRow> {
         blob: row.try_get("blob")?,
         size: count(row, "size")?,
         md5: row.try_get("md5")?,
+        crc32: u32::try_from(count(row, "crc32")?).unwrap_or(0),
         modified_at: moment(row, "modified_at")?,
     })
 }
@@ -190,8 +196,8 @@ fn file_row(row: &SqliteRow) -> sqlx::Result<FileRow> {
 /// Adds a file whose bytes are awaited.
 pub(super) async fn expect(tx: &mut Tx, owner: Owner, area: Area, name: &str) -> Result<FileId> {
     let row = sqlx::query(
-        "INSERT INTO files (owner_kind, owner_id, area, name, blob, size, md5, modified_at) \
-         VALUES ($1, $2, $3, $4, NULL, 0, '', $5) RETURNING id",
+        "INSERT INTO files (owner_kind, owner_id, area, name, blob, size, md5, crc32, modified_at) \
+         VALUES ($1, $2, $3, $4, NULL, 0, '', 0, $5) RETURNING id",
     )
     .bind(owner.kind())
     .bind(owner.key())
@@ -230,13 +236,42 @@ pub(super) async fn remove(
     Ok(blobs)
 }
 
+/// Removes the files of `owner` that stand where `new` ones are to be; returns their blobs.
+pub(super) async fn remove_named(
+    tx: &mut Tx,
+    user: UserId,
+    owner: Owner,
+    new: &[NewFile],
+) -> Result<Vec<String>> {
+    let mut blobs = Vec::new();
+    let mut freed = 0;
+    for file in new {
+        let row = sqlx::query(
+            "DELETE FROM files WHERE owner_kind = $1 AND owner_id = $2 AND area = $3 AND name = $4 \
+             RETURNING blob, size",
+        )
+        .bind(owner.kind())
+        .bind(owner.key())
+        .bind(file.area.text())
+        .bind(&file.name)
+        .fetch_optional(&mut **tx)
+        .await?;
+        if let Some(row) = row {
+            freed += row.try_get::<i64, _>("size")?;
+            blobs.extend(row.try_get::<Option<String>, _>("blob")?);
+        }
+    }
+    accounts::adjust_used(tx, user, -freed).await?;
+    Ok(blobs)
+}
+
 /// Adds files whose bytes are stored.
 pub(super) async fn add(tx: &mut Tx, user: UserId, owner: Owner, new: &[NewFile]) -> Result<()> {
     let mut added = 0;
     for file in new {
         sqlx::query(
-            "INSERT INTO files (owner_kind, owner_id, area, name, blob, size, md5, modified_at) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+            "INSERT INTO files (owner_kind, owner_id, area, name, blob, size, md5, crc32, modified_at) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
         )
         .bind(owner.kind())
         .bind(owner.key())
@@ -245,6 +280,7 @@ pub(super) async fn add(tx: &mut Tx, user: UserId, owner: Owner, new: &[NewFile]
         .bind(&file.blob)
         .bind(stored(file.size))
         .bind(&file.md5)
+        .bind(i64::from(file.crc32))
         .bind(now())
         .execute(&mut **tx)
         .await?;
@@ -318,7 +354,7 @@ impl Records {
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn publish(&self, file: FileId, blob: &str, size: u64, md5: &str) -> Result<Publish> {
+    pub async fn publish(&self, file: FileId, bytes: &Stored) -> Result<Publish> {
         let mut tx = self.begin().await?;
         let row = sqlx::query(
             "SELECT a.id, a.user_id, a.upload_status, f.size, f.blob, u.quota_bytes - u.used_bytes AS free \
@@ -334,17 +370,19 @@ impl Records {
         if row.try_get::<String, _>("upload_status")? != UploadStatus::Incomplete.to_string() {
             return Ok(Publish::Closed);
         }
-        let growth = stored(size) - row.try_get::<i64, _>("size")?;
+        let growth = stored(bytes.size) - row.try_get::<i64, _>("size")?;
         if growth > row.try_get::<i64, _>("free")? {
             return Ok(Publish::NoRoom);
         }
         sqlx::query(
-            "UPDATE files SET blob = $2, size = $3, md5 = $4, modified_at = $5 WHERE id = $1",
+            "UPDATE files SET blob = $2, size = $3, md5 = $4, crc32 = $5, modified_at = $6 \
+             WHERE id = $1",
         )
         .bind(key(file.0))
-        .bind(blob)
-        .bind(stored(size))
-        .bind(md5)
+        .bind(&bytes.blob)
+        .bind(stored(bytes.size))
+        .bind(&bytes.md5)
+        .bind(i64::from(bytes.crc32))
         .bind(now())
         .execute(&mut *tx)
         .await?;

@@ -30,7 +30,6 @@ use sqlx::{Row as _, Sqlite};
 
 pub use accounts::{NewUser, TokenRow, UserRow};
 pub use assets::{AnalysisEnd, AssetRow, Completion, NewAsset};
-pub use conversions::ConversionRow;
 pub use embeds::{EmbedRow, EmbedSource, NewEmbed};
 pub use error::RecordsError;
 pub use files::{Area, FileId, FileRow, NewFile, Owner, Publish};

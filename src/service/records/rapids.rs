@@ -53,8 +53,6 @@ pub enum Started {
 pub struct RapidRow {
     /// Its id.
     pub id: RapidId,
-    /// Whose it is.
-    pub user: UserId,
     /// Its universal id.
     pub uuid: String,
     /// Its name.
@@ -133,7 +131,6 @@ fn rapid_row(row: &SqliteRow) -> sqlx::Result<RapidRow> {
         .transpose()?;
     Ok(RapidRow {
         id,
-        user,
         uuid: row.try_get("uuid")?,
         name: row.try_get("name")?,
         asset,

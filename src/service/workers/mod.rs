@@ -12,6 +12,7 @@ use std::process::ExitStatus;
 use std::sync::Mutex;
 
 use rustix::process::{Pid, Signal};
+use serde_json::json;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Child;
 use tokio_util::sync::CancellationToken;
@@ -26,14 +27,39 @@ pub enum Outcome {
     /// Well. A worker that is not ours may report nothing.
     Done(Option<Box<Report>>),
     /// Badly.
-    Failed {
-        /// One sentence for the person who made the model.
-        reason: String,
-        /// The end of what the worker wrote on its standard error.
-        stderr: String,
-    },
+    Failed(Failure),
     /// It was told to stop before it ended; nothing of it counts.
     Stopped,
+}
+
+/// Why a task failed.
+#[derive(Debug)]
+pub struct Failure {
+    /// One sentence for the person who made the model.
+    pub reason: String,
+    /// The end of what the worker wrote on its standard error.
+    stderr: String,
+}
+
+impl Failure {
+    /// A failure before there was a worker.
+    pub fn of(reason: impl Into<String>) -> Failure {
+        Failure {
+            reason: reason.into(),
+            stderr: String::new(),
+        }
+    }
+
+    /// What is kept with the job about its end, as JSON text.
+    pub fn output(failure: Option<&Failure>) -> String {
+        let value = match failure {
+            None => json!({ "exitCode": 0 }),
+            Some(Failure { reason, stderr }) => {
+                json!({ "exitCode": 1, "error": reason, "stderr": stderr })
+            }
+        };
+        value.to_string()
+    }
 }
 
 /// Starts workers and watches them.
@@ -70,10 +96,7 @@ impl Workers {
         on_progress: impl FnMut(Progress),
         stop: &CancellationToken,
     ) -> Outcome {
-        let failed = |reason: String| Outcome::Failed {
-            reason,
-            stderr: String::new(),
-        };
+        let failed = |reason: String| Outcome::Failed(Failure::of(reason));
         let text = match serde_json::to_vec(task) {
             Ok(text) => text,
             Err(error) => return failed(format!("the task cannot be written: {error}")),
@@ -154,7 +177,7 @@ impl Workers {
             (_, Some(Killed::Stop)) => unreachable!("told above"),
         };
         tracing::warn!(reason, stderr, "a worker failed");
-        Outcome::Failed { reason, stderr }
+        Outcome::Failed(Failure { reason, stderr })
     }
 
     /// Why a worker ended as it did.

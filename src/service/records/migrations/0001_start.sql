@@ -59,6 +59,7 @@ CREATE TABLE files (
     blob        TEXT,
     size        BIGINT NOT NULL,
     md5         TEXT   NOT NULL,
+    crc32       BIGINT NOT NULL,
     modified_at BIGINT NOT NULL
 );
 CREATE UNIQUE INDEX files_of_owner ON files (owner_kind, owner_id, area, name);

@@ -1,0 +1,156 @@
+//! Events: told to the webhooks of their user, each once, with no second try.
+//!
+//! Whoever has an event hands it over and goes on; a queue that is full drops it, and a receiver that
+//! is slow holds up nobody else. How each call went is kept with the webhook.
+
+mod post;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::Sha256;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use super::app::App;
+use super::ids::hex;
+use super::records::WebhookRow;
+use crate::wire::{Event, EventData, EventStatus, EventType, Timestamp, UserId};
+use post::Poster;
+
+/// The header that carries the signature of the body.
+pub const SIGNATURE_HEADER: &str = "x-engine-signature";
+
+/// Events that wait to be told.
+const QUEUE: usize = 1_024;
+
+/// Calls under way at the same time.
+const MOST_CALLS: usize = 32;
+
+/// How long calls under way may take when the service stops.
+const LAST_MOMENT: Duration = Duration::from_secs(2);
+
+/// What is to be told, and to whom.
+#[derive(Debug)]
+pub struct Notice {
+    to: Receivers,
+    event: Event,
+}
+
+#[derive(Debug)]
+enum Receivers {
+    AllOf(UserId),
+    One(Box<WebhookRow>),
+}
+
+/// Takes events.
+#[derive(Clone)]
+pub struct Events {
+    queue: mpsc::Sender<Notice>,
+}
+
+impl fmt::Debug for Events {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Events").finish_non_exhaustive()
+    }
+}
+
+impl Events {
+    /// A queue and its end, which [`deliver`] works off.
+    pub fn new() -> (Events, mpsc::Receiver<Notice>) {
+        let (queue, notices) = mpsc::channel(QUEUE);
+        (Events { queue }, notices)
+    }
+
+    /// Tells all webhooks of `user`.
+    pub fn emit(&self, user: UserId, event_type: EventType, data: EventData) {
+        self.send(Receivers::AllOf(user), event_type, data);
+    }
+
+    /// Sends a test event to one webhook.
+    pub fn test(&self, webhook: WebhookRow) {
+        let data = EventData {
+            status: Some(EventStatus::Successful),
+            message: Some("This is a test event.".to_owned()),
+            ..EventData::default()
+        };
+        let event_type = EventType::Other("test".to_owned());
+        self.send(Receivers::One(Box::new(webhook)), event_type, data);
+    }
+
+    fn send(&self, to: Receivers, event_type: EventType, data: EventData) {
+        let event = Event {
+            event_type,
+            timestamp: Some(Timestamp::now()),
+            data,
+            other: Default::default(),
+        };
+        if self.queue.try_send(Notice { to, event }).is_err() {
+            tracing::warn!("an event is dropped: too many wait to be told");
+        }
+    }
+}
+
+/// Tells events until the service stops.
+pub async fn deliver(app: Arc<App>, mut notices: mpsc::Receiver<Notice>) {
+    let poster = Arc::new(Poster::default());
+    let mut calls = JoinSet::new();
+    loop {
+        let notice = tokio::select! {
+            () = app.stop.cancelled() => break,
+            Some(notice) = notices.recv() => notice,
+        };
+        let webhooks = match notice.to {
+            Receivers::One(webhook) => vec![*webhook],
+            Receivers::AllOf(user) => app.records.webhooks(user).await.unwrap_or_else(|error| {
+                tracing::error!(%error, "an event is dropped: the webhooks cannot be read");
+                Vec::new()
+            }),
+        };
+        let body = Bytes::from(serde_json::to_vec(&notice.event).expect("an event can be written"));
+        for webhook in webhooks {
+            while calls.len() >= MOST_CALLS {
+                calls.join_next().await;
+            }
+            calls.spawn(call(
+                Arc::clone(&app),
+                Arc::clone(&poster),
+                webhook,
+                body.clone(),
+            ));
+        }
+        while calls.try_join_next().is_some() {}
+    }
+    let rest = async { while calls.join_next().await.is_some() {} };
+    if tokio::time::timeout(LAST_MOMENT, rest).await.is_err() {
+        calls.shutdown().await;
+    }
+}
+
+async fn call(app: Arc<App>, poster: Arc<Poster>, webhook: WebhookRow, body: Bytes) {
+    let signature = (!webhook.secret.is_empty()).then(|| sign(&webhook.secret, &body));
+    let status = match poster
+        .post(&webhook.url, webhook.verify_ssl, signature, body)
+        .await
+    {
+        Ok(status) => Some(status),
+        Err(error) => {
+            tracing::info!(webhook = %webhook.id, %error, "a webhook could not be called");
+            None
+        }
+    };
+    if let Err(error) = app.records.note_webhook_call(webhook.id, status).await {
+        tracing::error!(webhook = %webhook.id, %error, "a call could not be noted");
+    }
+}
+
+/// The signature of a body: HMAC-SHA-256 in hexadecimal digits.
+fn sign(secret: &str, body: &[u8]) -> String {
+    let mut mac =
+        Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("HMAC takes a key of any length");
+    mac.update(body);
+    hex(&mac.finalize().into_bytes())
+}

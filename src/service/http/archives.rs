@@ -1,0 +1,203 @@
+//! Everything that is sent as a zip: the files of an asset, and presets in the forms of the API and of
+//! the command line.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::HeaderValue;
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_TYPE};
+use axum::response::{IntoResponse as _, Response};
+use jiff::Timestamp;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::json;
+
+use super::body::Fields;
+use super::error::ApiError;
+use super::rapidmodel;
+use super::rawmodel;
+use super::request::{Caller, Ids};
+use crate::service::app::App;
+use crate::service::archive::{Content, Entry, Pack};
+use crate::service::names::file_stem;
+use crate::service::presets::{self, RPDX_VERSION};
+use crate::service::records::{Area, Owner};
+use crate::wire::OptimizerConfig;
+
+/// A configuration with its name, as it goes into an archive.
+struct Named {
+    name: String,
+    description: String,
+    config: OptimizerConfig,
+    modified: Timestamp,
+}
+
+impl Named {
+    /// The body with which the API creates this preset.
+    fn api_form(&self) -> Entry {
+        let value = json!({
+            "name": self.name,
+            "description": self.description,
+            "config": self.config.0,
+        });
+        let name = format!("{}.api.json", file_stem(&self.name));
+        Entry::of_bytes(&name, pretty(&value), self.modified)
+    }
+
+    /// The preset file of the command line, and how to use it.
+    fn command_form(&self) -> Vec<Entry> {
+        let stem = file_stem(&self.name);
+        let value = json!({
+            "rpdx_version": RPDX_VERSION,
+            "name": self.name,
+            "description": self.description,
+            "config": self.config.0,
+        });
+        let command = format!(
+            "assetfs optimize INPUT OUTPUT --preset {}\n",
+            quoted(&format!("{stem}.rpdx"))
+        );
+        vec![
+            Entry::of_bytes(&format!("{stem}.rpdx"), pretty(&value), self.modified),
+            Entry::of_bytes("commands.txt", command, self.modified),
+        ]
+    }
+}
+
+fn pretty(value: &serde_json::Value) -> String {
+    format!("{value:#}\n")
+}
+
+/// A word that a shell takes as it is.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// Sends an archive.
+fn send(app: &App, name: &str, entries: Vec<Entry>) -> Response {
+    let pack = Pack::new(entries);
+    let encoded =
+        utf8_percent_encode(&format!("{}.zip", file_stem(name)), NON_ALPHANUMERIC).to_string();
+    let disposition = format!("attachment; filename=\"archive.zip\"; filename*=UTF-8''{encoded}");
+    let headers = [
+        (CONTENT_TYPE, HeaderValue::from_static("application/zip")),
+        (CONTENT_LENGTH, HeaderValue::from(pack.len_bytes())),
+        (
+            CONTENT_DISPOSITION,
+            HeaderValue::try_from(disposition).expect("encoded text is a header value"),
+        ),
+    ];
+    (
+        headers,
+        Body::from_stream(pack.into_stream(app.files.clone())),
+    )
+        .into_response()
+}
+
+pub async fn asset(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    ids: Ids,
+) -> Result<Response, ApiError> {
+    let row = rawmodel::existing(&app, caller, ids.asset()?).await?;
+    let files = app.records.files_of(&[Owner::Asset(row.id)]).await?;
+    let entries: Vec<Entry> = files
+        .into_iter()
+        .filter(|file| file.area == Area::Source)
+        .filter_map(|file| {
+            Some(Entry {
+                content: Content::Blob(file.blob?),
+                name: file.name,
+                size: file.size,
+                crc32: file.crc32,
+                modified: file.modified_at,
+            })
+        })
+        .collect();
+    if entries.is_empty() {
+        return Err(ApiError::NotFound(
+            "No file of this base asset has been uploaded.".to_owned(),
+        ));
+    }
+    Ok(send(&app, &row.name, entries))
+}
+
+/// A preset of the factory or of the caller.
+async fn preset(app: &App, caller: Caller, ids: &Ids) -> Result<Named, ApiError> {
+    let id = ids.preset()?;
+    if let Some(preset) = presets::factory(id) {
+        return Ok(Named {
+            name: preset.name.to_owned(),
+            description: preset.description.to_owned(),
+            config: preset.config(),
+            modified: Timestamp::now(),
+        });
+    }
+    let row = app.records.preset(caller.user, id).await?;
+    let row = row.ok_or_else(|| ApiError::no("preset"))?;
+    Ok(Named {
+        config: parsed(&row.config)?,
+        name: row.name,
+        description: row.description,
+        modified: row.updated_at,
+    })
+}
+
+fn parsed(config: &str) -> Result<OptimizerConfig, ApiError> {
+    OptimizerConfig::parse(config).map_err(|error| ApiError::Internal(Box::new(error)))
+}
+
+pub async fn preset_both(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    ids: Ids,
+) -> Result<Response, ApiError> {
+    let named = preset(&app, caller, &ids).await?;
+    Ok(send_both(&app, &named))
+}
+
+fn send_both(app: &App, named: &Named) -> Response {
+    let mut entries = vec![named.api_form()];
+    entries.extend(named.command_form());
+    send(app, &named.name, entries)
+}
+
+pub async fn preset_command(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    ids: Ids,
+) -> Result<Response, ApiError> {
+    let named = preset(&app, caller, &ids).await?;
+    Ok(send(&app, &named.name, named.command_form()))
+}
+
+pub async fn config_command(
+    State(app): State<Arc<App>>,
+    _: Caller,
+    mut fields: Fields,
+) -> Result<Response, ApiError> {
+    let config = fields.config("config");
+    fields.finish()?;
+    let named = Named {
+        name: "preset".to_owned(),
+        description: String::new(),
+        config,
+        modified: Timestamp::now(),
+    };
+    Ok(send(&app, &named.name, named.command_form()))
+}
+
+pub async fn rapid_preset(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    ids: Ids,
+) -> Result<Response, ApiError> {
+    let row = rapidmodel::existing(&app, caller, ids.rapid()?).await?;
+    let named = Named {
+        config: parsed(&row.config)?,
+        name: row.preset_name.unwrap_or(row.name),
+        description: String::new(),
+        modified: row.created_at,
+    };
+    Ok(send_both(&app, &named))
+}

@@ -1,0 +1,148 @@
+//! Conversions of base assets, and the quality-control reports of rapid models.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use serde_json::{Value, json};
+
+use super::body::Fields;
+use super::error::ApiError;
+use super::rapidmodel;
+use super::rawmodel;
+use super::request::{Caller, Ids};
+use super::view;
+use crate::service::app::App;
+use crate::service::names;
+use crate::service::records::{Area, AssetRow, JobState, Owner};
+use crate::wire::{ConversionJob, ConversionStatus, FormatsAdded, UploadStatus};
+
+/// What assets are converted to.
+const FORMATS: &[&str] = &["glb", "gltf", "obj", "ply", "stl", "usdz"];
+
+pub async fn add(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    ids: Ids,
+    mut fields: Fields,
+) -> Result<Json<FormatsAdded>, ApiError> {
+    let id = ids.asset()?;
+    let mut formats = fields.texts("formats");
+    formats
+        .iter_mut()
+        .for_each(|format| *format = format.to_lowercase());
+    formats.sort_unstable();
+    formats.dedup();
+    let unknown = formats
+        .iter()
+        .find(|format| !FORMATS.contains(&format.as_str()));
+    if let Some(unknown) = unknown {
+        let known = FORMATS.join(", ");
+        fields.refuse(
+            "formats",
+            &format!("has {unknown:?}, which is none of {known}"),
+        );
+    } else if formats.is_empty() {
+        fields.refuse("formats", "must name at least one format");
+    }
+    fields.finish()?;
+    let asset = rawmodel::existing(&app, caller, id).await?;
+    if asset.status != UploadStatus::Complete {
+        return Err(ApiError::field("id", "The base asset is not complete."));
+    }
+    let existing = existing_formats(&app, &asset).await?;
+    if formats.iter().any(|format| existing.contains(format)) {
+        return Err(ApiError::BadRequest(format!(
+            "The model already has these formats: {}.",
+            existing.join(", ")
+        )));
+    }
+    app.records
+        .start_conversion(caller.user, id, &formats)
+        .await?;
+    app.queue.wake();
+    Ok(Json(FormatsAdded {
+        message: "The conversion has started.".to_owned(),
+        formats,
+        other: Default::default(),
+    }))
+}
+
+/// The formats that an asset has or is being converted to.
+async fn existing_formats(app: &App, asset: &AssetRow) -> Result<Vec<String>, ApiError> {
+    let mut formats = vec![asset.format.clone()];
+    for file in app.records.files_of(&[Owner::Asset(asset.id)]).await? {
+        if file.area == Area::Converted {
+            formats.push(names::extension(&file.name));
+        }
+    }
+    for conversion in app.records.conversions_of(asset.id).await? {
+        if conversion.state != JobState::Failed {
+            formats.extend(conversion.formats);
+        }
+    }
+    formats.retain(|format| FORMATS.contains(&format.as_str()));
+    formats.sort_unstable();
+    formats.dedup();
+    Ok(formats)
+}
+
+pub async fn processed(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    ids: Ids,
+) -> Result<Json<Vec<ConversionJob>>, ApiError> {
+    let id = ids.asset()?;
+    rawmodel::existing(&app, caller, id).await?;
+    let conversions = app.records.conversions_of(id).await?;
+    let jobs = conversions.into_iter().map(|conversion| {
+        let mut other = serde_json::Map::new();
+        if let Some(message) = conversion.message {
+            other.insert("message".to_owned(), message.into());
+        }
+        ConversionJob {
+            progress: conversion.progress,
+            status: match conversion.state {
+                JobState::Queued => ConversionStatus::Queued,
+                JobState::Running => ConversionStatus::Executing,
+                JobState::Finished => ConversionStatus::Finished,
+                JobState::Failed => ConversionStatus::Failed,
+            },
+            formats: conversion.formats,
+            other,
+        }
+    });
+    Ok(Json(jobs.collect()))
+}
+
+pub async fn quality(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    ids: Ids,
+) -> Result<Json<Value>, ApiError> {
+    let row = rapidmodel::existing(&app, caller, ids.rapid()?).await?;
+    let format = ids.text("format").to_lowercase();
+    let none = || {
+        ApiError::PlainNotFound(format!(
+            "There is no quality-control report for {format} of this rapid model."
+        ))
+    };
+    let report = view::report(&row).ok_or_else(none)?;
+    let export = report
+        .exports
+        .iter()
+        .find(|export| export.format == format)
+        .ok_or_else(none)?;
+    Ok(Json(json!({
+        "rapidmodel_id": row.id,
+        "format": format,
+        "file": export.name,
+        "files": export.parts,
+        "size": export.size_bytes,
+        "maxScore": export.quality.map(|quality| quality.max_score),
+        "avgScore": export.quality.map(|quality| quality.avg_score),
+        "source": report.source,
+        "result": report.result,
+        "warnings": report.warnings,
+    })))
+}

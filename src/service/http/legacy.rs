@@ -1,0 +1,183 @@
+//! Version 1 of the API: deprecated, served for the clients that still speak it.
+//!
+//! It shares everything with version 2 but the form of some answers.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use serde_json::{Value, json};
+
+use super::body::Fields;
+use super::error::ApiError;
+use super::optimize::{Settings, new_rapid, start};
+use super::rapidmodel;
+use super::rawmodel;
+use super::request::{Caller, Ids, Query};
+use super::upload;
+use super::view::Beside;
+use crate::service::app::App;
+use crate::service::names::{self, file_stem};
+use crate::service::records::{Area, Owner};
+use crate::wire::paths::{legacy, legacy_route};
+use crate::wire::{
+    AssetForm, AssetId, LegacyOptimizeReply, OptimizerConfig, Page, SourceModel, UploadStarted,
+};
+
+/// The target sizes that the oldest endpoint allows, in megabytes.
+const TARGET_MB: std::ops::RangeInclusive<f64> = 1.0..=25.0;
+
+/// The formats whose files version 1 lists.
+const FORMATS: &[&str] = &["usdz", "glb", "obj", "ctm"];
+
+pub async fn start_upload(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    mut fields: Fields,
+) -> Result<Json<UploadStarted>, ApiError> {
+    let filenames = upload::file_names(&mut fields);
+    fields.finish()?;
+    let (main, format) = names::main_file(&filenames);
+    let main = main.rsplit('/').next().unwrap_or(main);
+    let name = file_stem(main.strip_suffix(&format!(".{format}")).unwrap_or(main));
+    let is_zip = filenames.len() == 1 && format == "zip";
+    let (id, files) = upload::create(&app, caller, &name, &filenames, is_zip).await?;
+    let complete = app.url(&legacy::complete_upload(id));
+    Ok(Json(upload::started(
+        &app, id, &filenames, &files, complete,
+    )))
+}
+
+pub async fn complete_upload(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    ids: Ids,
+) -> Result<Json<Value>, ApiError> {
+    let id = ids.asset()?;
+    upload::finish(&app, caller, id).await?;
+    let asset = rawmodel::written(&app, caller, id, AssetForm::UploadComplete).await?;
+    let mut data = serde_json::Map::new();
+    for name in [
+        "id",
+        "name",
+        "processing",
+        "upload_status",
+        "size",
+        "created_at",
+    ] {
+        data.insert(name.to_owned(), asset[name].clone());
+    }
+    let optimize = app.url(&legacy::optimize(id));
+    Ok(Json(
+        json!({ "data": data, "links": { "optimize": optimize } }),
+    ))
+}
+
+pub async fn list_assets(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    query: Query,
+) -> Result<Json<Page<Value>>, ApiError> {
+    let page = rawmodel::page(&app, caller, &query, legacy_route::ASSETS).await?;
+    Ok(Json(page))
+}
+
+pub async fn list_rapids(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    query: Query,
+) -> Result<Json<Page<Value>>, ApiError> {
+    let page = rapidmodel::page(&app, caller, &query, legacy_route::RAPID_MODELS).await?;
+    Ok(Json(page))
+}
+
+pub async fn rapid(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    ids: Ids,
+) -> Result<Json<Value>, ApiError> {
+    let row = rapidmodel::existing(&app, caller, ids.rapid()?).await?;
+    let owner = Owner::Rapid(row.id);
+    let exports = Beside::read(&app, &[owner])
+        .await?
+        .downloads(&app, owner, Area::Export);
+    let mut downloads = serde_json::Map::new();
+    for (name, url) in exports.iter() {
+        let format = names::extension(name);
+        if FORMATS.contains(&format.as_str()) {
+            downloads.insert(format, json!(url));
+        }
+    }
+    Ok(Json(json!({ "data": {
+        "id": row.id,
+        "optimization_status": row.status,
+        "downloads": downloads,
+    } })))
+}
+
+/// Optimizes with the options of the old command line, which the engine passes judgement on.
+pub async fn process(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    ids: Ids,
+    mut fields: Fields,
+) -> Result<Json<LegacyOptimizeReply>, ApiError> {
+    let id = ids.asset()?;
+    let target = fields.optional_number("max_size_mb");
+    if target.is_some_and(|target| !TARGET_MB.contains(&target)) {
+        fields.refuse("max_size_mb", "must be from 1 to 25");
+    }
+    let options = fields.optional_config("config").unwrap_or_default();
+    fields.finish()?;
+    let mut config = serde_json::Map::new();
+    config.insert("schema".to_owned(), json!("2.5"));
+    if let Some(target) = target {
+        let workflow = json!({ "targetMBSize": target });
+        config.insert("workflowSettings".to_owned(), workflow);
+    }
+    if !options.is_empty() {
+        config.insert("commandLine".to_owned(), json!(options.0));
+    }
+    optimize_with(&app, caller, id, OptimizerConfig(config)).await
+}
+
+pub async fn optimize(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    ids: Ids,
+    mut fields: Fields,
+) -> Result<Json<LegacyOptimizeReply>, ApiError> {
+    let id = ids.asset()?;
+    let config = fields.config("config");
+    fields.finish()?;
+    optimize_with(&app, caller, id, config).await
+}
+
+async fn optimize_with(
+    app: &App,
+    caller: Caller,
+    id: AssetId,
+    config: OptimizerConfig,
+) -> Result<Json<LegacyOptimizeReply>, ApiError> {
+    let asset = rawmodel::existing(app, caller, id).await?;
+    let configuration = Value::Object(config.0.clone());
+    let new = new_rapid(&asset, Settings::of_config(config), Vec::new(), None)?;
+    let rapid = start(app, caller, &[new]).await?[0];
+    let row = rapidmodel::existing(app, caller, rapid).await?;
+    Ok(Json(LegacyOptimizeReply {
+        id: row.id,
+        rawmodel: Some(SourceModel {
+            id: row.asset,
+            name: row.asset_name,
+            processing: None,
+            other: Default::default(),
+        }),
+        accepted: Some(true),
+        configuration,
+        optimization_status: row.status,
+        name: row.name,
+        updated_at: Some(row.updated_at.into()),
+        created_at: Some(row.created_at.into()),
+        other: Default::default(),
+    }))
+}

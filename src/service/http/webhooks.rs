@@ -1,0 +1,103 @@
+//! Webhooks: registered, listed, deleted, tested.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde_json::Value;
+use url::Url;
+
+use super::body::Fields;
+use super::error::ApiError;
+use super::request::{Caller, Ids};
+use crate::service::app::App;
+use crate::service::records::{NewWebhook, WebhookRow};
+use crate::wire::Webhook;
+
+/// The longest URL, in bytes.
+const LONGEST_URL_BYTES: usize = 2_048;
+
+pub async fn create(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    mut fields: Fields,
+) -> Result<Json<Webhook>, ApiError> {
+    let url = fields.text("url");
+    let callable = Url::parse(&url)
+        .is_ok_and(|url| ["http", "https"].contains(&url.scheme()) && url.has_host());
+    if !callable || url.len() > LONGEST_URL_BYTES {
+        fields.refuse("url", "must be an http or https URL");
+    }
+    if !fields.has("verify_ssl") {
+        fields.refuse("verify_ssl", "is required");
+    }
+    let verify_ssl = fields.optional_flag("verify_ssl").unwrap_or(true);
+    let secret = fields.optional_text("secret").unwrap_or_default();
+    fields.finish()?;
+    let new = NewWebhook {
+        url: &url,
+        secret: &secret,
+        verify_ssl,
+    };
+    let most = app.config.max_webhooks;
+    match app.records.create_webhook(caller.user, &new, most).await? {
+        Some(webhook) => Ok(Json(written(webhook))),
+        None => Err(ApiError::TooManyWebhooks),
+    }
+}
+
+pub async fn list(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+) -> Result<Json<Vec<Webhook>>, ApiError> {
+    let webhooks = app.records.webhooks(caller.user).await?;
+    Ok(Json(webhooks.into_iter().map(written).collect()))
+}
+
+pub async fn delete(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    ids: Ids,
+) -> Result<StatusCode, ApiError> {
+    match app
+        .records
+        .delete_webhook(caller.user, ids.webhook()?)
+        .await?
+    {
+        true => Ok(StatusCode::OK),
+        false => Err(ApiError::no("webhook")),
+    }
+}
+
+pub async fn test(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    ids: Ids,
+) -> Result<Json<Webhook>, ApiError> {
+    let id = ids.webhook()?;
+    let webhooks = app.records.webhooks(caller.user).await?;
+    let webhook = webhooks
+        .into_iter()
+        .find(|webhook| webhook.id == id)
+        .ok_or_else(|| ApiError::no("webhook"))?;
+    app.events.test(webhook.clone());
+    Ok(Json(written(webhook)))
+}
+
+fn written(row: WebhookRow) -> Webhook {
+    Webhook {
+        id: row.id,
+        user_id: Some(row.user),
+        url: row.url,
+        last_called_at: row.last_called_at.map(Into::into),
+        created_at: Some(row.created_at.into()),
+        updated_at: Some(row.updated_at.into()),
+        secret: Some(row.secret),
+        last_status: row.last_status.map_or(Value::Null, Value::from),
+        verify_ssl: Some(row.verify_ssl),
+        failed_calls: row.failed_calls,
+        notified_at: row.notified_at.map(Into::into),
+        other: Default::default(),
+    }
+}

@@ -1,0 +1,103 @@
+//! Converts an asset to other formats: an optimization that changes nothing but the format.
+
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::collect::{collect, discard};
+use super::place::{LaidOut, Place};
+use super::{Done, JobError, have_done};
+use crate::engine::job::{OptimizeTask, Task};
+use crate::service::app::App;
+use crate::service::names::file_stem;
+use crate::service::records::{Area, JobRow, NewFile};
+use crate::service::workers::{Failure, Outcome};
+
+/// Does one conversion.
+pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Done, JobError> {
+    let conversion = match job.conversion {
+        Some(conversion) => app.records.conversion(conversion).await?,
+        None => None,
+    };
+    let asset = app.records.asset(job.user, job.asset).await?;
+    let (Some(conversion), Some(asset)) = (conversion, asset) else {
+        return Ok(Done::Recorded);
+    };
+    let place = match Place::lay_out(app, job).await? {
+        LaidOut::Ready(place) => place,
+        LaidOut::Refused { reason, .. } => {
+            fail(app, job, &reason).await?;
+            return Ok(Done::Recorded);
+        }
+    };
+    let task = Task::Optimize(OptimizeTask {
+        input_dir: place.input(),
+        files: place.files.clone(),
+        output_dir: place.output(),
+        config: config(&conversion.formats),
+        export_name: None,
+        base_name: file_stem(&asset.name),
+    });
+    match have_done(app, job, &task, stop).await {
+        Outcome::Stopped => Ok(Done::Stopped),
+        Outcome::Failed(failure) => {
+            end(app, job, Some(&failure), Vec::new()).await?;
+            Ok(Done::Recorded)
+        }
+        Outcome::Done(_) => {
+            let all = collect(app, &place).await?;
+            let (mut exports, others): (Vec<NewFile>, Vec<NewFile>) =
+                all.into_iter().partition(|file| file.area == Area::Export);
+            discard(app, &others).await;
+            for file in &mut exports {
+                file.area = Area::Converted;
+            }
+            end(app, job, None, exports).await?;
+            Ok(Done::Recorded)
+        }
+    }
+}
+
+fn config(formats: &[String]) -> Map<String, Value> {
+    let exports: Vec<Value> = formats
+        .iter()
+        .map(|format| json!({ "fileType": format }))
+        .collect();
+    let mut config = Map::new();
+    config.insert("schema".to_owned(), json!("2.5"));
+    config.insert(
+        "compressionAndExport".to_owned(),
+        json!({ "fileExports": exports }),
+    );
+    config
+}
+
+/// Fails a conversion.
+pub async fn fail(app: &App, job: &JobRow, reason: &str) -> Result<(), JobError> {
+    end(app, job, Some(&Failure::of(reason)), Vec::new()).await
+}
+
+async fn end(
+    app: &App,
+    job: &JobRow,
+    failure: Option<&Failure>,
+    files: Vec<NewFile>,
+) -> Result<(), JobError> {
+    let Some(conversion) = job.conversion else {
+        return Ok(());
+    };
+    let reason = failure.map(|failure| failure.reason.as_str());
+    let of = (job.user, job.asset, conversion);
+    let ended = app
+        .records
+        .end_conversion(job.id, of, reason, &files, &Failure::output(failure))
+        .await;
+    match ended {
+        Ok(Some(replaced)) => app.files.remove(&replaced).await,
+        Ok(None) => discard(app, &files).await,
+        Err(error) => {
+            discard(app, &files).await;
+            return Err(error.into());
+        }
+    }
+    Ok(())
+}

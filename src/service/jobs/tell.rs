@@ -1,0 +1,57 @@
+//! What the ends of jobs are told as: the events that webhooks get.
+
+use crate::service::app::App;
+use crate::service::records::{Area, JobRow, Owner};
+use crate::wire::{Downloads, EventData, EventStatus, EventType, RapidId};
+
+/// An archive was unpacked, or cannot be.
+pub fn unzipped(app: &App, job: &JobRow, failure: Option<&str>) {
+    let done = "The archive was extracted.";
+    app.events
+        .emit(job.user, EventType::UnzipFinished, data(job, failure, done));
+}
+
+/// An analysis ended.
+pub fn analysed(app: &App, job: &JobRow, failure: Option<&str>) {
+    let done = "The analysis has finished.";
+    app.events.emit(
+        job.user,
+        EventType::AnalysisFinished,
+        data(job, failure, done),
+    );
+}
+
+/// An optimization ended.
+pub async fn optimized(app: &App, job: &JobRow, rapid: RapidId, failure: Option<&str>) {
+    let mut data = data(job, failure, "The optimization has finished.");
+    data.rapidmodel_id = Some(rapid);
+    data.rapidmodel = exports(app, rapid).await;
+    app.events
+        .emit(job.user, EventType::OptimizationFinished, data);
+}
+
+async fn exports(app: &App, rapid: RapidId) -> Downloads {
+    match app.records.files_of(&[Owner::Rapid(rapid)]).await {
+        Ok(files) => files
+            .into_iter()
+            .filter(|file| file.area == Area::Export)
+            .filter_map(|file| Some((file.name.clone(), app.download_url(&file)?)))
+            .collect(),
+        Err(error) => {
+            tracing::error!(%error, "the files of an event cannot be read");
+            Downloads::default()
+        }
+    }
+}
+
+fn data(job: &JobRow, failure: Option<&str>, done: &str) -> EventData {
+    EventData {
+        status: Some(match failure {
+            None => EventStatus::Successful,
+            Some(_) => EventStatus::Failed,
+        }),
+        message: Some(failure.unwrap_or(done).to_owned()),
+        rawmodel_id: Some(job.asset),
+        ..EventData::default()
+    }
+}

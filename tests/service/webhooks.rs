@@ -1,0 +1,206 @@
+//! Webhooks: what they are told, how it is signed, and that a bad receiver harms nobody.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use serde_json::{Value, json};
+use sha2::Sha256;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+
+use super::support::Fixture;
+
+const WEBHOOKS: &str = "/api/v2/user/webhooks";
+
+/// Requests that a receiver got: head and body.
+type Received = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
+
+/// A receiver that answers with `status` and keeps what it gets.
+async fn receiver(status: &'static str) -> (String, Received) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/hook?x=1", listener.local_addr().unwrap());
+    let received = Received::default();
+    let kept = Arc::clone(&received);
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut bytes = Vec::new();
+            let mut buffer = [0; 4096];
+            loop {
+                let len = stream.read(&mut buffer).await.unwrap();
+                bytes.extend_from_slice(&buffer[..len]);
+                let Some(end) = bytes.windows(4).position(|at| at == b"\r\n\r\n") else {
+                    continue;
+                };
+                let head = String::from_utf8_lossy(&bytes[..end]).to_lowercase();
+                let wanted: usize = head
+                    .lines()
+                    .find_map(|line| line.strip_prefix("content-length: "))
+                    .unwrap()
+                    .parse()
+                    .unwrap();
+                if bytes.len() - end - 4 >= wanted {
+                    let answer = format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n");
+                    stream.write_all(answer.as_bytes()).await.unwrap();
+                    kept.lock().unwrap().push((head, bytes[end + 4..].to_vec()));
+                    break;
+                }
+            }
+        }
+    });
+    (url, received)
+}
+
+/// Waits for the event number `count` and returns all of them.
+async fn events(received: &Received, count: usize) -> Vec<Value> {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        let bodies: Vec<Value> = received
+            .lock()
+            .unwrap()
+            .iter()
+            .map(|(_, body)| serde_json::from_slice(body).unwrap())
+            .collect();
+        if bodies.len() >= count {
+            return bodies;
+        }
+        assert!(Instant::now() < deadline, "{bodies:?}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn each_end_is_told_once_and_signed() {
+    let service = Fixture::start().await;
+    let (url, received) = receiver("204 No Content").await;
+    let body = json!({ "url": url, "verify_ssl": false, "secret": "s3cret" });
+    let webhook = service.post(WEBHOOKS, body).await.expect(200).json();
+    assert_eq!(webhook["failed_calls"], 0);
+    assert_eq!(webhook["last_status"], Value::Null);
+
+    let id = service.upload("chair", &[("a.glb", b"x")]).await;
+    let told = events(&received, 1).await;
+    assert_eq!(told[0]["event_type"], "analysis_finished");
+    assert_eq!(told[0]["data"]["status"], "Successful");
+    assert_eq!(told[0]["data"]["rawmodel_id"], id);
+    assert!(told[0]["timestamp"].as_str().unwrap().ends_with('Z'));
+    let asked = service
+        .post(&format!("/api/v2/rawmodel/optimize/{id}"), json!({}))
+        .await
+        .json();
+    let told = events(&received, 2).await;
+    assert_eq!(told[1]["event_type"], "optimization_finished");
+    assert_eq!(told[1]["data"]["rapidmodel_id"], asked["id"]);
+    let link = told[1]["data"]["rapidmodel"]["chair.glb"].as_str().unwrap();
+    assert_eq!(service.read(link).await.expect(200).body, b"x");
+
+    let body = json!({ "model_id": asked["id"], "name": "viewer" });
+    service
+        .post("/api/v2/embeds/create", body)
+        .await
+        .expect(201);
+    let body = json!({ "raw_model_id": id, "name": "viewer" });
+    service.post("/api/v2/embeds/raw", body).await.expect(200);
+    let told = events(&received, 4).await;
+    let mut kinds: Vec<&str> = told[2..]
+        .iter()
+        .map(|event| event["event_type"].as_str().unwrap())
+        .collect();
+    kinds.sort_unstable();
+    assert_eq!(kinds, ["embed_creation", "embed_from_raw_creation"]);
+
+    for (head, body) in received.lock().unwrap().iter() {
+        assert!(head.starts_with("post /hook?x=1 http/1.1"), "{head}");
+        let signature = head
+            .lines()
+            .find_map(|line| line.strip_prefix("x-engine-signature: "))
+            .unwrap();
+        let mut mac = Hmac::<Sha256>::new_from_slice(b"s3cret").unwrap();
+        mac.update(body);
+        let expected: String = mac
+            .finalize()
+            .into_bytes()
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        assert_eq!(signature, expected);
+    }
+    let list = service.get(WEBHOOKS).await.expect(200).json();
+    assert_eq!(list[0]["last_status"], 204);
+    assert!(list[0]["last_called_at"].is_string());
+    service
+        .delete(&format!("{WEBHOOKS}/{}", webhook["id"]))
+        .await
+        .expect(200);
+    service.upload("table", &[("a.glb", b"x")]).await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert_eq!(received.lock().unwrap().len(), 4);
+}
+
+#[tokio::test]
+async fn bad_receivers_are_counted_and_harm_nobody() {
+    let service = Fixture::start().await;
+    let (good, received) = receiver("200 OK").await;
+    let (bad, _) = receiver("500 Oh No").await;
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let silent_url = format!("http://{}/", silent.local_addr().unwrap());
+    for url in ["http://127.0.0.1:1/", silent_url.as_str(), &bad, &good] {
+        let body = json!({ "url": url, "verify_ssl": true });
+        service.post(WEBHOOKS, body).await.expect(200);
+    }
+    let began = Instant::now();
+    service.upload("chair", &[("a.glb", b"x")]).await;
+    events(&received, 1).await;
+    assert!(
+        began.elapsed() < Duration::from_secs(8),
+        "the silent one holds up nobody"
+    );
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        let list = service.get(WEBHOOKS).await.json();
+        if list[0]["failed_calls"] == 1 && list[2]["failed_calls"] == 1 {
+            assert_eq!(list[0]["last_status"], 0);
+            assert_eq!(list[2]["last_status"], 500);
+            break;
+        }
+        assert!(Instant::now() < deadline, "{list}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test]
+async fn webhooks_are_checked_tested_and_limited() {
+    let service = Fixture::with("", |config| config.max_webhooks = 2).await;
+    for body in [
+        json!({}),
+        json!({ "url": "http://x/" }),
+        json!({ "url": "ftp://x/", "verify_ssl": true }),
+        json!({ "url": "no url", "verify_ssl": true }),
+        json!({ "url": "http://x/", "verify_ssl": "maybe" }),
+    ] {
+        service.post(WEBHOOKS, body).await.expect(422);
+    }
+    let (url, received) = receiver("200 OK").await;
+    let body = json!({ "url": url, "verify_ssl": true });
+    let id = service
+        .post(WEBHOOKS, body.clone())
+        .await
+        .expect(200)
+        .json()["id"]
+        .clone();
+    service.post(WEBHOOKS, body.clone()).await.expect(200);
+    let refused = service.post(WEBHOOKS, body).await.expect(500).json();
+    assert_eq!(refused[0]["code"], 1);
+    assert!(refused[0]["message"].is_string());
+    let test = |id: &Value| format!("{WEBHOOKS}/test/{id}");
+    service.post(&test(&id), json!({})).await.expect(200);
+    let told = events(&received, 1).await;
+    assert_eq!(told[0]["event_type"], "test");
+    let again = service.post(&test(&id), json!({})).await.expect(200).json();
+    assert_eq!(again["last_status"], 200, "the second call shows the first");
+    service
+        .post(&test(&json!(999)), json!({}))
+        .await
+        .expect(404);
+    service.delete(&format!("{WEBHOOKS}/999")).await.expect(404);
+}
