@@ -5,6 +5,8 @@
 //! and verified, reads, and looks at the generation again; whoever takes blocks away removes them
 //! from the map, then counts the generation up, then frees the disk, with all writers kept out.
 
+mod punch;
+
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::ops::Range;
@@ -16,21 +18,20 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use bytes::Bytes;
 use rustix::buffer::spare_capacity;
-use rustix::fs::FallocateFlags;
-use tracing::{debug, warn};
+use tracing::warn;
 
 use super::block_map::{BlockMap, CHUNK_BLOCKS, Claim, block_cost};
 use super::error::is_disk_full;
 use super::key::{BLOCK_LEN_BYTES, FileId, block_range, blocks_of};
-use super::map_file::{MapHeader, clear_slots, write_slot};
+use super::map_file::{MapHeader, write_slot};
 use super::shared::Shared;
 use super::{CacheError, ObjectKey};
 
 /// How often a read that was overtaken by an eviction looks again before it calls it a miss.
 const READ_ATTEMPTS: u32 = 3;
 const PAGE_LEN_BYTES: u64 = 4096;
-/// What a file system may take for a file beside its data.
-const UNCLAIMED_SLACK_BYTES: u64 = 32 << 10;
+
+pub(super) use punch::free_unclaimed;
 
 /// One object in the cache, open. Cloning gives another handle to it.
 ///
@@ -234,39 +235,27 @@ impl OpenObject {
     }
 
     fn verify_block(&self, index: u64) -> bool {
-        let Some(check) = self.blocks.check(index) else {
-            return false;
-        };
         let range = block_range(index, self.key.size);
-        let sound = self
-            .read_file(&range)
-            .is_some_and(|bytes| MapHeader::block_check(self.id.salt, index, &bytes) == check);
-        if sound {
-            self.blocks.mark_verified(index);
-        } else {
-            self.drop_bad_block(index);
+        for _ in 0..READ_ATTEMPTS {
+            let generation = self.generation.load(Ordering::SeqCst);
+            let Some(check) = self.blocks.check(index) else {
+                return false;
+            };
+            let sound = self
+                .read_file(&range)
+                .is_some_and(|bytes| MapHeader::block_check(self.id.salt, index, &bytes) == check);
+            if self.generation.load(Ordering::SeqCst) != generation {
+                // What was read may be a hole that was just made.
+                continue;
+            }
+            if sound {
+                self.blocks.mark_verified(index);
+            } else {
+                self.drop_bad_block(index);
+            }
+            return sound;
         }
-        sound
-    }
-
-    fn drop_bad_block(&self, index: u64) {
-        let Some(check) = self.blocks.check(index) else {
-            return;
-        };
-        // With writers kept out: who writes it anew must not be undone.
-        let _writing = self.writing.write().unwrap_or_else(PoisonError::into_inner);
-        if !self.blocks.remove(index, check) {
-            return;
-        }
-        self.generation.fetch_add(1, Ordering::SeqCst);
-        self.give_back(block_cost(index, self.key.size));
-        self.shared.count_bad_block();
-        debug!(block = index, "dropped a damaged block of the cache");
-        let noted = write_slot(&self.map, self.header_len, index, 0)
-            .and_then(|()| punch_hole(&self.data, index..index + 1));
-        if let Err(error) = noted {
-            debug!(block = index, error = %error, "could not free a damaged block");
-        }
+        false
     }
 
     fn write_block(&self, index: u64, bytes: &[u8]) -> Result<(), CacheError> {
@@ -325,74 +314,6 @@ impl OpenObject {
         Ok(())
     }
 
-    /// Takes blocks away until about `need` bytes are free, and gives how many are. The blocks
-    /// longest behind a reader that goes from start to end go first.
-    pub(super) fn punch(&self, need: u64) -> u64 {
-        let _writing = self.writing.write().unwrap_or_else(PoisonError::into_inner);
-        if self.lent.load(Ordering::SeqCst) {
-            return 0;
-        }
-        let mut freed = 0;
-        let mut wrapped = false;
-        while freed < need {
-            let from = self.clock.load(Ordering::Relaxed);
-            match self.next_run(from, need - freed) {
-                Some(run) => {
-                    self.clock.store(run.end, Ordering::Relaxed);
-                    match self.punch_run(run) {
-                        0 => break,
-                        bytes => freed += bytes,
-                    }
-                }
-                None if wrapped => break,
-                None => {
-                    wrapped = true;
-                    self.clock.store(0, Ordering::Relaxed);
-                }
-            }
-        }
-        freed
-    }
-
-    /// The next run of present blocks at or behind `from` that holds about `need` bytes.
-    fn next_run(&self, from: u64, need: u64) -> Option<Range<u64>> {
-        let start = self.blocks.next_present(from..self.blocks.block_count())?;
-        let longest = need.div_ceil(BLOCK_LEN_BYTES).clamp(1, CHUNK_BLOCKS);
-        let end = (start..self.blocks.block_count().min(start + longest))
-            .take_while(|index| self.blocks.check(*index).is_some())
-            .last()
-            .map_or(start + 1, |last| last + 1);
-        Some(start..end)
-    }
-
-    fn punch_run(&self, run: Range<u64>) -> u64 {
-        let mut removed = Vec::new();
-        for index in run.clone() {
-            if let Some(check) = self.blocks.check(index)
-                && self.blocks.remove(index, check)
-            {
-                removed.push((index, check));
-            }
-        }
-        self.generation.fetch_add(1, Ordering::SeqCst);
-        let punched = clear_slots(&self.map, self.header_len, run.clone())
-            .and_then(|()| punch_hole(&self.data, run));
-        if let Err(error) = punched {
-            // The data is untouched, and no writer was let in.
-            debug!(error = %error, "this file system cannot free parts of files");
-            for (index, check) in removed {
-                self.blocks.insert(index, check, false);
-            }
-            return 0;
-        }
-        let bytes = removed
-            .iter()
-            .map(|(index, _)| block_cost(*index, self.key.size))
-            .sum();
-        self.give_back(bytes);
-        bytes
-    }
-
     fn lend_file(&self) -> Option<Arc<File>> {
         if !self.blocks.is_verified_whole() {
             return None;
@@ -447,32 +368,6 @@ fn chunk_cost(header_len: u64, blocks: &BlockMap) -> u64 {
         return 0;
     }
     CHUNK_BLOCKS * 8 + PAGE_LEN_BYTES
-}
-
-/// Frees what the data file holds beyond the blocks of the map, as a crash between the two writes
-/// leaves it. What is not counted must not take room.
-pub(super) fn free_unclaimed(data: &File, blocks: &BlockMap) -> io::Result<()> {
-    let taken = data.metadata()?.blocks() * 512;
-    if taken <= blocks.data_cost() + UNCLAIMED_SLACK_BYTES {
-        return Ok(());
-    }
-    let mut from = 0;
-    while from < blocks.block_count() {
-        let present = blocks.next_present(from..blocks.block_count());
-        let until = present.unwrap_or(blocks.block_count());
-        if until > from {
-            punch_hole(data, from..until)?;
-        }
-        from = until + 1;
-    }
-    Ok(())
-}
-
-fn punch_hole(data: &File, blocks: Range<u64>) -> io::Result<()> {
-    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-    let start = blocks.start * BLOCK_LEN_BYTES;
-    let len = (blocks.end - blocks.start) * BLOCK_LEN_BYTES;
-    Ok(rustix::fs::fallocate(data, flags, start, len)?)
 }
 
 /// Opens a file of the cache for reading and writing, never through a symbolic link.
