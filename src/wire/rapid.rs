@@ -17,7 +17,9 @@ use super::tag::Tag;
 use super::time::Timestamp;
 use super::upload::Downloads;
 
-pub use super::export::*;
+pub use super::export::{
+    ExportFile, ExportImage, ExportInfo, ExportList, FormatList, RapidDownloads,
+};
 pub use super::state::{JobState, OptimizationStatus};
 
 /// A rapid model: what an optimization makes. The union of all forms.
