@@ -1,0 +1,141 @@
+//! Deleting: one DELETE for an `rm -r`, nothing for a single `rm`.
+
+use std::time::Duration;
+
+use assetfs::drive::DriveError;
+
+use crate::layout::MINIMAL_GLTF;
+use crate::support::account::{Account, OtherProcess};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rm_r_of_an_asset_deletes_it_on_the_service() {
+    let account = Account::new().await;
+    account
+        .upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF), ("more.txt", b"x")])
+        .await;
+    account
+        .upload_elsewhere("other", &[("cube.gltf", MINIMAL_GLTF)])
+        .await;
+    let mounted = account.mount().await;
+    let tree = &mounted.tree;
+    tree.remove_all("/rawmodels/cube").await.unwrap();
+    assert_eq!(tree.list("/rawmodels").await.unwrap(), ["other"]);
+    assert_eq!(
+        tree.look("/rawmodels/cube").await.unwrap_err(),
+        DriveError::NotFound
+    );
+    assert_eq!(account.assets().await.len(), 1);
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_unlinked_is_back_when_the_rmdir_does_not_come() {
+    let account = Account::new().await;
+    account
+        .upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF)])
+        .await;
+    let mounted = account
+        .mount_with(|config| config.restore_after = Duration::from_millis(300))
+        .await;
+    let tree = &mounted.tree;
+    let before = tree.list("/rawmodels/cube").await.unwrap();
+    tree.unlink("/rawmodels/cube/cube.gltf").await.unwrap();
+    assert!(!tree.exists("/rawmodels/cube/cube.gltf").await);
+    tokio::time::sleep(Duration::from_millis(350)).await;
+    assert_eq!(tree.list("/rawmodels/cube").await.unwrap(), before);
+    assert_eq!(account.assets().await.len(), 1);
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_the_process_that_removed_the_entries_ends_the_deletion() {
+    let account = Account::new().await;
+    account
+        .upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF)])
+        .await;
+    let mounted = account.mount().await;
+    let tree = &mounted.tree;
+    assert_eq!(
+        tree.rmdir("/rawmodels/cube").await.unwrap_err(),
+        DriveError::NotEmpty
+    );
+    for (name, _) in tree.rows("/rawmodels/cube").await.unwrap() {
+        let path = format!("/rawmodels/cube/{name}");
+        if tree.unlink(&path).await == Err(DriveError::IsAFolder) {
+            tree.remove_all(&path).await.unwrap();
+        }
+    }
+    let other = OtherProcess::start();
+    let refused = tree
+        .as_process(other.pid())
+        .rmdir("/rawmodels/cube")
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(refused, DriveError::NotPermitted(_)),
+        "{refused:?}"
+    );
+    assert_eq!(account.assets().await.len(), 1);
+    tree.rmdir("/rawmodels/cube").await.unwrap();
+    assert_eq!(account.assets().await.len(), 0);
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn more_than_the_limit_a_minute_is_refused_until_allow_delete() {
+    let account = Account::new().await;
+    for number in 0..3 {
+        account.begin_elsewhere(&format!("model{number}")).await;
+    }
+    let mounted = account.mount_with(|config| config.delete_limit = 2).await;
+    let tree = &mounted.tree;
+    tree.remove_all("/rawmodels/model0").await.unwrap();
+    tree.remove_all("/rawmodels/model1").await.unwrap();
+    let refused = tree.remove_all("/rawmodels/model2").await.unwrap_err();
+    assert!(
+        matches!(refused, DriveError::NotPermitted(_)),
+        "{refused:?}"
+    );
+    assert!(
+        tree.why("/rawmodels/model2").await.contains("allow-delete")
+            || refused.to_string().contains("allow-delete")
+    );
+    tree.write("/.assetfs/ctl", b"allow-delete\n")
+        .await
+        .unwrap();
+    tree.remove_all("/rawmodels/model2").await.unwrap();
+    assert_eq!(account.assets().await.len(), 0);
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn read_only_and_no_delete_refuse_before_anything_is_hidden() {
+    let account = Account::new().await;
+    account
+        .upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF)])
+        .await;
+    let mounted = account.mount_with(|config| config.no_delete = true).await;
+    let refused = mounted
+        .tree
+        .unlink("/rawmodels/cube/cube.gltf")
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(refused, DriveError::NotPermitted(_)),
+        "{refused:?}"
+    );
+    assert!(mounted.tree.exists("/rawmodels/cube/cube.gltf").await);
+    mounted.close().await;
+    let mounted = account.mount_with(|config| config.read_only = true).await;
+    let refused = mounted
+        .tree
+        .unlink("/rawmodels/cube/cube.gltf")
+        .await
+        .unwrap_err();
+    assert!(matches!(refused, DriveError::ReadOnly(_)), "{refused:?}");
+    assert!(matches!(
+        mounted.tree.mkdir("/rawmodels/new").await,
+        Err(DriveError::ReadOnly(_))
+    ));
+    mounted.close().await;
+}

@@ -1,0 +1,168 @@
+//! Drop folders: an optimization is a file that is copied.
+
+use assetfs::drive::{DriveError, FileKind};
+
+use crate::support::account::{Account, files_in};
+
+async fn with_chair() -> (Account, crate::support::account::Mounted) {
+    let account = Account::new().await;
+    let files = files_in(&account.chair());
+    let borrowed: Vec<(&str, &[u8])> = files
+        .iter()
+        .map(|(name, bytes)| (name.as_str(), bytes.as_slice()))
+        .collect();
+    account.upload_elsewhere("chair", &borrowed).await;
+    let mounted = account.mount().await;
+    (account, mounted)
+}
+
+const TEN_PERCENT: &[u8] = br#"{"schema":"2.5","limits":{"faces":{"percentage":10}},
+"compressionAndExport":{"fileExports":[{"fileType":"glb"}]}}"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn next_to_a_dropped_preset_appear_its_status_and_a_link_to_the_result() {
+    let (_account, mounted) = with_chair().await;
+    let tree = &mounted.tree;
+    tree.write("/rawmodels/chair/optimize/small.json", TEN_PERCENT)
+        .await
+        .unwrap();
+    tree.until("/rawmodels/chair/optimize/small.status", |status| {
+        status == "done"
+    })
+    .await;
+    let listed = tree.list("/rawmodels/chair/optimize").await.unwrap();
+    assert_eq!(listed, ["small", "small.json", "small.status"]);
+    assert_eq!(
+        tree.read("/rawmodels/chair/optimize/small.json")
+            .await
+            .unwrap(),
+        TEN_PERCENT
+    );
+    let target = tree
+        .read_link("/rawmodels/chair/optimize/small")
+        .await
+        .unwrap();
+    assert!(target.starts_with("../../../rapidmodels/"), "{target}");
+
+    let results = tree.list("/rawmodels/chair/optimize/small").await.unwrap();
+    let glb = results
+        .iter()
+        .find(|name| name.ends_with(".glb"))
+        .unwrap_or_else(|| panic!("{results:?}"));
+    let path = format!("/rawmodels/chair/optimize/small/{glb}");
+    let bytes = tree.read(&path).await.unwrap();
+    assert_eq!(&bytes[..4], b"glTF");
+    assert_eq!(
+        tree.stat(&path).await.unwrap().size,
+        bytes.len() as u64,
+        "the true size"
+    );
+
+    let rapid = target.rsplit('/').next().unwrap();
+    let links = tree.rows("/rawmodels/chair/rapidmodels").await.unwrap();
+    assert_eq!(links, [(rapid.to_owned(), FileKind::Link)]);
+    let source = tree
+        .stat(&format!("/rapidmodels/{rapid}/.assetfs/source"))
+        .await
+        .unwrap();
+    assert_eq!(source.ino, tree.stat("/rawmodels/chair").await.unwrap().ino);
+    assert_eq!(
+        tree.read_text(&format!("/rapidmodels/{rapid}/.assetfs/status"))
+            .await
+            .unwrap(),
+        "done\n"
+    );
+    let analysis = tree
+        .list(&format!("/rapidmodels/{rapid}/analysis"))
+        .await
+        .unwrap();
+    assert!(
+        analysis.contains(&"rpd_info.json".to_owned()),
+        "{analysis:?}"
+    );
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn not_json_is_refused_at_close_the_text_stays_and_why_says_line_and_column() {
+    let (account, mounted) = with_chair().await;
+    let tree = &mounted.tree;
+    let path = "/rawmodels/chair/optimize/bad.json";
+    let refused = tree
+        .write(path, b"{\n  \"limits\": {,}\n}\n")
+        .await
+        .unwrap_err();
+    assert!(matches!(refused, DriveError::Invalid(_)), "{refused:?}");
+    assert_eq!(tree.read(path).await.unwrap(), b"{\n  \"limits\": {,}\n}\n");
+    let why = tree.why(path).await;
+    assert!(why.contains("line 2") && why.contains("column"), "{why}");
+    let page = account
+        .client
+        .list_rapid_models(
+            assetfs::client::ListQuery::all(),
+            assetfs::client::Priority::Interactive,
+        )
+        .await
+        .unwrap();
+    assert_eq!(page.meta.total, 0, "nothing was paid");
+    tree.unlink(path).await.unwrap();
+    assert!(!tree.exists(path).await);
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_rename_that_gives_a_job_its_name_sends_it() {
+    let (_account, mounted) = with_chair().await;
+    let tree = &mounted.tree;
+    tree.write("/rawmodels/chair/optimize/.web.json.Xa3bQ9", TEN_PERCENT)
+        .await
+        .unwrap();
+    assert_eq!(
+        tree.list("/rawmodels/chair/optimize").await.unwrap(),
+        [".web.json.Xa3bQ9"],
+        "a temporary name does nothing"
+    );
+    tree.rename(
+        "/rawmodels/chair/optimize/.web.json.Xa3bQ9",
+        "/rawmodels/chair/optimize/web.json",
+    )
+    .await
+    .unwrap();
+    let status = tree
+        .until("/rawmodels/chair/optimize/web.status", |status| {
+            !status.is_empty()
+        })
+        .await;
+    assert!(!status.starts_with("failed"), "{status}");
+    tree.until("/rawmodels/chair/optimize/web.status", |status| {
+        status == "done"
+    })
+    .await;
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_text_in_the_same_asset_does_not_pay_twice() {
+    let (account, mounted) = with_chair().await;
+    let tree = &mounted.tree;
+    let path = "/rawmodels/chair/optimize/small.json";
+    tree.write(path, TEN_PERCENT).await.unwrap();
+    tree.until("/rawmodels/chair/optimize/small.status", |status| {
+        status == "done"
+    })
+    .await;
+    tree.write(path, TEN_PERCENT).await.unwrap();
+    mounted.close().await;
+    let mounted = account.mount().await;
+    mounted.tree.write(path, TEN_PERCENT).await.unwrap();
+    let page = account
+        .client
+        .list_rapid_models(
+            assetfs::client::ListQuery::all(),
+            assetfs::client::Priority::Interactive,
+        )
+        .await
+        .unwrap();
+    assert_eq!(page.meta.total, 1);
+    mounted.close().await;
+}

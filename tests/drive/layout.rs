@@ -1,0 +1,187 @@
+//! What stands where.
+
+use assetfs::drive::{DriveError, FileKind, MountStatus};
+
+use crate::support::account::Account;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_top_holds_the_folders_of_the_account() {
+    let account = Account::new().await;
+    let mounted = account.mount().await;
+    let tree = &mounted.tree;
+    assert_eq!(
+        tree.list("/").await.unwrap(),
+        ["account", "presets", "rapidmodels", "rawmodels"]
+    );
+    assert_eq!(
+        tree.list("/account").await.unwrap(),
+        ["points", "storage_left"]
+    );
+    let points: u64 = tree
+        .read_text("/account/points")
+        .await
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap();
+    assert!(points > 0);
+    let left: u64 = tree
+        .read_text("/account/storage_left")
+        .await
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap();
+    let room = mounted.drive.statfs().await.unwrap();
+    assert_eq!(room.blocks_free, left / u64::from(room.block_size));
+    assert!(room.blocks_available <= room.blocks_free && room.blocks_available > 0);
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hidden_assetfs_folder_is_never_listed_and_always_resolves() {
+    let account = Account::new().await;
+    let asset = account
+        .upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF)])
+        .await;
+    let mounted = account.mount().await;
+    let tree = &mounted.tree;
+    for folder in [
+        "",
+        "/rawmodels",
+        "/rapidmodels",
+        "/presets",
+        "/account",
+        "/rawmodels/cube",
+    ] {
+        let listed = tree.list(folder).await.unwrap();
+        assert!(
+            !listed.contains(&".assetfs".to_owned()),
+            "{folder}: {listed:?}"
+        );
+        let hidden = tree.stat(&format!("{folder}/.assetfs")).await.unwrap();
+        assert_eq!(hidden.kind, FileKind::Folder, "{folder}");
+    }
+    assert_eq!(
+        tree.list("/rawmodels/cube/.assetfs").await.unwrap(),
+        ["ctl", "detail.json", "status"]
+    );
+    assert_eq!(
+        tree.read_text("/rawmodels/cube/.assetfs/status")
+            .await
+            .unwrap(),
+        "complete\n"
+    );
+    let by_id = format!("/rawmodels/.assetfs/by-id/{asset}");
+    assert_eq!(tree.read_link(&by_id).await.unwrap(), "../../cube");
+    assert_eq!(
+        tree.stat(&by_id).await.unwrap().ino,
+        tree.stat("/rawmodels/cube").await.unwrap().ino
+    );
+    assert_eq!(
+        tree.look("/rawmodels/.assetfs/by-id/999999")
+            .await
+            .unwrap_err(),
+        DriveError::NotFound
+    );
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn detail_json_is_the_record_with_signed_urls_left_out() {
+    let account = Account::new().await;
+    let asset = account
+        .upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF)])
+        .await;
+    let mounted = account.mount().await;
+    let detail = mounted
+        .tree
+        .read_text("/rawmodels/cube/.assetfs/detail.json")
+        .await
+        .unwrap();
+    let record: serde_json::Value = serde_json::from_str(&detail).unwrap();
+    assert_eq!(record["id"], asset.0);
+    assert_eq!(record["upload_status"], "complete");
+    assert!(!detail.contains('?') || !detail.contains("sig"), "{detail}");
+    for url in record["downloads"].as_object().unwrap().values() {
+        assert!(!url.as_str().unwrap().contains('='), "{url}");
+    }
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn status_json_tells_of_the_mount_and_holds_no_secret() {
+    let account = Account::new().await;
+    let mounted = account.mount().await;
+    let text = mounted
+        .tree
+        .read_text("/.assetfs/status.json")
+        .await
+        .unwrap();
+    let status: MountStatus = serde_json::from_str(&text).unwrap();
+    assert_eq!(status.pid, std::process::id());
+    assert_eq!(status.account, "test account");
+    assert!(status.online && status.rate.limit_per_minute > 0 && status.cache.limit_bytes > 0);
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn service_folders_are_there_once_the_asset_is_complete_and_your_files_win() {
+    let account = Account::new().await;
+    account
+        .upload_elsewhere(
+            "cube",
+            &[("cube.gltf", MINIMAL_GLTF), ("analysis", b"mine")],
+        )
+        .await;
+    let mounted = account.mount().await;
+    let tree = &mounted.tree;
+    let listed = tree.list("/rawmodels/cube").await.unwrap();
+    assert!(listed.contains(&"analysis@".to_owned()), "{listed:?}");
+    assert_eq!(
+        tree.read("/rawmodels/cube/analysis").await.unwrap(),
+        b"mine"
+    );
+    let analysis = tree.list("/rawmodels/cube/analysis@").await.unwrap();
+    assert!(
+        analysis.contains(&"rpd_info.json".to_owned()),
+        "{analysis:?}"
+    );
+    let info = tree
+        .read("/rawmodels/cube/analysis@/rpd_info.json")
+        .await
+        .unwrap();
+    assert_eq!(
+        info.len() as u64,
+        tree.stat("/rawmodels/cube/analysis@/rpd_info.json")
+            .await
+            .unwrap()
+            .size
+    );
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_peoples_incomplete_assets_are_folders_without_files() {
+    let account = Account::new().await;
+    account.begin_elsewhere("theirs").await;
+    let mounted = account.mount().await;
+    let tree = &mounted.tree;
+    assert_eq!(tree.list("/rawmodels").await.unwrap(), ["theirs"]);
+    assert_eq!(tree.list("/rawmodels/theirs").await.unwrap(), [""; 0]);
+    assert_eq!(
+        tree.read_text("/rawmodels/theirs/.assetfs/status")
+            .await
+            .unwrap(),
+        "incomplete\n"
+    );
+    mounted.close().await;
+}
+
+/// A triangle, whole in itself.
+pub const MINIMAL_GLTF: &[u8] = br#"{"asset":{"version":"2.0"},"scene":0,"scenes":[{"nodes":[0]}],"nodes":[{"mesh":0}],
+"meshes":[{"primitives":[{"attributes":{"POSITION":1},"indices":0}]}],
+"buffers":[{"uri":"data:application/octet-stream;base64,AAABAAIAAAAAAAAAAAAAAAAAAAAAAIA/AAAAAAAAAAAAAAAAAACAPwAAAAA=","byteLength":44}],
+"bufferViews":[{"buffer":0,"byteOffset":0,"byteLength":6,"target":34963},{"buffer":0,"byteOffset":8,"byteLength":36,"target":34962}],
+"accessors":[{"bufferView":0,"byteOffset":0,"componentType":5123,"count":3,"type":"SCALAR","max":[2],"min":[0]},
+{"bufferView":1,"byteOffset":0,"componentType":5126,"count":3,"type":"VEC3","max":[1.0,1.0,0.0],"min":[0.0,0.0,0.0]}]}"#;

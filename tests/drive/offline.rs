@@ -1,0 +1,80 @@
+//! A dead network leaves everything cached readable and every draft writable, mounting included.
+
+use assetfs::drive::DriveError;
+
+use crate::layout::MINIMAL_GLTF;
+use crate::support::account::Account;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_known_and_cached_is_shown_and_read_while_the_service_is_away() {
+    let mut account = Account::new().await;
+    account
+        .upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF)])
+        .await;
+    let mounted = account.mount().await;
+    assert_eq!(
+        mounted
+            .tree
+            .read("/rawmodels/cube/cube.gltf")
+            .await
+            .unwrap(),
+        MINIMAL_GLTF
+    );
+    let before = mounted.tree.list("/rawmodels/cube").await.unwrap();
+    let ino = mounted
+        .tree
+        .stat("/rawmodels/cube/cube.gltf")
+        .await
+        .unwrap()
+        .ino;
+    mounted.close().await;
+    account.stop_service().await;
+
+    let mounted = account.mount().await;
+    let tree = &mounted.tree;
+    assert_eq!(tree.list("/rawmodels").await.unwrap(), ["cube"]);
+    assert_eq!(tree.list("/rawmodels/cube").await.unwrap(), before);
+    assert_eq!(
+        tree.read("/rawmodels/cube/cube.gltf").await.unwrap(),
+        MINIMAL_GLTF
+    );
+    assert_eq!(
+        tree.stat("/rawmodels/cube/cube.gltf").await.unwrap().ino,
+        ino
+    );
+    tree.mkdir("/rawmodels/draft").await.unwrap();
+    tree.write("/rawmodels/draft/notes.txt", b"offline")
+        .await
+        .unwrap();
+    assert_eq!(
+        tree.read("/rawmodels/draft/notes.txt").await.unwrap(),
+        b"offline"
+    );
+    assert!(mounted.drive.statfs().await.unwrap().blocks_available > 0);
+    let refused = tree.unlink("/rawmodels/cube/cube.gltf").await.unwrap_err();
+    assert!(
+        matches!(refused, DriveError::NotPermitted(_)),
+        "nothing is deleted by a stale listing: {refused:?}"
+    );
+    assert!(!mounted.drive.status().online);
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_never_known_fails_with_a_sentence_and_is_there_when_the_service_is_back() {
+    let mut account = Account::new().await;
+    account
+        .upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF)])
+        .await;
+    account.stop_service().await;
+    let mounted = account.mount().await;
+    let error = mounted.tree.list("/rawmodels").await.unwrap_err();
+    assert!(
+        matches!(error, DriveError::Unreachable(_) | DriveError::TimedOut(_)),
+        "{error:?}"
+    );
+    assert!(!mounted.tree.why("/rawmodels").await.is_empty());
+    account.start_service().await;
+    assert_eq!(mounted.tree.list("/rawmodels").await.unwrap(), ["cube"]);
+    mounted.close().await;
+}

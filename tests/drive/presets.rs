@@ -1,0 +1,129 @@
+//! Presets are files.
+
+use assetfs::client::Priority;
+use assetfs::drive::DriveError;
+
+use crate::support::account::Account;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn writing_makes_or_updates_a_preset_renaming_renames_it_and_rm_deletes_it() {
+    let account = Account::new().await;
+    let mounted = account.mount().await;
+    let tree = &mounted.tree;
+    tree.write(
+        "/presets/web.json",
+        br#"{"limits":{"faces":{"count":1000}}}"#,
+    )
+    .await
+    .unwrap();
+    let made = account.client.presets(Priority::Interactive).await.unwrap();
+    assert_eq!((made.len(), made[0].name.as_str()), (1, "web"));
+    assert_eq!(
+        tree.list("/presets").await.unwrap(),
+        ["factory", "web.json"]
+    );
+    let text = tree.read_text("/presets/web.json").await.unwrap();
+    assert_eq!(
+        serde_json::from_str::<serde_json::Value>(&text).unwrap()["limits"]["faces"]["count"],
+        1000
+    );
+    assert_eq!(
+        tree.read_text("/presets/web.json").await.unwrap(),
+        text,
+        "the same bytes each time"
+    );
+
+    tree.write(
+        "/presets/web.json",
+        br#"{"limits":{"faces":{"count":2000}}}"#,
+    )
+    .await
+    .unwrap();
+    let updated = account.client.presets(Priority::Interactive).await.unwrap();
+    assert_eq!(
+        (updated.len(), updated[0].id),
+        (1, made[0].id),
+        "the id is kept"
+    );
+    let text = tree.read_text("/presets/web.json").await.unwrap();
+    assert!(text.contains("2000"), "{text}");
+
+    tree.rename("/presets/web.json", "/presets/mobile.json")
+        .await
+        .unwrap();
+    let renamed = account.client.presets(Priority::Interactive).await.unwrap();
+    assert_eq!(
+        (renamed.len(), renamed[0].name.as_str(), renamed[0].id),
+        (1, "mobile", made[0].id)
+    );
+    assert_eq!(
+        tree.list("/presets").await.unwrap(),
+        ["factory", "mobile.json"]
+    );
+    tree.unlink("/presets/mobile.json").await.unwrap();
+    assert_eq!(
+        account
+            .client
+            .presets(Priority::Interactive)
+            .await
+            .unwrap()
+            .len(),
+        0
+    );
+    assert_eq!(tree.list("/presets").await.unwrap(), ["factory"]);
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn factory_presets_are_read_only() {
+    let account = Account::new().await;
+    let mounted = account.mount().await;
+    let tree = &mounted.tree;
+    let names = tree.list("/presets/factory").await.unwrap();
+    assert!(!names.is_empty());
+    let path = format!("/presets/factory/{}", names[0]);
+    let text = tree.read_text(&path).await.unwrap();
+    assert!(
+        serde_json::from_str::<serde_json::Value>(&text)
+            .unwrap()
+            .is_object()
+    );
+    assert_eq!(tree.stat(&path).await.unwrap().size, text.len() as u64);
+    assert!(matches!(
+        tree.write(&path, b"{}").await,
+        Err(DriveError::ReadOnly(_))
+    ));
+    assert!(matches!(
+        tree.unlink(&path).await,
+        Err(DriveError::NotPermitted(_))
+    ));
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_preset_that_is_not_json_is_refused_at_close_and_its_text_kept() {
+    let account = Account::new().await;
+    let mounted = account.mount().await;
+    let tree = &mounted.tree;
+    let refused = tree
+        .write("/presets/web.json", b"{ nope")
+        .await
+        .unwrap_err();
+    assert!(matches!(refused, DriveError::Invalid(_)), "{refused:?}");
+    assert_eq!(tree.read("/presets/web.json").await.unwrap(), b"{ nope");
+    assert!(
+        tree.why("/presets/web.json").await.contains("line 1"),
+        "{}",
+        tree.why("/presets/web.json").await
+    );
+    assert_eq!(
+        account
+            .client
+            .presets(Priority::Interactive)
+            .await
+            .unwrap()
+            .len(),
+        0
+    );
+    mounted.close().await;
+}

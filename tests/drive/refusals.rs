@@ -1,0 +1,85 @@
+//! What cannot be done says so.
+
+use assetfs::drive::DriveError;
+
+use crate::layout::MINIMAL_GLTF;
+use crate::support::account::Account;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_can_be_made_where_it_has_no_meaning() {
+    let account = Account::new().await;
+    let mounted = account.mount().await;
+    let tree = &mounted.tree;
+    for path in ["/new", "/rapidmodels/new", "/account/new", "/presets/new"] {
+        let refused = tree.mkdir(path).await.unwrap_err();
+        assert!(
+            matches!(refused, DriveError::ReadOnly(_)),
+            "{path}: {refused:?}"
+        );
+    }
+    assert!(
+        tree.why("/rapidmodels/new")
+            .await
+            .contains("optimize folder"),
+        "{}",
+        tree.why("/rapidmodels/new").await
+    );
+    let refused = tree.mkdir("/.Trash-1000").await.unwrap_err();
+    assert!(
+        matches!(refused, DriveError::NotPermitted(_)),
+        "{refused:?}"
+    );
+    for path in ["/rawmodels", "/account/points", "/rawmodels/.assetfs"] {
+        let refused = tree.rmdir(path).await.unwrap_err();
+        assert!(
+            matches!(
+                refused,
+                DriveError::NotPermitted(_) | DriveError::NotAFolder
+            ),
+            "{path}: {refused:?}"
+        );
+    }
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_error_of_a_write_to_ctl_is_the_error_of_its_command() {
+    let account = Account::new().await;
+    account
+        .upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF)])
+        .await;
+    let mounted = account.mount().await;
+    let tree = &mounted.tree;
+    let refused = tree
+        .write("/rawmodels/cube/.assetfs/ctl", b"frobnicate\n")
+        .await
+        .unwrap_err();
+    assert!(matches!(refused, DriveError::Invalid(_)), "{refused:?}");
+    assert!(
+        tree.why("/rawmodels/cube/.assetfs/ctl")
+            .await
+            .contains("frobnicate")
+    );
+    let refused = tree
+        .write("/rawmodels/cube/.assetfs/ctl", b"scale tiny")
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(refused, DriveError::Invalid(_)),
+        "a last line that is not ended counts: {refused:?}"
+    );
+    tree.write("/rawmodels/cube/.assetfs/ctl", b"refresh\nscale 0.01\n")
+        .await
+        .unwrap();
+    let detail = tree
+        .read_text("/rawmodels/cube/.assetfs/detail.json")
+        .await
+        .unwrap();
+    assert!(detail.contains("0.01"), "{detail}");
+    let help = tree
+        .read_text("/rawmodels/cube/.assetfs/ctl")
+        .await
+        .unwrap();
+    assert!(help.contains("commit") && help.contains("retry"), "{help}");
+    mounted.close().await;
+}

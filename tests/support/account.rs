@@ -1,0 +1,272 @@
+//! One account for one test: the local service on a free port, and a drive over it that can be
+//! closed and opened again as a remount does.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use assetfs::cache::{BlockCache, CacheLimits};
+use assetfs::client::{Client, ClientConfig};
+use assetfs::drive::{Drive, DriveConfig};
+use assetfs::durable::MetaStore;
+use assetfs::engine::sample::{ChairDetail, write_chair_with};
+use assetfs::outbox::{Outbox, OutboxConfig};
+use assetfs::service::{RunningService, Service, ServiceConfig, WorkerCommand};
+use assetfs::wire::{AssetId, StartUpload, UploadStatus};
+use futures_util::StreamExt as _;
+use tempfile::TempDir;
+
+use super::tree::Tree;
+
+/// The service, the place of all state, and what is opened over them.
+pub struct Account {
+    pub dir: TempDir,
+    pub client: Client,
+    service: Option<RunningService>,
+    service_config: ServiceConfig,
+}
+
+/// A drive that is open.
+pub struct Mounted {
+    pub drive: Drive,
+    pub outbox: Outbox,
+    pub tree: Tree,
+}
+
+impl Mounted {
+    /// Closes the drive and the outbox, as an unmount does.
+    pub async fn close(self) {
+        self.drive.shut_down().await;
+        self.outbox.shut_down().await;
+    }
+}
+
+impl Account {
+    /// An account on a new service with the real engine.
+    pub async fn new() -> Account {
+        let _ = tracing_subscriber::fmt()
+            .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
+            .with_test_writer()
+            .try_init();
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let worker = WorkerCommand {
+            program: env!("CARGO_BIN_EXE_assetfs").into(),
+            args: vec!["engine-worker".into()],
+        };
+        let mut service_config = ServiceConfig::new(dir.path().join("service"), worker);
+        let service = Service::start(service_config.clone())
+            .await
+            .expect("the service starts");
+        service_config.listen = service.addr();
+        let base_url = format!("http://{}", service.addr());
+        let config = ClientConfig::new(&base_url)
+            .expect("a base URL")
+            .with_token(service.token().clone());
+        let client = Client::new(config).expect("a client");
+        Account {
+            dir,
+            client,
+            service: Some(service),
+            service_config,
+        }
+    }
+
+    /// The service goes away, as a dead network does.
+    pub async fn stop_service(&mut self) {
+        if let Some(service) = self.service.take() {
+            service.shutdown().await;
+        }
+    }
+
+    /// The service is back at its address.
+    pub async fn start_service(&mut self) {
+        self.service = Some(
+            Service::start(self.service_config.clone())
+                .await
+                .expect("the service starts again"),
+        );
+    }
+
+    /// Opens the drive with a refresh time short enough for a test.
+    pub async fn mount(&self) -> Mounted {
+        self.mount_with(|_| {}).await
+    }
+
+    /// Opens the drive with settings of its own.
+    pub async fn mount_with(&self, change: impl FnOnce(&mut DriveConfig)) -> Mounted {
+        let state = self.dir.path().join("state");
+        std::fs::create_dir_all(&state).expect("a state folder");
+        let limits = CacheLimits {
+            max_bytes: 1 << 30,
+            keep_free_percent: 0,
+        };
+        let cache = BlockCache::open(state.join("cache"), limits).expect("a cache");
+        let meta = MetaStore::open(state.join("meta.redb")).expect("a store");
+        let mut outbox_config = OutboxConfig::new(state.join("outbox"));
+        outbox_config.first_poll = Duration::from_millis(50);
+        let (outbox, events) = Outbox::open(outbox_config, self.client.clone()).expect("an outbox");
+        let mut config = DriveConfig::new("test account", state.join("outbox"));
+        config.refresh = Duration::from_millis(100);
+        change(&mut config);
+        let drive = Drive::open(
+            config,
+            self.client.clone(),
+            cache,
+            outbox.clone(),
+            events,
+            meta,
+        )
+        .await
+        .expect("a drive");
+        let tree = Tree::new(drive.clone());
+        Mounted {
+            drive,
+            outbox,
+            tree,
+        }
+    }
+
+    /// Uploads an asset without the drive, as another machine does. Waits until it is final.
+    pub async fn upload_elsewhere(&self, name: &str, files: &[(&str, &[u8])]) -> AssetId {
+        let filenames = files.iter().map(|(name, _)| (*name).to_owned()).collect();
+        let request = StartUpload {
+            model_name: name.to_owned(),
+            filenames,
+            is_zip: false,
+        };
+        let started = self
+            .client
+            .start_upload(&request)
+            .await
+            .expect("an upload starts");
+        for (name, bytes) in files {
+            let url = started
+                .links
+                .s3_upload_urls
+                .get(name)
+                .expect("a URL for each file")
+                .clone();
+            self.put(url.expose(), bytes).await;
+        }
+        self.client
+            .complete_upload(started.id)
+            .await
+            .expect("an upload completes");
+        self.until_final(started.id).await;
+        started.id
+    }
+
+    /// Starts an upload elsewhere and leaves it.
+    pub async fn begin_elsewhere(&self, name: &str) -> AssetId {
+        let request = StartUpload {
+            model_name: name.to_owned(),
+            filenames: vec!["x.glb".into()],
+            is_zip: false,
+        };
+        self.client
+            .start_upload(&request)
+            .await
+            .expect("an upload starts")
+            .id
+    }
+
+    async fn put(&self, url: &str, bytes: &[u8]) {
+        let client = reqwest_client();
+        let reply = client
+            .put(url)
+            .body(bytes.to_vec())
+            .send()
+            .await
+            .expect("a PUT is answered");
+        assert!(reply.status().is_success(), "{}", reply.status());
+    }
+
+    /// Waits until the import of an asset has ended.
+    pub async fn until_final(&self, asset: AssetId) -> UploadStatus {
+        for _ in 0..600 {
+            let record = self
+                .client
+                .asset(asset, assetfs::client::Priority::Interactive)
+                .await
+                .expect("a record");
+            if record.upload_status.is_final() {
+                return record.upload_status;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        panic!("asset {asset} is not imported within 30 s");
+    }
+
+    /// How many assets the service has.
+    pub async fn assets(&self) -> Vec<(AssetId, String)> {
+        let pages = self
+            .client
+            .asset_pages(None, assetfs::client::Priority::Interactive);
+        let pages: Vec<_> = pages.collect().await;
+        pages
+            .into_iter()
+            .flat_map(|page| page.expect("a page").data)
+            .map(|asset| (asset.id, asset.name))
+            .collect()
+    }
+
+    /// A small chair: a glTF with its buffer and textures.
+    pub fn chair(&self) -> PathBuf {
+        let dir = self.dir.path().join("chair");
+        write_chair_with(&dir, ChairDetail::Small).expect("a chair");
+        dir
+    }
+}
+
+fn reqwest_client() -> reqwest::Client {
+    // Whoever comes second finds it installed.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder()
+        .no_proxy()
+        .build()
+        .expect("a client")
+}
+
+/// A process that does nothing, whose number stands for somebody else's.
+pub struct OtherProcess(Child);
+
+impl OtherProcess {
+    pub fn start() -> OtherProcess {
+        let child = Command::new("sleep")
+            .arg("600")
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("sleep starts");
+        OtherProcess(child)
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+impl Drop for OtherProcess {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Files of a local folder, by name.
+pub fn files_in(dir: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut files: Vec<(String, Vec<u8>)> = std::fs::read_dir(dir)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.is_file())
+        .map(|path| {
+            let name = path
+                .file_name()
+                .expect("a name")
+                .to_string_lossy()
+                .into_owned();
+            (name, std::fs::read(&path).expect("a file"))
+        })
+        .collect();
+    files.sort();
+    files
+}
