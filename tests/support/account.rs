@@ -12,7 +12,7 @@ use assetfs::durable::MetaStore;
 use assetfs::engine::sample::{ChairDetail, write_chair_with};
 use assetfs::outbox::{Outbox, OutboxConfig};
 use assetfs::service::{RunningService, Service, ServiceConfig, WorkerCommand};
-use assetfs::wire::{AssetId, StartUpload, UploadStatus};
+use assetfs::wire::{AssetId, StartUpload, Token, UploadStatus};
 use futures_util::StreamExt as _;
 use tempfile::TempDir;
 
@@ -61,7 +61,7 @@ impl Account {
         let base_url = format!("http://{}", service.addr());
         let config = ClientConfig::new(&base_url)
             .expect("a base URL")
-            .with_token(service.token().clone());
+            .with_token(Token::parse(service.token()).expect("a token"));
         let client = Client::new(config).expect("a client");
         Account {
             dir,

@@ -219,9 +219,6 @@ impl Shared {
 
     /// An asset that was copied in here keeps the name of its draft.
     fn claim_made(&self, known: &mut Known, row: &KnownAsset) {
-        if known.assets.name(row.id.0).is_some() {
-            return;
-        }
         if let Some(record) = self.outbox.sent_record(row.id)
             && record.kind == DraftKind::Folder
         {
@@ -388,8 +385,8 @@ impl Shared {
         for id in &changes.changed {
             let (asset, home) = (AssetId(*id), self.home_of(AssetId(*id)));
             // Another state has other files: what was known of them is asked for again.
-            self.maps.doubt(RemoteFolder::AssetFiles(asset));
-            self.maps.doubt(RemoteFolder::AssetAnalysis(asset));
+            self.maps.doubt(&self.meta, RemoteFolder::AssetFiles(asset));
+            self.maps.doubt(&self.meta, RemoteFolder::AssetAnalysis(asset));
             self.tell_attributes(&Node::Model(home));
             self.tell_attributes(&Node::HiddenFile(Place::Model(home), HiddenFile::Status));
         }
@@ -411,8 +408,8 @@ impl Shared {
         }
         for id in &changes.changed {
             let rapid = RapidId(*id);
-            self.maps.doubt(RemoteFolder::RapidFiles(rapid));
-            self.maps.doubt(RemoteFolder::RapidAnalysis(rapid));
+            self.maps.doubt(&self.meta, RemoteFolder::RapidFiles(rapid));
+            self.maps.doubt(&self.meta, RemoteFolder::RapidAnalysis(rapid));
             self.tell_attributes(&Node::Rapid(rapid));
             self.tell_attributes(&Node::HiddenFile(Place::Rapid(rapid), HiddenFile::Status));
         }

@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
+
 use super::FlightKey;
 use crate::client::Priority;
 use crate::drive::error::{DriveError, DriveResult};
@@ -49,13 +51,40 @@ struct Kept {
     is_settled: bool,
 }
 
+/// The names of a folder, as they are kept over mounts.
+#[derive(Serialize, Deserialize)]
+struct StoredNames {
+    names: Vec<String>,
+    is_settled: bool,
+}
+
 impl FileMaps {
     /// The names of a folder must be asked for again.
-    pub(in crate::drive) fn doubt(&self, folder: RemoteFolder) {
+    pub(in crate::drive) fn doubt(&self, store: &MetaStore, folder: RemoteFolder) {
         if let Some(kept) = self.lock().get_mut(&folder) {
             kept.is_settled = false;
             kept.told = None;
         }
+        if let Some(names) = stored(store, folder).filter(|names| names.is_settled) {
+            let doubted = StoredNames {
+                is_settled: false,
+                ..names
+            };
+            keep_names(store, folder, &doubted);
+        }
+    }
+
+    /// True when this is not what is kept already.
+    fn is_news(&self, folder: RemoteFolder, names: &[&str], is_settled: bool) -> bool {
+        let all = self.lock();
+        let Some(kept) = all.get(&folder) else {
+            return true;
+        };
+        let before = kept
+            .map
+            .files()
+            .map(|(_, source)| source.service_name.as_str());
+        kept.is_settled != is_settled || !before.eq(names.iter().copied())
     }
 
     /// Forgets a model whose folders' names begin with `prefix` and a slash.
@@ -63,7 +92,7 @@ impl FileMaps {
         let prefix = format!("{prefix}/");
         self.lock()
             .retain(|folder, _| !folder.to_string().starts_with(&prefix));
-        let kept: Vec<(String, Vec<String>)> = store.scan(TABLE, &prefix).unwrap_or_default();
+        let kept: Vec<(String, StoredNames)> = store.scan(TABLE, &prefix).unwrap_or_default();
         let removed = store.relaxed().batch(|batch| {
             for (key, _) in &kept {
                 batch.remove(TABLE, key);
@@ -255,14 +284,16 @@ impl Shared {
             .iter()
             .map(|(name, url)| (name.to_owned(), Some(url.clone())));
         let map = Arc::new(FileMap::arrange(named, folder.owner_number()));
-        if is_settled {
-            let names: Vec<&str> = map
-                .files()
-                .map(|(_, source)| source.service_name.as_str())
-                .collect();
-            if let Err(error) = self.meta.relaxed().put(TABLE, &folder.to_string(), &names) {
-                tracing::warn!(folder = %folder, error = %error, "could not keep the names of files");
-            }
+        let names: Vec<&str> = map
+            .files()
+            .map(|(_, source)| source.service_name.as_str())
+            .collect();
+        if self.maps.is_news(folder, &names, is_settled) {
+            let stored = StoredNames {
+                names: names.into_iter().map(str::to_owned).collect(),
+                is_settled,
+            };
+            keep_names(&self.meta, folder, &stored);
         }
         self.maps.put(
             folder,
@@ -274,9 +305,9 @@ impl Shared {
         );
     }
 
-    /// Names that an earlier mount, or this one, was told of files that cannot change any more.
+    /// The names that an earlier mount, or this one, was told.
     fn stored_names(&self, folder: RemoteFolder) -> Option<Kept> {
-        let names: Vec<String> = self.meta.get(TABLE, &folder.to_string()).ok().flatten()?;
+        let StoredNames { names, is_settled } = stored(&self.meta, folder)?;
         let map = FileMap::arrange(
             names.into_iter().map(|name| (name, None)),
             folder.owner_number(),
@@ -284,7 +315,7 @@ impl Shared {
         let kept = Kept {
             map: Arc::new(map),
             told: None,
-            is_settled: true,
+            is_settled,
         };
         self.maps.put(folder, kept.clone());
         Some(kept)
@@ -302,6 +333,16 @@ impl Shared {
             .rapids
             .row(rapid.0)
             .is_some_and(|row| row.state.is_final())
+    }
+}
+
+fn stored(store: &MetaStore, folder: RemoteFolder) -> Option<StoredNames> {
+    store.get(TABLE, &folder.to_string()).ok().flatten()
+}
+
+fn keep_names(store: &MetaStore, folder: RemoteFolder, names: &StoredNames) {
+    if let Err(error) = store.relaxed().put(TABLE, &folder.to_string(), names) {
+        tracing::warn!(folder = %folder, error = %error, "could not keep the names of files");
     }
 }
 

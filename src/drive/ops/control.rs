@@ -170,7 +170,7 @@ impl Shared {
             (Place::Root, command) => self.run_on_mount(command).await,
             (Place::Model(home), command) => self.run_on_model(home, command).await,
             (Place::Rapid(rapid), Command::Refresh) => {
-                self.maps.doubt(RemoteFolder::RapidFiles(rapid));
+                self.maps.doubt(&self.meta, RemoteFolder::RapidFiles(rapid));
                 self.refreshed_rapid(rapid, Duration::ZERO)
                     .await
                     .map(|_| ())
@@ -260,7 +260,7 @@ impl Shared {
             }
             (Command::Convert(formats), _, Some(asset)) => {
                 self.asked(self.client.add_formats(asset, &formats)).await?;
-                self.maps.doubt(RemoteFolder::AssetConverted(asset));
+                self.maps.doubt(&self.meta, RemoteFolder::AssetConverted(asset));
                 Ok(())
             }
             (Command::Scale(factor), _, Some(asset)) => {
@@ -282,7 +282,7 @@ impl Shared {
                 .await
             }
             (Command::Refresh, _, Some(asset)) => {
-                self.maps.doubt(RemoteFolder::AssetFiles(asset));
+                self.maps.doubt(&self.meta, RemoteFolder::AssetFiles(asset));
                 self.doubt_rapids_of(asset);
                 self.refreshed_asset(asset, Duration::ZERO)
                     .await

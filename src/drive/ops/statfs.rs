@@ -32,14 +32,18 @@ impl Shared {
                 .await
                 .unwrap_or(staging_left),
         };
-        let used: u64 = self.known().assets.rows().filter_map(|row| row.size).sum();
+        let (used, files) = {
+            let known = self.known();
+            let used: u64 = known.assets.rows().filter_map(|row| row.size).sum();
+            (used, known.assets.len() + known.rapids.len())
+        };
         let blocks = |bytes: u64| bytes / u64::from(BLOCK_SIZE);
         Ok(FileSystemStatus {
             block_size: BLOCK_SIZE,
             blocks: blocks(left.saturating_add(used)),
             blocks_free: blocks(left),
             blocks_available: blocks(left.min(staging_left)),
-            files: self.known().assets.len() as u64 + self.known().rapids.len() as u64,
+            files: files as u64,
             name_max: 255,
         })
     }

@@ -72,10 +72,11 @@ impl NameClaims {
     }
 
     /// Gives an object exactly this name, as a draft keeps its name when it becomes an asset.
-    /// Whoever had the name gets another one.
-    pub fn claim(&mut self, id: u64, name: &str, service_name: &str) {
+    /// Whoever had the name gets another one, and is returned.
+    pub fn claim(&mut self, id: u64, name: &str, service_name: &str) -> Option<u64> {
         self.release(id);
-        if let Some(other) = self.by_name.get(name).copied() {
+        let displaced = self.by_name.get(name).copied();
+        if let Some(other) = displaced {
             let other_service_name = self.by_id[&other].service_name.clone();
             self.release(other);
             self.insert(id, name.to_owned(), service_name.to_owned());
@@ -86,6 +87,7 @@ impl NameClaims {
         if let Some(claim) = self.by_id.get_mut(&id) {
             claim.is_chosen = true;
         }
+        displaced
     }
 
     /// Names what is new among `objects` (id and service name, in any order) and names again what
@@ -241,7 +243,7 @@ mod tests {
         let drafts = HashSet::from(["chair".to_owned()]);
         claims.assign([(3, "chair")], &drafts);
         assert_eq!(claims.name(3), Some("chair~3"));
-        claims.claim(8, "chair", "chair");
+        assert_eq!(claims.claim(8, "chair", "chair"), None);
         assert_eq!(claims.name(8), Some("chair"));
         assert_eq!(claims.name(3), Some("chair~3"));
     }

@@ -81,6 +81,8 @@ pub struct Listing<R> {
     is_known: bool,
     /// The last attempt failed.
     failed_at: Option<Instant>,
+    /// Called otherwise since the last changes were told.
+    renamed: Vec<(u64, String)>,
 }
 
 #[derive(Debug, Clone)]
@@ -101,6 +103,7 @@ impl<R: Row> Listing<R> {
             deleted: HashMap::new(),
             is_known: false,
             failed_at: None,
+            renamed: Vec::new(),
         }
     }
 
@@ -280,7 +283,14 @@ impl<R: Row> Listing<R> {
 
     /// A record, known or about to be, gets exactly this name.
     pub fn claim(&mut self, id: u64, name: &str, service_name: &str) {
-        self.claims.claim(id, name, service_name);
+        let old_name = self.claims.name(id).map(str::to_owned);
+        if old_name.as_deref() == Some(name) {
+            return;
+        }
+        self.renamed.extend(old_name.map(|old_name| (id, old_name)));
+        let displaced = self.claims.claim(id, name, service_name);
+        self.renamed
+            .extend(displaced.map(|other| (other, name.to_owned())));
     }
 
     /// A record is gone for good.
@@ -306,6 +316,7 @@ impl<R: Row> Listing<R> {
             rows.iter().map(|row| (row.number(), row.service_name())),
             taken,
         );
+        changes.renamed.append(&mut self.renamed);
         for id in renamed {
             if let Some(name) = names_before.get(&id) {
                 changes.renamed.push((id, name.clone()));
