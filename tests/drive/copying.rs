@@ -102,7 +102,7 @@ async fn fsync_of_the_folder_by_a_process_that_wrote_into_it_only_makes_durable(
     let mounted = account.mount().await;
     let tree = &mounted.tree;
     tree.mkdir("/rawmodels/cube").await.unwrap();
-    tree.write("/rawmodels/cube/cube.gltf", b"{ half")
+    tree.write("/rawmodels/cube/cube.glb", &truncated_glb())
         .await
         .unwrap();
     tree.sync("/rawmodels/cube").await.unwrap();
@@ -308,10 +308,7 @@ async fn a_failed_import_puts_its_reason_into_error_txt_until_that_is_removed() 
     let account = Account::new().await;
     let mounted = account.mount().await;
     let tree = &mounted.tree;
-    let mut glb = b"glTF".to_vec();
-    glb.extend(2_u32.to_le_bytes());
-    glb.extend(1_000_000_u32.to_le_bytes());
-    glb.extend([0; 2000]);
+    let glb = truncated_glb();
     tree.mkdir("/rawmodels/cut").await.unwrap();
     tree.write("/rawmodels/cut/cut.glb", &glb).await.unwrap();
     tree.write("/rawmodels/cut/.assetfs/ctl", b"commit --force\n")
@@ -337,4 +334,13 @@ async fn a_failed_import_puts_its_reason_into_error_txt_until_that_is_removed() 
     assert_eq!(tree.list("/rawmodels").await.unwrap(), [""; 0]);
     assert_eq!(account.assets().await.len(), 0);
     mounted.close().await;
+}
+
+/// A GLB whose header promises more than the file has.
+fn truncated_glb() -> Vec<u8> {
+    let mut glb = b"glTF".to_vec();
+    glb.extend(2_u32.to_le_bytes());
+    glb.extend(1_000_000_u32.to_le_bytes());
+    glb.extend([0; 2000]);
+    glb
 }

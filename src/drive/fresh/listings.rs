@@ -386,7 +386,8 @@ impl Shared {
             let (asset, home) = (AssetId(*id), self.home_of(AssetId(*id)));
             // Another state has other files: what was known of them is asked for again.
             self.maps.doubt(&self.meta, RemoteFolder::AssetFiles(asset));
-            self.maps.doubt(&self.meta, RemoteFolder::AssetAnalysis(asset));
+            self.maps
+                .doubt(&self.meta, RemoteFolder::AssetAnalysis(asset));
             self.tell_attributes(&Node::Model(home));
             self.tell_attributes(&Node::HiddenFile(Place::Model(home), HiddenFile::Status));
         }
@@ -409,7 +410,8 @@ impl Shared {
         for id in &changes.changed {
             let rapid = RapidId(*id);
             self.maps.doubt(&self.meta, RemoteFolder::RapidFiles(rapid));
-            self.maps.doubt(&self.meta, RemoteFolder::RapidAnalysis(rapid));
+            self.maps
+                .doubt(&self.meta, RemoteFolder::RapidAnalysis(rapid));
             self.tell_attributes(&Node::Rapid(rapid));
             self.tell_attributes(&Node::HiddenFile(Place::Rapid(rapid), HiddenFile::Status));
         }

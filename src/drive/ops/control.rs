@@ -260,7 +260,8 @@ impl Shared {
             }
             (Command::Convert(formats), _, Some(asset)) => {
                 self.asked(self.client.add_formats(asset, &formats)).await?;
-                self.maps.doubt(&self.meta, RemoteFolder::AssetConverted(asset));
+                self.maps
+                    .doubt(&self.meta, RemoteFolder::AssetConverted(asset));
                 Ok(())
             }
             (Command::Scale(factor), _, Some(asset)) => {
