@@ -1,11 +1,13 @@
 //! What every part of a running service shares: records, files, signatures, the queue.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
+use super::chaos::{Chaos, ChaosPlan};
+use super::clock::Clock;
 use super::config::ServiceConfig;
 use super::events::Events;
 use super::files::FileStore;
@@ -25,6 +27,10 @@ pub struct App {
     pub records: Records,
     /// The bytes of files.
     pub files: FileStore,
+    /// Tells the time.
+    pub clock: Clock,
+    /// The faults that are planned.
+    pub chaos: Chaos,
     /// Makes and checks signed URLs.
     pub signer: Signer,
     /// The base of every API path.
@@ -59,9 +65,33 @@ impl App {
             Access::Read,
             file.id,
             &file.name,
-            self.config.download_url_lifetime,
-            Timestamp::now(),
+            self.download_url_lifetime(),
+            self.clock.now(),
         ))
+    }
+
+    /// How long a new upload URL works.
+    pub fn upload_url_lifetime(&self) -> Duration {
+        let planned = self
+            .chaos
+            .plan()
+            .and_then(|plan| plan.upload_url_lifetime());
+        planned.unwrap_or(self.config.upload_url_lifetime)
+    }
+
+    fn download_url_lifetime(&self) -> Duration {
+        let planned = self
+            .chaos
+            .plan()
+            .and_then(|plan| plan.download_url_lifetime());
+        planned.unwrap_or(self.config.download_url_lifetime)
+    }
+
+    /// Begins a plan of faults; none ends them.
+    pub fn set_chaos(&self, plan: Option<ChaosPlan>) {
+        let ahead = plan.as_ref().map_or(0, |plan| plan.clock_ahead_secs);
+        self.clock.set_ahead_secs(ahead);
+        self.chaos.set(plan);
     }
 
     /// Finishes a deletion: stops the jobs that are gone and removes the bytes.

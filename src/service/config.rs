@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use url::Url;
 
+use super::chaos::ChaosPlan;
+
 /// Gibibytes in bytes.
 const GIB: u64 = 1 << 30;
 
@@ -86,6 +88,8 @@ pub struct ServiceConfig {
     pub download_url_lifetime: Duration,
     /// Webhooks an account may have.
     pub max_webhooks: u32,
+    /// Faults to begin with.
+    pub chaos: Option<ChaosPlan>,
     /// Connections that are served at the same time; more of them wait.
     pub max_connections: usize,
 }
@@ -107,6 +111,7 @@ impl ServiceConfig {
             upload_url_lifetime: Duration::from_secs(3_600),
             download_url_lifetime: Duration::from_secs(3_600),
             max_webhooks: 10,
+            chaos: None,
             max_connections: 512,
         }
     }

@@ -7,6 +7,8 @@
 
 mod app;
 mod archive;
+mod chaos;
+mod clock;
 mod config;
 mod events;
 mod files;
@@ -42,6 +44,7 @@ use records::{Records, RecordsError};
 use signing::Signer;
 use workers::Workers;
 
+pub use chaos::{ChaosError, ChaosPlan};
 pub use config::{ServiceConfig, StorageOrigin, WorkerCommand, WorkerLimits};
 
 /// Why a service could not start.
@@ -125,9 +128,10 @@ impl Service {
             Some(origin) => Some(bind(origin.listen).await?),
             None => None,
         };
-        let records = Records::open(&data_dir.join("records.sqlite")).await?;
+        let clock = clock::Clock::default();
+        let records = Records::open(&data_dir.join("records.sqlite"), clock.clone()).await?;
         records.set_quota(config.quota_bytes).await?;
-        let (events, notices) = events::Events::new();
+        let (events, notices) = events::Events::new(clock.clone());
         let token = first_start::account(&records, &config, data_dir.path()).await?;
         let app = Arc::new(App {
             files: FileStore::open(&data_dir.join("files"))?,
@@ -141,9 +145,12 @@ impl Service {
             password_turn: tokio::sync::Mutex::default(),
             stop: CancellationToken::new(),
             events,
+            clock,
+            chaos: chaos::Chaos::default(),
             records,
             config,
         });
+        app.set_chaos(app.config.chaos.clone());
         jobs::recover(&app).await?;
         let mut running = RunningService {
             base_url: app.base_url.clone(),
@@ -209,6 +216,7 @@ impl RunningService {
         let server = |bound| Server {
             bound,
             connections: Arc::clone(&connections),
+            chaos: app.chaos.clone(),
             stop: app.stop.clone(),
         };
         match storage {
@@ -242,6 +250,16 @@ impl RunningService {
     /// The token that was made with the first account, `<id>|<secret>`.
     pub fn token(&self) -> &str {
         self.token.expose()
+    }
+
+    /// Begins a plan of faults from its start; none ends the faults.
+    pub fn set_chaos(&self, plan: Option<ChaosPlan>) {
+        self.app.set_chaos(plan);
+    }
+
+    /// How often each rule of the plan has fired: those for requests, then those for connections.
+    pub fn chaos_fired(&self) -> Vec<u64> {
+        self.app.chaos.fired()
     }
 
     /// Stops: no new requests, those under way get a moment, workers end and their jobs go back

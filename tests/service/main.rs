@@ -1,6 +1,7 @@
 //! The local service, driven over HTTP as any client would.
 
 mod archives;
+mod chaos;
 mod embeds;
 mod formats;
 mod hostile;

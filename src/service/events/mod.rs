@@ -16,9 +16,10 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::app::App;
+use super::clock::Clock;
 use super::ids::hex;
 use super::records::WebhookRow;
-use crate::wire::{Event, EventData, EventStatus, EventType, Timestamp, UserId};
+use crate::wire::{Event, EventData, EventStatus, EventType, UserId};
 use post::Poster;
 
 /// The header that carries the signature of the body.
@@ -50,6 +51,7 @@ enum Receivers {
 #[derive(Clone)]
 pub struct Events {
     queue: mpsc::Sender<Notice>,
+    clock: Clock,
 }
 
 impl fmt::Debug for Events {
@@ -60,9 +62,9 @@ impl fmt::Debug for Events {
 
 impl Events {
     /// A queue and its end, which [`deliver`] works off.
-    pub fn new() -> (Events, mpsc::Receiver<Notice>) {
+    pub fn new(clock: Clock) -> (Events, mpsc::Receiver<Notice>) {
         let (queue, notices) = mpsc::channel(QUEUE);
-        (Events { queue }, notices)
+        (Events { queue, clock }, notices)
     }
 
     /// Tells all webhooks of `user`.
@@ -84,7 +86,7 @@ impl Events {
     fn send(&self, to: Receivers, event_type: EventType, data: EventData) {
         let event = Event {
             event_type,
-            timestamp: Some(Timestamp::now()),
+            timestamp: Some(self.clock.now().into()),
             data,
             other: Default::default(),
         };

@@ -130,7 +130,7 @@ async fn preset(app: &App, caller: Caller, ids: &Ids) -> Result<Named, ApiError>
             name: preset.name.to_owned(),
             description: preset.description.to_owned(),
             config: preset.config(),
-            modified: Timestamp::now(),
+            modified: app.clock.now(),
         });
     }
     let row = app.records.preset(caller.user, id).await?;
@@ -182,7 +182,7 @@ pub async fn config_command(
         name: "preset".to_owned(),
         description: String::new(),
         config,
-        modified: Timestamp::now(),
+        modified: app.clock.now(),
     };
     Ok(send(&app, &named.name, named.command_form()))
 }

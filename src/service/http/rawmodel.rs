@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use super::body::Fields;
@@ -218,7 +218,7 @@ pub async fn rapid_models(
 }
 
 pub async fn jobs(State(app): State<Arc<App>>, caller: Caller) -> Result<Json<Value>, ApiError> {
-    let since = Timestamp::now() - JOBS_WINDOW;
+    let since = app.clock.now() - JOBS_WINDOW;
     let rows = app.records.rapids_not_done(caller.user, since).await?;
     let data = rapidmodel::written_all(&app, &rows).await?;
     Ok(Json(json!({ "data": data })))

@@ -53,7 +53,7 @@ async fn identify(parts: &Parts, app: &App) -> Result<Caller, ApiError> {
     if !secret_matches(secret, &token.secret_hash) {
         return Err(ApiError::InvalidToken);
     }
-    let now = jiff::Timestamp::now().as_second();
+    let now = app.clock.now().as_second();
     let last = token.last_used_at.map_or(0, |last| last.as_second());
     if now - last >= TOUCH_PAUSE_SECS {
         app.records.touch_token(id).await?;

@@ -9,11 +9,12 @@ use std::time::Duration;
 use axum::Router;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
-use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+
+use crate::service::chaos::{Chaos, ChaosService, ConnectionFault};
 
 /// How long a client may take to send the head of a request.
 const HEAD_TIME: Duration = Duration::from_secs(30);
@@ -52,14 +53,17 @@ pub struct Server {
     pub bound: Bound,
     /// How many are served at the same time; shared by all listeners of a service.
     pub connections: Arc<Semaphore>,
+    /// The faults that are planned.
+    pub chaos: Chaos,
     /// Tells to stop.
     pub stop: CancellationToken,
 }
 
 impl Server {
     /// Accepts and serves until told to stop, then gives what is under way a last moment.
-    pub async fn serve(self, router: Router) {
+    pub async fn serve(mut self, router: Router) {
         let mut tasks = JoinSet::new();
+        let service = ChaosService::new(router, self.chaos.clone());
         loop {
             let accepted = tokio::select! {
                 () = self.stop.cancelled() => break,
@@ -68,7 +72,13 @@ impl Server {
             while tasks.try_join_next().is_some() {}
             match accepted {
                 Ok((stream, permit)) => {
-                    let serving = serve_connection(stream, router.clone(), self.stop.clone());
+                    if let Some(fault) = self.chaos.on_connection() {
+                        reset(&stream);
+                        drop((stream, permit));
+                        self.suffer(fault).await;
+                        continue;
+                    }
+                    let serving = serve_connection(stream, service.clone(), self.stop.clone());
                     tasks.spawn(async move {
                         serving.await;
                         drop(permit);
@@ -88,6 +98,32 @@ impl Server {
         }
     }
 
+    /// Has the listener meet a fault: for a while nobody listens.
+    async fn suffer(&mut self, fault: ConnectionFault) {
+        let ConnectionFault::Refuse { ms } = fault else {
+            return;
+        };
+        let addr = self.bound.addr;
+        // A listener cannot be closed in place: an unused one takes its place until then.
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        if let Ok(unused) = Bound::bind(any).await {
+            self.bound = unused;
+        }
+        tokio::time::sleep(Duration::from_millis(ms)).await;
+        loop {
+            match Bound::bind(addr).await {
+                Ok(bound) => {
+                    self.bound = bound;
+                    return;
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "the address is not free again yet");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            }
+        }
+    }
+
     async fn accept(&self) -> io::Result<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
         let permit = Arc::clone(&self.connections).acquire_owned().await;
         let permit = permit.expect("nobody closes the semaphore");
@@ -97,8 +133,13 @@ impl Server {
     }
 }
 
-async fn serve_connection(stream: TcpStream, router: Router, stop: CancellationToken) {
-    let service = TowerToHyperService::new(router);
+/// Has the client see a reset instead of an orderly end.
+fn reset(stream: &TcpStream) {
+    // Where this cannot be set the client sees an end, which is as good.
+    let _ = stream.set_zero_linger();
+}
+
+async fn serve_connection(stream: TcpStream, service: ChaosService, stop: CancellationToken) {
     let mut builder = Builder::new(TokioExecutor::new());
     builder
         .http1()

@@ -16,7 +16,6 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
 use futures_util::TryStreamExt as _;
-use jiff::Timestamp;
 
 use super::error::ApiError;
 use super::request::Ids;
@@ -53,7 +52,7 @@ pub async fn any(
     let uri = request.uri();
     let query = uri.query().unwrap_or_default();
     app.signer
-        .check(access, uri.path(), query, Timestamp::now())?;
+        .check(access, uri.path(), query, app.clock.now())?;
     let id: FileId = FileId(ids.text("file").parse().map_err(|_| ApiError::no("file"))?);
     match access {
         Access::Read => read(&app, id, request.headers()).await,

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::body::Fields;
@@ -79,8 +78,8 @@ pub(super) fn started(
     files: &[FileId],
     complete: String,
 ) -> UploadStarted {
-    let now = Timestamp::now();
-    let lifetime = app.config.upload_url_lifetime;
+    let now = app.clock.now();
+    let lifetime = app.upload_url_lifetime();
     let url = |(name, &file): (&String, &FileId)| {
         let url = app.signer.sign(Access::Write, file, name, lifetime, now);
         (name.clone(), url)

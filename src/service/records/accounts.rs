@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 
-use super::{Records, Result, Tx, count, key, moment, now, optional_moment, stored};
+use super::{Records, Result, Tx, count, key, moment, optional_moment, stored};
 use crate::wire::{TokenId, UserId};
 
 /// An account that is about to be made.
@@ -113,7 +113,7 @@ impl Records {
         .bind(new.password_hash)
         .bind(stored(new.points))
         .bind(stored(new.quota_bytes))
-        .bind(now())
+        .bind(self.now())
         .fetch_one(&self.writer)
         .await?;
         Ok(UserId(count(&row, "id")?))
@@ -183,7 +183,7 @@ impl Records {
         .bind(key(user.0))
         .bind(name)
         .bind(secret_hash)
-        .bind(now())
+        .bind(self.now())
         .fetch_one(&self.writer)
         .await?;
         Ok(TokenId(count(&row, "id")?))
@@ -233,7 +233,7 @@ impl Records {
     pub async fn touch_token(&self, token: TokenId) -> Result<()> {
         sqlx::query("UPDATE tokens SET last_used_at = $2 WHERE id = $1")
             .bind(key(token.0))
-            .bind(now())
+            .bind(self.now())
             .execute(&self.writer)
             .await?;
         Ok(())

@@ -11,7 +11,7 @@ use super::files::{self, NewFile};
 use super::search::Listing;
 use super::{
     Area, FileId, JobId, JobKind, JobState, Owner, PageOf, PageRequest, Records, Removal, Result,
-    Search, Tx, count, flag, jobs, key, moment, now, tags,
+    Search, Tx, count, flag, jobs, key, moment, tags,
 };
 use crate::service::ids::random_uuid;
 use crate::wire::{AssetId, RapidId, UploadStatus, UserId};
@@ -155,7 +155,7 @@ impl Records {
         .bind(UploadStatus::Incomplete.as_str())
         .bind(new.format)
         .bind(new.main_file)
-        .bind(now())
+        .bind(self.now())
         .fetch_one(&mut *tx)
         .await?;
         let asset = AssetId(count(&row, "id")?);

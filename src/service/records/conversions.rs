@@ -4,7 +4,7 @@ use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 
 use super::files::{self, NewFile};
-use super::{JobId, JobKind, JobState, Owner, Records, Result, jobs, key, now, optional_count};
+use super::{JobId, JobKind, JobState, Owner, Records, Result, jobs, key, optional_count};
 use crate::wire::{AssetId, UserId};
 
 /// One conversion and the job behind it.
@@ -50,7 +50,7 @@ impl Records {
         )
         .bind(key(asset.0))
         .bind(formats.join(","))
-        .bind(now())
+        .bind(self.now())
         .fetch_one(&mut *tx)
         .await?;
         let id: i64 = row.try_get("id")?;
@@ -119,7 +119,7 @@ impl Records {
         .bind(key(conversion))
         .bind(state.text())
         .bind(failure)
-        .bind(now())
+        .bind(self.now())
         .execute(&mut *tx)
         .await?;
         if done.rows_affected() == 0 {

@@ -5,9 +5,7 @@ use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 
 use super::search::Listing;
-use super::{
-    PageOf, PageRequest, Records, Result, Search, count, key, moment, now, optional_count,
-};
+use super::{PageOf, PageRequest, Records, Result, Search, count, key, moment, optional_count};
 use crate::wire::{AssetId, EmbedId, RapidId, UserId};
 
 /// What an embed shows.
@@ -120,7 +118,7 @@ impl Records {
         .bind(rapid)
         .bind(asset)
         .bind(new.config)
-        .bind(now())
+        .bind(self.now())
         .fetch_one(&self.writer)
         .await?;
         Ok(EmbedId(count(&row, "id")?))

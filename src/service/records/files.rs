@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, Row as _};
 
-use super::{Records, Result, Tx, accounts, count, key, moment, now, places, stored};
+use super::{Records, Result, Tx, accounts, count, key, moment, places, stored};
 use crate::service::files::Stored;
 use crate::wire::{AssetId, RapidId, UploadStatus, UserId};
 
@@ -203,7 +203,7 @@ pub(super) async fn expect(tx: &mut Tx, owner: Owner, area: Area, name: &str) ->
     .bind(owner.key())
     .bind(area.text())
     .bind(name)
-    .bind(now())
+    .bind(tx.now())
     .fetch_one(&mut **tx)
     .await?;
     Ok(FileId(count(&row, "id")?))
@@ -281,7 +281,7 @@ pub(super) async fn add(tx: &mut Tx, user: UserId, owner: Owner, new: &[NewFile]
         .bind(stored(file.size))
         .bind(&file.md5)
         .bind(i64::from(file.crc32))
-        .bind(now())
+        .bind(tx.now())
         .execute(&mut **tx)
         .await?;
         added += stored(file.size);
@@ -383,7 +383,7 @@ impl Records {
         .bind(stored(bytes.size))
         .bind(&bytes.md5)
         .bind(i64::from(bytes.crc32))
-        .bind(now())
+        .bind(self.now())
         .execute(&mut *tx)
         .await?;
         sqlx::query("UPDATE assets SET size = size + $2 WHERE id = $1")

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 
-use super::{Records, Result, Tx, count, key, moment, now, optional_count, optional_moment};
+use super::{Records, Result, Tx, count, key, moment, optional_count, optional_moment};
 use crate::service::ids::random_uuid;
 use crate::wire::{AssetId, RapidId, UserId};
 
@@ -179,7 +179,7 @@ pub(super) async fn add(
     .bind(rapid.map(|rapid| key(rapid.0)))
     .bind(conversion)
     .bind(QUEUED_STEP)
-    .bind(now())
+    .bind(tx.now())
     .execute(&mut **tx)
     .await?;
     Ok(())
@@ -201,7 +201,7 @@ pub(super) async fn end(
     .bind(state.text())
     .bind(step)
     .bind(output)
-    .bind(now())
+    .bind(tx.now())
     .execute(&mut **tx)
     .await?;
     Ok(done.rows_affected() > 0)
@@ -219,7 +219,7 @@ impl Records {
              started_at = COALESCE(started_at, $1) \
              WHERE id = (SELECT id FROM jobs WHERE state = 'queued' ORDER BY id LIMIT 1) RETURNING *",
         )
-        .bind(now())
+        .bind(self.now())
         .fetch_optional(&self.writer)
         .await?;
         Ok(row.as_ref().map(job_row).transpose()?)
@@ -237,7 +237,7 @@ impl Records {
         .bind(key(job.0))
         .bind(i64::from(percent.min(99)))
         .bind(step)
-        .bind(now())
+        .bind(self.now())
         .execute(&self.writer)
         .await?;
         Ok(())
@@ -254,7 +254,7 @@ impl Records {
         )
         .bind(key(job.0))
         .bind(QUEUED_STEP)
-        .bind(now())
+        .bind(self.now())
         .execute(&self.writer)
         .await?;
         Ok(())
@@ -273,7 +273,7 @@ impl Records {
         )
         .bind(i64::from(attempts))
         .bind(QUEUED_STEP)
-        .bind(now())
+        .bind(self.now())
         .execute(&mut *tx)
         .await?;
         let rows = sqlx::query("SELECT * FROM jobs WHERE state = 'running' ORDER BY id")

@@ -18,15 +18,18 @@ mod search;
 mod tags;
 mod webhooks;
 
+use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use sqlx::sqlite::{
-    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteRow,
-    SqliteSynchronous,
+    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions,
+    SqliteRow, SqliteSynchronous,
 };
 use sqlx::{Row as _, Sqlite};
+
+use crate::service::clock::Clock;
 
 pub use accounts::{NewUser, TokenRow, UserRow};
 pub use assets::{AnalysisEnd, AssetRow, Completion, NewAsset};
@@ -43,7 +46,37 @@ pub use webhooks::{NewWebhook, WebhookRow};
 /// The schema, step by step; a database is brought to the last one when it is opened.
 const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_start.sql")];
 
-type Tx = sqlx::Transaction<'static, Sqlite>;
+/// A change under way. Nothing of it stands unless it is committed.
+struct Tx {
+    inner: sqlx::Transaction<'static, Sqlite>,
+    now: i64,
+}
+
+impl Tx {
+    /// The moment of the change, as the database has it.
+    fn now(&self) -> i64 {
+        self.now
+    }
+
+    async fn commit(self) -> Result<()> {
+        Ok(self.inner.commit().await?)
+    }
+}
+
+impl Deref for Tx {
+    type Target = SqliteConnection;
+
+    fn deref(&self) -> &SqliteConnection {
+        &self.inner
+    }
+}
+
+impl DerefMut for Tx {
+    fn deref_mut(&mut self) -> &mut SqliteConnection {
+        &mut self.inner
+    }
+}
+
 type Result<T> = std::result::Result<T, RecordsError>;
 
 /// The open database.
@@ -51,6 +84,7 @@ type Result<T> = std::result::Result<T, RecordsError>;
 pub struct Records {
     reader: SqlitePool,
     writer: SqlitePool,
+    clock: Clock,
 }
 
 impl Records {
@@ -58,7 +92,7 @@ impl Records {
     ///
     /// # Errors
     /// When the file cannot be opened, is not a database or comes from a newer version.
-    pub async fn open(path: &Path) -> Result<Records> {
+    pub async fn open(path: &Path, clock: Clock) -> Result<Records> {
         // Both pools are SQLite's; on PostgreSQL they are one pool, and the pragmas fall away.
         let options = SqliteConnectOptions::new()
             .filename(path)
@@ -74,7 +108,11 @@ impl Records {
             .max_connections(4)
             .connect_with(options)
             .await?;
-        let records = Records { reader, writer };
+        let records = Records {
+            reader,
+            writer,
+            clock,
+        };
         records.migrate().await?;
         Ok(records)
     }
@@ -88,7 +126,15 @@ impl Records {
     /// Starts a change; nothing of it stands before `commit`.
     async fn begin(&self) -> Result<Tx> {
         // Twin: a plain `BEGIN`; PostgreSQL locks rows, not the database.
-        Ok(self.writer.begin_with("BEGIN IMMEDIATE").await?)
+        Ok(Tx {
+            inner: self.writer.begin_with("BEGIN IMMEDIATE").await?,
+            now: self.now(),
+        })
+    }
+
+    /// This moment, as the database has it.
+    fn now(&self) -> i64 {
+        self.clock.now().as_microsecond()
     }
 
     async fn migrate(&self) -> Result<()> {
@@ -171,11 +217,6 @@ fn optional_moment(row: &SqliteRow, column: &str) -> sqlx::Result<Option<Timesta
 
 fn from_micros(micros: i64) -> Timestamp {
     Timestamp::from_microsecond(micros).unwrap_or(Timestamp::UNIX_EPOCH)
-}
-
-/// This moment, as the database has it.
-fn now() -> i64 {
-    Timestamp::now().as_microsecond()
 }
 
 /// `$from, $from+1, …`: the places for `len` values in an `IN (…)`.

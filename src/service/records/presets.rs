@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 
-use super::{Records, Result, Search, count, key, moment, now};
+use super::{Records, Result, Search, count, key, moment};
 use crate::wire::{PresetId, UserId};
 
 /// A preset of a user.
@@ -64,7 +64,7 @@ impl Records {
         .bind(folded(name, description))
         .bind(config)
         .bind(core_version)
-        .bind(now())
+        .bind(self.now())
         .fetch_one(&self.writer)
         .await?;
         Ok(preset_row(&row)?)
@@ -98,7 +98,7 @@ impl Records {
         .bind(name)
         .bind(folded(name, &found.description))
         .bind(config)
-        .bind(now())
+        .bind(self.now())
         .fetch_one(&mut *tx)
         .await?;
         tx.commit().await?;

@@ -8,7 +8,7 @@ use super::files::{self, NewFile};
 use super::search::Listing;
 use super::{
     Area, JobId, JobKind, JobRow, JobState, Owner, PageOf, PageRequest, Records, Removal, Result,
-    Search, Tx, count, jobs, key, moment, now, optional_count, stored, tags,
+    Search, Tx, count, jobs, key, moment, optional_count, stored, tags,
 };
 use crate::service::ids::random_uuid;
 use crate::wire::{AssetId, OptimizationStatus, PresetId, RapidId, TokenId, UserId};
@@ -197,7 +197,7 @@ async fn insert(tx: &mut Tx, user: UserId, token: TokenId, new: &NewRapid) -> Re
     .bind(&new.export_name)
     .bind(&new.core_version)
     .bind(new.scale_factor)
-    .bind(now())
+    .bind(tx.now())
     .fetch_one(&mut **tx)
     .await?;
     Ok(RapidId(count(&row, "id")?))
@@ -365,7 +365,7 @@ impl Records {
         .bind(key(rapid.0))
         .bind(end.status.as_str())
         .bind(&end.report)
-        .bind(now())
+        .bind(self.now())
         .execute(&mut *tx)
         .await?;
         if done.rows_affected() == 0 {

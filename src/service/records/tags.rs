@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, Row as _};
 
-use super::{Owner, Records, Result, Tx, count, key, moment, now, places};
+use super::{Owner, Records, Result, Tx, count, key, moment, places};
 use crate::wire::{TagId, UserId};
 
 /// One tag on one owner.
@@ -42,7 +42,7 @@ pub(super) async fn add(tx: &mut Tx, user: UserId, owner: Owner, names: &[String
         .bind(owner.key())
         .bind(name)
         .bind(name.to_lowercase())
-        .bind(now())
+        .bind(tx.now())
         .execute(&mut **tx)
         .await?;
     }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 
-use super::{Records, Result, count, flag, key, moment, now, optional_count, optional_moment};
+use super::{Records, Result, count, flag, key, moment, optional_count, optional_moment};
 use crate::wire::{UserId, WebhookId};
 
 /// A webhook that is about to be made. `Debug` leaves the secret out.
@@ -103,7 +103,7 @@ impl Records {
         .bind(new.url)
         .bind(new.secret)
         .bind(i64::from(new.verify_ssl))
-        .bind(now())
+        .bind(self.now())
         .fetch_one(&mut *tx)
         .await?;
         let webhook = webhook_row(&row)?;
@@ -147,7 +147,7 @@ impl Records {
              WHERE id = $1",
         )
         .bind(key(webhook.0))
-        .bind(now())
+        .bind(self.now())
         .bind(i64::from(status.unwrap_or(0)))
         .bind(i64::from(!good))
         .execute(&self.writer)

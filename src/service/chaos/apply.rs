@@ -1,0 +1,149 @@
+//! Puts the faults of a plan around the service, request by request.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, DATE, RETRY_AFTER};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
+use hyper::body::{Body as _, Incoming};
+use hyper::service::Service;
+use hyper_util::service::TowerToHyperService;
+use serde_json::json;
+
+use super::{Chaos, Fault, body};
+
+/// The service with its faults.
+#[derive(Debug, Clone)]
+pub struct ChaosService {
+    inner: TowerToHyperService<Router>,
+    chaos: Chaos,
+}
+
+/// The connection is to be closed without an answer.
+#[derive(Debug, thiserror::Error)]
+#[error("the connection is dropped as planned")]
+pub struct Dropped;
+
+impl ChaosService {
+    /// Puts the faults of `chaos` around `router`.
+    pub fn new(router: Router, chaos: Chaos) -> ChaosService {
+        ChaosService {
+            inner: TowerToHyperService::new(router),
+            chaos,
+        }
+    }
+}
+
+impl Service<Request<Incoming>> for ChaosService {
+    type Response = Response;
+    type Error = Dropped;
+    type Future = Pin<Box<dyn Future<Output = Result<Response, Dropped>> + Send>>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        let service = self.clone();
+        Box::pin(async move { service.handle(request.map(Body::new)).await })
+    }
+}
+
+impl ChaosService {
+    async fn handle(self, mut request: Request) -> Result<Response, Dropped> {
+        let faults = self.chaos.faults(request.method(), request.uri());
+        for fault in &faults {
+            match fault {
+                Fault::Latency { ms } => tokio::time::sleep(Duration::from_millis(*ms)).await,
+                Fault::Status {
+                    status,
+                    retry_after,
+                    body,
+                } => return Ok(answer(*status, retry_after.as_deref(), body.as_deref())),
+                Fault::DropBefore => return Err(Dropped),
+                Fault::CutRequest { bytes } => {
+                    request = request.map(|whole| body::cut_after(whole, *bytes));
+                }
+                _ => {}
+            }
+        }
+        let mut response = match self.inner.call(request).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        };
+        for fault in &faults {
+            response = match fault {
+                Fault::DropAfter | Fault::CutRequest { .. } => return Err(Dropped),
+                Fault::CutReply { bytes } => cut_reply(response, *bytes),
+                Fault::Drip { bytes_per_second } => {
+                    keep_length(response, |whole| body::drip(whole, *bytes_per_second))
+                }
+                Fault::WrongLength { by } => with_wrong_length(response, *by),
+                Fault::NoLength => {
+                    response.headers_mut().remove(CONTENT_LENGTH);
+                    response.map(body::of_unknown_length)
+                }
+                _ => response,
+            };
+        }
+        self.date(&mut response);
+        Ok(response)
+    }
+
+    /// Shows the time of a clock that is wrong.
+    fn date(&self, response: &mut Response) {
+        let ahead = self.chaos.plan().map_or(0, |plan| plan.clock_ahead_secs);
+        if ahead == 0 {
+            return;
+        }
+        let moment = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(ahead);
+        let text = moment.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
+        let value = HeaderValue::try_from(text).expect("a date is a header value");
+        response.headers_mut().insert(DATE, value);
+    }
+}
+
+/// An answer of the plan's own.
+fn answer(status: u16, retry_after: Option<&str>, body: Option<&str>) -> Response {
+    let json = json!({ "message": "This answer was planned." }).to_string();
+    let text = body.map_or(json, str::to_owned);
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() =
+        StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if let Some(value) = retry_after.and_then(|value| HeaderValue::try_from(value).ok()) {
+        headers.insert(RETRY_AFTER, value);
+    }
+    response
+}
+
+/// The length that an answer announces, or would.
+fn announced(response: &Response) -> Option<u64> {
+    let header = response.headers().get(CONTENT_LENGTH);
+    let said = header.and_then(|value| value.to_str().ok()?.parse().ok());
+    said.or_else(|| response.body().size_hint().exact())
+}
+
+/// Changes a body and announces the length that it had.
+fn keep_length(response: Response, change: impl FnOnce(Body) -> Body) -> Response {
+    let len = announced(&response);
+    let mut response = response.map(change);
+    if let Some(len) = len {
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_LENGTH, HeaderValue::from(len));
+    }
+    response
+}
+
+fn cut_reply(response: Response, bytes: u64) -> Response {
+    keep_length(response, |whole| body::cut_after(whole, bytes))
+}
+
+fn with_wrong_length(response: Response, by: i64) -> Response {
+    let len = announced(&response).unwrap_or(0).saturating_add_signed(by);
+    let mut response = response.map(body::of_unknown_length);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_LENGTH, HeaderValue::from(len));
+    response
+}
