@@ -1,16 +1,23 @@
-//! The 3D engine: import, clean, simplify, textures, export. Knows no HTTP, no async, no database.
+//! The 3D engine: import, clean, simplify, textures, export, render, compare. Knows no HTTP, no async, no database.
 //!
 //! [`job::run`] is the front door: it takes a task as plain data and leaves files in a folder.
 
+pub mod analyse;
+pub mod clean;
 pub mod compare;
 pub mod document;
 pub mod error;
+pub mod export;
 pub mod import;
 pub mod job;
+pub mod manipulate;
 pub mod pictures;
 pub mod render;
 pub mod sample;
 pub mod scene;
+pub mod settings;
+pub mod simplify;
+pub mod textures;
 mod words;
 
 pub use error::EngineError;

@@ -1,0 +1,40 @@
+//! Numbers that are not numbers: triangles at such places go, other attributes get a plain value.
+
+use super::super::scene::{Geometry, Mode};
+
+/// Makes every number finite; returns how many triangles were at no place and are gone.
+pub(super) fn repair(geometry: &mut Geometry) -> usize {
+    let broken: Vec<bool> = geometry
+        .positions()
+        .chunks_exact(3)
+        .map(|position| !position.iter().all(|number| number.is_finite()))
+        .collect();
+    let mut removed = 0;
+    if broken.contains(&true) {
+        let is_whole = |corners: &[u32]| !corners.iter().any(|index| broken[*index as usize]);
+        let size = match geometry.mode {
+            Mode::Triangles => 3,
+            Mode::Lines => 2,
+            _ => 1,
+        };
+        let before = geometry.indices.len();
+        geometry.indices = geometry
+            .indices
+            .chunks_exact(size)
+            .filter(|corners| is_whole(corners))
+            .flatten()
+            .copied()
+            .collect();
+        removed = (before - geometry.indices.len()) / size;
+    }
+    let all = geometry
+        .attributes
+        .iter_mut()
+        .chain(geometry.targets.iter_mut().flatten());
+    for number in all.flat_map(|attribute| &mut attribute.values) {
+        if !number.is_finite() {
+            *number = 0.0;
+        }
+    }
+    removed
+}

@@ -1,0 +1,68 @@
+//! Clean-up that changes nothing one can see: numbers that are none, vertices stored twice,
+//! triangles without area, entries that nothing uses.
+
+mod degenerate;
+mod finite;
+mod order;
+mod prune;
+mod tidy;
+mod weld;
+
+use rayon::prelude::*;
+
+use super::scene::{Mode, Scene};
+
+/// What a clean-up removed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Cleaned {
+    /// Vertices that were equal to another in every attribute.
+    pub welded_vertices: usize,
+    /// Triangles with two corners at the same place.
+    pub degenerate_triangles: usize,
+    /// Triangles with a corner that is nowhere (not a number or infinite).
+    pub broken_triangles: usize,
+}
+
+/// Cleans all geometry of the scene.
+pub fn clean(scene: &mut Scene) -> Cleaned {
+    let each: Vec<Cleaned> = scene
+        .geometries
+        .par_iter_mut()
+        .map(|geometry| {
+            let broken_triangles = finite::repair(geometry);
+            if geometry.mode != Mode::Triangles {
+                return Cleaned {
+                    broken_triangles,
+                    ..Cleaned::default()
+                };
+            }
+            let welded_vertices = weld::weld(geometry);
+            let degenerate_triangles = degenerate::remove(geometry);
+            geometry.compact();
+            Cleaned {
+                welded_vertices,
+                degenerate_triangles,
+                broken_triangles,
+            }
+        })
+        .collect();
+    each.into_iter()
+        .fold(Cleaned::default(), |sum, one| Cleaned {
+            welded_vertices: sum.welded_vertices + one.welded_vertices,
+            degenerate_triangles: sum.degenerate_triangles + one.degenerate_triangles,
+            broken_triangles: sum.broken_triangles + one.broken_triangles,
+        })
+}
+
+/// Makes all geometry fit for export: unit normals, weights that sum to one, an order of triangles
+/// and vertices that graphics cards read fast.
+pub fn finish(scene: &mut Scene) {
+    scene.geometries.par_iter_mut().for_each(|geometry| {
+        tidy::tidy(geometry);
+        if geometry.mode == Mode::Triangles {
+            order::reorder(geometry);
+        }
+    });
+}
+
+pub use prune::prune;

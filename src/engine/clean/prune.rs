@@ -1,0 +1,214 @@
+//! Drops what nothing uses: materials, textures, samplers, images, cameras, skins.
+//!
+//! Left alone when the scene uses an extension that may refer to such objects by index in a way that
+//! we do not know.
+
+use serde_json::{Map, Value};
+
+use super::super::scene::{Scene, index_in};
+
+/// Extensions whose references we know all of.
+const KNOWN: &[&str] = &[
+    "KHR_materials_anisotropy",
+    "KHR_materials_clearcoat",
+    "KHR_materials_diffuse_transmission",
+    "KHR_materials_dispersion",
+    "KHR_materials_emissive_strength",
+    "KHR_materials_ior",
+    "KHR_materials_iridescence",
+    "KHR_materials_pbrSpecularGlossiness",
+    "KHR_materials_sheen",
+    "KHR_materials_specular",
+    "KHR_materials_transmission",
+    "KHR_materials_unlit",
+    "KHR_materials_variants",
+    "KHR_materials_volume",
+    "KHR_texture_transform",
+    "KHR_texture_basisu",
+    "KHR_lights_punctual",
+    "KHR_node_visibility",
+    "EXT_texture_webp",
+    "EXT_texture_avif",
+    "EXT_mesh_gpu_instancing",
+];
+
+/// Drops what nothing uses and fits the references to what is left.
+pub fn prune(scene: &mut Scene) {
+    let is_known = scene
+        .list("extensionsUsed")
+        .iter()
+        .all(|used| used.as_str().is_some_and(|used| KNOWN.contains(&used)));
+    if !is_known {
+        return;
+    }
+    prune_skins(scene);
+    prune_cameras(scene);
+    prune_materials(scene);
+    prune_textures(scene);
+    prune_samplers(scene);
+    prune_images(scene);
+    forget_unused_extensions(scene);
+}
+
+fn prune_skins(scene: &mut Scene) {
+    let used: Vec<usize> = refs(scene.list("nodes"), "skin");
+    let places = keep(scene, "skins", &used);
+    fit(scene.list_mut("nodes"), "skin", &places);
+}
+
+fn prune_cameras(scene: &mut Scene) {
+    let used: Vec<usize> = refs(scene.list("nodes"), "camera");
+    let places = keep(scene, "cameras", &used);
+    fit(scene.list_mut("nodes"), "camera", &places);
+}
+
+fn prune_materials(scene: &mut Scene) {
+    let mut used = Vec::new();
+    for mesh in &mut scene.meshes {
+        for primitive in &mut mesh.primitives {
+            used.extend(primitive.material);
+            for_each_variant(&mut primitive.json, |material| used.push(material));
+        }
+    }
+    let places = keep(scene, "materials", &used);
+    for mesh in &mut scene.meshes {
+        for primitive in &mut mesh.primitives {
+            primitive.material = primitive.material.and_then(|material| places[material]);
+            fit_variants(&mut primitive.json, &places);
+        }
+    }
+}
+
+fn prune_textures(scene: &mut Scene) {
+    let mut used = Vec::new();
+    for material in scene.list("materials") {
+        for (_, _, texture) in super::super::scene::slots_of(material) {
+            used.extend(index_in(texture, "index"));
+        }
+    }
+    let places = keep(scene, "textures", &used);
+    for material in scene.list_mut("materials").into_iter().flatten() {
+        fit_texture_uses(material, &places, 0);
+    }
+}
+
+fn prune_samplers(scene: &mut Scene) {
+    let used = refs(scene.list("textures"), "sampler");
+    let places = keep(scene, "samplers", &used);
+    fit(scene.list_mut("textures"), "sampler", &places);
+}
+
+fn prune_images(scene: &mut Scene) {
+    let mut used = vec![false; scene.images.len()];
+    for texture in 0..scene.list("textures").len() {
+        for image in scene.images_of_texture(texture) {
+            used[image] = true;
+        }
+    }
+    // An image without bytes is left out by the exporter, which fits the references.
+    for (image, _) in scene.images.iter_mut().zip(used).filter(|(_, used)| !used) {
+        image.bytes = bytes::Bytes::new();
+    }
+}
+
+fn forget_unused_extensions(scene: &mut Scene) {
+    let mut texts: Vec<String> = scene
+        .json
+        .iter()
+        .filter(|(key, _)| !key.starts_with("extensions") || *key == "extensions")
+        .map(|(_, member)| member.to_string())
+        .collect();
+    for mesh in &scene.meshes {
+        texts.push(Value::Object(mesh.json.clone()).to_string());
+        for primitive in &mesh.primitives {
+            texts.push(Value::Object(primitive.json.clone()).to_string());
+        }
+    }
+    let is_used = |name: &Value| {
+        let quoted = name.to_string();
+        texts.iter().any(|text| text.contains(&quoted))
+    };
+    for list in ["extensionsUsed", "extensionsRequired"] {
+        if let Some(names) = scene.json.get_mut(list).and_then(Value::as_array_mut) {
+            names.retain(is_used);
+        }
+    }
+}
+
+fn refs(objects: &[Value], key: &str) -> Vec<usize> {
+    objects
+        .iter()
+        .filter_map(|object| index_in(object, key))
+        .collect()
+}
+
+/// Keeps the entries of a list that are used; returns where each is now.
+fn keep(scene: &mut Scene, list: &str, used: &[usize]) -> Vec<Option<usize>> {
+    let Some(entries) = scene.list_mut(list) else {
+        return Vec::new();
+    };
+    let mut is_used = vec![false; entries.len()];
+    for index in used {
+        is_used[*index] = true;
+    }
+    let mut next = 0;
+    let places: Vec<Option<usize>> = is_used
+        .iter()
+        .map(|is_used| {
+            is_used.then(|| {
+                next += 1;
+                next - 1
+            })
+        })
+        .collect();
+    let mut place = places.iter();
+    entries.retain(|_| place.next().is_some_and(Option::is_some));
+    places
+}
+
+fn fit(objects: Option<&mut Vec<Value>>, key: &str, places: &[Option<usize>]) {
+    for object in objects.into_iter().flatten() {
+        if let Some(place) = index_in(object, key).and_then(|index| places[index]) {
+            object[key] = place.into();
+        }
+    }
+}
+
+fn fit_texture_uses(at: &mut Value, places: &[Option<usize>], depth: usize) {
+    let Some(members) = at.as_object_mut() else {
+        return;
+    };
+    for (key, member) in members.iter_mut().filter(|(key, _)| *key != "extras") {
+        let place = index_in(member, "index").and_then(|index| places.get(index).copied()?);
+        if let Some(place) = place.filter(|_| key.ends_with("Texture")) {
+            member["index"] = place.into();
+        } else if depth < 8 {
+            fit_texture_uses(member, places, depth + 1);
+        }
+    }
+}
+
+fn mappings(json: &mut Map<String, Value>) -> impl Iterator<Item = &mut Value> {
+    json.get_mut("extensions")
+        .and_then(|extensions| extensions.get_mut("KHR_materials_variants"))
+        .and_then(|variants| variants.get_mut("mappings"))
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
+}
+
+fn for_each_variant(json: &mut Map<String, Value>, mut each: impl FnMut(usize)) {
+    for mapping in mappings(json) {
+        if let Some(material) = index_in(mapping, "material") {
+            each(material);
+        }
+    }
+}
+
+fn fit_variants(json: &mut Map<String, Value>, places: &[Option<usize>]) {
+    for mapping in mappings(json) {
+        if let Some(place) = index_in(mapping, "material").and_then(|index| places[index]) {
+            mapping["material"] = place.into();
+        }
+    }
+}

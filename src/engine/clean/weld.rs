@@ -1,0 +1,87 @@
+//! Joins vertices that are equal in every attribute, those of morph targets included.
+
+use xxhash_rust::xxh3::Xxh3Default;
+
+use super::super::scene::{Attribute, Geometry};
+
+/// Points indices of equal vertices to the first of them; returns how many vertices became unused.
+pub(super) fn weld(geometry: &mut Geometry) -> usize {
+    let count = geometry.vertex_count();
+    let attributes: Vec<&Attribute> = geometry.all_attributes().collect();
+    let mask = (count * 2).next_power_of_two().max(2) - 1;
+    let mut table = vec![u32::MAX; mask + 1];
+    let mut remap: Vec<u32> = Vec::with_capacity(count);
+    let mut joined = 0;
+    for vertex in 0..count {
+        let mut slot = hash_of(&attributes, vertex) as usize & mask;
+        let first = loop {
+            match table[slot] {
+                u32::MAX => {
+                    table[slot] = vertex as u32;
+                    break vertex as u32;
+                }
+                known if is_equal(&attributes, known as usize, vertex) => break known,
+                _ => slot = (slot + 1) & mask,
+            }
+        };
+        joined += usize::from(first != vertex as u32);
+        remap.push(first);
+    }
+    for index in &mut geometry.indices {
+        *index = remap[*index as usize];
+    }
+    joined
+}
+
+fn hash_of(attributes: &[&Attribute], vertex: usize) -> u64 {
+    let mut hasher = Xxh3Default::new();
+    for attribute in attributes {
+        for number in attribute.at(vertex) {
+            hasher.update(&bits(*number).to_le_bytes());
+        }
+    }
+    hasher.digest()
+}
+
+fn is_equal(attributes: &[&Attribute], one: usize, other: usize) -> bool {
+    attributes.iter().all(|attribute| {
+        let (one, other) = (attribute.at(one), attribute.at(other));
+        one.iter()
+            .zip(other)
+            .all(|(one, other)| bits(*one) == bits(*other))
+    })
+}
+
+/// The bits of a number, with one zero instead of two.
+fn bits(number: f32) -> u32 {
+    (number + 0.0).to_bits()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_vertices_equal_in_everything_are_joined() {
+        let mut geometry = Geometry {
+            indices: vec![0, 1, 2, 3, 4, 2],
+            attributes: vec![
+                Attribute::new(
+                    "POSITION",
+                    3,
+                    vec![
+                        0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, -0.0, 0.0, 0.0, 1.0, 0.0, 0.0,
+                    ],
+                ),
+                Attribute::new(
+                    "TEXCOORD_0",
+                    2,
+                    vec![0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.5, 0.0],
+                ),
+            ],
+            ..Geometry::default()
+        };
+        assert_eq!(weld(&mut geometry), 1);
+        assert_eq!(geometry.indices, [0, 1, 2, 0, 4, 2]);
+    }
+}

@@ -1,0 +1,366 @@
+//! The binary side of a glTF file: buffer views by use, accessors into them.
+//!
+//! Data of one use and stride shares a view, so the JSON stays small. Invariant: every accessor is
+//! aligned to its component, every view to four bytes, and views of different uses are apart, as the
+//! validator asks.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::super::document::{ComponentType, ElementType};
+use super::super::scene::{Attribute, Storage};
+
+/// What a buffer view is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Use {
+    /// Vertex attributes with this distance between elements.
+    Vertex(usize),
+    /// Indices, by bytes of one.
+    Index(usize),
+    /// Matrices of skins.
+    Bind,
+    /// Times of keyframes.
+    KeyTimes,
+    /// Values of keyframes.
+    KeyValues,
+    /// Instance transforms.
+    Instance,
+    /// Indices of sparse accessors, by bytes of one.
+    SparseIndex(usize),
+    /// Values of sparse accessors.
+    SparseValue,
+    /// An image or other bytes, each in a view of its own.
+    Bytes(usize),
+}
+
+/// Views and accessors in the making.
+#[derive(Default)]
+pub(super) struct Views {
+    /// Views in order of first use, with their bytes.
+    views: Vec<(Use, Vec<u8>)>,
+    places: BTreeMap<Use, usize>,
+    accessors: Vec<Value>,
+    blobs: usize,
+}
+
+impl Views {
+    /// Adds numbers and returns the accessor's index.
+    pub(super) fn add_numbers(
+        &mut self,
+        usage: Use,
+        element: ElementType,
+        storage: Storage,
+        values: &[f32],
+        with_limits: bool,
+    ) -> usize {
+        let width = element.components();
+        let count = values.len() / width;
+        let stride = match usage {
+            Use::Vertex(stride) => stride,
+            _ => element.len_bytes(storage.component),
+        };
+        let (view, offset) = self.append(usage, storage.component.len_bytes(), |bytes| {
+            for numbers in values.chunks_exact(width) {
+                let end = bytes.len() + stride;
+                encode(bytes, numbers, element, storage);
+                bytes.resize(end, 0);
+            }
+        });
+        let mut accessor = accessor_json(view, offset, count, element, storage);
+        if with_limits {
+            add_limits(&mut accessor, values, width);
+        }
+        self.push_accessor(accessor)
+    }
+
+    /// Adds a vertex attribute and returns the accessor's index.
+    pub(super) fn add_attribute(&mut self, attribute: &Attribute) -> usize {
+        let element = element_of(attribute.components);
+        let stride = element
+            .len_bytes(attribute.storage.component)
+            .next_multiple_of(4);
+        let is_position = attribute.name == "POSITION";
+        self.add_numbers(
+            Use::Vertex(stride),
+            element,
+            attribute.storage,
+            &attribute.values,
+            is_position,
+        )
+    }
+
+    /// Adds an attribute as the elements that are not zero, when that is smaller; else as a whole.
+    pub(super) fn add_sparse_attribute(&mut self, attribute: &Attribute) -> usize {
+        let width = attribute.components;
+        let kept: Vec<u32> = attribute
+            .values
+            .chunks_exact(width)
+            .enumerate()
+            .filter(|(_, numbers)| numbers.iter().any(|number| *number != 0.0))
+            .map(|(index, _)| index as u32)
+            .collect();
+        let is_small = kept.len() * (width * 4 + 4) < attribute.values.len() * 4;
+        if !is_small {
+            return self.add_attribute(attribute);
+        }
+        let element = element_of(width);
+        let mut accessor = json!({
+            "componentType": Storage::FLOAT.component.code(),
+            "count": attribute.count(),
+            "type": element.name(),
+        });
+        let accessor = accessor.as_object_mut().expect("made as an object");
+        if attribute.name == "POSITION" {
+            add_limits(accessor, &attribute.values, width);
+        }
+        if !kept.is_empty() {
+            let sparse = self.sparse_json(attribute, &kept);
+            accessor.insert("sparse".to_owned(), sparse);
+        }
+        let accessor = std::mem::take(accessor);
+        self.push_accessor(accessor)
+    }
+
+    fn sparse_json(&mut self, attribute: &Attribute, kept: &[u32]) -> Value {
+        let component = index_component(kept.last().map_or(0, |last| *last as usize));
+        let length = component.len_bytes();
+        let (index_view, index_offset) = self.append(Use::SparseIndex(length), length, |bytes| {
+            for index in kept {
+                bytes.extend_from_slice(&index.to_le_bytes()[..length]);
+            }
+        });
+        let (value_view, value_offset) = self.append(Use::SparseValue, 4, |bytes| {
+            for index in kept {
+                for number in attribute.at(*index as usize) {
+                    bytes.extend_from_slice(&number.to_le_bytes());
+                }
+            }
+        });
+        json!({
+            "count": kept.len(),
+            "indices": {
+                "bufferView": index_view,
+                "byteOffset": index_offset,
+                "componentType": component.code(),
+            },
+            "values": { "bufferView": value_view, "byteOffset": value_offset },
+        })
+    }
+
+    /// Adds indices of `vertex_count` vertices and returns the accessor's index.
+    pub(super) fn add_indices(&mut self, indices: &[u32], vertex_count: usize) -> usize {
+        // The greatest value of a type is kept for restarting strips, so it names no vertex.
+        let component = index_component(vertex_count);
+        let length = component.len_bytes();
+        let (view, offset) = self.append(Use::Index(length), length, |bytes| {
+            bytes.reserve(indices.len() * length);
+            for index in indices {
+                bytes.extend_from_slice(&index.to_le_bytes()[..length]);
+            }
+        });
+        let storage = Storage {
+            component,
+            normalized: false,
+        };
+        let accessor = accessor_json(view, offset, indices.len(), ElementType::Scalar, storage);
+        self.push_accessor(accessor)
+    }
+
+    /// Adds bytes in a view of their own and returns the view's index.
+    pub(super) fn add_bytes(&mut self, data: &[u8]) -> usize {
+        self.blobs += 1;
+        let (view, _) = self.append(Use::Bytes(self.blobs), 1, |bytes| {
+            bytes.extend_from_slice(data);
+        });
+        view
+    }
+
+    /// The views as JSON, the accessors, and the buffer.
+    pub(super) fn finish(self) -> (Vec<Value>, Vec<Value>, Vec<u8>) {
+        let total = self.views.iter().map(|(_, bytes)| bytes.len() + 4).sum();
+        let mut buffer: Vec<u8> = Vec::with_capacity(total);
+        let mut views = Vec::with_capacity(self.views.len());
+        for (usage, bytes) in self.views {
+            buffer.resize(buffer.len().next_multiple_of(4), 0);
+            views.push(view_json(usage, buffer.len(), bytes.len()));
+            buffer.extend_from_slice(&bytes);
+        }
+        (views, self.accessors, buffer)
+    }
+
+    fn append(
+        &mut self,
+        usage: Use,
+        alignment: usize,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) -> (usize, usize) {
+        let view = *self.places.entry(usage).or_insert_with(|| {
+            self.views.push((usage, Vec::new()));
+            self.views.len() - 1
+        });
+        let bytes = &mut self.views[view].1;
+        bytes.resize(bytes.len().next_multiple_of(alignment), 0);
+        let offset = bytes.len();
+        write(bytes);
+        (view, offset)
+    }
+
+    fn push_accessor(&mut self, accessor: Map<String, Value>) -> usize {
+        self.accessors.push(Value::Object(accessor));
+        self.accessors.len() - 1
+    }
+}
+
+/// The shape of so many numbers; nine and sixteen are matrices.
+fn element_of(components: usize) -> ElementType {
+    match components {
+        9 => ElementType::Mat3,
+        16 => ElementType::Mat4,
+        vector => ElementType::vector(vector),
+    }
+}
+
+fn index_component(greatest: usize) -> ComponentType {
+    if greatest <= usize::from(u16::MAX) {
+        ComponentType::U16
+    } else {
+        ComponentType::U32
+    }
+}
+
+fn accessor_json(
+    view: usize,
+    offset: usize,
+    count: usize,
+    element: ElementType,
+    storage: Storage,
+) -> Map<String, Value> {
+    let mut accessor = Map::new();
+    accessor.insert("bufferView".to_owned(), view.into());
+    if offset > 0 {
+        accessor.insert("byteOffset".to_owned(), offset.into());
+    }
+    accessor.insert("componentType".to_owned(), storage.component.code().into());
+    if storage.normalized {
+        accessor.insert("normalized".to_owned(), true.into());
+    }
+    accessor.insert("count".to_owned(), count.into());
+    accessor.insert("type".to_owned(), element.name().into());
+    accessor
+}
+
+fn view_json(usage: Use, offset: usize, length: usize) -> Value {
+    let mut view = Map::new();
+    view.insert("buffer".to_owned(), 0.into());
+    if offset > 0 {
+        view.insert("byteOffset".to_owned(), offset.into());
+    }
+    view.insert("byteLength".to_owned(), length.into());
+    match usage {
+        Use::Vertex(stride) => {
+            view.insert("byteStride".to_owned(), stride.into());
+            view.insert("target".to_owned(), 34_962.into());
+        }
+        Use::Index(_) => {
+            view.insert("target".to_owned(), 34_963.into());
+        }
+        _ => {}
+    }
+    Value::Object(view)
+}
+
+fn add_limits(accessor: &mut Map<String, Value>, values: &[f32], width: usize) {
+    let mut min = vec![f32::INFINITY; width];
+    let mut max = vec![f32::NEG_INFINITY; width];
+    for numbers in values.chunks_exact(width) {
+        for (place, number) in numbers.iter().enumerate() {
+            min[place] = min[place].min(*number);
+            max[place] = max[place].max(*number);
+        }
+    }
+    if !values.is_empty() {
+        accessor.insert("min".to_owned(), json!(min));
+        accessor.insert("max".to_owned(), json!(max));
+    }
+}
+
+fn encode(bytes: &mut Vec<u8>, numbers: &[f32], element: ElementType, storage: Storage) {
+    let start = bytes.len();
+    let rows = match element {
+        ElementType::Mat2 => 2,
+        ElementType::Mat3 => 3,
+        _ => numbers.len(),
+    };
+    for (place, number) in numbers.iter().enumerate() {
+        if place > 0 && place % rows == 0 {
+            // Columns of small matrices start at multiples of four bytes.
+            let filled = (bytes.len() - start).next_multiple_of(4);
+            bytes.resize(start + filled, 0);
+        }
+        encode_number(bytes, *number, storage);
+    }
+}
+
+fn encode_number(bytes: &mut Vec<u8>, number: f32, storage: Storage) {
+    let scaled = |full: f32| {
+        if storage.normalized {
+            (number * full).round()
+        } else {
+            number.round()
+        }
+    };
+    match storage.component {
+        ComponentType::I8 => bytes.extend_from_slice(&(scaled(127.0) as i8).to_le_bytes()),
+        ComponentType::U8 => bytes.extend_from_slice(&(scaled(255.0) as u8).to_le_bytes()),
+        ComponentType::I16 => bytes.extend_from_slice(&(scaled(32_767.0) as i16).to_le_bytes()),
+        ComponentType::U16 => bytes.extend_from_slice(&(scaled(65_535.0) as u16).to_le_bytes()),
+        ComponentType::U32 => bytes.extend_from_slice(&(number as u32).to_le_bytes()),
+        ComponentType::F32 => bytes.extend_from_slice(&number.to_le_bytes()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accessors_of_one_use_share_an_aligned_view() {
+        let mut views = Views::default();
+        views.add_indices(&[0, 1, 2], 3);
+        views.add_attribute(&Attribute::new("POSITION", 3, vec![0.0; 9]));
+        views.add_attribute(&Attribute::new("NORMAL", 3, vec![1.0; 9]));
+        let (views, accessors, buffer) = views.finish();
+        assert_eq!((views.len(), accessors.len()), (2, 3));
+        assert_eq!(views[1]["byteOffset"], 8);
+        assert_eq!(accessors[2]["byteOffset"], 36);
+        assert_eq!(buffer.len(), 8 + 72);
+        assert_eq!(accessors[1]["max"], json!([0.0, 0.0, 0.0]));
+    }
+
+    #[test]
+    fn bytes_of_a_vertex_are_padded_to_four() {
+        let mut colour = Attribute::new("COLOR_0", 3, vec![1.0, 0.5, 0.0, 0.0, 0.0, 1.0]);
+        colour.storage = Storage {
+            component: ComponentType::U8,
+            normalized: true,
+        };
+        let mut views = Views::default();
+        views.add_attribute(&colour);
+        let (views, _, buffer) = views.finish();
+        assert_eq!(views[0]["byteStride"], 4);
+        assert_eq!(buffer, [255, 128, 0, 0, 0, 0, 255, 0]);
+    }
+
+    #[test]
+    fn few_displacements_are_stored_sparse() {
+        let mut values = vec![0.0; 300];
+        values[30] = 2.0;
+        let mut views = Views::default();
+        views.add_sparse_attribute(&Attribute::new("POSITION", 3, values));
+        let (_, accessors, buffer) = views.finish();
+        assert_eq!(accessors[0]["sparse"]["count"], 1);
+        assert_eq!(accessors[0]["max"], json!([2.0, 0.0, 0.0]));
+        assert_eq!(buffer.len(), 4 + 12);
+    }
+}

@@ -1,0 +1,206 @@
+//! Reading keys of a configuration by path, remembering which were read.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+/// A configuration that cannot be followed.
+#[derive(Debug, thiserror::Error)]
+#[error("{path} {what}")]
+pub struct SettingsError {
+    path: String,
+    what: String,
+}
+
+/// A configuration and the paths read from it.
+pub(super) struct Reader<'a> {
+    config: &'a Map<String, Value>,
+    read: BTreeSet<String>,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(config: &'a Map<String, Value>) -> Reader<'a> {
+        Reader {
+            config,
+            read: BTreeSet::new(),
+        }
+    }
+
+    pub(super) fn wrong(&self, path: &str, what: &str) -> SettingsError {
+        SettingsError {
+            path: path.to_owned(),
+            what: what.to_owned(),
+        }
+    }
+
+    /// The value at `path`; `null` counts as not there.
+    pub(super) fn take(&mut self, path: &str) -> Option<&'a Value> {
+        self.read.insert(path.to_owned());
+        self.find(path).ok()?.filter(|value| !value.is_null())
+    }
+
+    /// Marks a path as read.
+    pub(super) fn touch(&mut self, path: &str) {
+        self.read.insert(path.to_owned());
+    }
+
+    fn required_kind(&mut self, path: &str) -> Result<Option<&'a Value>, SettingsError> {
+        self.read.insert(path.to_owned());
+        Ok(self.find(path)?.filter(|value| !value.is_null()))
+    }
+
+    fn find(&self, path: &str) -> Result<Option<&'a Value>, SettingsError> {
+        let mut walked = String::new();
+        let mut at: Option<&'a Value> = None;
+        for step in path.split('.') {
+            let (key, indices) = step.split_once('[').unwrap_or((step, ""));
+            let members = match at {
+                None => self.config,
+                Some(Value::Null) => return Ok(None),
+                Some(Value::Object(members)) => members,
+                Some(other) => {
+                    let what = format!("is {other}; it has to be an object");
+                    return Err(self.wrong(&walked, &what));
+                }
+            };
+            let Some(mut value) = members.get(key) else {
+                return Ok(None);
+            };
+            for index in indices.split('[').filter(|index| !index.is_empty()) {
+                let index: usize = index
+                    .trim_end_matches(']')
+                    .parse()
+                    .expect("paths are written by us");
+                let Some(element) = value.get(index) else {
+                    return Ok(None);
+                };
+                value = element;
+            }
+            walked = if walked.is_empty() {
+                step.to_owned()
+            } else {
+                format!("{walked}.{step}")
+            };
+            at = Some(value);
+        }
+        Ok(at)
+    }
+
+    pub(super) fn flag(&mut self, path: &str) -> Result<bool, SettingsError> {
+        match self.required_kind(path)? {
+            None => Ok(false),
+            Some(Value::Bool(flag)) => Ok(*flag),
+            Some(other) => {
+                Err(self.wrong(path, &format!("is {other}; it has to be true or false")))
+            }
+        }
+    }
+
+    pub(super) fn text(&mut self, path: &str) -> Result<Option<String>, SettingsError> {
+        match self.required_kind(path)? {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            Some(other) => Err(self.wrong(path, &format!("is {other}; it has to be a text"))),
+        }
+    }
+
+    /// A whole number of at least `least`.
+    pub(super) fn count(&mut self, path: &str, least: u64) -> Result<Option<u64>, SettingsError> {
+        let Some(value) = self.required_kind(path)? else {
+            return Ok(None);
+        };
+        let whole = value.as_u64().or_else(|| {
+            let number = value.as_f64()?;
+            (number.fract() == 0.0 && (0.0..1e15).contains(&number)).then_some(number as u64)
+        });
+        match whole {
+            Some(number) if number >= least => Ok(Some(number)),
+            _ => {
+                let what = format!("is {value}; it has to be a whole number of at least {least}");
+                Err(self.wrong(path, &what))
+            }
+        }
+    }
+
+    /// A number from `least` to `most`.
+    pub(super) fn number(
+        &mut self,
+        path: &str,
+        least: f64,
+        most: f64,
+    ) -> Result<Option<f64>, SettingsError> {
+        let Some(value) = self.required_kind(path)? else {
+            return Ok(None);
+        };
+        match value.as_f64() {
+            Some(number) if (least..=most).contains(&number) => Ok(Some(number)),
+            _ => {
+                let range = match (least, most) {
+                    (0.0, f64::MAX) => "number that is not negative".to_owned(),
+                    (f64::MIN_POSITIVE, _) => format!("number above 0 and up to {most}"),
+                    _ => format!("number from {least} to {most}"),
+                };
+                Err(self.wrong(path, &format!("is {value}; it has to be a {range}")))
+            }
+        }
+    }
+
+    /// The length of a list; 0 when it is not there.
+    pub(super) fn list_len(&mut self, path: &str) -> Result<usize, SettingsError> {
+        match self.find(path)? {
+            None | Some(Value::Null) => Ok(0),
+            Some(Value::Array(list)) => Ok(list.len()),
+            Some(other) => Err(self.wrong(path, &format!("is {other}; it has to be a list"))),
+        }
+    }
+
+    /// The keys of an object; none when it is not there.
+    pub(super) fn keys(&mut self, path: &str) -> Result<Vec<String>, SettingsError> {
+        match self.find(path)? {
+            None | Some(Value::Null) => Ok(Vec::new()),
+            Some(Value::Object(members)) => Ok(members.keys().cloned().collect()),
+            Some(other) => Err(self.wrong(path, &format!("is {other}; it has to be an object"))),
+        }
+    }
+
+    /// The paths of values that nobody read, in order.
+    pub(super) fn unread(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        for (key, value) in self.config {
+            self.collect_unread(key.clone(), value, &mut found);
+        }
+        found.sort();
+        found
+    }
+
+    fn collect_unread(&self, path: String, value: &Value, found: &mut Vec<String>) {
+        if self.read.contains(&path) && !has_members(value) {
+            return;
+        }
+        let starts = |separator: char| {
+            let start = format!("{path}{separator}");
+            self.read.iter().any(|read| read.starts_with(&start))
+        };
+        match value {
+            Value::Object(members) if !members.is_empty() => {
+                for (key, member) in members {
+                    self.collect_unread(format!("{path}.{key}"), member, found);
+                }
+            }
+            Value::Array(elements) if starts('[') => {
+                for (index, element) in elements.iter().enumerate() {
+                    self.collect_unread(format!("{path}[{index}]"), element, found);
+                }
+            }
+            // Nothing was asked for, so nothing is left undone.
+            Value::Null | Value::Bool(false) => {}
+            Value::Array(list) if list.is_empty() => {}
+            Value::Object(members) if members.is_empty() => {}
+            _ => found.push(path),
+        }
+    }
+}
+
+fn has_members(value: &Value) -> bool {
+    value.as_object().is_some_and(|members| !members.is_empty())
+}

@@ -1,0 +1,118 @@
+//! The only place that calls the simplifiers of `meshopt`.
+//!
+//! That library trusts lengths and indices; here every call is checked before and after, so that a
+//! mistake of ours or of a file is a panic or an unchanged mesh, never memory read out of bounds.
+
+use meshopt::{SimplifyOptions, VertexDataAdapter};
+
+use super::joined::Joined;
+
+/// The library refuses more attributes for a vertex.
+pub(super) const MAX_ATTRIBUTES: usize = 32;
+
+/// An error that nothing reaches; its square is still a number.
+const NO_LIMIT: f32 = 1e10;
+
+/// How freely the simplifier may work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Means {
+    /// Edges collapse; borders, seams and parts stay.
+    Careful,
+    /// Parts smaller than the error already made may go.
+    Pruning,
+    /// Seams of texture coordinates and normals may be crossed.
+    Permissive,
+    /// Vertices are clustered in a grid; topology is lost.
+    Sloppy,
+}
+
+impl Means {
+    fn options(self) -> SimplifyOptions {
+        match self {
+            Means::Careful => SimplifyOptions::None,
+            Means::Pruning => SimplifyOptions::Prune,
+            Means::Permissive | Means::Sloppy => {
+                SimplifyOptions::Prune | SimplifyOptions::Permissive
+            }
+        }
+    }
+}
+
+fn check(joined: &Joined) {
+    let count = joined.positions.len();
+    assert!(joined.indices.len().is_multiple_of(3), "whole triangles");
+    assert!(
+        joined.indices.iter().all(|index| (*index as usize) < count),
+        "indices in range"
+    );
+    assert!(
+        joined.weights.len() <= MAX_ATTRIBUTES,
+        "few enough attributes"
+    );
+    assert_eq!(
+        joined.attributes.len(),
+        count * joined.weights.len(),
+        "every vertex has every attribute"
+    );
+    assert!(
+        joined
+            .positions
+            .iter()
+            .flatten()
+            .all(|number| number.is_finite()),
+        "positions are numbers"
+    );
+}
+
+/// Simplifies to at most `target` triangles where the means allow it. Positions and attributes of
+/// the vertices that remain move to where they fit best. Returns the error made, in units of the
+/// joined space.
+pub(super) fn simplify(joined: &mut Joined, target: usize, means: Means) -> f32 {
+    run(joined, target, means.options())
+}
+
+/// The same without taking small parts away.
+pub(super) fn simplify_unpruned(joined: &mut Joined, target: usize, means: Means) -> f32 {
+    run(joined, target, means.options() - SimplifyOptions::Prune)
+}
+
+fn run(joined: &mut Joined, target: usize, options: SimplifyOptions) -> f32 {
+    check(joined);
+    if joined.indices.is_empty() {
+        return 0.0;
+    }
+    let mut error = 0.0;
+    let target = (target * 3).min(joined.indices.len());
+    let length = meshopt::simplify_with_update(
+        &mut joined.indices,
+        &mut joined.positions,
+        &mut joined.attributes,
+        &joined.weights,
+        joined.weights.len() * size_of::<f32>(),
+        None,
+        target,
+        NO_LIMIT,
+        options | SimplifyOptions::ErrorAbsolute | SimplifyOptions::RegularizeLight,
+        Some(&mut error),
+    );
+    joined.indices.truncate(length);
+    check(joined);
+    error
+}
+
+/// Simplifies by clustering to at most `target` triangles; vertices stay where they are.
+pub(super) fn simplify_sloppy(joined: &mut Joined, target: usize) -> f32 {
+    check(joined);
+    if joined.indices.is_empty() {
+        return 0.0;
+    }
+    let bytes = meshopt::typed_to_bytes(&joined.positions);
+    let adapter = VertexDataAdapter::new(bytes, size_of::<[f32; 3]>(), 0)
+        .expect("positions are three floats each");
+    let mut error = 0.0;
+    let target = (target * 3).min(joined.indices.len());
+    joined.indices =
+        meshopt::simplify_sloppy(&joined.indices, &adapter, target, 1.0, Some(&mut error));
+    check(joined);
+    error
+}

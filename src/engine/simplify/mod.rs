@@ -1,0 +1,206 @@
+//! Simplification: fewer triangles, with one error bound for the whole model.
+//!
+//! All triangles are joined into one mesh and collapse in the order of the error that they cause, so
+//! a small part keeps its shape while a dense flat one gives up its triangles; an equal share for
+//! every part would delete the small ones. The budget is a hard limit: means are chosen from careful
+//! to sloppy, and only when the gentler ones cannot reach it.
+
+mod calls;
+mod joined;
+
+pub use calls::Means;
+
+use joined::{AttributeWeights, Joined};
+
+use super::scene::Scene;
+
+/// How the simplification went.
+#[derive(Debug, Clone, Copy)]
+pub struct Simplified {
+    /// Drawn triangles before.
+    pub before: u64,
+    /// Drawn triangles after.
+    pub after: u64,
+    /// The most that the surface moved, in the world's units (an estimate of the simplifier).
+    pub error: f32,
+    /// The same as a part of the model's longest side.
+    pub relative_error: f32,
+    /// What it took.
+    pub means: Means,
+}
+
+/// What the simplifier may do.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// At most so many drawn triangles.
+    pub triangles: u64,
+    /// Whether holes may close and seams may be crossed when the budget cannot be met otherwise.
+    pub keep_topology: bool,
+}
+
+/// Found by comparing pictures and surface distances on the sample models: a higher weight of the
+/// normals costs shape, a lower one costs shading.
+const WEIGHTS: AttributeWeights = AttributeWeights {
+    normal: 0.1,
+    color: 0.2,
+    tex_coord: 0.5,
+};
+
+/// Simplifies the scene to the limits, or as near as the means allow.
+pub fn simplify(scene: &mut Scene, limits: &Limits) -> Simplified {
+    let before = scene.drawn_triangles();
+    let mut done = Simplified {
+        before,
+        after: before,
+        error: 0.0,
+        relative_error: 0.0,
+        means: Means::Careful,
+    };
+    if before <= limits.triangles {
+        return done;
+    }
+    let source = Joined::new(scene, WEIGHTS);
+    let means: &[Means] = if limits.keep_topology {
+        &[Means::Careful]
+    } else {
+        &[
+            Means::Careful,
+            Means::Pruning,
+            Means::Permissive,
+            Means::Sloppy,
+        ]
+    };
+    let mut best = Attempt {
+        joined: source.clone(),
+        error: 0.0,
+        means: Means::Careful,
+    };
+    for means in means {
+        let attempt = reach_whole(&source, limits.triangles, *means);
+        let is_better = attempt.joined.drawn_triangles() < best.joined.drawn_triangles();
+        if is_better && attempt.joined.vanished_parts(&source).is_empty() {
+            best = attempt;
+        }
+        if best.joined.drawn_triangles() <= limits.triangles {
+            break;
+        }
+    }
+    best.joined.split_into(scene);
+    done.after = scene.drawn_triangles();
+    done.error = best.error * source.extent;
+    done.relative_error = best.error;
+    done.means = best.means;
+    done
+}
+
+/// A simplified mesh and what it took.
+struct Attempt {
+    joined: Joined,
+    error: f32,
+    means: Means,
+}
+
+/// Simplifies to the budget; parts that would vanish are kept in their coarsest form, and the
+/// others pay for them.
+fn reach_whole(source: &Joined, budget: u64, means: Means) -> Attempt {
+    let (mut joined, mut error) = reach(source, budget, means);
+    let vanished = joined.vanished_parts(source);
+    if !vanished.is_empty() {
+        let kept: Vec<Joined> = vanished
+            .iter()
+            .map(|part| coarsest(source.only(*part), means))
+            .collect();
+        let cost: u64 = kept.iter().map(Joined::drawn_triangles).sum();
+        let others = source.without(&vanished);
+        if joined.drawn_triangles() + cost > budget && others.drawn_triangles() > 0 {
+            (joined, error) = reach(&others, budget.saturating_sub(cost), means);
+        }
+        for part in &kept {
+            joined.restore(part);
+        }
+    }
+    Attempt {
+        joined,
+        error,
+        means,
+    }
+}
+
+/// A part in so few triangles that one still sees it.
+fn coarsest(part: Joined, means: Means) -> Joined {
+    for target in [4, 8, 12] {
+        for means in [Means::Careful, Means::Permissive, means] {
+            // Pruning one part alone would take the whole of it.
+            let mut coarse = part.clone();
+            match means {
+                Means::Sloppy => calls::simplify_sloppy(&mut coarse, target),
+                _ => calls::simplify_unpruned(&mut coarse, target, means),
+            };
+            let left = coarse.indices.len() / 3;
+            if (1..=target * 2).contains(&left) {
+                return coarse;
+            }
+        }
+    }
+    part
+}
+
+/// Simplifies to at most `budget` drawn triangles with the given means.
+///
+/// Stored and drawn triangles differ where a mesh is drawn several times, and which meshes give up
+/// how much shows only afterwards: the stored target is then found in a few tries.
+fn reach(source: &Joined, budget: u64, means: Means) -> (Joined, f32) {
+    let stored = source.indices.len() as f64 / 3.0;
+    let drawn = source.drawn_triangles() as f64;
+    let mut low = 0.0;
+    let mut high = stored;
+    let mut target = (budget as f64 * stored / drawn).floor();
+    let mut best: Option<(Joined, f32)> = None;
+    for _ in 0..MAX_TRIES {
+        let mut joined = source.clone();
+        let error = match means {
+            Means::Sloppy => calls::simplify_sloppy(&mut joined, target as usize),
+            _ => calls::simplify(&mut joined, target as usize, means),
+        };
+        let drawn = joined.drawn_triangles();
+        let left = joined.indices.len() as f64 / 3.0;
+        let is_better = best
+            .as_ref()
+            .is_none_or(|(best, _)| match best.drawn_triangles() {
+                known if known > budget => drawn < known,
+                known => drawn <= budget && drawn > known,
+            });
+        if is_better {
+            best = Some((joined, error));
+        }
+        let is_close = drawn <= budget && drawn as f64 >= budget as f64 * CLOSE_ENOUGH;
+        // Fewer than asked for cannot be had when the simplifier stopped above its own target.
+        let is_stuck = left > target && drawn > budget;
+        if is_close
+            || is_stuck
+            || source
+                .parts
+                .iter()
+                .all(|part| part.uses == source.parts[0].uses)
+        {
+            break;
+        }
+        if drawn > budget {
+            high = target;
+        } else {
+            low = target;
+        }
+        let guess = target * budget as f64 / drawn.max(1) as f64;
+        target = if guess > low && guess < high {
+            guess.floor()
+        } else {
+            ((low + high) / 2.0).floor()
+        };
+    }
+    best.expect("at least one try was made")
+}
+
+/// Tries at finding the stored target behind a drawn budget.
+const MAX_TRIES: usize = 6;
+/// A result this near below the budget is taken.
+const CLOSE_ENOUGH: f64 = 0.98;
