@@ -5,18 +5,25 @@
 
 use std::path::PathBuf;
 
+use super::export::ExportError;
+use super::import::ImportError;
+use super::settings::SettingsError;
+
 /// Why a job failed.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// The upload cannot be read as a model.
-    #[error("{0}")]
-    Import(String),
+    #[error(transparent)]
+    Import(#[from] ImportError),
     /// The configuration asks for something in a way we cannot read.
     #[error("the configuration is not valid: {0}")]
-    Settings(String),
+    Settings(#[from] SettingsError),
     /// The result cannot be written in the format asked for.
-    #[error("{0}")]
-    Export(String),
+    #[error(transparent)]
+    Export(#[from] ExportError),
+    /// A mistake of ours.
+    #[error("the engine failed on this model ({0}); this is a bug in the engine, not in the model")]
+    Internal(String),
     /// The disk said no.
     #[error("{path}: {source}", path = path.display())]
     Io {

@@ -33,6 +33,12 @@ pub enum ExportError {
         /// What it would need.
         bytes: u64,
     },
+    /// The format is known and not written yet.
+    #[error("exporting {format} is not supported")]
+    NotYet {
+        /// The format.
+        format: &'static str,
+    },
     /// Nothing is left to write.
     #[error("the result holds no geometry, so there is nothing to export")]
     Empty,

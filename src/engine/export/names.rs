@@ -24,6 +24,11 @@ impl Names {
         }
     }
 
+    /// From now on, texture files start with `prefix`.
+    pub fn set_texture_prefix(&mut self, prefix: &str) {
+        prefix.clone_into(&mut self.texture_prefix);
+    }
+
     /// A name for `stem` with `extension`, with a number when it is taken.
     pub fn take(&mut self, stem: &str, extension: &str) -> String {
         let stem = safe(stem);

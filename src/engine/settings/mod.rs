@@ -26,7 +26,7 @@ pub struct Settings {
     pub discard: Discard,
     /// Turns a model whose up axis is z.
     pub rotate_z_up: bool,
-    /// Moves the middle of the model's floor to the origin.
+    /// Moves the middle of the model to the origin.
     pub center_model: bool,
     /// Flips the green channel of normal maps.
     pub flip_normal_maps: bool,
@@ -43,7 +43,7 @@ pub struct Settings {
 }
 
 /// The longest side of textures in pixels.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct TextureLimits {
     /// For colour.
     pub base_color: Option<u32>,

@@ -5,6 +5,9 @@
 //! written to `error.log` in the output folder and returned as one plain sentence. This module
 //! orders the steps; it leaves each of them to its own module and starts no process.
 
+mod export;
+mod run;
+
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -145,6 +148,5 @@ pub struct ModelCounts {
 /// # Errors
 /// One sentence that says what is wrong with which file; it also stands in `error.log`.
 pub fn run(task: &Task, progress: &mut dyn FnMut(Progress)) -> Result<Report, EngineError> {
-    let _ = (task, progress);
-    todo!("the first landing carries the signatures only")
+    run::run(task, progress)
 }

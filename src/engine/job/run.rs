@@ -1,0 +1,299 @@
+//! The order of the steps of a job, and the logs that every job leaves, whether it succeeds or not.
+
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::super::analyse::{Logs, Metrics, counts, rpd_info};
+use super::super::clean;
+use super::super::error::EngineError;
+use super::super::import::{Imported, import};
+use super::super::manipulate::manipulate;
+use super::super::scene::Scene;
+use super::super::settings::Settings;
+use super::super::simplify::{Limits, Means, simplify};
+use super::super::words::grouped;
+use super::export::export_all;
+use super::{AnalyseTask, ExportedFile, OptimizeTask, Progress, Report, Task};
+
+/// What the steps of a job share.
+pub(super) struct Bench<'p> {
+    pub(super) output_dir: PathBuf,
+    pub(super) logs: Logs,
+    pub(super) metrics: Metrics,
+    pub(super) written: Vec<String>,
+    progress: &'p mut dyn FnMut(Progress),
+    percent: u8,
+}
+
+impl Bench<'_> {
+    pub(super) fn step(&mut self, percent: u8, step: impl Into<String>) {
+        self.percent = self.percent.max(percent.min(100));
+        (self.progress)(Progress {
+            percent: self.percent,
+            step: step.into(),
+        });
+    }
+
+    pub(super) fn warn(&mut self, text: impl Into<String>) {
+        self.logs.warnings.push(text.into());
+    }
+
+    pub(super) fn info(&mut self, text: impl Into<String>) {
+        self.logs.info.push(text.into());
+    }
+
+    pub(super) fn write(&mut self, name: &str, bytes: &[u8]) -> Result<(), EngineError> {
+        write_file(&self.output_dir.join(name), bytes)?;
+        self.written.push(name.to_owned());
+        Ok(())
+    }
+}
+
+pub(super) fn run(task: &Task, progress: &mut dyn FnMut(Progress)) -> Result<Report, EngineError> {
+    let output_dir = match task {
+        Task::Analyse(task) => task.output_dir.clone(),
+        Task::Optimize(task) => task.output_dir.clone(),
+    };
+    fs::create_dir_all(&output_dir).map_err(|source| EngineError::Io {
+        path: output_dir.clone(),
+        source,
+    })?;
+    let mut bench = Bench {
+        output_dir,
+        logs: Logs::default(),
+        metrics: Metrics::start(),
+        written: Vec::new(),
+        progress,
+        percent: 0,
+    };
+    // A mistake of ours must leave its reason in error.log like any other failure.
+    let outcome = catch_unwind(AssertUnwindSafe(|| match task {
+        Task::Analyse(task) => analyse(task, &mut bench),
+        Task::Optimize(task) => optimize(task, &mut bench),
+    }));
+    let outcome = outcome.unwrap_or_else(|panic| Err(EngineError::Internal(text_of(&*panic))));
+    if let Err(error) = &outcome {
+        bench.logs.errors.push(error.to_string());
+    }
+    let logged = write_logs(&mut bench, outcome.is_ok());
+    let mut report = outcome?;
+    logged?;
+    bench.step(100, "done");
+    report.files = bench.written;
+    report.warnings = bench.logs.warnings;
+    Ok(report)
+}
+
+fn text_of(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "no reason given".to_owned())
+}
+
+fn write_logs(bench: &mut Bench<'_>, succeeded: bool) -> Result<(), EngineError> {
+    for (name, text) in [
+        ("info.log", Logs::text(&bench.logs.info)),
+        ("warning.log", Logs::text(&bench.logs.warnings)),
+        ("error.log", Logs::text(&bench.logs.errors)),
+        ("metrics.json", pretty(&bench.metrics.json(succeeded))),
+    ] {
+        bench.write(name, text.as_bytes())?;
+    }
+    Ok(())
+}
+
+fn pretty(json: &Value) -> String {
+    serde_json::to_string_pretty(json).expect("a JSON value can be written to memory")
+}
+
+fn write_file(path: &Path, bytes: &[u8]) -> Result<(), EngineError> {
+    let io = |source| EngineError::Io {
+        path: path.to_owned(),
+        source,
+    };
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent).map_err(io)?;
+    }
+    fs::write(path, bytes).map_err(io)
+}
+
+fn read_model(
+    dir: &Path,
+    files: &[String],
+    bench: &mut Bench<'_>,
+) -> Result<Imported, EngineError> {
+    bench.step(2, "reading the model");
+    let mut imported = import(dir, files)?;
+    bench.logs.warnings.append(&mut imported.warnings);
+    let counted = counts(&imported.scene, imported.size_bytes);
+    bench.info(format!(
+        "read {} ({}): {} triangles, {} vertices, {} materials, {} textures, {} bytes",
+        imported.model.display(),
+        imported.format,
+        grouped(counted.triangles),
+        grouped(counted.vertices),
+        counted.materials,
+        counted.textures,
+        grouped(counted.bytes),
+    ));
+    bench.metrics.lap("import");
+    Ok(imported)
+}
+
+fn describe(
+    scene: &Scene,
+    name: &str,
+    format: &str,
+    bytes: u64,
+    bench: &mut Bench<'_>,
+) -> Result<(), EngineError> {
+    let info = rpd_info(scene, name, format, bytes);
+    bench.write("rpd_info.json", pretty(&info).as_bytes())
+}
+
+fn analyse(task: &AnalyseTask, bench: &mut Bench<'_>) -> Result<Report, EngineError> {
+    let imported = read_model(&task.input_dir, &task.files, bench)?;
+    bench.step(50, "counting");
+    let source = counts(&imported.scene, imported.size_bytes);
+    let name = imported.model.display().to_string();
+    describe(
+        &imported.scene,
+        &name,
+        imported.format,
+        imported.size_bytes,
+        bench,
+    )?;
+    bench.metrics.lap("analyse");
+    Ok(Report {
+        source,
+        result: source,
+        ..Report::default()
+    })
+}
+
+fn optimize(task: &OptimizeTask, bench: &mut Bench<'_>) -> Result<Report, EngineError> {
+    let settings = Settings::read(&task.config)?;
+    for key in &settings.not_done {
+        bench.warn(format!("setting not done: {key}"));
+    }
+    let imported = read_model(&task.input_dir, &task.files, bench)?;
+    let source = counts(&imported.scene, imported.size_bytes);
+    let mut scene = imported.scene;
+    prepare(&mut scene, &settings, bench);
+    reduce(&mut scene, &settings, bench);
+    bench.step(50, "arranging vertices");
+    clean::finish(&mut scene);
+    clean::prune(&mut scene);
+    bench.metrics.lap("finish");
+    let exports = export_all(&mut scene, &settings, task, bench)?;
+    let (name, format, bytes) = main_export(&exports);
+    let result = counts(&scene, bytes);
+    describe(&scene, &name, &format, bytes, bench)?;
+    Ok(Report {
+        exports,
+        source,
+        result,
+        ..Report::default()
+    })
+}
+
+fn main_export(exports: &[ExportedFile]) -> (String, String, u64) {
+    exports
+        .first()
+        .map(|export| {
+            (
+                export.name.clone(),
+                export.format.clone(),
+                export.size_bytes,
+            )
+        })
+        .unwrap_or_default()
+}
+
+fn prepare(scene: &mut Scene, settings: &Settings, bench: &mut Bench<'_>) {
+    bench.step(12, "cleaning up");
+    let done = manipulate(scene, settings);
+    bench.logs.info.extend(done);
+    let cleaned = clean::clean(scene);
+    for (count, what) in [
+        (cleaned.welded_vertices, "equal vertices were joined"),
+        (
+            cleaned.degenerate_triangles,
+            "triangles without area were removed",
+        ),
+    ] {
+        if count > 0 {
+            bench.info(format!("{} {what}", grouped(count as u64)));
+        }
+    }
+    if cleaned.broken_triangles > 0 {
+        bench.warn(format!(
+            "{} triangles had corners that are not numbers and were removed",
+            grouped(cleaned.broken_triangles as u64)
+        ));
+    }
+    bench.metrics.lap("clean");
+}
+
+fn reduce(scene: &mut Scene, settings: &Settings, bench: &mut Bench<'_>) {
+    let faces = scene.drawn_triangles();
+    let Some(limit) = settings.face_limit(faces) else {
+        return;
+    };
+    bench.step(
+        20,
+        format!(
+            "simplifying {} to {} triangles",
+            grouped(faces),
+            grouped(limit.min(faces))
+        ),
+    );
+    let done = simplify(
+        scene,
+        &Limits {
+            triangles: limit,
+            keep_topology: settings.preserve_topology,
+        },
+    );
+    bench.metrics.lap("simplify");
+    if done.before == done.after {
+        bench.info(format!(
+            "{} triangles are within the limit of {}",
+            grouped(done.before),
+            grouped(limit)
+        ));
+    } else {
+        bench.info(format!(
+            "simplified from {} to {} triangles (limit {}), surface error {:.3} % of the size",
+            grouped(done.before),
+            grouped(done.after),
+            grouped(limit),
+            done.relative_error * 100.0
+        ));
+    }
+    match done.means {
+        Means::Careful => {}
+        Means::Pruning => bench.warn("the limit could be met only by removing small loose parts"),
+        Means::Permissive => bench.warn(
+            "the limit could be met only by simplifying across seams of texture coordinates and normals; look at the textures",
+        ),
+        Means::Sloppy => bench.warn(
+            "the limit could be met only by merging vertices regardless of the shape; look closely at the result",
+        ),
+    }
+    if done.after > limit {
+        let why = if settings.preserve_topology {
+            "preserveTopology is set"
+        } else {
+            "fewer would make parts of the model vanish"
+        };
+        bench.warn(format!(
+            "the limit of {} triangles is not met: {} are left, because {why}",
+            grouped(limit),
+            grouped(done.after)
+        ));
+    }
+}

@@ -1,0 +1,202 @@
+//! Leaving out cameras, lights, animations, morph targets and unused texture coordinates.
+
+use serde_json::Value;
+
+use super::super::scene::{Scene, slots_of};
+use super::super::settings::Discard;
+
+/// Leaves out what the configuration asks for; returns what was done, for `info.log`.
+pub fn discard(scene: &mut Scene, discard: &Discard) -> Vec<String> {
+    let mut done = Vec::new();
+    let mut note = |count: usize, thing: &str| {
+        if count > 0 {
+            done.push(format!("{count} {thing} left out"));
+        }
+    };
+    if discard.cameras {
+        note(cameras(scene), "cameras");
+    }
+    if discard.lights {
+        note(lights(scene), "lights");
+    }
+    if discard.animations {
+        note(animations(scene), "animations");
+    }
+    if discard.morph_targets {
+        note(morph_targets(scene), "morph targets");
+    }
+    if discard.unused_uvs {
+        note(unused_uvs(scene), "unused sets of texture coordinates");
+    }
+    done
+}
+
+fn cameras(scene: &mut Scene) -> usize {
+    for node in scene.list_mut("nodes").into_iter().flatten() {
+        remove(node, "camera");
+    }
+    take_list(scene, "cameras")
+}
+
+fn animations(scene: &mut Scene) -> usize {
+    take_list(scene, "animations")
+}
+
+fn lights(scene: &mut Scene) -> usize {
+    const NAME: &str = "KHR_lights_punctual";
+    for node in scene.list_mut("nodes").into_iter().flatten() {
+        remove_extension(node, NAME);
+    }
+    let mut top = Value::Object(std::mem::take(&mut scene.json));
+    let count = top["extensions"][NAME]["lights"]
+        .as_array()
+        .map_or(0, Vec::len);
+    remove_extension(&mut top, NAME);
+    for list in ["extensionsUsed", "extensionsRequired"] {
+        if let Some(names) = top.get_mut(list).and_then(Value::as_array_mut) {
+            names.retain(|name| name.as_str() != Some(NAME));
+        }
+    }
+    if let Value::Object(json) = top {
+        scene.json = json;
+    }
+    count
+}
+
+fn morph_targets(scene: &mut Scene) -> usize {
+    let mut count = 0;
+    for geometry in &mut scene.geometries {
+        count += geometry.targets.len();
+        geometry.targets.clear();
+    }
+    for mesh in &mut scene.meshes {
+        mesh.json.shift_remove("weights");
+        if let Some(extras) = mesh.json.get_mut("extras") {
+            remove(extras, "targetNames");
+        }
+    }
+    for node in scene.list_mut("nodes").into_iter().flatten() {
+        remove(node, "weights");
+    }
+    let Some(animations) = scene.list_mut("animations") else {
+        return count;
+    };
+    for animation in animations.iter_mut() {
+        if let Some(channels) = animation.get_mut("channels").and_then(Value::as_array_mut) {
+            channels.retain(|channel| channel["target"]["path"] != "weights");
+        }
+        drop_unused_samplers(animation);
+    }
+    animations.retain(|animation| {
+        animation["channels"]
+            .as_array()
+            .is_some_and(|channels| !channels.is_empty())
+    });
+    count
+}
+
+/// Samplers that no channel uses are left out, and the channels fitted.
+fn drop_unused_samplers(animation: &mut Value) {
+    let mut used: Vec<u64> = animation["channels"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|channel| channel["sampler"].as_u64())
+        .collect();
+    used.sort_unstable();
+    used.dedup();
+    for channel in animation["channels"].as_array_mut().into_iter().flatten() {
+        if let Some(place) = channel["sampler"]
+            .as_u64()
+            .and_then(|sampler| used.binary_search(&sampler).ok())
+        {
+            channel["sampler"] = place.into();
+        }
+    }
+    if let Some(samplers) = animation.get_mut("samplers").and_then(Value::as_array_mut) {
+        let mut index = 0;
+        samplers.retain(|_| {
+            index += 1;
+            used.binary_search(&(index - 1)).is_ok()
+        });
+    }
+}
+
+/// Sets above the highest that a material uses: the numbers have to stay without a gap.
+fn unused_uvs(scene: &mut Scene) -> usize {
+    let used_of_material: Vec<usize> = scene
+        .list("materials")
+        .iter()
+        .map(|material| {
+            slots_of(material)
+                .iter()
+                .map(|(_, _, texture)| {
+                    let own = texture["texCoord"].as_u64().unwrap_or(0);
+                    let moved = &texture["extensions"]["KHR_texture_transform"]["texCoord"];
+                    own.max(moved.as_u64().unwrap_or(0)) as usize + 1
+                })
+                .max()
+                .unwrap_or(0)
+        })
+        .collect();
+    let most = used_of_material.iter().copied().max().unwrap_or(0);
+    let mut needed = vec![0; scene.geometries.len()];
+    for primitive in scene.meshes.iter().flat_map(|mesh| &mesh.primitives) {
+        let own = primitive
+            .material
+            .map_or(0, |material| used_of_material[material]);
+        // A variant may show another material.
+        let own = if primitive.json.contains_key("extensions") {
+            most
+        } else {
+            own
+        };
+        needed[primitive.geometry] = own.max(needed[primitive.geometry]);
+    }
+    let mut count = 0;
+    for (geometry, needed) in scene.geometries.iter_mut().zip(needed) {
+        let before = geometry.attributes.len();
+        let is_kept = |name: &str| {
+            name.strip_prefix("TEXCOORD_")
+                .and_then(|set| set.parse::<usize>().ok())
+                .is_none_or(|set| set < needed)
+        };
+        geometry
+            .attributes
+            .retain(|attribute| is_kept(&attribute.name));
+        for target in &mut geometry.targets {
+            target.retain(|attribute| is_kept(&attribute.name));
+        }
+        count += before - geometry.attributes.len();
+    }
+    count
+}
+
+fn take_list(scene: &mut Scene, list: &str) -> usize {
+    match scene.json.shift_remove(list) {
+        Some(Value::Array(entries)) => entries.len(),
+        _ => 0,
+    }
+}
+
+fn remove(object: &mut Value, key: &str) {
+    if let Some(members) = object.as_object_mut() {
+        members.shift_remove(key);
+    }
+}
+
+fn remove_extension(object: &mut Value, name: &str) {
+    let Some(members) = object.as_object_mut() else {
+        return;
+    };
+    let is_empty = members
+        .get_mut("extensions")
+        .and_then(Value::as_object_mut)
+        .is_some_and(|extensions| {
+            extensions.shift_remove(name);
+            extensions.is_empty()
+        });
+    if is_empty {
+        members.shift_remove("extensions");
+    }
+}

@@ -1,0 +1,85 @@
+//! Changes to the scene that a configuration asks for: what to leave out, which way is up, where the
+//! middle is, how big.
+//!
+//! Turning, moving and scaling put one node above all others, so skins and animations go along.
+
+mod discard;
+mod near;
+mod small;
+
+use glam::{Mat4, Quat, Vec3};
+use serde_json::{Value, json};
+
+use super::scene::Scene;
+use super::settings::Settings;
+
+pub use discard::discard;
+
+/// What the changes did, as lines for `info.log`.
+pub fn manipulate(scene: &mut Scene, settings: &Settings) -> Vec<String> {
+    let mut done = discard(scene, &settings.discard);
+    if let Some(distance) = settings.merge_distance {
+        let moved = near::merge(scene, distance as f32);
+        done.push(format!(
+            "{moved} vertices were moved onto a neighbour within {distance}"
+        ));
+    }
+    if let Some(percent) = settings.small_feature_percentage {
+        let removed = small::remove(scene, percent as f32);
+        done.push(format!(
+            "{removed} parts smaller than {percent} % of the model were removed"
+        ));
+    }
+    if settings.rotate_z_up {
+        wrap(scene, Mat4::from_rotation_x(-std::f32::consts::FRAC_PI_2));
+        done.push("the model was turned from z up to y up".to_owned());
+    }
+    if settings.center_model
+        && let Some(bounds) = scene.bounds()
+    {
+        wrap(scene, Mat4::from_translation(-bounds.center()));
+        done.push("the middle of the model was moved to the origin".to_owned());
+    }
+    done
+}
+
+/// Makes the whole model `factor` times as big.
+pub fn scale(scene: &mut Scene, factor: f64) {
+    wrap(scene, Mat4::from_scale(Vec3::splat(factor as f32)));
+}
+
+/// Puts a node with the matrix above all roots of every scene.
+fn wrap(scene: &mut Scene, matrix: Mat4) {
+    let roots = scene.roots();
+    if roots.is_empty() {
+        return;
+    }
+    let mut node = json!({ "name": "root", "children": roots });
+    let (scale, rotation, translation) = matrix.to_scale_rotation_translation();
+    if translation != Vec3::ZERO {
+        node["translation"] = json!(translation.to_array());
+    }
+    if rotation.angle_between(Quat::IDENTITY) > 0.0 {
+        node["rotation"] = json!(rotation.to_array());
+    }
+    if scale != Vec3::ONE {
+        node["scale"] = json!(scale.to_array());
+    }
+    let top = scene.list("nodes").len();
+    if let Some(nodes) = scene.list_mut("nodes") {
+        nodes.push(node);
+    }
+    let default = scene.json.get("scene").and_then(Value::as_u64).unwrap_or(0) as usize;
+    match scene
+        .list_mut("scenes")
+        .and_then(|scenes| scenes.get_mut(default))
+    {
+        Some(shown) => shown["nodes"] = json!([top]),
+        None => {
+            scene
+                .json
+                .insert("scenes".to_owned(), json!([{ "nodes": [top] }]));
+            scene.json.insert("scene".to_owned(), 0.into());
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Encoding of pixels as PNG or JPEG.
+
+use jpeg_encoder::{ColorType, Encoder, SamplingFactor};
+
+use super::super::settings::TextureFormat;
+use super::pixels::Pixels;
+use super::usage::Usage;
+
+/// Losses at this quality are not seen next to those of resizing.
+const JPEG_QUALITY: u8 = 90;
+/// Normal maps show losses in every highlight.
+const JPEG_QUALITY_NORMAL: u8 = 95;
+/// JPEG is chosen by itself only where it saves at least a quarter.
+const WORTHWHILE: f64 = 0.75;
+
+/// An encoded image.
+#[derive(Debug, Clone)]
+pub(super) struct Encoded {
+    pub(super) bytes: Vec<u8>,
+    pub(super) media_type: &'static str,
+}
+
+/// Encodes in the format asked for; `Auto` chooses by use, source and size.
+pub(super) fn encode(
+    pixels: &Pixels,
+    usage: &Usage,
+    asked: TextureFormat,
+    source_type: &str,
+) -> Result<Encoded, String> {
+    let can_be_jpeg = !pixels.has_alpha() && pixels.width.max(pixels.height) < 65_536;
+    if !can_be_jpeg || asked == TextureFormat::Png {
+        return png(pixels);
+    }
+    let was_jpeg = source_type == "image/jpeg";
+    if asked == TextureFormat::Jpg || was_jpeg {
+        return jpeg(pixels, usage);
+    }
+    let png = png(pixels)?;
+    // A normal map without loss at its source stays so.
+    if usage.is_normal() {
+        return Ok(png);
+    }
+    let jpeg = jpeg(pixels, usage)?;
+    let is_worthwhile = (jpeg.bytes.len() as f64) < png.bytes.len() as f64 * WORTHWHILE;
+    Ok(if is_worthwhile { jpeg } else { png })
+}
+
+fn jpeg(pixels: &Pixels, usage: &Usage) -> Result<Encoded, String> {
+    let quality = if usage.is_normal() {
+        JPEG_QUALITY_NORMAL
+    } else {
+        JPEG_QUALITY
+    };
+    let mut bytes = Vec::new();
+    let mut encoder = Encoder::new(&mut bytes, quality);
+    // Channels of data textures are unrelated, and edges of colours are seen: none is halved.
+    encoder.set_sampling_factor(SamplingFactor::F_1_1);
+    encoder.set_optimized_huffman_tables(true);
+    let (width, height) = (pixels.width as u16, pixels.height as u16);
+    let result = if pixels.is_grey() {
+        encoder.encode(&packed::<1>(pixels), width, height, ColorType::Luma)
+    } else {
+        encoder.encode(&pixels.rgba, width, height, ColorType::Rgba)
+    };
+    result.map_err(|error| error.to_string())?;
+    Ok(Encoded {
+        bytes,
+        media_type: "image/jpeg",
+    })
+}
+
+fn png(pixels: &Pixels) -> Result<Encoded, String> {
+    let (color, data) = match (pixels.is_grey(), pixels.has_alpha()) {
+        (true, false) => (png::ColorType::Grayscale, packed::<1>(pixels)),
+        (false, false) => (png::ColorType::Rgb, packed::<3>(pixels)),
+        _ => (png::ColorType::Rgba, pixels.rgba.clone()),
+    };
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, pixels.width, pixels.height);
+    encoder.set_color(color);
+    encoder.set_depth(png::BitDepth::Eight);
+    encoder.set_compression(png::Compression::High);
+    encoder.set_filter(png::Filter::Adaptive);
+    let write = |encoder: png::Encoder<'_, &mut Vec<u8>>| {
+        let mut writer = encoder.write_header()?;
+        writer.write_image_data(&data)?;
+        writer.finish()
+    };
+    write(encoder).map_err(|error| error.to_string())?;
+    Ok(Encoded {
+        bytes,
+        media_type: "image/png",
+    })
+}
+
+/// The first `N` channels of each pixel.
+fn packed<const N: usize>(pixels: &Pixels) -> Vec<u8> {
+    pixels
+        .rgba
+        .chunks_exact(4)
+        .flat_map(|pixel| &pixel[..N])
+        .copied()
+        .collect()
+}

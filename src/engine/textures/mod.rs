@@ -1,0 +1,294 @@
+//! Textures brought within their limits and into the format asked for.
+//!
+//! An image is never enlarged, and keeps its bytes where nothing is asked of it. What is done to it
+//! follows from what materials use it for: colours are resized in linear light, directions keep their
+//! length, and alpha that means something is never lost to JPEG.
+
+mod encode;
+mod pixels;
+mod usage;
+
+use rayon::prelude::*;
+use serde_json::Value;
+
+use super::import::images::extension_of;
+use super::scene::{Image, Scene, index_in};
+use super::settings::{TextureFormat, TextureFormats, TextureLimits};
+use pixels::Pixels;
+pub use usage::{Alpha, Usage, usages};
+
+/// What is asked of the textures of one export.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct TexturePlan {
+    /// The longest side by slot.
+    pub limits: TextureLimits,
+    /// The encoding by slot.
+    pub formats: TextureFormats,
+    /// Whether the green channel of normal maps is turned around.
+    pub flip_normals: bool,
+}
+
+/// An image that was changed.
+#[derive(Debug, Clone)]
+pub struct Changed {
+    /// The image's name.
+    pub name: String,
+    /// Width and height before.
+    pub before: (u32, u32),
+    /// Width and height after.
+    pub after: (u32, u32),
+    /// Bytes before.
+    pub bytes_before: usize,
+    /// Bytes after.
+    pub bytes_after: usize,
+}
+
+/// What was done and what was not.
+#[derive(Debug, Default)]
+pub struct Fitted {
+    /// Images that were changed.
+    pub changed: Vec<Changed>,
+    /// What could not be done.
+    pub warnings: Vec<String>,
+}
+
+/// Brings all images of the scene in line with the plan.
+pub fn fit(scene: &mut Scene, plan: &TexturePlan) -> Fitted {
+    let usages = usages(scene);
+    let results: Vec<_> = scene
+        .images
+        .par_iter()
+        .zip(&usages)
+        .enumerate()
+        .map(|(index, (image, usage))| fit_image(index, image, usage, plan))
+        .collect();
+    let mut fitted = Fitted::default();
+    for (image, result) in scene.images.iter_mut().zip(results) {
+        fitted.warnings.extend(result.warning);
+        if let Some((replaced, changed)) = result.replaced {
+            *image = replaced;
+            fitted.changed.push(changed);
+        }
+    }
+    settle_sources(scene);
+    fitted
+}
+
+/// Width and height of an encoded image, read from its header alone.
+pub fn dimensions(bytes: &[u8]) -> Option<(u32, u32)> {
+    pixels::dimensions(bytes)
+}
+
+/// How many channels an encoded image has: 1 (grey) to 4 (colour and alpha).
+pub fn channels(bytes: &[u8]) -> Option<u8> {
+    pixels::channels(bytes)
+}
+
+/// An image's name for people.
+pub fn name_of(index: usize, image: &Image) -> String {
+    let own = image.json.get("name").and_then(Value::as_str);
+    let file = image.file_name.as_deref();
+    file.or(own)
+        .filter(|name| !name.is_empty())
+        .map_or_else(|| format!("image {index}"), str::to_owned)
+}
+
+#[derive(Default)]
+struct FitResult {
+    replaced: Option<(Image, Changed)>,
+    warning: Option<String>,
+}
+
+impl FitResult {
+    fn warning(text: String) -> FitResult {
+        FitResult {
+            replaced: None,
+            warning: Some(text),
+        }
+    }
+}
+
+fn fit_image(index: usize, image: &Image, usage: &Usage, plan: &TexturePlan) -> FitResult {
+    if image.bytes.is_empty() || usage.slots.is_empty() {
+        return FitResult::default();
+    }
+    let name = name_of(index, image);
+    let limit = usage
+        .slots
+        .iter()
+        .filter_map(|slot| plan.limits.of(*slot))
+        .min();
+    let asked = asked_format(usage, plan);
+    let flips = plan.flip_normals && usage.is_normal();
+    let kind = image.media_type.as_str();
+    // Formats that glTF viewers need not know become PNG or JPEG in any case.
+    let is_plain = matches!(kind, "image/png" | "image/jpeg");
+    let is_foreign = matches!(
+        kind,
+        "image/bmp" | "image/gif" | "image/tiff" | "image/x-tga"
+    );
+    let Some(before) = pixels::dimensions(&image.bytes) else {
+        let is_asked = limit.is_some() || asked != TextureFormat::Auto || flips;
+        return if is_asked || is_foreign {
+            FitResult::warning(format!(
+                "texture {name} ({kind}) cannot be decoded here; it is kept as it is, whatever its size"
+            ))
+        } else {
+            FitResult::default()
+        };
+    };
+    let after = limited(before, limit);
+    let fits_format = match asked {
+        TextureFormat::Auto => is_plain || kind == "image/webp",
+        TextureFormat::Png => kind == "image/png",
+        TextureFormat::Jpg => kind == "image/jpeg",
+    };
+    if after == before && fits_format && !flips {
+        return FitResult::default();
+    }
+    match convert(image, usage, asked, after, flips) {
+        Ok(converted) => {
+            let must_change = after != before || flips || is_foreign || asked == TextureFormat::Png;
+            if converted.media_type != "image/jpeg" && asked == TextureFormat::Jpg {
+                if after == before && is_plain {
+                    return FitResult::warning(format!(
+                        "texture {name} uses its alpha channel, which JPEG does not have; it stays PNG"
+                    ));
+                }
+            } else if !must_change && converted.bytes.len() >= image.bytes.len() {
+                return FitResult::warning(format!(
+                    "texture {name} stays as it is: in the format asked for it would be larger"
+                ));
+            }
+            replaced(image, converted, name, before, after)
+        }
+        Err(why) => FitResult::warning(format!(
+            "texture {name} is damaged ({why}); it is kept as it is"
+        )),
+    }
+}
+
+fn replaced(
+    image: &Image,
+    converted: encode::Encoded,
+    name: String,
+    before: (u32, u32),
+    after: (u32, u32),
+) -> FitResult {
+    let changed = Changed {
+        name,
+        before,
+        after,
+        bytes_before: image.bytes.len(),
+        bytes_after: converted.bytes.len(),
+    };
+    let file_name = image.file_name.as_ref().map(|file| {
+        let stem = file
+            .rsplit_once('.')
+            .map_or(file.as_str(), |(stem, _)| stem);
+        format!("{stem}.{}", extension_of(converted.media_type))
+    });
+    let replaced = Image {
+        json: image.json.clone(),
+        file_name,
+        media_type: converted.media_type.to_owned(),
+        bytes: converted.bytes.into(),
+    };
+    FitResult {
+        replaced: Some((replaced, changed)),
+        warning: None,
+    }
+}
+
+fn convert(
+    image: &Image,
+    usage: &Usage,
+    asked: TextureFormat,
+    size: (u32, u32),
+    flips: bool,
+) -> Result<encode::Encoded, String> {
+    let mut pixels = Pixels::decode(&image.bytes)?;
+    if flips {
+        pixels.flip_green();
+    }
+    if (pixels.width, pixels.height) != size {
+        pixels = pixels.resized(size, usage);
+    }
+    if usage.alpha == Alpha::Unused {
+        pixels.forget_alpha();
+    }
+    encode::encode(&pixels, usage, asked, &image.media_type)
+}
+
+/// The format that the plan asks of an image; when its slots disagree, the one without loss.
+fn asked_format(usage: &Usage, plan: &TexturePlan) -> TextureFormat {
+    let mut formats = usage.slots.iter().map(|slot| plan.formats.of(*slot));
+    let Some(first) = formats.next() else {
+        return TextureFormat::Auto;
+    };
+    if formats.all(|format| format == first) {
+        first
+    } else {
+        TextureFormat::Png
+    }
+}
+
+/// The size within the limit, with the same proportions.
+fn limited(size: (u32, u32), limit: Option<u32>) -> (u32, u32) {
+    let longest = size.0.max(size.1);
+    match limit {
+        Some(limit) if longest > limit => {
+            let fitted = |side: u32| {
+                let exact = f64::from(side) * f64::from(limit) / f64::from(longest);
+                (exact.round() as u32).max(1)
+            };
+            (fitted(size.0), fitted(size.1))
+        }
+        _ => size,
+    }
+}
+
+/// A texture whose WebP became PNG or JPEG names it as its plain source again.
+pub fn settle_sources(scene: &mut Scene) {
+    let kinds: Vec<String> = scene
+        .images
+        .iter()
+        .map(|image| image.media_type.clone())
+        .collect();
+    for texture in scene.list_mut("textures").into_iter().flatten() {
+        let source = index_in(&texture["extensions"]["EXT_texture_webp"], "source");
+        let Some(source) = source.filter(|source| kinds[*source] != "image/webp") else {
+            continue;
+        };
+        texture["source"] = source.into();
+        if let Some(texture) = texture.as_object_mut() {
+            let is_empty = texture
+                .get_mut("extensions")
+                .and_then(Value::as_object_mut)
+                .is_some_and(|extensions| {
+                    extensions.shift_remove("EXT_texture_webp");
+                    extensions.is_empty()
+                });
+            if is_empty {
+                texture.shift_remove("extensions");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_enlarged_and_proportions_stay() {
+        for (size, limit, fitted) in [
+            ((2048, 1024), Some(512), (512, 256)),
+            ((512, 512), Some(1024), (512, 512)),
+            ((512, 512), None, (512, 512)),
+            ((4096, 3), Some(256), (256, 1)),
+        ] {
+            assert_eq!(limited(size, limit), fitted);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! What materials use each image for.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::super::scene::{Scene, TextureSlot, index_in, slots_of};
+
+/// What the alpha channel of an image means.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Alpha {
+    /// Nothing: it may go.
+    #[default]
+    Unused,
+    /// How much of the surface is there.
+    Coverage,
+    /// A number of its own, apart from the colour.
+    Data,
+}
+
+/// What an image is used for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// The slots that show it; empty when no material does.
+    pub slots: BTreeSet<TextureSlot>,
+    /// What its alpha means.
+    pub alpha: Alpha,
+}
+
+impl Usage {
+    /// Whether the pixels are colours in sRGB.
+    pub fn is_srgb(&self) -> bool {
+        self.slots.iter().any(|slot| slot.is_srgb())
+    }
+
+    /// Whether the pixels are directions.
+    pub fn is_normal(&self) -> bool {
+        self.slots.contains(&TextureSlot::Normal)
+    }
+
+    /// The slot to report: the first, by the order of their names in configurations.
+    pub fn slot_name(&self) -> &'static str {
+        self.slots.first().map_or("other", |slot| slot.name())
+    }
+}
+
+/// The usage of each image of the scene.
+pub fn usages(scene: &Scene) -> Vec<Usage> {
+    let mut usages = vec![Usage::default(); scene.images.len()];
+    for material in scene.list("materials") {
+        for (slot, key, texture) in slots_of(material) {
+            let Some(texture) = index_in(texture, "index") else {
+                continue;
+            };
+            for image in scene.images_of_texture(texture) {
+                let usage = &mut usages[image];
+                usage.slots.insert(slot);
+                usage.alpha = usage.alpha.max(alpha_of(material, &key));
+            }
+        }
+    }
+    usages
+}
+
+fn alpha_of(material: &Value, key: &str) -> Alpha {
+    match key {
+        "baseColorTexture" | "diffuseTexture" => match material["alphaMode"].as_str() {
+            Some("MASK" | "BLEND") => Alpha::Coverage,
+            _ => Alpha::Unused,
+        },
+        "metallicRoughnessTexture"
+        | "occlusionTexture"
+        | "normalTexture"
+        | "emissiveTexture"
+        | "clearcoatTexture"
+        | "clearcoatRoughnessTexture"
+        | "clearcoatNormalTexture"
+        | "transmissionTexture"
+        | "thicknessTexture"
+        | "sheenColorTexture"
+        | "specularColorTexture"
+        | "iridescenceTexture"
+        | "iridescenceThicknessTexture"
+        | "anisotropyTexture"
+        | "diffuseTransmissionColorTexture" => Alpha::Unused,
+        // Specular, sheen roughness, glossiness, and what we do not know.
+        _ => Alpha::Data,
+    }
+}
