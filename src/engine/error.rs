@@ -19,8 +19,8 @@ pub enum EngineError {
     #[error("the configuration is not valid: {0}")]
     Settings(#[from] SettingsError),
     /// The result cannot be written in the format asked for.
-    #[error(transparent)]
-    Export(#[from] ExportError),
+    #[error("{0}")]
+    Export(String),
     /// A mistake of ours.
     #[error("the engine failed on this model ({0}); this is a bug in the engine, not in the model")]
     Internal(String),
@@ -33,4 +33,10 @@ pub enum EngineError {
         #[source]
         source: std::io::Error,
     },
+}
+
+impl From<ExportError> for EngineError {
+    fn from(error: ExportError) -> Self {
+        EngineError::Export(error.to_string())
+    }
 }

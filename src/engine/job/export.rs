@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
+use glam::{Mat4, Vec3};
 
 use super::super::error::EngineError;
 use super::super::export::{ExportError, Names, OutFile, gltf, safe};
@@ -14,13 +15,13 @@ use super::super::words::grouped;
 use super::run::Bench;
 use super::{ExportedFile, ExportedImage, OptimizeTask};
 
-/// Writes every export that the settings ask for.
+/// Writes every export that the settings ask for; with each comes how it is moved against the scene.
 pub(super) fn export_all(
     scene: &mut Scene,
     settings: &Settings,
     task: &OptimizeTask,
     bench: &mut Bench<'_>,
-) -> Result<Vec<ExportedFile>, EngineError> {
+) -> Result<Vec<(ExportedFile, Mat4)>, EngineError> {
     if scene.drawn_triangles() == 0 && scene.geometries.is_empty() {
         return Err(ExportError::Empty.into());
     }
@@ -31,11 +32,13 @@ pub(super) fn export_all(
     let mut exports = Vec::new();
     let count = settings.exports.len() as u8;
     for (index, export) in settings.exports.iter().enumerate() {
-        let start = 55 + 40 * index as u8 / count.max(1);
+        let start = 55 + 25 * index as u8 / count.max(1);
         scene.json.clone_from(&source_json);
         scene.images.clone_from(&source_images);
         fit_textures(scene, settings, export, &mut fitted, start, bench);
+        let mut moved = Mat4::IDENTITY;
         if export.scale != 1.0 {
+            moved = Mat4::from_scale(Vec3::splat(export.scale as f32));
             scale(scene, export.scale);
             bench.info(format!(
                 "{}: {} times the size",
@@ -46,7 +49,8 @@ pub(super) fn export_all(
         bench.step(start + 5, format!("writing {}", export.format.name()));
         names.set_texture_prefix(&export.texture_prefix);
         let stem = stem_of(export, task);
-        exports.push(write_export(scene, export, &stem, &mut names, bench)?);
+        let written = write_export(scene, export, &stem, &mut names, bench)?;
+        exports.push((written, moved));
         bench.metrics.lap("export");
     }
     Ok(exports)

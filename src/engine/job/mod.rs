@@ -5,6 +5,7 @@
 //! written to `error.log` in the output folder and returned as one plain sentence. This module
 //! orders the steps; it leaves each of them to its own module and starts no process.
 
+mod compare;
 mod export;
 mod run;
 
@@ -143,10 +144,32 @@ pub struct ModelCounts {
     pub bytes: u64,
 }
 
+/// Whether a job draws pictures of its model.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Pictures {
+    /// Thumbnail, six views, and for exports differences and scores.
+    #[default]
+    Drawn,
+    /// None, for who needs the files alone.
+    Skipped,
+}
+
 /// Runs a task to its end, telling of its progress.
 ///
 /// # Errors
 /// One sentence that says what is wrong with which file; it also stands in `error.log`.
 pub fn run(task: &Task, progress: &mut dyn FnMut(Progress)) -> Result<Report, EngineError> {
-    run::run(task, progress)
+    run_with(task, Pictures::Drawn, progress)
+}
+
+/// The same, with or without pictures.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with(
+    task: &Task,
+    pictures: Pictures,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Report, EngineError> {
+    run::run(task, pictures, progress)
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
+use glam::Mat4;
 use serde_json::Value;
 
 use super::super::analyse::{Logs, Metrics, counts, rpd_info};
@@ -11,12 +12,14 @@ use super::super::clean;
 use super::super::error::EngineError;
 use super::super::import::{Imported, import};
 use super::super::manipulate::manipulate;
+use super::super::pictures::ModelPictures;
 use super::super::scene::Scene;
 use super::super::settings::Settings;
 use super::super::simplify::{Limits, Means, simplify};
 use super::super::words::grouped;
+use super::compare::{compare_exports, draw_source};
 use super::export::export_all;
-use super::{AnalyseTask, ExportedFile, OptimizeTask, Progress, Report, Task};
+use super::{AnalyseTask, ExportedFile, OptimizeTask, Pictures, Progress, Report, Task};
 
 /// What the steps of a job share.
 pub(super) struct Bench<'p> {
@@ -26,6 +29,7 @@ pub(super) struct Bench<'p> {
     pub(super) written: Vec<String>,
     progress: &'p mut dyn FnMut(Progress),
     percent: u8,
+    pictures: Pictures,
 }
 
 impl Bench<'_> {
@@ -52,7 +56,11 @@ impl Bench<'_> {
     }
 }
 
-pub(super) fn run(task: &Task, progress: &mut dyn FnMut(Progress)) -> Result<Report, EngineError> {
+pub(super) fn run(
+    task: &Task,
+    pictures: Pictures,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Report, EngineError> {
     let output_dir = match task {
         Task::Analyse(task) => task.output_dir.clone(),
         Task::Optimize(task) => task.output_dir.clone(),
@@ -68,6 +76,7 @@ pub(super) fn run(task: &Task, progress: &mut dyn FnMut(Progress)) -> Result<Rep
         written: Vec::new(),
         progress,
         percent: 0,
+        pictures,
     };
     // A mistake of ours must leave its reason in error.log like any other failure.
     let outcome = catch_unwind(AssertUnwindSafe(|| match task {
@@ -167,6 +176,10 @@ fn analyse(task: &AnalyseTask, bench: &mut Bench<'_>) -> Result<Report, EngineEr
         bench,
     )?;
     bench.metrics.lap("analyse");
+    if bench.pictures == Pictures::Drawn {
+        bench.step(60, "drawing pictures");
+        draw_source(&imported.scene, imported.format, bench)?;
+    }
     Ok(Report {
         source,
         result: source,
@@ -182,13 +195,26 @@ fn optimize(task: &OptimizeTask, bench: &mut Bench<'_>) -> Result<Report, Engine
     let imported = read_model(&task.input_dir, &task.files, bench)?;
     let source = counts(&imported.scene, imported.size_bytes);
     let mut scene = imported.scene;
-    prepare(&mut scene, &settings, bench);
+    let pictures = (bench.pictures == Pictures::Drawn).then(|| {
+        bench.step(8, "drawing the source");
+        ModelPictures::draw(&scene)
+    });
+    bench.metrics.lap("render");
+    let moved = prepare(&mut scene, &settings, bench);
     reduce(&mut scene, &settings, bench);
     bench.step(50, "arranging vertices");
     clean::finish(&mut scene);
     clean::prune(&mut scene);
     bench.metrics.lap("finish");
-    let exports = export_all(&mut scene, &settings, task, bench)?;
+    let mut exports = export_all(&mut scene, &settings, task, bench)?;
+    for (_, placed) in &mut exports {
+        *placed *= moved;
+    }
+    if let Some(pictures) = pictures {
+        bench.step(85, "comparing with the source");
+        compare_exports(&pictures, &mut exports, bench)?;
+    }
+    let exports: Vec<ExportedFile> = exports.into_iter().map(|(export, _)| export).collect();
     let (name, format, bytes) = main_export(&exports);
     let result = counts(&scene, bytes);
     describe(&scene, &name, &format, bytes, bench)?;
@@ -213,10 +239,11 @@ fn main_export(exports: &[ExportedFile]) -> (String, String, u64) {
         .unwrap_or_default()
 }
 
-fn prepare(scene: &mut Scene, settings: &Settings, bench: &mut Bench<'_>) {
-    bench.step(12, "cleaning up");
+/// Changes and cleans the scene; returns how the model as a whole was moved.
+fn prepare(scene: &mut Scene, settings: &Settings, bench: &mut Bench<'_>) -> Mat4 {
+    bench.step(15, "cleaning up");
     let done = manipulate(scene, settings);
-    bench.logs.info.extend(done);
+    bench.logs.info.extend(done.lines);
     let cleaned = clean::clean(scene);
     for (count, what) in [
         (cleaned.welded_vertices, "equal vertices were joined"),
@@ -236,6 +263,7 @@ fn prepare(scene: &mut Scene, settings: &Settings, bench: &mut Bench<'_>) {
         ));
     }
     bench.metrics.lap("clean");
+    done.moved
 }
 
 fn reduce(scene: &mut Scene, settings: &Settings, bench: &mut Bench<'_>) {
@@ -267,7 +295,7 @@ fn reduce(scene: &mut Scene, settings: &Settings, bench: &mut Bench<'_>) {
         ));
     } else {
         bench.info(format!(
-            "simplified from {} to {} triangles (limit {}), surface error {:.3} % of the size",
+            "simplified from {} to {} triangles (limit {}), error {:.3} % of the size",
             grouped(done.before),
             grouped(done.after),
             grouped(limit),
@@ -276,7 +304,9 @@ fn reduce(scene: &mut Scene, settings: &Settings, bench: &mut Bench<'_>) {
     }
     match done.means {
         Means::Careful => {}
-        Means::Pruning => bench.warn("the limit could be met only by removing small loose parts"),
+        Means::Pruning => bench.warn(
+            "the limit could be met only by simplifying across seams and removing small loose pieces; look at the result",
+        ),
         Means::Permissive => bench.warn(
             "the limit could be met only by simplifying across seams of texture coordinates and normals; look at the textures",
         ),

@@ -15,13 +15,23 @@ use super::settings::Settings;
 
 pub use discard::discard;
 
-/// What the changes did, as lines for `info.log`.
-pub fn manipulate(scene: &mut Scene, settings: &Settings) -> Vec<String> {
+/// What was changed.
+#[derive(Debug)]
+pub struct Manipulated {
+    /// Lines for `info.log`.
+    pub lines: Vec<String>,
+    /// From a place in the model as it was to the same place as it is.
+    pub moved: Mat4,
+}
+
+/// Makes the changes that the settings ask for.
+pub fn manipulate(scene: &mut Scene, settings: &Settings) -> Manipulated {
     let mut done = discard(scene, &settings.discard);
+    let mut moved = Mat4::IDENTITY;
     if let Some(distance) = settings.merge_distance {
-        let moved = near::merge(scene, distance as f32);
+        let joined = near::merge(scene, distance as f32);
         done.push(format!(
-            "{moved} vertices were moved onto a neighbour within {distance}"
+            "{joined} vertices were moved onto a neighbour within {distance}"
         ));
     }
     if let Some(percent) = settings.small_feature_percentage {
@@ -31,16 +41,20 @@ pub fn manipulate(scene: &mut Scene, settings: &Settings) -> Vec<String> {
         ));
     }
     if settings.rotate_z_up {
-        wrap(scene, Mat4::from_rotation_x(-std::f32::consts::FRAC_PI_2));
+        let turn = Mat4::from_rotation_x(-std::f32::consts::FRAC_PI_2);
+        wrap(scene, turn);
+        moved = turn * moved;
         done.push("the model was turned from z up to y up".to_owned());
     }
     if settings.center_model
         && let Some(bounds) = scene.bounds()
     {
-        wrap(scene, Mat4::from_translation(-bounds.center()));
+        let shift = Mat4::from_translation(-bounds.center());
+        wrap(scene, shift);
+        moved = shift * moved;
         done.push("the middle of the model was moved to the origin".to_owned());
     }
-    done
+    Manipulated { lines: done, moved }
 }
 
 /// Makes the whole model `factor` times as big.

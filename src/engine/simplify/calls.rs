@@ -18,10 +18,10 @@ const NO_LIMIT: f32 = 1e10;
 pub enum Means {
     /// Edges collapse; borders, seams and parts stay.
     Careful,
-    /// Parts smaller than the error already made may go.
-    Pruning,
     /// Seams of texture coordinates and normals may be crossed.
     Permissive,
+    /// Loose pieces smaller than the error already made may go as well.
+    Pruning,
     /// Vertices are clustered in a grid; topology is lost.
     Sloppy,
 }
@@ -30,10 +30,8 @@ impl Means {
     fn options(self) -> SimplifyOptions {
         match self {
             Means::Careful => SimplifyOptions::None,
-            Means::Pruning => SimplifyOptions::Prune,
-            Means::Permissive | Means::Sloppy => {
-                SimplifyOptions::Prune | SimplifyOptions::Permissive
-            }
+            Means::Permissive => SimplifyOptions::Permissive,
+            Means::Pruning | Means::Sloppy => SimplifyOptions::Prune | SimplifyOptions::Permissive,
         }
     }
 }
@@ -68,12 +66,10 @@ fn check(joined: &Joined) {
 /// the vertices that remain move to where they fit best. Returns the error made, in units of the
 /// joined space.
 pub(super) fn simplify(joined: &mut Joined, target: usize, means: Means) -> f32 {
-    run(joined, target, means.options())
-}
-
-/// The same without taking small parts away.
-pub(super) fn simplify_unpruned(joined: &mut Joined, target: usize, means: Means) -> f32 {
-    run(joined, target, means.options() - SimplifyOptions::Prune)
+    match means {
+        Means::Sloppy => simplify_sloppy(joined, target),
+        _ => run(joined, target, means.options()),
+    }
 }
 
 fn run(joined: &mut Joined, target: usize, options: SimplifyOptions) -> f32 {
@@ -101,7 +97,27 @@ fn run(joined: &mut Joined, target: usize, options: SimplifyOptions) -> f32 {
 }
 
 /// Simplifies by clustering to at most `target` triangles; vertices stay where they are.
-pub(super) fn simplify_sloppy(joined: &mut Joined, target: usize) -> f32 {
+///
+/// Clusters know no parts, so each part is clustered alone, with a share of the target.
+fn simplify_sloppy(joined: &mut Joined, target: usize) -> f32 {
+    if joined.parts.len() == 1 {
+        return cluster(joined, target);
+    }
+    let counts = joined.triangles_of_parts();
+    let total: u64 = counts.iter().sum();
+    let mut result = joined.without(&(0..counts.len()).collect::<Vec<_>>());
+    let mut error: f32 = 0.0;
+    for (part, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+        let mut alone = joined.alone(part);
+        let share = (target as u64 * count / total.max(1)) as usize;
+        error = error.max(cluster(&mut alone, share));
+        result.restore(part, &alone);
+    }
+    *joined = result;
+    error
+}
+
+fn cluster(joined: &mut Joined, target: usize) -> f32 {
     check(joined);
     if joined.indices.is_empty() {
         return 0.0;

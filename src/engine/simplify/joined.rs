@@ -261,9 +261,31 @@ impl Joined {
             .collect()
     }
 
-    /// The same mesh with the triangles of one part only.
-    pub(super) fn only(&self, part: usize) -> Joined {
-        self.filtered(|place| place == part)
+    /// One part as a mesh of its own.
+    pub(super) fn alone(&self, part: usize) -> Joined {
+        let known = &self.parts[part];
+        let (first, end) = (known.first_vertex, known.end_vertex);
+        let stride = self.weights.len();
+        let indices = self
+            .indices
+            .chunks_exact(3)
+            .filter(|corners| self.part_of(corners[0]) == part)
+            .flatten()
+            .map(|index| index - first as u32)
+            .collect();
+        Joined {
+            indices,
+            positions: self.positions[first..end].to_vec(),
+            attributes: self.attributes[first * stride..end * stride].to_vec(),
+            weights: self.weights.clone(),
+            parts: vec![Part {
+                first_vertex: 0,
+                end_vertex: end - first,
+                ..known.clone()
+            }],
+            extent: self.extent,
+            columns: self.columns,
+        }
     }
 
     /// The same mesh without the triangles of some parts.
@@ -285,15 +307,16 @@ impl Joined {
         }
     }
 
-    /// Takes the triangles of `part`, a simplified form of one part, into this mesh.
-    pub(super) fn restore(&mut self, part: &Joined) {
+    /// Takes the triangles of a part, simplified alone, into this mesh, which has none of it.
+    pub(super) fn restore(&mut self, part: usize, alone: &Joined) {
+        let first = self.parts[part].first_vertex;
         let stride = self.weights.len();
-        self.indices.extend_from_slice(&part.indices);
-        for vertex in part.indices.iter().map(|index| *index as usize) {
-            self.positions[vertex] = part.positions[vertex];
-            let row = vertex * stride..(vertex + 1) * stride;
-            self.attributes[row.clone()].copy_from_slice(&part.attributes[row]);
-        }
+        self.positions[first..first + alone.positions.len()].copy_from_slice(&alone.positions);
+        self.attributes[first * stride..first * stride + alone.attributes.len()]
+            .copy_from_slice(&alone.attributes);
+        let offset = first as u32;
+        self.indices
+            .extend(alone.indices.iter().map(|index| index + offset));
     }
 
     fn part_of(&self, vertex: u32) -> usize {

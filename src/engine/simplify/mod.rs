@@ -60,15 +60,14 @@ pub fn simplify(scene: &mut Scene, limits: &Limits) -> Simplified {
         return done;
     }
     let source = Joined::new(scene, WEIGHTS);
-    let means: &[Means] = if limits.keep_topology {
-        &[Means::Careful]
-    } else {
-        &[
+    let means: &[Means] = match limits.keep_topology {
+        true => &[Means::Careful],
+        false => &[
             Means::Careful,
-            Means::Pruning,
             Means::Permissive,
+            Means::Pruning,
             Means::Sloppy,
-        ]
+        ],
     };
     let mut best = Attempt {
         joined: source.clone(),
@@ -103,21 +102,31 @@ struct Attempt {
 /// Simplifies to the budget; parts that would vanish are kept in their coarsest form, and the
 /// others pay for them.
 fn reach_whole(source: &Joined, budget: u64, means: Means) -> Attempt {
+    let mut kept: Vec<(usize, Joined)> = Vec::new();
     let (mut joined, mut error) = reach(source, budget, means);
-    let vanished = joined.vanished_parts(source);
-    if !vanished.is_empty() {
-        let kept: Vec<Joined> = vanished
-            .iter()
-            .map(|part| coarsest(source.only(*part), means))
-            .collect();
-        let cost: u64 = kept.iter().map(Joined::drawn_triangles).sum();
-        let others = source.without(&vanished);
-        if joined.drawn_triangles() + cost > budget && others.drawn_triangles() > 0 {
-            (joined, error) = reach(&others, budget.saturating_sub(cost), means);
+    for _ in 0..MAX_RESCUES {
+        let is_kept = |part: &usize| kept.iter().any(|(known, _)| known == part);
+        let mut vanished = joined.vanished_parts(source);
+        vanished.retain(|part| !is_kept(part));
+        if vanished.is_empty() {
+            break;
         }
-        for part in &kept {
-            joined.restore(part);
+        kept.extend(
+            vanished
+                .into_iter()
+                .map(|part| (part, coarsest(source.alone(part)))),
+        );
+        let cost: u64 = kept.iter().map(|(_, part)| part.drawn_triangles()).sum();
+        let parts: Vec<usize> = kept.iter().map(|(part, _)| *part).collect();
+        let others = source.without(&parts);
+        if others.indices.is_empty() {
+            joined = others;
+            break;
         }
+        (joined, error) = reach(&others, budget.saturating_sub(cost), means);
+    }
+    for (part, alone) in &kept {
+        joined.restore(*part, alone);
     }
     Attempt {
         joined,
@@ -126,23 +135,26 @@ fn reach_whole(source: &Joined, budget: u64, means: Means) -> Attempt {
     }
 }
 
-/// A part in so few triangles that one still sees it.
-fn coarsest(part: Joined, means: Means) -> Joined {
-    for target in [4, 8, 12] {
-        for means in [Means::Careful, Means::Permissive, means] {
-            // Pruning one part alone would take the whole of it.
+/// How often parts that vanished are taken out of the competition.
+const MAX_RESCUES: usize = 4;
+
+/// A part in as few triangles as the means allow, from four on, but some.
+fn coarsest(part: Joined) -> Joined {
+    let mut best = part.clone();
+    for target in [4, 8, 16, 32] {
+        for means in [Means::Careful, Means::Permissive, Means::Sloppy] {
             let mut coarse = part.clone();
-            match means {
-                Means::Sloppy => calls::simplify_sloppy(&mut coarse, target),
-                _ => calls::simplify_unpruned(&mut coarse, target, means),
-            };
-            let left = coarse.indices.len() / 3;
-            if (1..=target * 2).contains(&left) {
-                return coarse;
+            calls::simplify(&mut coarse, target, means);
+            let is_some = !coarse.indices.is_empty();
+            if is_some && coarse.indices.len() < best.indices.len() {
+                best = coarse;
             }
         }
+        if best.indices.len() <= target * 6 {
+            break;
+        }
     }
-    part
+    best
 }
 
 /// Simplifies to at most `budget` drawn triangles with the given means.
@@ -158,10 +170,7 @@ fn reach(source: &Joined, budget: u64, means: Means) -> (Joined, f32) {
     let mut best: Option<(Joined, f32)> = None;
     for _ in 0..MAX_TRIES {
         let mut joined = source.clone();
-        let error = match means {
-            Means::Sloppy => calls::simplify_sloppy(&mut joined, target as usize),
-            _ => calls::simplify(&mut joined, target as usize, means),
-        };
+        let error = calls::simplify(&mut joined, target as usize, means);
         let drawn = joined.drawn_triangles();
         let left = joined.indices.len() as f64 / 3.0;
         let is_better = best

@@ -110,8 +110,8 @@ impl Reader<'_> {
         {
             return Ok(known.clone());
         }
-        self.charge((info.count as u64).saturating_mul(info.element.components() as u64 * 4))?;
         let values = Rc::new(self.document.read_floats(info, expected)?);
+        self.charge(values.len() as u64 * 4)?;
         self.decoded.insert(info.index, values.clone());
         Ok(values)
     }
@@ -132,8 +132,8 @@ impl Reader<'_> {
                 .invalid("does not hold indices (unsigned whole numbers)")
                 .into());
         }
-        self.charge(info.count as u64 * 4)?;
         let indices = self.document.read_integers(&info, None)?;
+        self.charge(indices.len() as u64 * 4)?;
         let beyond = indices.iter().find(|index| **index as usize >= count);
         if let Some(beyond) = beyond {
             return Err(reference
