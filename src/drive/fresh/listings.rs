@@ -19,8 +19,8 @@ use crate::drive::tree::known::{KnownAsset, KnownPreset, KnownRapid};
 use crate::drive::tree::listing::{Changes, Confirmation, Listing, Row};
 use crate::drive::tree::node::{HiddenFile, Node, Place, RemoteFolder, Top};
 use crate::durable::MetaStore;
-use crate::outbox::{DraftKind, DraftPhase};
-use crate::wire::{AssetId, BaseAsset, RapidId, UploadStatus};
+use crate::outbox::DraftKind;
+use crate::wire::{AssetId, BaseAsset, RapidId};
 
 /// How long those who ask wait for a confirmation of what is known.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -457,33 +457,6 @@ impl Shared {
                 outbox.asset_gone(asset);
             }
         });
-    }
-
-    /// True for an asset that an upload of ours is filling: the draft stands for it.
-    pub(in crate::drive) fn is_own_upload(&self, row: &KnownAsset, uploading: &[String]) -> bool {
-        row.state == UploadStatus::Incomplete
-            && uploading.contains(&row.name)
-            && self.outbox.sent_record(row.id).is_none()
-    }
-
-    /// The service's names of what is being uploaded from here.
-    pub(in crate::drive) fn uploading_names(&self) -> Vec<String> {
-        let drafts = self.outbox.drafts();
-        let uploading = drafts
-            .into_iter()
-            .filter(|draft| matches!(draft.phase, DraftPhase::Uploading { .. }));
-        uploading
-            .map(|draft| match draft.kind {
-                DraftKind::Folder => draft.name,
-                DraftKind::LooseFile => {
-                    let stem = draft
-                        .name
-                        .rsplit_once('.')
-                        .map_or(draft.name.as_str(), |(stem, _)| stem);
-                    stem.to_owned()
-                }
-            })
-            .collect()
     }
 
     fn keep_rows<R: Row + Serialize>(&self, table: &str, listing: &Listing<R>, changes: &Changes) {

@@ -207,7 +207,7 @@ impl Shared {
             .outbox
             .find_draft(name)
             .is_some_and(|draft| self.asset_of_draft(draft.id).is_none())
-            || self.known().assets.find(name).is_some();
+            || self.listed_asset(name).is_some();
         if is_taken {
             Err(DriveError::Exists)
         } else {

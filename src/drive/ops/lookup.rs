@@ -113,16 +113,7 @@ impl Shared {
             return Ok(node);
         }
         let refreshed = self.refreshed(Which::Assets).await;
-        let uploading = self.uploading_names();
-        let found = {
-            let known = self.known();
-            known
-                .assets
-                .find(name)
-                .filter(|row| !self.is_own_upload(row, &uploading))
-                .map(|row| row.id)
-        };
-        if let Some(asset) = found {
+        if let Some(asset) = self.listed_asset(name) {
             return Ok(Node::Model(self.home_of(asset)));
         }
         if let Some(node) = self.sent_loose_file(name) {
@@ -130,6 +121,12 @@ impl Shared {
         }
         refreshed?;
         Err(DriveError::NotFound)
+    }
+
+    /// The asset that the listing shows under a name.
+    pub(in crate::drive) fn listed_asset(&self, name: &str) -> Option<AssetId> {
+        let asset = self.known().assets.find(name).map(|row| row.id)?;
+        (!self.outbox.unseen_assets().contains(&asset)).then_some(asset)
     }
 
     /// The draft of that name, as long as it is no asset.

@@ -121,7 +121,7 @@ impl Shared {
                 if let Err(error) = refreshed {
                     tracing::debug!(error = %error, "a draft is renamed without knowing the listing");
                 }
-                match self.known().assets.find(new_name) {
+                match self.listed_asset(new_name) {
                     // An asset is never replaced by a rename.
                     Some(_) if matches!(source, Node::Model(_)) => Err(DriveError::NotEmpty),
                     Some(_) => Err(DriveError::IsAFolder),

@@ -135,13 +135,11 @@ impl Shared {
                 DraftKind::LooseFile => rows.extend(self.loose_row(draft.id)),
             }
         }
-        let uploading = self.uploading_names();
+        let unseen = self.outbox.unseen_assets();
         let listed: Vec<(AssetId, String)> = {
             let known = self.known();
-            let shown = known
-                .assets
-                .rows()
-                .filter(|row| !self.is_own_upload(row, &uploading));
+            let rows = known.assets.rows();
+            let shown = rows.filter(|row| !unseen.contains(&row.id));
             shown
                 .filter_map(|row| Some((row.id, known.assets.name(row.id.0)?.to_owned())))
                 .collect()

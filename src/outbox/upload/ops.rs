@@ -1,7 +1,7 @@
 //! What a person or the drive asks of uploads: commit, cancel, retry, drain, orphans, and what was
 //! sent before.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
@@ -101,6 +101,16 @@ impl Outbox {
                 })
             })
             .collect()
+    }
+
+    /// Assets on the service that are ours and stand for nothing by themselves: those that drafts
+    /// are being sent into, and those that are to be deleted.
+    pub fn unseen_assets(&self) -> HashSet<AssetId> {
+        let core = self.shared.core();
+        let sending = core.state.drafts.values();
+        let sending = sending.filter(|draft| draft.accepted_asset().is_none());
+        let sending = sending.filter_map(|draft| draft.stage()?.asset());
+        sending.chain(core.state.discards.iter().copied()).collect()
     }
 
     /// What was copied in to make an asset; kept for as long as the asset exists.
