@@ -22,6 +22,7 @@ mod presets;
 mod records;
 mod secrets;
 mod signing;
+mod viewer;
 mod workers;
 
 use std::fmt;

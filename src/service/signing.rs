@@ -135,6 +135,11 @@ impl Signer {
         Ok(())
     }
 
+    /// The origin of its URLs, as content security policies name it.
+    pub fn origin(&self) -> String {
+        self.base.origin().ascii_serialization()
+    }
+
     /// The path without the prefix that a proxy in front of the service keeps in it.
     fn own_path<'a>(&self, path: &'a str) -> &'a str {
         let prefix = self.base.path().trim_end_matches('/');

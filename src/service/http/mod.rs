@@ -21,6 +21,7 @@ mod tokens;
 mod upload;
 mod user;
 mod view;
+mod viewer;
 mod webhooks;
 
 use std::sync::Arc;
@@ -143,6 +144,8 @@ fn embed_routes() -> Router<Arc<App>> {
         .route(route::EMBED, get(embeds::show).delete(embeds::delete))
         .route(route::CREATE_EMBED, post(embeds::create))
         .route(route::CREATE_RAW_EMBED, post(embeds::create_raw))
+        .route(viewer::PAGE, get(viewer::show))
+        .route(viewer::ASSET, get(viewer::file))
 }
 
 fn legacy_routes() -> Router<Arc<App>> {

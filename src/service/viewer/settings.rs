@@ -1,0 +1,191 @@
+//! A viewer configuration, read: each value is checked for what it is used for, and what does not pass
+//! is as if it were not there.
+
+use serde_json::{Map, Value};
+use url::Url;
+
+use super::style::{color, declarations};
+
+/// The largest picture of a logo, in bytes of its data URI.
+const LARGEST_LOGO_BYTES: usize = 2 << 20;
+
+/// Lengths that a viewer shows.
+const UNITS: &[&str] = &["m", "cm", "mm", "yd", "ft", "in"];
+
+/// One logo of a page.
+#[derive(Debug, PartialEq)]
+pub struct Logo {
+    /// Its place in the page: `company`, `product` or `three-d`.
+    pub id: &'static str,
+    /// The picture, a data URI.
+    pub picture: String,
+    /// Where it leads.
+    pub link: Option<String>,
+    /// Its style.
+    pub style: String,
+}
+
+/// The texts of a configuration.
+#[derive(Debug)]
+pub struct Settings {
+    values: Map<String, Value>,
+}
+
+impl Settings {
+    /// Reads a configuration; what is no JSON object has no settings.
+    pub fn read(text: &str) -> Settings {
+        Settings {
+            values: serde_json::from_str(text).unwrap_or_default(),
+        }
+    }
+
+    /// A value as text; numbers and truth values count as their texts.
+    fn text(&self, name: &str) -> Option<String> {
+        match self.values.get(name)? {
+            Value::String(text) => Some(text.clone()),
+            Value::Bool(flag) => Some(flag.to_string()),
+            Value::Number(number) => Some(number.to_string()),
+            _ => None,
+        }
+    }
+
+    /// Whether something is on.
+    pub fn is_on(&self, name: &str) -> bool {
+        self.text(name)
+            .is_some_and(|text| text.trim().eq_ignore_ascii_case("true"))
+    }
+
+    /// Whether something that is on by itself was turned off.
+    pub fn is_off(&self, name: &str) -> bool {
+        self.text(name)
+            .is_some_and(|text| text.trim().eq_ignore_ascii_case("false"))
+    }
+
+    /// A number, held within `range`.
+    pub fn number(&self, name: &str, range: std::ops::RangeInclusive<f64>) -> Option<f64> {
+        let number: f64 = self.text(name)?.trim().parse().ok()?;
+        number
+            .is_finite()
+            .then(|| number.clamp(*range.start(), *range.end()))
+    }
+
+    /// A colour.
+    pub fn color(&self, name: &str) -> Option<String> {
+        color(&self.text(name)?).map(str::to_owned)
+    }
+
+    /// Harmless CSS declarations.
+    pub fn style(&self, name: &str) -> String {
+        declarations(&self.text(name).unwrap_or_default())
+    }
+
+    /// A unit of length, or `default`.
+    pub fn unit(&self, name: &str, default: &'static str) -> &'static str {
+        let text = self.text(name).unwrap_or_default();
+        let known = UNITS.iter().find(|unit| **unit == text.trim());
+        known.copied().unwrap_or(default)
+    }
+
+    /// Units of length between commas.
+    pub fn units(&self, name: &str) -> String {
+        let text = self.text(name).unwrap_or_default();
+        let asked: Vec<&str> = text.split(',').map(str::trim).collect();
+        let known: Vec<&str> = asked
+            .into_iter()
+            .filter(|unit| UNITS.contains(unit))
+            .collect();
+        known.join(",")
+    }
+
+    /// The picture around the model: of the data itself, for a page loads nothing from elsewhere.
+    pub fn environment(&self) -> Option<String> {
+        picture(&self.text("environmentURL")?)
+    }
+
+    /// The logos that are on.
+    pub fn logos(&self) -> Vec<Logo> {
+        let kinds = [
+            ("company", "companyLogo", Some("companyLink")),
+            ("product", "productLogo", Some("productLink")),
+            ("three-d", "threeDLogo", None),
+        ];
+        let logo = |(id, name, link): (&'static str, &str, Option<&str>)| {
+            if self.is_off(&format!("{name}Toggle")) {
+                return None;
+            }
+            Some(Logo {
+                id,
+                picture: picture(&self.text(name)?)?,
+                link: link.and_then(|link| web_link(&self.text(link)?)),
+                style: self.style(&format!("{name}CSS")),
+            })
+        };
+        kinds.into_iter().filter_map(logo).collect()
+    }
+}
+
+/// A data URI of a picture in a form that browsers show and never run.
+fn picture(text: &str) -> Option<String> {
+    let (kind, data) = text
+        .trim()
+        .strip_prefix("data:image/")?
+        .split_once(";base64,")?;
+    let known = ["png", "jpeg", "gif", "webp", "svg+xml"].contains(&kind);
+    let plain = data
+        .bytes()
+        .all(|c| c.is_ascii_alphanumeric() || b"+/=".contains(&c));
+    (known && plain && text.len() <= LARGEST_LOGO_BYTES).then(|| text.trim().to_owned())
+}
+
+/// A link to the web.
+fn web_link(text: &str) -> Option<String> {
+    let url = Url::parse(text.trim()).ok()?;
+    ["http", "https"]
+        .contains(&url.scheme())
+        .then(|| url.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_and_pictures_of_other_kinds_are_left_out() {
+        assert_eq!(web_link("javascript:alert(1)"), None);
+        assert_eq!(web_link(" JaVaScRiPt:alert(1)"), None);
+        assert_eq!(web_link("data:text/html,x"), None);
+        assert_eq!(
+            web_link("https://x.test/?a=\"b").unwrap(),
+            "https://x.test/?a=%22b"
+        );
+        assert!(picture("data:image/png;base64,AAAA").is_some());
+        for bad in [
+            "data:text/html;base64,AAAA",
+            "data:image/png,AAAA",
+            "data:image/png;base64,AA\"onload=",
+            "https://x.test/logo.png",
+        ] {
+            assert_eq!(picture(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_logo_that_is_turned_off_is_left_out() {
+        let settings = Settings::read(
+            r#"{"companyLogo": "data:image/png;base64,AA==", "companyLink": "https://x.test/",
+                "productLogo": "data:image/png;base64,AA==", "productLogoToggle": "false"}"#,
+        );
+        let logos = settings.logos();
+        assert_eq!(logos.len(), 1);
+        assert_eq!(logos[0].link.as_deref(), Some("https://x.test/"));
+    }
+
+    #[test]
+    fn numbers_are_held_within_their_range() {
+        let settings = Settings::read(r#"{"a": "7.5", "b": "1e999", "c": 3, "d": "x"}"#);
+        assert_eq!(settings.number("a", 0.0..=2.0), Some(2.0));
+        assert_eq!(settings.number("b", 0.0..=2.0), None);
+        assert_eq!(settings.number("c", 0.0..=9.0), Some(3.0));
+        assert_eq!(settings.number("d", 0.0..=9.0), None);
+    }
+}
