@@ -1,27 +1,22 @@
 //! What the outbox holds in memory, under one lock: the lasting state, what is open, who wrote, how
 //! uploads come along. The lock is held for short work only: never over disk or network.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use tokio::sync::{Notify, watch};
-
+use super::activity::{Activity, JobTask};
 use super::error::{OutboxError, OutboxResult};
 use super::jobs::book::JobKey;
 use super::journal::record::{DraftRecord, Record, UploadRecord};
 use super::journal::{Journal, Ticket};
 use super::moment::Moment;
-use super::process::{Process, Processes};
+use super::process::Processes;
 use super::settle::inspect::Findings;
 use super::settle::rule::Stir;
 use super::staging::{Content, ContentId};
 use super::state::{Draft, State};
-use super::types::{
-    Caller, DraftId, DraftInfo, DraftKind, DraftPhase, EntryId, EntryInfo, EntryKind,
-};
-use crate::client::ClientError;
+use super::types::{AttributeChange, Caller, DraftId, DraftKind, EntryId};
 
 /// Everything in memory.
 #[derive(Debug)]
@@ -58,104 +53,6 @@ pub struct OpenContent {
     pub handles: usize,
     /// Those that may write.
     pub writers: usize,
-}
-
-/// What happened to a draft lately.
-#[derive(Debug, Default)]
-pub struct Activity {
-    /// The last change, on the outbox's clock.
-    pub last_change: Duration,
-    /// Raised by every change, so that whoever prepared something can tell.
-    pub generation: u64,
-    /// Those who wrote and may still live.
-    pub writers: BTreeSet<Process>,
-    /// All who ever wrote: their folder fsync only makes durable.
-    pub all_writers: BTreeSet<Process>,
-    /// When the last writer was seen to have ended.
-    pub writers_ended: Option<Duration>,
-    /// The folder got its times set as the last thing.
-    pub folder_times_set: bool,
-    /// The line that the settle rule gave.
-    pub settle_text: String,
-    /// What the service says that it does with the accepted upload.
-    pub import_text: String,
-    /// What keeps the upload from going on right now; it is tried again by itself.
-    pub trouble: Option<Trouble>,
-    /// What the last comparison with the service's files has found.
-    pub comparison: Option<String>,
-    /// The upload that is running.
-    pub upload: Option<LiveUpload>,
-}
-
-/// What a task that sends a job waits for.
-#[derive(Debug, Clone, Default)]
-pub struct JobTask {
-    /// The asset is not complete yet.
-    pub waits_for_asset: bool,
-    /// The service cannot be reached or refuses the token; it is tried again by itself.
-    pub trouble: Option<ClientError>,
-}
-
-/// Something that keeps an upload from going on, and that may pass.
-#[derive(Debug, Clone)]
-pub enum Trouble {
-    /// The service cannot be reached, or refuses the token.
-    Service(ClientError),
-    /// The account is too full.
-    Quota {
-        /// Bytes to send.
-        needed: u64,
-        /// Bytes that the account has left.
-        left: u64,
-    },
-    /// The local disk refuses.
-    Local(String),
-}
-
-impl Trouble {
-    /// As a sentence.
-    pub fn sentence(&self) -> String {
-        match self {
-            Trouble::Service(error) => format!("{error}; it is tried again by itself"),
-            Trouble::Quota { needed, left } => format!(
-                "needs {} and the account has {} left; delete assets or enlarge the plan",
-                super::settle::rule::human_size(*needed),
-                super::settle::rule::human_size(*left),
-            ),
-            Trouble::Local(text) => text.clone(),
-        }
-    }
-}
-
-/// A running upload.
-#[derive(Debug, Clone)]
-pub struct LiveUpload {
-    /// Bytes that the service took, over all objects.
-    pub sent: Arc<AtomicU64>,
-    /// Bytes of all objects.
-    pub total: u64,
-    /// Objects that the service has.
-    pub files_sent: usize,
-    /// All objects.
-    pub files: usize,
-    /// Set to stop it.
-    pub stop: watch::Sender<bool>,
-    /// Wakes it out of a pause.
-    pub poke: Arc<Notify>,
-}
-
-impl LiveUpload {
-    /// Returns when it is to stop.
-    pub async fn stopped(&self) {
-        let mut stop = self.stop.subscribe();
-        // An error means that the sender is gone; this upload holds one itself.
-        let _ = stop.wait_for(|stop| *stop).await;
-    }
-
-    /// True when both are the same upload.
-    pub fn is(&self, other: &LiveUpload) -> bool {
-        Arc::ptr_eq(&self.sent, &other.sent)
-    }
 }
 
 impl Core {
@@ -329,131 +226,6 @@ impl Core {
         paths
     }
 
-    /// What an entry shows.
-    pub fn entry_info(&self, draft: DraftId, entry: EntryId) -> Option<EntryInfo> {
-        let found = self.state.drafts.get(&draft)?;
-        let node = found.tree.node(entry)?;
-        let mut info = EntryInfo {
-            id: entry,
-            parent: node.parent,
-            name: node.name.clone(),
-            kind: node.kind(),
-            size: 0,
-            mode: node.attributes.mode,
-            uid: node.attributes.uid,
-            gid: node.attributes.gid,
-            mtime: node.attributes.mtime.into(),
-            ctime: node.attributes.ctime.into(),
-            subfolders: 0,
-        };
-        if entry == EntryId::ROOT {
-            info.name.clone_from(&found.name);
-        }
-        if let Some(file) = node.file() {
-            info.size = file.size;
-            if let Some(open) = self.open.get(&file.content) {
-                let (size, written_at) = open.content.size_and_time();
-                info.size = size;
-                if let Some(at) = written_at {
-                    info.mtime = at.into();
-                    info.ctime = Moment::max(at, node.attributes.ctime).into();
-                }
-            }
-        }
-        if let Some(children) = node.folder() {
-            let is_folder = |id: &&EntryId| {
-                found
-                    .tree
-                    .node(**id)
-                    .is_some_and(|node| node.kind() == EntryKind::Folder)
-            };
-            info.subfolders = children.values().filter(is_folder).count() as u32;
-        }
-        Some(info)
-    }
-
-    /// What a draft shows.
-    pub fn draft_info(&self, id: DraftId) -> Option<DraftInfo> {
-        let draft = self.state.drafts.get(&id)?;
-        let activity = self.activity_of(id);
-        let trouble = activity.and_then(|activity| activity.trouble.as_ref());
-        let failure = draft
-            .failure
-            .clone()
-            .or_else(|| trouble.map(Trouble::sentence));
-        Some(DraftInfo {
-            id,
-            name: draft.name.clone(),
-            kind: draft.kind,
-            phase: self.phase(id, draft),
-            status_text: self.status_text(id, draft),
-            asset: draft.accepted_asset(),
-            warning: draft
-                .warning
-                .clone()
-                .or_else(|| activity.and_then(|activity| activity.comparison.clone())),
-            failure,
-            size: draft.size(),
-            created: draft.created.into(),
-        })
-    }
-
-    fn phase(&self, id: DraftId, draft: &Draft) -> DraftPhase {
-        use super::state::Stage;
-        match draft.stage() {
-            None => DraftPhase::Editing,
-            Some(Stage::StartSent | Stage::Started { .. } | Stage::CompleteSent { .. }) => {
-                DraftPhase::Uploading {
-                    percent: self.percent(id),
-                }
-            }
-            Some(Stage::Accepted { .. }) => DraftPhase::Accepted,
-            Some(Stage::Imported { .. }) => DraftPhase::Complete,
-            Some(Stage::ImportFailed { .. }) => DraftPhase::ImportFailed,
-        }
-    }
-
-    /// Percent of the bytes that the service has.
-    pub fn percent(&self, draft: DraftId) -> u8 {
-        let upload = self
-            .activity_of(draft)
-            .and_then(|activity| activity.upload.as_ref());
-        let Some(upload) = upload else { return 0 };
-        let sent = upload.sent.load(std::sync::atomic::Ordering::Relaxed);
-        if upload.total == 0 {
-            return 0;
-        }
-        // The last percent belongs to the completion.
-        (u128::from(sent) * 99 / u128::from(upload.total)).min(99) as u8
-    }
-
-    fn status_text(&self, id: DraftId, draft: &Draft) -> String {
-        use super::state::Stage;
-        if let Some(failure) = &draft.failure {
-            return format!("failed: {failure}");
-        }
-        let activity = self.activity_of(id);
-        let trouble = activity.and_then(|activity| activity.trouble.as_ref());
-        let behind = trouble.map_or(String::new(), |it| format!(" ({})", it.sentence()));
-        match draft.stage() {
-            None if trouble.is_some() => format!("waiting{behind}"),
-            None if draft.ordered.is_some() => "uploading 0%".to_owned(),
-            None => match activity.map(|activity| activity.settle_text.as_str()) {
-                None | Some("") => "draft".to_owned(),
-                Some(text) => text.to_owned(),
-            },
-            Some(Stage::StartSent | Stage::Started { .. } | Stage::CompleteSent { .. }) => {
-                format!("uploading {}%{behind}", self.percent(id))
-            }
-            Some(Stage::Accepted { .. }) => match activity.map(|it| it.import_text.as_str()) {
-                None | Some("") => format!("analysing{behind}"),
-                Some(text) => format!("{text}{behind}"),
-            },
-            Some(Stage::Imported { .. }) => "complete".to_owned(),
-            Some(Stage::ImportFailed { .. }) => "failed: the import failed".to_owned(),
-        }
-    }
-
     /// Refuses to put anything beside the one file of a loose draft.
     pub fn check_holds_many(&self, draft: DraftId) -> OutboxResult<()> {
         let found = self.draft(draft)?;
@@ -468,7 +240,7 @@ impl Core {
         &self,
         draft: DraftId,
         entry: EntryId,
-        change: &super::types::AttributeChange,
+        change: &AttributeChange,
         now: Moment,
     ) -> OutboxResult<DraftRecord> {
         let node = self.draft(draft)?.tree.node(entry);
@@ -484,16 +256,5 @@ impl Core {
             entry,
             attributes,
         })
-    }
-}
-
-impl Activity {
-    /// A draft of an earlier run: nobody who wrote into it lives.
-    fn restarted(now: Duration) -> Activity {
-        Activity {
-            last_change: now,
-            writers_ended: Some(now),
-            ..Activity::default()
-        }
     }
 }

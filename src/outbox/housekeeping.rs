@@ -26,6 +26,7 @@ pub async fn run(shared: Arc<Shared>) {
                     tracing::warn!(%error, "the journal cannot be written");
                     return None;
                 }
+                work.journal.keep_reserve();
                 let len = work.journal.len_bytes();
                 let due = len > REWRITE_ABOVE_BYTES && len > rewritten_len * REWRITE_FACTOR;
                 due.then(|| rewrite(&work))

@@ -6,6 +6,7 @@
 //! operations are synchronous and touch local disk only; nothing that the kernel waits for waits for
 //! the network here. It knows no inodes and no paths of the tree.
 
+mod activity;
 mod core;
 mod draft;
 mod error;
@@ -22,6 +23,7 @@ mod presets;
 mod process;
 mod settle;
 mod shared;
+mod show;
 mod staging;
 mod state;
 mod types;

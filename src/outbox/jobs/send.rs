@@ -11,9 +11,11 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::book::{JobKey, JobRecord, SubmissionStage, Wanted};
-use super::text::{self, JobText, Settings};
+use super::resolve::{Unresolved, resolve};
+use super::search::{look_for, taken};
+use super::text::{self, JobText};
 use crate::client::{ClientError, Priority};
-use crate::outbox::core::JobTask;
+use crate::outbox::activity::JobTask;
 use crate::outbox::error::OutboxResult;
 use crate::outbox::failpoint::{self, Failpoint};
 use crate::outbox::moment::Moment;
@@ -21,16 +23,12 @@ use crate::outbox::pauses::Pauses;
 use crate::outbox::shared::Shared;
 use crate::outbox::staging::ContentHash;
 use crate::outbox::types::{JobFolder, OutboxEvent, OwnerFolder};
-use crate::wire::{AssetId, OptimizeRequest, OptimizeSettings, RapidId, RapidModel, UploadStatus};
+use crate::wire::{AssetId, OptimizeRequest, RapidModel, UploadStatus};
 
 /// The longest pause between two looks at an asset that is not complete.
 const LONGEST_LOOK: Duration = Duration::from_secs(10);
 /// The longest pause between two tries while the service cannot be reached.
 const LONGEST_RETRY: Duration = Duration::from_secs(30);
-/// The longest pause between two looks for a lost request.
-const LONGEST_SEARCH: Duration = Duration::from_secs(5);
-/// Rapid models without tags in the list that are asked for one by one.
-const ASKED_ONE_BY_ONE: usize = 20;
 /// How the one-off tags begin.
 const TAG_PREFIX: &str = "assetfs-";
 
@@ -250,11 +248,11 @@ impl Sender {
     }
 
     async fn send(&mut self, ready: Ready) -> OutboxResult<Next> {
-        let settings = match self.resolve(&ready.job.settings).await {
+        let settings = match resolve(&self.shared, &ready.job.settings).await {
             Ok(settings) => settings,
-            Err(Resolve::Wrong(reason)) => return self.hold(reason).await,
-            Err(Resolve::Trouble(error)) => return Ok(self.trouble(error)),
-            Err(Resolve::Closed) => return Ok(Next::End),
+            Err(Unresolved::Wrong(reason)) => return self.hold(reason).await,
+            Err(Unresolved::Trouble(error)) => return Ok(self.trouble(error)),
+            Err(Unresolved::Closed) => return Ok(Next::End),
         };
         let tag = format!("{TAG_PREFIX}{:032x}", rand::random::<u128>());
         let Some(again) = self.intend(&ready, &tag).await? else {
@@ -351,44 +349,6 @@ impl Sender {
         }
     }
 
-    /// What the request names: a known preset where the configuration says the same.
-    async fn resolve(&self, settings: &Settings) -> Result<OptimizeSettings, Resolve> {
-        if let Settings::PresetId(id) = settings {
-            return Ok(OptimizeSettings::Preset(*id));
-        }
-        let client = &self.shared.client;
-        let lists = async {
-            let own = client.presets(Priority::Interactive).await?;
-            let factory = client.factory_presets(Priority::Interactive).await?;
-            Ok::<_, ClientError>((own, factory))
-        };
-        let (own, factory) = match self.shared.until_closed(lists).await {
-            None => return Err(Resolve::Closed),
-            Some(lists) => lists.map_err(Resolve::Trouble)?,
-        };
-        let own = own.iter().map(|it| (it.id, &it.name, &it.config));
-        let mut known = own.chain(factory.iter().map(|it| (it.id, &it.name, &it.config)));
-        match settings {
-            Settings::PresetId(id) => Ok(OptimizeSettings::Preset(*id)),
-            Settings::Config(config) => Ok(match known.find(|it| it.2.meaning_eq(config)) {
-                Some((id, ..)) => OptimizeSettings::Preset(id),
-                None => OptimizeSettings::Config(config.clone()),
-            }),
-            Settings::PresetName(name) => {
-                let all: Vec<_> = known.collect();
-                let found = all.iter().find(|it| it.1 == name);
-                let found = found.map(|it| OptimizeSettings::Preset(it.0));
-                found.ok_or_else(|| {
-                    let names: Vec<&str> = all.iter().map(|it| it.1.as_str()).collect();
-                    Resolve::Wrong(format!(
-                        "there is no preset {name:?}; there are: {}",
-                        names.join(", ")
-                    ))
-                })
-            }
-        }
-    }
-
     async fn hold(&self, reason: String) -> OutboxResult<Next> {
         let job = self.key.clone();
         self.shared.record(JobRecord::Held { job, reason }).await?;
@@ -419,13 +379,6 @@ impl Sender {
     }
 }
 
-/// Why a job's settings cannot be used yet.
-enum Resolve {
-    Wrong(String),
-    Trouble(ClientError),
-    Closed,
-}
-
 fn refusal(error: &ClientError) -> String {
     match error {
         ClientError::Rejected { message, .. } if !message.is_empty() => message.clone(),
@@ -446,93 +399,4 @@ pub fn tell_all(shared: &Shared, tag: &str) {
     for key in keys {
         tell(shared, &key);
     }
-}
-
-async fn taken(shared: &Arc<Shared>, tag: &str, rapid: RapidId) -> OutboxResult<()> {
-    let tag = tag.to_owned();
-    shared
-        .record(JobRecord::Taken {
-            tag: tag.clone(),
-            rapid,
-        })
-        .await?;
-    failpoint::hit(Failpoint::BeforeTagRemoval);
-    tell_all(shared, &tag);
-    shared.events.tell(OutboxEvent::RapidFound(rapid));
-    shared.progress_news.notify_one();
-    Ok(())
-}
-
-/// Looks for a request whose reply was lost. What is not found within the time is unknown.
-async fn look_for(shared: &Arc<Shared>, tag: &str) {
-    let asset = match shared.core().state.jobs.submissions.get(tag) {
-        Some(submission) if submission.stage == SubmissionStage::Sent => submission.asset,
-        _ => return,
-    };
-    let until = Instant::now() + shared.config.look_for_lost;
-    let mut pauses = Pauses::new(shared.config.first_poll, LONGEST_SEARCH);
-    loop {
-        let last_look = Instant::now() >= until;
-        let Some(found) = shared.until_closed(find(shared, asset, tag)).await else {
-            return;
-        };
-        let recorded = match found {
-            Ok(Some(rapid)) => Some(taken(shared, tag, rapid).await),
-            // Only an answer from after the time counts as "not there".
-            Ok(None) if last_look => {
-                let tag = tag.to_owned();
-                Some(shared.record(JobRecord::Lost { tag }).await)
-            }
-            Err(ClientError::NotFound { .. }) => {
-                let (tag, reason) = (
-                    tag.to_owned(),
-                    "the asset does not exist any more".to_owned(),
-                );
-                Some(shared.record(JobRecord::Refused { tag, reason }).await)
-            }
-            Ok(None) | Err(_) => None,
-        };
-        match recorded {
-            Some(Ok(())) => break,
-            Some(Err(error)) => tracing::warn!(tag, %error, "an outcome could not be written down"),
-            None => {}
-        }
-        let left = until.saturating_duration_since(Instant::now());
-        let pause = pauses.next_pause();
-        let pause = if left.is_zero() {
-            pause
-        } else {
-            pause.min(left)
-        };
-        if !shared.pause(pause).await {
-            return;
-        }
-    }
-    tell_all(shared, tag);
-}
-
-async fn find(shared: &Shared, asset: AssetId, tag: &str) -> Result<Option<RapidId>, ClientError> {
-    let models = shared
-        .client
-        .asset_rapid_models(asset, Priority::Background)
-        .await?;
-    let carries = |model: &RapidModel| model.tags.iter().any(|it| it.name == tag);
-    if let Some(model) = models.iter().find(|model| carries(model)) {
-        return Ok(Some(model.id));
-    }
-    // A list may leave the tags out; the record on its own has them.
-    let mut untagged: Vec<RapidId> = models
-        .iter()
-        .filter(|model| model.tags.is_empty())
-        .map(|model| model.id)
-        .collect();
-    untagged.sort_by(|a, b| b.cmp(a));
-    for id in untagged.into_iter().take(ASKED_ONE_BY_ONE) {
-        match shared.client.rapid_model(id, Priority::Background).await {
-            Ok(model) if carries(&model) => return Ok(Some(id)),
-            Ok(_) | Err(ClientError::NotFound { .. }) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(None)
 }

@@ -8,6 +8,8 @@
 pub mod record;
 
 use std::collections::VecDeque;
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -20,6 +22,9 @@ use crate::outbox::staging::staging_error;
 
 /// First bytes of the journal's file.
 const MAGIC: [u8; 8] = *b"aoutbox\x01";
+/// Room on the disk that is given up when it is full, so that a removal, which is what makes room, can
+/// still be written down.
+const RESERVE_LEN_BYTES: u64 = 64 * 1024;
 /// Records in line beyond which nothing new is taken while the disk refuses them.
 const LINE_MAX: usize = 100_000;
 
@@ -78,7 +83,47 @@ impl Journal {
             moved: Condvar::new(),
             log: Mutex::new(log),
         };
+        journal.keep_reserve();
         Ok((journal, records))
+    }
+
+    /// Sets room aside again after the reserve was used, as soon as there is some.
+    pub fn keep_reserve(&self) {
+        let path = self.reserve_path();
+        if path.exists() {
+            return;
+        }
+        let made = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)
+            .and_then(|file| {
+                let flags = rustix::fs::FallocateFlags::empty();
+                Ok(rustix::fs::fallocate(&file, flags, 0, RESERVE_LEN_BYTES)?)
+            });
+        if let Err(error) = made {
+            tracing::debug!(%error, "no room to set aside for the journal");
+            // Half a reserve would look like a whole one the next time.
+            let _ = std::fs::remove_file(&path);
+        }
+    }
+
+    fn reserve_path(&self) -> PathBuf {
+        self.dir.join("journal.reserve")
+    }
+
+    /// Writes a batch; on a full disk once more without the reserve.
+    fn write(&self, batch: &[Vec<u8>]) -> Result<(), DurableError> {
+        let mut log = self.log();
+        match log.append_all(batch) {
+            Err(error)
+                if error.is_disk_full() && std::fs::remove_file(self.reserve_path()).is_ok() =>
+            {
+                log.append_all(batch)
+            }
+            outcome => outcome,
+        }
     }
 
     /// Puts a record into the line. It is durable once its ticket is settled. Called with the state
@@ -181,7 +226,7 @@ impl Journal {
         line.writing = true;
         drop(line);
         failpoint::hit(Failpoint::BeforeJournal);
-        let outcome = self.log().append_all(&batch);
+        let outcome = self.write(&batch);
         failpoint::hit(Failpoint::AfterJournal);
         let mut line = self.lock();
         line.writing = false;

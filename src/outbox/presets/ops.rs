@@ -160,8 +160,29 @@ impl Outbox {
                 what: format!("saving {file_name}"),
                 source,
             }),
-            Outcome::Later(_) | Outcome::Nothing => Ok(PresetState::Queued),
+            Outcome::Later(_) => Ok(PresetState::Queued),
+            // Whoever sends what waited has been faster.
+            Outcome::Nothing => self.outcome_elsewhere(file_name).await,
         }
+    }
+
+    async fn outcome_elsewhere(&self, file_name: &str) -> OutboxResult<PresetState> {
+        let held = {
+            let core = self.shared.core();
+            core.state.presets.held.get(file_name).cloned()
+        };
+        if let Some(held) = held {
+            return match held.failure {
+                Some(reason) => Err(OutboxError::Invalid(reason)),
+                None => Ok(PresetState::Queued),
+            };
+        }
+        let preset = within(self, save::lookup(&self.shared, file_name)).await?;
+        Ok(
+            preset.map_or(PresetState::Queued, |preset| PresetState::Saved {
+                preset: preset.id,
+            }),
+        )
     }
 
     async fn rename_held(&self, from: &str, to: &str) -> OutboxResult<()> {

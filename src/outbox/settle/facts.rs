@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use super::inspect::Subject;
+use super::readiness::{BytesState, DraftFacts, FileFacts};
 use super::references::Reference;
-use super::rule::{BytesState, DraftFacts, FileFacts};
 use crate::outbox::core::Core;
 use crate::outbox::draft::names::{self, FolderName};
 use crate::outbox::draft::tree::FileState;

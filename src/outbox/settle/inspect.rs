@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 
+use super::readiness::BytesState;
 use super::references::{self, Reference};
-use super::rule::BytesState;
 use super::wholeness;
 use crate::outbox::staging::{ContentHash, ContentId, hash_file};
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use super::facts::{self, Known};
 use super::inspect::{Finding, Subject, look_into};
-use super::rule::{BytesState, DraftFacts, Verdict, verdict};
+use super::readiness::{BytesState, DraftFacts};
+use super::rule::{Verdict, verdict};
 use crate::outbox::error::OutboxResult;
 use crate::outbox::shared::Shared;
 use crate::outbox::state::Stage;

@@ -5,6 +5,10 @@
 //! Holds no clocks, no handles and nothing of the service's answers that is not in the journal.
 
 mod apply;
+mod apply_draft;
+mod apply_upload;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;

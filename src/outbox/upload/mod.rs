@@ -1,11 +1,16 @@
 //! Sending drafts: what is sent ([`manifest`]), its bytes ([`body`], [`zip`]), the executor that does
-//! what the planner says ([`run`]), comparing afterwards ([`verify`]), deleting what nobody wants
-//! ([`discard`]), and what a person asks for ([`ops`]).
+//! what the planner says ([`run`], with its steps in [`start`], [`put`] and [`import`]), comparing
+//! afterwards ([`verify`]), deleting what nobody wants ([`discard`]), and what a person asks for
+//! ([`ops`], [`drain`], [`orphans`]).
 
 pub mod body;
 pub mod discard;
+mod drain;
+mod import;
 pub mod manifest;
 mod ops;
+mod orphans;
+mod put;
 mod run;
 mod start;
 mod verify;
@@ -16,7 +21,7 @@ use std::sync::atomic::AtomicU64;
 
 use tokio::sync::{Notify, watch};
 
-use super::core::LiveUpload;
+use super::activity::LiveUpload;
 use super::shared::Shared;
 use super::types::DraftId;
 

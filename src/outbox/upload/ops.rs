@@ -1,37 +1,29 @@
-//! What a person or the drive asks of uploads: commit, cancel, retry, drain, orphans, and what was
-//! sent before.
+//! What a person or the drive asks of uploads: commit, cancel, retry, and what was sent before.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, SystemTime};
 
-use tokio::time::Instant;
-
-use crate::client::{ClientError, Priority};
 use crate::outbox::Outbox;
-use crate::outbox::core::Trouble;
+use crate::outbox::activity::Trouble;
 use crate::outbox::error::{OutboxError, OutboxResult};
 use crate::outbox::handle::StagedFile;
 use crate::outbox::journal::record::UploadRecord;
-use crate::outbox::settle::rule::{self, human_size};
+use crate::outbox::settle::readiness::{self, human_size};
 use crate::outbox::settle::watch;
 use crate::outbox::state::Stage;
 use crate::outbox::types::{
-    Caller, DraftId, DraftPhase, DrainReport, OpenMode, Orphan, OutboxEvent, SentRecord,
-    TransferInfo,
+    Caller, DraftId, DraftPhase, OpenMode, OutboxEvent, SentRecord, TransferInfo,
 };
 use crate::wire::AssetId;
 
-/// How long a drain waits while nothing moves at all.
-const DRAIN_PATIENCE: Duration = Duration::from_secs(60);
-/// A start is not asked for any more after this long: its asset was dealt with elsewhere.
-const FORGET_STARTS_AFTER: i64 = 90 * 24 * 3600;
-
 /// How a draft that somebody waits for stands.
-enum Standing {
+pub(super) enum Standing {
+    /// The service has it.
     Accepted(AssetId),
+    /// It is on its way.
     Going,
+    /// It needs somebody.
     Failed(OutboxError),
 }
 
@@ -182,172 +174,10 @@ impl Outbox {
         }
     }
 
-    /// Incomplete assets that a lost `start` reply of ours may have left.
-    pub async fn orphans(&self) -> OutboxResult<Vec<Orphan>> {
-        let (starts, ours) = {
-            let core = self.shared.core();
-            let known = core
-                .state
-                .drafts
-                .values()
-                .filter_map(|draft| draft.stage()?.asset());
-            let ours: BTreeSet<AssetId> = known
-                .chain(core.state.discards.iter().copied())
-                .chain(core.state.sent.keys().copied())
-                .collect();
-            let lost = core.state.open_starts.iter();
-            let lost = lost.filter(|(attempt, _)| !core.starting.contains(attempt));
-            (
-                lost.map(|(attempt, start)| (*attempt, start.clone()))
-                    .collect::<Vec<_>>(),
-                ours,
-            )
-        };
-        let names: BTreeSet<&str> = starts
-            .iter()
-            .map(|(_, it)| it.model_name.as_str())
-            .collect();
-        let mut found = Vec::new();
-        for name in names {
-            let query = Some(name.to_owned());
-            let assets = self
-                .shared
-                .client
-                .all_assets(query, Priority::Interactive)
-                .await;
-            let assets = assets.map_err(|source| OutboxError::Service {
-                what: "looking for orphans".to_owned(),
-                source,
-            })?;
-            found.extend(assets.into_iter().filter(|asset| {
-                asset.name == name
-                    && asset.upload_status == crate::wire::UploadStatus::Incomplete
-                    && !ours.contains(&asset.id)
-            }));
-        }
-        let now = crate::outbox::moment::Moment::now().secs;
-        for (attempt, start) in starts {
-            let named = found.iter().any(|asset| asset.name == start.model_name);
-            if !named && now - start.at.secs > FORGET_STARTS_AFTER {
-                self.shared
-                    .record(UploadRecord::StartForgotten { attempt })
-                    .await?;
-            }
-        }
-        Ok(found
-            .into_iter()
-            .map(|asset| Orphan {
-                id: asset.id,
-                name: asset.name,
-                created: asset.created_at.map(|at| SystemTime::from(at.inner())),
-            })
-            .collect())
-    }
-
-    /// Deletes one of [`Outbox::orphans`] on the service.
-    pub async fn cancel_orphan(&self, orphan: AssetId) -> OutboxResult<()> {
-        let orphans = self.orphans().await?;
-        if !orphans.iter().any(|it| it.id == orphan) {
-            return Err(OutboxError::NotFound(format!(
-                "an orphan with the id {orphan}"
-            )));
-        }
-        match self.shared.client.delete_asset(orphan).await {
-            Ok(()) | Err(ClientError::NotFound { .. }) => {
-                self.shared.events.tell(OutboxEvent::AssetChanged(orphan));
-                Ok(())
-            }
-            Err(source) => Err(OutboxError::Service {
-                what: format!("deleting the orphan {orphan}"),
-                source,
-            }),
-        }
-    }
-
-    /// Sends the drafts that are ready without waiting for quiet, and waits until the service has
-    /// accepted them. `ready_only` leaves alone what only waits for references; otherwise that is
-    /// sent, too, with its warning.
-    pub async fn drain(&self, ready_only: bool) -> DrainReport {
-        let mut report = DrainReport::default();
-        let mut waiting = Vec::new();
-        for info in self.drafts() {
-            if info.phase.is_frozen() {
-                continue;
-            }
-            match self.order_for_drain(info.id, ready_only).await {
-                Ok(()) => waiting.push(info.id),
-                Err(reason) => report.left.push((info.id, reason)),
-            }
-        }
-        let mut quiet_since = Instant::now();
-        let mut seen = self.shared.changes.subscribe();
-        while !waiting.is_empty() {
-            waiting.retain(|draft| match self.standing(*draft) {
-                Ok(Standing::Accepted(asset)) => {
-                    report.accepted.push((*draft, asset));
-                    false
-                }
-                Ok(Standing::Going) => true,
-                Ok(Standing::Failed(error)) | Err(error) => {
-                    report.left.push((*draft, error.to_string()));
-                    false
-                }
-            });
-            if waiting.is_empty()
-                || self.shared.is_closing()
-                || quiet_since.elapsed() > DRAIN_PATIENCE
-            {
-                break;
-            }
-            let before = self.bytes_sent();
-            let change = tokio::time::timeout(Duration::from_secs(1), seen.changed());
-            let _ = change.await;
-            if self.bytes_sent() != before {
-                quiet_since = Instant::now();
-            }
-        }
-        for draft in waiting {
-            let status = self.status(draft).unwrap_or_default();
-            report.left.push((draft, status));
-        }
-        report
-    }
-
-    async fn order_for_drain(&self, draft: DraftId, ready_only: bool) -> Result<(), String> {
-        if self.is_uploading(draft) {
-            return Ok(());
-        }
-        let status = || self.status(draft).unwrap_or_default();
-        let facts = watch::look(&self.shared, draft)
-            .await
-            .map_err(|error| error.to_string())?;
-        let Some(facts) = facts else {
-            return Err("it is gone".to_owned());
-        };
-        let failed = self.draft(draft).is_some_and(|info| info.failure.is_some());
-        match rule::readiness(&facts) {
-            Err(obstacle) => Err(obstacle.status_text()),
-            Ok(_) if facts.version_control.is_some() || failed => Err(status()),
-            Ok(content) if ready_only && !content.missing.is_empty() => Err(status()),
-            Ok(_) => {
-                let order = UploadRecord::Ordered {
-                    draft,
-                    force: false,
-                };
-                self.shared
-                    .record(order)
-                    .await
-                    .map_err(|error| error.to_string())?;
-                self.shared.draft_changed(draft);
-                Ok(())
-            }
-        }
-    }
-
     async fn check_before_order(&self, draft: DraftId, force: bool) -> OutboxResult<()> {
         let facts = watch::look(&self.shared, draft).await?;
         let facts = facts.ok_or_else(|| OutboxError::NotFound(format!("draft {draft}")))?;
-        match rule::readiness(&facts) {
+        match readiness::readiness(&facts) {
             Ok(_) => Ok(()),
             Err(obstacle) if force && obstacle.yields_to_force() => Ok(()),
             Err(obstacle) => Err(obstacle.into_error()),
@@ -371,7 +201,8 @@ impl Outbox {
         }
     }
 
-    fn standing(&self, draft: DraftId) -> OutboxResult<Standing> {
+    /// How a draft stands.
+    pub(super) fn standing(&self, draft: DraftId) -> OutboxResult<Standing> {
         let core = self.shared.core();
         let Some(found) = core.state.drafts.get(&draft) else {
             // A draft whose staged copy was dropped has become an asset.
@@ -410,15 +241,12 @@ impl Outbox {
         })
     }
 
-    fn is_uploading(&self, draft: DraftId) -> bool {
+    /// True while an upload runs.
+    pub(super) fn is_uploading(&self, draft: DraftId) -> bool {
         let info = self.draft(draft);
         info.is_some_and(|info| {
             matches!(info.phase, DraftPhase::Uploading { .. }) && info.failure.is_none()
         })
-    }
-
-    fn bytes_sent(&self) -> u64 {
-        self.transfers().iter().map(|transfer| transfer.sent).sum()
     }
 
     /// Wakes the upload of a draft out of its pause.

@@ -3,16 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use futures_util::stream::{self, StreamExt as _};
 use tokio::time::Instant;
 
-use super::body::Body;
-use super::verify::{self, Comparison};
-use crate::client::{ClientError, Priority};
-use crate::outbox::core::{LiveUpload, Trouble};
+use super::import::{LONGEST_COMPARISON, LONGEST_LOOK};
+use crate::client::ClientError;
+use crate::outbox::activity::{LiveUpload, Trouble};
 use crate::outbox::error::OutboxResult;
 use crate::outbox::failpoint::{self, Failpoint};
 use crate::outbox::journal::record::{Record, UploadRecord};
@@ -21,16 +19,10 @@ use crate::outbox::plan::{Service, Step, Urls, View, next_step};
 use crate::outbox::shared::Shared;
 use crate::outbox::state::Attempt;
 use crate::outbox::types::{DraftId, OutboxEvent};
-use crate::wire::{AssetId, BaseAsset, SignedUrl, UploadStatus};
+use crate::wire::{AssetId, BaseAsset, SignedUrl};
 
-/// How often progress is told.
-const PROGRESS_EVERY: Duration = Duration::from_millis(300);
 /// The longest pause between two tries while the service cannot be reached.
 const LONGEST_RETRY: Duration = Duration::from_secs(60);
-/// The longest pause between two looks at an import.
-const LONGEST_LOOK: Duration = Duration::from_secs(10);
-/// The longest pause between two comparisons that found a difference.
-const LONGEST_COMPARISON: Duration = Duration::from_secs(3600);
 
 /// What comes after a step.
 pub(super) enum Flow {
@@ -50,11 +42,11 @@ pub(super) struct Upload {
     pub(super) urls: BTreeMap<usize, SignedUrl>,
     pub(super) expired: bool,
     pub(super) service: Service,
-    record: Option<BaseAsset>,
+    pub(super) record: Option<BaseAsset>,
     completion_sent: Option<Instant>,
     pub(super) retries: Pauses,
     looks: Pauses,
-    comparisons: Pauses,
+    pub(super) comparisons: Pauses,
     /// The URLs expired in an earlier attempt of this task: the next one waits first.
     pub(super) starts: Pauses,
 }
@@ -201,92 +193,6 @@ impl Upload {
         })
     }
 
-    async fn put(&mut self, attempt: &Attempt, objects: Vec<usize>) -> OutboxResult<Flow> {
-        let bodies = self.bodies(attempt).await?;
-        self.show_totals(attempt, &bodies);
-        let parallel = self.shared.config.parallel_puts.max(1);
-        let mut failure = None;
-        {
-            let this = &*self;
-            let mut puts = stream::iter(objects)
-                .map(|object| {
-                    let body = bodies[object].clone();
-                    async move { (object, this.put_one(object, body).await) }
-                })
-                .buffer_unordered(parallel);
-            let stopped = this.live.stopped();
-            tokio::pin!(stopped);
-            let mut progress = tokio::time::interval(PROGRESS_EVERY);
-            loop {
-                tokio::select! {
-                    next = puts.next() => match next {
-                        Some((object, Ok(()))) => this.put_done(attempt, object).await?,
-                        Some((_, Err(error))) => {
-                            failure = Some(error);
-                            break;
-                        }
-                        None => break,
-                    },
-                    _ = progress.tick() => this.tell_progress(),
-                    () = &mut stopped => return Ok(Flow::End),
-                    () = this.shared.closed() => return Ok(Flow::End),
-                }
-            }
-        }
-        match failure {
-            None => {
-                failpoint::hit(Failpoint::AfterPuts);
-                self.set_trouble(None);
-                self.retries.reset();
-                Ok(Flow::Again)
-            }
-            Some(ClientError::Expired { .. }) => {
-                self.expired = true;
-                Ok(Flow::Again)
-            }
-            Some(error) => self.failed_or_again(error, "the upload").await,
-        }
-    }
-
-    async fn put_one(&self, object: usize, body: Body) -> Result<(), ClientError> {
-        let permit = self.shared.puts.acquire().await;
-        let Some(url) = self.urls.get(&object) else {
-            return Err(ClientError::Expired {
-                what: format!("object {object}"),
-            });
-        };
-        let sent = Arc::clone(&self.live.sent);
-        let mine = AtomicU64::new(0);
-        let progress = move |now: u64| {
-            // A second attempt starts from nothing: the sum goes down by what the first had sent.
-            let before = mine.swap(now, Ordering::Relaxed);
-            sent.fetch_add(now.wrapping_sub(before), Ordering::Relaxed);
-        };
-        let reply = self
-            .shared
-            .client
-            .put_file(url, body.len(), || body.stream(), progress)
-            .await;
-        drop(permit);
-        reply.map(|_| failpoint::hit(Failpoint::AfterPut))
-    }
-
-    async fn put_done(&self, attempt: &Attempt, object: usize) -> OutboxResult<()> {
-        let mut core = self.shared.core();
-        // Losing this record costs a second sending at most, so nobody waits for the disk.
-        core.record(UploadRecord::FilePut {
-            draft: self.draft,
-            attempt: attempt.number,
-            file: object,
-        })?;
-        if let Some(live) = &mut core.activity(self.draft).upload {
-            live.files_sent += 1;
-        }
-        drop(core);
-        self.tell_progress();
-        Ok(())
-    }
-
     async fn complete(&mut self, attempt: &Attempt, asset: AssetId) -> OutboxResult<Flow> {
         let (draft, number) = (self.draft, attempt.number);
         self.write(UploadRecord::CompleteSent {
@@ -365,133 +271,6 @@ impl Upload {
         Ok(Flow::Again)
     }
 
-    async fn ask(&mut self, asset: AssetId) -> Flow {
-        let call = self.shared.client.asset(asset, Priority::Background);
-        let Some(reply) = self.shared.until_closed(call).await else {
-            return Flow::End;
-        };
-        match reply {
-            Ok(record) => {
-                self.set_trouble(None);
-                self.retries.reset();
-                self.service = self.seen(&record);
-                self.record = Some(record);
-                Flow::Again
-            }
-            Err(ClientError::NotFound { .. }) => {
-                self.service = Service::Gone;
-                Flow::Again
-            }
-            Err(error) => {
-                self.set_trouble(Some(Trouble::Service(error)));
-                Flow::Pause(self.retries.next_pause())
-            }
-        }
-    }
-
-    /// Keeps what an asset's record says for the status line.
-    fn seen(&self, record: &BaseAsset) -> Service {
-        let text = match &record.upload_status {
-            UploadStatus::Incomplete => "uploading 99%".to_owned(),
-            UploadStatus::Other(word) if word.is_empty() => "analysing".to_owned(),
-            status => match record.progress {
-                Some(progress) if progress > 0.0 && progress < 100.0 => {
-                    format!("{} {}%", status.as_str(), progress.floor())
-                }
-                _ => status.as_str().to_owned(),
-            },
-        };
-        let mut core = self.shared.core();
-        let activity = core.activity(self.draft);
-        if activity.import_text != text {
-            activity.import_text = text;
-            drop(core);
-            self.shared
-                .events
-                .tell(OutboxEvent::DraftChanged(self.draft));
-            self.shared
-                .events
-                .tell(OutboxEvent::AssetChanged(record.id));
-            self.shared.something_changed();
-        }
-        Service::Status(record.upload_status.clone())
-    }
-
-    async fn imported(&mut self) -> OutboxResult<Flow> {
-        self.write(UploadRecord::Imported { draft: self.draft })
-            .await?;
-        failpoint::hit(Failpoint::AfterImport);
-        self.tell_asset_changed();
-        Ok(Flow::Again)
-    }
-
-    async fn import_failed(&mut self) -> OutboxResult<Flow> {
-        let record = self.record.as_ref();
-        let said = record.and_then(|record| {
-            let texts = [&record.error_message, &record.import_status];
-            texts
-                .into_iter()
-                .flatten()
-                .find(|text| !text.trim().is_empty())
-                .cloned()
-        });
-        let status = record.map_or("", |record| record.upload_status.as_str());
-        let reason = said.unwrap_or_else(|| status.to_owned());
-        let draft = self.draft;
-        self.write(UploadRecord::ImportFailed { draft, reason })
-            .await?;
-        self.tell_asset_changed();
-        Ok(Flow::End)
-    }
-
-    async fn lost(&mut self, attempt: &Attempt) -> OutboxResult<Flow> {
-        let draft = self.draft;
-        let asset = attempt.stage.asset();
-        self.write(UploadRecord::AttemptDropped {
-            draft,
-            attempt: attempt.number,
-        })
-        .await?;
-        let reason = "the asset was deleted on the service before it was complete; the copy is kept here: `assetfs retry` sends it again, rm drops it".to_owned();
-        self.write(UploadRecord::Failed { draft, reason }).await?;
-        if let Some(asset) = asset {
-            self.shared.events.tell(OutboxEvent::AssetChanged(asset));
-        }
-        self.shared.draft_changed(draft);
-        self.shared.discard_news.notify_one();
-        Ok(Flow::End)
-    }
-
-    async fn verify(&mut self, attempt: &Attempt, asset: AssetId) -> OutboxResult<Flow> {
-        let compared = verify::compare(&self.shared, &attempt.manifest, asset);
-        let Some(compared) = self.shared.until_closed(compared).await else {
-            return Ok(Flow::End);
-        };
-        let note = match compared {
-            Ok(Comparison::Same) => {
-                failpoint::hit(Failpoint::AfterVerified);
-                self.write(UploadRecord::Verified { draft: self.draft })
-                    .await?;
-                failpoint::hit(Failpoint::BeforeDrop);
-                self.shared.remove_doomed().await?;
-                self.shared.core().forget_gone();
-                self.shared.draft_changed(self.draft);
-                self.shared.events.tell(OutboxEvent::AssetChanged(asset));
-                return Ok(Flow::End);
-            }
-            Ok(Comparison::Gone) => {
-                self.service = Service::Gone;
-                return Ok(Flow::Again);
-            }
-            Ok(Comparison::Different(note)) => note,
-            Err(error) => error.to_string(),
-        };
-        let mut core = self.shared.core();
-        core.activity(self.draft).comparison = Some(format!("the staged copy is kept: {note}"));
-        drop(core);
-        Ok(Flow::Pause(self.comparisons.next_pause()))
-    }
-
     /// What an error of the service means for an upload: another try later, or a failure that a
     /// person has to look at.
     pub(super) async fn failed_or_again(
@@ -551,47 +330,5 @@ impl Upload {
                 .tell(OutboxEvent::DraftChanged(self.draft));
         }
         self.shared.something_changed();
-    }
-
-    async fn bodies(&self, attempt: &Attempt) -> OutboxResult<Vec<Body>> {
-        verify::bodies_of(&self.shared, &attempt.manifest).await
-    }
-
-    fn show_totals(&self, attempt: &Attempt, bodies: &[Body]) {
-        let done = attempt
-            .put
-            .iter()
-            .filter_map(|object| bodies.get(*object))
-            .map(Body::len)
-            .sum();
-        self.live.sent.store(done, Ordering::Relaxed);
-        let mut core = self.shared.core();
-        if let Some(live) = &mut core.activity(self.draft).upload {
-            live.total = bodies.iter().map(Body::len).sum();
-            live.files = bodies.len();
-            live.files_sent = attempt.put.len();
-        }
-    }
-
-    fn tell_progress(&self) {
-        self.shared
-            .events
-            .tell(OutboxEvent::DraftChanged(self.draft));
-        self.shared.something_changed();
-    }
-
-    fn tell_asset_changed(&self) {
-        let asset = {
-            let core = self.shared.core();
-            core.state
-                .drafts
-                .get(&self.draft)
-                .and_then(|draft| draft.accepted_asset())
-        };
-        if let Some(asset) = asset {
-            self.shared.events.tell(OutboxEvent::AssetChanged(asset));
-        }
-        self.shared.draft_changed(self.draft);
-        self.shared.asset_news.send_modify(|n| *n += 1);
     }
 }

@@ -2,12 +2,12 @@
 
 use super::run::{Flow, Upload};
 use crate::client::{ClientError, Priority};
-use crate::outbox::core::Trouble;
+use crate::outbox::activity::Trouble;
 use crate::outbox::error::OutboxResult;
 use crate::outbox::failpoint::{self, Failpoint};
 use crate::outbox::journal::record::UploadRecord;
 use crate::outbox::moment::Moment;
-use crate::outbox::settle::rule::{self, DraftFacts};
+use crate::outbox::settle::readiness::{self, DraftFacts};
 use crate::outbox::settle::{facts, watch};
 use crate::outbox::upload::manifest::Manifest;
 use crate::wire::{StartUpload, UploadStarted};
@@ -65,8 +65,8 @@ impl Upload {
                 .get(&self.draft)
                 .and_then(|draft| draft.ordered)
         };
-        match rule::readiness(found) {
-            Ok(content) => Ok(rule::warning_for(&content)),
+        match readiness::readiness(found) {
+            Ok(content) => Ok(readiness::warning_for(&content)),
             Err(obstacle) if ordered == Some(true) && obstacle.yields_to_force() => {
                 Ok(Some(format!("sent by force: {}", obstacle.sentence())))
             }

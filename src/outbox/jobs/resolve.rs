@@ -1,0 +1,73 @@
+//! What a job's settings mean to the service: presets by their id, by their name, or by a configuration
+//! that says the same as a known one. The lists are fetched right before, because presets change.
+
+use super::text::Settings;
+use crate::client::{ClientError, Priority};
+use crate::outbox::shared::Shared;
+use crate::wire::{OptimizeSettings, OptimizerConfig, PresetId};
+
+/// Why a job's settings cannot be used yet.
+#[derive(Debug)]
+pub enum Unresolved {
+    /// They name nothing; the text says what.
+    Wrong(String),
+    /// The service could not be asked.
+    Trouble(ClientError),
+    /// The outbox closes.
+    Closed,
+}
+
+struct Known {
+    id: PresetId,
+    name: String,
+    config: OptimizerConfig,
+}
+
+/// What a request has to say.
+pub async fn resolve(shared: &Shared, settings: &Settings) -> Result<OptimizeSettings, Unresolved> {
+    let known = match settings {
+        Settings::PresetId(id) => return Ok(OptimizeSettings::Preset(*id)),
+        Settings::PresetName(_) | Settings::Config(_) => {
+            let asked = shared.until_closed(all_presets(shared)).await;
+            asked
+                .ok_or(Unresolved::Closed)?
+                .map_err(Unresolved::Trouble)?
+        }
+    };
+    match settings {
+        Settings::PresetId(id) => Ok(OptimizeSettings::Preset(*id)),
+        Settings::Config(config) => {
+            let same = known.iter().find(|preset| preset.config.meaning_eq(config));
+            Ok(match same {
+                Some(preset) => OptimizeSettings::Preset(preset.id),
+                None => OptimizeSettings::Config(config.clone()),
+            })
+        }
+        Settings::PresetName(name) => {
+            let named = known.iter().find(|preset| preset.name == *name);
+            let named = named.map(|preset| OptimizeSettings::Preset(preset.id));
+            named.ok_or_else(|| {
+                let names: Vec<&str> = known.iter().map(|preset| preset.name.as_str()).collect();
+                let names = names.join(", ");
+                Unresolved::Wrong(format!("there is no preset {name:?}; there are: {names}"))
+            })
+        }
+    }
+}
+
+/// The user's own presets, then the factory's: of two with one name the user's is meant.
+async fn all_presets(shared: &Shared) -> Result<Vec<Known>, ClientError> {
+    let own = shared.client.presets(Priority::Interactive).await?;
+    let factory = shared.client.factory_presets(Priority::Interactive).await?;
+    let own = own.into_iter().map(|it| Known {
+        id: it.id,
+        name: it.name,
+        config: it.config,
+    });
+    let factory = factory.into_iter().map(|it| Known {
+        id: it.id,
+        name: it.name,
+        config: it.config,
+    });
+    Ok(own.chain(factory).collect())
+}

@@ -1,0 +1,271 @@
+//! How records about the inside of drafts change the state.
+
+use std::collections::BTreeMap;
+
+use super::apply::{Applied, in_draft, touch_folder};
+use super::{ApplyError, Draft, State};
+use crate::outbox::draft::tree::{Attributes, Body, Branch, FileBody, FileState, Tree};
+use crate::outbox::journal::record::{DraftRecord, Target};
+use crate::outbox::moment::Moment;
+use crate::outbox::types::{DraftId, DraftKind, EntryId, EntryKind};
+
+/// A new file or folder.
+struct NewEntry<'a> {
+    entry: EntryId,
+    parent: EntryId,
+    name: &'a str,
+    attributes: &'a Attributes,
+    body: Body,
+}
+
+impl State {
+    pub(super) fn apply_draft(&mut self, record: &DraftRecord) -> Applied {
+        match record {
+            DraftRecord::Made {
+                draft,
+                name,
+                kind,
+                attributes,
+            } => {
+                self.used(draft.0);
+                let tree = Tree::new(*attributes);
+                self.add_draft(*draft, new_draft(name, *kind, attributes.ctime, tree))
+            }
+            DraftRecord::Removed { draft } => self.remove_draft(*draft),
+            DraftRecord::FileMade {
+                draft,
+                entry,
+                parent,
+                name,
+                content,
+                attributes,
+            } => {
+                self.last_content = self.last_content.max(content.0);
+                let body = Body::File(FileBody::new(*content));
+                let (entry, parent) = (*entry, *parent);
+                self.insert_entry(
+                    *draft,
+                    NewEntry {
+                        entry,
+                        parent,
+                        name,
+                        attributes,
+                        body,
+                    },
+                )
+            }
+            DraftRecord::FolderMade {
+                draft,
+                entry,
+                parent,
+                name,
+                attributes,
+            } => {
+                let body = Body::Folder(BTreeMap::new());
+                let (entry, parent) = (*entry, *parent);
+                self.insert_entry(
+                    *draft,
+                    NewEntry {
+                        entry,
+                        parent,
+                        name,
+                        attributes,
+                        body,
+                    },
+                )
+            }
+            DraftRecord::Flushed {
+                draft,
+                entry,
+                size,
+                hash,
+                mtime,
+            } => {
+                let tree = &mut self.changed(*draft)?.tree;
+                let file = tree.file_mut(*entry).map_err(in_draft(*draft))?;
+                file.size = *size;
+                file.hash = Some(*hash);
+                file.state = FileState::Flushed;
+                let attributes = &mut tree.node_mut(*entry).map_err(in_draft(*draft))?.attributes;
+                attributes.mtime = *mtime;
+                attributes.ctime = attributes.ctime.max(*mtime);
+                Ok(())
+            }
+            DraftRecord::WriteFailed { draft, entry } => {
+                let tree = &mut self.changed(*draft)?.tree;
+                tree.file_mut(*entry).map_err(in_draft(*draft))?.state = FileState::WriteFailed;
+                Ok(())
+            }
+            DraftRecord::Moved {
+                draft,
+                entry,
+                to,
+                ctime,
+            } => self.apply_move(*draft, *entry, to, *ctime),
+            DraftRecord::EntryRemoved { draft, entry, at } => {
+                let branch = self.take_branch(*draft, *entry, *at)?;
+                self.freed.extend(branch.contents());
+                Ok(())
+            }
+            DraftRecord::AttributesSet {
+                draft,
+                entry,
+                attributes,
+            } => {
+                let tree = &mut self.draft_mut(*draft)?.tree;
+                tree.node_mut(*entry).map_err(in_draft(*draft))?.attributes = *attributes;
+                Ok(())
+            }
+            DraftRecord::XattrSet {
+                draft,
+                entry,
+                name,
+                value,
+            } => {
+                let tree = &mut self.draft_mut(*draft)?.tree;
+                let xattrs = &mut tree.node_mut(*entry).map_err(in_draft(*draft))?.xattrs;
+                match value {
+                    Some(value) => xattrs.insert(name.clone(), value.clone()),
+                    None => xattrs.remove(name),
+                };
+                Ok(())
+            }
+        }
+    }
+
+    fn insert_entry(&mut self, draft: DraftId, new: NewEntry<'_>) -> Applied {
+        self.used(new.entry.0);
+        let tree = &mut self.changed(draft)?.tree;
+        let made = tree.insert(new.parent, new.name, new.entry, *new.attributes, new.body);
+        made.map_err(in_draft(draft))?;
+        touch_folder(tree, new.parent, new.attributes.ctime);
+        Ok(())
+    }
+
+    fn apply_move(&mut self, from: DraftId, entry: EntryId, to: &Target, ctime: Moment) -> Applied {
+        match to {
+            Target::Top { draft, name } if entry == EntryId::ROOT => {
+                debug_assert_eq!(*draft, from, "a whole draft keeps its number");
+                self.rename_draft(from, name)
+            }
+            Target::Top { draft, name } => self.move_to_top((from, entry), (*draft, name), ctime),
+            Target::In {
+                draft,
+                parent,
+                name,
+                entry: number,
+            } => {
+                self.used(number.0);
+                let branch = match entry {
+                    EntryId::ROOT => self.take_whole(from, *number)?,
+                    entry => self.take_branch(from, entry, ctime)?,
+                };
+                self.put_branch(*draft, (*parent, name), branch, ctime)
+            }
+        }
+    }
+
+    /// Makes a part of a draft a draft of its own.
+    fn move_to_top(
+        &mut self,
+        from: (DraftId, EntryId),
+        to: (DraftId, &str),
+        ctime: Moment,
+    ) -> Applied {
+        let (draft, name) = to;
+        self.used(draft.0);
+        self.clear_top(name, draft)?;
+        let attributes = self
+            .draft(from.0)?
+            .tree
+            .node(from.1)
+            .map(|node| node.attributes);
+        let branch = self.take_branch(from.0, from.1, ctime)?;
+        let (kind, tree) = match (branch.kind(), attributes) {
+            (EntryKind::File, Some(attributes)) => {
+                let mut tree = Tree::new(attributes);
+                tree.graft(EntryId::ROOT, name, branch)
+                    .map_err(in_draft(draft))?;
+                (DraftKind::LooseFile, tree)
+            }
+            _ => (
+                DraftKind::Folder,
+                Tree::from_branch(branch).map_err(in_draft(draft))?,
+            ),
+        };
+        self.add_draft(draft, new_draft(name, kind, ctime, tree))
+    }
+
+    /// Ends a draft, and gives what was in it: its folder under a new number, or its loose file.
+    fn take_whole(&mut self, draft: DraftId, number: EntryId) -> Result<Branch, ApplyError> {
+        let whole = self
+            .drafts
+            .remove(&draft)
+            .ok_or(ApplyError::NoDraft(draft))?;
+        self.top.remove(&whole.name);
+        self.drop_asset(whole.stage().and_then(|stage| stage.asset()));
+        match whole.kind {
+            DraftKind::Folder => Ok(whole.tree.into_branch(number)),
+            DraftKind::LooseFile => {
+                let mut tree = whole.tree;
+                let file = tree
+                    .child(EntryId::ROOT, &whole.name)
+                    .ok_or(ApplyError::NoDraft(draft))?;
+                tree.take(file).map_err(in_draft(draft))
+            }
+        }
+    }
+
+    fn take_branch(
+        &mut self,
+        draft: DraftId,
+        entry: EntryId,
+        at: Moment,
+    ) -> Result<Branch, ApplyError> {
+        let tree = &mut self.changed(draft)?.tree;
+        let parent = tree.node(entry).map(|node| node.parent);
+        let branch = tree.take(entry).map_err(in_draft(draft))?;
+        if let Some(parent) = parent {
+            touch_folder(tree, parent, at);
+        }
+        Ok(branch)
+    }
+
+    /// Puts a branch into a folder, in place of what has its name there.
+    fn put_branch(
+        &mut self,
+        draft: DraftId,
+        place: (EntryId, &str),
+        branch: Branch,
+        ctime: Moment,
+    ) -> Applied {
+        let (parent, name) = place;
+        let tree = &mut self.changed(draft)?.tree;
+        let replaced = match tree.child(parent, name) {
+            Some(old) => tree.take(old).map_err(in_draft(draft))?.contents(),
+            None => Vec::new(),
+        };
+        let top = branch.top;
+        tree.graft(parent, name, branch).map_err(in_draft(draft))?;
+        touch_folder(tree, parent, ctime);
+        tree.node_mut(top)
+            .map_err(in_draft(draft))?
+            .attributes
+            .ctime = ctime;
+        self.freed.extend(replaced);
+        Ok(())
+    }
+}
+
+fn new_draft(name: &str, kind: DraftKind, created: Moment, tree: Tree) -> Draft {
+    Draft {
+        name: name.to_owned(),
+        kind,
+        created,
+        tree,
+        ordered: None,
+        attempt: None,
+        failure: None,
+        warning: None,
+    }
+}

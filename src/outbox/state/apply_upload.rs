@@ -1,0 +1,189 @@
+//! How records about uploads change the state.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::apply::Applied;
+use super::{ApplyError, Attempt, OpenStart, Stage, State};
+use crate::outbox::journal::record::UploadRecord;
+use crate::outbox::types::DraftId;
+use crate::wire::AssetId;
+
+impl State {
+    pub(super) fn apply_upload(&mut self, record: &UploadRecord) -> Applied {
+        match record {
+            UploadRecord::Ordered { draft, force } => {
+                let draft = self.draft_mut(*draft)?;
+                draft.ordered = Some(draft.ordered.unwrap_or(false) || *force);
+                draft.failure = None;
+                Ok(())
+            }
+            UploadRecord::StartSent { .. } => self.start_sent(record),
+            UploadRecord::StartRefused { draft, attempt } => {
+                self.start_refused(*draft, *attempt);
+                Ok(())
+            }
+            UploadRecord::Started {
+                draft,
+                attempt,
+                asset,
+            } => {
+                self.started(*draft, *attempt, *asset);
+                Ok(())
+            }
+            UploadRecord::FilePut {
+                draft,
+                attempt,
+                file,
+            } => {
+                self.attempt_mut(*draft, *attempt)?.put.insert(*file);
+                Ok(())
+            }
+            UploadRecord::CompleteSent { draft, attempt } => {
+                self.advance(*draft, *attempt, |asset| Stage::CompleteSent { asset })
+            }
+            UploadRecord::CompleteRefused { draft, attempt } => {
+                self.advance(*draft, *attempt, |asset| Stage::Started { asset })
+            }
+            UploadRecord::Accepted { draft, attempt } => self.accepted(*draft, *attempt),
+            UploadRecord::AttemptDropped { draft, attempt } => {
+                let asset = self.attempt_mut(*draft, *attempt)?.stage.asset();
+                self.draft_mut(*draft)?.attempt = None;
+                self.drop_asset(asset);
+                Ok(())
+            }
+            UploadRecord::Discarded { asset } => {
+                self.discards.remove(asset);
+                Ok(())
+            }
+            UploadRecord::Failed { draft, reason } => {
+                let draft = self.draft_mut(*draft)?;
+                draft.failure = Some(reason.clone());
+                draft.ordered = None;
+                Ok(())
+            }
+            UploadRecord::Retried { draft } => self.retried(*draft),
+            UploadRecord::Imported { draft } => {
+                self.advance_present(*draft, |asset| Stage::Imported { asset })
+            }
+            UploadRecord::ImportFailed { draft, reason } => {
+                self.advance_present(*draft, |asset| Stage::ImportFailed { asset })?;
+                self.draft_mut(*draft)?.failure = Some(reason.clone());
+                Ok(())
+            }
+            UploadRecord::Verified { draft } => self.end_draft(*draft),
+            UploadRecord::AssetGone { asset } => self.asset_gone(*asset),
+            UploadRecord::StartForgotten { attempt } => {
+                self.open_starts.remove(attempt);
+                Ok(())
+            }
+        }
+    }
+
+    fn start_sent(&mut self, record: &UploadRecord) -> Applied {
+        let UploadRecord::StartSent {
+            draft,
+            attempt,
+            at,
+            manifest,
+            warning,
+        } = record
+        else {
+            unreachable!("only called for this record")
+        };
+        self.used(*attempt);
+        let draft = self.draft_mut(*draft)?;
+        draft.warning.clone_from(warning);
+        draft.failure = None;
+        draft.attempt = Some(Attempt {
+            number: *attempt,
+            manifest: manifest.clone(),
+            stage: Stage::StartSent,
+            put: BTreeSet::new(),
+        });
+        let open = OpenStart {
+            model_name: manifest.model_name.clone(),
+            at: *at,
+        };
+        self.open_starts.insert(*attempt, open);
+        Ok(())
+    }
+
+    fn start_refused(&mut self, draft: DraftId, attempt: u64) {
+        self.open_starts.remove(&attempt);
+        if self.attempt_mut(draft, attempt).is_ok()
+            && let Ok(draft) = self.draft_mut(draft)
+        {
+            draft.attempt = None;
+        }
+    }
+
+    fn started(&mut self, draft: DraftId, attempt: u64, asset: AssetId) {
+        self.open_starts.remove(&attempt);
+        match self.attempt_mut(draft, attempt) {
+            Ok(attempt) => attempt.stage = Stage::Started { asset },
+            // The draft changed or went while the service was asked: nobody wants it now.
+            Err(_) => {
+                self.discards.insert(asset);
+            }
+        }
+    }
+
+    fn accepted(&mut self, id: DraftId, attempt: u64) -> Applied {
+        self.advance(id, attempt, |asset| Stage::Accepted { asset })?;
+        let draft = self.draft_mut(id)?;
+        draft.failure = None;
+        draft.ordered = None;
+        let attempt = draft.attempt.as_ref().ok_or(ApplyError::WrongStage(id))?;
+        let asset = attempt.stage.asset().ok_or(ApplyError::WrongStage(id))?;
+        let record = draft.sent_record(id, asset, &attempt.manifest);
+        self.sent.insert(asset, Arc::new(record));
+        self.jobs.draft_became(id, asset);
+        Ok(())
+    }
+
+    fn retried(&mut self, draft: DraftId) -> Applied {
+        let draft = self.draft_mut(draft)?;
+        draft.failure = None;
+        if let Some(attempt) = &mut draft.attempt
+            && let Stage::ImportFailed { asset } = attempt.stage
+        {
+            attempt.stage = Stage::Accepted { asset };
+        }
+        Ok(())
+    }
+
+    /// The draft is over; what it has become stays.
+    fn end_draft(&mut self, draft: DraftId) -> Applied {
+        let gone = self
+            .drafts
+            .remove(&draft)
+            .ok_or(ApplyError::NoDraft(draft))?;
+        self.top.remove(&gone.name);
+        self.freed.extend(gone.contents());
+        Ok(())
+    }
+
+    fn asset_gone(&mut self, asset: AssetId) -> Applied {
+        if let Some(draft) = self.draft_of(asset) {
+            self.end_draft(draft)?;
+        }
+        self.sent.remove(&asset);
+        self.discards.remove(&asset);
+        self.jobs.asset_gone(asset);
+        Ok(())
+    }
+
+    fn advance(&mut self, draft: DraftId, attempt: u64, stage: fn(AssetId) -> Stage) -> Applied {
+        let present = self.attempt_mut(draft, attempt)?;
+        let asset = present.stage.asset().ok_or(ApplyError::WrongStage(draft))?;
+        present.stage = stage(asset);
+        Ok(())
+    }
+
+    fn advance_present(&mut self, draft: DraftId, stage: fn(AssetId) -> Stage) -> Applied {
+        let attempt = self.draft(draft)?.attempt.as_ref();
+        let number = attempt.ok_or(ApplyError::WrongStage(draft))?.number;
+        self.advance(draft, number, stage)
+    }
+}

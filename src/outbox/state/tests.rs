@@ -1,0 +1,443 @@
+//! The journal's promises about the state: every prefix of what happened can be replayed, a snapshot
+//! says the same as what it stands for, and no asset is ever forgotten.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::outbox::draft::tree::Attributes;
+use crate::outbox::journal::record::{Blob, DraftRecord, Record, Target, UploadRecord};
+use crate::outbox::staging::ContentHash;
+use crate::outbox::types::EntryKind;
+
+/// A choice that a generated history makes; numbers pick among what is there.
+#[derive(Debug, Clone)]
+enum Choice {
+    Draft(u8),
+    File(u8, u8, u8),
+    Folder(u8, u8, u8),
+    Flush(u8, u8),
+    Move(u8, u8, u8, u8, u8),
+    MoveToTop(u8, u8, u8),
+    Remove(u8, u8),
+    RemoveDraft(u8),
+    Xattr(u8, u8),
+    Upload(u8, u8),
+    Gone(u8),
+}
+
+fn choices() -> impl Strategy<Value = Vec<Choice>> {
+    let n = any::<u8>;
+    let choice = prop_oneof![
+        3 => n().prop_map(Choice::Draft),
+        6 => (n(), n(), n()).prop_map(|(a, b, c)| Choice::File(a, b, c)),
+        3 => (n(), n(), n()).prop_map(|(a, b, c)| Choice::Folder(a, b, c)),
+        6 => (n(), n()).prop_map(|(a, b)| Choice::Flush(a, b)),
+        4 => (n(), n(), n(), n(), n()).prop_map(|(a, b, c, d, e)| Choice::Move(a, b, c, d, e)),
+        2 => (n(), n(), n()).prop_map(|(a, b, c)| Choice::MoveToTop(a, b, c)),
+        2 => (n(), n()).prop_map(|(a, b)| Choice::Remove(a, b)),
+        1 => n().prop_map(Choice::RemoveDraft),
+        1 => (n(), n()).prop_map(|(a, b)| Choice::Xattr(a, b)),
+        8 => (n(), n()).prop_map(|(a, b)| Choice::Upload(a, b)),
+        1 => n().prop_map(Choice::Gone),
+    ];
+    prop::collection::vec(choice, 0..80)
+}
+
+fn pick<T: Copy>(from: &[T], n: u8) -> Option<T> {
+    (!from.is_empty()).then(|| from[n as usize % from.len()])
+}
+
+/// The records that a history of choices leaves, each checked against the state as the live code
+/// checks it.
+struct History {
+    state: State,
+    records: Vec<Record>,
+    next: u64,
+    /// Every asset that the service ever gave.
+    assets: BTreeSet<AssetId>,
+}
+
+impl History {
+    fn of(choices: Vec<Choice>) -> History {
+        let mut history = History {
+            state: State::default(),
+            records: Vec::new(),
+            next: 1,
+            assets: BTreeSet::new(),
+        };
+        for choice in choices {
+            if let Some(record) = history.record_for(choice) {
+                history.push(record);
+            }
+        }
+        history
+    }
+
+    fn push(&mut self, record: impl Into<Record>) {
+        let record = record.into();
+        self.state
+            .apply(&record)
+            .unwrap_or_else(|error| panic!("{record:?}: {error}"));
+        self.records.push(record);
+    }
+
+    fn fresh(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    /// A draft that may change, its upload taken back first.
+    fn changeable(&mut self, n: u8) -> Option<DraftId> {
+        let drafts: Vec<DraftId> = self.state.drafts.keys().copied().collect();
+        let draft = pick(&drafts, n)?;
+        if self.state.drafts[&draft].is_frozen() {
+            return None;
+        }
+        if let Some(attempt) = &self.state.drafts[&draft].attempt {
+            let attempt = attempt.number;
+            self.push(UploadRecord::AttemptDropped { draft, attempt });
+        }
+        Some(draft)
+    }
+
+    fn entries(&self, draft: DraftId, kind: EntryKind) -> Vec<EntryId> {
+        let tree = &self.state.drafts[&draft].tree;
+        let mut found: Vec<EntryId> = tree
+            .walk()
+            .into_iter()
+            .filter(|it| it.2.kind() == kind)
+            .map(|it| it.1)
+            .collect();
+        if kind == EntryKind::Folder {
+            found.push(EntryId::ROOT);
+        }
+        found
+    }
+
+    fn record_for(&mut self, choice: Choice) -> Option<Record> {
+        let at = Moment { secs: 5, nanos: 6 };
+        let attributes = Attributes::new(0o644, at);
+        match choice {
+            Choice::Draft(n) => {
+                let name = format!("draft{}", n % 5);
+                let draft = DraftId(self.fresh());
+                let kind = DraftKind::Folder;
+                let free = !self.state.top.contains_key(&name);
+                free.then(|| {
+                    DraftRecord::Made {
+                        draft,
+                        name,
+                        kind,
+                        attributes,
+                    }
+                    .into()
+                })
+            }
+            Choice::File(n, parent, name) | Choice::Folder(n, parent, name) => {
+                let draft = self.changeable(n)?;
+                let parent = pick(&self.entries(draft, EntryKind::Folder), parent)?;
+                let name = format!("n{}", name % 4);
+                let taken = self.state.drafts[&draft]
+                    .tree
+                    .child(parent, &name)
+                    .is_some();
+                let loose = self.state.drafts[&draft].kind == DraftKind::LooseFile;
+                if taken || loose {
+                    return None;
+                }
+                let entry = EntryId(self.fresh());
+                Some(match choice {
+                    Choice::File(..) => {
+                        let content = ContentId(self.fresh());
+                        DraftRecord::FileMade {
+                            draft,
+                            entry,
+                            parent,
+                            name,
+                            content,
+                            attributes,
+                        }
+                        .into()
+                    }
+                    _ => DraftRecord::FolderMade {
+                        draft,
+                        entry,
+                        parent,
+                        name,
+                        attributes,
+                    }
+                    .into(),
+                })
+            }
+            Choice::Flush(n, entry) => {
+                let draft = self.changeable(n)?;
+                let entry = pick(&self.entries(draft, EntryKind::File), entry)?;
+                let (size, hash) = (u64::from(n), ContentHash(u128::from(n)));
+                Some(
+                    DraftRecord::Flushed {
+                        draft,
+                        entry,
+                        size,
+                        hash,
+                        mtime: at,
+                    }
+                    .into(),
+                )
+            }
+            Choice::Move(from, entry, to, parent, name) => {
+                let from = self.changeable(from)?;
+                let to = self.changeable(to)?;
+                self.move_record(from, entry, to, (parent, name), at)
+            }
+            Choice::MoveToTop(from, entry, name) => {
+                let from = self.changeable(from)?;
+                let mut entries = self.entries(from, EntryKind::File);
+                entries.extend(self.entries(from, EntryKind::Folder));
+                let entry = pick(&entries, entry)?;
+                let name = format!("draft{}", name % 5);
+                let loose = self.state.drafts[&from].kind == DraftKind::LooseFile;
+                if self.state.top.contains_key(&name) || (loose && entry != EntryId::ROOT) {
+                    return None;
+                }
+                let draft = if entry == EntryId::ROOT {
+                    from
+                } else {
+                    DraftId(self.fresh())
+                };
+                let to = Target::Top { draft, name };
+                Some(
+                    DraftRecord::Moved {
+                        draft: from,
+                        entry,
+                        to,
+                        ctime: at,
+                    }
+                    .into(),
+                )
+            }
+            Choice::Remove(n, entry) => {
+                let draft = self.changeable(n)?;
+                let entry = pick(&self.entries(draft, EntryKind::File), entry)?;
+                let loose = self.state.drafts[&draft].kind == DraftKind::LooseFile;
+                (!loose).then(|| DraftRecord::EntryRemoved { draft, entry, at }.into())
+            }
+            Choice::RemoveDraft(n) => {
+                let drafts: Vec<DraftId> = self.state.drafts.keys().copied().collect();
+                Some(
+                    DraftRecord::Removed {
+                        draft: pick(&drafts, n)?,
+                    }
+                    .into(),
+                )
+            }
+            Choice::Xattr(n, value) => {
+                let drafts: Vec<DraftId> = self.state.drafts.keys().copied().collect();
+                let draft = pick(&drafts, n)?;
+                let value = (value % 3 > 0).then(|| Blob(vec![value, 0xFF]));
+                let name = "user.x".to_owned();
+                Some(
+                    DraftRecord::XattrSet {
+                        draft,
+                        entry: EntryId::ROOT,
+                        name,
+                        value,
+                    }
+                    .into(),
+                )
+            }
+            Choice::Upload(n, outcome) => self.upload_record(n, outcome, at),
+            Choice::Gone(n) => {
+                let sent: Vec<AssetId> = self.state.sent.keys().copied().collect();
+                let asset = pick(&sent, n)?;
+                self.assets.remove(&asset);
+                Some(UploadRecord::AssetGone { asset }.into())
+            }
+        }
+    }
+
+    fn move_record(
+        &mut self,
+        from: DraftId,
+        entry: u8,
+        to: DraftId,
+        place: (u8, u8),
+        ctime: Moment,
+    ) -> Option<Record> {
+        let loose = |draft: &DraftId| self.state.drafts[draft].kind == DraftKind::LooseFile;
+        if loose(&from) || loose(&to) {
+            return None;
+        }
+        let entry = pick(&self.entries(from, EntryKind::File), entry)?;
+        let parent = pick(&self.entries(to, EntryKind::Folder), place.0)?;
+        let name = format!("n{}", place.1 % 4);
+        let tree = &self.state.drafts[&to].tree;
+        let standing = tree.child(parent, &name);
+        let is_folder = standing
+            .and_then(|it| tree.node(it))
+            .is_some_and(|it| it.folder().is_some());
+        if is_folder || (standing == Some(entry) && from == to) {
+            return None;
+        }
+        let to = Target::In {
+            draft: to,
+            parent,
+            name,
+            entry,
+        };
+        Some(
+            DraftRecord::Moved {
+                draft: from,
+                entry,
+                to,
+                ctime,
+            }
+            .into(),
+        )
+    }
+
+    /// The next step of an upload, with one of its outcomes.
+    fn upload_record(&mut self, n: u8, outcome: u8, at: Moment) -> Option<Record> {
+        let drafts: Vec<DraftId> = self.state.drafts.keys().copied().collect();
+        let draft = pick(&drafts, n)?;
+        let found = self.state.drafts[&draft].clone();
+        let Some(present) = &found.attempt else {
+            let manifest = Manifest::of(&found.name, found.kind, &found.tree, |_| false);
+            let attempt = self.fresh();
+            let warning = None;
+            return Some(
+                UploadRecord::StartSent {
+                    draft,
+                    attempt,
+                    at,
+                    manifest,
+                    warning,
+                }
+                .into(),
+            );
+        };
+        let attempt = present.number;
+        let good = !outcome.is_multiple_of(4);
+        let record = match present.stage {
+            Stage::StartSent if good => {
+                let asset = AssetId(self.fresh());
+                self.assets.insert(asset);
+                UploadRecord::Started {
+                    draft,
+                    attempt,
+                    asset,
+                }
+            }
+            Stage::StartSent => UploadRecord::StartRefused { draft, attempt },
+            Stage::Started { .. } if outcome.is_multiple_of(3) => UploadRecord::FilePut {
+                draft,
+                attempt,
+                file: 0,
+            },
+            Stage::Started { .. } if good => UploadRecord::CompleteSent { draft, attempt },
+            Stage::Started { .. } => UploadRecord::AttemptDropped { draft, attempt },
+            Stage::CompleteSent { .. } if good => UploadRecord::Accepted { draft, attempt },
+            Stage::CompleteSent { .. } => UploadRecord::CompleteRefused { draft, attempt },
+            Stage::Accepted { .. } if good => UploadRecord::Imported { draft },
+            Stage::Accepted { .. } => UploadRecord::ImportFailed {
+                draft,
+                reason: "no".to_owned(),
+            },
+            Stage::Imported { .. } => UploadRecord::Verified { draft },
+            Stage::ImportFailed { .. } => UploadRecord::Retried { draft },
+        };
+        Some(record.into())
+    }
+}
+
+fn without_freed(mut state: State) -> State {
+    state.freed.clear();
+    state
+}
+
+proptest! {
+    #[test]
+    fn every_prefix_of_a_journal_can_be_replayed(choices in choices()) {
+        let history = History::of(choices);
+        let mut step_by_step = State::default();
+        for end in 0..=history.records.len() {
+            let replayed = State::replay(history.records[..end].to_vec()).unwrap();
+            prop_assert_eq!(&without_freed(replayed), &without_freed(step_by_step.clone()));
+            if let Some(record) = history.records.get(end) {
+                step_by_step.apply(record).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn a_snapshot_says_the_same_as_the_records_it_stands_for(choices in choices(), at in any::<prop::sample::Index>()) {
+        let history = History::of(choices);
+        let cut = at.index(history.records.len() + 1);
+        let before = State::replay(history.records[..cut].to_vec()).unwrap();
+        let snapshot = Record::Snapshot(Box::new(before));
+        let text = serde_json::to_vec(&snapshot).unwrap();
+        let mut records: Vec<Record> = vec![serde_json::from_slice(&text).unwrap()];
+        records.extend_from_slice(&history.records[cut..]);
+        let replayed = State::replay(records).unwrap();
+        prop_assert_eq!(without_freed(replayed), without_freed(history.state));
+    }
+
+    #[test]
+    fn records_survive_their_own_text(choices in choices()) {
+        for record in History::of(choices).records {
+            let text = serde_json::to_vec(&record).unwrap();
+            prop_assert_eq!(serde_json::from_slice::<Record>(&text).unwrap(), record);
+        }
+    }
+
+    #[test]
+    fn no_asset_is_ever_forgotten(choices in choices()) {
+        let history = History::of(choices);
+        let state = &history.state;
+        for asset in &history.assets {
+            let in_attempt = state.drafts.values().any(|it| it.stage().and_then(|it| it.asset()) == Some(*asset));
+            let known = in_attempt || state.discards.contains(asset) || state.sent.contains_key(asset);
+            prop_assert!(known, "{} is known to nobody", asset);
+        }
+        // And none that is wanted is ever deleted.
+        for draft in state.drafts.values() {
+            if let Some(asset) = draft.stage().and_then(|it| it.asset()) {
+                prop_assert!(!state.discards.contains(&asset));
+            }
+        }
+    }
+
+    #[test]
+    fn every_content_is_either_kept_or_freed(choices in choices()) {
+        let history = History::of(choices);
+        let mut made = BTreeSet::new();
+        for record in &history.records {
+            if let Record::Draft(DraftRecord::FileMade { content, .. }) = record {
+                made.insert(*content);
+            }
+        }
+        let kept = history.state.kept_contents();
+        let freed: BTreeSet<ContentId> = history.state.freed.iter().copied().collect();
+        prop_assert!(kept.is_disjoint(&freed));
+        prop_assert_eq!(kept.union(&freed).copied().collect::<BTreeSet<_>>(), made);
+    }
+}
+
+/// The journal of the first version, never edited.
+#[test]
+fn the_first_journal_is_still_understood() {
+    let text = include_str!("../../../tests/fixtures/outbox-journal-1.jsonl");
+    let records = text
+        .lines()
+        .map(|line| serde_json::from_str::<Record>(line).unwrap());
+    let state = State::replay(records).unwrap();
+    let draft = &state.drafts[&DraftId(1)];
+    assert_eq!((draft.name.as_str(), draft.tree.len()), ("stool", 4));
+    assert!(draft.stage().is_some_and(|stage| stage.is_accepted()));
+    assert_eq!(state.sent[&AssetId(1042)].entries.len(), 4);
+    assert_eq!(state.jobs.files.len(), 1);
+    assert_eq!(state.jobs.submissions.len(), 1);
+    assert_eq!(state.presets.held.len(), 1);
+    assert_eq!(state.open_starts.len(), 1);
+}
