@@ -4,6 +4,7 @@
 //! completes whenever nothing has to be fetched. It knows nothing of FUSE and of errno; the same
 //! drive can be served in another way, and is tested without a kernel.
 
+mod background;
 mod config;
 mod convert;
 mod error;
@@ -94,6 +95,7 @@ impl Drive {
             task.abort();
             let _ = task.await;
         }
+        self.shared.background.end().await;
         if let Err(error) = self.shared.meta.flush() {
             tracing::warn!(error = %error, "what was learned last may be asked for again");
         }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tokio::runtime::Handle;
 
+use super::background::Background;
 use super::config::DriveConfig;
 use super::error::{DriveError, DriveResult};
 use super::failures::{Failure, Failures, Subject};
@@ -43,6 +44,7 @@ pub(super) struct Shared {
     pub(super) outbox: Outbox,
     pub(super) meta: MetaStore,
     pub(super) runtime: Handle,
+    pub(super) background: Background,
     pub(super) opened: SystemTime,
     pub(super) inodes: Mutex<InodeTable>,
     pub(super) known: Mutex<Known>,

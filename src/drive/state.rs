@@ -6,6 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tokio::runtime::Handle;
 
+use super::background::Background;
 use super::config::DriveConfig;
 use super::error::DriveError;
 use super::fresh::flight::Flights;
@@ -46,6 +47,7 @@ impl Shared {
         meta: MetaStore,
     ) -> Shared {
         let runtime = Handle::current();
+        let background = Background::new(runtime.clone());
         let made = outbox
             .sent_records()
             .iter()
@@ -76,8 +78,9 @@ impl Shared {
             outbox,
             contents: ContentTable::new(&meta),
             meta,
-            flights: Flights::new(runtime.clone()),
+            flights: Flights::new(background.clone()),
             runtime,
+            background,
             opened: SystemTime::now(),
             inodes: Mutex::new(InodeTable::new()),
             known: Mutex::new(known),

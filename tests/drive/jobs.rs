@@ -2,16 +2,15 @@
 
 use assetfs::drive::{DriveError, FileKind};
 
-use crate::support::account::{Account, files_in};
+use crate::layout::MINIMAL_GLTF;
+use crate::support::account::{Account, Mounted};
 
-async fn with_chair() -> (Account, crate::support::account::Mounted) {
+/// An asset that is quickly optimized.
+async fn with_cube() -> (Account, Mounted) {
     let account = Account::new().await;
-    let files = files_in(&account.chair());
-    let borrowed: Vec<(&str, &[u8])> = files
-        .iter()
-        .map(|(name, bytes)| (name.as_str(), bytes.as_slice()))
-        .collect();
-    account.upload_elsewhere("chair", &borrowed).await;
+    account
+        .upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF)])
+        .await;
     let mounted = account.mount().await;
     (account, mounted)
 }
@@ -21,35 +20,35 @@ const TEN_PERCENT: &[u8] = br#"{"schema":"2.5","limits":{"faces":{"percentage":1
 
 #[tokio::test(flavor = "multi_thread")]
 async fn next_to_a_dropped_preset_appear_its_status_and_a_link_to_the_result() {
-    let (_account, mounted) = with_chair().await;
+    let (_account, mounted) = with_cube().await;
     let tree = &mounted.tree;
-    tree.write("/rawmodels/chair/optimize/small.json", TEN_PERCENT)
+    tree.write("/rawmodels/cube/optimize/small.json", TEN_PERCENT)
         .await
         .unwrap();
-    tree.until("/rawmodels/chair/optimize/small.status", |status| {
+    tree.until("/rawmodels/cube/optimize/small.status", |status| {
         status == "done"
     })
     .await;
-    let listed = tree.list("/rawmodels/chair/optimize").await.unwrap();
+    let listed = tree.list("/rawmodels/cube/optimize").await.unwrap();
     assert_eq!(listed, ["small", "small.json", "small.status"]);
     assert_eq!(
-        tree.read("/rawmodels/chair/optimize/small.json")
+        tree.read("/rawmodels/cube/optimize/small.json")
             .await
             .unwrap(),
         TEN_PERCENT
     );
     let target = tree
-        .read_link("/rawmodels/chair/optimize/small")
+        .read_link("/rawmodels/cube/optimize/small")
         .await
         .unwrap();
     assert!(target.starts_with("../../../rapidmodels/"), "{target}");
 
-    let results = tree.list("/rawmodels/chair/optimize/small").await.unwrap();
+    let results = tree.list("/rawmodels/cube/optimize/small").await.unwrap();
     let glb = results
         .iter()
         .find(|name| name.ends_with(".glb"))
         .unwrap_or_else(|| panic!("{results:?}"));
-    let path = format!("/rawmodels/chair/optimize/small/{glb}");
+    let path = format!("/rawmodels/cube/optimize/small/{glb}");
     let bytes = tree.read(&path).await.unwrap();
     assert_eq!(&bytes[..4], b"glTF");
     assert_eq!(
@@ -59,13 +58,13 @@ async fn next_to_a_dropped_preset_appear_its_status_and_a_link_to_the_result() {
     );
 
     let rapid = target.rsplit('/').next().unwrap();
-    let links = tree.rows("/rawmodels/chair/rapidmodels").await.unwrap();
+    let links = tree.rows("/rawmodels/cube/rapidmodels").await.unwrap();
     assert_eq!(links, [(rapid.to_owned(), FileKind::Link)]);
     let source = tree
         .stat(&format!("/rapidmodels/{rapid}/.assetfs/source"))
         .await
         .unwrap();
-    assert_eq!(source.ino, tree.stat("/rawmodels/chair").await.unwrap().ino);
+    assert_eq!(source.ino, tree.stat("/rawmodels/cube").await.unwrap().ino);
     assert_eq!(
         tree.read_text(&format!("/rapidmodels/{rapid}/.assetfs/status"))
             .await
@@ -85,9 +84,9 @@ async fn next_to_a_dropped_preset_appear_its_status_and_a_link_to_the_result() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn not_json_is_refused_at_close_the_text_stays_and_why_says_line_and_column() {
-    let (account, mounted) = with_chair().await;
+    let (account, mounted) = with_cube().await;
     let tree = &mounted.tree;
-    let path = "/rawmodels/chair/optimize/bad.json";
+    let path = "/rawmodels/cube/optimize/bad.json";
     let refused = tree
         .write(path, b"{\n  \"limits\": {,}\n}\n")
         .await
@@ -112,29 +111,29 @@ async fn not_json_is_refused_at_close_the_text_stays_and_why_says_line_and_colum
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_rename_that_gives_a_job_its_name_sends_it() {
-    let (_account, mounted) = with_chair().await;
+    let (_account, mounted) = with_cube().await;
     let tree = &mounted.tree;
-    tree.write("/rawmodels/chair/optimize/.web.json.Xa3bQ9", TEN_PERCENT)
+    tree.write("/rawmodels/cube/optimize/.web.json.Xa3bQ9", TEN_PERCENT)
         .await
         .unwrap();
     assert_eq!(
-        tree.list("/rawmodels/chair/optimize").await.unwrap(),
+        tree.list("/rawmodels/cube/optimize").await.unwrap(),
         [".web.json.Xa3bQ9"],
         "a temporary name does nothing"
     );
     tree.rename(
-        "/rawmodels/chair/optimize/.web.json.Xa3bQ9",
-        "/rawmodels/chair/optimize/web.json",
+        "/rawmodels/cube/optimize/.web.json.Xa3bQ9",
+        "/rawmodels/cube/optimize/web.json",
     )
     .await
     .unwrap();
     let status = tree
-        .until("/rawmodels/chair/optimize/web.status", |status| {
+        .until("/rawmodels/cube/optimize/web.status", |status| {
             !status.is_empty()
         })
         .await;
     assert!(!status.starts_with("failed"), "{status}");
-    tree.until("/rawmodels/chair/optimize/web.status", |status| {
+    tree.until("/rawmodels/cube/optimize/web.status", |status| {
         status == "done"
     })
     .await;
@@ -143,11 +142,11 @@ async fn the_rename_that_gives_a_job_its_name_sends_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_text_in_the_same_asset_does_not_pay_twice() {
-    let (account, mounted) = with_chair().await;
+    let (account, mounted) = with_cube().await;
     let tree = &mounted.tree;
-    let path = "/rawmodels/chair/optimize/small.json";
+    let path = "/rawmodels/cube/optimize/small.json";
     tree.write(path, TEN_PERCENT).await.unwrap();
-    tree.until("/rawmodels/chair/optimize/small.status", |status| {
+    tree.until("/rawmodels/cube/optimize/small.status", |status| {
         status == "done"
     })
     .await;

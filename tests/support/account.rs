@@ -183,7 +183,7 @@ impl Account {
 
     /// Waits until the import of an asset has ended.
     pub async fn until_final(&self, asset: AssetId) -> UploadStatus {
-        for _ in 0..600 {
+        for _ in 0..6000 {
             let record = self
                 .client
                 .asset(asset, assetfs::client::Priority::Interactive)
@@ -194,7 +194,7 @@ impl Account {
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        panic!("asset {asset} is not imported within 30 s");
+        panic!("asset {asset} is not imported within 300 s");
     }
 
     /// How many assets the service has.

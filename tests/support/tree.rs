@@ -340,7 +340,7 @@ impl Tree {
     /// Waits until a status line is as wanted; the last line when it never is.
     pub async fn until(&self, path: &str, is_wanted: impl Fn(&str) -> bool) -> String {
         let mut status = String::new();
-        for _ in 0..1200 {
+        for _ in 0..6000 {
             status = self
                 .read_text(path)
                 .await
@@ -350,7 +350,7 @@ impl Tree {
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        panic!("{path} still says {status:?} after 60 s");
+        panic!("{path} still says {status:?} after 300 s");
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::FlightKey;
+use super::flight::Landing;
 use crate::client::Priority;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::shared::Shared;
@@ -24,15 +25,10 @@ impl Shared {
         {
             return Ok(value);
         }
-        match (
-            self.account_landing(file).await,
-            self.known_account_value(file),
-        ) {
-            (Ok(()), Some((value, _))) => Ok(value),
-            (Err(error), Some((value, _))) if error.leaves_the_tree_as_it_was() => Ok(value),
-            (Err(error), _) => Err(error),
-            (Ok(()), None) => Err(DriveError::NotFound),
-        }
+        self.landed(self.account_landing(file), known.is_some())
+            .await?;
+        let known = self.known_account_value(file);
+        known.map(|(value, _)| value).ok_or(DriveError::NotFound)
     }
 
     /// What is known of a value, without waiting; when it is old it is asked for behind the scenes.
@@ -49,10 +45,7 @@ impl Shared {
         known.map(|(value, _)| value)
     }
 
-    fn account_landing(
-        self: &Arc<Self>,
-        file: AccountFile,
-    ) -> impl Future<Output = DriveResult<()>> + use<> {
+    fn account_landing(self: &Arc<Self>, file: AccountFile) -> Landing {
         let shared = Arc::clone(self);
         self.flights.join(FlightKey::Account(file), || async move {
             let (client, now) = (&shared.client, Priority::Interactive);

@@ -24,7 +24,7 @@ impl Shared {
                 OutboxEvent::JobChanged(folder, name) => self.job_changed(&folder, &name),
                 OutboxEvent::RapidFound(rapid) => {
                     let shared = Arc::clone(&self);
-                    self.runtime.spawn(async move {
+                    self.background.spawn(async move {
                         let found = shared.refreshed_rapid(rapid, Duration::ZERO).await;
                         if let Ok(Some(source)) = found.map(|row| row.source) {
                             shared.doubt_rapids_of(source);
@@ -71,7 +71,7 @@ impl Shared {
 
     fn asset_moved(self: &Arc<Self>, asset: AssetId) {
         let shared = Arc::clone(self);
-        self.runtime.spawn(async move {
+        self.background.spawn(async move {
             if let Err(error) = shared.refreshed_asset(asset, Duration::ZERO).await {
                 tracing::debug!(asset = %asset, error = %error, "could not look at an asset that changed");
             }
@@ -102,7 +102,7 @@ impl Shared {
     fn presets_changed(self: &Arc<Self>) {
         self.doubt(Which::Presets);
         let shared = Arc::clone(self);
-        self.runtime.spawn(async move {
+        self.background.spawn(async move {
             if let Err(error) = shared.refreshed(Which::Presets).await {
                 tracing::debug!(error = %error, "could not look at the presets");
             }

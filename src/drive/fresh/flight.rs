@@ -5,27 +5,52 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared};
-use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 
+use crate::drive::background::Background;
 use crate::drive::error::{DriveError, DriveResult};
 
-type Landing = Shared<BoxFuture<'static, DriveResult<()>>>;
+/// The end of a flight, for one who waits for it.
+#[derive(Clone)]
+pub(in crate::drive) struct Landing {
+    end: Shared<BoxFuture<'static, DriveResult<()>>>,
+    started: Instant,
+}
+
+impl Landing {
+    /// Waits until the flight is as old as `patience`; `None` when it goes on.
+    pub(in crate::drive) async fn within(self, patience: Duration) -> Option<DriveResult<()>> {
+        let left = patience.saturating_sub(self.started.elapsed());
+        tokio::time::timeout(left, self).await.ok()
+    }
+}
+
+impl Future for Landing {
+    type Output = DriveResult<()>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<DriveResult<()>> {
+        self.end.poll_unpin(context)
+    }
+}
 
 /// The flights under way, by what they fetch.
 pub(in crate::drive) struct Flights<K> {
-    runtime: Handle,
+    background: Background,
     under_way: Arc<Mutex<HashMap<K, Landing>>>,
 }
 
 impl<K: Eq + Hash + Clone + Send + 'static> Flights<K> {
-    /// No flights; they will run on `runtime`.
-    pub(in crate::drive) fn new(runtime: Handle) -> Flights<K> {
+    /// No flights; they will be part of `background`.
+    pub(in crate::drive) fn new(background: Background) -> Flights<K> {
         Flights {
-            runtime,
+            background,
             under_way: Arc::default(),
         }
     }
@@ -43,7 +68,10 @@ impl<K: Eq + Hash + Clone + Send + 'static> Flights<K> {
         if let Some(landing) = under_way.get(&key) {
             return landing.clone();
         }
-        let landing = self.start(key.clone(), work()).boxed().shared();
+        let landing = Landing {
+            end: self.start(key.clone(), work()).boxed().shared(),
+            started: Instant::now(),
+        };
         under_way.insert(key, landing.clone());
         landing
     }
@@ -53,37 +81,40 @@ impl<K: Eq + Hash + Clone + Send + 'static> Flights<K> {
         F: Future<Output = DriveResult<()>> + Send + 'static,
     {
         let under_way = Arc::clone(&self.under_way);
-        let task = self.runtime.spawn(async move {
+        let (tell, told) = oneshot::channel();
+        self.background.spawn(async move {
             // A flight that panics must not keep its place for ever.
             let result = std::panic::AssertUnwindSafe(work).catch_unwind().await;
             under_way
                 .lock()
                 .expect("no panic while flights are held")
                 .remove(&key);
-            result.unwrap_or_else(|_| {
-                Err(DriveError::Local(
-                    "the drive failed inside; the log has more".into(),
-                ))
-            })
+            // Nobody may be waiting any more.
+            let _ = tell.send(result.unwrap_or_else(|_| Err(failed_inside())));
         });
         async move {
-            // Only a runtime that shuts down cancels a flight.
-            task.await.unwrap_or_else(|_| {
+            // Only the end of the drive stops a flight.
+            told.await.unwrap_or_else(|_| {
                 Err(DriveError::Unreachable("the drive is shutting down".into()))
             })
         }
     }
 }
 
+fn failed_inside() -> DriveError {
+    DriveError::Local("the drive failed inside; the log has more".into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use tokio::runtime::Handle;
     use tokio::sync::Notify;
 
     #[tokio::test]
     async fn two_who_ask_for_one_thing_share_one_request() {
-        let flights: Flights<u8> = Flights::new(Handle::current());
+        let flights: Flights<u8> = Flights::new(Background::new(Handle::current()));
         let (starts, go) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
         let ask = || {
             let (starts, go) = (Arc::clone(&starts), Arc::clone(&go));
@@ -105,7 +136,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_flight_goes_on_when_nobody_waits() {
-        let flights: Flights<u8> = Flights::new(Handle::current());
+        let flights: Flights<u8> = Flights::new(Background::new(Handle::current()));
         let landed = Arc::new(Notify::new());
         let inside = Arc::clone(&landed);
         drop(flights.join(1, || async move {

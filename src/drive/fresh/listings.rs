@@ -22,8 +22,6 @@ use crate::durable::MetaStore;
 use crate::outbox::DraftKind;
 use crate::wire::{AssetId, BaseAsset, RapidId};
 
-/// How long those who ask wait for a confirmation of what is known.
-const PATIENCE: Duration = Duration::from_secs(5);
 /// Records on a page.
 const PER_PAGE: usize = 50;
 /// More new names than this at once are not told to the kernel one by one: it has never asked for
@@ -96,12 +94,12 @@ impl Shared {
         }
         // What an earlier mount knew is shown at once while it is confirmed.
         if standing.was_confirmed {
-            match tokio::time::timeout(PATIENCE, landing).await {
-                Ok(Err(error)) => {
-                    tracing::debug!(error = %error, "a listing could not be refreshed")
+            match landing.within(self.patience()).await {
+                Some(Err(error)) => {
+                    tracing::debug!(error = %error, "a listing could not be refreshed");
                 }
-                Err(_) => tracing::debug!("a listing is slow; what is known is shown"),
-                Ok(Ok(())) => {}
+                None => tracing::debug!("a listing is slow; what is known is shown"),
+                Some(Ok(())) => {}
             }
         }
         Ok(())
@@ -450,7 +448,7 @@ impl Shared {
             return;
         }
         let (client, outbox) = (self.client.clone(), self.outbox.clone());
-        self.runtime.spawn(async move {
+        self.background.spawn(async move {
             if let Err(crate::client::ClientError::NotFound { .. }) =
                 client.asset(asset, Priority::Background).await
             {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::FlightKey;
+use super::flight::Landing;
 use crate::client::Priority;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::shared::Shared;
@@ -139,14 +140,10 @@ impl Shared {
         {
             return Ok(Arc::clone(&kept.map));
         }
-        match self.fetched_map(folder).await {
-            Ok(map) => Ok(map),
-            Err(error) if error.leaves_the_tree_as_it_was() => match kept {
-                Some(kept) => Ok(kept.map),
-                None => Err(error),
-            },
-            Err(error) => Err(error),
-        }
+        let landing = self.map_landing(folder);
+        self.landed(landing, kept.is_some()).await?;
+        let map = self.maps.get(folder).or(kept).map(|kept| kept.map);
+        map.ok_or(DriveError::NotFound)
     }
 
     /// The files that are known without asking.
@@ -199,15 +196,18 @@ impl Shared {
     }
 
     async fn fetched_map(self: &Arc<Self>, folder: RemoteFolder) -> DriveResult<Arc<FileMap>> {
-        let shared = Arc::clone(self);
-        let landing = self.flights.join(FlightKey::Files(folder), || async move {
-            shared.fetch_map(folder).await
-        });
-        landing.await?;
+        self.map_landing(folder).await?;
         self.maps
             .get(folder)
             .map(|kept| kept.map)
             .ok_or(DriveError::NotFound)
+    }
+
+    fn map_landing(self: &Arc<Self>, folder: RemoteFolder) -> Landing {
+        let shared = Arc::clone(self);
+        self.flights.join(FlightKey::Files(folder), || async move {
+            shared.fetch_map(folder).await
+        })
     }
 
     async fn fetch_map(self: Arc<Self>, folder: RemoteFolder) -> DriveResult<()> {

@@ -11,12 +11,14 @@ pub(super) mod sizes;
 pub(super) mod watch;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::error::{DriveError, DriveResult};
 use super::shared::Shared;
 use super::tree::node::{AccountFile, RemoteFolder};
 use crate::client::ClientError;
 use crate::wire::{AssetId, RapidId};
+use flight::Landing;
 
 /// What a flight fetches.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -51,7 +53,39 @@ pub(super) enum FlightKey {
     Orphans,
 }
 
+/// How long those who ask wait for news of what is known.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The same while the service is away.
+const PATIENCE_OFFLINE: Duration = Duration::from_millis(250);
+
 impl Shared {
+    /// How long those who ask wait for news of what is known: shortly while the service is away.
+    pub(in crate::drive) fn patience(&self) -> Duration {
+        let offline = self.offline.lock();
+        let is_offline = offline.is_ok_and(|offline| offline.is_some());
+        if is_offline {
+            PATIENCE_OFFLINE
+        } else {
+            PATIENCE
+        }
+    }
+
+    /// Waits for news: as long as it takes where nothing is known, a little where something is, and
+    /// then a failure that says nothing about the thing leaves what is known.
+    pub(in crate::drive) async fn landed(
+        &self,
+        landing: Landing,
+        is_known: bool,
+    ) -> DriveResult<()> {
+        if !is_known {
+            return landing.await;
+        }
+        match landing.within(self.patience()).await {
+            Some(Err(error)) if !error.leaves_the_tree_as_it_was() => Err(error),
+            Some(_) | None => Ok(()),
+        }
+    }
+
     /// Asks the service, with the deadline, and remembers whether it could be reached.
     pub(in crate::drive) async fn asked<T>(
         &self,

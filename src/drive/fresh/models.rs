@@ -41,7 +41,8 @@ impl Shared {
                 }
                 Ok(())
             });
-            self.or_known(landing.await, self.known().assets.row(asset.0).is_some())?;
+            let is_known = self.known().assets.row(asset.0).is_some();
+            self.landed(landing, is_known).await?;
         }
         self.known()
             .assets
@@ -72,7 +73,8 @@ impl Shared {
                 }
                 Ok(())
             });
-            self.or_known(landing.await, self.known().rapids.row(rapid.0).is_some())?;
+            let is_known = self.known().rapids.row(rapid.0).is_some();
+            self.landed(landing, is_known).await?;
         }
         self.known()
             .rapids
@@ -126,20 +128,12 @@ impl Shared {
                     .insert(asset, (rapids, Instant::now()));
                 Ok(())
             });
-        let landed = landing.await;
-        let told = self
-            .known()
-            .rapids_of
-            .get(&asset)
-            .map(|(rapids, _)| rapids.clone());
-        match (landed, told) {
-            (Ok(()), told) => Ok(self.still_there(&told.unwrap_or_default())),
-            (Err(error), Some(rapids)) if error.leaves_the_tree_as_it_was() => {
-                Ok(self.still_there(&rapids))
-            }
-            (Err(error), None) if error.leaves_the_tree_as_it_was() => Ok(self.made_from(asset)),
-            (Err(error), _) => Err(error),
-        }
+        // The listing may tell as well which models were made of which.
+        let is_known = known.is_some() || self.known().rapids.is_known();
+        self.landed(landing, is_known).await?;
+        let told = self.known().rapids_of.get(&asset).cloned();
+        let rapids = told.map_or_else(|| self.made_from(asset), |(rapids, _)| rapids);
+        Ok(self.still_there(&rapids))
     }
 
     /// The next look at the models of an asset asks the service.
@@ -193,14 +187,6 @@ impl Shared {
             .details
             .get(key)
             .is_some_and(|(_, told)| told.elapsed() < believed)
-    }
-
-    /// What was known holds where the service could not be asked.
-    fn or_known(&self, landed: DriveResult<()>, is_known: bool) -> DriveResult<()> {
-        match landed {
-            Err(error) if is_known && error.leaves_the_tree_as_it_was() => Ok(()),
-            other => other,
-        }
     }
 
     fn made_from(&self, asset: AssetId) -> Vec<RapidId> {

@@ -125,7 +125,7 @@ impl Shared {
             .cloned()
             .collect();
         let shared = Arc::clone(self);
-        self.runtime.spawn(async move {
+        self.background.spawn(async move {
             let permits = Arc::new(Semaphore::new(AT_ONCE));
             let mut tasks = Vec::new();
             for path in unknown {

@@ -211,7 +211,9 @@ impl Shared {
             return Err(why::read_only_mount());
         }
         match node {
-            // The outbox says of itself which entries are frozen.
+            Node::Entry(draft, _) if self.asset_of_draft(*draft).is_some() => {
+                Err(why::frozen_asset(&self.path_of(node)))
+            }
             Node::Entry(..)
             | Node::HiddenFile(_, HiddenFile::Control)
             | Node::Job(_, _, JobPart::Text)

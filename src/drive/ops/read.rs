@@ -47,7 +47,7 @@ impl Shared {
     fn look_again(self: &Arc<Self>, node: &Node) {
         if let Node::RemoteFile(folder, path, _) = node {
             let (shared, folder, path) = (Arc::clone(self), *folder, Arc::clone(path));
-            self.runtime
+            self.background
                 .spawn(async move { shared.content_changed(folder, &path).await });
         }
     }

@@ -26,6 +26,11 @@ impl Shared {
             return Err(why::read_only_mount());
         }
         match &node {
+            Node::Entry(draft, _) | Node::Model(Home::Made(draft))
+                if self.asset_of_draft(*draft).is_some() =>
+            {
+                return Err(why::frozen_asset(&self.path_of(&node)));
+            }
             Node::Entry(draft, entry) => self.set_entry(*draft, *entry, change, caller)?,
             Node::Model(Home::Made(draft)) => {
                 self.set_entry(*draft, EntryId::ROOT, change, caller)?

@@ -255,12 +255,8 @@ mod tests {
             uid: 0,
             gid: 0,
         };
-        TextBuffer::new(
-            TextTarget::Preset("x.json".into()),
-            &Bytes::from_static(b"{}"),
-            was_cut,
-            &caller,
-        )
+        let now = Bytes::from_static(if was_cut { b"" } else { b"{}" });
+        TextBuffer::new(TextTarget::Preset("x.json".into()), &now, was_cut, &caller)
     }
 
     #[test]

@@ -1,0 +1,67 @@
+//! Work that nobody waits for, or that goes on when nobody waits any more. It ends with the drive:
+//! when [`Background::end`] returns, none of it holds anything of the drive.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use tokio::runtime::Handle;
+use tokio::task::JoinSet;
+
+/// The tasks of a drive. Cloning gives another handle to them.
+#[derive(Clone)]
+pub(super) struct Background {
+    runtime: Handle,
+    /// None after the end: what comes later is not started.
+    tasks: Arc<Mutex<Option<JoinSet<()>>>>,
+}
+
+impl Background {
+    /// No tasks yet; they will run on `runtime`.
+    pub(super) fn new(runtime: Handle) -> Background {
+        Background {
+            runtime,
+            tasks: Arc::new(Mutex::new(Some(JoinSet::new()))),
+        }
+    }
+
+    /// Starts a task, unless the drive has ended.
+    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let mut tasks = self.lock();
+        let Some(tasks) = tasks.as_mut() else { return };
+        // Those that are done are let go of, so that the set stays as large as what runs.
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn_on(task, &self.runtime);
+    }
+
+    /// Stops and joins all tasks.
+    pub(super) async fn end(&self) {
+        let tasks = self.lock().take();
+        if let Some(mut tasks) = tasks {
+            tasks.shutdown().await;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<JoinSet<()>>> {
+        self.tasks.lock().expect("no panic while tasks are held")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_end_stops_what_runs_and_starts_nothing_more() {
+        let background = Background::new(Handle::current());
+        let held = Arc::new(());
+        let inside = Arc::clone(&held);
+        background.spawn(async move {
+            std::future::pending::<()>().await;
+            drop(inside);
+        });
+        background.end().await;
+        assert_eq!(Arc::strong_count(&held), 1);
+        let late = Arc::clone(&held);
+        background.spawn(async move { drop(late) });
+        assert_eq!(Arc::strong_count(&held), 1);
+    }
+}
