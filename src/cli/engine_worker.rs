@@ -7,15 +7,19 @@ use std::io::{self, Read, Write};
 use anyhow::{Context, Result};
 use serde_json::json;
 
-use crate::engine::job::{self, Progress, Task};
+use crate::engine::job::{self, Pictures, Progress, Task};
 
 use super::Exit;
 
 /// Do one job of the 3D engine (started by the local service)
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {}
+pub(super) struct Args {
+    /// Draw neither thumbnail nor views, and compare nothing
+    #[arg(long)]
+    no_pictures: bool,
+}
 
-pub(super) fn run(_args: &Args) -> Result<Exit> {
+pub(super) fn run(args: &Args) -> Result<Exit> {
     let mut text = String::new();
     io::stdin()
         .lock()
@@ -23,7 +27,12 @@ pub(super) fn run(_args: &Args) -> Result<Exit> {
         .context("cannot read the task")?;
     let task: Task = serde_json::from_str(&text).context("the task is not understood")?;
     let mut out = io::stdout().lock();
-    let result = job::run(&task, &mut |progress: Progress| {
+    let pictures = if args.no_pictures {
+        Pictures::Skipped
+    } else {
+        Pictures::Drawn
+    };
+    let result = job::run_with(&task, pictures, &mut |progress: Progress| {
         say(&mut out, &json!({ "progress": progress }));
     });
     match result {

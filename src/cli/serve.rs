@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use tokio::signal::unix::{SignalKind, signal};
 use url::Url;
 
+use crate::durable::write_atomic;
 use crate::service::{RunningService, Service, ServiceConfig, WorkerCommand};
 
 use super::{Exit, logging, settings};
@@ -31,6 +32,9 @@ pub(super) struct Args {
     /// How many jobs run at the same time
     #[arg(long, default_value_t = 1, value_name = "N")]
     workers: usize,
+    /// Draw no thumbnails and views and compare nothing: faster, and enough for the files alone
+    #[arg(long)]
+    no_pictures: bool,
     /// Print where it listens and where the token is as JSON
     #[arg(long)]
     json: bool,
@@ -48,10 +52,13 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
             listen: args.listen,
             public_url: args.public_url.clone(),
             workers: args.workers,
-            ..ServiceConfig::new(&data_dir, worker()?)
+            ..ServiceConfig::new(&data_dir, worker(args.no_pictures)?)
         };
         let service = Service::start(config).await?;
-        announce(args.json, &service, &data_dir);
+        let token_file = data_dir.join("token");
+        write_atomic(&token_file, service.token().as_bytes())
+            .context("cannot write the token file")?;
+        announce(args.json, &service, &data_dir, &token_file);
         let mut terminate = signal(SignalKind::terminate())?;
         tokio::select! {
             _ = terminate.recv() => {}
@@ -63,8 +70,8 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     })
 }
 
-fn announce(json: bool, service: &RunningService, data_dir: &Path) {
-    let token_file = data_dir.join("token");
+/// The token itself is never printed: it stands in a file that only its owner can read.
+fn announce(json: bool, service: &RunningService, data_dir: &Path, token_file: &Path) {
     if json {
         println!(
             "{}",
@@ -92,16 +99,15 @@ fn announce(json: bool, service: &RunningService, data_dir: &Path) {
 
 /// Starts the local service for this machine alone.
 pub(super) async fn start_local(data_dir: &Path) -> Result<RunningService> {
-    Service::start(ServiceConfig::new(data_dir, worker()?))
+    Service::start(ServiceConfig::new(data_dir, worker(false)?))
         .await
         .context("cannot start the local service")
 }
 
 /// The worker of the local service is this same binary.
-fn worker() -> Result<WorkerCommand> {
+fn worker(no_pictures: bool) -> Result<WorkerCommand> {
     let program = std::env::current_exe().context("cannot find the path of this program")?;
-    Ok(WorkerCommand {
-        program,
-        args: vec!["engine-worker".into()],
-    })
+    let mut args = vec!["engine-worker".into()];
+    args.extend(no_pictures.then(|| "--no-pictures".into()));
+    Ok(WorkerCommand { program, args })
 }

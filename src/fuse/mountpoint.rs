@@ -64,8 +64,10 @@ fn io_error(path: &Path) -> impl FnOnce(io::Error) -> MountPointError + '_ {
 /// whose process died, and refuses what would hide files. Returns it as an absolute path.
 pub fn prepare_mount_point(path: &Path, cover_files: bool) -> Result<PathBuf, MountPointError> {
     let path = std::path::absolute(path).map_err(io_error(path))?;
+    if is_dead(&path) {
+        clear_dead_mount(&path)?;
+    }
     match fs::metadata(&path) {
-        Err(error) if error.raw_os_error() == Some(libc::ENOTCONN) => clear_dead_mount(&path)?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             fs::create_dir(&path).map_err(|error| match error.kind() {
                 io::ErrorKind::NotFound => MountPointError::Missing(path.clone()),
@@ -91,6 +93,12 @@ pub fn prepare_mount_point(path: &Path, cover_files: bool) -> Result<PathBuf, Mo
         return Err(MountPointError::NotEmpty(path));
     }
     Ok(path)
+}
+
+/// True where the process behind a mount is gone. Asks by `statfs`, which the kernel never answers
+/// from what it remembers, as it does for `stat`.
+fn is_dead(path: &Path) -> bool {
+    matches!(rustix::fs::statfs(path), Err(rustix::io::Errno::NOTCONN))
 }
 
 fn clear_dead_mount(path: &Path) -> Result<(), MountPointError> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// A pause that grows by half each time, up to a longest one.
+/// A pause that grows by a quarter each time: what it looks for is found late by a quarter of the time it took,, up to a longest one.
 #[derive(Debug, Clone)]
 pub struct Pauses {
     first: Duration,
@@ -23,7 +23,7 @@ impl Pauses {
     /// The next pause.
     pub fn next_pause(&mut self) -> Duration {
         let pause = self.next;
-        self.next = (pause * 3 / 2).min(self.longest);
+        self.next = (pause * 5 / 4).min(self.longest);
         pause
     }
 

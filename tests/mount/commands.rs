@@ -1,0 +1,158 @@
+//! The commands around a mount.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::needs_fuse;
+use crate::support::{ASSETFS, Fixture, exists, run, shell, small_chair, text};
+
+#[test]
+fn status_shows_drafts_and_speaks_json() {
+    needs_fuse!();
+    let fixture = Fixture::with(&[], &["--settle", "10m"]);
+    let source = small_chair(fixture.scratch.path());
+    run(Command::new("cp")
+        .arg("-r")
+        .arg(&source)
+        .arg(fixture.path("rawmodels/chair")));
+    let json = run(Command::new(ASSETFS)
+        .args(["status", "--json"])
+        .arg(fixture.root()));
+    let status: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(status["drafts"][0]["path"], "/rawmodels/chair");
+    let page = run(Command::new(ASSETFS).arg("status").arg(fixture.root()));
+    assert!(page.contains("rawmodels/chair"), "{page}");
+    let token = fixture.service.token();
+    let secret = token.split('|').nth(1).unwrap();
+    assert!(
+        !json.contains(secret) && !fixture.log_tail().contains(secret),
+        "the token leaks"
+    );
+}
+
+#[test]
+fn the_hidden_folder_is_never_listed_and_always_resolves() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let source = small_chair(fixture.scratch.path());
+    run(Command::new("cp")
+        .arg("-r")
+        .arg(&source)
+        .arg(fixture.path("rawmodels/chair")));
+    fixture.wait("rawmodels/chair");
+    let listed = shell(&fixture.root(), "find . -name .assetfs");
+    assert_eq!(listed, "");
+    for path in [
+        ".assetfs/status.json",
+        "rawmodels/chair/.assetfs/detail.json",
+    ] {
+        let record: Value = serde_json::from_slice(&fs::read(fixture.path(path)).unwrap()).unwrap();
+        assert!(record.is_object(), "{path}");
+        assert!(
+            !record.to_string().replace("?…", "").contains('?'),
+            "a signed URL in {path}: {record}"
+        );
+    }
+    let id = fixture.only_asset()["id"].to_string();
+    let link = fs::read_link(fixture.path(&format!("rawmodels/.assetfs/by-id/{id}"))).unwrap();
+    assert!(exists(fixture.path("rawmodels/.assetfs/by-id").join(link)));
+}
+
+#[test]
+fn the_tree_can_be_walked_to_its_end() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let source = small_chair(fixture.scratch.path());
+    run(Command::new("cp")
+        .arg("-r")
+        .arg(&source)
+        .arg(fixture.path("rawmodels/chair")));
+    fixture.wait("rawmodels/chair");
+    shell(
+        &fixture.root(),
+        "find . > /dev/null; ls -lR . > /dev/null; du -s . > /dev/null; grep -r zzzz . || true",
+    );
+    let top = shell(&fixture.root(), "ls | tr '\\n' ' '");
+    for name in ["rawmodels", "rapidmodels", "presets"] {
+        assert!(top.contains(name), "{top}");
+    }
+    let analysis: Value = serde_json::from_slice(
+        &fs::read(fixture.path("rawmodels/chair/analysis/rpd_info.json")).unwrap(),
+    )
+    .unwrap();
+    assert!(analysis.is_object());
+}
+
+#[test]
+fn a_path_outside_any_drive_is_said_to_be_so() {
+    let scratch = tempfile::tempdir().unwrap();
+    for command in ["why", "wait", "commit"] {
+        let output = Command::new(ASSETFS)
+            .arg(command)
+            .arg(scratch.path())
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(1), "{command}");
+        assert!(
+            text(&output.stderr).contains("not in a mounted assetfs drive"),
+            "{command}"
+        );
+    }
+}
+
+#[test]
+fn unmount_of_what_is_no_mount_and_of_what_is_in_use_is_said_clearly() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let held = fs::File::open(fixture.path(".assetfs/status.json")).unwrap();
+    let output = Command::new(ASSETFS)
+        .arg("unmount")
+        .arg(fixture.root())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        text(&output.stderr).contains("in use"),
+        "{}",
+        text(&output.stderr)
+    );
+    drop(held);
+    run(Command::new(ASSETFS).arg("unmount").arg(fixture.root()));
+    assert_eq!(fs::read_dir(fixture.root()).unwrap().count(), 0);
+}
+
+#[test]
+fn the_local_service_can_be_mounted_without_an_account() {
+    needs_fuse!();
+    let scratch = tempfile::tempdir().unwrap();
+    let root = scratch.path().join("mnt");
+    let mount = || {
+        run(Command::new(ASSETFS)
+            .arg("mount")
+            .arg(&root)
+            .args(["--local", "--settle", "300ms", "--state-dir"])
+            .arg(scratch.path().join("state"))
+            .arg("--cache-dir")
+            .arg(scratch.path().join("cache"))
+            .arg("--data-dir")
+            .arg(scratch.path().join("data")))
+    };
+    mount();
+    let source = small_chair(scratch.path());
+    run(Command::new("cp")
+        .arg("-r")
+        .arg(&source)
+        .arg(root.join("rawmodels/chair")));
+    run(Command::new(ASSETFS)
+        .arg("wait")
+        .arg(root.join("rawmodels/chair")));
+    run(Command::new(ASSETFS).arg("unmount").arg(&root));
+    mount();
+    assert!(
+        root.join("rawmodels/chair/chair.gltf").is_file(),
+        "the same account after a remount"
+    );
+    run(Command::new(ASSETFS).arg("unmount").arg(&root));
+}

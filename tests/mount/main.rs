@@ -1,0 +1,10 @@
+//! The drive on a real mount: the binary as users run it, the kernel, the local service, real tools.
+//!
+//! Where the machine has no FUSE each test reports itself as skipped, by name.
+
+mod bad_input;
+mod commands;
+mod copying;
+mod crash;
+mod optimizing;
+mod support;
