@@ -18,6 +18,7 @@ fn settings(size: usize) -> RenderSettings {
         size,
         samples: 2,
         background: None,
+        ..RenderSettings::default()
     }
 }
 
@@ -470,4 +471,29 @@ fn broken_geometry_is_left_out() {
     assert_eq!(bounds.high.x, 1.0);
     let picture = prepared.render(View::Front, &bounds, &settings(32));
     assert_eq!(pixel(&picture, 16, 16)[3], 255);
+}
+
+#[test]
+fn sky_lights_throw_a_shadow_on_the_floor_only() {
+    let mut scene = alone(
+        cuboid(Vec3::ONE),
+        RenderMaterial::dull(Vec3::splat(0.5)),
+        vec![],
+    );
+    scene.instances[0].world = Mat4::from_scale(Vec3::new(0.4, 1.0, 0.4));
+    let bounds = scene.bounding_box().unwrap();
+    let lit = RenderSettings {
+        sky_lights: 16,
+        ..settings(128)
+    };
+    let picture = PreparedScene::new(&scene).render(View::ThreeQuarter, &bounds, &lit);
+    let shadow = |rows: std::ops::Range<usize>| {
+        let places = rows.flat_map(|y| (0..128).map(move |x| y * 128 + x));
+        let floor = places.filter(|at| picture.parts[*at] == NO_PART);
+        floor.map(|at| picture.rgba[at * 4 + 3]).max().unwrap()
+    };
+    assert!(shadow(96..128) > 60, "{}", shadow(96..128));
+    assert_eq!(shadow(0..16), 0, "nothing is dark above the model");
+    let front = PreparedScene::new(&scene).render(View::Front, &bounds, &lit);
+    assert_eq!(front.rgba[3], 0, "no floor is seen from the front");
 }

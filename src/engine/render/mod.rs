@@ -9,9 +9,10 @@ mod prepare;
 mod raster;
 mod scene;
 mod shade;
+mod studio;
 mod texture;
 
-use glam::{Vec3, Vec4};
+use glam::{Mat4, Vec3, Vec4};
 use rayon::prelude::*;
 
 pub use adapter::Adapted;
@@ -23,8 +24,9 @@ pub use scene::{
 };
 
 use camera::Camera;
-use raster::{NOTHING, Projection, Setup, TileBuffer};
+use raster::{NOTHING, Projection, Setup, TileBuffer, Window};
 use shade::{Exposure, Hit, Lights};
+use studio::Studio;
 use texture::{linear_to_srgb, srgb_to_linear};
 
 /// The part number of a pixel that shows the background.
@@ -35,10 +37,13 @@ pub const NO_PART: u32 = u32::MAX;
 pub struct RenderSettings {
     /// Pixels on each side.
     pub size: usize,
-    /// Samples on each side of a pixel.
+    /// Samples on each side of a pixel: 1 to 4.
     pub samples: usize,
     /// The sRGB colour behind the model; `None` leaves it transparent.
     pub background: Option<[u8; 3]>,
+    /// Lights that make up the sky, for soft shadows on the model and on a floor below it; 0 for none. Each costs a
+    /// drawing of the scene's depth.
+    pub sky_lights: usize,
 }
 
 impl Default for RenderSettings {
@@ -47,6 +52,7 @@ impl Default for RenderSettings {
             size: 512,
             samples: 2,
             background: Some([236, 237, 239]),
+            sky_lights: 0,
         }
     }
 }
@@ -66,11 +72,17 @@ impl PreparedScene {
     /// Draws one view of what lies in `bounds`.
     pub fn render(&self, view: View, bounds: &BoundingBox, settings: &RenderSettings) -> Picture {
         let camera = Camera::new(view, bounds);
-        let projection = Projection::new(self, &camera, settings.size * settings.samples);
+        let projection = Projection::new(self, &camera, settings.size, settings.samples);
+        let lights = Lights::new(&camera);
+        let studio = (settings.sky_lights > 0)
+            .then(|| Studio::new(self, bounds, &lights, settings.sky_lights));
+        let from_clip = camera.clip.inverse();
         let painter = Painter {
             projection: &projection,
             camera: &camera,
-            lights: Lights::new(&camera),
+            lights,
+            studio,
+            from_clip,
             settings,
         };
         let tiles = projection.tiles();
@@ -99,6 +111,8 @@ struct Painter<'a> {
     projection: &'a Projection<'a>,
     camera: &'a Camera,
     lights: Lights,
+    studio: Option<Studio>,
+    from_clip: Mat4,
     settings: &'a RenderSettings,
 }
 
@@ -113,46 +127,92 @@ struct PaintedTile {
 
 impl Painter<'_> {
     fn paint(&self, tile: usize) -> PaintedTile {
+        if self.studio.is_none() && self.projection.is_empty(tile) {
+            return self.empty(self.projection.window(tile));
+        }
         let mut buffer = self.projection.solid_tile(tile);
         let mut light = self.solid_light(&buffer);
         self.blend_over(tile, &mut buffer, &mut light);
         self.resolve(&buffer, &light)
     }
 
-    /// Light and coverage of each sample of the solid triangles.
+    /// Light and coverage of each sample of the solid triangles. A triangle is shaded once for a pixel, in the middle of
+    /// the samples it covers there, and textures are read at the size of pixels; only its outline has the samples.
     fn solid_light(&self, buffer: &TileBuffer) -> Vec<Vec4> {
         let window = &buffer.window;
-        let mut last: Option<(u32, Setup)> = None;
+        let step = self.settings.samples;
         let mut light = vec![Vec4::ZERO; buffer.triangles.len()];
-        for (at, &number) in buffer.triangles.iter().enumerate() {
-            if number == NOTHING {
-                continue;
-            }
-            if last.as_ref().is_none_or(|(before, _)| *before != number) {
-                let triangle = &self.projection.scene.triangles[number as usize];
-                last = Setup::new(self.projection, triangle).map(|setup| (number, setup));
-            }
-            if let Some((_, setup)) = &last {
-                let place = (
-                    window.left + at % window.width,
-                    window.top + at / window.width,
-                );
-                light[at] = self.sample(number, setup, place);
+        let mut group = Vec::with_capacity(step * step);
+        let mut rest = Vec::with_capacity(step * step);
+        for top in (0..window.height).step_by(step) {
+            for left in (0..window.width).step_by(step) {
+                let corner = top * window.width + left;
+                rest.clear();
+                rest.extend((0..step * step).map(|k| corner + k / step * window.width + k % step));
+                if self.studio.is_none() && rest.iter().all(|at| buffer.triangles[*at] == NOTHING) {
+                    continue;
+                }
+                while let Some(&first) = rest.first() {
+                    let number = buffer.triangles[first];
+                    group.clear();
+                    group.extend(
+                        rest.iter()
+                            .copied()
+                            .filter(|at| buffer.triangles[*at] == number),
+                    );
+                    rest.retain(|at| buffer.triangles[*at] != number);
+                    let shaded = self.shaded_group(number, window, &group);
+                    group.iter().for_each(|at| light[*at] = shaded);
+                }
             }
         }
         light
     }
 
-    fn sample(&self, number: u32, setup: &Setup, (x, y): (usize, usize)) -> Vec4 {
-        let hit = Hit::new(self.projection, number, setup.weights(x, y));
-        self.lights.shade(
-            self.projection,
-            self.camera,
-            &hit,
-            number,
-            setup,
-            Exposure::FULL,
-        )
+    /// The light of a triangle's samples within one pixel; of the floor where there is no triangle.
+    fn shaded_group(&self, number: u32, window: &Window, group: &[usize]) -> Vec4 {
+        let place = |at: usize| {
+            (
+                window.left + at % window.width,
+                window.top + at / window.width,
+            )
+        };
+        if number == NOTHING {
+            return self.floor(place(group[0]));
+        }
+        let triangle = &self.projection.scene.triangles[number as usize];
+        let Some(setup) = Setup::new(self.projection, triangle) else {
+            return Vec4::ZERO;
+        };
+        let mut mean = [0.0; 3];
+        for &at in group {
+            let (x, y) = place(at);
+            for (sum, weight) in mean.iter_mut().zip(setup.weights(x, y)) {
+                *sum += weight / group.len() as f32;
+            }
+        }
+        self.sample(number, &setup, mean)
+    }
+
+    fn sample(&self, number: u32, setup: &Setup, weights: [f32; 3]) -> Vec4 {
+        let hit = Hit::new(self.projection, number, weights);
+        let exposure = match &self.studio {
+            Some(studio) => studio.exposure(hit.position, hit.outward(setup.backside)),
+            None => Exposure::FULL,
+        };
+        self.lights
+            .shade(self.projection, self.camera, &hit, number, setup, exposure)
+    }
+
+    /// The shadow on the floor, as black that covers a part of the background.
+    fn floor(&self, (x, y): (usize, usize)) -> Vec4 {
+        let Some(studio) = &self.studio else {
+            return Vec4::ZERO;
+        };
+        let half = self.projection.samples as f32 / 2.0;
+        let (x, y) = ((x as f32 + 0.5) / half - 1.0, 1.0 - (y as f32 + 0.5) / half);
+        let shadow = studio.floor_shadow(self.camera, &self.from_clip, x, y);
+        Vec4::new(0.012, 0.011, 0.010, shadow)
     }
 
     /// Lays the blended triangles over what is there, the farthest first.
@@ -171,7 +231,7 @@ impl Painter<'_> {
                 if setup.depth(x, y) >= depths[at] {
                     return;
                 }
-                let over = self.sample(number, &setup, (x, y));
+                let over = self.sample(number, &setup, setup.weights(x, y));
                 let below = light[at];
                 let alpha = over.w + below.w * (1.0 - over.w);
                 if alpha > 0.0 {
@@ -187,15 +247,33 @@ impl Painter<'_> {
         }
     }
 
+    /// A tile of background.
+    fn empty(&self, window: Window) -> PaintedTile {
+        let step = self.settings.samples;
+        let (width, height) = (window.width / step, window.height / step);
+        PaintedTile {
+            left: window.left / step,
+            top: window.top / step,
+            width,
+            rgba: vec![pixel(Vec4::ZERO, self.background()); width * height],
+            parts: vec![NO_PART; width * height],
+        }
+    }
+
+    /// The linear colour behind the model.
+    fn background(&self) -> Option<Vec3> {
+        let bytes = self.settings.background?;
+        Some(Vec3::from_array(
+            bytes.map(|byte| srgb_to_linear()[byte as usize]),
+        ))
+    }
+
     /// Averages the samples of each pixel and puts the background behind them.
     fn resolve(&self, buffer: &TileBuffer, light: &[Vec4]) -> PaintedTile {
         let step = self.settings.samples;
         let window = &buffer.window;
         let (width, height) = (window.width / step, window.height / step);
-        let background = self
-            .settings
-            .background
-            .map(|bytes| Vec3::from_array(bytes.map(|byte| srgb_to_linear()[byte as usize])));
+        let background = self.background();
         let mut painted = PaintedTile {
             left: window.left / step,
             top: window.top / step,

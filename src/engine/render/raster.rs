@@ -38,6 +38,8 @@ pub(super) struct Projection<'a> {
     pub(super) scene: &'a PreparedScene,
     /// Samples on each side.
     pub(super) samples: usize,
+    /// Samples on each side of a pixel.
+    pub(super) samples_in_pixel: usize,
     pub(super) corners: Vec<Corner>,
     /// Triangles of each tile and batch: opaque and masked ones, then blended ones.
     bins: Vec<Bins>,
@@ -49,18 +51,14 @@ struct Bins {
 }
 
 impl<'a> Projection<'a> {
-    pub(super) fn new(scene: &'a PreparedScene, camera: &Camera, samples: usize) -> Projection<'a> {
-        let corners = scene
-            .positions
-            .par_iter()
-            .map(|&point| project(camera, point, samples))
-            .collect();
-        let mut projection = Projection {
-            scene,
-            samples,
-            corners,
-            bins: Vec::new(),
-        };
+    /// Projects the scene onto a picture of `size` pixels a side and sorts its triangles into tiles.
+    pub(super) fn new(
+        scene: &'a PreparedScene,
+        camera: &Camera,
+        size: usize,
+        samples_in_pixel: usize,
+    ) -> Projection<'a> {
+        let mut projection = Projection::unsorted(scene, camera, size, samples_in_pixel);
         projection.bins = scene
             .triangles
             .par_chunks(BATCH)
@@ -70,9 +68,78 @@ impl<'a> Projection<'a> {
         projection
     }
 
+    fn unsorted(
+        scene: &'a PreparedScene,
+        camera: &Camera,
+        size: usize,
+        samples_in_pixel: usize,
+    ) -> Projection<'a> {
+        let samples = size * samples_in_pixel;
+        let corners = scene
+            .positions
+            .par_iter()
+            .map(|&point| project(camera, point, samples))
+            .collect();
+        Projection {
+            scene,
+            samples,
+            samples_in_pixel,
+            corners,
+            bins: Vec::new(),
+        }
+    }
+
+    /// Only the depth of the nearest solid surface, without tiles; for small maps that are drawn side by side.
+    pub(super) fn depths(scene: &'a PreparedScene, camera: &Camera, size: usize) -> Vec<f32> {
+        let projection = Projection::unsorted(scene, camera, size, 1);
+        let window = Window {
+            left: 0,
+            top: 0,
+            width: size,
+            height: size,
+        };
+        let mut depths = vec![f32::INFINITY; size * size];
+        for (number, triangle) in scene.triangles.iter().enumerate() {
+            let material = &scene.materials[triangle.material as usize];
+            let Some(setup) = Setup::new(&projection, triangle).filter(|_| !material.blends())
+            else {
+                continue;
+            };
+            let masked = matches!(material.plain.alpha, Alpha::Mask(_));
+            setup.cover(&window, |at, x, y| {
+                let depth = setup.depth(x, y);
+                if depth < depths[at]
+                    && (!masked || projection.passes_mask(number as u32, &setup, x, y))
+                {
+                    depths[at] = depth;
+                }
+            });
+        }
+        depths
+    }
+
     /// Tiles on each side.
     pub(super) fn tiles(&self) -> usize {
         self.samples.div_ceil(TILE)
+    }
+
+    /// The samples of a tile; tiles at the right and lower border are smaller.
+    pub(super) fn window(&self, tile: usize) -> Window {
+        let tiles = self.tiles();
+        let (left, top) = (tile % tiles * TILE, tile / tiles * TILE);
+        Window {
+            left,
+            top,
+            width: TILE.min(self.samples - left),
+            height: TILE.min(self.samples - top),
+        }
+    }
+
+    /// Whether no triangle touches the tile.
+    pub(super) fn is_empty(&self, tile: usize) -> bool {
+        self.bins
+            .iter()
+            .all(|bins| bins.solid[tile].is_empty() && bins.blended[tile].is_empty())
     }
 
     fn bin(&self, first: usize, triangles: &[Triangle]) -> Bins {
@@ -194,17 +261,10 @@ pub(super) struct Window {
 
 impl TileBuffer {
     fn new(projection: &Projection<'_>, tile: usize) -> TileBuffer {
-        let tiles = projection.tiles();
-        let (left, top) = (tile % tiles * TILE, tile / tiles * TILE);
-        let width = TILE.min(projection.samples - left);
-        let height = TILE.min(projection.samples - top);
+        let window = projection.window(tile);
+        let (width, height) = (window.width, window.height);
         TileBuffer {
-            window: Window {
-                left,
-                top,
-                width,
-                height,
-            },
+            window,
             depths: vec![f32::INFINITY; width * height],
             triangles: vec![NOTHING; width * height],
         }

@@ -19,7 +19,7 @@ pub(super) struct Hit {
     tangent: Vec4,
     uvs: [Vec2; 2],
     color: Vec4,
-    /// For each set of coordinates: half the binary logarithm of the area of coordinates a sample covers.
+    /// For each set of coordinates: half the binary logarithm of the area of coordinates a pixel covers.
     spread: [f32; 2],
 }
 
@@ -69,10 +69,15 @@ impl Hit {
         pyramid.sample(uv, level, usage.wrap)
     }
 
+    /// The interpolated normal on the viewer's side.
+    pub(super) fn outward(&self, backside: bool) -> Vec3 {
+        self.normal.normalize_or(Vec3::Y) * if backside { -1.0 } else { 1.0 }
+    }
+
     /// The normal with the normal map, looking to the viewer's side.
     fn shading_normal(&self, scene: &PreparedScene, material: &Material, backside: bool) -> Vec3 {
         let side = if backside { -1.0 } else { 1.0 };
-        let normal = self.normal.normalize_or(Vec3::Y) * side;
+        let normal = self.outward(backside);
         let Some(slot) = &material.normal else {
             return normal;
         };
@@ -89,14 +94,15 @@ impl Hit {
     }
 }
 
-/// How much of the texture a sample covers, from the areas of the triangle on the screen and in the texture.
+/// How much of the texture a pixel covers, from the areas of the triangle on the screen and in the texture.
 fn spread(projection: &Projection<'_>, number: u32) -> [f32; 2] {
     let scene = projection.scene;
     let corners = scene.triangles[number as usize].corners;
     let [a, b, c] = corners.map(|corner| projection.corners[corner as usize]);
     let (x1, y1) = ((b.x - a.x) as f32, (b.y - a.y) as f32);
     let (x2, y2) = ((c.x - a.x) as f32, (c.y - a.y) as f32);
-    let on_screen = ((x1 * y2 - x2 * y1).abs() / 65_536.0).max(1e-9);
+    let pixel = 256.0 * projection.samples_in_pixel as f32;
+    let on_screen = ((x1 * y2 - x2 * y1).abs() / (pixel * pixel)).max(1e-9);
     [0, 1].map(|set| {
         let [a, b, c] = corners.map(|corner| scene.attributes[corner as usize].uvs[set]);
         let in_texture = (b - a).perp_dot(c - a).abs().max(1e-20);
@@ -220,7 +226,7 @@ impl Lights {
     ) -> Vec3 {
         let facing = normal.dot(eye).max(1e-3);
         let shade = occlusion * exposure.sky;
-        let mut light = self.hemisphere(normal, 1.0) * matter.diffuse * shade * 0.80;
+        let mut light = self.hemisphere(normal, 1.0) * matter.diffuse * shade * 0.74;
         let mirrored = normal * (2.0 * normal.dot(eye)) - eye;
         // Light that is mirrored at a grazing angle has passed the same crevice.
         let mirror_shade = (shade + (1.0 - shade) * (1.0 - matter.roughness) * 0.3).clamp(0.0, 1.0);

@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(
             digest(ChairDetail::Small),
             (
-                "89cad24f0e2a7137d6814eba147474cc2e27ef094faa22d398cf03e067c76b94".to_owned(),
+                "6aff462ae21ba02456f2bf46176f3416086fc621ade9393d1ace1a2fb05435f2".to_owned(),
                 12_692
             )
         );
@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(
             digest(ChairDetail::Full),
             (
-                "f4ea5ce691fc5bb7de731f91c05b31211f7409fb886f723afe9c1ea70c9f5d4d".to_owned(),
+                "307337656e9fe3a8e297334f76fbae25604d558735de2f555c2fa412b74a2a19".to_owned(),
                 300_652
             )
         );

@@ -8,9 +8,9 @@ use glam::Vec3;
 use super::atlas::{Look, Place};
 use super::exact::{hash, noise};
 
-const EARLY_WOOD: Vec3 = Vec3::new(0.755, 0.545, 0.350);
-const LATE_WOOD: Vec3 = Vec3::new(0.560, 0.352, 0.198);
-const PORE: Vec3 = Vec3::new(0.300, 0.176, 0.098);
+const EARLY_WOOD: Vec3 = Vec3::new(0.715, 0.530, 0.362);
+const LATE_WOOD: Vec3 = Vec3::new(0.520, 0.345, 0.212);
+const PORE: Vec3 = Vec3::new(0.300, 0.185, 0.110);
 
 /// Year rings a metre.
 const RINGS: f32 = 205.0;
@@ -27,25 +27,25 @@ pub(super) fn wood(place: &Place) -> Look {
     let year = hash(age.floor_cell() as i32, 3, 0, 3) - 0.5;
     let fibre = noise(at.x * 1500.0, at.y * 1500.0, at.z * 42.0, 4);
     let streak = noise(at.x * 240.0, at.y * 240.0, at.z * 6.0, 5);
-    let vessel = noise(at.x * 820.0, at.y * 820.0, at.z * 58.0, 6);
+    let vessel = noise(at.x * 1350.0, at.y * 1350.0, at.z * 120.0, 6);
     // Pores open in early wood and are short and dark.
-    let pore = smooth(0.34, 0.60, vessel) * (1.0 - 0.75 * late);
+    let pore = smooth(0.38, 0.75, vessel) * (1.0 - 0.75 * late);
     let mut colour = EARLY_WOOD.lerp(
         LATE_WOOD,
-        (late * 0.78 + year * 0.22 + streak * 0.16 + 0.08).clamp(0.0, 1.0),
+        (late * 0.66 + year * 0.22 + streak * 0.16 + 0.08).clamp(0.0, 1.0),
     );
     colour *= 1.0 + 0.055 * fibre + 0.07 * wander;
-    colour = colour.lerp(PORE, pore * 0.55);
+    colour = colour.lerp(PORE, pore * 0.42);
     Look {
         colour: colour.clamp(Vec3::ZERO, Vec3::ONE),
-        relief: 0.000_020 * late + 0.000_012 * fibre - 0.000_085 * pore,
+        relief: 0.000_020 * late + 0.000_012 * fibre - 0.000_060 * pore,
         roughness: (0.46 - 0.07 * late + 0.04 * streak + 0.26 * pore).clamp(0.05, 1.0),
         occlusion: 1.0 - 0.35 * pore,
     }
 }
 
-const WOOL_DEEP: Vec3 = Vec3::new(0.066, 0.238, 0.246);
-const WOOL_LIGHT: Vec3 = Vec3::new(0.190, 0.420, 0.410);
+const WOOL_DEEP: Vec3 = Vec3::new(0.085, 0.262, 0.272);
+const WOOL_LIGHT: Vec3 = Vec3::new(0.235, 0.470, 0.455);
 /// The distance of two threads, in metres.
 const THREAD: f32 = 0.0026;
 

@@ -236,7 +236,7 @@ fn carving(along: f64, height: f64, upper: f64, lower: f64) -> f64 {
     let edge = (upper - height)
         .min(height - lower)
         .min(CREST_REACH - along.abs());
-    let border = -0.0019 * bump(edge - 0.0125, 0.0026);
+    let border = -0.0025 * bump(edge - 0.0125, 0.0026);
     let centre = (upper + lower) / 2.0 + 0.001;
     let (x, y) = (along, height - centre);
     border + rosette(x, y) + spray(x.abs(), y)
@@ -293,7 +293,7 @@ fn spray(x: f64, y: f64) -> f64 {
         );
         let lens = 1.0 - square_of(along / (0.0083 * size)) - square_of(across / (0.0030 * size));
         if lens > 0.0 {
-            deepest = deepest.min(-0.0024 * lens);
+            deepest = deepest.min(-0.0033 * lens);
         }
     }
     deepest

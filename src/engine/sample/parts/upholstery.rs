@@ -15,7 +15,7 @@ const OUTLINE: Outline = Outline {
     taper: 0.07,
 };
 const BOTTOM: f64 = SEAT_TOP + 0.0035;
-const TOP: f64 = SEAT_TOP + 0.0385;
+const TOP: f64 = SEAT_TOP + 0.0415;
 const PIPING_RADIUS: f64 = 0.0036;
 
 /// Where the buttons pull the cushion down: x and z.
@@ -45,16 +45,16 @@ pub(super) fn parts(density: Density) -> Vec<Part> {
 
 /// Height of the upper face: crowned, pulled in by the buttons, with folds running between them.
 fn upper_face(plan: DVec2, reach: f64) -> f64 {
-    let crown = 0.0195 * (1.0 - reach * reach * reach * reach) * (1.0 - 0.25 * reach * reach);
+    let crown = 0.0235 * (1.0 - reach * reach * reach * reach) * (1.0 - 0.25 * reach * reach);
     let mut pulled = 0.0;
     for button in BUTTONS {
-        let distance = plan.distance(button) / 0.022;
+        let distance = plan.distance(button) / 0.026;
         let falloff = 1.0 / (1.0 + distance * distance);
-        pulled += 0.0150 * falloff * falloff;
+        pulled += 0.0205 * falloff * falloff;
     }
     let mut folds = 0.0;
     for pair in [(0, 1), (0, 2), (0, 3), (0, 4)] {
-        folds += 0.0034 * fold(plan, BUTTONS[pair.0], BUTTONS[pair.1]);
+        folds += 0.0056 * fold(plan, BUTTONS[pair.0], BUTTONS[pair.1]);
     }
     let rumple = noise(plan.x as f32 * 34.0, plan.y as f32 * 34.0, 0.5, 11) as f64 * 0.0007;
     TOP + crown - pulled - folds + rumple * (1.0 - smoothstep(0.8, 1.0, reach))
