@@ -8,6 +8,7 @@ mod hostile;
 mod listings;
 mod main_job;
 mod presets;
+mod real_engine;
 mod support;
 mod tokens;
 mod uploads;

@@ -207,14 +207,16 @@ impl Fixture {
 
     /// Asks until the answer is as wanted.
     pub async fn until(&self, path: &str, wanted: impl Fn(&Value) -> bool) -> Value {
-        let deadline = Instant::now() + Duration::from_secs(60);
+        let deadline = Instant::now() + Duration::from_secs(300);
+        let mut pause = Duration::from_millis(10);
         loop {
             let answer = self.get(path).await.expect(200).json();
             if wanted(&answer) {
                 return answer;
             }
             assert!(Instant::now() < deadline, "never as wanted: {answer}");
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            tokio::time::sleep(pause).await;
+            pause = (pause * 3 / 2).min(Duration::from_millis(500));
         }
     }
 }
