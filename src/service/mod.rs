@@ -20,6 +20,7 @@ mod limits;
 mod names;
 mod presets;
 mod records;
+mod sample_records;
 mod secrets;
 mod signing;
 mod viewer;
@@ -261,6 +262,19 @@ impl RunningService {
     /// How often each rule of the plan has fired: those for requests, then those for connections.
     pub fn chaos_fired(&self) -> Vec<u64> {
         self.app.chaos.fired()
+    }
+
+    /// Fills the first account with `count` complete assets, made directly in the records: for measuring.
+    ///
+    /// # Errors
+    /// When the records or the files fail.
+    pub async fn add_sample_assets(&self, count: u64) -> Result<(), ServiceError> {
+        let token = self.token.id().expect("our own token has an id");
+        let token = self.app.records.token(token).await?;
+        match token {
+            Some(token) => sample_records::add(&self.app, token.user, count).await,
+            None => Ok(()),
+        }
     }
 
     /// Stops: no new requests, those under way get a moment, workers end and their jobs go back

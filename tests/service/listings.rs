@@ -188,3 +188,32 @@ async fn moments_have_the_forms_of_the_api() {
     let job = asked["job_status"]["created_at"].as_str().unwrap();
     assert!(job.len() == 19 && job.as_bytes()[10] == b' ', "{job}");
 }
+
+#[tokio::test]
+async fn a_large_account_is_paged_searched_and_read_like_a_small_one() {
+    let service = Fixture::start().await;
+    service.service.add_sample_assets(2_500).await.unwrap();
+    let last = service
+        .get("/api/v2/rawmodel?itemsPerPage=50&page=50")
+        .await
+        .json();
+    assert_eq!(last["meta"]["total"], 2_500);
+    assert_eq!(names(&last)[49], "sample 000000");
+    let found = service
+        .get("/api/v2/rawmodel?q=%22sample%20001234%22")
+        .await
+        .json();
+    assert_eq!(names(&found), ["sample 001234"]);
+    let id = &found["data"][0]["id"];
+    let url = found["data"][0]["downloads"]["sample.glb"]
+        .as_str()
+        .unwrap();
+    assert_eq!(service.read(url).await.expect(200).body.len(), 12);
+    service
+        .delete(&format!("/api/v2/rawmodel/{id}"))
+        .await
+        .expect(200);
+    let storage = service.get("/api/v2/user/storage").await.json();
+    let quota = 100_u64 << 30;
+    assert_eq!(storage["storage_left"], quota - 12 * 2_499);
+}

@@ -5,6 +5,7 @@ mod chaos;
 mod embeds;
 mod formats;
 mod hostile;
+mod kill_9;
 mod listings;
 mod main_job;
 mod presets;

@@ -208,6 +208,21 @@ impl FileStore {
         }
     }
 
+    /// Stores a few bytes at once, without waiting for the disk: for sample records only.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn keep(&self, bytes: &[u8]) -> Result<Stored, FilesError> {
+        let key = new_key();
+        let path = self.store.path_to_filesystem(&key)?;
+        let folder = path.parent().expect("a key lies below the root");
+        std::fs::create_dir_all(folder).map_err(disk(folder))?;
+        std::fs::write(&path, bytes).map_err(disk(&path))?;
+        let mut digest = Digest::default();
+        digest.update(bytes);
+        Ok(digest.stored(&key, bytes.len() as u64))
+    }
+
     /// Takes over a file that a worker left on the local disk; it is moved away from there.
     ///
     /// # Errors

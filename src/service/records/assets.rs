@@ -167,6 +167,35 @@ impl Records {
         Ok((asset, ids))
     }
 
+    /// Adds complete assets with one file each, as if they had been uploaded and analysed.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn add_complete_assets(&self, user: UserId, new: &[(String, NewFile)]) -> Result<()> {
+        let mut tx = self.begin().await?;
+        for (name, file) in new {
+            let row = sqlx::query(
+                "INSERT INTO assets (user_id, uuid, name, name_folded, is_zip, upload_status, format, \
+                 main_file, size, scale_factor, has_errors, created_at) \
+                 VALUES ($1, $2, $3, $4, 0, $5, 'glb', $6, $7, 1.0, 0, $8) RETURNING id",
+            )
+            .bind(key(user.0))
+            .bind(random_uuid())
+            .bind(name)
+            .bind(name.to_lowercase())
+            .bind(UploadStatus::Complete.as_str())
+            .bind(&file.name)
+            .bind(super::stored(file.size))
+            .bind(tx.now())
+            .fetch_one(&mut *tx)
+            .await?;
+            let owner = Owner::Asset(AssetId(count(&row, "id")?));
+            files::add(&mut tx, user, owner, std::slice::from_ref(file)).await?;
+        }
+        tx.commit().await?;
+        Ok(())
+    }
+
     /// One asset of `user`.
     ///
     /// # Errors

@@ -163,8 +163,8 @@ fn condition(listing: &Listing, search: &Search) -> String {
         match listing.tags {
             None => condition.push_str(&format!(" AND {name}")),
             Some(kind) => condition.push_str(&format!(
-                " AND ({name} OR EXISTS (SELECT 1 FROM tags g WHERE g.owner_kind = '{kind}' \
-                 AND g.owner_id = t.id AND g.name_folded LIKE ${place} ESCAPE '\\'))"
+                " AND ({name} OR t.id IN (SELECT g.owner_id FROM tags g WHERE g.user_id = $1 \
+                 AND g.owner_kind = '{kind}' AND g.name_folded LIKE ${place} ESCAPE '\\'))"
             )),
         }
     }

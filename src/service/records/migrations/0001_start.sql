@@ -47,7 +47,8 @@ CREATE TABLE assets (
     metadata      TEXT,
     created_at    BIGINT NOT NULL
 );
-CREATE INDEX assets_of_user ON assets (user_id, id);
+-- The folded names stand in these indexes so that a search reads nothing else.
+CREATE INDEX assets_of_user ON assets (user_id, id, name_folded);
 
 -- A file of an asset or a rapid model. `blob` is the key of its bytes; none while they are awaited.
 CREATE TABLE files (
@@ -85,7 +86,7 @@ CREATE TABLE rapids (
     created_at   BIGINT NOT NULL,
     updated_at   BIGINT NOT NULL
 );
-CREATE INDEX rapids_of_user ON rapids (user_id, id);
+CREATE INDEX rapids_of_user ON rapids (user_id, id, name_folded);
 CREATE INDEX rapids_of_asset ON rapids (asset_id, id);
 
 CREATE TABLE tags (
@@ -161,7 +162,7 @@ CREATE TABLE embeds (
     created_at  BIGINT NOT NULL,
     updated_at  BIGINT NOT NULL
 );
-CREATE INDEX embeds_of_user ON embeds (user_id, id);
+CREATE INDEX embeds_of_user ON embeds (user_id, id, name_folded);
 
 CREATE TABLE webhooks (
     id             INTEGER PRIMARY KEY AUTOINCREMENT,
