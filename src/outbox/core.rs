@@ -164,6 +164,14 @@ impl Core {
         activity.writers_ended = activity.writers.is_empty().then_some(now);
     }
 
+    /// Notes that a file was closed. The kernel tells that late: it may come after the folder's times
+    /// were set as the last act of a copy, which it therefore does not take back.
+    pub fn released(&mut self, draft: DraftId, caller: &Caller, now: Duration) {
+        let times_set = self.activity(draft).folder_times_set;
+        self.stirred(draft, Some(caller), now);
+        self.activity(draft).folder_times_set = times_set;
+    }
+
     /// Notes that attributes of the draft's own folder were set.
     pub fn folder_stirred(&mut self, draft: DraftId, times_set: bool, now: Duration) {
         let activity = self.activity(draft);

@@ -154,6 +154,12 @@ impl StagedFile {
         }
     }
 
+    fn is_last_writer(&self) -> bool {
+        let core = self.shared.core();
+        let open = core.open.get(&self.content.id());
+        open.is_none_or(|open| open.writers <= 1)
+    }
+
     /// A write that failed keeps the draft from being sent, over a restart as well.
     fn note_failure<T>(&self, outcome: OutboxResult<T>) -> OutboxResult<T> {
         if outcome.is_err() && self.content.has_failed() {
@@ -171,6 +177,7 @@ impl StagedFile {
 impl Drop for StagedFile {
     fn drop(&mut self) {
         if self.writer.is_some()
+            && self.is_last_writer()
             && self.content.is_dirty()
             && !self.content.has_failed()
             && let Err(error) = self.flush()
@@ -191,7 +198,7 @@ impl Drop for StagedFile {
             return;
         };
         let now = self.shared.now();
-        core.stirred(draft, Some(&caller), now);
+        core.released(draft, &caller, now);
         drop(core);
         self.shared.draft_changed(draft);
     }

@@ -18,8 +18,8 @@ impl Outbox {
     ) -> OutboxResult<EntryInfo> {
         if let Some(size) = change.size {
             let file = self.open_staged(draft, entry, OpenMode::Write, caller)?;
+            // Made durable when it is closed, or at the flush of whoever has it open as well.
             file.truncate(size)?;
-            file.flush()?;
         }
         let info = {
             let mut core = self.shared.core();

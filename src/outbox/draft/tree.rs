@@ -279,6 +279,11 @@ impl Tree {
         self.node(parent)?.folder()?.get(name).copied()
     }
 
+    /// All files, in no order that means anything.
+    pub fn files(&self) -> impl Iterator<Item = &FileBody> {
+        self.nodes.values().filter_map(Node::file)
+    }
+
     /// Number of entries, the root not counted.
     pub fn len(&self) -> usize {
         self.nodes.len() - 1

@@ -181,20 +181,12 @@ impl Draft {
 
     /// The contents of all its files.
     pub fn contents(&self) -> Vec<ContentId> {
-        let nodes = self.tree.walk();
-        nodes
-            .iter()
-            .filter_map(|(_, _, node)| Some(node.file()?.content))
-            .collect()
+        self.tree.files().map(|file| file.content).collect()
     }
 
     /// Bytes of all its files at their last flush.
     pub fn size(&self) -> u64 {
-        let nodes = self.tree.walk();
-        nodes
-            .iter()
-            .filter_map(|(_, _, node)| Some(node.file()?.size))
-            .sum()
+        self.tree.files().map(|file| file.size).sum()
     }
 
     /// The tree as a record of what was sent.

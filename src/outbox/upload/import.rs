@@ -20,6 +20,9 @@ pub(super) const LONGEST_LOOK: Duration = Duration::from_secs(10);
 /// The longest pause between two comparisons that found a difference.
 pub(super) const LONGEST_COMPARISON: Duration = Duration::from_secs(3600);
 
+/// How late it may be told that an asset was deleted from here.
+const LATE_WORD: Duration = Duration::from_secs(2);
+
 impl Upload {
     pub(super) async fn ask(&mut self, asset: AssetId) -> Flow {
         let call = self.shared.client.asset(asset, Priority::Background);
@@ -101,6 +104,11 @@ impl Upload {
     }
 
     pub(super) async fn lost(&mut self, attempt: &Attempt) -> OutboxResult<Flow> {
+        // Whoever deletes it through the drive tells right after, and then the draft goes as well.
+        if !std::mem::replace(&mut self.gone_before, true) {
+            self.service = Service::Unknown;
+            return Ok(Flow::Pause(LATE_WORD));
+        }
         let draft = self.draft;
         let asset = attempt.stage.asset();
         self.write(UploadRecord::AttemptDropped {

@@ -3,19 +3,25 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::outbox::Outbox;
 use crate::outbox::activity::Trouble;
 use crate::outbox::error::{OutboxError, OutboxResult};
 use crate::outbox::handle::StagedFile;
 use crate::outbox::journal::record::UploadRecord;
-use crate::outbox::settle::readiness::{self, human_size};
+use crate::outbox::settle::readiness::{self, Obstacle, human_size};
 use crate::outbox::settle::watch;
 use crate::outbox::state::Stage;
 use crate::outbox::types::{
     Caller, DraftId, DraftPhase, OpenMode, OutboxEvent, SentRecord, TransferInfo,
 };
 use crate::wire::AssetId;
+
+/// How late the kernel may tell that a file was closed.
+const LATE_RELEASE: Duration = Duration::from_secs(2);
 
 /// How a draft that somebody waits for stands.
 pub(super) enum Standing {
@@ -33,6 +39,11 @@ impl Outbox {
     pub async fn commit(&self, draft: DraftId, force: bool) -> OutboxResult<AssetId> {
         if let Standing::Accepted(asset) = self.standing(draft)? {
             return Ok(asset);
+        }
+        if self.shared.config.paused {
+            return Err(OutboxError::NotPermitted(
+                "nothing is sent from a read-only mount".to_owned(),
+            ));
         }
         if !self.is_uploading(draft) {
             self.check_before_order(draft, force).await?;
@@ -175,12 +186,19 @@ impl Outbox {
     }
 
     async fn check_before_order(&self, draft: DraftId, force: bool) -> OutboxResult<()> {
-        let facts = watch::look(&self.shared, draft).await?;
-        let facts = facts.ok_or_else(|| OutboxError::NotFound(format!("draft {draft}")))?;
-        match readiness::readiness(&facts) {
-            Ok(_) => Ok(()),
-            Err(obstacle) if force && obstacle.yields_to_force() => Ok(()),
-            Err(obstacle) => Err(obstacle.into_error()),
+        let late = Instant::now() + LATE_RELEASE;
+        let mut changes = self.shared.changes.subscribe();
+        loop {
+            let facts = watch::look(&self.shared, draft).await?;
+            let facts = facts.ok_or_else(|| OutboxError::NotFound(format!("draft {draft}")))?;
+            match readiness::readiness(&facts) {
+                Ok(_) => return Ok(()),
+                Err(obstacle) if force && obstacle.yields_to_force() => return Ok(()),
+                // The tool may have gone already: the kernel tells of a close a little later.
+                Err(Obstacle::BeingWritten(_)) if Instant::now() < late => {}
+                Err(obstacle) => return Err(obstacle.into_error()),
+            }
+            let _ = tokio::time::timeout_at(late, changes.changed()).await;
         }
     }
 

@@ -43,6 +43,8 @@ pub(super) struct Upload {
     pub(super) expired: bool,
     pub(super) service: Service,
     pub(super) record: Option<BaseAsset>,
+    /// The accepted asset was gone at the last look.
+    pub(super) gone_before: bool,
     completion_sent: Option<Instant>,
     pub(super) retries: Pauses,
     looks: Pauses,
@@ -61,6 +63,7 @@ impl Upload {
             expired: false,
             service: Service::Unknown,
             record: None,
+            gone_before: false,
             completion_sent: None,
             retries: Pauses::new(first * 2, LONGEST_RETRY),
             looks: Pauses::new(first, LONGEST_LOOK),
