@@ -4,5 +4,6 @@ mod crash;
 mod drafts;
 mod jobs;
 mod presets;
+mod speed;
 mod support;
 mod uploads;
