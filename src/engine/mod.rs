@@ -9,6 +9,7 @@ pub mod document;
 pub mod error;
 pub mod export;
 pub mod import;
+pub mod intake;
 pub mod job;
 pub mod manipulate;
 pub mod pictures;

@@ -73,7 +73,7 @@ impl ComponentType {
     }
 
     /// The value that a stored integer stands for when it is normalized.
-    fn normalize(self, value: f64) -> f64 {
+    pub fn fraction(self, value: f64) -> f64 {
         match self {
             ComponentType::I8 => (value / 127.0).max(-1.0),
             ComponentType::U8 => value / 255.0,
@@ -254,7 +254,7 @@ impl Document {
     ) -> Result<Vec<f32>, DocumentError> {
         let convert = |value: f64| {
             let value = if info.normalized {
-                info.component.normalize(value)
+                info.component.fraction(value)
             } else {
                 value
             };

@@ -8,6 +8,8 @@ use serde_json::{Map, Value, json};
 use super::super::document::glb;
 use super::super::import::images::extension_of;
 use super::super::scene::{Geometry, Mode, Primitive, Scene, Storage, index_in};
+use super::super::settings::MeshCompression;
+use super::draco;
 use super::names::Names;
 use super::views::{Use, Views};
 use super::{ExportError, OutFile};
@@ -16,13 +18,10 @@ use super::{ExportError, OutFile};
 const MAX_GLB_LEN_BYTES: u64 = u32::MAX as u64;
 
 /// The scene as one GLB file.
-pub fn write_glb(scene: &Scene) -> Result<Vec<u8>, ExportError> {
-    let mut writer = Writer::new(scene);
+pub fn write_glb(scene: &Scene, compression: MeshCompression) -> Result<Vec<u8>, ExportError> {
+    let mut writer = Writer::new(scene, compression);
     let images = writer.embed_images();
-    let (mut json, bin) = writer.finish(images);
-    if !bin.is_empty() {
-        json.insert("buffers".to_owned(), json!([{ "byteLength": bin.len() }]));
-    }
+    let (json, bin) = writer.finish(images, None);
     let text = to_text(&json);
     let total = text.len() as u64 + bin.len() as u64 + 64;
     if total > MAX_GLB_LEN_BYTES {
@@ -39,20 +38,16 @@ pub fn write_gltf(
     scene: &Scene,
     stem: &str,
     names: &mut Names,
+    compression: MeshCompression,
 ) -> Result<Vec<OutFile>, ExportError> {
-    let mut writer = Writer::new(scene);
+    let mut writer = Writer::new(scene, compression);
     let (images, image_files) = writer.name_images(stem, names);
-    let (mut json, bin) = writer.finish(images);
+    let bin_name = names.take(stem, "bin");
+    let (json, bin) = writer.finish(images, Some(&percent_encode(&bin_name)));
     let mut files = Vec::new();
     if !bin.is_empty() {
-        let name = names.take(stem, "bin");
-        let uri = percent_encode(&name);
-        json.insert(
-            "buffers".to_owned(),
-            json!([{ "uri": uri, "byteLength": bin.len() }]),
-        );
         files.push(OutFile {
-            name,
+            name: bin_name,
             bytes: bin.into(),
         });
     }
@@ -89,14 +84,22 @@ struct Writer<'s> {
     written: Vec<Option<Map<String, Value>>>,
     /// The new index of each image that some texture shows.
     image_places: Vec<Option<usize>>,
+    compression: MeshCompression,
+    /// Whether any geometry is packed with Draco.
+    has_draco: bool,
 }
 
 impl<'s> Writer<'s> {
-    fn new(scene: &'s Scene) -> Writer<'s> {
+    fn new(scene: &'s Scene, compression: MeshCompression) -> Writer<'s> {
         let mut writer = Writer {
             scene,
             json: scene.json.clone(),
-            views: Views::default(),
+            compression,
+            has_draco: false,
+            views: match compression {
+                MeshCompression::Meshopt => Views::packing(),
+                _ => Views::default(),
+            },
             written: vec![None; scene.geometries.len()],
             image_places: image_places(scene),
         };
@@ -108,12 +111,39 @@ impl<'s> Writer<'s> {
         writer
     }
 
-    fn finish(mut self, images: Vec<Value>) -> (Map<String, Value>, Vec<u8>) {
+    /// The JSON and the buffer; `bin_uri` names the buffer's file, where it is one.
+    fn finish(
+        mut self,
+        images: Vec<Value>,
+        bin_uri: Option<&str>,
+    ) -> (Map<String, Value>, Vec<u8>) {
         if !images.is_empty() {
             self.json.insert("images".to_owned(), Value::Array(images));
         }
-        let (views, accessors, buffer) = self.views.finish();
-        for (name, list) in [("accessors", accessors), ("bufferViews", views)] {
+        let finished = self.views.finish();
+        let mut buffers = Vec::new();
+        if !finished.buffer.is_empty() {
+            let mut buffer = json!({ "byteLength": finished.buffer.len() });
+            if let Some(uri) = bin_uri {
+                buffer["uri"] = uri.into();
+            }
+            buffers.push(buffer);
+        }
+        if let Some(length) = finished.fallback_len_bytes {
+            buffers.push(json!({
+                "byteLength": length,
+                "extensions": { "EXT_meshopt_compression": { "fallback": true } },
+            }));
+            require_extension(&mut self.json, "EXT_meshopt_compression");
+        }
+        if self.has_draco {
+            require_extension(&mut self.json, "KHR_draco_mesh_compression");
+        }
+        for (name, list) in [
+            ("accessors", finished.accessors),
+            ("bufferViews", finished.views),
+            ("buffers", buffers),
+        ] {
             if !list.is_empty() {
                 self.json.insert(name.to_owned(), Value::Array(list));
             }
@@ -121,7 +151,7 @@ impl<'s> Writer<'s> {
         // An empty array is an error in glTF wherever a list may be left out.
         self.json
             .retain(|_, member| member.as_array().is_none_or(|list| !list.is_empty()));
-        (self.json, buffer)
+        (self.json, finished.buffer)
     }
 
     fn set_generator(&mut self) {
@@ -189,11 +219,24 @@ impl<'s> Writer<'s> {
         if let Some(material) = primitive.material {
             json.insert("material".to_owned(), material.into());
         }
-        json.extend(primitive.json.clone());
+        for (key, member) in &primitive.json {
+            match (json.get_mut(key), member) {
+                // The geometry may have brought an extension of its own.
+                (Some(Value::Object(known)), Value::Object(more)) => known.extend(more.clone()),
+                _ => {
+                    json.insert(key.clone(), member.clone());
+                }
+            }
+        }
         Value::Object(json)
     }
 
     fn write_geometry(&mut self, geometry: &Geometry) -> Map<String, Value> {
+        if self.compression == MeshCompression::Draco
+            && let Some(packed) = draco::pack(geometry)
+        {
+            return self.write_draco(geometry, packed);
+        }
         let mut json = Map::new();
         let mut attributes = Map::new();
         for attribute in &geometry.attributes {
@@ -205,7 +248,10 @@ impl<'s> Writer<'s> {
         let in_order = geometry.indices.len() == vertex_count
             && geometry.indices.iter().copied().eq(0..vertex_count as u32);
         if !in_order {
-            let accessor = self.views.add_indices(&geometry.indices, vertex_count);
+            let are_triangles = geometry.mode == Mode::Triangles;
+            let accessor = self
+                .views
+                .add_indices(&geometry.indices, vertex_count, are_triangles);
             json.insert("indices".to_owned(), accessor.into());
         }
         if geometry.mode != Mode::Triangles {
@@ -225,6 +271,50 @@ impl<'s> Writer<'s> {
             let targets = targets.collect();
             json.insert("targets".to_owned(), Value::Array(targets));
         }
+        json
+    }
+
+    /// Accessors without data of their own tell what the packed data holds.
+    fn write_draco(&mut self, geometry: &Geometry, packed: draco::Packed) -> Map<String, Value> {
+        self.has_draco = true;
+        let (mut attributes, mut ids) = (Map::new(), Map::new());
+        for (id, attribute) in geometry.attributes.iter().enumerate() {
+            let mut accessor = Map::new();
+            let component = match draco::stored_as(attribute) {
+                draco_core::DataType::Uint8 => 5121,
+                draco_core::DataType::Uint16 => 5123,
+                _ => 5126,
+            };
+            let element = super::views::element_of(attribute.components);
+            accessor.insert("componentType".to_owned(), component.into());
+            accessor.insert("count".to_owned(), packed.points.into());
+            accessor.insert("type".to_owned(), element.name().into());
+            if attribute.name == "POSITION" {
+                accessor.insert("min".to_owned(), json!(packed.bounds.0));
+                accessor.insert("max".to_owned(), json!(packed.bounds.1));
+            }
+            let accessor = self.views.add_accessor(accessor);
+            attributes.insert(attribute.name.clone(), accessor.into());
+            ids.insert(attribute.name.clone(), id.into());
+        }
+        let mut indices = Map::new();
+        let component = if packed.points <= usize::from(u16::MAX) {
+            5123
+        } else {
+            5125
+        };
+        indices.insert("componentType".to_owned(), component.into());
+        indices.insert("count".to_owned(), (packed.triangles * 3).into());
+        indices.insert("type".to_owned(), "SCALAR".into());
+        let indices = self.views.add_accessor(indices);
+        let view = self.views.add_bytes(&packed.bytes);
+        let mut json = Map::new();
+        json.insert("attributes".to_owned(), Value::Object(attributes));
+        json.insert("indices".to_owned(), indices.into());
+        json.insert(
+            "extensions".to_owned(),
+            json!({ "KHR_draco_mesh_compression": { "bufferView": view, "attributes": ids } }),
+        );
         json
     }
 
@@ -274,7 +364,9 @@ impl<'s> Writer<'s> {
             }
             Value::Object(members) => {
                 let is_property = in_extension && members.get("values").is_some_and(Value::is_u64);
-                for (key, member) in members.iter_mut().filter(|(key, _)| *key != "extras") {
+                for (key, member) in members.iter_mut().filter(|(key, _)| {
+                    !["extras", "KHR_draco_mesh_compression"].contains(&key.as_str())
+                }) {
                     let is_metadata = ["values", "arrayOffsets", "stringOffsets"];
                     let names_view = in_extension && key == "bufferView"
                         || is_property && is_metadata.contains(&key.as_str());
@@ -334,6 +426,16 @@ impl<'s> Writer<'s> {
             });
         }
         (images, files)
+    }
+}
+
+/// Adds a name to the extensions that a reader has to know.
+fn require_extension(json: &mut Map<String, Value>, name: &str) {
+    for list in ["extensionsUsed", "extensionsRequired"] {
+        let names = json.entry(list).or_insert_with(|| json!([]));
+        if let Some(names) = names.as_array_mut() {
+            names.push(name.into());
+        }
     }
 }
 

@@ -3,14 +3,23 @@
 //! Writers return files in memory; only the job puts them on disk. What a format cannot hold is said
 //! as a warning, never dropped in silence.
 
+mod draco;
+mod flat;
 pub mod gltf;
+mod meshopt_views;
 mod names;
+pub mod obj;
+pub mod ply;
+pub mod stl;
+pub mod usdz;
 mod views;
 
 use bytes::Bytes;
 
 pub use names::{Names, safe};
 
+use super::scene::Scene;
+use super::settings::FileFormat;
 use super::words::grouped;
 
 /// A file to be written.
@@ -33,13 +42,18 @@ pub enum ExportError {
         /// What it would need.
         bytes: u64,
     },
-    /// The format is known and not written yet.
-    #[error("exporting {format} is not supported")]
-    NotYet {
-        /// The format.
-        format: &'static str,
-    },
+    /// The archive of a USDZ file cannot be made.
+    #[error("the USDZ archive cannot be written: {0}")]
+    Archive(String),
     /// Nothing is left to write.
     #[error("the result holds no geometry, so there is nothing to export")]
     Empty,
+}
+
+/// What `format` cannot hold of this scene, as sentences for the warnings.
+pub fn losses(scene: &Scene, format: FileFormat) -> Vec<String> {
+    match format {
+        FileFormat::Glb | FileFormat::Gltf => Vec::new(),
+        other => flat::losses(scene, other.name()),
+    }
 }

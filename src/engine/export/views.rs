@@ -10,14 +10,19 @@ use serde_json::{Map, Value, json};
 
 use super::super::document::{ComponentType, ElementType};
 use super::super::scene::{Attribute, Storage};
+use super::meshopt_views::{self, Packing};
 
 /// What a buffer view is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Use {
     /// Vertex attributes with this distance between elements.
     Vertex(usize),
-    /// Indices, by bytes of one.
+    /// The same, rounded for packing.
+    Rounded(usize),
+    /// Indices of triangles, by bytes of one.
     Index(usize),
+    /// Indices of points and lines, by bytes of one.
+    OtherIndex(usize),
     /// Matrices of skins.
     Bind,
     /// Times of keyframes.
@@ -42,6 +47,17 @@ pub(super) struct Views {
     places: BTreeMap<Use, usize>,
     accessors: Vec<Value>,
     blobs: usize,
+    /// Whether views of vertices and triangles are packed with meshopt.
+    packs: bool,
+}
+
+/// What became of the views.
+pub(super) struct FinishedViews {
+    pub(super) views: Vec<Value>,
+    pub(super) accessors: Vec<Value>,
+    pub(super) buffer: Vec<u8>,
+    /// Bytes of the buffer that packed views stand in, when there are any.
+    pub(super) fallback_len_bytes: Option<usize>,
 }
 
 impl Views {
@@ -74,8 +90,19 @@ impl Views {
         self.push_accessor(accessor)
     }
 
+    /// Views that are packed with meshopt in the end.
+    pub(super) fn packing() -> Views {
+        Views {
+            packs: true,
+            ..Views::default()
+        }
+    }
+
     /// Adds a vertex attribute and returns the accessor's index.
     pub(super) fn add_attribute(&mut self, attribute: &Attribute) -> usize {
+        if self.packs && attribute.storage == Storage::FLOAT && attribute.components <= 4 {
+            return self.add_rounded(attribute);
+        }
         let element = element_of(attribute.components);
         let stride = element
             .len_bytes(attribute.storage.component)
@@ -88,6 +115,23 @@ impl Views {
             &attribute.values,
             is_position,
         )
+    }
+
+    fn add_rounded(&mut self, attribute: &Attribute) -> usize {
+        let (bytes, values) = meshopt_views::rounded(attribute);
+        let element = element_of(attribute.components);
+        let usage = Use::Rounded(attribute.components * 4);
+        let (view, offset) = self.append(usage, 4, |all| all.extend_from_slice(&bytes));
+        let mut accessor = accessor_json(view, offset, attribute.count(), element, Storage::FLOAT);
+        if attribute.name == "POSITION" {
+            add_limits(&mut accessor, &values, attribute.components);
+        }
+        self.push_accessor(accessor)
+    }
+
+    /// Adds an accessor whose data is elsewhere.
+    pub(super) fn add_accessor(&mut self, accessor: Map<String, Value>) -> usize {
+        self.push_accessor(accessor)
     }
 
     /// Adds an attribute as the elements that are not zero, when that is smaller; else as a whole.
@@ -149,11 +193,21 @@ impl Views {
     }
 
     /// Adds indices of `vertex_count` vertices and returns the accessor's index.
-    pub(super) fn add_indices(&mut self, indices: &[u32], vertex_count: usize) -> usize {
+    pub(super) fn add_indices(
+        &mut self,
+        indices: &[u32],
+        vertex_count: usize,
+        are_triangles: bool,
+    ) -> usize {
         // The greatest value of a type is kept for restarting strips, so it names no vertex.
         let component = index_component(vertex_count);
         let length = component.len_bytes();
-        let (view, offset) = self.append(Use::Index(length), length, |bytes| {
+        let usage = if are_triangles {
+            Use::Index(length)
+        } else {
+            Use::OtherIndex(length)
+        };
+        let (view, offset) = self.append(usage, length, |bytes| {
             bytes.reserve(indices.len() * length);
             for index in indices {
                 bytes.extend_from_slice(&index.to_le_bytes()[..length]);
@@ -177,16 +231,46 @@ impl Views {
     }
 
     /// The views as JSON, the accessors, and the buffer.
-    pub(super) fn finish(self) -> (Vec<Value>, Vec<Value>, Vec<u8>) {
+    pub(super) fn finish(self) -> FinishedViews {
         let total = self.views.iter().map(|(_, bytes)| bytes.len() + 4).sum();
         let mut buffer: Vec<u8> = Vec::with_capacity(total);
         let mut views = Vec::with_capacity(self.views.len());
+        let mut fallback_len_bytes = None;
         for (usage, bytes) in self.views {
             buffer.resize(buffer.len().next_multiple_of(4), 0);
-            views.push(view_json(usage, buffer.len(), bytes.len()));
-            buffer.extend_from_slice(&bytes);
+            let packed = packing_of(usage)
+                .filter(|_| self.packs)
+                .and_then(|packing| meshopt_views::pack(packing, &bytes));
+            let Some(packed) = packed else {
+                views.push(view_json(usage, buffer.len(), bytes.len()));
+                buffer.extend_from_slice(&bytes);
+                continue;
+            };
+            let start = fallback_len_bytes.unwrap_or(0_usize).next_multiple_of(4);
+            fallback_len_bytes = Some(start + bytes.len());
+            let mut view = view_json(usage, start, bytes.len());
+            view["buffer"] = 1.into();
+            let mut extension = json!({
+                "buffer": 0,
+                "byteOffset": buffer.len(),
+                "byteLength": packed.bytes.len(),
+                "byteStride": packed.stride,
+                "count": packed.count,
+                "mode": packed.mode,
+            });
+            if let Some(filter) = packed.filter {
+                extension["filter"] = filter.into();
+            }
+            view["extensions"] = json!({ "EXT_meshopt_compression": extension });
+            views.push(view);
+            buffer.extend_from_slice(&packed.bytes);
         }
-        (views, self.accessors, buffer)
+        FinishedViews {
+            views,
+            accessors: self.accessors,
+            buffer,
+            fallback_len_bytes,
+        }
     }
 
     fn append(
@@ -213,7 +297,7 @@ impl Views {
 }
 
 /// The shape of so many numbers; nine and sixteen are matrices.
-fn element_of(components: usize) -> ElementType {
+pub(super) fn element_of(components: usize) -> ElementType {
     match components {
         9 => ElementType::Mat3,
         16 => ElementType::Mat4,
@@ -250,6 +334,15 @@ fn accessor_json(
     accessor
 }
 
+fn packing_of(usage: Use) -> Option<Packing> {
+    match usage {
+        Use::Vertex(stride) => Some(Packing::Plain(stride)),
+        Use::Rounded(stride) => Some(Packing::Exponential(stride)),
+        Use::Index(length) => Some(Packing::Triangles(length)),
+        _ => None,
+    }
+}
+
 fn view_json(usage: Use, offset: usize, length: usize) -> Value {
     let mut view = Map::new();
     view.insert("buffer".to_owned(), 0.into());
@@ -258,11 +351,11 @@ fn view_json(usage: Use, offset: usize, length: usize) -> Value {
     }
     view.insert("byteLength".to_owned(), length.into());
     match usage {
-        Use::Vertex(stride) => {
+        Use::Vertex(stride) | Use::Rounded(stride) => {
             view.insert("byteStride".to_owned(), stride.into());
             view.insert("target".to_owned(), 34_962.into());
         }
-        Use::Index(_) => {
+        Use::Index(_) | Use::OtherIndex(_) => {
             view.insert("target".to_owned(), 34_963.into());
         }
         _ => {}
@@ -327,10 +420,15 @@ mod tests {
     #[test]
     fn accessors_of_one_use_share_an_aligned_view() {
         let mut views = Views::default();
-        views.add_indices(&[0, 1, 2], 3);
+        views.add_indices(&[0, 1, 2], 3, true);
         views.add_attribute(&Attribute::new("POSITION", 3, vec![0.0; 9]));
         views.add_attribute(&Attribute::new("NORMAL", 3, vec![1.0; 9]));
-        let (views, accessors, buffer) = views.finish();
+        let FinishedViews {
+            views,
+            accessors,
+            buffer,
+            ..
+        } = views.finish();
         assert_eq!((views.len(), accessors.len()), (2, 3));
         assert_eq!(views[1]["byteOffset"], 8);
         assert_eq!(accessors[2]["byteOffset"], 36);
@@ -347,7 +445,7 @@ mod tests {
         };
         let mut views = Views::default();
         views.add_attribute(&colour);
-        let (views, _, buffer) = views.finish();
+        let FinishedViews { views, buffer, .. } = views.finish();
         assert_eq!(views[0]["byteStride"], 4);
         assert_eq!(buffer, [255, 128, 0, 0, 0, 0, 255, 0]);
     }
@@ -358,7 +456,9 @@ mod tests {
         values[30] = 2.0;
         let mut views = Views::default();
         views.add_sparse_attribute(&Attribute::new("POSITION", 3, values));
-        let (_, accessors, buffer) = views.finish();
+        let FinishedViews {
+            accessors, buffer, ..
+        } = views.finish();
         assert_eq!(accessors[0]["sparse"]["count"], 1);
         assert_eq!(accessors[0]["max"], json!([2.0, 0.0, 0.0]));
         assert_eq!(buffer.len(), 4 + 12);

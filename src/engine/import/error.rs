@@ -1,6 +1,7 @@
 //! Why an upload is not a model that we can read, in words for the person who made it.
 
 use super::super::document::DocumentError;
+use super::super::intake::ZipError;
 
 /// Why an upload cannot be imported.
 #[derive(Debug, thiserror::Error)]
@@ -8,6 +9,9 @@ pub enum ImportError {
     /// A glTF or GLB file is damaged or refers to something that is not there.
     #[error(transparent)]
     Document(#[from] DocumentError),
+    /// An archive is damaged or refused.
+    #[error(transparent)]
+    Zip(#[from] ZipError),
     /// Nothing in the upload is a model.
     #[error("no 3D model found: {0}")]
     NoModel(String),

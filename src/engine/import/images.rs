@@ -1,4 +1,10 @@
-//! What kind of image some bytes are.
+//! What kind of image some bytes are, and making them one that glTF may hold.
+
+use std::io::Cursor;
+use std::path::Path;
+
+use bytes::Bytes;
+use image::{ImageFormat, ImageReader, Limits};
 
 /// The media type that the first bytes tell, or `None`.
 pub fn media_type_of(bytes: &[u8]) -> Option<&'static str> {
@@ -22,6 +28,38 @@ pub fn media_type_of(bytes: &[u8]) -> Option<&'static str> {
     } else {
         None
     }
+}
+
+/// An image as a file that glTF may hold: PNG, JPEG and WebP as they are, others as PNG.
+pub fn plain_image(bytes: Vec<u8>, path: &Path) -> Result<(Bytes, String), String> {
+    let known = media_type_of(&bytes);
+    if let Some(kind @ ("image/png" | "image/jpeg")) = known {
+        return Ok((bytes.into(), kind.to_owned()));
+    }
+    let extension = path
+        .extension()
+        .map(|extension| extension.to_string_lossy().to_lowercase())
+        .unwrap_or_default();
+    let format = match (known, extension.as_str()) {
+        (Some("image/webp"), _) => ImageFormat::WebP,
+        (Some("image/bmp"), _) => ImageFormat::Bmp,
+        (None, "tga") => ImageFormat::Tga,
+        _ => {
+            return Err(
+                "images of this kind are not read; PNG, JPEG, WebP, BMP and TGA are".to_owned(),
+            );
+        }
+    };
+    let mut reader = ImageReader::with_format(Cursor::new(&bytes), format);
+    let mut limits = Limits::default();
+    limits.max_alloc = Some(2 << 30);
+    reader.limits(limits);
+    let decoded = reader.decode().map_err(|error| error.to_string())?;
+    let mut png = Cursor::new(Vec::new());
+    decoded
+        .write_to(&mut png, ImageFormat::Png)
+        .map_err(|error| error.to_string())?;
+    Ok((png.into_inner().into(), "image/png".to_owned()))
 }
 
 /// The usual extension of a media type.

@@ -4,13 +4,22 @@
 //! be read with a loss is read, and the loss is said in the warnings; what cannot is refused.
 
 mod error;
+mod fbx;
 mod gltf;
 pub mod images;
+mod lines;
+mod make;
+mod normals;
+mod obj;
+mod ply;
+mod stl;
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 pub use error::ImportError;
 
+use super::intake::{ZipError, ZipLimits, is_junk, unpack};
 use super::scene::Scene;
 
 /// An imported model.
@@ -56,38 +65,94 @@ const UNREAD: &[&str] = &[
     "skp", "x3d", "wrl", "lwo", "3mf",
 ];
 
-/// Finds the model among `files` in `dir` and reads it.
+/// Finds the model among `files` in `dir` and reads it. Archives among the files are unpacked into a
+/// folder of their own, which is gone afterwards.
 ///
 /// # Errors
 /// When there is no model, or it cannot be read.
 pub fn import(dir: &Path, files: &[String]) -> Result<Imported, ImportError> {
-    let model = find_model(files)?;
-    match extension(&model).as_str() {
-        "glb" => gltf::import(dir, &model, "glb"),
-        _ => gltf::import(dir, &model, "gltf"),
+    if candidates(dir, files).is_empty()
+        && let Some(archive) = files
+            .iter()
+            .find(|file| extension(Path::new(file)) == "zip")
+    {
+        return import_archive(dir, archive);
     }
+    import_files(dir, files)
+}
+
+/// Unpacks next to the archive's own kind of place: the system's folder for such, which the process
+/// may name by `TMPDIR`.
+fn import_archive(dir: &Path, archive: &str) -> Result<Imported, ImportError> {
+    let scratch = tempfile::tempdir().map_err(|source| ZipError::Io {
+        path: std::env::temp_dir(),
+        source,
+    })?;
+    let files = unpack(&dir.join(archive), scratch.path(), &ZipLimits::default())?;
+    let mut imported = import_files(scratch.path(), &files)?;
+    imported.model = Path::new(archive).join(&imported.model);
+    Ok(imported)
+}
+
+fn import_files(dir: &Path, files: &[String]) -> Result<Imported, ImportError> {
+    let candidates = candidates(dir, files);
+    let Some((model, others)) = candidates.split_first() else {
+        return Err(refusal(files));
+    };
+    let mut imported = match extension(model).as_str() {
+        "glb" => gltf::import(dir, model, "glb"),
+        "fbx" => fbx::import(dir, model),
+        "obj" => obj::import(dir, model),
+        "stl" => stl::import(dir, model),
+        "ply" => ply::import(dir, model),
+        _ => gltf::import(dir, model, "gltf"),
+    }?;
+    if !others.is_empty() {
+        let names: Vec<String> = others
+            .iter()
+            .take(5)
+            .map(|path| path.display().to_string())
+            .collect();
+        imported.warnings.push(format!(
+            "the upload holds {} models; {} is taken, {} left out",
+            candidates.len(),
+            model.display(),
+            names.join(", ")
+        ));
+    }
+    Ok(imported)
 }
 
 /// The formats that we read, best first: when an upload holds several models of different kinds, the
 /// richer one is taken.
-const READ: &[&str] = &["glb", "gltf"];
+const READ: &[&str] = &["glb", "gltf", "fbx", "obj", "ply", "stl"];
 
-fn find_model(files: &[String]) -> Result<PathBuf, ImportError> {
-    let mut candidates: Vec<&String> = files
+/// The models among the files, the one to take first: nearest to the top, then by format, then the
+/// largest, then by name, so that the choice is the same each time.
+fn candidates(dir: &Path, files: &[String]) -> Vec<PathBuf> {
+    let rank = |file: &str| {
+        let extension = extension(Path::new(file));
+        READ.iter().position(|read| *read == extension)
+    };
+    let mut found: Vec<_> = files
         .iter()
-        .filter(|file| READ.contains(&extension(Path::new(file)).as_str()))
+        .filter(|file| !is_junk(Path::new(file)))
+        .filter_map(|file| {
+            let rank = rank(file)?;
+            let size = fs::metadata(dir.join(file)).map_or(0, |metadata| metadata.len());
+            Some((
+                file.matches('/').count(),
+                rank,
+                std::cmp::Reverse(size),
+                file,
+            ))
+        })
         .collect();
-    // The one nearest to the top, then by format, then by name, so that the choice is the same each time.
-    candidates.sort_by_key(|file| {
-        let rank = READ
-            .iter()
-            .position(|read| *read == extension(Path::new(file)));
-        (file.matches('/').count(), rank, file.as_str())
-    });
-    match candidates.first() {
-        Some(file) => Ok(PathBuf::from(file)),
-        None => Err(refusal(files)),
-    }
+    found.sort();
+    found
+        .into_iter()
+        .map(|(.., file)| PathBuf::from(file))
+        .collect()
 }
 
 fn refusal(files: &[String]) -> ImportError {
@@ -103,7 +168,7 @@ fn refusal(files: &[String]) -> ImportError {
     }
     if let Some(file) = named(UNREAD) {
         return ImportError::Unsupported(format!(
-            "{file}: this format is not supported. Export the model as glTF, GLB, OBJ, STL, PLY or FBX"
+            "{file}: this format is not supported. Export the model as glTF, GLB, FBX, OBJ, STL or PLY"
         ));
     }
     let shown: Vec<&str> = files.iter().take(5).map(String::as_str).collect();
@@ -124,4 +189,22 @@ fn extension(path: &Path) -> String {
     path.extension()
         .map(|extension| extension.to_string_lossy().to_lowercase())
         .unwrap_or_default()
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default()
+}
+
+/// Finds a file that a model names: as written, or by its last part, since such references are often
+/// absolute paths of another machine.
+fn find_file(dir: &Path, base: &Path, name: &str) -> Option<PathBuf> {
+    let last = name.rsplit(['/', '\\']).next().unwrap_or(name);
+    [name, last].into_iter().find_map(
+        |name| match super::document::uri::resolve(dir, base, name) {
+            super::document::uri::Target::File(path) => Some(path),
+            _ => None,
+        },
+    )
 }

@@ -4,13 +4,13 @@
 
 use std::path::Path;
 
-use glam::Mat4;
-
+use super::super::compare::Comparison;
 use super::super::error::EngineError;
 use super::super::import::{Imported, import};
 use super::super::pictures::ModelPictures;
 use super::super::scene::Scene;
 use super::super::words::grouped;
+use super::export::{Exported, Looks};
 use super::run::Bench;
 use super::{ExportedFile, QualityScore};
 
@@ -36,43 +36,51 @@ pub(super) fn draw_source(
 
 /// Compares every export with the source and writes the pictures of both.
 ///
-/// `moved` takes a place in the source to the same place in each export.
+/// Where each export is moved against the source is in its `moved`.
 pub(super) fn compare_exports(
     source: &ModelPictures,
-    exports: &mut [(ExportedFile, Mat4)],
+    exports: &mut [Exported],
     bench: &mut Bench<'_>,
 ) -> Result<(), EngineError> {
     let output_dir = bench.output_dir.clone();
-    let mut has_thumbnail = false;
-    for (export, moved) in exports.iter_mut() {
-        let Some(imported) = imported_again(&output_dir, export, bench) else {
+    let mut seen: Vec<(Looks, ModelPictures, Comparison)> = Vec::new();
+    for export in exports.iter_mut() {
+        let Some(imported) = imported_again(&output_dir, &export.file, bench) else {
             continue;
         };
-        let result = source.draw_result(&imported.scene, *moved);
-        let comparison = source.compare(&result);
-        if !has_thumbnail {
-            let thumbnail = result.write_thumbnail(&output_dir)?;
-            bench.written.push(thumbnail);
-            has_thumbnail = true;
-        }
-        let views = result.write_views(&output_dir, &export.format)?;
+        let known = seen
+            .iter()
+            .position(|(looks, ..)| looks.is_same(&export.looks));
+        let place = known.unwrap_or_else(|| {
+            let result = source.draw_result(&imported.scene, export.moved);
+            let comparison = source.compare(&result);
+            seen.push((export.looks, result, comparison));
+            seen.len() - 1
+        });
+        let (_, result, comparison) = &seen[place];
+        let views = result.write_views(&output_dir, &export.file.format)?;
         bench.written.extend(views);
-        let maps = comparison.write_heat_maps(&output_dir, &export.format)?;
+        let maps = comparison.write_heat_maps(&output_dir, &export.file.format)?;
         bench.written.extend(maps);
-        for warning in comparison.warnings() {
-            bench.warn(format!("{}: {warning}", export.name));
+        if known.is_none() {
+            for warning in comparison.warnings() {
+                bench.warn(format!("{}: {warning}", export.file.name));
+            }
         }
-        export.quality = Some(QualityScore {
+        export.file.quality = Some(QualityScore {
             max_score: comparison.best_score(),
             avg_score: comparison.average_score(),
         });
         bench.info(format!(
             "{}: {:.1} of 100 like the source (mean of six views), {} triangles counted in the file",
-            export.name,
+            export.file.name,
             comparison.average_score(),
             grouped(imported.scene.drawn_triangles()),
         ));
     }
+    let first = seen.first().map_or(source, |(_, result, _)| result);
+    let thumbnail = first.write_thumbnail(&output_dir)?;
+    bench.written.push(thumbnail);
     let originals = source.write_views(&output_dir, "original")?;
     bench.written.extend(originals);
     bench.metrics.lap("compare");
@@ -92,7 +100,10 @@ fn imported_again(
         ));
         return None;
     }
-    match import(&output_dir.join("exports"), &[export.name.clone()]) {
+    match import(
+        &output_dir.join("exports"),
+        std::slice::from_ref(&export.name),
+    ) {
         Ok(imported) => Some(imported),
         Err(error) => {
             bench.warn(format!("{} cannot be read again: {error}", export.name));

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use glam::{Mat4, Vec3};
 
 use super::super::error::EngineError;
-use super::super::export::{ExportError, Names, OutFile, gltf, safe};
+use super::super::export::{ExportError, Names, OutFile, gltf, losses, obj, ply, safe, stl, usdz};
 use super::super::manipulate::scale;
 use super::super::scene::{Image, Scene};
 use super::super::settings::{ExportSettings, FileFormat, MeshCompression, Settings};
@@ -15,13 +15,49 @@ use super::super::words::grouped;
 use super::run::Bench;
 use super::{ExportedFile, ExportedImage, OptimizeTask};
 
-/// Writes every export that the settings ask for; with each comes how it is moved against the scene.
+/// An export and what sets its looks apart from the scene's.
+pub(super) struct Exported {
+    /// The file.
+    pub(super) file: ExportedFile,
+    /// From a place in the scene to the same place in the export.
+    pub(super) moved: Mat4,
+    /// Two exports with equal looks need to be looked at only once.
+    pub(super) looks: Looks,
+}
+
+/// What decides how an export looks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Looks {
+    plan: TexturePlan,
+    scale: f64,
+    compression: MeshCompression,
+    /// Formats that hold less look different.
+    is_gltf: bool,
+    format: FileFormat,
+}
+
+impl Looks {
+    /// Whether the other export shows the same.
+    pub(super) fn is_same(&self, other: &Looks) -> bool {
+        self.is_gltf
+            && other.is_gltf
+            && Looks {
+                format: FileFormat::Glb,
+                ..*self
+            } == Looks {
+                format: FileFormat::Glb,
+                ..*other
+            }
+    }
+}
+
+/// Writes every export that the settings ask for.
 pub(super) fn export_all(
     scene: &mut Scene,
     settings: &Settings,
     task: &OptimizeTask,
     bench: &mut Bench<'_>,
-) -> Result<Vec<(ExportedFile, Mat4)>, EngineError> {
+) -> Result<Vec<Exported>, EngineError> {
     if scene.drawn_triangles() == 0 && scene.geometries.is_empty() {
         return Err(ExportError::Empty.into());
     }
@@ -50,7 +86,17 @@ pub(super) fn export_all(
         names.set_texture_prefix(&export.texture_prefix);
         let stem = stem_of(export, task);
         let written = write_export(scene, export, &stem, &mut names, bench)?;
-        exports.push((written, moved));
+        exports.push(Exported {
+            file: written,
+            moved,
+            looks: Looks {
+                plan: plan_of(settings, export),
+                scale: export.scale,
+                compression: export.compression,
+                is_gltf: matches!(export.format, FileFormat::Glb | FileFormat::Gltf),
+                format: export.format,
+            },
+        });
         bench.metrics.lap("export");
     }
     Ok(exports)
@@ -83,11 +129,7 @@ fn fit_textures(
     percent: u8,
     bench: &mut Bench<'_>,
 ) {
-    let plan = TexturePlan {
-        limits: settings.texture_limits,
-        formats: export.textures,
-        flip_normals: settings.flip_normal_maps,
-    };
+    let plan = plan_of(settings, export);
     if !matches!(
         export.format,
         FileFormat::Glb | FileFormat::Gltf | FileFormat::Obj | FileFormat::Usdz
@@ -118,6 +160,38 @@ fn fit_textures(
     bench.metrics.lap("textures");
 }
 
+pub(super) fn plan_of(settings: &Settings, export: &ExportSettings) -> TexturePlan {
+    TexturePlan {
+        limits: settings.texture_limits,
+        formats: export.textures,
+        flip_normals: settings.flip_normal_maps,
+        plain_only: matches!(export.format, FileFormat::Obj | FileFormat::Usdz),
+    }
+}
+
+/// The files of an export.
+pub(super) fn encode(
+    scene: &Scene,
+    export: &ExportSettings,
+    stem: &str,
+    names: &mut Names,
+) -> Result<Vec<OutFile>, ExportError> {
+    let one = |names: &mut Names, extension: &str, bytes: Vec<u8>| {
+        vec![OutFile {
+            name: names.take(stem, extension),
+            bytes: Bytes::from(bytes),
+        }]
+    };
+    Ok(match export.format {
+        FileFormat::Glb => one(names, "glb", gltf::write_glb(scene, export.compression)?),
+        FileFormat::Gltf => gltf::write_gltf(scene, stem, names, export.compression)?,
+        FileFormat::Obj => obj::write_obj(scene, stem, names),
+        FileFormat::Stl => one(names, "stl", stl::write_stl(scene)),
+        FileFormat::Ply => one(names, "ply", ply::write_ply(scene)),
+        FileFormat::Usdz => one(names, "usdz", usdz::write_usdz(scene, stem)?),
+    })
+}
+
 fn write_export(
     scene: &Scene,
     export: &ExportSettings,
@@ -125,22 +199,17 @@ fn write_export(
     names: &mut Names,
     bench: &mut Bench<'_>,
 ) -> Result<ExportedFile, EngineError> {
-    if export.compression != MeshCompression::None {
-        bench.warn("setting not done: meshCompressionMethod; the geometry is written plainly");
+    bench.logs.warnings.extend(losses(scene, export.format));
+    let files = encode(scene, export, stem, names)?;
+    let is_draco = export.compression == MeshCompression::Draco;
+    if is_draco
+        && scene
+            .geometries
+            .iter()
+            .any(|geometry| !geometry.targets.is_empty())
+    {
+        bench.warn("meshes with morph targets are not packed with Draco, which would shuffle their vertices");
     }
-    let files = match export.format {
-        FileFormat::Glb => vec![OutFile {
-            name: names.take(stem, "glb"),
-            bytes: Bytes::from(gltf::write_glb(scene)?),
-        }],
-        FileFormat::Gltf => gltf::write_gltf(scene, stem, names)?,
-        other => {
-            return Err(ExportError::NotYet {
-                format: other.name(),
-            }
-            .into());
-        }
-    };
     for file in &files {
         bench.write(&format!("exports/{}", file.name), &file.bytes)?;
         bench.written.pop();

@@ -8,6 +8,7 @@
 mod compare;
 mod export;
 mod run;
+mod size;
 
 use std::path::PathBuf;
 

@@ -19,6 +19,7 @@ use super::super::simplify::{Limits, Means, simplify};
 use super::super::words::grouped;
 use super::compare::{compare_exports, draw_source};
 use super::export::export_all;
+use super::size::settings_for_size;
 use super::{AnalyseTask, ExportedFile, OptimizeTask, Pictures, Progress, Report, Task};
 
 /// What the steps of a job share.
@@ -201,20 +202,24 @@ fn optimize(task: &OptimizeTask, bench: &mut Bench<'_>) -> Result<Report, Engine
     });
     bench.metrics.lap("render");
     let moved = prepare(&mut scene, &settings, bench);
+    let settings = match settings.target_bytes {
+        Some(target_bytes) => settings_for_size(&scene, settings, target_bytes, bench)?,
+        None => settings,
+    };
     reduce(&mut scene, &settings, bench);
     bench.step(50, "arranging vertices");
     clean::finish(&mut scene);
     clean::prune(&mut scene);
     bench.metrics.lap("finish");
     let mut exports = export_all(&mut scene, &settings, task, bench)?;
-    for (_, placed) in &mut exports {
-        *placed *= moved;
+    for export in &mut exports {
+        export.moved *= moved;
     }
     if let Some(pictures) = pictures {
         bench.step(85, "comparing with the source");
         compare_exports(&pictures, &mut exports, bench)?;
     }
-    let exports: Vec<ExportedFile> = exports.into_iter().map(|(export, _)| export).collect();
+    let exports: Vec<ExportedFile> = exports.into_iter().map(|export| export.file).collect();
     let (name, format, bytes) = main_export(&exports);
     let result = counts(&scene, bytes);
     describe(&scene, &name, &format, bytes, bench)?;
@@ -272,7 +277,7 @@ fn reduce(scene: &mut Scene, settings: &Settings, bench: &mut Bench<'_>) {
         return;
     };
     bench.step(
-        20,
+        25,
         format!(
             "simplifying {} to {} triangles",
             grouped(faces),

@@ -45,6 +45,14 @@ impl Bounds {
     }
 }
 
+/// The attributes of skins; more sets than these are not in use.
+const SKIN_SETS: [(&str, &str); 4] = [
+    ("JOINTS_0", "WEIGHTS_0"),
+    ("JOINTS_1", "WEIGHTS_1"),
+    ("JOINTS_2", "WEIGHTS_2"),
+    ("JOINTS_3", "WEIGHTS_3"),
+];
+
 /// A mesh drawn at a place.
 #[derive(Debug, Clone)]
 pub struct Draw {
@@ -91,11 +99,11 @@ impl Draw {
         };
         let mut blended = Mat4::ZERO;
         let mut total = 0.0;
-        for set in 0.. {
-            let names = (format!("JOINTS_{set}"), format!("WEIGHTS_{set}"));
-            let (Some(indices), Some(weights)) =
-                (geometry.attribute(&names.0), geometry.attribute(&names.1))
-            else {
+        for (joints_name, weights_name) in SKIN_SETS {
+            let (Some(indices), Some(weights)) = (
+                geometry.attribute(joints_name),
+                geometry.attribute(weights_name),
+            ) else {
                 break;
             };
             for (joint, weight) in indices.at(vertex).iter().zip(weights.at(vertex)) {

@@ -20,6 +20,8 @@ pub struct Settings {
     pub face_count: Option<u64>,
     /// At most so many faces, in percent of those of the source.
     pub face_percentage: Option<f64>,
+    /// At most so many bytes for the first export.
+    pub target_bytes: Option<u64>,
     /// The longest side of textures in pixels, by slot.
     pub texture_limits: TextureLimits,
     /// What to leave out.
@@ -265,6 +267,9 @@ impl Settings {
         let count = reader.count("limits.faces.count", 1)?;
         let older = reader.count("workflowSettings.targetMeshResolution.faceCount", 1)?;
         self.face_count = count.or(older);
+        self.target_bytes = reader
+            .number("workflowSettings.targetMBSize", f64::MIN_POSITIVE, 1e6)?
+            .map(|megabytes| (megabytes * 1_000_000.0) as u64);
         self.face_percentage = reader.number("limits.faces.percentage", 0.0, 100.0)?;
         for (slot, name) in [
             (TextureSlot::BaseColor, "baseColor"),

@@ -209,6 +209,9 @@ impl Joined {
 
     /// Moves parts that coincide with an earlier part apart by a hair.
     fn move_apart(&mut self) {
+        if self.parts.len() < 2 {
+            return;
+        }
         let mut owners: HashMap<[u32; 3], usize> = HashMap::new();
         for place in 0..self.parts.len() {
             let range = self.parts[place].first_vertex..self.parts[place].end_vertex;

@@ -26,6 +26,8 @@ pub struct TexturePlan {
     pub formats: TextureFormats,
     /// Whether the green channel of normal maps is turned around.
     pub flip_normals: bool,
+    /// Whether the format takes PNG and JPEG alone.
+    pub plain_only: bool,
 }
 
 /// An image that was changed.
@@ -126,7 +128,7 @@ fn fit_image(index: usize, image: &Image, usage: &Usage, plan: &TexturePlan) -> 
     let is_foreign = matches!(
         kind,
         "image/bmp" | "image/gif" | "image/tiff" | "image/x-tga"
-    );
+    ) || plan.plain_only && !is_plain;
     let Some(before) = pixels::dimensions(&image.bytes) else {
         let is_asked = limit.is_some() || asked != TextureFormat::Auto || flips;
         return if is_asked || is_foreign {
@@ -139,7 +141,7 @@ fn fit_image(index: usize, image: &Image, usage: &Usage, plan: &TexturePlan) -> 
     };
     let after = limited(before, limit);
     let fits_format = match asked {
-        TextureFormat::Auto => is_plain || kind == "image/webp",
+        TextureFormat::Auto => is_plain || kind == "image/webp" && !plan.plain_only,
         TextureFormat::Png => kind == "image/png",
         TextureFormat::Jpg => kind == "image/jpeg",
     };

@@ -9,7 +9,7 @@ use super::Reader;
 use super::attributes::{allowed_components, storage_of};
 
 /// An attribute of all vertices of its accessor, not yet cut down to those that a primitive uses.
-struct Whole {
+pub(super) struct Whole {
     name: String,
     info: AccessorInfo,
     values: Rc<Vec<f32>>,
@@ -17,6 +17,9 @@ struct Whole {
 
 impl Reader<'_> {
     pub(super) fn read_geometry(&mut self, at: &Cursor<'_>) -> Result<Geometry, ImportError> {
+        if let Some(draco) = at.extension("KHR_draco_mesh_compression") {
+            return self.read_draco(at, &draco);
+        }
         let attributes = self.read_attributes(&at.require("attributes")?, None)?;
         let count = attributes
             .iter()
@@ -25,13 +28,7 @@ impl Reader<'_> {
             .expect("the caller has looked for POSITION");
         let indices = self.read_indices(at, count)?;
         let (mode, mut indices) = joined(at, indices)?;
-        let mut sparse_targets = false;
-        let mut targets = Vec::new();
-        for target in at.list("targets")? {
-            let wholes = self.read_attributes(&target, Some(count))?;
-            sparse_targets |= wholes.iter().any(|whole| whole.info.sparse);
-            targets.push(wholes);
-        }
+        let (targets, sparse_targets) = self.read_targets(at, count)?;
         let used = used_vertices(&mut indices, count);
         let take = |wholes: &[Whole]| -> Vec<Attribute> {
             wholes
@@ -54,6 +51,22 @@ impl Reader<'_> {
             .sum();
         self.charge(bytes as u64 + geometry.indices.len() as u64 * 4)?;
         Ok(geometry)
+    }
+
+    /// The morph targets of a primitive, and whether any is stored sparse.
+    pub(super) fn read_targets(
+        &mut self,
+        at: &Cursor<'_>,
+        count: usize,
+    ) -> Result<(Vec<Vec<Whole>>, bool), ImportError> {
+        let mut is_sparse = false;
+        let mut targets = Vec::new();
+        for target in at.list("targets")? {
+            let wholes = self.read_attributes(&target, Some(count))?;
+            is_sparse |= wholes.iter().any(|whole| whole.info.sparse);
+            targets.push(wholes);
+        }
+        Ok((targets, is_sparse))
     }
 
     fn read_attributes(
@@ -220,7 +233,7 @@ fn used_of_few(indices: &mut [u32]) -> Vec<u32> {
     used
 }
 
-fn taken(whole: &Whole, used: Option<&[u32]>) -> Attribute {
+pub(super) fn taken(whole: &Whole, used: Option<&[u32]>) -> Attribute {
     let components = whole.info.element.components();
     let values = match used {
         None => whole.values.to_vec(),

@@ -5,7 +5,9 @@
 //! however many primitives use it.
 
 mod attributes;
+mod draco;
 mod geometry;
+mod packed;
 mod passing;
 
 use std::collections::HashMap;
@@ -40,7 +42,8 @@ pub(super) fn import(
     model: &Path,
     format: &'static str,
 ) -> Result<Imported, ImportError> {
-    let document = Document::open(dir, model)?;
+    let mut document = Document::open(dir, model)?;
+    packed::unpack_views(&mut document)?;
     let mut reader = Reader {
         document: &document,
         scene: Scene::default(),

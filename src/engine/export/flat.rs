@@ -1,0 +1,133 @@
+//! A scene as triangles in the world, for formats that know no nodes.
+//!
+//! Skins and morph targets are in their rest pose; a mesh drawn twice is there twice.
+
+use glam::{Mat3, Vec3};
+
+use super::super::scene::{Mode, Scene};
+
+/// What one primitive draws at one place.
+#[derive(Debug)]
+pub(super) struct FlatPart {
+    /// The name of its node or mesh.
+    pub(super) name: Option<String>,
+    /// Index into the scene's materials.
+    pub(super) material: Option<usize>,
+    /// In the world.
+    pub(super) positions: Vec<Vec3>,
+    /// Unit vectors in the world, one for each position, or none.
+    pub(super) normals: Vec<Vec3>,
+    /// One for each position, or none; v points down, as in glTF.
+    pub(super) coords: Vec<[f32; 2]>,
+    /// Linear colour and alpha, one for each position, or none.
+    pub(super) colors: Vec<[f32; 4]>,
+    /// Three for each triangle.
+    pub(super) indices: Vec<u32>,
+}
+
+/// All triangles of the default scene.
+pub(super) fn flatten(scene: &Scene) -> Vec<FlatPart> {
+    let mut parts = Vec::new();
+    for draw in scene.draws() {
+        let mesh = &scene.meshes[draw.mesh];
+        let node = scene.list("nodes")[draw.node]["name"].as_str();
+        let name = node.or(mesh.name()).map(str::to_owned);
+        for primitive in &mesh.primitives {
+            let geometry = &scene.geometries[primitive.geometry];
+            if geometry.mode != Mode::Triangles || geometry.indices.is_empty() {
+                continue;
+            }
+            let turn = |vertex: usize| {
+                let linear = Mat3::from_mat4(draw.vertex_matrix(geometry, vertex));
+                if linear.determinant().abs() > 0.0 {
+                    linear.inverse().transpose()
+                } else {
+                    linear
+                }
+            };
+            let fixed = draw.joints.is_none().then(|| turn(0));
+            let normals = geometry.attribute("NORMAL").map_or(Vec::new(), |normals| {
+                normals
+                    .values
+                    .chunks_exact(3)
+                    .enumerate()
+                    .map(|(vertex, normal)| {
+                        let turn = fixed.unwrap_or_else(|| turn(vertex));
+                        (turn * Vec3::from_slice(normal)).normalize_or(Vec3::Y)
+                    })
+                    .collect()
+            });
+            let coords = geometry
+                .attribute("TEXCOORD_0")
+                .map_or(Vec::new(), |coords| {
+                    coords
+                        .values
+                        .chunks_exact(2)
+                        .map(|uv| [uv[0], uv[1]])
+                        .collect()
+                });
+            let colors = geometry.attribute("COLOR_0").map_or(Vec::new(), |colors| {
+                (0..colors.count())
+                    .map(|vertex| match *colors.at(vertex) {
+                        [red, green, blue] => [red, green, blue, 1.0],
+                        [red, green, blue, alpha] => [red, green, blue, alpha],
+                        _ => [1.0; 4],
+                    })
+                    .collect()
+            });
+            let mut indices = geometry.indices.clone();
+            // A mirrored matrix turns triangles inside out; their corners change places.
+            if Mat3::from_mat4(draw.vertex_matrix(geometry, 0)).determinant() < 0.0 {
+                indices
+                    .chunks_exact_mut(3)
+                    .for_each(|corners| corners.swap(1, 2));
+            }
+            parts.push(FlatPart {
+                name: name.clone(),
+                material: primitive.material,
+                positions: draw.world_positions(geometry),
+                normals,
+                coords,
+                colors,
+                indices,
+            });
+        }
+    }
+    parts
+}
+
+/// Linear light as the colour that is written for screens.
+pub(super) fn srgb_of_linear(value: f32) -> f32 {
+    let value = value.clamp(0.0, 1.0);
+    if value <= 0.003_130_8 {
+        value * 12.92
+    } else {
+        1.055 * value.powf(1.0 / 2.4) - 0.055
+    }
+}
+
+/// What a format without nodes and animations leaves out of this scene, for the warnings.
+pub(super) fn losses(scene: &Scene, format: &str) -> Vec<String> {
+    let mut lost = Vec::new();
+    let mut note = |is_there: bool, what: &str| {
+        if is_there {
+            lost.push(format!("{format} cannot hold {what}; they are left out"));
+        }
+    };
+    note(!scene.list("animations").is_empty(), "animations");
+    note(
+        !scene.list("skins").is_empty(),
+        "skins (the model is written in its rest pose)",
+    );
+    let has_targets = scene
+        .geometries
+        .iter()
+        .any(|geometry| !geometry.targets.is_empty());
+    note(has_targets, "morph targets");
+    let has_others = scene
+        .geometries
+        .iter()
+        .any(|geometry| geometry.mode != Mode::Triangles);
+    note(has_others, "points and lines");
+    lost
+}

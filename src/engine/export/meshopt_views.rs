@@ -1,0 +1,140 @@
+//! Packing buffer views with `EXT_meshopt_compression`.
+//!
+//! Floats are rounded to the given number of bits of their range first, which is what makes them
+//! small; the file then says what a reader finds after unpacking.
+
+use meshopt::EncodeExpMode;
+
+use super::super::scene::Attribute;
+
+/// How a view is packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Packing {
+    /// Vertices of so many bytes, as they are.
+    Plain(usize),
+    /// Vertices of so many bytes, each number as a whole number times a power of two.
+    Exponential(usize),
+    /// Indices of triangles, of so many bytes each.
+    Triangles(usize),
+}
+
+/// A packed view.
+pub(super) struct PackedView {
+    pub(super) bytes: Vec<u8>,
+    pub(super) stride: usize,
+    pub(super) count: usize,
+    pub(super) mode: &'static str,
+    pub(super) filter: Option<&'static str>,
+}
+
+/// Packs the bytes of a view; `None` when the packer refuses them.
+pub(super) fn pack(packing: Packing, bytes: &[u8]) -> Option<PackedView> {
+    let (stride, mode, filter) = match packing {
+        Packing::Plain(stride) => (stride, "ATTRIBUTES", None),
+        Packing::Exponential(stride) => (stride, "ATTRIBUTES", Some("EXPONENTIAL")),
+        Packing::Triangles(length) => (length, "TRIANGLES", None),
+    };
+    let packed = match packing {
+        Packing::Triangles(length) => {
+            let indices: Vec<u32> = bytes
+                .chunks_exact(length)
+                .map(|index| {
+                    let mut four = [0; 4];
+                    four[..length].copy_from_slice(index);
+                    u32::from_le_bytes(four)
+                })
+                .collect();
+            let vertices = indices.iter().max().map_or(0, |last| *last as usize + 1);
+            meshopt::encode_index_buffer(&indices, vertices).ok()?
+        }
+        _ => vertices(bytes, stride)?,
+    };
+    Some(PackedView {
+        count: bytes.len() / stride,
+        bytes: packed,
+        stride,
+        mode,
+        filter,
+    })
+}
+
+/// A float attribute rounded for packing: the words to store, and what they unpack to.
+pub(super) fn rounded(attribute: &Attribute) -> (Vec<u8>, Vec<f32>) {
+    let bits = match attribute.name.split('_').next().unwrap_or_default() {
+        "POSITION" => 16,
+        "TEXCOORD" => 15,
+        _ => 12,
+    };
+    let words: Vec<[u32; 1]> = match attribute.components {
+        2 => flat(meshopt::encode_filter_exp(
+            &rows::<2>(attribute),
+            bits,
+            SHARED,
+        )),
+        3 => flat(meshopt::encode_filter_exp(
+            &rows::<3>(attribute),
+            bits,
+            SHARED,
+        )),
+        4 => flat(meshopt::encode_filter_exp(
+            &rows::<4>(attribute),
+            bits,
+            SHARED,
+        )),
+        _ => flat(meshopt::encode_filter_exp(
+            &rows::<1>(attribute),
+            bits,
+            SHARED,
+        )),
+    };
+    let bytes = words
+        .iter()
+        .flat_map(|word| word[0].to_le_bytes())
+        .collect();
+    let mut unpacked = words;
+    meshopt::decode_filter_exp(&mut unpacked);
+    let values = unpacked
+        .iter()
+        .map(|word| f32::from_bits(word[0]))
+        .collect();
+    (bytes, values)
+}
+
+/// One exponent for each component of all vectors: every vertex is rounded to the same grid.
+const SHARED: EncodeExpMode = EncodeExpMode::SharedComponent;
+
+fn rows<const N: usize>(attribute: &Attribute) -> Vec<[f32; N]> {
+    attribute
+        .values
+        .chunks_exact(N)
+        .map(|row| std::array::from_fn(|part| row[part]))
+        .collect()
+}
+
+fn flat<const N: usize>(rows: Vec<[u32; N]>) -> Vec<[u32; 1]> {
+    rows.into_iter().flatten().map(|word| [word]).collect()
+}
+
+/// Bytes of one vertex, which the packer wants to know at compile time.
+#[derive(Clone, Copy)]
+struct Row<const N: usize>([u8; N]);
+
+fn packed_rows<const N: usize>(bytes: &[u8]) -> Option<Vec<u8>> {
+    let rows: Vec<Row<N>> = bytes
+        .chunks_exact(N)
+        .map(|row| Row(std::array::from_fn(|at| row[at])))
+        .collect();
+    meshopt::encode_vertex_buffer(&rows).ok()
+}
+
+fn vertices(bytes: &[u8], stride: usize) -> Option<Vec<u8>> {
+    macro_rules! by_stride {
+        ($($length:literal)*) => {
+            match stride {
+                $($length => packed_rows::<$length>(bytes),)*
+                _ => None,
+            }
+        };
+    }
+    by_stride!(4 8 12 16 20 24 28 32 36 40 44 48 52 56 60 64)
+}

@@ -1,0 +1,187 @@
+//! Wavefront OBJ with MTL and image files.
+//!
+//! The most that old readers agree on, plus the common keys for physically based materials. File and
+//! material names have no spaces, since many readers stop at one.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::super::import::images::extension_of;
+use super::super::scene::{AlphaMode, Material, Scene, TextureUse};
+use super::OutFile;
+use super::flat::{flatten, srgb_of_linear};
+use super::names::Names;
+
+/// The scene as `<stem>.obj`, `<stem>.mtl` and images, in this order.
+pub fn write_obj(scene: &Scene, stem: &str, names: &mut Names) -> Vec<OutFile> {
+    let stem = stem.replace(char::is_whitespace, "_");
+    let mut writer = Writer {
+        scene,
+        stem: stem.clone(),
+        names,
+        materials: BTreeMap::new(),
+        images: BTreeMap::new(),
+        files: Vec::new(),
+        mtl: String::from("# assetfs\n"),
+    };
+    let mtl_name = writer.names.take(&stem, "mtl");
+    let body = writer.write_body();
+    let obj = format!("# assetfs\nmtllib {mtl_name}\n{body}");
+    let mut files = vec![
+        OutFile {
+            name: writer.names.take(&stem, "obj"),
+            bytes: obj.into_bytes().into(),
+        },
+        OutFile {
+            name: mtl_name,
+            bytes: std::mem::take(&mut writer.mtl).into_bytes().into(),
+        },
+    ];
+    files.append(&mut writer.files);
+    files
+}
+
+struct Writer<'a> {
+    scene: &'a Scene,
+    stem: String,
+    names: &'a mut Names,
+    /// Names of materials by index.
+    materials: BTreeMap<Option<usize>, String>,
+    /// File names of images by index.
+    images: BTreeMap<usize, String>,
+    files: Vec<OutFile>,
+    mtl: String,
+}
+
+/// Writing to a string cannot fail.
+const SAFE: &str = "memory takes any text";
+
+impl Writer<'_> {
+    fn write_body(&mut self) -> String {
+        let mut text = String::new();
+        let (mut positions, mut coords, mut normals) = (1, 1, 1);
+        for (index, part) in flatten(self.scene).iter().enumerate() {
+            let fallback = || format!("part_{index}");
+            let name = part.name.clone().unwrap_or_else(fallback);
+            writeln!(text, "o {}", plain(&name)).expect(SAFE);
+            for (vertex, position) in part.positions.iter().enumerate() {
+                write!(text, "v {} {} {}", position.x, position.y, position.z).expect(SAFE);
+                if let Some([red, green, blue, _]) = part.colors.get(vertex) {
+                    let [red, green, blue] = [*red, *green, *blue].map(srgb_of_linear);
+                    write!(text, " {red} {green} {blue}").expect(SAFE);
+                }
+                text.push('\n');
+            }
+            for [u, v] in &part.coords {
+                writeln!(text, "vt {u} {}", 1.0 - v).expect(SAFE);
+            }
+            for normal in &part.normals {
+                writeln!(text, "vn {} {} {}", normal.x, normal.y, normal.z).expect(SAFE);
+            }
+            let material = self.material_name(part.material);
+            writeln!(text, "usemtl {material}").expect(SAFE);
+            for corners in part.indices.chunks_exact(3) {
+                text.push('f');
+                for corner in corners {
+                    let (v, t, n) = (corner + positions, corner + coords, corner + normals);
+                    match (part.coords.is_empty(), part.normals.is_empty()) {
+                        (true, true) => write!(text, " {v}"),
+                        (false, true) => write!(text, " {v}/{t}"),
+                        (true, false) => write!(text, " {v}//{n}"),
+                        (false, false) => write!(text, " {v}/{t}/{n}"),
+                    }
+                    .expect(SAFE);
+                }
+                text.push('\n');
+            }
+            positions += part.positions.len() as u32;
+            coords += part.coords.len() as u32;
+            normals += part.normals.len() as u32;
+        }
+        text
+    }
+
+    fn material_name(&mut self, index: Option<usize>) -> String {
+        if let Some(known) = self.materials.get(&index) {
+            return known.clone();
+        }
+        let material = self.scene.material(index);
+        let own = material
+            .name
+            .as_deref()
+            .map(plain)
+            .filter(|name| !name.is_empty());
+        let base = own.unwrap_or_else(|| "material".to_owned());
+        let mut name = base.clone();
+        let mut number = 2;
+        while self.materials.values().any(|known| *known == name) {
+            name = format!("{base}_{number}");
+            number += 1;
+        }
+        self.write_material(&name, &material);
+        self.materials.insert(index, name.clone());
+        name
+    }
+
+    fn write_material(&mut self, name: &str, material: &Material) {
+        let [red, green, blue, alpha] = material.base_color;
+        let [red, green, blue] = [red, green, blue].map(srgb_of_linear);
+        let shininess = (2.0 / material.roughness.max(0.03).powi(2) - 2.0).max(0.0);
+        let mut lines = format!(
+            "newmtl {name}\nKa 0 0 0\nKd {red} {green} {blue}\nKs 0.04 0.04 0.04\nNs {shininess}\nPr {}\nPm {}\nillum 2\n",
+            material.roughness, material.metallic
+        );
+        if material.alpha_mode == AlphaMode::Blend && alpha < 1.0 {
+            writeln!(lines, "d {alpha}").expect(SAFE);
+        }
+        if material.emissive != [0.0; 3] {
+            let [red, green, blue] = material.emissive.map(srgb_of_linear);
+            writeln!(lines, "Ke {red} {green} {blue}").expect(SAFE);
+        }
+        if let Some(file) = self.image(&material.base_color_texture) {
+            writeln!(lines, "map_Kd {file}").expect(SAFE);
+            if material.alpha_mode != AlphaMode::Opaque {
+                writeln!(lines, "map_d {file}").expect(SAFE);
+            }
+        }
+        if let Some(file) = self.image(&material.emissive_texture) {
+            writeln!(lines, "map_Ke {file}").expect(SAFE);
+        }
+        if let Some(file) = self.image(&material.normal_texture) {
+            writeln!(lines, "norm {file}").expect(SAFE);
+        }
+        self.mtl.push_str(&lines);
+    }
+
+    fn image(&mut self, texture: &Option<TextureUse>) -> Option<String> {
+        let index = texture.as_ref()?.image;
+        if let Some(known) = self.images.get(&index) {
+            return Some(known.clone());
+        }
+        let mut image = self.scene.images[index].clone();
+        image.file_name = image.file_name.map(|name| plain(&name));
+        let extension = extension_of(&image.media_type);
+        let name = self.names.take_image(&image, &self.stem, index, extension);
+        let name = name.replace(char::is_whitespace, "_");
+        self.files.push(OutFile {
+            name: name.clone(),
+            bytes: image.bytes,
+        });
+        self.images.insert(index, name.clone());
+        Some(name)
+    }
+}
+
+/// A name in one word.
+fn plain(name: &str) -> String {
+    name.trim()
+        .chars()
+        .map(|letter| {
+            if letter.is_whitespace() || letter.is_control() || letter == '#' {
+                '_'
+            } else {
+                letter
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,36 @@
+//! Binary STL: triangles in the world.
+
+use glam::Vec3;
+
+use super::super::scene::Scene;
+use super::flat::flatten;
+
+/// The scene as one binary STL file.
+pub fn write_stl(scene: &Scene) -> Vec<u8> {
+    let parts = flatten(scene);
+    let count: usize = parts.iter().map(|part| part.indices.len() / 3).sum();
+    let mut bytes = Vec::with_capacity(84 + count * 50);
+    let mut header = [b' '; 80];
+    let text = b"assetfs binary STL";
+    header[..text.len()].copy_from_slice(text);
+    bytes.extend_from_slice(&header);
+    bytes.extend_from_slice(&(count as u32).to_le_bytes());
+    for part in &parts {
+        for corners in part.indices.chunks_exact(3) {
+            let [a, b, c] =
+                [corners[0], corners[1], corners[2]].map(|corner| part.positions[corner as usize]);
+            let normal = (b - a).cross(c - a).normalize_or_zero();
+            for vector in [normal, a, b, c] {
+                push(&mut bytes, vector);
+            }
+            bytes.extend_from_slice(&[0, 0]);
+        }
+    }
+    bytes
+}
+
+fn push(bytes: &mut Vec<u8>, vector: Vec3) {
+    for number in vector.to_array() {
+        bytes.extend_from_slice(&number.to_le_bytes());
+    }
+}

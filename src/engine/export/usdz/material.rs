@@ -1,0 +1,340 @@
+//! Materials as `UsdPreviewSurface`, which is what every viewer of USDZ shows.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+
+use super::super::super::import::images::extension_of;
+use super::super::super::scene::{AlphaMode, Material, Scene, TextureUse, UvTransform, Wrap};
+use super::identifier;
+use super::stage::coord_name;
+
+/// The materials that meshes have asked for, and their images.
+pub(super) struct Materials<'s> {
+    scene: &'s Scene,
+    paths: BTreeMap<Option<usize>, String>,
+    names: BTreeSet<String>,
+    text: String,
+    images: BTreeMap<usize, String>,
+}
+
+/// What a texture feeds.
+struct Input<'a> {
+    /// The shader's name within its material.
+    node: &'a str,
+    texture: &'a TextureUse,
+    /// Whether the pixels are colours.
+    is_srgb: bool,
+    scale: [f32; 4],
+    bias: [f32; 4],
+}
+
+impl<'s> Materials<'s> {
+    pub(super) fn new(scene: &'s Scene) -> Materials<'s> {
+        Materials {
+            scene,
+            paths: BTreeMap::new(),
+            names: BTreeSet::new(),
+            text: String::new(),
+            images: BTreeMap::new(),
+        }
+    }
+
+    /// The scope of materials and the images that they name.
+    pub(super) fn finish(self) -> (String, Vec<(String, Bytes)>) {
+        let images = self
+            .images
+            .iter()
+            .map(|(image, name)| (name.clone(), self.scene.images[*image].bytes.clone()))
+            .collect();
+        if self.text.is_empty() {
+            return (String::new(), images);
+        }
+        (
+            format!("    def Scope \"Materials\"\n    {{\n{}    }}\n", self.text),
+            images,
+        )
+    }
+
+    /// The path of a material on the stage.
+    pub(super) fn path_of(&mut self, index: Option<usize>) -> String {
+        if let Some(known) = self.paths.get(&index) {
+            return known.clone();
+        }
+        let material = self.scene.material(index);
+        let base = identifier(material.name.as_deref().unwrap_or("material"));
+        let mut name = base.clone();
+        let mut number = 2;
+        while !self.names.insert(name.clone()) {
+            name = format!("{base}_{number}");
+            number += 1;
+        }
+        let path = format!("/Root/Materials/{name}");
+        self.write(&name, &path, &material);
+        self.paths.insert(index, path.clone());
+        path
+    }
+
+    fn line(&mut self, depth: usize, line: &str) {
+        for _ in 0..depth + 2 {
+            self.text.push_str("    ");
+        }
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    fn write(&mut self, name: &str, path: &str, material: &Material) {
+        self.line(0, &format!("def Material \"{name}\""));
+        self.line(0, "{");
+        self.line(
+            1,
+            &format!("token outputs:surface.connect = <{path}/Surface.outputs:surface>"),
+        );
+        self.line(1, "def Shader \"Surface\"");
+        self.line(1, "{");
+        self.line(2, "uniform token info:id = \"UsdPreviewSurface\"");
+        let inputs = self.surface_inputs(path, material);
+        self.line(2, "token outputs:surface");
+        self.line(1, "}");
+        for input in inputs {
+            self.write_texture(path, &input);
+        }
+        self.line(0, "}");
+    }
+
+    fn surface_inputs<'m>(&mut self, path: &str, material: &'m Material) -> Vec<Input<'m>> {
+        let mut inputs = Vec::new();
+        let [red, green, blue, alpha] = material.base_color;
+        match &material.base_color_texture {
+            Some(texture) => {
+                self.connect(path, "color3f inputs:diffuseColor", "BaseColor", "rgb");
+                inputs.push(Input {
+                    node: "BaseColor",
+                    texture,
+                    is_srgb: true,
+                    scale: [red, green, blue, alpha],
+                    bias: [0.0; 4],
+                });
+            }
+            None => self.line(
+                2,
+                &format!("color3f inputs:diffuseColor = ({red}, {green}, {blue})"),
+            ),
+        }
+        self.write_opacity(path, material);
+        self.write_emission(path, material, &mut inputs);
+        self.write_numbers(path, material, &mut inputs);
+        if let Some(texture) = &material.normal_texture {
+            self.connect(path, "normal3f inputs:normal", "Normal", "rgb");
+            let strength = material.normal_scale;
+            inputs.push(Input {
+                node: "Normal",
+                texture,
+                is_srgb: false,
+                scale: [2.0 * strength, 2.0 * strength, 2.0, 1.0],
+                bias: [-strength, -strength, -1.0, 0.0],
+            });
+        }
+        inputs
+    }
+
+    fn write_opacity(&mut self, path: &str, material: &Material) {
+        if material.alpha_mode == AlphaMode::Opaque {
+            return;
+        }
+        match &material.base_color_texture {
+            Some(_) => self.connect(path, "float inputs:opacity", "BaseColor", "a"),
+            None => self.line(
+                2,
+                &format!("float inputs:opacity = {}", material.base_color[3]),
+            ),
+        }
+        if material.alpha_mode == AlphaMode::Mask {
+            self.line(
+                2,
+                &format!("float inputs:opacityThreshold = {}", material.alpha_cutoff),
+            );
+        }
+    }
+
+    fn write_emission<'m>(
+        &mut self,
+        path: &str,
+        material: &'m Material,
+        inputs: &mut Vec<Input<'m>>,
+    ) {
+        let [red, green, blue] = material.emissive;
+        match &material.emissive_texture {
+            Some(texture) if material.emissive != [0.0; 3] => {
+                self.connect(path, "color3f inputs:emissiveColor", "Emissive", "rgb");
+                inputs.push(Input {
+                    node: "Emissive",
+                    texture,
+                    is_srgb: true,
+                    scale: [red, green, blue, 1.0],
+                    bias: [0.0; 4],
+                });
+            }
+            None if material.emissive != [0.0; 3] => {
+                self.line(
+                    2,
+                    &format!("color3f inputs:emissiveColor = ({red}, {green}, {blue})"),
+                );
+            }
+            _ => {}
+        }
+    }
+
+    fn write_numbers<'m>(
+        &mut self,
+        path: &str,
+        material: &'m Material,
+        inputs: &mut Vec<Input<'m>>,
+    ) {
+        match &material.metallic_roughness_texture {
+            Some(texture) => {
+                self.connect(path, "float inputs:metallic", "MetallicRoughness", "b");
+                self.connect(path, "float inputs:roughness", "MetallicRoughness", "g");
+                inputs.push(Input {
+                    node: "MetallicRoughness",
+                    texture,
+                    is_srgb: false,
+                    scale: [1.0, material.roughness, material.metallic, 1.0],
+                    bias: [0.0; 4],
+                });
+            }
+            None => {
+                self.line(2, &format!("float inputs:metallic = {}", material.metallic));
+                self.line(
+                    2,
+                    &format!("float inputs:roughness = {}", material.roughness),
+                );
+            }
+        }
+        if let Some(texture) = &material.occlusion_texture {
+            self.connect(path, "float inputs:occlusion", "Occlusion", "r");
+            let strength = material.occlusion_strength;
+            inputs.push(Input {
+                node: "Occlusion",
+                texture,
+                is_srgb: false,
+                scale: [strength, strength, strength, 1.0],
+                bias: [1.0 - strength, 1.0 - strength, 1.0 - strength, 0.0],
+            });
+        }
+    }
+
+    fn connect(&mut self, path: &str, input: &str, node: &str, output: &str) {
+        self.line(
+            2,
+            &format!("{input}.connect = <{path}/{node}.outputs:{output}>"),
+        );
+    }
+
+    fn write_texture(&mut self, path: &str, input: &Input<'_>) {
+        let file = self.image(input.texture.image);
+        let node = input.node;
+        let has_transform = input.texture.transform != UvTransform::default();
+        let source = if has_transform { "Transform" } else { "Reader" };
+        self.line(1, &format!("def Shader \"{node}Reader\""));
+        self.line(1, "{");
+        self.line(2, "uniform token info:id = \"UsdPrimvarReader_float2\"");
+        let primvar = coord_name(input.texture.tex_coord);
+        self.line(2, &format!("string inputs:varname = \"{primvar}\""));
+        self.line(2, "float2 outputs:result");
+        self.line(1, "}");
+        if has_transform {
+            self.write_transform(path, node, &input.texture.transform);
+        }
+        self.line(1, &format!("def Shader \"{node}\""));
+        self.line(1, "{");
+        self.line(2, "uniform token info:id = \"UsdUVTexture\"");
+        self.line(2, &format!("asset inputs:file = @{file}@"));
+        self.line(
+            2,
+            &format!("float2 inputs:st.connect = <{path}/{node}{source}.outputs:result>"),
+        );
+        let space = if input.is_srgb { "sRGB" } else { "raw" };
+        self.line(2, &format!("token inputs:sourceColorSpace = \"{space}\""));
+        for (name, wrap) in [
+            ("wrapS", input.texture.wrap_s),
+            ("wrapT", input.texture.wrap_t),
+        ] {
+            self.line(2, &format!("token inputs:{name} = \"{}\"", wrap_name(wrap)));
+        }
+        for (name, [x, y, z, w], plain) in [
+            ("scale", input.scale, [1.0; 4]),
+            ("bias", input.bias, [0.0; 4]),
+        ] {
+            if [x, y, z, w] != plain {
+                self.line(2, &format!("float4 inputs:{name} = ({x}, {y}, {z}, {w})"));
+            }
+        }
+        for output in [
+            "float outputs:r",
+            "float outputs:g",
+            "float outputs:b",
+            "float outputs:a",
+            "float3 outputs:rgb",
+        ] {
+            self.line(2, output);
+        }
+        self.line(1, "}");
+    }
+
+    /// glTF turns around the upper left corner and USD around the lower left one.
+    fn write_transform(&mut self, path: &str, node: &str, transform: &UvTransform) {
+        let (sin, cos) = transform.rotation.sin_cos();
+        let [u, v] = transform.offset;
+        let [width, height] = transform.scale;
+        let translation = [u + sin * height, 1.0 - v - cos * height];
+        self.line(1, &format!("def Shader \"{node}Transform\""));
+        self.line(1, "{");
+        self.line(2, "uniform token info:id = \"UsdTransform2d\"");
+        self.line(
+            2,
+            &format!("float2 inputs:in.connect = <{path}/{node}Reader.outputs:result>"),
+        );
+        self.line(
+            2,
+            &format!(
+                "float inputs:rotation = {}",
+                transform.rotation.to_degrees()
+            ),
+        );
+        self.line(2, &format!("float2 inputs:scale = ({width}, {height})"));
+        self.line(
+            2,
+            &format!(
+                "float2 inputs:translation = ({}, {})",
+                translation[0], translation[1]
+            ),
+        );
+        self.line(2, "float2 outputs:result");
+        self.line(1, "}");
+    }
+
+    fn image(&mut self, index: usize) -> String {
+        if let Some(known) = self.images.get(&index) {
+            return known.clone();
+        }
+        let image = &self.scene.images[index];
+        let own = image
+            .file_name
+            .as_deref()
+            .or(image.json.get("name").and_then(|name| name.as_str()));
+        let stem = own.map_or("texture", |name| name.split('.').next().unwrap_or(name));
+        let extension = extension_of(&image.media_type);
+        let name = format!("textures/{}_{index}.{extension}", identifier(stem));
+        self.images.insert(index, name.clone());
+        name
+    }
+}
+
+fn wrap_name(wrap: Wrap) -> &'static str {
+    match wrap {
+        Wrap::Repeat => "repeat",
+        Wrap::MirroredRepeat => "mirror",
+        Wrap::ClampToEdge => "clamp",
+    }
+}

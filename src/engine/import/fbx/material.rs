@@ -1,0 +1,186 @@
+//! Materials and textures of an FBX file.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use super::super::find_file;
+use super::super::images::plain_image;
+use super::super::make::{SceneMaker, linear_of_srgb};
+
+/// The materials and textures that are in the scene already.
+pub(super) struct Materials<'a> {
+    dir: &'a Path,
+    model: &'a Path,
+    made: HashMap<u32, usize>,
+    textures: HashMap<u32, Option<usize>>,
+    /// Bytes of the model and all files read for it.
+    pub(super) size_bytes: u64,
+}
+
+impl<'a> Materials<'a> {
+    pub(super) fn new(dir: &'a Path, model: &'a Path, size_bytes: u64) -> Materials<'a> {
+        Materials {
+            dir,
+            model,
+            made: HashMap::new(),
+            textures: HashMap::new(),
+            size_bytes,
+        }
+    }
+
+    /// The scene's material for one of the file.
+    pub(super) fn add(
+        &mut self,
+        found: &ufbx::Material,
+        maker: &mut SceneMaker,
+        warnings: &mut Vec<String>,
+    ) -> usize {
+        let id = found.element.typed_id;
+        if let Some(made) = self.made.get(&id) {
+            return *made;
+        }
+        let json = self.convert(found, maker, warnings);
+        let made = maker.add_material(json);
+        self.made.insert(id, made);
+        made
+    }
+
+    fn convert(
+        &mut self,
+        found: &ufbx::Material,
+        maker: &mut SceneMaker,
+        warnings: &mut Vec<String>,
+    ) -> Value {
+        let maps = &found.pbr;
+        let color_texture = self.texture(&maps.base_color, maker, warnings);
+        let opacity = one(&maps.opacity, 1.0).clamp(0.0, 1.0);
+        let color = match color_texture {
+            // A texture takes the place of the colour in FBX; in glTF they are multiplied.
+            Some(_) => [1.0; 3],
+            None => {
+                three(&maps.base_color, [0.8; 3]).map(|part| linear_of_srgb(part.clamp(0.0, 1.0)))
+            }
+        };
+        let mut pbr = json!({
+            "baseColorFactor": [color[0], color[1], color[2], opacity],
+            "metallicFactor": one(&maps.metalness, 0.0).clamp(0.0, 1.0),
+            "roughnessFactor": one(&maps.roughness, 0.8).clamp(0.0, 1.0),
+        });
+        if let Some(texture) = color_texture {
+            pbr["baseColorTexture"] = json!({ "index": texture });
+        }
+        let mut json = json!({ "name": &*found.element.name, "pbrMetallicRoughness": pbr });
+        let same_file =
+            |a: &ufbx::MaterialMap, b: &ufbx::MaterialMap| match (&a.texture, &b.texture) {
+                (Some(a), Some(b)) => a.element.typed_id == b.element.typed_id,
+                _ => false,
+            };
+        if opacity < 1.0 || same_file(&maps.opacity, &maps.base_color) {
+            json["alphaMode"] = "BLEND".into();
+        }
+        if let Some(texture) = self.texture(&maps.normal_map, maker, warnings) {
+            json["normalTexture"] = json!({ "index": texture });
+        }
+        let strength = one(&maps.emission_factor, 1.0);
+        let emitted = three(&maps.emission_color, [0.0; 3])
+            .map(|part| (linear_of_srgb(part.clamp(0.0, 1.0)) * strength).clamp(0.0, 1.0));
+        if let Some(texture) = self.texture(&maps.emission_color, maker, warnings) {
+            json["emissiveTexture"] = json!({ "index": texture });
+            json["emissiveFactor"] = json!([1.0, 1.0, 1.0]);
+        } else if emitted != [0.0; 3] {
+            json["emissiveFactor"] = json!(emitted);
+        }
+        for (map, what) in [
+            (&maps.roughness, "roughness"),
+            (&maps.metalness, "metalness"),
+            (&maps.ambient_occlusion, "occlusion"),
+            (&maps.displacement_map, "displacement"),
+        ] {
+            if map.texture.is_some() {
+                warnings.push(format!(
+                    "material \"{}\": its {what} texture is not read",
+                    &*found.element.name
+                ));
+            }
+        }
+        json
+    }
+
+    fn texture(
+        &mut self,
+        map: &ufbx::MaterialMap,
+        maker: &mut SceneMaker,
+        warnings: &mut Vec<String>,
+    ) -> Option<usize> {
+        let texture = map.texture.as_ref().filter(|_| map.texture_enabled)?;
+        let texture = texture
+            .file_textures
+            .first()
+            .map_or(&**texture, |file| file);
+        let id = texture.element.typed_id;
+        if let Some(known) = self.textures.get(&id) {
+            return *known;
+        }
+        let made = match self.read(texture) {
+            Ok((name, media_type, bytes)) => {
+                let image = maker.add_image(&name, &media_type, bytes);
+                Some(maker.add_texture(image))
+            }
+            Err(why) => {
+                let name: &str = &texture.relative_filename;
+                warnings.push(format!("the texture \"{name}\" is left out: {why}"));
+                None
+            }
+        };
+        self.textures.insert(id, made);
+        made
+    }
+
+    /// The embedded bytes, else the file that one of its names leads to.
+    fn read(&mut self, texture: &ufbx::Texture) -> Result<(String, String, Bytes), String> {
+        let names: [&str; 3] = [
+            &texture.relative_filename,
+            &texture.filename,
+            &texture.absolute_filename,
+        ];
+        let name = names
+            .into_iter()
+            .find(|name| !name.is_empty())
+            .unwrap_or("texture");
+        let last = name.rsplit(['/', '\\']).next().unwrap_or(name).to_owned();
+        let content: &[u8] = &texture.content;
+        if !content.is_empty() {
+            let (bytes, media_type) = plain_image(content.to_vec(), Path::new(&last))?;
+            return Ok((last, media_type, bytes));
+        }
+        let path = names
+            .into_iter()
+            .filter(|name| !name.is_empty())
+            .find_map(|name| find_file(self.dir, self.model, name))
+            .ok_or("it is not among the uploaded files")?;
+        let bytes = fs::read(&path).map_err(|error| error.to_string())?;
+        self.size_bytes += bytes.len() as u64;
+        let (bytes, media_type) = plain_image(bytes, &path)?;
+        Ok((last, media_type, bytes))
+    }
+}
+
+fn one(map: &ufbx::MaterialMap, default: f32) -> f32 {
+    if map.has_value {
+        map.value_vec4.x as f32
+    } else {
+        default
+    }
+}
+
+fn three(map: &ufbx::MaterialMap, default: [f32; 3]) -> [f32; 3] {
+    let value = &map.value_vec4;
+    match map.has_value {
+        true => [value.x as f32, value.y as f32, value.z as f32],
+        false => default,
+    }
+}

@@ -1,0 +1,137 @@
+//! FBX, text and binary, through `ufbx`.
+//!
+//! Nodes, meshes, materials, textures (embedded or beside), skins, blend shapes and animations become
+//! what they are in glTF, in metres with y up. Cameras, lights and curves are not read.
+
+mod animation;
+mod material;
+mod mesh;
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::super::document::DocumentError;
+use super::make::SceneMaker;
+use super::{ImportError, Imported};
+use material::Materials;
+
+/// The reader may use so much memory for itself.
+const MEMORY_LIMIT_BYTES: usize = 3 << 30;
+
+/// Reads the file `model` in `dir`.
+pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> {
+    let path = dir.join(model);
+    let bytes = fs::read(&path).map_err(|source| DocumentError::Io { path, source })?;
+    let file = super::file_name(model);
+    let loaded = ufbx::load_memory(&bytes, options()).map_err(|error| ImportError::Damaged {
+        file: file.clone(),
+        what: format!("cannot be read as FBX: {}", &*error.description),
+    })?;
+    let mut materials = Materials::new(dir, model, bytes.len() as u64);
+    let mut warnings = Vec::new();
+    let mut maker = SceneMaker::new();
+    let meshes: Vec<mesh::Made> = loaded
+        .meshes
+        .iter()
+        .map(|found| mesh::add(found, &mut maker, &mut materials, &mut warnings))
+        .collect();
+    if meshes.iter().all(|made| made.mesh.is_none()) {
+        return Err(ImportError::Damaged {
+            file,
+            what: "holds no meshes".to_owned(),
+        });
+    }
+    for node in loaded.nodes.iter() {
+        maker.add_node(node_json(node, &meshes));
+    }
+    maker.set_root(loaded.root_node.element.typed_id as usize);
+    let mut scene = maker.finish();
+    mesh::add_skins(&loaded, &meshes, &mut scene);
+    animation::add(&loaded, &mut scene, &mut warnings);
+    warn_of_the_rest(&loaded, &file, &mut warnings);
+    Ok(Imported {
+        scene,
+        model: model.to_owned(),
+        format: "fbx",
+        size_bytes: materials.size_bytes,
+        warnings,
+    })
+}
+
+fn options() -> ufbx::LoadOpts<'static> {
+    let limited = || ufbx::AllocatorOpts {
+        memory_limit: MEMORY_LIMIT_BYTES,
+        ..Default::default()
+    };
+    ufbx::LoadOpts {
+        temp_allocator: limited(),
+        result_allocator: limited(),
+        target_axes: ufbx::CoordinateAxes::right_handed_y_up(),
+        target_unit_meters: 1.0,
+        space_conversion: ufbx::SpaceConversion::ModifyGeometry,
+        geometry_transform_handling: ufbx::GeometryTransformHandling::ModifyGeometry,
+        inherit_mode_handling: ufbx::InheritModeHandling::Compensate,
+        generate_missing_normals: true,
+        normalize_normals: true,
+        clean_skin_weights: true,
+        load_external_files: false,
+        node_depth_limit: 900,
+        ..Default::default()
+    }
+}
+
+fn node_json(node: &ufbx::Node, meshes: &[mesh::Made]) -> Value {
+    let mut json = json!({});
+    let name: &str = &node.element.name;
+    if !name.is_empty() {
+        json["name"] = name.into();
+    }
+    let place = &node.local_transform;
+    let (move_by, turn, size) = (&place.translation, &place.rotation, &place.scale);
+    if (move_by.x, move_by.y, move_by.z) != (0.0, 0.0, 0.0) {
+        json["translation"] = json!([move_by.x, move_by.y, move_by.z]);
+    }
+    if (turn.x, turn.y, turn.z) != (0.0, 0.0, 0.0) {
+        json["rotation"] = json!([turn.x, turn.y, turn.z, turn.w]);
+    }
+    if (size.x, size.y, size.z) != (1.0, 1.0, 1.0) {
+        json["scale"] = json!([size.x, size.y, size.z]);
+    }
+    let children: Vec<u32> = node
+        .children
+        .iter()
+        .map(|child| child.element.typed_id)
+        .collect();
+    if !children.is_empty() {
+        json["children"] = json!(children);
+    }
+    if let Some(found) = &node.mesh
+        && let Some(made) = meshes.get(found.element.typed_id as usize)
+        && let Some(mesh) = made.mesh
+    {
+        json["mesh"] = mesh.into();
+        if let Some(skin) = made.skin {
+            json["skin"] = skin.into();
+        }
+    }
+    json
+}
+
+fn warn_of_the_rest(loaded: &ufbx::Scene, file: &str, warnings: &mut Vec<String>) {
+    for (count, what) in [
+        (loaded.cameras.len(), "cameras"),
+        (loaded.lights.len(), "lights"),
+        (loaded.nurbs_surfaces.len(), "NURBS surfaces"),
+        (
+            loaded.line_curves.len() + loaded.nurbs_curves.len(),
+            "curves",
+        ),
+        (loaded.cache_deformers.len(), "geometry caches"),
+    ] {
+        if count > 0 {
+            warnings.push(format!("{file}: {count} {what} are not read"));
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Building a scene for importers of formats that are not glTF.
+
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+
+use super::super::scene::{Geometry, Image, Mesh, Primitive, Scene};
+
+/// A scene in the making.
+pub(super) struct SceneMaker {
+    scene: Scene,
+    roots: Vec<usize>,
+    skins: usize,
+}
+
+impl SceneMaker {
+    pub(super) fn new() -> SceneMaker {
+        let mut scene = Scene::default();
+        scene
+            .json
+            .insert("asset".to_owned(), json!({ "version": "2.0" }));
+        SceneMaker {
+            scene,
+            roots: Vec::new(),
+            skins: 0,
+        }
+    }
+
+    /// Adds an image; returns its index.
+    pub(super) fn add_image(&mut self, file_name: &str, media_type: &str, bytes: Bytes) -> usize {
+        self.scene.images.push(Image {
+            json: Map::new(),
+            file_name: Some(file_name.to_owned()),
+            media_type: media_type.to_owned(),
+            bytes,
+        });
+        self.scene.images.len() - 1
+    }
+
+    /// Adds a texture that shows an image; returns its index.
+    pub(super) fn add_texture(&mut self, image: usize) -> usize {
+        self.push("textures", json!({ "source": image }))
+    }
+
+    /// Adds a material; returns its index.
+    pub(super) fn add_material(&mut self, material: Value) -> usize {
+        self.push("materials", material)
+    }
+
+    /// Adds a mesh of geometries with their materials; returns its index.
+    pub(super) fn add_mesh(
+        &mut self,
+        name: Option<&str>,
+        parts: Vec<(Geometry, Option<usize>)>,
+    ) -> usize {
+        let mut json = Map::new();
+        if let Some(name) = name {
+            json.insert("name".to_owned(), name.into());
+        }
+        let mut primitives = Vec::new();
+        for (geometry, material) in parts {
+            self.scene.geometries.push(geometry);
+            primitives.push(Primitive {
+                geometry: self.scene.geometries.len() - 1,
+                material,
+                json: Map::new(),
+            });
+        }
+        self.scene.meshes.push(Mesh { json, primitives });
+        self.scene.meshes.len() - 1
+    }
+
+    /// Adds members to a mesh's JSON.
+    pub(super) fn extend_mesh(&mut self, mesh: usize, members: Value) {
+        if let Value::Object(members) = members {
+            self.scene.meshes[mesh].json.extend(members);
+        }
+    }
+
+    /// The index that the next skin will have.
+    pub(super) fn next_skin(&mut self) -> usize {
+        self.skins += 1;
+        self.skins - 1
+    }
+
+    /// Adds a node; returns its index.
+    pub(super) fn add_node(&mut self, node: Value) -> usize {
+        self.push("nodes", node)
+    }
+
+    /// Adds a root node that draws a mesh.
+    pub(super) fn add_root(&mut self, name: Option<&str>, mesh: usize) {
+        let mut node = json!({ "mesh": mesh });
+        if let Some(name) = name {
+            node["name"] = name.into();
+        }
+        let node = self.add_node(node);
+        self.roots.push(node);
+    }
+
+    /// Makes a node the root.
+    pub(super) fn set_root(&mut self, node: usize) {
+        self.roots = vec![node];
+    }
+
+    /// The scene with its roots.
+    pub(super) fn finish(mut self) -> Scene {
+        if !self.roots.is_empty() {
+            self.scene.json.insert("scene".to_owned(), 0.into());
+            self.scene
+                .json
+                .insert("scenes".to_owned(), json!([{ "nodes": self.roots }]));
+        }
+        self.scene
+    }
+
+    fn push(&mut self, list: &str, value: Value) -> usize {
+        let entries = self
+            .scene
+            .json
+            .entry(list)
+            .or_insert_with(|| json!([]))
+            .as_array_mut()
+            .expect("lists are made as arrays");
+        entries.push(value);
+        entries.len() - 1
+    }
+}
+
+/// A colour as it is written for screens, as linear light.
+pub(super) fn linear_of_srgb(value: f32) -> f32 {
+    if value <= 0.04045 {
+        value / 12.92
+    } else {
+        ((value + 0.055) / 1.055).powf(2.4)
+    }
+}

@@ -1,0 +1,101 @@
+//! Normals for models that come without: smooth, but not across sharp edges.
+
+use std::collections::HashMap;
+
+use glam::Vec3;
+
+use super::super::scene::{Attribute, Geometry};
+
+/// Faces that meet at a smaller angle than this look round: 50 degrees.
+const CREASE_COSINE: f32 = 0.642_787;
+
+/// Gives a geometry of triangles normals; corners along sharp edges become vertices of their own.
+pub(super) fn add_creased(geometry: &mut Geometry) {
+    let faces: Vec<Vec3> = geometry
+        .indices
+        .chunks_exact(3)
+        .map(|corners| {
+            let [a, b, c] = [corners[0], corners[1], corners[2]].map(|at| geometry.position(at));
+            (b - a).cross(c - a)
+        })
+        .collect();
+    let places = places_of(geometry);
+    let mut around: Vec<Vec<u32>> = vec![Vec::new(); geometry.vertex_count()];
+    for (corner, index) in geometry.indices.iter().enumerate() {
+        around[places[*index as usize] as usize].push(corner as u32 / 3);
+    }
+    let mut known: HashMap<(u32, [u32; 3]), u32> = HashMap::new();
+    let (mut kept, mut normals, mut indices) = (Vec::new(), Vec::new(), Vec::new());
+    for (corner, index) in geometry.indices.iter().enumerate() {
+        let normal = corner_normal(
+            &faces,
+            corner / 3,
+            &around[places[*index as usize] as usize],
+        );
+        let bits = normal.to_array().map(f32::to_bits);
+        let vertex = *known.entry((*index, bits)).or_insert_with(|| {
+            kept.push(*index);
+            normals.extend(normal.to_array());
+            kept.len() as u32 - 1
+        });
+        indices.push(vertex);
+    }
+    geometry.keep_vertices(&kept);
+    geometry.indices = indices;
+    geometry
+        .attributes
+        .insert(1, Attribute::new("NORMAL", 3, normals));
+}
+
+/// The first vertex at the same place, for each vertex.
+fn places_of(geometry: &Geometry) -> Vec<u32> {
+    let mut first_at: HashMap<[u32; 3], u32> = HashMap::new();
+    (0..geometry.vertex_count() as u32)
+        .map(|vertex| {
+            let bits = geometry
+                .position(vertex)
+                .to_array()
+                .map(|number| (number + 0.0).to_bits());
+            *first_at.entry(bits).or_insert(vertex)
+        })
+        .collect()
+}
+
+/// The mean of the faces around a corner that meet its own face at a flat angle, by area.
+fn corner_normal(faces: &[Vec3], own: usize, around: &[u32]) -> Vec3 {
+    let direction = faces[own].normalize_or_zero();
+    // A fan of very many faces (the pole of a dense cone) is not worth a square number of steps.
+    let sum: Vec3 = around
+        .iter()
+        .take(256)
+        .map(|face| faces[*face as usize])
+        .filter(|face| face.normalize_or_zero().dot(direction) >= CREASE_COSINE)
+        .sum();
+    sum.try_normalize()
+        .or_else(|| direction.try_normalize())
+        .unwrap_or(Vec3::Y)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fold_stays_sharp_and_a_bend_becomes_smooth() {
+        // Two triangles that share an edge and meet at the given height.
+        let folded = |height: f32| {
+            let positions = vec![
+                0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, -1.0, 1.0, height, 1.0,
+            ];
+            let mut geometry = Geometry {
+                indices: vec![0, 1, 2, 0, 3, 1],
+                attributes: vec![Attribute::new("POSITION", 3, positions)],
+                ..Geometry::default()
+            };
+            add_creased(&mut geometry);
+            geometry.vertex_count()
+        };
+        assert_eq!(folded(0.1), 4);
+        assert_eq!(folded(5.0), 6);
+    }
+}

@@ -1,0 +1,362 @@
+//! MTL files: materials and the textures that they name.
+//!
+//! What is missing or unknown costs its texture or nothing, never the model: old files refer to
+//! paths of other machines as a rule.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::super::find_file as find;
+use super::super::images::plain_image;
+use super::super::lines::{lines, number, text, words};
+use super::super::make::{SceneMaker, linear_of_srgb};
+
+/// A material as the file says it: numbers and texture references by key.
+#[derive(Debug, Default)]
+struct Entry {
+    numbers: HashMap<String, Vec<f32>>,
+    maps: HashMap<String, String>,
+    /// The library that it stands in, relative to the upload: its references start there.
+    library: PathBuf,
+}
+
+/// The materials of all libraries, and what of them is in the scene already.
+pub(super) struct Library<'a> {
+    dir: &'a Path,
+    model: &'a Path,
+    entries: HashMap<String, Entry>,
+    made: HashMap<String, usize>,
+    textures: HashMap<PathBuf, Option<usize>>,
+    /// Bytes of the model and all files read for it.
+    pub(super) size_bytes: u64,
+}
+
+impl<'a> Library<'a> {
+    pub(super) fn new(dir: &'a Path, model: &'a Path, size_bytes: u64) -> Library<'a> {
+        Library {
+            dir,
+            model,
+            entries: HashMap::new(),
+            made: HashMap::new(),
+            textures: HashMap::new(),
+            size_bytes,
+        }
+    }
+
+    /// Reads the libraries of these names.
+    pub(super) fn read(&mut self, names: &[String], warnings: &mut Vec<String>) {
+        let mut seen = Vec::new();
+        for name in names {
+            let Some(path) = self.find_library(name) else {
+                warnings.push(format!(
+                    "the material file \"{name}\" is not among the uploaded files; its materials are plain"
+                ));
+                continue;
+            };
+            if seen.contains(&path) {
+                continue;
+            }
+            match fs::read(&path) {
+                Ok(bytes) => {
+                    self.size_bytes += bytes.len() as u64;
+                    let library = path.strip_prefix(self.dir).unwrap_or(&path).to_owned();
+                    self.parse(&bytes, &library);
+                }
+                Err(error) => warnings.push(format!("{}: {error}", path.display())),
+            }
+            seen.push(path);
+        }
+    }
+
+    /// As written, by its last part, or beside the model under the model's name.
+    fn find_library(&self, name: &str) -> Option<PathBuf> {
+        let model = self.model.file_name()?.to_string_lossy().into_owned();
+        let stem = Path::new(&model)
+            .file_stem()?
+            .to_string_lossy()
+            .into_owned();
+        [
+            name.to_owned(),
+            format!("{model}.mtl"),
+            format!("{stem}.mtl"),
+        ]
+        .iter()
+        .find_map(|name| find(self.dir, self.model, name))
+    }
+
+    fn parse(&mut self, bytes: &[u8], library: &Path) {
+        let mut current: Option<(String, Entry)> = None;
+        for (_, line) in lines(bytes) {
+            let line = line.trim_ascii();
+            let key = words(line).next().unwrap_or_default();
+            let rest = line[key.len()..].trim_ascii();
+            let key = text(key).to_lowercase();
+            if key == "newmtl" {
+                self.entries.extend(current.take());
+                let entry = Entry {
+                    library: library.to_owned(),
+                    ..Entry::default()
+                };
+                current = Some((text(rest), entry));
+                continue;
+            }
+            let Some((_, entry)) = &mut current else {
+                continue;
+            };
+            let is_map = key.starts_with("map_")
+                || ["bump", "norm", "disp", "decal"].contains(&key.as_str());
+            if is_map {
+                entry.maps.insert(key, file_of_map(rest));
+            } else {
+                entry
+                    .numbers
+                    .insert(key, words(rest).map_while(number).collect());
+            }
+        }
+        self.entries.extend(current);
+    }
+
+    /// The scene's material of this name; `None` when no library has it.
+    pub(super) fn material(
+        &mut self,
+        name: &str,
+        maker: &mut SceneMaker,
+        warnings: &mut Vec<String>,
+    ) -> Option<usize> {
+        if let Some(made) = self.made.get(name) {
+            return Some(*made);
+        }
+        let Some(entry) = self.entries.remove(name) else {
+            if !self.entries.is_empty() {
+                warnings.push(format!("the material \"{name}\" is in no material file"));
+            }
+            let made = maker.add_material(json!({
+                "name": name,
+                "pbrMetallicRoughness": { "metallicFactor": 0.0, "roughnessFactor": 0.9 },
+            }));
+            self.made.insert(name.to_owned(), made);
+            return Some(made);
+        };
+        let material = self.convert(name, &entry, maker, warnings);
+        let made = maker.add_material(material);
+        self.made.insert(name.to_owned(), made);
+        Some(made)
+    }
+
+    fn convert(
+        &mut self,
+        name: &str,
+        entry: &Entry,
+        maker: &mut SceneMaker,
+        warnings: &mut Vec<String>,
+    ) -> Value {
+        let color_map = self.texture(entry, "map_kd", maker, warnings);
+        let mut pbr = json!({
+            "baseColorFactor": base_color(entry, color_map.is_some()),
+            "metallicFactor": entry.one("pm").unwrap_or(0.0).clamp(0.0, 1.0),
+            "roughnessFactor": roughness(entry),
+        });
+        if let Some(texture) = color_map {
+            pbr["baseColorTexture"] = json!({ "index": texture });
+        }
+        let mut material = json!({ "name": name, "pbrMetallicRoughness": pbr });
+        let opacity = opacity(entry);
+        let cut_out = entry
+            .maps
+            .get("map_d")
+            .is_some_and(|map| entry.maps.get("map_kd") == Some(map));
+        if opacity < 1.0 || cut_out {
+            material["alphaMode"] = "BLEND".into();
+        }
+        let emitted = entry.three("ke").map(linear);
+        if let Some(texture) = self.texture(entry, "map_ke", maker, warnings) {
+            material["emissiveTexture"] = json!({ "index": texture });
+            material["emissiveFactor"] = json!(emitted.unwrap_or([1.0; 3]));
+        } else if let Some(emitted) = emitted.filter(|emitted| *emitted != [0.0; 3]) {
+            material["emissiveFactor"] = json!(emitted);
+        }
+        if let Some(texture) = self.normal_map(entry, maker, warnings) {
+            material["normalTexture"] = json!({ "index": texture });
+        }
+        for key in ["map_ks", "map_ns", "map_pr", "map_pm", "disp", "decal"] {
+            if entry.maps.contains_key(key) {
+                warnings.push(format!("material \"{name}\": {key} is not read"));
+            }
+        }
+        if entry.maps.contains_key("map_d") && !cut_out {
+            warnings.push(format!(
+                "material \"{name}\": map_d is read only where it names the same image as map_Kd"
+            ));
+        }
+        material
+    }
+
+    /// `norm`, or a bump map whose name says that it holds normals; heights are not read.
+    fn normal_map(
+        &mut self,
+        entry: &Entry,
+        maker: &mut SceneMaker,
+        warnings: &mut Vec<String>,
+    ) -> Option<usize> {
+        if entry.maps.contains_key("norm") {
+            return self.texture(entry, "norm", maker, warnings);
+        }
+        let key = ["map_bump", "bump"]
+            .into_iter()
+            .find(|key| entry.maps.contains_key(*key))?;
+        let name = entry.maps[key].to_lowercase();
+        let says_normal = ["norm", "nrm", "_n."]
+            .iter()
+            .any(|part| name.contains(part));
+        if says_normal {
+            return self.texture(entry, key, maker, warnings);
+        }
+        warnings.push(format!("{name}: bump maps of heights are not read"));
+        None
+    }
+
+    fn texture(
+        &mut self,
+        entry: &Entry,
+        key: &str,
+        maker: &mut SceneMaker,
+        warnings: &mut Vec<String>,
+    ) -> Option<usize> {
+        let name = entry.maps.get(key)?;
+        let Some(path) = find(self.dir, &entry.library, name) else {
+            warnings.push(format!(
+                "the texture \"{name}\" is not among the uploaded files; it is left out"
+            ));
+            return None;
+        };
+        if let Some(known) = self.textures.get(&path) {
+            return *known;
+        }
+        let texture = match fs::read(&path)
+            .map_err(|error| error.to_string())
+            .and_then(|bytes| {
+                self.size_bytes += bytes.len() as u64;
+                plain_image(bytes, &path)
+            }) {
+            Ok((bytes, media_type)) => {
+                let file = super::super::file_name(&path);
+                let image = maker.add_image(&file, &media_type, bytes);
+                Some(maker.add_texture(image))
+            }
+            Err(error) => {
+                warnings.push(format!(
+                    "the texture \"{name}\" cannot be read ({error}); it is left out"
+                ));
+                None
+            }
+        };
+        self.textures.insert(path, texture);
+        texture
+    }
+}
+
+impl Entry {
+    fn one(&self, key: &str) -> Option<f32> {
+        self.numbers.get(key)?.first().copied()
+    }
+
+    fn three(&self, key: &str) -> Option<[f32; 3]> {
+        match self.numbers.get(key)?[..] {
+            [red, green, blue, ..] => Some([red, green, blue]),
+            [grey] => Some([grey; 3]),
+            _ => None,
+        }
+    }
+}
+
+fn linear(color: [f32; 3]) -> [f32; 3] {
+    color.map(|part| linear_of_srgb(part.clamp(0.0, 1.0)))
+}
+
+fn base_color(entry: &Entry, has_map: bool) -> [f32; 4] {
+    let color = entry.three("kd").map_or([1.0; 3], linear);
+    // Black times a texture would be black: such files mean the texture alone.
+    let [red, green, blue] = if has_map && color == [0.0; 3] {
+        [1.0; 3]
+    } else {
+        color
+    };
+    [red, green, blue, opacity(entry)]
+}
+
+/// `d`, else one minus `Tr`. Some programs write `Tr 1` for what is opaque, so that is not believed.
+fn opacity(entry: &Entry) -> f32 {
+    let of_tr = entry.one("tr").filter(|tr| *tr < 1.0).map(|tr| 1.0 - tr);
+    entry.one("d").or(of_tr).unwrap_or(1.0).clamp(0.0, 1.0)
+}
+
+fn roughness(entry: &Entry) -> f32 {
+    let of_shininess = entry
+        .one("ns")
+        .map(|shininess| (2.0 / (shininess.max(0.0) + 2.0)).sqrt());
+    entry
+        .one("pr")
+        .or(of_shininess)
+        .unwrap_or(0.9)
+        .clamp(0.0, 1.0)
+}
+
+/// The file of a map: what is left after the options, spaces included.
+fn file_of_map(rest: &[u8]) -> String {
+    let whole = text(rest);
+    let mut left = whole.as_str();
+    while let Some(option) = left.strip_prefix('-') {
+        let name = option.split_whitespace().next().unwrap_or_default();
+        let (least, most) = match name {
+            "o" | "s" | "t" => (1, 3),
+            "mm" => (2, 2),
+            "blendu" | "blendv" | "cc" | "clamp" | "bm" | "boost" | "texres" | "imfchan"
+            | "type" => (1, 1),
+            // A file name may start with a dash.
+            _ => break,
+        };
+        let mut after = option[name.len()..].trim_start();
+        for count in 0..most {
+            let word = after.split_whitespace().next().unwrap_or_default();
+            if count >= least && number(word.as_bytes()).is_none() {
+                break;
+            }
+            after = after[word.len()..].trim_start();
+        }
+        left = after;
+    }
+    left.trim().trim_matches('"').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_of_maps_are_skipped_and_spaces_kept() {
+        for (line, file) in [
+            ("fuze uv.jpg", "fuze uv.jpg"),
+            ("-s 1 1 1 wood.png", "wood.png"),
+            ("-bm 0.5 -clamp on my bump.png", "my bump.png"),
+            ("-o 0.1 tex 2.png", "tex 2.png"),
+            ("-dash.png", "-dash.png"),
+            ("\"a b.png\"", "a b.png"),
+        ] {
+            assert_eq!(file_of_map(line.as_bytes()), file);
+        }
+    }
+
+    #[test]
+    fn a_tr_of_one_is_taken_for_opaque() {
+        let entry = |key: &str, value: f32| Entry {
+            numbers: [(key.to_owned(), vec![value])].into(),
+            ..Entry::default()
+        };
+        assert_eq!(opacity(&entry("tr", 1.0)), 1.0);
+        assert_eq!(opacity(&entry("tr", 0.25)), 0.75);
+        assert_eq!(opacity(&entry("d", 0.5)), 0.5);
+    }
+}

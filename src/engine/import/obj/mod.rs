@@ -1,0 +1,288 @@
+//! Wavefront OBJ with its materials.
+//!
+//! Objects become meshes, materials their primitives. Polygons are cut into triangles; normals are
+//! made where the file has none. Lines, points and curves are not read, and a warning says so.
+
+mod material;
+mod polygon;
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+
+use super::super::document::{ComponentType, DocumentError};
+use super::super::scene::{Attribute, Geometry, Storage};
+use super::super::words::grouped;
+use super::lines::{lines, number, text, words};
+use super::make::{SceneMaker, linear_of_srgb};
+use super::normals::add_creased;
+use super::{ImportError, Imported};
+use material::Library;
+
+/// More objects than this are joined into one: some programs write one for each face.
+const MAX_MESHES: usize = 2_000;
+
+/// Indices of a corner: position, texture coordinate, normal.
+type Corner = (u32, Option<u32>, Option<u32>);
+
+/// A run of faces with one object and one material.
+#[derive(Debug, Default)]
+struct Faces {
+    object: Option<String>,
+    material: Option<String>,
+    /// Three for each triangle.
+    corners: Vec<Corner>,
+}
+
+/// What the file holds.
+#[derive(Debug, Default)]
+struct Parsed {
+    positions: Vec<[f32; 3]>,
+    /// Red, green and blue for each position, where the file has them.
+    colors: Vec<[f32; 3]>,
+    coords: Vec<[f32; 2]>,
+    normals: Vec<[f32; 3]>,
+    runs: Vec<Faces>,
+    libraries: Vec<String>,
+    left_out: u64,
+}
+
+/// Reads the file `model` in `dir`.
+pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> {
+    let path = dir.join(model);
+    let bytes = fs::read(&path).map_err(|source| DocumentError::Io { path, source })?;
+    let file = super::file_name(model);
+    let parsed = parse(&file, &bytes)?;
+    let mut warnings = Vec::new();
+    if parsed.left_out > 0 {
+        warnings.push(format!(
+            "{file}: {} lines, points, curves or surfaces are left out; only faces are read",
+            grouped(parsed.left_out)
+        ));
+    }
+    let mut maker = SceneMaker::new();
+    let mut library = Library::new(dir, model, bytes.len() as u64);
+    library.read(&parsed.libraries, &mut warnings);
+    let runs = group(parsed.runs.iter().collect());
+    for (object, runs) in runs {
+        let mut parts = Vec::new();
+        for (name, corners) in by_material(runs) {
+            let material = name.and_then(|name| library.material(name, &mut maker, &mut warnings));
+            parts.push((build(&parsed, &corners), material));
+        }
+        let mesh = maker.add_mesh(object.as_deref(), parts);
+        maker.add_root(object.as_deref(), mesh);
+    }
+    Ok(Imported {
+        scene: maker.finish(),
+        model: model.to_owned(),
+        format: "obj",
+        size_bytes: library.size_bytes,
+        warnings,
+    })
+}
+
+fn parse(file: &str, bytes: &[u8]) -> Result<Parsed, ImportError> {
+    let mut parsed = Parsed::default();
+    let uses_objects = lines(bytes).any(|(_, line)| line.starts_with(b"o "));
+    let (mut object, mut material) = (None, None);
+    for (line_number, line) in lines(bytes) {
+        let line = line.trim_ascii_start();
+        let key = words(line).next().unwrap_or_default();
+        let rest = line[key.len()..].trim_ascii();
+        let damaged = |what: &str| ImportError::Damaged {
+            file: file.to_owned(),
+            what: format!("line {line_number} {what}: \"{}\"", shortened(line)),
+        };
+        match key {
+            b"v" => {
+                let numbers: Vec<f32> = words(rest).map_while(number).collect();
+                let [x, y, z, ..] = numbers[..] else {
+                    return Err(damaged("is not a position"));
+                };
+                parsed.positions.push([x, y, z]);
+                if let [_, _, _, red, green, blue] = numbers[..] {
+                    parsed.colors.resize(parsed.positions.len() - 1, [1.0; 3]);
+                    parsed.colors.push([red, green, blue]);
+                }
+            }
+            b"vt" => {
+                let mut numbers = words(rest).map_while(number);
+                let (u, v) = (numbers.next(), numbers.next());
+                let u = u.ok_or_else(|| damaged("is not a texture coordinate"))?;
+                parsed.coords.push([u, 1.0 - v.unwrap_or(0.0)]);
+            }
+            b"vn" => {
+                let numbers: Vec<f32> = words(rest).map_while(number).collect();
+                let [x, y, z, ..] = numbers[..] else {
+                    return Err(damaged("is not a normal"));
+                };
+                parsed.normals.push([x, y, z]);
+            }
+            b"f" => {
+                let corners = words(rest)
+                    .map(|word| parsed.corner(word))
+                    .collect::<Option<Vec<Corner>>>()
+                    .ok_or_else(|| damaged("names a vertex that is not there"))?;
+                parsed.add_face(&corners, &object, &material);
+            }
+            b"o" => object = Some(text(rest)).filter(|name| !name.is_empty()),
+            b"g" if !uses_objects => object = Some(text(rest)).filter(|name| !name.is_empty()),
+            b"usemtl" => material = Some(text(rest)).filter(|name| !name.is_empty()),
+            b"mtllib" => parsed.libraries.push(text(rest)),
+            b"l" | b"p" | b"curv" | b"curv2" | b"surf" => parsed.left_out += 1,
+            _ => {}
+        }
+    }
+    if parsed.runs.is_empty() {
+        let what = "holds no faces".to_owned();
+        let file = file.to_owned();
+        return Err(ImportError::Damaged { file, what });
+    }
+    if !parsed.colors.is_empty() {
+        parsed.colors.resize(parsed.positions.len(), [1.0; 3]);
+    }
+    Ok(parsed)
+}
+
+fn shortened(line: &[u8]) -> String {
+    text(&line[..line.len().min(60)])
+}
+
+impl Parsed {
+    /// `3`, `3/1`, `3//2` or `3/1/2`, counted from 1, or from the end when negative.
+    fn corner(&self, word: &[u8]) -> Option<Corner> {
+        let mut parts = word.split(|byte| *byte == b'/');
+        let position = index_of(parts.next()?, self.positions.len())?;
+        let mut optional = |count: usize| match parts.next() {
+            None | Some(b"") => Some(None),
+            Some(part) => Some(index_of(part, count)),
+        };
+        // A texture coordinate or normal that is not there is left out; the shape does not need it.
+        let coord = optional(self.coords.len())?;
+        let normal = optional(self.normals.len())?;
+        Some((position, coord, normal))
+    }
+
+    fn add_face(&mut self, corners: &[Corner], object: &Option<String>, material: &Option<String>) {
+        if corners.len() < 3 {
+            return;
+        }
+        let is_same = self
+            .runs
+            .last()
+            .is_some_and(|run| run.object == *object && run.material == *material);
+        if !is_same {
+            self.runs.push(Faces {
+                object: object.clone(),
+                material: material.clone(),
+                corners: Vec::new(),
+            });
+        }
+        let place = |corner: &Corner| glam::Vec3::from_array(self.positions[corner.0 as usize]);
+        let triangles = match corners.len() {
+            3 => vec![[0, 1, 2]],
+            _ => polygon::triangles(&corners.iter().map(place).collect::<Vec<_>>()),
+        };
+        let run = self.runs.last_mut().expect("a run was just added");
+        for triangle in triangles {
+            run.corners.extend(triangle.map(|corner| corners[corner]));
+        }
+    }
+}
+
+fn index_of(word: &[u8], count: usize) -> Option<u32> {
+    let number: i64 = std::str::from_utf8(word).ok()?.parse().ok()?;
+    let index = if number < 0 {
+        count as i64 + number
+    } else {
+        number - 1
+    };
+    (0..count as i64).contains(&index).then_some(index as u32)
+}
+
+/// Runs by object, in order of first appearance.
+fn group(runs: Vec<&Faces>) -> Vec<(Option<String>, Vec<&Faces>)> {
+    let mut places: HashMap<&Option<String>, usize> = HashMap::new();
+    let mut groups: Vec<(Option<String>, Vec<&Faces>)> = Vec::new();
+    for run in &runs {
+        let place = *places.entry(&run.object).or_insert_with(|| {
+            groups.push((run.object.clone(), Vec::new()));
+            groups.len() - 1
+        });
+        groups[place].1.push(run);
+    }
+    if groups.len() > MAX_MESHES {
+        return vec![(None, runs)];
+    }
+    groups
+}
+
+/// Corners by material, in order of first appearance.
+fn by_material(runs: Vec<&Faces>) -> Vec<(Option<&str>, Vec<Corner>)> {
+    let mut places: HashMap<Option<&str>, usize> = HashMap::new();
+    let mut groups: Vec<(Option<&str>, Vec<Corner>)> = Vec::new();
+    for run in runs {
+        let name = run.material.as_deref();
+        let place = *places.entry(name).or_insert_with(|| {
+            groups.push((name, Vec::new()));
+            groups.len() - 1
+        });
+        groups[place].1.extend_from_slice(&run.corners);
+    }
+    groups
+}
+
+fn build(parsed: &Parsed, corners: &[Corner]) -> Geometry {
+    let has_coords = corners.iter().any(|corner| corner.1.is_some());
+    let has_normals = corners.iter().all(|corner| corner.2.is_some());
+    let mut known: HashMap<Corner, u32> = HashMap::new();
+    let mut indices = Vec::with_capacity(corners.len());
+    let mut vertices: Vec<Corner> = Vec::new();
+    for corner in corners {
+        let key = (corner.0, corner.1, corner.2.filter(|_| has_normals));
+        indices.push(*known.entry(key).or_insert_with(|| {
+            vertices.push(key);
+            vertices.len() as u32 - 1
+        }));
+    }
+    let gather = |of: &dyn Fn(&Corner) -> Vec<f32>| vertices.iter().flat_map(of).collect();
+    let positions = gather(&|corner| parsed.positions[corner.0 as usize].to_vec());
+    let mut attributes = vec![Attribute::new("POSITION", 3, positions)];
+    if has_normals {
+        let normals = gather(&|corner| {
+            parsed.normals[corner.2.expect("every corner has one") as usize].to_vec()
+        });
+        attributes.push(Attribute::new("NORMAL", 3, normals));
+    }
+    if has_coords {
+        let coords = gather(&|corner| {
+            let coord = corner.1.map(|coord| parsed.coords[coord as usize]);
+            coord.unwrap_or_default().to_vec()
+        });
+        attributes.push(Attribute::new("TEXCOORD_0", 2, coords));
+    }
+    if !parsed.colors.is_empty() {
+        let colors = gather(&|corner| {
+            let color = parsed.colors[corner.0 as usize];
+            color
+                .map(|part| linear_of_srgb(part.clamp(0.0, 1.0)))
+                .to_vec()
+        });
+        let mut colors = Attribute::new("COLOR_0", 3, colors);
+        colors.storage = Storage {
+            component: ComponentType::U16,
+            normalized: true,
+        };
+        attributes.push(colors);
+    }
+    let mut geometry = Geometry {
+        indices,
+        attributes,
+        ..Geometry::default()
+    };
+    if !has_normals {
+        add_creased(&mut geometry);
+    }
+    geometry
+}

@@ -1,0 +1,159 @@
+//! STL, text and binary: triangles and nothing else.
+//!
+//! Corners at the same place become one vertex; without normals a viewer shades each face flat, as
+//! STL means it.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+
+use super::super::document::DocumentError;
+use super::super::scene::{Attribute, Geometry};
+use super::super::words::grouped;
+use super::lines::{lines, number, words};
+use super::make::SceneMaker;
+use super::{ImportError, Imported};
+
+const HEADER_LEN_BYTES: usize = 84;
+const TRIANGLE_LEN_BYTES: usize = 50;
+
+/// Reads the file `model` in `dir`.
+pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> {
+    let path = dir.join(model);
+    let bytes = fs::read(&path).map_err(|source| DocumentError::Io { path, source })?;
+    let file = super::file_name(model);
+    let geometry = if is_text(&bytes) {
+        read_text(&file, &bytes)?
+    } else {
+        read_binary(&file, &bytes)?
+    };
+    if geometry.indices.is_empty() {
+        return Err(ImportError::Damaged {
+            file,
+            what: "holds no triangles".to_owned(),
+        });
+    }
+    let name = model
+        .file_stem()
+        .map(|stem| stem.to_string_lossy().into_owned());
+    let mut maker = SceneMaker::new();
+    let mesh = maker.add_mesh(name.as_deref(), vec![(geometry, None)]);
+    maker.add_root(name.as_deref(), mesh);
+    Ok(Imported {
+        scene: maker.finish(),
+        model: model.to_owned(),
+        format: "stl",
+        size_bytes: bytes.len() as u64,
+        warnings: Vec::new(),
+    })
+}
+
+/// Text starts with `solid`; so do some binary files, whose length then fits their count.
+fn is_text(bytes: &[u8]) -> bool {
+    let start = bytes.trim_ascii_start();
+    let says_solid = start
+        .get(..5)
+        .is_some_and(|word| word.eq_ignore_ascii_case(b"solid"));
+    let is_exactly_binary =
+        bytes.len() >= HEADER_LEN_BYTES && bytes.len() as u64 == binary_len_bytes(count_of(bytes));
+    let head = &bytes[..bytes.len().min(1024)];
+    says_solid && !is_exactly_binary && !head.contains(&0)
+}
+
+fn count_of(bytes: &[u8]) -> u32 {
+    u32::from_le_bytes(bytes[80..84].try_into().expect("four bytes"))
+}
+
+fn binary_len_bytes(count: u32) -> u64 {
+    HEADER_LEN_BYTES as u64 + u64::from(count) * TRIANGLE_LEN_BYTES as u64
+}
+
+fn read_binary(file: &str, bytes: &[u8]) -> Result<Geometry, ImportError> {
+    let damaged = |what: String| ImportError::Damaged {
+        file: file.to_owned(),
+        what,
+    };
+    if bytes.len() < HEADER_LEN_BYTES {
+        return Err(damaged(
+            "is neither a text nor a binary STL file".to_owned(),
+        ));
+    }
+    let count = count_of(bytes);
+    if (bytes.len() as u64) < binary_len_bytes(count) {
+        return Err(damaged(format!(
+            "is truncated: the header says {} triangles, which take {} bytes, the file has {}",
+            grouped(count.into()),
+            grouped(binary_len_bytes(count)),
+            grouped(bytes.len() as u64)
+        )));
+    }
+    let mut maker = VertexMaker::default();
+    let triangles = bytes[HEADER_LEN_BYTES..].chunks_exact(TRIANGLE_LEN_BYTES);
+    for triangle in triangles.take(count as usize) {
+        for corner in 0..3 {
+            let at = |axis: usize| {
+                let start = 12 + corner * 12 + axis * 4;
+                let four = triangle[start..start + 4].try_into().expect("four bytes");
+                f32::from_le_bytes(four)
+            };
+            maker.add([at(0), at(1), at(2)]);
+        }
+    }
+    Ok(maker.finish())
+}
+
+fn read_text(file: &str, bytes: &[u8]) -> Result<Geometry, ImportError> {
+    let mut maker = VertexMaker::default();
+    let mut corners: Vec<[f32; 3]> = Vec::new();
+    for (line_number, line) in lines(bytes) {
+        let mut parts = words(&line);
+        let key = parts.next().unwrap_or_default();
+        if key.eq_ignore_ascii_case(b"vertex") {
+            let numbers: Vec<f32> = parts.map_while(number).collect();
+            let [x, y, z] = numbers[..] else {
+                return Err(ImportError::Damaged {
+                    file: file.to_owned(),
+                    what: format!("line {line_number} is not a vertex of three numbers"),
+                });
+            };
+            corners.push([x, y, z]);
+        } else if key.eq_ignore_ascii_case(b"endloop") {
+            // A loop of more than three corners is not in the format, but some programs write it.
+            for at in 1..corners.len().saturating_sub(1) {
+                [corners[0], corners[at], corners[at + 1]]
+                    .into_iter()
+                    .for_each(|corner| maker.add(corner));
+            }
+            corners.clear();
+        }
+    }
+    Ok(maker.finish())
+}
+
+/// Vertices by place.
+#[derive(Default)]
+struct VertexMaker {
+    known: HashMap<[u32; 3], u32>,
+    positions: Vec<f32>,
+    indices: Vec<u32>,
+}
+
+impl VertexMaker {
+    fn add(&mut self, position: [f32; 3]) {
+        let bits = position.map(|number| (number + 0.0).to_bits());
+        let next = self.known.len() as u32;
+        let vertex = *self.known.entry(bits).or_insert(next);
+        if vertex == next {
+            self.positions.extend(position);
+        }
+        self.indices.push(vertex);
+    }
+
+    fn finish(self) -> Geometry {
+        Geometry {
+            indices: self.indices,
+            attributes: vec![Attribute::new("POSITION", 3, self.positions)],
+            ..Geometry::default()
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Intake of zip archives: unpacked under limits, without junk, never outside their folder.
+//!
+//! Sizes are counted while unpacking, not believed from the archive. What breaks a limit is refused
+//! as a whole, with the limit in the sentence; nothing half unpacked is used.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Component, Path, PathBuf};
+
+use super::words::grouped;
+
+/// What an archive may hold.
+#[derive(Debug, Clone, Copy)]
+pub struct ZipLimits {
+    /// At most so many entries, folders and junk included.
+    pub entries: usize,
+    /// At most so many bytes unpacked.
+    pub unpacked_bytes: u64,
+    /// At most so many bytes unpacked for each byte packed, once that is more than a few megabytes.
+    pub ratio: u64,
+}
+
+impl Default for ZipLimits {
+    fn default() -> Self {
+        ZipLimits {
+            entries: 20_000,
+            unpacked_bytes: 8 << 30,
+            ratio: 200,
+        }
+    }
+}
+
+/// Below this many bytes no ratio is suspicious: a blank image packs very well.
+const HARMLESS_BYTES: u64 = 16 << 20;
+
+/// Why an archive is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum ZipError {
+    /// The archive cannot be read.
+    #[error("{file} is not a readable zip archive: {what}")]
+    Damaged {
+        /// The archive's name.
+        file: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// An entry would be written outside of the archive's folder.
+    #[error("{file} holds the entry \"{entry}\", which leads out of the archive; it is refused")]
+    Outside {
+        /// The archive's name.
+        file: String,
+        /// The entry's name.
+        entry: String,
+    },
+    /// A limit is passed.
+    #[error("{file} is refused: {what}")]
+    Limit {
+        /// The archive's name.
+        file: String,
+        /// Which limit.
+        what: String,
+    },
+    /// The disk said no.
+    #[error("{path}: {source}", path = path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// Unpacks `archive` into the folder `into`; returns the files, relative to it with `/` between parts.
+///
+/// # Errors
+/// When the archive is damaged, passes a limit or leads out of its folder.
+pub fn unpack(archive: &Path, into: &Path, limits: &ZipLimits) -> Result<Vec<String>, ZipError> {
+    let name = archive
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    let unpacking = Unpacking {
+        name,
+        into,
+        limits,
+        written: 0,
+    };
+    unpacking.run(archive)
+}
+
+struct Unpacking<'a> {
+    name: String,
+    into: &'a Path,
+    limits: &'a ZipLimits,
+    written: u64,
+}
+
+impl Unpacking<'_> {
+    fn run(mut self, archive: &Path) -> Result<Vec<String>, ZipError> {
+        let file = File::open(archive).map_err(|source| io_error(archive, source))?;
+        let packed_bytes = file
+            .metadata()
+            .map_err(|source| io_error(archive, source))?
+            .len();
+        let mut zip = zip::ZipArchive::new(io::BufReader::new(file))
+            .map_err(|error| self.damaged(error.to_string()))?;
+        if zip.len() > self.limits.entries {
+            return Err(self.limit(format!(
+                "it has {} entries; {} are allowed",
+                grouped(zip.len() as u64),
+                grouped(self.limits.entries as u64)
+            )));
+        }
+        let mut files = Vec::new();
+        for index in 0..zip.len() {
+            let mut entry = zip
+                .by_index(index)
+                .map_err(|error| self.damaged(error.to_string()))?;
+            let entry_name = String::from_utf8_lossy(entry.name_raw()).into_owned();
+            let entry_name = entry
+                .name()
+                .map(|name| name.into_owned())
+                .unwrap_or(entry_name);
+            let relative = self.inside(&entry_name)?;
+            if entry.is_dir() || relative.as_os_str().is_empty() || is_junk(&relative) {
+                continue;
+            }
+            if entry.is_symlink() {
+                return Err(self.limit(format!("the entry \"{entry_name}\" is a symbolic link")));
+            }
+            self.write(&mut entry, &relative, packed_bytes)?;
+            files.push(text_of(&relative));
+        }
+        files.sort();
+        files.dedup();
+        Ok(files)
+    }
+
+    /// The entry's path, plain; what is absolute or climbs is refused.
+    fn inside(&self, entry: &str) -> Result<PathBuf, ZipError> {
+        let plain = entry.replace('\\', "/");
+        let is_drive = plain.as_bytes().get(1) == Some(&b':');
+        let is_inside =
+            |part: &Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+        let path = Path::new(&plain);
+        if plain.starts_with('/')
+            || is_drive
+            || plain.contains('\0')
+            || !path.components().all(|part| is_inside(&part))
+        {
+            return Err(ZipError::Outside {
+                file: self.name.clone(),
+                entry: entry.chars().take(120).collect(),
+            });
+        }
+        Ok(path
+            .components()
+            .filter(|part| *part != Component::CurDir)
+            .collect())
+    }
+
+    fn write(
+        &mut self,
+        entry: &mut impl Read,
+        relative: &Path,
+        packed_bytes: u64,
+    ) -> Result<(), ZipError> {
+        let path = self.into.join(relative);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(|source| io_error(parent, source))?;
+        }
+        let mut out = File::create(&path).map_err(|source| io_error(&path, source))?;
+        let mut buffer = vec![0; 64 * 1024];
+        loop {
+            let length = entry
+                .read(&mut buffer)
+                .map_err(|error| self.damaged(format!("{}: {error}", relative.display())))?;
+            if length == 0 {
+                return Ok(());
+            }
+            self.written += length as u64;
+            self.check_size(packed_bytes)?;
+            out.write_all(&buffer[..length])
+                .map_err(|source| io_error(&path, source))?;
+        }
+    }
+
+    fn check_size(&self, packed_bytes: u64) -> Result<(), ZipError> {
+        if self.written > self.limits.unpacked_bytes {
+            return Err(self.limit(format!(
+                "it unpacks to more than {} bytes",
+                grouped(self.limits.unpacked_bytes)
+            )));
+        }
+        let most = packed_bytes.saturating_mul(self.limits.ratio);
+        if self.written > HARMLESS_BYTES && self.written > most {
+            return Err(self.limit(format!(
+                "it unpacks to more than {} times its size",
+                grouped(self.limits.ratio)
+            )));
+        }
+        Ok(())
+    }
+
+    fn damaged(&self, what: String) -> ZipError {
+        ZipError::Damaged {
+            file: self.name.clone(),
+            what,
+        }
+    }
+
+    fn limit(&self, what: String) -> ZipError {
+        ZipError::Limit {
+            file: self.name.clone(),
+            what,
+        }
+    }
+}
+
+fn io_error(path: &Path, source: io::Error) -> ZipError {
+    ZipError::Io {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+fn text_of(path: &Path) -> String {
+    let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy()).collect();
+    parts.join("/")
+}
+
+/// Files that systems leave behind and nobody means to send.
+pub fn is_junk(path: &Path) -> bool {
+    path.iter().any(|part| {
+        let name = part.to_string_lossy();
+        name == "__MACOSX"
+            || name == ".DS_Store"
+            || name.starts_with("._")
+            || name.eq_ignore_ascii_case("thumbs.db")
+            || name.eq_ignore_ascii_case("desktop.ini")
+    })
+}

@@ -1,0 +1,133 @@
+//! Meeting a target file size: a search for the most faces and pixels that fit.
+//!
+//! One number between 0 and 1 stands for how much is kept; faces go down in proportion to it and the
+//! sides of textures with its square root, so that pixels do so too. The size grows with the number,
+//! so halving finds the largest that fits.
+
+use super::super::clean;
+use super::super::error::EngineError;
+use super::super::export::Names;
+use super::super::scene::Scene;
+use super::super::settings::{Settings, TextureLimits};
+use super::super::simplify::{Limits, simplify};
+use super::super::textures::{dimensions, fit};
+use super::super::words::grouped;
+use super::export::{encode, plan_of};
+use super::run::Bench;
+
+/// Halvings of the range: the result is within a few percent of the target.
+const TRIES: u8 = 7;
+/// Less than this part is never kept.
+const LEAST_KEPT: f64 = 0.002;
+/// A result this near below the target is taken.
+const CLOSE_ENOUGH: f64 = 0.9;
+/// Textures are not made smaller than this to save bytes.
+const LEAST_TEXTURE: f64 = 64.0;
+
+/// Settings with limits that bring the first export below its target size.
+pub(super) fn settings_for_size(
+    scene: &Scene,
+    settings: Settings,
+    target_bytes: u64,
+    bench: &mut Bench<'_>,
+) -> Result<Settings, EngineError> {
+    let search = Search {
+        scene,
+        settings: &settings,
+        faces: settings
+            .face_limit(scene.drawn_triangles())
+            .unwrap_or(u64::MAX)
+            .min(scene.drawn_triangles()),
+        longest_side: longest_side(scene),
+    };
+    bench.step(16, "measuring the size");
+    let whole = search.size_with(&settings)?;
+    if whole <= target_bytes {
+        return Ok(settings);
+    }
+    let (mut low, mut high) = (LEAST_KEPT, 1.0);
+    let mut best: Option<Settings> = None;
+    for attempt in 0..TRIES {
+        let kept = f64::sqrt(low * high);
+        bench.step(17 + attempt, "searching for the target size");
+        let candidate = search.settings_keeping(kept);
+        let size = search.size_with(&candidate)?;
+        if size > target_bytes {
+            high = kept;
+            continue;
+        }
+        low = kept;
+        best = Some(candidate);
+        if size as f64 >= target_bytes as f64 * CLOSE_ENOUGH {
+            break;
+        }
+    }
+    if best.is_none() {
+        bench.warn(format!(
+            "the target size of {} bytes cannot be met without losing the model; it is made as small as is sensible",
+            grouped(target_bytes)
+        ));
+    }
+    bench.metrics.lap("size");
+    Ok(best.unwrap_or_else(|| search.settings_keeping(LEAST_KEPT)))
+}
+
+struct Search<'a> {
+    scene: &'a Scene,
+    settings: &'a Settings,
+    /// Faces with nothing saved.
+    faces: u64,
+    /// The longest side of any texture with nothing saved.
+    longest_side: u32,
+}
+
+impl Search<'_> {
+    fn settings_keeping(&self, kept: f64) -> Settings {
+        let side = (f64::from(self.longest_side) * kept.sqrt()).max(LEAST_TEXTURE);
+        // Sides of whole blocks of four suit every encoder and card.
+        let side = (side / 4.0).floor() as u32 * 4;
+        let limit = |known: Option<u32>| Some(known.map_or(side, |known| known.min(side)));
+        let limits = &self.settings.texture_limits;
+        Settings {
+            face_count: Some(((self.faces as f64 * kept) as u64).max(1)),
+            face_percentage: None,
+            texture_limits: TextureLimits {
+                base_color: limit(limits.base_color),
+                emissive: limit(limits.emissive),
+                normal: limit(limits.normal),
+                orm: limit(limits.orm),
+            },
+            ..self.settings.clone()
+        }
+    }
+
+    /// The bytes of the first export with these settings.
+    fn size_with(&self, settings: &Settings) -> Result<u64, EngineError> {
+        let mut scene = self.scene.clone();
+        if let Some(triangles) = settings.face_limit(scene.drawn_triangles()) {
+            simplify(
+                &mut scene,
+                &Limits {
+                    triangles,
+                    keep_topology: settings.preserve_topology,
+                },
+            );
+        }
+        clean::finish(&mut scene);
+        clean::prune(&mut scene);
+        let export = settings.exports.first().expect("settings name an export");
+        fit(&mut scene, &plan_of(settings, export));
+        let files = encode(&scene, export, "model", &mut Names::default())?;
+        Ok(files.iter().map(|file| file.bytes.len() as u64).sum())
+    }
+}
+
+fn longest_side(scene: &Scene) -> u32 {
+    scene
+        .images
+        .iter()
+        .filter_map(|image| dimensions(&image.bytes))
+        .map(|(width, height)| width.max(height))
+        .max()
+        .unwrap_or(0)
+}
