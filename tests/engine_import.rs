@@ -1,5 +1,7 @@
 //! Importing: what is in the file is in the scene, and a damaged file is refused with its reason.
 
+#![allow(clippy::print_stderr, reason = "what is skipped is said loudly")]
+
 use std::path::{Path, PathBuf};
 
 use assetfs::engine::import::import;

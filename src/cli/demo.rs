@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use crate::engine::import::{Imported, images, import};
+use crate::engine::analyse::counts;
+use crate::engine::import::{Imported, import};
+use crate::engine::job::ModelCounts;
 use crate::engine::sample::{ChairFiles, write_chair};
 
 use super::Exit;
@@ -64,36 +66,43 @@ struct Demo {
     exe: PathBuf,
 }
 
-/// What a model is made of.
-struct Facts {
-    triangles: u64,
-    vertices: u64,
-    bytes: u64,
-    textures: usize,
-    largest_texture: u32,
-}
-
 impl Demo {
     /// Makes the folders; what an earlier demo left is taken away, anything else is refused.
     fn prepare(dir: &Path) -> Result<Demo> {
         let dir = std::path::absolute(dir)?;
-        let demo = Demo { exe: std::env::current_exe()?, dir };
+        let demo = Demo {
+            exe: std::env::current_exe()?,
+            dir,
+        };
         if demo.dir.join(MARKER).exists() {
-            demo.clear().with_context(|| format!("cannot empty {}", demo.dir.display()))?;
+            demo.clear()
+                .with_context(|| format!("cannot empty {}", demo.dir.display()))?;
         } else if fs::read_dir(&demo.dir).is_ok_and(|mut entries| entries.next().is_some()) {
-            return Err(WrongUse(format!("{} holds other files; choose a new folder with --dir", demo.dir.display())).into());
+            return Err(WrongUse(format!(
+                "{} holds other files; choose a new folder with --dir",
+                demo.dir.display()
+            ))
+            .into());
         }
         for dir in [demo.dir.clone(), demo.root(), demo.out()] {
             fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
         }
-        fs::write(demo.dir.join(MARKER), "Made by `assetfs demo`; the next demo here empties it.\n")?;
+        fs::write(
+            demo.dir.join(MARKER),
+            "Made by `assetfs demo`; the next demo here empties it.\n",
+        )?;
         Ok(demo)
     }
 
     fn clear(&self) -> Result<()> {
         if crate::fuse::mounts()?.contains(&self.root()) {
             println!("An earlier demo is still mounted: unmounting it.");
-            Mount { exe: self.exe.clone(), root: self.root(), done: false }.unmount()?;
+            Mount {
+                exe: self.exe.clone(),
+                root: self.root(),
+                done: false,
+            }
+            .unmount()?;
         }
         for name in ["model", "mnt", "out", "state", "cache", "service"] {
             match fs::remove_dir_all(self.dir.join(name)) {
@@ -120,9 +129,11 @@ impl Demo {
         self.root().join("rawmodels/chair/optimize/web.json")
     }
 
-    fn make_model(&self) -> Result<Facts> {
+    fn make_model(&self) -> Result<ModelCounts> {
         let start = Instant::now();
-        let ChairFiles { names, triangles, .. } = write_chair(&self.model())?;
+        let ChairFiles {
+            names, triangles, ..
+        } = write_chair(&self.model())?;
         println!(
             "A model: a wooden chair of {} triangles in {} files, made in {}",
             grouped(triangles),
@@ -144,9 +155,16 @@ impl Demo {
             .output()?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
-            bail!("{} (`assetfs doctor` says what is missing)", said.trim().trim_start_matches("assetfs: "));
+            bail!(
+                "{} (`assetfs doctor` says what is missing)",
+                said.trim().trim_start_matches("assetfs: ")
+            );
         }
-        Ok(Mount { exe: self.exe.clone(), root: self.root(), done: false })
+        Ok(Mount {
+            exe: self.exe.clone(),
+            root: self.root(),
+            done: false,
+        })
     }
 
     /// Copies the model in and waits until the service has analysed it.
@@ -162,11 +180,19 @@ impl Demo {
 
     fn optimize(&self, preset: &str) -> Result<Duration> {
         let start = Instant::now();
-        let source = self.root().join("presets/factory").join(format!("{preset}.json"));
-        self.say(&format!("cp 'mnt/presets/factory/{preset}.json' mnt/rawmodels/chair/optimize/web.json"));
+        let source = self
+            .root()
+            .join("presets/factory")
+            .join(format!("{preset}.json"));
+        self.say(&format!(
+            "cp 'mnt/presets/factory/{preset}.json' mnt/rawmodels/chair/optimize/web.json"
+        ));
         if let Err(error) = fs::copy(&source, self.job()) {
             if error.kind() == io::ErrorKind::NotFound {
-                bail!("there is no factory preset `{preset}`; there are: {}", self.presets().join(", "));
+                bail!(
+                    "there is no factory preset `{preset}`; there are: {}",
+                    self.presets().join(", ")
+                );
             }
             return Err(error).with_context(|| format!("cannot drop {preset}"));
         }
@@ -176,13 +202,23 @@ impl Demo {
     }
 
     fn presets(&self) -> Vec<String> {
-        let entries = fs::read_dir(self.root().join("presets/factory")).into_iter().flatten().flatten();
+        let entries = fs::read_dir(self.root().join("presets/factory"))
+            .into_iter()
+            .flatten()
+            .flatten();
         entries
-            .map(|entry| entry.path().file_stem().unwrap_or_default().to_string_lossy().into_owned())
+            .map(|entry| {
+                entry
+                    .path()
+                    .file_stem()
+                    .unwrap_or_default()
+                    .to_string_lossy()
+                    .into_owned()
+            })
             .collect()
     }
 
-    fn copy_out(&self) -> Result<Facts> {
+    fn copy_out(&self) -> Result<ModelCounts> {
         self.say("cp mnt/rawmodels/chair/optimize/web/* out/");
         copy_folder(&self.job().with_extension(""), &self.out())?;
         facts(&self.out())
@@ -218,7 +254,10 @@ impl Mount {
     fn unmount(mut self) -> Result<()> {
         self.done = true;
         println!("$ assetfs unmount mnt");
-        let output = Command::new(&self.exe).arg("unmount").arg(&self.root).output()?;
+        let output = Command::new(&self.exe)
+            .arg("unmount")
+            .arg(&self.root)
+            .output()?;
         if !output.status.success() {
             bail!("{}", String::from_utf8_lossy(&output.stderr).trim());
         }
@@ -229,7 +268,10 @@ impl Mount {
 impl Drop for Mount {
     fn drop(&mut self) {
         if !self.done {
-            let _ = Command::new(&self.exe).args(["unmount", "--now"]).arg(&self.root).output();
+            let _ = Command::new(&self.exe)
+                .args(["unmount", "--now"])
+                .arg(&self.root)
+                .output();
         }
     }
 }
@@ -253,44 +295,75 @@ fn copy_folder(from: &Path, to: &Path) -> Result<()> {
         let entry = entry?;
         if entry.file_type()?.is_file() {
             let (source, target) = (entry.path(), to.join(entry.file_name()));
-            fs::copy(&source, &target)
-                .with_context(|| format!("cannot copy {} to {}", source.display(), target.display()))?;
+            fs::copy(&source, &target).with_context(|| {
+                format!("cannot copy {} to {}", source.display(), target.display())
+            })?;
         }
     }
     Ok(())
 }
 
 /// Reads the model in a folder with the engine's own importer and counts.
-fn facts(dir: &Path) -> Result<Facts> {
+fn facts(dir: &Path) -> Result<ModelCounts> {
     let mut files = Vec::new();
     for entry in fs::read_dir(dir)? {
         files.push(entry?.file_name().to_string_lossy().into_owned());
     }
-    let Imported { scene, size_bytes, .. } =
-        import(dir, &files).with_context(|| format!("cannot read the model in {}", dir.display()))?;
-    let largest = scene.images.iter().filter_map(|image| images::size(&image.bytes)).map(|(w, h)| w.max(h));
-    Ok(Facts {
-        triangles: scene.drawn_triangles(),
-        vertices: scene.geometries.iter().map(|geometry| geometry.vertex_count() as u64).sum(),
-        bytes: size_bytes,
-        textures: scene.images.len(),
-        largest_texture: largest.max().unwrap_or(0),
-    })
+    let Imported {
+        scene, size_bytes, ..
+    } = import(dir, &files)
+        .with_context(|| format!("cannot read the model in {}", dir.display()))?;
+    Ok(counts(&scene, size_bytes))
 }
 
-fn summary(before: &Facts, after: &Facts, ready: Duration, optimized: Duration) -> String {
-    let row = |name: &str, cell: &dyn Fn(&Facts) -> String, share: Option<f64>| {
-        let share = share.map(|share| format!("{share:.1} %")).unwrap_or_default();
+fn summary(
+    before: &ModelCounts,
+    after: &ModelCounts,
+    ready: Duration,
+    optimized: Duration,
+) -> String {
+    let row = |name: &str, cell: &dyn Fn(&ModelCounts) -> String, share: Option<f64>| {
+        let share = share
+            .map(|share| format!("{share:.1} %"))
+            .unwrap_or_default();
         vec![name.to_owned(), cell(before), cell(after), share]
     };
-    let share = |of: &dyn Fn(&Facts) -> u64| Some(100.0 * of(after) as f64 / of(before).max(1) as f64);
-    let mut rows = vec![vec![String::new(), "before".to_owned(), "after".to_owned(), String::new()]];
-    rows.push(row("triangles", &|facts| grouped(facts.triangles), share(&|facts| facts.triangles)));
-    rows.push(row("vertices", &|facts| grouped(facts.vertices), share(&|facts| facts.vertices)));
-    rows.push(row("bytes", &|facts| bytes(facts.bytes), share(&|facts| facts.bytes)));
+    let share = |of: &dyn Fn(&ModelCounts) -> u64| {
+        Some(100.0 * of(after) as f64 / of(before).max(1) as f64)
+    };
+    let mut rows = vec![vec![
+        String::new(),
+        "before".to_owned(),
+        "after".to_owned(),
+        String::new(),
+    ]];
+    rows.push(row(
+        "triangles",
+        &|facts| grouped(facts.triangles),
+        share(&|facts| facts.triangles),
+    ));
+    rows.push(row(
+        "vertices",
+        &|facts| grouped(facts.vertices),
+        share(&|facts| facts.vertices),
+    ));
+    rows.push(row(
+        "bytes",
+        &|facts| bytes(facts.bytes),
+        share(&|facts| facts.bytes),
+    ));
     rows.push(row("textures", &|facts| facts.textures.to_string(), None));
-    rows.push(row("largest texture", &|facts| format!("{} px", facts.largest_texture), None));
-    rows.push(vec!["time".to_owned(), format!("in {}", seconds(ready)), format!("optimized {}", seconds(optimized)), String::new()]);
+    rows.push(row(
+        "largest texture",
+        &|facts| format!("{} px", facts.largest_texture),
+        None,
+    ));
+    rows.push(vec![
+        "time".to_owned(),
+        format!("in {}", seconds(ready)),
+        format!("optimized {}", seconds(optimized)),
+        String::new(),
+    ]);
     table(&rows)
 }
 

@@ -11,7 +11,7 @@
 
 mod account;
 mod control;
-// mod demo;
+mod demo;
 mod doctor;
 mod engine_worker;
 mod logging;
@@ -82,7 +82,7 @@ enum Command {
     Run(control::RunArgs),
     AllowDelete(control::AllowDeleteArgs),
     Serve(serve::Args),
-    //    Demo(demo::Args),
+    Demo(demo::Args),
     Doctor(doctor::Args),
     #[command(hide = true)]
     EngineWorker(engine_worker::Args),
@@ -102,7 +102,7 @@ pub fn run() -> ExitCode {
         Command::Run(args) => control::run(&args),
         Command::AllowDelete(args) => control::allow_delete(&args),
         Command::Serve(args) => serve::run(&args),
-        //        Command::Demo(args) => demo::run(&args),
+        Command::Demo(args) => demo::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::EngineWorker(args) => engine_worker::run(&args),
     };

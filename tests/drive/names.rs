@@ -39,7 +39,7 @@ async fn two_objects_with_one_name_are_told_apart_over_remounts_too() {
     tokio::time::sleep(std::time::Duration::from_millis(120)).await;
     assert_eq!(
         mounted.tree.list("/rawmodels").await.unwrap(),
-        [later.clone()]
+        std::slice::from_ref(&later)
     );
     mounted.close().await;
     let mounted = account.mount().await;

@@ -2,6 +2,8 @@
 //!
 //! Where the machine has no FUSE each test reports itself as skipped, by name.
 
+#![allow(clippy::print_stderr, reason = "what is skipped is said loudly")]
+
 mod bad_input;
 mod commands;
 mod copying;

@@ -118,11 +118,11 @@ fn open(plan: &MountPlan, name: &str, label: String) -> Result<Places> {
     PrivateDir::open(&plan.state_dir).context("cannot use the state folder")?;
     PrivateDir::open(&plan.cache_dir).context("cannot use the cache folder")?;
     let state =
-        PrivateDir::open(&plan.state_dir.join(name)).context("cannot use the state folder")?;
+        PrivateDir::open(plan.state_dir.join(name)).context("cannot use the state folder")?;
     let lock = DirLock::acquire(state.path())
         .context("this account is mounted already with this state folder")?;
     let cache =
-        PrivateDir::open(&plan.cache_dir.join(name)).context("cannot use the cache folder")?;
+        PrivateDir::open(plan.cache_dir.join(name)).context("cannot use the cache folder")?;
     Ok(Places {
         label,
         state,
