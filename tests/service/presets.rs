@@ -58,7 +58,8 @@ async fn a_preset_lives_from_its_making_to_its_end() {
         .await
         .expect(403);
     update(json!({ "id": id, "name": "x" })).await.expect(422);
-    for config in [json!([]), json!("[1]"), json!("{"), json!(5)] {
+    let faces = json!({ "limits": { "faces": { "count": "many" } } });
+    for config in [json!([]), json!("[1]"), json!("{"), json!(5), faces] {
         let body = json!({ "name": "x", "config": config });
         let answer = service
             .post("/api/v2/preset/create", body)
@@ -124,6 +125,11 @@ async fn what_is_not_right_costs_nothing() {
         (id, json!({ "preset_id": 999_999 }), 404),
         (id, json!({ "preset_id": "x" }), 422),
         (id, json!({ "config": [] }), 422),
+        (
+            id,
+            json!({ "config": { "limits": { "faces": { "count": -1 } } } }),
+            422,
+        ),
         (id, json!({ "tags": [""] }), 422),
         (draft, json!({ "preset_id": 1 }), 422),
         (999_999, json!({ "preset_id": 1 }), 404),

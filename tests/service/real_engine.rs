@@ -104,6 +104,35 @@ async fn a_fox_is_analysed_and_optimized() {
         .as_array()
         .unwrap();
     assert!(!images.is_empty());
+    let keys = |map: &Value| -> Vec<String> { map.as_object().unwrap().keys().cloned().collect() };
+    let of_asset = service
+        .get(&format!("/api/v2/rawmodel/{id}/renders"))
+        .await
+        .expect(200)
+        .json();
+    assert_eq!(keys(&of_asset).len(), 6);
+    assert!(of_asset["glb-front.png"].is_string());
+    let path = format!("/api/v2/rapidmodel/{}", rapid["id"]);
+    let renders = service
+        .get(&format!("{path}/renders"))
+        .await
+        .expect(200)
+        .json();
+    for key in ["glb-top.png", "glb-top__diff.png", "original-top.png"] {
+        let picture = service
+            .read(renders[key].as_str().unwrap())
+            .await
+            .expect(200);
+        assert!(picture.body.starts_with(b"\x89PNG"), "{key}");
+    }
+    assert_eq!(keys(&renders).len(), 18);
+    let quality = service
+        .get(&format!("{path}/glb/downloadQc"))
+        .await
+        .expect(200);
+    let score = quality.json()["avgScore"].as_f64().unwrap();
+    assert!((0.0..=100.0).contains(&score));
+    assert_eq!(rapid["meta"]["qc"][0]["glb"]["avgScore"], score);
     assert!(
         images
             .iter()

@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value};
 
 use super::error::ApiError;
+use crate::engine::settings::Settings;
 use crate::service::app::App;
 use crate::service::names;
 use crate::wire::OptimizerConfig;
@@ -258,16 +259,23 @@ impl Fields {
         self.has(name).then(|| self.tags(name))
     }
 
-    /// An optimizer configuration that may be absent: an object, or its JSON text.
+    /// An optimizer configuration that may be absent: an object, or its JSON text. Its values are
+    /// those that the engine accepts; keys that the engine does not know may be in it.
     pub fn optional_config(&mut self, name: &str) -> Option<OptimizerConfig> {
         let value = self.take(name)?;
-        match OptimizerConfig::from_value(value) {
-            Ok(config) => Some(config),
+        let config = match OptimizerConfig::from_value(value) {
+            Ok(config) => config,
             Err(error) => {
                 self.refuse(name, &format!("must be a configuration object ({error})"));
-                None
+                return None;
             }
+        };
+        // What the engine would fail on is refused here, before anything is paid.
+        if let Err(error) = Settings::read(&config.0) {
+            self.refuse(name, &format!("is not a valid configuration: {error}"));
+            return None;
         }
+        Some(config)
     }
 
     /// An optimizer configuration that must be there.
