@@ -24,7 +24,9 @@ async fn a_model_goes_up_is_optimized_and_comes_back() {
         .await
         .expect(200);
     let completed = service.get(&complete).await.expect(200).json();
-    assert_eq!(completed["data"]["upload_status"], "waiting");
+    // A worker may have begun already.
+    let status = completed["data"]["upload_status"].as_str().unwrap();
+    assert!(["waiting", "analysing"].contains(&status), "{status}");
     assert_eq!(completed["data"]["processing"], true);
     assert_eq!(completed["data"]["size"], 5);
 

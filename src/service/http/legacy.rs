@@ -163,7 +163,9 @@ async fn optimize_with(
     let configuration = Value::Object(config.0.clone());
     let new = new_rapid(&asset, Settings::of_config(config), Vec::new(), None)?;
     let rapid = start(app, caller, &[new]).await?[0];
-    let row = rapidmodel::existing(app, caller, rapid).await?;
+    let row = rapidmodel::existing(app, caller, rapid)
+        .await?
+        .as_accepted();
     Ok(Json(LegacyOptimizeReply {
         id: row.id,
         rawmodel: Some(SourceModel {

@@ -64,9 +64,12 @@ pub async fn one(
     summary(&app, caller, rapid).await
 }
 
-/// The short form of a rapid model that was asked for just now.
+/// The short form of a rapid model that was asked for just now, as it was then: a worker may have it
+/// already.
 async fn summary(app: &App, caller: Caller, rapid: RapidId) -> Result<Json<Value>, ApiError> {
-    let row = rapidmodel::existing(app, caller, rapid).await?;
+    let row = rapidmodel::existing(app, caller, rapid)
+        .await?
+        .as_accepted();
     let beside = Beside::default();
     Ok(Json(view::rapid(app, &row, &beside, RapidForm::Summary)))
 }

@@ -22,7 +22,7 @@ use super::request::Ids;
 use crate::service::app::App;
 use crate::service::ids::from_hex;
 use crate::service::names;
-use crate::service::records::{FileId, FileRow, Publish};
+use crate::service::records::{FileId, FileRow, Publish, Welcome};
 use crate::service::signing::Access;
 
 const CONTENT_MD5: HeaderName = HeaderName::from_static("content-md5");
@@ -68,10 +68,15 @@ async fn write(app: &App, id: FileId, request: Request) -> Result<Response, ApiE
     };
     let len = header(CONTENT_LENGTH).and_then(|text| text.parse().ok());
     let expected_md5 = header(CONTENT_MD5);
-    let user_left = app.records.may_publish(id, len).await?;
-    refuse(&user_left)?;
+    let room = match app.records.welcome(id).await? {
+        Welcome::UpTo(room) => room,
+        Welcome::Not(why) => return Err(refusal(&why)),
+    };
+    if len.is_some_and(|len: u64| len > room) {
+        return Err(refusal(&Publish::NoRoom));
+    }
     let body = body.into_data_stream();
-    let stored = app.files.receive(body, app.config.quota_bytes).await?;
+    let stored = app.files.receive(body, room).await?;
     if expected_md5.is_some_and(|expected| !is_md5(&expected, &stored.md5)) {
         app.files.remove(&[stored.blob]).await;
         return Err(ApiError::BadRequest(
@@ -90,8 +95,7 @@ async fn write(app: &App, id: FileId, request: Request) -> Result<Response, ApiE
         }
         Ok(refused) => {
             app.files.remove(&[stored.blob]).await;
-            refuse(&refused)?;
-            unreachable!("only what is done is not refused")
+            Err(refusal(&refused))
         }
         Err(error) => {
             app.files.remove(&[stored.blob]).await;
@@ -100,16 +104,17 @@ async fn write(app: &App, id: FileId, request: Request) -> Result<Response, ApiE
     }
 }
 
-fn refuse(publish: &Publish) -> Result<(), ApiError> {
-    match publish {
-        Publish::Done { .. } => Ok(()),
-        Publish::Closed => Err(ApiError::Conflict(
+/// Why bytes are not taken.
+fn refusal(why: &Publish) -> ApiError {
+    match why {
+        Publish::Closed => ApiError::Conflict(
             "The upload is complete; its files do not change any more.".to_owned(),
-        )),
-        Publish::NoRoom => Err(ApiError::TooLarge(
-            "The file does not fit into the storage that is left.".to_owned(),
-        )),
-        Publish::Gone => Err(ApiError::no("file")),
+        ),
+        Publish::NoRoom => {
+            ApiError::TooLarge("The file does not fit into the storage that is left.".to_owned())
+        }
+        // What is done is no refusal; a file that has its bytes needs no others.
+        Publish::Gone | Publish::Done { .. } => ApiError::no("file"),
     }
 }
 

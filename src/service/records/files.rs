@@ -11,8 +11,7 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, Row as _};
 
 use super::{Records, Result, Tx, accounts, count, key, moment, places, stored};
-use crate::service::files::Stored;
-use crate::wire::{AssetId, RapidId, UploadStatus, UserId};
+use crate::wire::{AssetId, RapidId, UserId};
 
 /// A file that the service keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -151,22 +150,6 @@ pub struct NewFile {
     pub md5: String,
     /// Their CRC-32.
     pub crc32: u32,
-}
-
-/// What came of uploaded bytes.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Publish {
-    /// The file has them now; the blob it had before is nobody's.
-    Done {
-        /// That blob.
-        replaced: Option<String>,
-    },
-    /// The upload was completed meanwhile: the files of an asset do not change.
-    Closed,
-    /// They do not fit into the account.
-    NoRoom,
-    /// The asset is gone.
-    Gone,
 }
 
 fn file_row(row: &SqliteRow) -> sqlx::Result<FileRow> {
@@ -320,81 +303,6 @@ impl Records {
         }
         let rows = query.fetch_all(&self.reader).await?;
         Ok(rows.iter().map(file_row).collect::<sqlx::Result<_>>()?)
-    }
-
-    /// Whether bytes for `file` are welcome, `len` of them where that is known. What [`Self::publish`]
-    /// will decide, asked before the bytes are read.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn may_publish(&self, file: FileId, len: Option<u64>) -> Result<Publish> {
-        let row = sqlx::query(
-            "SELECT a.upload_status, f.size, u.quota_bytes - u.used_bytes AS free \
-             FROM files f JOIN assets a ON a.id = f.owner_id JOIN users u ON u.id = a.user_id \
-             WHERE f.id = $1 AND f.owner_kind = 'asset' AND f.area = 'source'",
-        )
-        .bind(key(file.0))
-        .fetch_optional(&self.reader)
-        .await?;
-        let Some(row) = row else {
-            return Ok(Publish::Gone);
-        };
-        let status: String = row.try_get("upload_status")?;
-        let free: i64 = row.try_get::<i64, _>("free")? + row.try_get::<i64, _>("size")?;
-        Ok(if status != UploadStatus::Incomplete.to_string() {
-            Publish::Closed
-        } else if stored(len.unwrap_or(0)) > free {
-            Publish::NoRoom
-        } else {
-            Publish::Done { replaced: None }
-        })
-    }
-
-    /// Gives `file` of an asset whose upload is under way its bytes.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn publish(&self, file: FileId, bytes: &Stored) -> Result<Publish> {
-        let mut tx = self.begin().await?;
-        let row = sqlx::query(
-            "SELECT a.id, a.user_id, a.upload_status, f.size, f.blob, u.quota_bytes - u.used_bytes AS free \
-             FROM files f JOIN assets a ON a.id = f.owner_id JOIN users u ON u.id = a.user_id \
-             WHERE f.id = $1 AND f.owner_kind = 'asset' AND f.area = 'source'",
-        )
-        .bind(key(file.0))
-        .fetch_optional(&mut *tx)
-        .await?;
-        let Some(row) = row else {
-            return Ok(Publish::Gone);
-        };
-        if row.try_get::<String, _>("upload_status")? != UploadStatus::Incomplete.to_string() {
-            return Ok(Publish::Closed);
-        }
-        let growth = stored(bytes.size) - row.try_get::<i64, _>("size")?;
-        if growth > row.try_get::<i64, _>("free")? {
-            return Ok(Publish::NoRoom);
-        }
-        sqlx::query(
-            "UPDATE files SET blob = $2, size = $3, md5 = $4, crc32 = $5, modified_at = $6 \
-             WHERE id = $1",
-        )
-        .bind(key(file.0))
-        .bind(&bytes.blob)
-        .bind(stored(bytes.size))
-        .bind(&bytes.md5)
-        .bind(i64::from(bytes.crc32))
-        .bind(self.now())
-        .execute(&mut *tx)
-        .await?;
-        sqlx::query("UPDATE assets SET size = size + $2 WHERE id = $1")
-            .bind(row.try_get::<i64, _>("id")?)
-            .bind(growth)
-            .execute(&mut *tx)
-            .await?;
-        accounts::adjust_used(&mut tx, UserId(count(&row, "user_id")?), growth).await?;
-        let replaced = row.try_get("blob")?;
-        tx.commit().await?;
-        Ok(Publish::Done { replaced })
     }
 
     /// Those of `blobs` that no file has.

@@ -11,11 +11,13 @@ mod conversions;
 mod embeds;
 mod error;
 mod files;
+mod imports;
 mod jobs;
 mod presets;
 mod rapids;
 mod search;
 mod tags;
+mod uploads;
 mod webhooks;
 
 use std::ops::{Deref, DerefMut};
@@ -32,15 +34,17 @@ use sqlx::{Row as _, Sqlite};
 use crate::service::clock::Clock;
 
 pub use accounts::{NewUser, TokenRow, UserRow};
-pub use assets::{AnalysisEnd, AssetRow, Completion, NewAsset};
+pub use assets::{AssetRow, NewAsset};
 pub use embeds::{EmbedRow, EmbedSource, NewEmbed};
 pub use error::RecordsError;
-pub use files::{Area, FileId, FileRow, NewFile, Owner, Publish};
+pub use files::{Area, FileId, FileRow, NewFile, Owner};
+pub use imports::{AnalysisEnd, Completion};
 pub use jobs::{JobId, JobKind, JobRow, JobState, Removal};
 pub use presets::PresetRow;
 pub use rapids::{NewRapid, OptimizationEnd, RapidRow, Started};
 pub use search::{PageOf, PageRequest, Search};
 pub use tags::TagRow;
+pub use uploads::{Publish, Welcome};
 pub use webhooks::{NewWebhook, WebhookRow};
 
 /// The schema, step by step; a database is brought to the last one when it is opened.

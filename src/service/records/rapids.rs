@@ -85,6 +85,24 @@ pub struct RapidRow {
     pub job: Option<JobRow>,
 }
 
+impl RapidRow {
+    /// The same as it was when it was accepted.
+    pub fn as_accepted(mut self) -> RapidRow {
+        if let Some(job) = &mut self.job {
+            job.state = JobState::Queued;
+            job.attempts = 0;
+            job.progress = 0;
+            job.step = jobs::QUEUED_STEP.to_owned();
+            job.output = None;
+            job.updated_at = job.created_at;
+            job.started_at = None;
+            job.finished_at = None;
+        }
+        self.status = OptimizationStatus::SentToQueue;
+        self
+    }
+}
+
 /// How an optimization ended.
 #[derive(Debug)]
 pub struct OptimizationEnd {

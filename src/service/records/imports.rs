@@ -1,0 +1,175 @@
+//! Imports: how an upload becomes a complete asset.
+//!
+//! The states of assets move here and nowhere else: `incomplete` → `waiting` → (`unzipping` →)
+//! `analysing` → `complete` or a failure. Completing an upload and queueing its analysis are one commit,
+//! and so are the end of an analysis and its result.
+
+use sqlx::Row as _;
+
+use super::files::{self, NewFile};
+use super::{Area, JobId, JobKind, JobState, Owner, Records, Result, Tx, jobs, key};
+use crate::wire::{AssetId, UploadStatus, UserId};
+
+/// What came of completing an upload.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Completion {
+    /// The analysis is queued.
+    Started,
+    /// It was completed before; nothing happened.
+    Before,
+    /// These files have not come yet; nothing happened.
+    Missing(Vec<String>),
+    /// There is no such asset.
+    Gone,
+}
+
+/// How an analysis ended.
+#[derive(Debug)]
+pub struct AnalysisEnd {
+    /// Complete, or a failure.
+    pub status: UploadStatus,
+    /// Whether error.log has errors.
+    pub has_errors: bool,
+    /// What went wrong.
+    pub error_message: Option<String>,
+    /// The model's format, where it is known better than from the names.
+    pub format: Option<String>,
+    /// What was found, as JSON text.
+    pub metadata: Option<String>,
+    /// The files it made.
+    pub files: Vec<NewFile>,
+    /// What the worker left to say, as JSON.
+    pub output: String,
+}
+
+async fn set_status(tx: &mut Tx, asset: AssetId, status: &UploadStatus) -> Result<()> {
+    sqlx::query("UPDATE assets SET upload_status = $2 WHERE id = $1")
+        .bind(key(asset.0))
+        .bind(status.as_str())
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}
+
+impl Records {
+    /// Completes an upload and queues its analysis, or says why not.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn complete_upload(&self, user: UserId, asset: AssetId) -> Result<Completion> {
+        let mut tx = self.begin().await?;
+        let row = sqlx::query("SELECT upload_status FROM assets WHERE id = $1 AND user_id = $2")
+            .bind(key(asset.0))
+            .bind(key(user.0))
+            .fetch_optional(&mut *tx)
+            .await?;
+        let Some(row) = row else {
+            return Ok(Completion::Gone);
+        };
+        if row.try_get::<String, _>("upload_status")? != UploadStatus::Incomplete.as_str() {
+            return Ok(Completion::Before);
+        }
+        let missing = sqlx::query(
+            "SELECT name FROM files WHERE owner_kind = 'asset' AND owner_id = $1 AND area = 'source' \
+             AND blob IS NULL ORDER BY id",
+        )
+        .bind(key(asset.0))
+        .fetch_all(&mut *tx)
+        .await?;
+        if !missing.is_empty() {
+            let names = missing.iter().map(|row| row.try_get("name"));
+            return Ok(Completion::Missing(names.collect::<sqlx::Result<_>>()?));
+        }
+        set_status(&mut tx, asset, &UploadStatus::Waiting).await?;
+        jobs::add(&mut tx, JobKind::Analyse, user, asset, None, None).await?;
+        tx.commit().await?;
+        Ok(Completion::Started)
+    }
+
+    /// Queues the analysis of an asset again whose import failed; false when it did not fail.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn retry_import(&self, user: UserId, asset: AssetId) -> Result<bool> {
+        let mut tx = self.begin().await?;
+        let row = sqlx::query("SELECT upload_status FROM assets WHERE id = $1 AND user_id = $2")
+            .bind(key(asset.0))
+            .bind(key(user.0))
+            .fetch_optional(&mut *tx)
+            .await?;
+        let failed = match row {
+            Some(row) => {
+                UploadStatus::from_word(row.try_get::<&str, _>("upload_status")?).is_failure()
+            }
+            None => false,
+        };
+        if !failed {
+            return Ok(false);
+        }
+        sqlx::query(
+            "UPDATE assets SET upload_status = $2, has_errors = 0, error_message = NULL WHERE id = $1",
+        )
+        .bind(key(asset.0))
+        .bind(UploadStatus::Waiting.as_str())
+        .execute(&mut *tx)
+        .await?;
+        jobs::add(&mut tx, JobKind::Analyse, user, asset, None, None).await?;
+        tx.commit().await?;
+        Ok(true)
+    }
+
+    /// Notes the state of an asset whose analysis runs.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn set_asset_status(&self, asset: AssetId, status: &UploadStatus) -> Result<()> {
+        let mut tx = self.begin().await?;
+        set_status(&mut tx, asset, status).await?;
+        tx.commit().await?;
+        Ok(())
+    }
+
+    /// Records the end of an analysis together with the end of its job. Returns the blobs that it
+    /// replaced, or none when asset or job is gone: then the new files are nobody's.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn end_analysis(
+        &self,
+        job: JobId,
+        user: UserId,
+        asset: AssetId,
+        end: &AnalysisEnd,
+    ) -> Result<Option<Vec<String>>> {
+        let mut tx = self.begin().await?;
+        let state = if end.status == UploadStatus::Complete {
+            JobState::Finished
+        } else {
+            JobState::Failed
+        };
+        if !jobs::end(&mut tx, job, state, "Done", &end.output).await? {
+            return Ok(None);
+        }
+        let done = sqlx::query(
+            "UPDATE assets SET upload_status = $2, has_errors = $3, error_message = $4, metadata = $5, \
+             format = COALESCE($6, format) WHERE id = $1",
+        )
+        .bind(key(asset.0))
+        .bind(end.status.as_str())
+        .bind(i64::from(end.has_errors))
+        .bind(&end.error_message)
+        .bind(&end.metadata)
+        .bind(&end.format)
+        .execute(&mut *tx)
+        .await?;
+        if done.rows_affected() == 0 {
+            return Ok(None);
+        }
+        let owner = Owner::Asset(asset);
+        let made = [Area::Analysis, Area::Render, Area::Turntable];
+        let replaced = files::remove(&mut tx, user, owner, &made).await?;
+        files::add(&mut tx, user, owner, &end.files).await?;
+        tx.commit().await?;
+        Ok(Some(replaced))
+    }
+}
