@@ -6,22 +6,15 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Mutex;
 
-use super::tree::node::Node;
-
 /// How many sentences are kept.
 const MAX_KEPT: usize = 2000;
 
-/// A path: a thing, or a name in a folder that stands for nothing.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Subject {
-    pub(super) node: Node,
-    pub(super) name: Option<String>,
-}
-
 /// One failure.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Failure {
+    /// The path from the top of the drive.
     pub(super) path: String,
+    /// What, why, what to do.
     pub(super) why: String,
 }
 
@@ -33,87 +26,71 @@ pub(super) struct Failures {
 
 #[derive(Default)]
 struct State {
-    by_subject: HashMap<Subject, (u64, Failure)>,
-    order: VecDeque<(u64, Subject)>,
+    by_path: HashMap<String, (u64, String)>,
+    /// Oldest first; a path that failed again is in it again.
+    order: VecDeque<(u64, String)>,
     next: u64,
 }
 
+impl State {
+    /// What failed at a place in the order, unless the path failed again later.
+    fn at(&self, (number, path): &(u64, String)) -> Option<Failure> {
+        let (last, why) = self.by_path.get(path)?;
+        (last == number).then(|| Failure {
+            path: path.clone(),
+            why: why.clone(),
+        })
+    }
+}
+
 impl Failures {
-    /// Keeps a sentence for a subject in place of an older one.
-    pub(super) fn note(&self, subject: Subject, failure: Failure) {
+    /// Keeps a sentence for a path in place of an older one.
+    pub(super) fn note(&self, path: &str, why: &str) {
         let mut state = self.lock();
         let number = state.next;
         state.next += 1;
-        state.order.push_back((number, subject.clone()));
-        state.by_subject.insert(subject, (number, failure));
-        while state.by_subject.len() > MAX_KEPT || state.order.len() > 2 * MAX_KEPT {
-            let Some((number, subject)) = state.order.pop_front() else {
+        state.order.push_back((number, path.to_owned()));
+        state
+            .by_path
+            .insert(path.to_owned(), (number, why.to_owned()));
+        while state.order.len() > MAX_KEPT {
+            let Some(oldest) = state.order.pop_front() else {
                 break;
             };
-            if state
-                .by_subject
-                .get(&subject)
-                .is_some_and(|(last, _)| *last == number)
-            {
-                state.by_subject.remove(&subject);
+            if state.at(&oldest).is_some() {
+                state.by_path.remove(&oldest.1);
             }
         }
     }
 
-    /// What failed for the thing itself.
-    pub(super) fn of(&self, node: &Node) -> Option<String> {
-        let subject = Subject {
-            node: node.clone(),
-            name: None,
-        };
-        self.lock()
-            .by_subject
-            .get(&subject)
-            .map(|(_, failure)| failure.why.clone())
+    /// What failed last at a path.
+    pub(super) fn of(&self, path: &str) -> Option<String> {
+        self.lock().by_path.get(path).map(|(_, why)| why.clone())
     }
 
-    /// What failed for a name in a folder.
-    pub(super) fn of_name(&self, folder: &Node, name: &str) -> Option<String> {
-        let subject = Subject {
-            node: folder.clone(),
-            name: Some(name.to_owned()),
-        };
-        self.lock()
-            .by_subject
-            .get(&subject)
-            .map(|(_, failure)| failure.why.clone())
-    }
-
-    /// What failed last for any name in a folder.
-    pub(super) fn last_in(&self, folder: &Node) -> Option<String> {
+    /// What failed last for any name in a folder, with the name.
+    pub(super) fn last_in(&self, folder: &str) -> Option<String> {
+        let prefix = format!("{}/", folder.trim_end_matches('/'));
         let state = self.lock();
-        state.order.iter().rev().find_map(|(number, subject)| {
-            let name = subject.name.as_ref().filter(|_| subject.node == *folder)?;
-            let (last, failure) = state.by_subject.get(subject)?;
-            (last == number).then(|| format!("{name}: {}", failure.why))
+        let mut latest = state.order.iter().rev();
+        latest.find_map(|place| {
+            let name = place.1.strip_prefix(&prefix)?;
+            let failure = state.at(place)?;
+            (!name.contains('/')).then(|| format!("{name}: {}", failure.why))
         })
     }
 
     /// It works now.
-    pub(super) fn clear(&self, subject: &Subject) {
-        self.lock().by_subject.remove(subject);
+    pub(super) fn clear(&self, path: &str) {
+        self.lock().by_path.remove(path);
     }
 
     /// The latest ones, newest first.
     pub(super) fn latest(&self, count: usize) -> Vec<Failure> {
         let state = self.lock();
-        let is_last = |number: &u64, subject: &Subject| {
-            state
-                .by_subject
-                .get(subject)
-                .filter(|(last, _)| last == number)
-                .map(|(_, failure)| failure.clone())
-        };
-        state
-            .order
-            .iter()
-            .rev()
-            .filter_map(|(number, subject)| is_last(number, subject))
+        let latest = state.order.iter().rev();
+        latest
+            .filter_map(|place| state.at(place))
             .take(count)
             .collect()
     }
@@ -127,46 +104,31 @@ impl Failures {
 mod tests {
     use super::*;
 
-    fn fail(failures: &Failures, name: Option<&str>, why: &str) {
-        let subject = Subject {
-            node: Node::Root,
-            name: name.map(str::to_owned),
-        };
-        failures.note(
-            subject,
-            Failure {
-                path: "/".to_owned(),
-                why: why.to_owned(),
-            },
-        );
-    }
-
     #[test]
     fn the_last_sentence_of_each_path_is_kept() {
         let failures = Failures::default();
-        fail(&failures, None, "first");
-        fail(&failures, None, "second");
-        fail(&failures, Some("chair"), "taken");
-        assert_eq!(failures.of(&Node::Root).as_deref(), Some("second"));
+        failures.note("/rawmodels/chair", "first");
+        failures.note("/rawmodels/chair", "second");
+        failures.note("/rawmodels/chair/optimize/web.json", "deeper");
+        assert_eq!(failures.of("/rawmodels/chair").as_deref(), Some("second"));
         assert_eq!(
-            failures.of_name(&Node::Root, "chair").as_deref(),
-            Some("taken")
+            failures.last_in("/rawmodels").as_deref(),
+            Some("chair: second")
         );
-        assert_eq!(
-            failures.last_in(&Node::Root).as_deref(),
-            Some("chair: taken")
-        );
+        assert_eq!(failures.last_in("/"), None);
         assert_eq!(failures.latest(9).len(), 2);
+        failures.clear("/rawmodels/chair");
+        assert_eq!(failures.last_in("/rawmodels"), None);
     }
 
     #[test]
     fn the_oldest_sentences_go_first() {
         let failures = Failures::default();
         for number in 0..MAX_KEPT + 10 {
-            fail(&failures, Some(&number.to_string()), "no");
+            failures.note(&format!("/{number}"), "no");
         }
-        assert_eq!(failures.of_name(&Node::Root, "3"), None);
-        assert!(failures.of_name(&Node::Root, "11").is_some());
-        assert_eq!(failures.lock().by_subject.len(), MAX_KEPT);
+        assert_eq!(failures.of("/3"), None);
+        assert_eq!(failures.of("/11").as_deref(), Some("no"));
+        assert_eq!(failures.lock().by_path.len(), MAX_KEPT);
     }
 }

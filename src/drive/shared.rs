@@ -13,7 +13,7 @@ use tokio::runtime::Handle;
 use super::background::Background;
 use super::config::DriveConfig;
 use super::error::{DriveError, DriveResult};
-use super::failures::{Failure, Failures, Subject};
+use super::failures::Failures;
 use super::fresh::FlightKey;
 use super::fresh::flight::Flights;
 use super::fresh::maps::FileMaps;
@@ -252,17 +252,7 @@ impl Shared {
             path = format!("{}/{name}", path.trim_end_matches('/'));
         }
         tracing::debug!(path, why, "an operation failed");
-        let subject = Subject {
-            node: node.clone(),
-            name: name.map(str::to_owned),
-        };
-        self.failures.note(
-            subject,
-            Failure {
-                path,
-                why: why.to_owned(),
-            },
-        );
+        self.failures.note(&path, why);
     }
 
     /// Tells the kernel that a name in a folder changed, if it can know the folder.

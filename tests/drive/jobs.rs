@@ -165,3 +165,35 @@ async fn the_same_text_in_the_same_asset_does_not_pay_twice() {
     assert_eq!(page.meta.total, 1);
     mounted.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rm_r_of_an_asset_with_jobs_finds_everything_that_it_listed() {
+    let (account, mounted) = with_cube().await;
+    let tree = &mounted.tree;
+    let folder = "/rawmodels/cube/optimize";
+    tree.write(&format!("{folder}/small.json"), TEN_PERCENT)
+        .await
+        .unwrap();
+    for name in ["bad.json", "worse.json"] {
+        let refused = tree.write(&format!("{folder}/{name}"), b"{,").await;
+        assert!(refused.is_err());
+    }
+    tree.until(&format!("{folder}/small.status"), |status| status == "done")
+        .await;
+    let errors = tree.read_text(&format!("{folder}/ERROR.txt")).await;
+    let errors = errors.unwrap();
+    assert!(
+        errors.contains("bad.json") && errors.contains("worse.json"),
+        "{errors}"
+    );
+    // As `rm *` does, in the order of names.
+    tree.unlink(&format!("{folder}/small.json")).await.unwrap();
+    tree.unlink(&format!("{folder}/small.status"))
+        .await
+        .unwrap();
+    assert!(!tree.exists(&format!("{folder}/small.status")).await);
+    tree.remove_all("/rawmodels/cube").await.unwrap();
+    assert_eq!(account.assets().await.len(), 0);
+    assert_eq!(tree.list("/rapidmodels").await.unwrap().len(), 1);
+    mounted.close().await;
+}

@@ -105,16 +105,16 @@ impl Shared {
                     .unwrap_or_else(|| self.created_with(*folder));
                 Ok(self.file(content.size, modified))
             }
+            Node::Job(_, _, part) if self.is_ghost(node) => Ok(match part {
+                JobPart::Result => self.link("", self.opened),
+                JobPart::Text | JobPart::Status => self.file(0, self.opened),
+            }),
             Node::Job(_, _, JobPart::Result)
             | Node::RapidLink(..)
             | Node::ByIdLink(..)
             | Node::SourceLink(_) => {
                 let target = self.link_target(node).await?;
-                Ok(Attributes {
-                    kind: FileKind::Link,
-                    perm: 0o777,
-                    ..self.file(target.len() as u64, self.opened)
-                })
+                Ok(self.link(&target, self.opened))
             }
             Node::HiddenFile(..)
             | Node::Job(..)
@@ -242,6 +242,14 @@ impl Shared {
             kind: FileKind::Folder,
             perm: 0o755,
             ..self.file(0, modified)
+        }
+    }
+
+    fn link(&self, target: &str, modified: SystemTime) -> Attributes {
+        Attributes {
+            kind: FileKind::Link,
+            perm: 0o777,
+            ..self.file(target.len() as u64, modified)
         }
     }
 

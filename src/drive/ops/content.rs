@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use xxhash_rust::xxh3::xxh3_64;
 
 use super::control;
 use super::rows::optimize_folder;
@@ -220,8 +219,9 @@ impl Shared {
     /// What `ERROR.txt` says in a place; none where nothing failed or someone removed it.
     pub(in crate::drive) fn error_text(&self, place: ErrorPlace) -> Option<String> {
         let text = self.failure_text(place)?;
-        let dismissed: Option<u64> = self.meta.get(DISMISSED, &place.to_string()).ok().flatten();
-        (dismissed != Some(xxh3_64(text.as_bytes()))).then_some(text)
+        let dismissed: Option<String> = self.meta.get(DISMISSED, &place.to_string()).ok().flatten();
+        let is_old = dismissed.is_some_and(|old| text.lines().all(|line| old.contains(line)));
+        (!is_old).then_some(text)
     }
 
     fn failure_text(&self, place: ErrorPlace) -> Option<String> {
@@ -264,8 +264,7 @@ impl Shared {
     /// Someone removed `ERROR.txt`: it comes back only when something else fails.
     pub(in crate::drive) fn dismiss_error(&self, place: ErrorPlace) -> DriveResult<()> {
         let text = self.error_text(place).ok_or(DriveError::NotFound)?;
-        self.meta
-            .put(DISMISSED, &place.to_string(), &xxh3_64(text.as_bytes()))?;
+        self.meta.put(DISMISSED, &place.to_string(), &text)?;
         Ok(())
     }
 

@@ -341,11 +341,7 @@ impl Shared {
             }
             Err(_) => {}
             Ok(_) => {
-                let subject = crate::drive::failures::Subject {
-                    node: node.clone(),
-                    name: None,
-                };
-                self.failures.clear(&subject);
+                self.failures.clear(&self.path_of(node));
             }
         }
         result

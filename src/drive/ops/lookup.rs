@@ -12,7 +12,7 @@ use crate::drive::fresh::listings::Which;
 use crate::drive::shared::Shared;
 use crate::drive::tree::filemap::Arranged;
 use crate::drive::tree::names::{HIDDEN_FOLDER, NAME_MAX_BYTES, split_extension};
-use crate::drive::tree::node::{Family, Home, Node, Place, RemoteFolder, Top};
+use crate::drive::tree::node::{AssetFolder, Family, Home, Node, Place, RemoteFolder, Top};
 use crate::drive::types::{Entry, Ino};
 use crate::outbox::{DraftId, DraftKind, EntryId};
 use crate::wire::{AssetId, RapidId, UploadStatus};
@@ -73,6 +73,14 @@ impl Shared {
             Node::RemoteSubfolder(remote, path) => {
                 self.remote_child(*remote, &format!("{path}/{name}"))
                     .await?
+            }
+            Node::AssetFolder(asset, AssetFolder::Optimize) => {
+                match self.search(folder, name).await {
+                    Err(DriveError::NotFound) => {
+                        self.ghost(*asset, name).ok_or(DriveError::NotFound)?
+                    }
+                    found => found?,
+                }
             }
             _ => self.search(folder, name).await?,
         };

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::lookup::text;
+use super::paths::job_part_name;
 use super::rows::{Row, optimize_folder};
 use super::text::process_of;
 use super::why;
@@ -18,6 +19,7 @@ use crate::drive::shared::Shared;
 use crate::drive::tree::node::{Home, JobPart, Node, Place, Top};
 use crate::drive::types::{Caller, FileKind, Ino};
 use crate::outbox::{DraftId, EntryId};
+use crate::wire::AssetId;
 
 /// The time over which deletions are counted.
 const LIMIT_WINDOW: Duration = Duration::from_secs(60);
@@ -28,6 +30,9 @@ pub(in crate::drive) struct Deletions {
     hiding: HashMap<Place, Hiding>,
     recent: VecDeque<Instant>,
     allowed_until: Option<Instant>,
+    /// What went together with a job's text, for a while: whoever listed the folder before will
+    /// remove it next, and must find it.
+    ghosts: HashMap<Node, Instant>,
 }
 
 /// What was removed of one model so far.
@@ -69,6 +74,17 @@ impl Deletions {
         self.hiding
             .get(&place)
             .is_none_or(|hiding| hiding.processes.contains(&process))
+    }
+
+    fn leave_ghost(&mut self, node: Node, lasts: Duration) {
+        self.ghosts.retain(|_, left| left.elapsed() < lasts);
+        self.ghosts.insert(node, Instant::now());
+    }
+
+    fn is_ghost(&self, node: &Node, lasts: Duration) -> bool {
+        self.ghosts
+            .get(node)
+            .is_some_and(|left| left.elapsed() < lasts)
     }
 
     fn is_over_limit(&mut self, limit: u32) -> bool {
@@ -142,8 +158,10 @@ impl Shared {
                 self.remove_entry(&folder, name, (*draft, *entry), caller)
                     .await
             }
-            Node::Job(asset, text, JobPart::Text) => {
-                Ok(self.outbox.remove_job(&optimize_folder(*asset), text)?)
+            Node::Job(asset, text, JobPart::Text) => self.remove_job(*asset, text),
+            node if self.is_ghost(node) => {
+                self.deletions().ghosts.remove(node);
+                Ok(())
             }
             Node::ErrorText(place) => self.dismiss_error(*place),
             Node::Preset(..) | Node::PresetFile(_) => {
@@ -159,6 +177,40 @@ impl Shared {
             node if node.kind() == Some(FileKind::Folder) => Err(DriveError::IsAFolder),
             node => Err(why::not_permitted_here(&self.path_of(node))),
         }
+    }
+
+    fn remove_job(&self, asset: AssetId, text: &Arc<str>) -> DriveResult<()> {
+        self.outbox.remove_job(&optimize_folder(asset), text)?;
+        for part in [JobPart::Status, JobPart::Result] {
+            let ghost = Node::Job(asset, Arc::clone(text), part);
+            let mut deletions = self.deletions();
+            deletions.leave_ghost(ghost, self.config.restore_after);
+        }
+        Ok(())
+    }
+
+    /// The part of a removed job that a name stands for.
+    pub(in crate::drive) fn ghost(&self, asset: AssetId, name: &str) -> Option<Node> {
+        let is_named = |node: &Node| match node {
+            Node::Job(owner, text, part) => *owner == asset && job_part_name(text, *part) == name,
+            _ => false,
+        };
+        let found = self
+            .deletions()
+            .ghosts
+            .keys()
+            .find(|node| is_named(node))
+            .cloned();
+        found.filter(|node| self.is_ghost(node))
+    }
+
+    /// True for a part of a job that was removed with its text, and that was not made anew.
+    pub(in crate::drive) fn is_ghost(&self, node: &Node) -> bool {
+        let Node::Job(asset, text, _) = node else {
+            return false;
+        };
+        self.deletions().is_ghost(node, self.config.restore_after)
+            && self.outbox.job(&optimize_folder(*asset), text).is_none()
     }
 
     async fn remove_entry(

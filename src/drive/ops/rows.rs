@@ -17,7 +17,8 @@ use crate::drive::tree::node::{
 };
 use crate::drive::types::FileKind;
 use crate::outbox::{
-    DraftId, DraftKind, EntryId, EntryInfo, EntryKind, JobFolder, JobState, OwnerFolder, SentEntry,
+    DraftId, DraftKind, EntryId, EntryInfo, EntryKind, JobFolder, JobInfo, JobState, OwnerFolder,
+    SentEntry,
 };
 use crate::wire::{AssetId, PresetId, RapidId, UploadStatus};
 
@@ -382,42 +383,29 @@ impl Shared {
         }
     }
 
-    /// The texts, and next to each what became of it.
+    /// What became of each text, then the texts: whoever removes them in this order finds each.
     fn optimize_rows(&self, asset: AssetId) -> Vec<Row> {
         let jobs = self.outbox.job_entries(&optimize_folder(asset));
-        let mut rows: Vec<Row> = jobs
-            .iter()
-            .map(|job| {
-                Row::new(
-                    &job.name,
-                    Node::Job(asset, job.name.as_str().into(), JobPart::Text),
-                )
-            })
-            .collect();
-        let mut taken: HashSet<String> = rows.iter().map(|row| row.name.clone()).collect();
-        for job in &jobs {
-            let is_shown = |part| match part {
-                JobPart::Text => false,
-                JobPart::Status => job.state != JobState::Editing,
-                JobPart::Result => matches!(job.state, JobState::Done { .. }),
-            };
-            for part in [JobPart::Status, JobPart::Result] {
-                let name = job_part_name(&job.name, part);
-                if is_shown(part) && taken.insert(name.clone()) {
-                    rows.push(Row::new(
-                        name,
-                        Node::Job(asset, job.name.as_str().into(), part),
-                    ));
-                }
-            }
-        }
+        let texts: HashSet<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
+        let mut taken: HashSet<String> = texts.iter().map(|name| (*name).to_owned()).collect();
+        let mut rows = Vec::new();
         let place = ErrorPlace::Optimize(asset);
         if self.error_text(place).is_some() {
-            rows.push(Row::new(
-                free_name(ERROR_FILE, &taken),
-                Node::ErrorText(place),
-            ));
+            let name = free_name(ERROR_FILE, &taken);
+            rows.push(Row::new(name, Node::ErrorText(place)));
         }
+        for (job, part) in jobs.iter().flat_map(shown_parts) {
+            let name = job_part_name(&job.name, part);
+            // A text of that name is the user's, and wins.
+            if taken.insert(name.clone()) {
+                let node = Node::Job(asset, job.name.as_str().into(), part);
+                rows.push(Row::new(name, node));
+            }
+        }
+        rows.extend(texts.into_iter().map(|name| {
+            let node = Node::Job(asset, name.into(), JobPart::Text);
+            Row::new(name, node)
+        }));
         self.without_hidden(&mut rows, Place::Model(self.home_of(asset)));
         rows
     }
@@ -514,6 +502,16 @@ pub(in crate::drive) fn preset_node(preset: &KnownPreset) -> Node {
 /// The node of a factory preset.
 pub(in crate::drive) fn factory_node(preset: &KnownPreset) -> Node {
     Node::FactoryPreset(PresetId(preset.id.0), preset.text_checksum())
+}
+
+/// What a job shows beside its text.
+fn shown_parts(job: &JobInfo) -> impl Iterator<Item = (&JobInfo, JobPart)> {
+    let result = matches!(job.state, JobState::Done { .. }).then_some(JobPart::Result);
+    let status = (job.state != JobState::Editing).then_some(JobPart::Status);
+    result
+        .into_iter()
+        .chain(status)
+        .map(move |part| (job, part))
 }
 
 /// Your files win: what the service adds gives way.

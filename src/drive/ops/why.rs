@@ -84,15 +84,17 @@ pub(in crate::drive) fn not_permitted_here(path: &str) -> DriveError {
 impl Shared {
     /// The sentence of the last failure of a thing: one of an operation, or of what went on behind.
     pub(in crate::drive) fn why(self: &Arc<Self>, node: &Node) -> Option<String> {
-        self.failures
-            .of(node)
-            .or_else(|| self.standing_failure(node))
-            .or_else(|| self.failures.last_in(node))
+        let path = self.path_of(node);
+        let standing = || self.standing_failure(node);
+        let own = self.failures.of(&path).or_else(standing);
+        own.or_else(|| self.failures.last_in(&path))
     }
 
     /// The sentence for a name in a folder that may stand for nothing.
     pub(in crate::drive) fn why_name(&self, folder: &Node, name: &str) -> Option<String> {
-        self.failures.of_name(folder, name)
+        let folder = self.path_of(folder);
+        self.failures
+            .of(&format!("{}/{name}", folder.trim_end_matches('/')))
     }
 
     /// What failed, or is held back, whoever asked for it.
