@@ -136,7 +136,7 @@ fn unmounting_sends_what_is_ready() {
 }
 
 #[test]
-fn sync_of_a_folder_returns_when_the_service_has_accepted_it() {
+fn sync_of_a_folder_returns_when_the_service_hinto_accepted_it() {
     needs_fuse!();
     let fixture = Fixture::with(&[], &["--settle", "10m"]);
     let source = small_chair(fixture.scratch.path());

@@ -339,7 +339,7 @@ async fn the_writer_and_its_end_decide_how_long_quiet_has_to_be() {
 
 #[tokio::test]
 #[expect(clippy::print_stdout, reason = "a skipped test says so")]
-async fn a_full_disk_is_told_at_the_write_and_keeps_what_was_accepted() {
+async fn a_full_disk_is_told_at_the_write_and_keeps_what_winto_accepted() {
     let dir = tempfile::tempdir().unwrap();
     let mount = std::process::Command::new("mount")
         .args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"])

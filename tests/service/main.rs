@@ -1,5 +1,7 @@
 //! The local service, driven over HTTP as any client would.
 
+#![allow(clippy::print_stderr, reason = "what is skipped is said loudly")]
+
 mod archives;
 mod chaos;
 mod embeds;

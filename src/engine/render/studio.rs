@@ -137,7 +137,7 @@ impl Floor {
     fn at(&self, place: Vec2) -> f32 {
         let within = (place - self.corner) / self.side;
         let fade = (1.0 - (within * 2.0 - 1.0).length()).clamp(0.0, 0.5) * 2.0;
-        if !(fade > 0.0) {
+        if fade <= 0.0 || fade.is_nan() {
             return 0.0;
         }
         let grid = (within * FLOOR_POINTS as f32 - 0.5)

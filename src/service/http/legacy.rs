@@ -165,7 +165,7 @@ async fn optimize_with(
     let rapid = start(app, caller, &[new]).await?[0];
     let row = rapidmodel::existing(app, caller, rapid)
         .await?
-        .as_accepted();
+        .into_accepted();
     Ok(Json(LegacyOptimizeReply {
         id: row.id,
         rawmodel: Some(SourceModel {

@@ -69,7 +69,7 @@ pub async fn one(
 async fn summary(app: &App, caller: Caller, rapid: RapidId) -> Result<Json<Value>, ApiError> {
     let row = rapidmodel::existing(app, caller, rapid)
         .await?
-        .as_accepted();
+        .into_accepted();
     let beside = Beside::default();
     Ok(Json(view::rapid(app, &row, &beside, RapidForm::Summary)))
 }

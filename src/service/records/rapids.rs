@@ -87,7 +87,7 @@ pub struct RapidRow {
 
 impl RapidRow {
     /// The same as it was when it was accepted.
-    pub fn as_accepted(mut self) -> RapidRow {
+    pub fn into_accepted(mut self) -> RapidRow {
         if let Some(job) = &mut self.job {
             job.state = JobState::Queued;
             job.attempts = 0;
