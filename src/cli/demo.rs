@@ -23,7 +23,7 @@ use super::wait;
 /// Marks a folder as one of the demo's, which the next demo may empty.
 const MARKER: &str = ".assetfs-demo";
 /// The preset that is dropped where nothing else is asked for.
-const DEFAULT_PRESET: &str = "Web Viewer";
+const DEFAULT_PRESET: &str = "Web Viewer Light";
 /// Longest time the whole job may take.
 const PATIENCE: Duration = Duration::from_secs(600);
 
