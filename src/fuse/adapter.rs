@@ -16,7 +16,7 @@ use fuser::{
 use crate::drive::{Drive, Entry, Fh, Opened, SetAttributes};
 
 use super::dispatch::Dispatcher;
-use super::modes::{KernelMode, OpenModes, descriptor};
+use super::modes::{KernelMode, OpenModes};
 use super::translate::{
     caller, file_attr, file_type, ino, open_flags, permissions, rename_mode, set_time, xattr_mode,
 };
@@ -290,7 +290,7 @@ impl Filesystem for Adapter {
             async move { drive.open_file(ino(number), flags, &caller).await },
             move |result| match result {
                 Ok(Opened { fh, mode }) => {
-                    let register = |file: &_| reply.open_backing(descriptor(file));
+                    let register = |file: &std::fs::File| reply.open_backing(file);
                     match modes.opened(ino(number), &mode, register) {
                         KernelMode::Flags(flags) => reply.opened(FileHandle(fh.0), flags),
                         KernelMode::Backed(backing) => reply.opened_passthrough(
@@ -327,7 +327,7 @@ impl Filesystem for Adapter {
             move |result| match result {
                 Ok((entry, Opened { fh, mode })) => {
                     let attr = file_attr(&entry.attributes);
-                    let register = |file: &_| reply.open_backing(descriptor(file));
+                    let register = |file: &std::fs::File| reply.open_backing(file);
                     match modes.opened(entry.attributes.ino, &mode, register) {
                         KernelMode::Flags(flags) => {
                             reply.created(&entry.ttl, &attr, GENERATION, FileHandle(fh.0), flags);

@@ -5,7 +5,6 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -116,9 +115,4 @@ fn flags_of(wanted: &OpenedMode) -> FopenFlags {
         OpenedMode::Cached => FopenFlags::empty(),
         OpenedMode::Direct => FopenFlags::FOPEN_DIRECT_IO,
     }
-}
-
-/// The descriptor of a backing file, for the ioctl that registers it.
-pub(super) fn descriptor(file: &File) -> impl AsFd + '_ {
-    file.as_fd()
 }

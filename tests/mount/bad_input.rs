@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::needs_fuse;
-use crate::support::{ASSETFS, Fixture, read, request, run, small_chair, text, wait_until};
+use crate::support::{ASSETFS, Fixture, read, request, run, text, wait_until};
 
 /// A GLB whose header promises more than the file has.
 fn truncated_glb() -> Vec<u8> {
@@ -49,24 +49,14 @@ fn a_truncated_glb_is_not_sent_by_itself_and_fails_clearly_by_force() {
     );
 
     // The next job runs.
-    let source = small_chair(fixture.scratch.path());
-    run(Command::new("cp")
-        .arg("-r")
-        .arg(&source)
-        .arg(fixture.path("rawmodels/chair")));
-    fixture.wait("rawmodels/chair");
+    fixture.add_chair();
 }
 
 #[test]
 fn a_preset_that_is_not_json_is_einval_at_close_and_why_says_line_and_column() {
     needs_fuse!();
     let fixture = Fixture::new();
-    let source = small_chair(fixture.scratch.path());
-    run(Command::new("cp")
-        .arg("-r")
-        .arg(&source)
-        .arg(fixture.path("rawmodels/chair")));
-    fixture.wait("rawmodels/chair");
+    fixture.add_chair();
     let bad = fixture.scratch.path().join("bad.json");
     let broken = "{\n  \"limits\": {,}\n}\n";
     fs::write(&bad, broken).unwrap();
@@ -131,11 +121,7 @@ fn a_token_that_is_revoked_later_is_eacces_with_what_to_do() {
         fixture.why("rapidmodels")
     );
     // Drafts are still taken.
-    let source = small_chair(fixture.scratch.path());
-    run(Command::new("cp")
-        .arg("-r")
-        .arg(&source)
-        .arg(fixture.path("rawmodels/chair")));
+    fixture.copy_chair();
 }
 
 #[test]

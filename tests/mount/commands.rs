@@ -12,11 +12,7 @@ use crate::support::{ASSETFS, Fixture, exists, run, shell, small_chair, text};
 fn status_shows_drafts_and_speaks_json() {
     needs_fuse!();
     let fixture = Fixture::with(&[], &["--settle", "10m"]);
-    let source = small_chair(fixture.scratch.path());
-    run(Command::new("cp")
-        .arg("-r")
-        .arg(&source)
-        .arg(fixture.path("rawmodels/chair")));
+    fixture.copy_chair();
     let json = run(Command::new(ASSETFS)
         .args(["status", "--json"])
         .arg(fixture.root()));
@@ -36,12 +32,7 @@ fn status_shows_drafts_and_speaks_json() {
 fn the_hidden_folder_is_never_listed_and_always_resolves() {
     needs_fuse!();
     let fixture = Fixture::new();
-    let source = small_chair(fixture.scratch.path());
-    run(Command::new("cp")
-        .arg("-r")
-        .arg(&source)
-        .arg(fixture.path("rawmodels/chair")));
-    fixture.wait("rawmodels/chair");
+    fixture.add_chair();
     let listed = shell(&fixture.root(), "find . -name .assetfs");
     assert_eq!(listed, "");
     for path in [
@@ -64,12 +55,7 @@ fn the_hidden_folder_is_never_listed_and_always_resolves() {
 fn the_tree_can_be_walked_to_its_end() {
     needs_fuse!();
     let fixture = Fixture::new();
-    let source = small_chair(fixture.scratch.path());
-    run(Command::new("cp")
-        .arg("-r")
-        .arg(&source)
-        .arg(fixture.path("rawmodels/chair")));
-    fixture.wait("rawmodels/chair");
+    fixture.add_chair();
     shell(
         &fixture.root(),
         "find . > /dev/null; ls -lR . > /dev/null; du -s . > /dev/null; grep -r zzzz . || true",

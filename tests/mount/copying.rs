@@ -122,11 +122,7 @@ fn what_was_copied_in_is_there_after_a_remount() {
 fn unmounting_sends_what_is_ready() {
     needs_fuse!();
     let fixture = Fixture::with(&[], &["--settle", "10m"]);
-    let source = small_chair(fixture.scratch.path());
-    run(Command::new("cp")
-        .arg("-r")
-        .arg(&source)
-        .arg(fixture.path("rawmodels/chair")));
+    let source = fixture.copy_chair();
     run(Command::new(crate::support::ASSETFS)
         .arg("unmount")
         .arg(fixture.root()));

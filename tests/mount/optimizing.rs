@@ -4,20 +4,13 @@ use std::fs;
 use std::process::Command;
 
 use crate::needs_fuse;
-use crate::support::{
-    Fixture, exists, file_names, model, run, sample, shell, small_chair, text, triangles_of,
-};
+use crate::support::{Fixture, exists, file_names, run, sample, shell, text, triangles_of};
 
 #[test]
 fn a_dropped_factory_preset_runs_once_and_its_result_is_read_through_the_link() {
     needs_fuse!();
     let fixture = Fixture::new();
-    let source = model(fixture.scratch.path());
-    run(Command::new("cp")
-        .arg("-r")
-        .arg(&source)
-        .arg(fixture.path("rawmodels/model")));
-    fixture.wait("rawmodels/model");
+    fixture.add_model();
     run(Command::new("cp")
         .arg(fixture.path("presets/factory/Web Viewer.json"))
         .arg(fixture.path("rawmodels/model/optimize/web.json")));
@@ -41,12 +34,7 @@ fn a_dropped_factory_preset_runs_once_and_its_result_is_read_through_the_link() 
 fn the_optimized_glb_has_no_more_faces_than_asked_and_is_valid() {
     needs_fuse!();
     let fixture = Fixture::new();
-    let source = model(fixture.scratch.path());
-    run(Command::new("cp")
-        .arg("-r")
-        .arg(&source)
-        .arg(fixture.path("rawmodels/model")));
-    fixture.wait("rawmodels/model");
+    fixture.add_model();
     const FACES: u64 = 3000;
     let config = format!(
         r#"{{"schema":"2.5","limits":{{"faces":{{"count":{FACES}}},"textures":{{"baseColor":256,"normal":256,"orm":256,"emissive":256}}}},
@@ -98,12 +86,7 @@ fn assert_validator_finds_no_error(glb: &std::path::Path) {
 fn the_same_text_in_the_same_asset_is_paid_once() {
     needs_fuse!();
     let fixture = Fixture::new();
-    let source = small_chair(fixture.scratch.path());
-    run(Command::new("cp")
-        .arg("-r")
-        .arg(&source)
-        .arg(fixture.path("rawmodels/chair")));
-    fixture.wait("rawmodels/chair");
+    fixture.add_chair();
     let job = fixture.path("rawmodels/chair/optimize/half.json");
     let config = r#"{"limits":{"faces":{"percentage":50}},"compressionAndExport":{"fileExports":[{"fileType":"glb"}]}}"#;
     fs::write(&job, config).unwrap();

@@ -282,6 +282,31 @@ impl Fixture {
         });
     }
 
+    /// Copies the small chair to `rawmodels/chair`; gives the folder that it was copied from.
+    pub fn copy_chair(&self) -> PathBuf {
+        let source = small_chair(self.scratch.path());
+        run(Command::new("cp")
+            .arg("-r")
+            .args([&source, &self.path("rawmodels/chair")]));
+        source
+    }
+
+    /// The same, and waits until it is complete.
+    pub fn add_chair(&self) -> PathBuf {
+        let source = self.copy_chair();
+        self.wait("rawmodels/chair");
+        source
+    }
+
+    /// Copies the real model to `rawmodels/model` and waits until it is complete.
+    pub fn add_model(&self) {
+        let source = model(self.scratch.path());
+        run(Command::new("cp")
+            .arg("-r")
+            .args([&source, &self.path("rawmodels/model")]));
+        self.wait("rawmodels/model");
+    }
+
     /// `assetfs wait`, which must end well.
     pub fn wait(&self, below: &str) {
         let output = self.try_wait(below);

@@ -176,9 +176,9 @@ async fn open_drive(plan: &MountPlan, client: &Client, places: &Places) -> Resul
         keep_free_percent: CACHE_KEEP_FREE_PERCENT,
     };
     let cache = BlockCache::open(places.cache.path(), limits).context("cannot open the cache")?;
-    let meta = MetaStore::open(places::below(&places.state, "meta.redb"))
+    let meta = MetaStore::open(places.state.join("meta.redb"))
         .context("cannot open the store of known listings")?;
-    let outbox_dir: PathBuf = places::below(&places.state, "outbox");
+    let outbox_dir: PathBuf = places.state.join("outbox");
     let mut config = OutboxConfig::new(&outbox_dir);
     if let Some(settle) = plan.settle {
         config.settle = settle;

@@ -185,11 +185,6 @@ fn short_hash(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// The name of a file below a private folder.
-pub(super) fn below(dir: &PrivateDir, name: &str) -> PathBuf {
-    dir.path().join(name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
