@@ -164,7 +164,9 @@ impl Shared {
     fn job_lines(&self) -> Vec<JobStatusLine> {
         let mut lines = Vec::new();
         for folder in self.outbox.job_folders() {
-            let JobFolder::Optimize(owner) = folder;
+            let JobFolder::Optimize(owner) = folder else {
+                continue;
+            };
             let home = match owner {
                 OwnerFolder::Asset(asset) => self.home_of(asset),
                 OwnerFolder::Draft(draft) => Home::Made(draft),

@@ -42,8 +42,8 @@ pub struct Activity {
 /// What a task that sends a job waits for.
 #[derive(Debug, Clone, Default)]
 pub struct JobTask {
-    /// The asset is not complete yet.
-    pub waits_for_asset: bool,
+    /// Its asset or rapid model is not ready yet.
+    pub waits_for_model: bool,
     /// The service cannot be reached or refuses the token; it is tried again by itself.
     pub trouble: Option<ClientError>,
 }

@@ -71,6 +71,10 @@ failpoints! {
     BeforeTagRemoval = "before-tag-removal",
     /// The tag is gone, the journal does not know.
     AfterTagRemoval = "after-tag-removal",
+    /// The intent to make an embed is in the journal.
+    BeforeEmbed = "before-embed",
+    /// The service has answered, the journal does not know.
+    AfterEmbed = "after-embed",
     /// The intent to save a preset is in the journal.
     BeforePreset = "before-preset",
     /// The service has answered, the journal does not know.

@@ -337,6 +337,8 @@ pub enum OutboxEvent {
     JobChanged(JobFolder, String),
     /// A rapid model came to be or changed.
     RapidFound(RapidId),
+    /// An embed was made.
+    EmbedsChanged,
     /// A preset was made, changed or deleted.
     PresetsChanged,
 }

@@ -28,9 +28,12 @@ async fn do_everything(outbox: &Outbox, name: &str, gone_marker: &std::path::Pat
     outbox.submit_job(&folder, "web.json").await.unwrap();
     eventually("the job has ended", async || {
         let state = outbox.job(&folder, "web.json").unwrap().state;
-        matches!(state, JobState::Done { .. } | JobState::Unknown)
+        matches!(state, JobState::Done | JobState::Unknown)
     })
     .await;
+    if let Some(rapid) = outbox.job(&folder, "web.json").unwrap().rapid {
+        make_embed(outbox, &JobFolder::RapidEmbeds(rapid), name).await;
+    }
     outbox
         .save_preset(&format!("{name}.json"), CONFIG)
         .await
@@ -57,6 +60,21 @@ async fn do_everything(outbox: &Outbox, name: &str, gone_marker: &std::path::Pat
         JobState::Unknown => "unknown".to_owned(),
         state => state.status_text(),
     }
+}
+
+async fn make_embed(outbox: &Outbox, folder: &JobFolder, name: &str) {
+    let text = format!("{{\"name\":{name:?}}}");
+    if outbox.job(folder, "viewer.json").is_none() {
+        outbox
+            .write_job_text(folder, "viewer.json", text.as_bytes())
+            .unwrap();
+    }
+    outbox.submit_job(folder, "viewer.json").await.unwrap();
+    eventually("the embed is made", async || {
+        let state = outbox.job(folder, "viewer.json").unwrap().state;
+        matches!(state, JobState::Done | JobState::Unknown)
+    })
+    .await;
 }
 
 async fn sent_or_send(outbox: &Outbox, name: &str) -> AssetId {
@@ -222,6 +240,13 @@ async fn check(world: &World, name: &str, armed: &str, outcome: &str) {
         let tags: Vec<&str> = model.tags.iter().map(|tag| tag.name.as_str()).collect();
         assert!(tags.is_empty(), "{armed}: {tags:?}");
     }
+    let embeds = direct
+        .all_embeds(None, Priority::Interactive)
+        .await
+        .unwrap();
+    let embeds = embeds.iter().filter(|embed| embed.name == name).count();
+    let expected = usize::from(outcome == "done" && armed != "before-embed");
+    assert_eq!(embeds, expected, "{armed}: embeds");
     let presets = direct.presets(Priority::Interactive).await.unwrap();
     assert_eq!(
         presets.iter().filter(|preset| preset.name == name).count(),

@@ -2,6 +2,7 @@
 
 mod crash;
 mod drafts;
+mod embeds;
 mod jobs;
 mod presets;
 mod speed;

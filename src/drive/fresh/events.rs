@@ -31,6 +31,7 @@ impl Shared {
                         }
                     });
                 }
+                OutboxEvent::EmbedsChanged => {}
                 OutboxEvent::PresetsChanged => self.presets_changed(),
             }
         }
@@ -82,7 +83,9 @@ impl Shared {
     }
 
     fn job_changed(&self, folder: &JobFolder, name: &str) {
-        let JobFolder::Optimize(owner) = folder;
+        let JobFolder::Optimize(owner) = folder else {
+            return;
+        };
         let asset = match owner {
             OwnerFolder::Asset(asset) => Some(*asset),
             OwnerFolder::Draft(draft) => self.asset_of_draft(*draft),

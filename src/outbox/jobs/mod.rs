@@ -1,12 +1,16 @@
 //! Drop folders: what their files ask for ([`text`]), what became of each ([`book`]), sending exactly
-//! once ([`send`], [`resolve`], [`search`]), following what runs ([`follow`]), and what the drive does to the files ([`ops`]).
+//! once ([`send`], [`sender`], [`request`], [`resolve`], [`search`]), following what runs ([`follow`]), what the files
+//! show ([`show`]), and what the drive does to them ([`ops`]).
 
 pub mod book;
 pub mod follow;
 mod ops;
+mod request;
 mod resolve;
 mod search;
 pub mod send;
+mod sender;
+mod show;
 pub mod text;
 
 pub use ops::check_length;

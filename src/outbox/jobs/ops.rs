@@ -1,15 +1,20 @@
 //! What the drive does to the files of drop folders.
 
+use std::collections::BTreeMap;
+
 use crate::outbox::Outbox;
-use crate::outbox::core::Core;
 use crate::outbox::draft::names;
 use crate::outbox::error::{OutboxError, OutboxResult};
 use crate::outbox::failpoint::{self, Failpoint};
 use crate::outbox::journal::record::Blob;
 use crate::outbox::moment::Moment;
-use crate::outbox::types::{JobFolder, JobInfo, JobState, OwnerFolder};
+use crate::outbox::types::{JobFolder, JobInfo, JobState, OutboxEvent, OwnerFolder};
+use crate::wire::RapidId;
 
-use super::book::{JobFile, JobKey, JobRecord, SubmissionStage, Wanted};
+use super::book::{JobKey, JobRecord, Wanted};
+use super::request::models_of;
+use super::show::{canonical, info, is_answered, key_of, state};
+use super::text::many::ModelRef;
 use super::{send, text};
 
 /// The longest text of a job or preset that is kept.
@@ -120,6 +125,58 @@ impl Outbox {
         Ok(())
     }
 
+    /// The paths that a text for several assets names. Whoever knows paths answers with
+    /// [`Outbox::set_job_paths`] before the job is submitted.
+    pub fn paths_in_job(name: &str, text: &[u8]) -> OutboxResult<Vec<String>> {
+        let items = text::many::parse(name, text).map_err(OutboxError::Invalid)?;
+        let paths = items.into_iter().filter_map(|item| match item.model {
+            ModelRef::Path(path) => Some(path),
+            ModelRef::Id(_) => None,
+        });
+        Ok(paths.collect())
+    }
+
+    /// Says whose the paths in the text of a job for several assets are, as the job is submitted; they
+    /// stay what they are when things are renamed later. Local, durable on return.
+    pub fn set_job_paths(
+        &self,
+        name: &str,
+        paths: BTreeMap<String, OwnerFolder>,
+    ) -> OutboxResult<()> {
+        let ticket = {
+            let mut core = self.shared.core();
+            let job = key_of(&core, &JobFolder::Multi, name);
+            if !core.state.jobs.files.contains_key(&job) {
+                return Err(OutboxError::NotFound(name.to_owned()));
+            }
+            core.record(JobRecord::PathsFound { job, paths })?
+        };
+        self.shared.journal.settle(ticket)
+    }
+
+    /// Tells that a rapid model is gone from the service: its drop folder goes with it.
+    pub fn rapid_gone(&self, rapid: RapidId) {
+        let recorded = {
+            let mut core = self.shared.core();
+            let folder = JobFolder::RapidEmbeds(rapid);
+            let book = &core.state.jobs;
+            if !book.files.keys().any(|key| key.folder == folder) {
+                return;
+            }
+            // The journal is synced by whoever comes next: losing this means asking once more.
+            core.record(JobRecord::RapidGone { rapid })
+        };
+        if recorded.is_ok() {
+            self.shared.something_changed();
+        }
+    }
+
+    /// Tells that an embed was made, changed or deleted elsewhere, for whoever shows them.
+    pub fn embeds_changed(&self) {
+        self.shared.events.tell(OutboxEvent::EmbedsChanged);
+        self.shared.job_news.notify_one();
+    }
+
     /// Tells that something happened to an optimization (a webhook came).
     pub fn jobs_changed(&self) {
         self.shared.progress_news.notify_one();
@@ -141,7 +198,7 @@ impl Outbox {
             }
             (job, file.text.0.clone())
         };
-        if let Err(reason) = text::parse(name, &text) {
+        if let Err(reason) = self.check_job(&job, &text) {
             let held = JobRecord::Held {
                 job: job.clone(),
                 reason: reason.clone(),
@@ -158,6 +215,12 @@ impl Outbox {
         self.shared.job_news.notify_one();
         send::tell(&self.shared, &job);
         self.wait_for_answer(&job).await
+    }
+
+    /// Why a text is no job that could ever go out.
+    fn check_job(&self, job: &JobKey, text: &[u8]) -> Result<(), String> {
+        let request = text::read(job.folder, &job.name, text)?;
+        models_of(&self.shared.core(), job, &request).map(|_| ())
     }
 
     async fn wait_for_answer(&self, job: &JobKey) -> OutboxResult<JobState> {
@@ -203,12 +266,9 @@ impl Outbox {
                 source: error.clone(),
             });
         }
-        let asked = file
-            .submission
-            .as_ref()
-            .and_then(|tag| core.state.jobs.submissions.get(tag));
-        let answered = asked.is_some_and(|it| it.stage != SubmissionStage::Sent);
-        let waits = task.is_some_and(|task| task.waits_for_asset);
+        let asked = file.submission.as_ref();
+        let answered = asked.is_some_and(|request| is_answered(&core, request));
+        let waits = task.is_some_and(|task| task.waits_for_model);
         if answered || waits || file.wanted == Wanted::No && file.submission.is_none() {
             Standing::Settled(state)
         } else {
@@ -226,106 +286,4 @@ pub fn check_length(name: &str, text: &[u8]) -> OutboxResult<()> {
         )));
     }
     Ok(())
-}
-
-/// A folder by its asset where the draft has become one.
-fn canonical(core: &Core, folder: JobFolder) -> JobFolder {
-    let JobFolder::Optimize(owner) = folder;
-    let OwnerFolder::Draft(draft) = owner else {
-        return folder;
-    };
-    let present = core
-        .state
-        .drafts
-        .get(&draft)
-        .and_then(|draft| draft.accepted_asset());
-    let sent = || {
-        let mut records = core.state.sent.values();
-        records
-            .find(|record| record.draft == draft)
-            .map(|record| record.asset)
-    };
-    match present.or_else(sent) {
-        Some(asset) => JobFolder::Optimize(OwnerFolder::Asset(asset)),
-        None => folder,
-    }
-}
-
-fn key_of(core: &Core, folder: &JobFolder, name: &str) -> JobKey {
-    JobKey {
-        folder: canonical(core, *folder),
-        name: name.to_owned(),
-    }
-}
-
-fn state(core: &Core, key: &JobKey, file: &JobFile) -> JobState {
-    if let Some(reason) = &file.failure {
-        return JobState::Failed {
-            reason: reason.clone(),
-        };
-    }
-    if file.wanted != Wanted::No {
-        let waits = core
-            .job_tasks
-            .get(key)
-            .is_some_and(|task| task.waits_for_asset);
-        return if waits {
-            JobState::Waiting
-        } else {
-            JobState::Queued
-        };
-    }
-    let Some(tag) = &file.submission else {
-        return JobState::Editing;
-    };
-    match core
-        .state
-        .jobs
-        .submissions
-        .get(tag)
-        .map(|submission| &submission.stage)
-    {
-        None | Some(SubmissionStage::Unknown) => JobState::Unknown,
-        Some(SubmissionStage::Sent) => JobState::Queued,
-        Some(SubmissionStage::Taken { .. }) => match core.job_progress.get(tag) {
-            None | Some(0) => JobState::Queued,
-            Some(percent) => JobState::Running { percent: *percent },
-        },
-        Some(SubmissionStage::Done { rapid }) => JobState::Done { rapid: *rapid },
-        Some(SubmissionStage::Failed { reason, .. }) => JobState::Failed {
-            reason: reason.clone(),
-        },
-    }
-}
-
-fn info(core: &Core, key: &JobKey, file: &JobFile) -> JobInfo {
-    let state = state(core, key, file);
-    let task = core.job_tasks.get(key);
-    let trouble = task.and_then(|task| task.trouble.as_ref());
-    let status_text = match (&state, trouble) {
-        (JobState::Waiting, _) => "waiting for the asset to be complete".to_owned(),
-        (JobState::Queued, Some(error)) => format!("queued ({error}; it is tried again by itself)"),
-        (JobState::Unknown, _) => {
-            "unknown: nobody can tell whether the service has it; `assetfs run` sends it again and pays again".to_owned()
-        }
-        (state, _) => state.status_text(),
-    };
-    let submission = file
-        .submission
-        .as_ref()
-        .and_then(|tag| core.state.jobs.submissions.get(tag));
-    let failure = match &state {
-        JobState::Failed { reason } => Some(reason.clone()),
-        JobState::Unknown => Some(status_text.clone()),
-        _ => trouble.map(ToString::to_string),
-    };
-    JobInfo {
-        name: key.name.clone(),
-        text: file.text.0.clone(),
-        rapid: submission.and_then(|submission| submission.stage.rapid()),
-        mtime: file.at.into(),
-        state,
-        status_text,
-        failure,
-    }
 }

@@ -23,35 +23,50 @@ struct Known {
     config: OptimizerConfig,
 }
 
-/// What a request has to say.
-pub async fn resolve(shared: &Shared, settings: &Settings) -> Result<OptimizeSettings, Unresolved> {
-    let known = match settings {
-        Settings::PresetId(id) => return Ok(OptimizeSettings::Preset(*id)),
-        Settings::PresetName(_) | Settings::Config(_) => {
+/// The presets that settings can mean, fetched only when one of them needs it.
+#[derive(Default)]
+pub struct Presets {
+    known: Option<Vec<Known>>,
+}
+
+impl Presets {
+    /// What a request has to say for these settings.
+    pub async fn resolve(
+        &mut self,
+        shared: &Shared,
+        settings: &Settings,
+    ) -> Result<OptimizeSettings, Unresolved> {
+        match settings {
+            Settings::PresetId(id) => Ok(OptimizeSettings::Preset(*id)),
+            Settings::Config(config) => {
+                let known = self.known(shared).await?;
+                let same = known.iter().find(|preset| preset.config.meaning_eq(config));
+                Ok(match same {
+                    Some(preset) => OptimizeSettings::Preset(preset.id),
+                    None => OptimizeSettings::Config(config.clone()),
+                })
+            }
+            Settings::PresetName(name) => {
+                let known = self.known(shared).await?;
+                let named = known.iter().find(|preset| preset.name == *name);
+                let named = named.map(|preset| OptimizeSettings::Preset(preset.id));
+                named.ok_or_else(|| {
+                    let names: Vec<&str> =
+                        known.iter().map(|preset| preset.name.as_str()).collect();
+                    let names = names.join(", ");
+                    Unresolved::Wrong(format!("there is no preset {name:?}; there are: {names}"))
+                })
+            }
+        }
+    }
+
+    async fn known(&mut self, shared: &Shared) -> Result<&[Known], Unresolved> {
+        if self.known.is_none() {
             let asked = shared.until_closed(all_presets(shared)).await;
-            asked
-                .ok_or(Unresolved::Closed)?
-                .map_err(Unresolved::Trouble)?
+            let asked = asked.ok_or(Unresolved::Closed)?;
+            self.known = Some(asked.map_err(Unresolved::Trouble)?);
         }
-    };
-    match settings {
-        Settings::PresetId(id) => Ok(OptimizeSettings::Preset(*id)),
-        Settings::Config(config) => {
-            let same = known.iter().find(|preset| preset.config.meaning_eq(config));
-            Ok(match same {
-                Some(preset) => OptimizeSettings::Preset(preset.id),
-                None => OptimizeSettings::Config(config.clone()),
-            })
-        }
-        Settings::PresetName(name) => {
-            let named = known.iter().find(|preset| preset.name == *name);
-            let named = named.map(|preset| OptimizeSettings::Preset(preset.id));
-            named.ok_or_else(|| {
-                let names: Vec<&str> = known.iter().map(|preset| preset.name.as_str()).collect();
-                let names = names.join(", ");
-                Unresolved::Wrong(format!("there is no preset {name:?}; there are: {names}"))
-            })
-        }
+        Ok(self.known.as_deref().unwrap_or_default())
     }
 }
 

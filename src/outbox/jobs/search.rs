@@ -1,74 +1,78 @@
-//! Finds requests whose answer was lost, by their one-off tag.
+//! Finds requests whose answer was lost: optimizations by their one-off tag, embeds by being new.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::book::{JobRecord, SubmissionStage};
+use super::book::{EmbedStage, EmbedSubject, EmbedSubmission, JobRecord, SubmissionStage};
+use super::request::Made;
 use super::send::tell_all;
 use crate::client::{ClientError, Priority};
 use crate::outbox::error::OutboxResult;
 use crate::outbox::failpoint::{self, Failpoint};
 use crate::outbox::pauses::Pauses;
+use crate::outbox::plan::jobs::{Answer, SearchStep, next_search_step};
 use crate::outbox::shared::Shared;
 use crate::outbox::types::OutboxEvent;
-use crate::wire::{AssetId, RapidId, RapidModel};
+use crate::wire::{AssetId, Embed, EmbedId, RapidId, RapidModel};
 
 /// The longest pause between two looks for a lost request.
 const LONGEST_SEARCH: Duration = Duration::from_secs(5);
 /// Rapid models without tags in the list that are asked for one by one.
 const ASKED_ONE_BY_ONE: usize = 20;
 
-/// Writes down that the service has a request.
-pub async fn taken(shared: &Arc<Shared>, tag: &str, rapid: RapidId) -> OutboxResult<()> {
+/// What is looked for.
+enum Lost {
+    Optimization(AssetId),
+    Embed(EmbedSubmission),
+}
+
+/// Writes down what a request made.
+pub async fn taken(shared: &Arc<Shared>, tag: &str, made: Made) -> OutboxResult<()> {
     let tag = tag.to_owned();
-    shared
-        .record(JobRecord::Taken {
-            tag: tag.clone(),
-            rapid,
-        })
-        .await?;
-    failpoint::hit(Failpoint::BeforeTagRemoval);
+    match made {
+        Made::Rapid(rapid) => {
+            let record = JobRecord::Taken {
+                tag: tag.clone(),
+                rapid,
+            };
+            shared.record(record).await?;
+            failpoint::hit(Failpoint::BeforeTagRemoval);
+            shared.events.tell(OutboxEvent::RapidFound(rapid));
+            shared.progress_news.notify_one();
+        }
+        Made::Embed(embed) => {
+            let record = JobRecord::EmbedMade {
+                tag: tag.clone(),
+                embed,
+            };
+            shared.record(record).await?;
+            shared.events.tell(OutboxEvent::EmbedsChanged);
+        }
+        // Each of them is looked for by its own tag.
+        Made::Rapids => shared.job_news.notify_one(),
+    }
     tell_all(shared, &tag);
-    shared.events.tell(OutboxEvent::RapidFound(rapid));
-    shared.progress_news.notify_one();
     Ok(())
 }
 
 /// Looks for a request whose reply was lost. What is not found within the time is unknown.
 pub async fn look_for(shared: &Arc<Shared>, tag: &str) {
-    let asset = match shared.core().state.jobs.submissions.get(tag) {
-        Some(submission) if submission.stage == SubmissionStage::Sent => submission.asset,
-        _ => return,
+    let Some(lost) = lost(shared, tag) else {
+        return;
     };
     let until = Instant::now() + shared.config.look_for_lost;
     let mut pauses = Pauses::new(shared.config.first_poll, LONGEST_SEARCH);
     loop {
         let last_look = Instant::now() >= until;
-        let Some(found) = shared.until_closed(find(shared, asset, tag)).await else {
+        let Some(answer) = shared.until_closed(find(shared, &lost, tag)).await else {
             return;
         };
-        let recorded = match found {
-            Ok(Some(rapid)) => Some(taken(shared, tag, rapid).await),
-            // Only an answer from after the time counts as "not there".
-            Ok(None) if last_look => {
-                let tag = tag.to_owned();
-                Some(shared.record(JobRecord::Lost { tag }).await)
-            }
-            Err(ClientError::NotFound { .. }) => {
-                let (tag, reason) = (
-                    tag.to_owned(),
-                    "the asset does not exist any more".to_owned(),
-                );
-                Some(shared.record(JobRecord::Refused { tag, reason }).await)
-            }
-            Ok(None) | Err(_) => None,
-        };
-        match recorded {
-            Some(Ok(())) => break,
-            Some(Err(error)) => tracing::warn!(tag, %error, "an outcome could not be written down"),
-            None => {}
+        match conclude(shared, tag, next_search_step(answer, last_look)).await {
+            Ok(true) => break,
+            Ok(false) => {}
+            Err(error) => tracing::warn!(tag, %error, "an outcome could not be written down"),
         }
         let left = until.saturating_duration_since(Instant::now());
         let pause = pauses.next_pause();
@@ -84,7 +88,55 @@ pub async fn look_for(shared: &Arc<Shared>, tag: &str) {
     tell_all(shared, tag);
 }
 
-async fn find(shared: &Shared, asset: AssetId, tag: &str) -> Result<Option<RapidId>, ClientError> {
+fn lost(shared: &Shared, tag: &str) -> Option<Lost> {
+    let core = shared.core();
+    let book = &core.state.jobs;
+    let submission = book.submissions.get(tag);
+    let embed = book.embeds.get(tag);
+    match (submission, embed) {
+        (Some(it), _) if it.stage == SubmissionStage::Sent => Some(Lost::Optimization(it.asset)),
+        (_, Some(it)) if it.stage == EmbedStage::Sent => Some(Lost::Embed(it.clone())),
+        _ => None,
+    }
+}
+
+/// Writes down how a search goes on; tells whether it is over.
+async fn conclude(shared: &Arc<Shared>, tag: &str, step: SearchStep<Made>) -> OutboxResult<bool> {
+    let tag = tag.to_owned();
+    match step {
+        SearchStep::LookLater => return Ok(false),
+        SearchStep::Take(made) => taken(shared, &tag, made).await?,
+        SearchStep::GiveUp => shared.record(JobRecord::Lost { tag }).await?,
+        SearchStep::Drop => {
+            let reason = "what it was made for does not exist any more".to_owned();
+            shared.record(JobRecord::Refused { tag, reason }).await?;
+        }
+    }
+    Ok(true)
+}
+
+async fn find(shared: &Shared, lost: &Lost, tag: &str) -> Answer<Made> {
+    let found = match lost {
+        Lost::Optimization(asset) => find_rapid(shared, *asset, tag)
+            .await
+            .map(|found| found.map(Made::Rapid)),
+        Lost::Embed(embed) => find_embed(shared, embed)
+            .await
+            .map(|found| found.map(Made::Embed)),
+    };
+    match found {
+        Ok(Some(made)) => Answer::Found(made),
+        Ok(None) => Answer::NotThere,
+        Err(ClientError::NotFound { .. }) => Answer::Gone,
+        Err(_) => Answer::Silence,
+    }
+}
+
+async fn find_rapid(
+    shared: &Shared,
+    asset: AssetId,
+    tag: &str,
+) -> Result<Option<RapidId>, ClientError> {
     let models = shared
         .client
         .asset_rapid_models(asset, Priority::Background)
@@ -108,4 +160,55 @@ async fn find(shared: &Shared, asset: AssetId, tag: &str) -> Result<Option<Rapid
         }
     }
     Ok(None)
+}
+
+/// The oldest embed of the request's model and name that was not there before and that no other
+/// request of ours has made.
+async fn find_embed(
+    shared: &Shared,
+    lost: &EmbedSubmission,
+) -> Result<Option<EmbedId>, ClientError> {
+    let there = embeds_of(shared, lost.of, &lost.name).await?;
+    let core = shared.core();
+    let taken = |id: EmbedId| {
+        let mut embeds = core.state.jobs.embeds.values();
+        embeds.any(|it| it.stage == EmbedStage::Made { embed: id })
+    };
+    let new = there.into_iter();
+    Ok(new
+        .filter(|id| !lost.before.contains(id) && !taken(*id))
+        .min())
+}
+
+/// The embeds of a model that have this name.
+pub async fn embeds_of(
+    shared: &Shared,
+    of: EmbedSubject,
+    name: &str,
+) -> Result<Vec<EmbedId>, ClientError> {
+    let rapid = match of {
+        EmbedSubject::Rapid(rapid) => Some(rapid),
+        EmbedSubject::Asset(_) => None,
+    };
+    let listed = shared
+        .client
+        .all_embeds(rapid, Priority::Interactive)
+        .await?;
+    let same = |embed: &&Embed| embed.name == name && may_show(embed, of);
+    Ok(listed.iter().filter(same).map(|embed| embed.id).collect())
+}
+
+/// False when the record says that the embed shows something else.
+fn may_show(embed: &Embed, of: EmbedSubject) -> bool {
+    match of {
+        EmbedSubject::Rapid(rapid) => embed
+            .rapid_model_id
+            .or(embed.model_id)
+            .is_none_or(|shown| shown == rapid),
+        EmbedSubject::Asset(asset) => {
+            let shown = embed.other.get("raw_model_id");
+            let shown = shown.and_then(serde_json::Value::as_u64);
+            shown.is_none_or(|shown| shown == asset.0)
+        }
+    }
 }

@@ -14,6 +14,7 @@ use crate::outbox::error::OutboxResult;
 use crate::outbox::failpoint::{self, Failpoint};
 use crate::outbox::jobs::text;
 use crate::outbox::pauses::Pauses;
+use crate::outbox::plan::effect::passes;
 use crate::outbox::shared::Shared;
 use crate::outbox::types::OutboxEvent;
 use crate::wire::{CreatePreset, OptimizerConfig, Preset, PresetId, UpdatePreset};
@@ -100,16 +101,6 @@ pub async fn save(shared: &Arc<Shared>, name: &str) -> OutboxResult<Outcome> {
         Err(ClientError::Rejected { message, .. }) => refuse(shared, name, message).await,
         Err(error) => refuse(shared, name, error.to_string()).await,
     }
-}
-
-/// True when the same may work later without anybody changing anything.
-pub fn passes(error: &ClientError) -> bool {
-    error.is_transient()
-        || error.is_about_token()
-        || matches!(
-            error,
-            ClientError::LostReply { .. } | ClientError::Protocol { .. }
-        )
 }
 
 async fn put(

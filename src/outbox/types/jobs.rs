@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 
 use super::DraftId;
-use crate::wire::{AssetId, PresetId, RapidId};
+use crate::wire::{AssetId, EmbedId, PresetId, RapidId};
 
 /// Whose folder a job was dropped into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -23,6 +23,31 @@ pub enum OwnerFolder {
 pub enum JobFolder {
     /// `optimize/` of an asset.
     Optimize(OwnerFolder),
+    /// `embeds/` of an asset.
+    Embeds(OwnerFolder),
+    /// `embeds/` of a rapid model.
+    RapidEmbeds(RapidId),
+    /// `jobs/`: optimizations of several assets in one request.
+    Multi,
+}
+
+impl JobFolder {
+    /// The draft or asset whose folder it is in.
+    pub fn owner(self) -> Option<OwnerFolder> {
+        match self {
+            JobFolder::Optimize(owner) | JobFolder::Embeds(owner) => Some(owner),
+            JobFolder::RapidEmbeds(_) | JobFolder::Multi => None,
+        }
+    }
+
+    /// The same folder of another owner.
+    pub fn of_owner(self, owner: OwnerFolder) -> JobFolder {
+        match self {
+            JobFolder::Optimize(_) => JobFolder::Optimize(owner),
+            JobFolder::Embeds(_) => JobFolder::Embeds(owner),
+            JobFolder::RapidEmbeds(_) | JobFolder::Multi => self,
+        }
+    }
 }
 
 /// How far a job is.
@@ -40,11 +65,8 @@ pub enum JobState {
         /// How far, from 0 to 100.
         percent: u8,
     },
-    /// The rapid model is there.
-    Done {
-        /// The rapid model.
-        rapid: RapidId,
-    },
+    /// What it asked for is there.
+    Done,
     /// Refused, or it failed on the service.
     Failed {
         /// Why, as a sentence.
@@ -62,7 +84,7 @@ impl JobState {
             JobState::Waiting => "waiting".to_owned(),
             JobState::Queued => "queued".to_owned(),
             JobState::Running { percent } => format!("running {percent}%"),
-            JobState::Done { .. } => "done".to_owned(),
+            JobState::Done => "done".to_owned(),
             JobState::Failed { reason } => format!("failed: {reason}"),
             JobState::Unknown => "unknown".to_owned(),
         }
@@ -84,6 +106,10 @@ pub struct JobInfo {
     pub failure: Option<String>,
     /// The rapid model, as soon as it is known.
     pub rapid: Option<RapidId>,
+    /// All rapid models of a job for several assets, as far as they are known.
+    pub rapids: Vec<RapidId>,
+    /// The embed, as soon as it is known.
+    pub embed: Option<EmbedId>,
     /// When the text was written.
     pub mtime: SystemTime,
 }

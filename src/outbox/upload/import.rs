@@ -10,7 +10,7 @@ use crate::outbox::activity::Trouble;
 use crate::outbox::error::OutboxResult;
 use crate::outbox::failpoint::{self, Failpoint};
 use crate::outbox::journal::record::UploadRecord;
-use crate::outbox::plan::Service;
+use crate::outbox::plan::upload::Service;
 use crate::outbox::state::Attempt;
 use crate::outbox::types::OutboxEvent;
 use crate::wire::{AssetId, BaseAsset, UploadStatus};

@@ -15,7 +15,8 @@ use crate::outbox::error::OutboxResult;
 use crate::outbox::failpoint::{self, Failpoint};
 use crate::outbox::journal::record::{Record, UploadRecord};
 use crate::outbox::pauses::Pauses;
-use crate::outbox::plan::{Service, Step, Urls, View, next_step};
+use crate::outbox::plan::effect::{Effect, passes};
+use crate::outbox::plan::upload::{Service, Step, Urls, View, next_step};
 use crate::outbox::shared::Shared;
 use crate::outbox::state::Attempt;
 use crate::outbox::types::{DraftId, OutboxEvent};
@@ -214,38 +215,29 @@ impl Upload {
             return Ok(Flow::End);
         };
         failpoint::hit(Failpoint::AfterComplete);
-        match reply {
+        let error = match reply {
             Ok(record) => {
                 self.record = Some(record);
-                self.accept(attempt).await
+                return self.accept(attempt).await;
             }
+            Err(error) => error,
+        };
+        let effect = Effect::of(&error);
+        if effect == Effect::Unknown {
             // It may have had its effect: the asset's state decides.
-            Err(
-                error @ (ClientError::LostReply { .. }
-                | ClientError::Protocol { .. }
-                | ClientError::TooLarge { .. }),
-            ) => {
-                tracing::info!(draft = draft.0, asset = asset.0, %error, "the answer to the completion was lost");
-                Ok(Flow::Again)
-            }
-            Err(ClientError::NotFound { .. }) => {
-                self.write(UploadRecord::CompleteRefused {
-                    draft,
-                    attempt: number,
-                })
-                .await?;
-                self.service = Service::Gone;
-                Ok(Flow::Again)
-            }
-            Err(error) => {
-                self.write(UploadRecord::CompleteRefused {
-                    draft,
-                    attempt: number,
-                })
-                .await?;
-                self.failed_or_again(error, "ending the upload").await
-            }
+            tracing::info!(draft = draft.0, asset = asset.0, %error, "the answer to the completion was lost");
+            return Ok(Flow::Again);
         }
+        self.write(UploadRecord::CompleteRefused {
+            draft,
+            attempt: number,
+        })
+        .await?;
+        if effect == Effect::Gone {
+            self.service = Service::Gone;
+            return Ok(Flow::Again);
+        }
+        self.failed_or_again(error, "ending the upload").await
     }
 
     async fn accept(&mut self, attempt: &Attempt) -> OutboxResult<Flow> {
@@ -281,13 +273,7 @@ impl Upload {
         error: ClientError,
         what: &str,
     ) -> OutboxResult<Flow> {
-        let passes = error.is_transient()
-            || error.is_about_token()
-            || matches!(
-                error,
-                ClientError::LostReply { .. } | ClientError::Protocol { .. }
-            );
-        if passes {
+        if passes(&error) {
             let pause = error
                 .retry_after()
                 .unwrap_or_else(|| self.retries.next_pause());

@@ -7,6 +7,7 @@ use crate::outbox::error::OutboxResult;
 use crate::outbox::failpoint::{self, Failpoint};
 use crate::outbox::journal::record::UploadRecord;
 use crate::outbox::moment::Moment;
+use crate::outbox::plan::effect::Effect;
 use crate::outbox::settle::readiness::{self, DraftFacts};
 use crate::outbox::settle::{facts, watch};
 use crate::outbox::upload::manifest::Manifest;
@@ -170,13 +171,7 @@ impl Upload {
     }
 
     async fn not_started(&mut self, start: &Start, error: ClientError) -> OutboxResult<Flow> {
-        let lost = matches!(
-            error,
-            ClientError::LostReply { .. }
-                | ClientError::Protocol { .. }
-                | ClientError::TooLarge { .. }
-        );
-        if lost {
+        if Effect::of(&error) == Effect::Unknown {
             // There may be an asset that nobody knows the id of; it stays listed as an orphan.
             self.write(UploadRecord::AttemptDropped {
                 draft: self.draft,

@@ -3,6 +3,9 @@
 //! Invariant: a submission, once made, stays for as long as its asset exists, so that its text is
 //! never paid for twice by itself, whatever happens to the file it came from.
 
+mod embed;
+mod record;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -12,6 +15,9 @@ use crate::outbox::moment::Moment;
 use crate::outbox::staging::ContentHash;
 use crate::outbox::types::{DraftId, JobFolder, OwnerFolder};
 use crate::wire::{AssetId, RapidId};
+
+pub use embed::{EmbedStage, EmbedSubject, EmbedSubmission};
+pub use record::JobRecord;
 
 /// A file of a drop folder.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -32,9 +38,12 @@ pub struct JobFile {
     /// It is to go out as soon as it can.
     #[serde(default)]
     pub wanted: Wanted,
-    /// The tag of the submission that it made or joined.
+    /// The tag of the submission, or of the group of submissions, that it made or joined.
     #[serde(default)]
     pub submission: Option<String>,
+    /// The assets that the paths in its text stand for.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub paths: BTreeMap<String, OwnerFolder>,
     /// Why it was refused.
     #[serde(default)]
     pub failure: Option<String>,
@@ -66,6 +75,27 @@ pub struct Submission {
     pub stage: SubmissionStage,
     /// The one-off tag is still on the rapid model.
     pub tagged: bool,
+    /// The tag of the request for several assets that it was part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+}
+
+impl Submission {
+    fn sent(
+        asset: AssetId,
+        text_hash: ContentHash,
+        at: Moment,
+        group: Option<&String>,
+    ) -> Submission {
+        Submission {
+            asset,
+            text_hash,
+            at,
+            stage: SubmissionStage::Sent,
+            tagged: true,
+            group: group.cloned(),
+        }
+    }
 }
 
 /// How far a submission is.
@@ -107,107 +137,6 @@ impl SubmissionStage {
     }
 }
 
-/// A change of the drop folders.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum JobRecord {
-    /// A file's text was written.
-    TextKept {
-        /// The file.
-        job: JobKey,
-        /// Its text.
-        text: Blob,
-        /// When.
-        at: Moment,
-    },
-    /// A file was renamed; one at the target is gone.
-    Renamed {
-        /// The file.
-        job: JobKey,
-        /// Its new name.
-        to: String,
-    },
-    /// A file was removed.
-    Removed {
-        /// The file.
-        job: JobKey,
-    },
-    /// A file is to go out.
-    Wanted {
-        /// The file.
-        job: JobKey,
-        /// Even if its text was sent before.
-        again: bool,
-    },
-    /// A file was refused before it was sent.
-    Held {
-        /// The file.
-        job: JobKey,
-        /// Why, as a sentence.
-        reason: String,
-    },
-    /// A file takes part in a submission that was made before.
-    Joined {
-        /// The file.
-        job: JobKey,
-        /// The submission.
-        tag: String,
-    },
-    /// A request is about to go out.
-    Sent {
-        /// The file it comes from.
-        job: JobKey,
-        /// The asset.
-        asset: AssetId,
-        /// The one-off tag.
-        tag: String,
-        /// The checksum of the text.
-        text_hash: ContentHash,
-        /// When.
-        at: Moment,
-    },
-    /// The service has it.
-    Taken {
-        /// The submission.
-        tag: String,
-        /// The rapid model.
-        rapid: RapidId,
-    },
-    /// It did not go out, for sure, and may go out again.
-    NotSent {
-        /// The submission.
-        tag: String,
-        /// It was to be sent even though its text was sent before.
-        #[serde(default)]
-        again: bool,
-    },
-    /// The service refused it.
-    Refused {
-        /// The submission.
-        tag: String,
-        /// Why.
-        reason: String,
-    },
-    /// It was looked for and not found.
-    Lost {
-        /// The submission.
-        tag: String,
-    },
-    /// The one-off tag is gone from the rapid model.
-    TagRemoved {
-        /// The submission.
-        tag: String,
-    },
-    /// The service is done with it.
-    Ended {
-        /// The submission.
-        tag: String,
-        /// Why it failed, if it did.
-        #[serde(default)]
-        failure: Option<String>,
-    },
-}
-
 /// Why a record does not fit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JobBookError {
@@ -227,6 +156,9 @@ pub struct JobBook {
     pub files: BTreeMap<JobKey, JobFile>,
     /// Submissions by their one-off tag.
     pub submissions: BTreeMap<String, Submission>,
+    /// Requests for embeds by their tag.
+    #[serde(default)]
+    pub embeds: BTreeMap<String, EmbedSubmission>,
 }
 
 impl JobBook {
@@ -269,74 +201,120 @@ impl JobBook {
                 text_hash,
                 at,
             } => {
-                let submission = Submission {
-                    asset: *asset,
-                    text_hash: *text_hash,
-                    at: *at,
-                    stage: SubmissionStage::Sent,
-                    tagged: true,
-                };
+                let submission = Submission::sent(*asset, *text_hash, *at, None);
                 self.submissions.insert(tag.clone(), submission);
-                // The file may have been removed while its request was prepared.
-                if let Some(file) = self.files.get_mut(job) {
-                    file.wanted = Wanted::No;
-                    file.failure = None;
-                    file.submission = Some(tag.clone());
+                self.went_out(job, tag);
+            }
+            JobRecord::ManySent {
+                job,
+                group,
+                items,
+                text_hash,
+                at,
+            } => {
+                for (tag, asset) in items {
+                    let submission = Submission::sent(*asset, *text_hash, *at, Some(group));
+                    self.submissions.insert(tag.clone(), submission);
                 }
+                self.went_out(job, group);
+            }
+            JobRecord::EmbedSent { job, tag, embed } => {
+                self.embeds.insert(tag.clone(), embed.clone());
+                self.went_out(job, tag);
+            }
+            JobRecord::EmbedMade { tag, embed } => {
+                let found = self.embeds.get_mut(tag);
+                let found = found.ok_or_else(|| JobBookError::NoSubmission(tag.clone()))?;
+                found.stage = EmbedStage::Made { embed: *embed };
+            }
+            JobRecord::RapidGone { rapid } => self.rapid_gone(*rapid),
+            JobRecord::PathsFound { job, paths } => {
+                self.file_mut(job)?.paths.clone_from(paths);
             }
             JobRecord::Taken { tag, rapid } => {
                 self.submission_mut(tag)?.stage = SubmissionStage::Taken { rapid: *rapid };
             }
             JobRecord::NotSent { tag, again } => {
-                self.submissions.remove(tag);
-                for file in self.files_of(tag) {
-                    file.submission = None;
+                for file in self.forget(tag) {
                     file.wanted = if *again { Wanted::Again } else { Wanted::Once };
                 }
             }
             JobRecord::Refused { tag, reason } => {
-                self.submissions.remove(tag);
-                for file in self.files_of(tag) {
-                    file.submission = None;
+                for file in self.forget(tag) {
                     file.failure = Some(reason.clone());
                 }
             }
-            JobRecord::Lost { tag } => self.submission_mut(tag)?.stage = SubmissionStage::Unknown,
+            JobRecord::Lost { tag } => match self.embeds.get_mut(tag) {
+                Some(embed) => embed.stage = EmbedStage::Unknown,
+                None => self.submission_mut(tag)?.stage = SubmissionStage::Unknown,
+            },
             JobRecord::TagRemoved { tag } => self.submission_mut(tag)?.tagged = false,
             JobRecord::Ended { tag, failure } => self.end(tag, failure.as_deref())?,
         }
         Ok(())
     }
 
-    /// The latest submission of a text for an asset.
-    pub fn sent_before(
-        &self,
-        asset: AssetId,
-        text_hash: ContentHash,
-    ) -> Option<(&String, &Submission)> {
-        self.submissions
-            .iter()
+    /// The tag of the latest request that a text made before, for one asset.
+    pub fn sent_before(&self, asset: AssetId, text_hash: ContentHash) -> Option<&String> {
+        let submissions = self.submissions.iter();
+        submissions
             .filter(|(_, it)| it.asset == asset && it.text_hash == text_hash)
+            .filter(|(_, it)| it.group.is_none())
             .max_by_key(|(_, it)| it.at)
+            .map(|(tag, _)| tag)
     }
 
-    /// The files that made or joined a submission.
+    /// The same for several assets in one request.
+    pub fn many_sent_before(&self, text_hash: ContentHash) -> Option<&String> {
+        let submissions = self.submissions.values();
+        submissions
+            .filter(|it| it.text_hash == text_hash && it.group.is_some())
+            .max_by_key(|it| it.at)
+            .and_then(|it| it.group.as_ref())
+    }
+
+    /// The same for an embed.
+    pub fn embed_sent_before(&self, of: EmbedSubject, text_hash: ContentHash) -> Option<&String> {
+        let embeds = self.embeds.iter();
+        embeds
+            .filter(|(_, it)| it.of == of && it.text_hash == text_hash)
+            .max_by_key(|(_, it)| it.at)
+            .map(|(tag, _)| tag)
+    }
+
+    /// The optimizations that a request stands for: one, or those of its group.
+    pub fn optimizations_of(&self, request: &str) -> Vec<(&String, &Submission)> {
+        let submissions = self.submissions.iter();
+        submissions
+            .filter(|(tag, it)| *tag == request || it.group.as_deref() == Some(request))
+            .collect()
+    }
+
+    /// The files that made or joined a submission, alone or in its group.
     pub fn keys_of(&self, tag: &str) -> Vec<JobKey> {
-        let of_tag = |file: &JobFile| file.submission.as_deref() == Some(tag);
+        let group = self.submissions.get(tag).and_then(|it| it.group.as_deref());
+        let of_tag = |file: &JobFile| {
+            let request = file.submission.as_deref();
+            request.is_some() && (request == Some(tag) || request == group)
+        };
         let files = self.files.iter().filter(|(_, file)| of_tag(file));
         files.map(|(key, _)| key.clone()).collect()
     }
 
-    /// A draft has become an asset: its drop folder is the asset's.
+    /// A draft has become an asset: its drop folders are the asset's.
     pub fn draft_became(&mut self, draft: DraftId, asset: AssetId) {
         for key in self.keys_in(OwnerFolder::Draft(draft)) {
             let file = self.files.remove(&key).expect("the key was just read");
-            let folder = JobFolder::Optimize(OwnerFolder::Asset(asset));
+            let folder = key.folder.of_owner(OwnerFolder::Asset(asset));
             self.files.insert(JobKey { folder, ..key }, file);
+        }
+        let paths = self.files.values_mut().flat_map(|it| it.paths.values_mut());
+        for owner in paths.filter(|owner| **owner == OwnerFolder::Draft(draft)) {
+            *owner = OwnerFolder::Asset(asset);
         }
     }
 
-    /// A draft is gone, and its drop folder with it.
+    /// A draft is gone, and its drop folders with it.
     pub fn draft_gone(&mut self, draft: DraftId) {
         for key in self.keys_in(OwnerFolder::Draft(draft)) {
             self.files.remove(&key);
@@ -350,12 +328,53 @@ impl JobBook {
         }
         self.submissions
             .retain(|_, submission| submission.asset != asset);
+        self.embeds
+            .retain(|_, embed| embed.of != EmbedSubject::Asset(asset));
+    }
+
+    fn rapid_gone(&mut self, rapid: RapidId) {
+        self.files
+            .retain(|key, _| key.folder != JobFolder::RapidEmbeds(rapid));
+        self.embeds
+            .retain(|_, embed| embed.of != EmbedSubject::Rapid(rapid));
     }
 
     fn keys_in(&self, owner: OwnerFolder) -> Vec<JobKey> {
-        let folder = JobFolder::Optimize(owner);
-        let keys = self.files.keys().filter(|key| key.folder == folder);
-        keys.cloned().collect()
+        let keys = self.files.keys();
+        keys.filter(|key| key.folder.owner() == Some(owner))
+            .cloned()
+            .collect()
+    }
+
+    /// A file's request is about to go out.
+    fn went_out(&mut self, job: &JobKey, request: &str) {
+        // The file may have been removed while its request was prepared.
+        if let Some(file) = self.files.get_mut(job) {
+            file.wanted = Wanted::No;
+            file.failure = None;
+            file.submission = Some(request.to_owned());
+        }
+    }
+
+    /// Forgets a request that had no effect, and gives the files that made or joined it.
+    fn forget(&mut self, request: &str) -> impl Iterator<Item = &mut JobFile> {
+        let group = self
+            .submissions
+            .get(request)
+            .and_then(|it| it.group.clone());
+        self.embeds.remove(request);
+        self.submissions
+            .retain(|tag, it| tag != request && it.group.as_deref() != Some(request));
+        let files = self.files.values_mut().filter_map(move |file| {
+            let its = file.submission.as_deref()?;
+            if its != request {
+                // One of a group: the others go on.
+                return (group.as_deref() == Some(its)).then_some(file);
+            }
+            file.submission = None;
+            Some(file)
+        });
+        files
     }
 
     fn keep_text(&mut self, job: &JobKey, text: &Blob, at: Moment) {
@@ -369,6 +388,7 @@ impl JobBook {
                     wanted: Wanted::No,
                     submission: None,
                     failure: None,
+                    paths: BTreeMap::new(),
                 };
                 self.files.insert(job.clone(), file);
             }
@@ -387,12 +407,6 @@ impl JobBook {
             };
         }
         Ok(())
-    }
-
-    fn files_of(&mut self, tag: &str) -> impl Iterator<Item = &mut JobFile> {
-        self.files
-            .values_mut()
-            .filter(move |file| file.submission.as_deref() == Some(tag))
     }
 
     fn file_mut(&mut self, job: &JobKey) -> Result<&mut JobFile, JobBookError> {

@@ -1,15 +1,43 @@
 //! What the text of a job file asks for. Pure; a refusal says where and why, because sending the wrong
-//! thing costs points.
+//! thing costs points. Requests for several assets are in [`many`], embeds in [`embed`].
+
+pub mod embed;
+pub mod many;
 
 use serde_json::{Map, Value};
 
+use self::embed::EmbedText;
+use self::many::ManyItem;
 use crate::outbox::draft::names::{self, FileName};
+use crate::outbox::types::JobFolder;
 use crate::wire::{OptimizerConfig, PresetId};
 
 /// The longest tag, in characters.
 const TAG_MAX_CHARS: usize = 255;
 
-/// What a job asks for.
+/// What the text of a drop folder asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Request {
+    /// A rapid model of the folder's asset.
+    Optimize(JobText),
+    /// Rapid models of several assets.
+    Many(Vec<ManyItem>),
+    /// An embed of the folder's asset or rapid model.
+    Embed(EmbedText),
+}
+
+/// Reads a text as its folder demands.
+pub fn read(folder: JobFolder, name: &str, text: &[u8]) -> Result<Request, String> {
+    match folder {
+        JobFolder::Optimize(_) => parse(name, text).map(Request::Optimize),
+        JobFolder::Multi => many::parse(name, text).map(Request::Many),
+        JobFolder::Embeds(_) | JobFolder::RapidEmbeds(_) => {
+            embed::parse(name, text).map(Request::Embed)
+        }
+    }
+}
+
+/// What an optimization asks for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobText {
     /// How to optimize.
@@ -64,7 +92,7 @@ pub fn parse_config(name: &str, text: &[u8]) -> Result<OptimizerConfig, String> 
     }
 }
 
-/// Reads the text of a job.
+/// Reads the text of an optimization.
 pub fn parse(name: &str, text: &[u8]) -> Result<JobText, String> {
     let Value::Object(mut map) = parse_json(name, text)? else {
         return Err(format!(
@@ -72,33 +100,34 @@ pub fn parse(name: &str, text: &[u8]) -> Result<JobText, String> {
         ));
     };
     let tags = take_tags(name, &mut map)?;
+    let settings = read_settings(name, map)?;
+    Ok(JobText { settings, tags })
+}
+
+/// Reads what is left of a job when its tags are taken out.
+fn read_settings(name: &str, mut map: Map<String, Value>) -> Result<Settings, String> {
     let chosen: Vec<&str> = ["config", "preset", "preset_id"]
         .into_iter()
         .filter(|key| map.contains_key(*key))
         .collect();
-    let settings = match chosen[..] {
-        [] if map.is_empty() => {
-            return Err(format!(
-                "{name} says nothing: give a configuration or {{\"preset\": \"<name>\"}}"
-            ));
-        }
-        [] => Settings::Config(OptimizerConfig(map)),
+    match chosen[..] {
+        [] if map.is_empty() => Err(format!(
+            "{name} says nothing: give a configuration or {{\"preset\": \"<name>\"}}"
+        )),
+        [] => Ok(Settings::Config(OptimizerConfig(map))),
         [key] => {
             let value = map.shift_remove(key).unwrap_or_default();
-            if let Some(other) = map.keys().next() {
-                return Err(format!(
+            match map.keys().next() {
+                None => take_settings(name, key, value),
+                Some(other) => Err(format!(
                     "{name} has {other:?} beside {key:?}; only \"tags\" may stand there"
-                ));
+                )),
             }
-            take_settings(name, key, value)?
         }
-        [first, second, ..] => {
-            return Err(format!(
-                "{name} has both {first:?} and {second:?}; keep one of them"
-            ));
-        }
-    };
-    Ok(JobText { settings, tags })
+        [first, second, ..] => Err(format!(
+            "{name} has both {first:?} and {second:?}; keep one of them"
+        )),
+    }
 }
 
 fn take_settings(name: &str, key: &str, value: Value) -> Result<Settings, String> {

@@ -1,0 +1,311 @@
+//! A request of a drop folder, ready to go out: which models it is about, what the journal hears of it
+//! first, the one call, and what its answer says.
+
+use std::collections::BTreeSet;
+
+use super::book::{EmbedStage, EmbedSubject, EmbedSubmission, JobKey, JobRecord};
+use super::resolve::{Presets, Unresolved};
+use super::search::embeds_of;
+use super::show::asset_of;
+use super::text::embed::EmbedText;
+use super::text::many::{ManyItem, ModelRef};
+use super::text::{JobText, Request};
+use crate::client::ClientError;
+use crate::outbox::core::Core;
+use crate::outbox::failpoint::{self, Failpoint};
+use crate::outbox::moment::Moment;
+use crate::outbox::shared::Shared;
+use crate::outbox::staging::ContentHash;
+use crate::outbox::types::{JobFolder, OwnerFolder};
+use crate::wire::{
+    AssetId, CreateEmbed, CreateRawEmbed, EmbedId, MultiOptimize, MultiOptimizeConfig,
+    MultiOptimizeItem, OptimizeRequest, OptimizeSettings, OptimizerConfig, RapidId,
+};
+
+/// How the one-off tags begin.
+const TAG_PREFIX: &str = "assetfs-";
+
+/// A model that a job is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Model {
+    /// A base asset.
+    Asset(AssetId),
+    /// A rapid model.
+    Rapid(RapidId),
+}
+
+/// The models that a request is about, each once; `None` while one of them has not been accepted by
+/// the service. An error says why there will never be one.
+pub fn models_of(
+    core: &Core,
+    job: &JobKey,
+    request: &Request,
+) -> Result<Option<Vec<Model>>, String> {
+    let owners = match (job.folder, request) {
+        (JobFolder::RapidEmbeds(rapid), _) => return Ok(Some(vec![Model::Rapid(rapid)])),
+        (JobFolder::Optimize(owner) | JobFolder::Embeds(owner), _) => vec![owner],
+        (JobFolder::Multi, Request::Many(items)) => owners_of(core, job, items)?,
+        (JobFolder::Multi, _) => Vec::new(),
+    };
+    let mut models = BTreeSet::new();
+    for owner in owners {
+        match asset_of(core, owner) {
+            Some(asset) => models.insert(Model::Asset(asset)),
+            None if is_there(core, owner) => return Ok(None),
+            None => return Err("a model that it names was removed before it was sent".to_owned()),
+        };
+    }
+    Ok(Some(models.into_iter().collect()))
+}
+
+fn is_there(core: &Core, owner: OwnerFolder) -> bool {
+    match owner {
+        OwnerFolder::Draft(draft) => core.state.drafts.contains_key(&draft),
+        OwnerFolder::Asset(_) => true,
+    }
+}
+
+fn owners_of(core: &Core, job: &JobKey, items: &[ManyItem]) -> Result<Vec<OwnerFolder>, String> {
+    let paths = core.state.jobs.files.get(job).map(|file| &file.paths);
+    let owner = |item: &ManyItem| match &item.model {
+        ModelRef::Id(asset) => Ok(OwnerFolder::Asset(*asset)),
+        ModelRef::Path(path) => {
+            let owner = paths.and_then(|paths| paths.get(path)).copied();
+            owner.ok_or_else(|| format!("{}: there is no model at {path}", job.name))
+        }
+    };
+    items.iter().map(owner).collect()
+}
+
+/// The request that the same text made for the same models before.
+pub fn sent_before(core: &Core, job: &JobKey, models: &[Model], text: &[u8]) -> Option<String> {
+    let book = &core.state.jobs;
+    let hash = ContentHash::of(text);
+    let found = match (job.folder, models.first()?) {
+        (JobFolder::Multi, _) => book.many_sent_before(hash),
+        (JobFolder::Optimize(_), Model::Asset(asset)) => book.sent_before(*asset, hash),
+        (_, model) => book.embed_sent_before(subject(*model), hash),
+    };
+    found.cloned()
+}
+
+fn subject(model: Model) -> EmbedSubject {
+    match model {
+        Model::Asset(asset) => EmbedSubject::Asset(asset),
+        Model::Rapid(rapid) => EmbedSubject::Rapid(rapid),
+    }
+}
+
+/// A request that is ready to go out.
+#[derive(Debug)]
+pub struct Outgoing {
+    /// The name by which the journal knows it.
+    pub request: String,
+    /// What the journal hears before it goes out.
+    pub intent: JobRecord,
+    call: OutgoingCall,
+}
+
+#[derive(Debug)]
+enum OutgoingCall {
+    Optimize(AssetId, OptimizeRequest),
+    Many(MultiOptimize),
+    Embed(CreateEmbed),
+    RawEmbed(CreateRawEmbed),
+}
+
+/// What a request made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Made {
+    /// A rapid model.
+    Rapid(RapidId),
+    /// Several rapid models, of which the answer tells nothing.
+    Rapids,
+    /// An embed.
+    Embed(EmbedId),
+}
+
+impl Outgoing {
+    /// Prepares the request of a file's text for its models, which are ready.
+    pub async fn prepare(
+        shared: &Shared,
+        job: &JobKey,
+        text: &[u8],
+        request: Request,
+        models: &[Model],
+    ) -> Result<Outgoing, Unresolved> {
+        let of = Preparation {
+            shared,
+            job,
+            text_hash: ContentHash::of(text),
+        };
+        match (request, models) {
+            (Request::Many(items), _) => of.many(items).await,
+            (Request::Optimize(text), [Model::Asset(asset)]) => of.optimize(text, *asset).await,
+            (Request::Embed(text), [model]) => of.embed(text, *model).await,
+            _ => Err(Unresolved::Wrong("it names no model".to_owned())),
+        }
+    }
+
+    /// Sends it, once.
+    pub async fn send(&self, shared: &Shared) -> Option<Result<Made, ClientError>> {
+        let client = &shared.client;
+        let (before, after) = match self.call {
+            OutgoingCall::Optimize(..) | OutgoingCall::Many(_) => {
+                (Failpoint::BeforeOptimize, Failpoint::AfterOptimize)
+            }
+            OutgoingCall::Embed(_) | OutgoingCall::RawEmbed(_) => {
+                (Failpoint::BeforeEmbed, Failpoint::AfterEmbed)
+            }
+        };
+        failpoint::hit(before);
+        let call = async {
+            match &self.call {
+                OutgoingCall::Optimize(asset, request) => {
+                    let model = client.optimize(*asset, request).await?;
+                    Ok(Made::Rapid(model.id))
+                }
+                OutgoingCall::Many(request) => {
+                    client.multi_optimize(request).await?;
+                    Ok(Made::Rapids)
+                }
+                OutgoingCall::Embed(request) => {
+                    let made = client.create_embed(request).await?;
+                    Ok(Made::Embed(made.embed_id))
+                }
+                OutgoingCall::RawEmbed(request) => {
+                    let made = client.create_raw_embed(request).await?;
+                    Ok(Made::Embed(made.embed_id))
+                }
+            }
+        };
+        let reply = shared.last_words(call).await;
+        failpoint::hit(after);
+        reply
+    }
+}
+
+struct Preparation<'a> {
+    shared: &'a Shared,
+    job: &'a JobKey,
+    text_hash: ContentHash,
+}
+
+impl Preparation<'_> {
+    async fn optimize(&self, text: JobText, asset: AssetId) -> Result<Outgoing, Unresolved> {
+        let mut presets = Presets::default();
+        let settings = presets.resolve(self.shared, &text.settings).await?;
+        let tag = new_tag();
+        let mut tags = text.tags;
+        tags.push(tag.clone());
+        Ok(Outgoing {
+            intent: JobRecord::Sent {
+                job: self.job.clone(),
+                asset,
+                tag: tag.clone(),
+                text_hash: self.text_hash,
+                at: Moment::now(),
+            },
+            request: tag,
+            call: OutgoingCall::Optimize(asset, OptimizeRequest { settings, tags }),
+        })
+    }
+
+    async fn many(&self, items: Vec<ManyItem>) -> Result<Outgoing, Unresolved> {
+        let mut presets = Presets::default();
+        let mut sent = Vec::with_capacity(items.len());
+        let mut optimizations = Vec::with_capacity(items.len());
+        for item in items {
+            let settings = presets.resolve(self.shared, &item.settings).await?;
+            let asset = self.asset_of(&item.model)?;
+            let tag = new_tag();
+            let mut tags = item.tags;
+            tags.push(tag.clone());
+            let (preset_id, config) = match settings {
+                OptimizeSettings::Preset(id) => (Some(id), OptimizerConfig::default()),
+                OptimizeSettings::Config(config) => (None, config),
+                OptimizeSettings::ServiceDefault => (None, OptimizerConfig::default()),
+            };
+            optimizations.push(MultiOptimizeItem {
+                model_id: asset,
+                config: MultiOptimizeConfig {
+                    preset_id,
+                    tags,
+                    export_name: item.export_name,
+                    config: config.0,
+                },
+            });
+            sent.push((tag, asset));
+        }
+        let group = new_tag();
+        Ok(Outgoing {
+            intent: JobRecord::ManySent {
+                job: self.job.clone(),
+                group: group.clone(),
+                items: sent,
+                text_hash: self.text_hash,
+                at: Moment::now(),
+            },
+            request: group,
+            call: OutgoingCall::Many(MultiOptimize { optimizations }),
+        })
+    }
+
+    fn asset_of(&self, model: &ModelRef) -> Result<AssetId, Unresolved> {
+        let core = self.shared.core();
+        let owner = match model {
+            ModelRef::Id(asset) => return Ok(*asset),
+            ModelRef::Path(path) => {
+                let file = core.state.jobs.files.get(self.job);
+                file.and_then(|file| file.paths.get(path).copied())
+            }
+        };
+        let asset = owner.and_then(|owner| asset_of(&core, owner));
+        asset.ok_or_else(|| Unresolved::Wrong("a model that it names is gone".to_owned()))
+    }
+
+    async fn embed(&self, text: EmbedText, model: Model) -> Result<Outgoing, Unresolved> {
+        let of = subject(model);
+        let asked = embeds_of(self.shared, of, &text.name);
+        let before = self.shared.until_closed(asked).await;
+        let before = before.ok_or(Unresolved::Closed)?;
+        let before = before.map_err(Unresolved::Trouble)?;
+        let tag = new_tag();
+        let submission = EmbedSubmission {
+            of,
+            name: text.name.clone(),
+            text_hash: self.text_hash,
+            before: before.into_iter().collect(),
+            at: Moment::now(),
+            stage: EmbedStage::Sent,
+        };
+        let (name, config, save_user_theme) = (text.name, text.config, text.save_user_theme);
+        let call = match model {
+            Model::Rapid(model_id) => OutgoingCall::Embed(CreateEmbed {
+                model_id,
+                name,
+                save_user_theme,
+                config,
+            }),
+            Model::Asset(raw_model_id) => OutgoingCall::RawEmbed(CreateRawEmbed {
+                raw_model_id,
+                name,
+                save_user_theme,
+                config,
+            }),
+        };
+        Ok(Outgoing {
+            intent: JobRecord::EmbedSent {
+                job: self.job.clone(),
+                tag: tag.clone(),
+                embed: submission,
+            },
+            request: tag,
+            call,
+        })
+    }
+}
+
+fn new_tag() -> String {
+    format!("{TAG_PREFIX}{:032x}", rand::random::<u128>())
+}

@@ -1,0 +1,385 @@
+//! The executor of one file of a drop folder: asks the planner, does one step, asks again.
+//!
+//! Invariant: a request goes out only after its one-off tag is durable in the journal, and a request
+//! whose outcome is not known is left to whoever looks for lost ones.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::book::{JobKey, JobRecord, Wanted};
+use super::request::{Made, Model, Outgoing, models_of, sent_before};
+use super::resolve::Unresolved;
+use super::search::taken;
+use super::send::tell;
+use super::text::{self, Request};
+use crate::client::{ClientError, Priority};
+use crate::outbox::activity::JobTask;
+use crate::outbox::error::OutboxResult;
+use crate::outbox::pauses::Pauses;
+use crate::outbox::plan::effect::Effect;
+use crate::outbox::plan::jobs::{JobStep, JobView, Models, next_job_step};
+use crate::outbox::shared::Shared;
+use crate::wire::UploadStatus;
+
+/// The longest pause between two looks at an asset that is not complete.
+const LONGEST_LOOK: Duration = Duration::from_secs(10);
+/// The longest pause between two tries while the service cannot be reached.
+const LONGEST_RETRY: Duration = Duration::from_secs(30);
+/// Sends one job.
+pub(super) struct Sender {
+    shared: Arc<Shared>,
+    key: JobKey,
+    /// What the service said of the models, in this run.
+    models: Models,
+    /// Its models at the last look.
+    seen: Found,
+    looks: Pauses,
+    retries: Pauses,
+}
+
+/// The models of a job, as [`models_of`] gives them.
+type Found = Result<Option<Vec<Model>>, String>;
+
+/// A job, as it is now.
+struct Job {
+    view: JobView,
+    request: Option<Request>,
+    found: Found,
+}
+
+impl Job {
+    fn models(&self) -> &[Model] {
+        match &self.found {
+            Ok(Some(models)) => models,
+            Ok(None) | Err(_) => &[],
+        }
+    }
+}
+
+/// What comes after a step of a sender.
+enum Next {
+    Again,
+    Pause(Duration),
+    End,
+}
+
+impl Sender {
+    pub(super) fn new(shared: &Arc<Shared>, key: JobKey) -> Sender {
+        let first = shared.config.first_poll;
+        Sender {
+            shared: Arc::clone(shared),
+            key,
+            models: Models::Unknown,
+            seen: Ok(None),
+            looks: Pauses::new(first, LONGEST_LOOK),
+            retries: Pauses::new(first * 2, LONGEST_RETRY),
+        }
+    }
+
+    pub(super) async fn run(mut self) {
+        let mut changes = self.shared.changes.subscribe();
+        let mut asset_news = self.shared.asset_news.subscribe();
+        loop {
+            let next = match self.step().await {
+                Ok(next) => next,
+                Err(error) => {
+                    tracing::warn!(name = self.key.name, %error, "a job could not be written down");
+                    Next::Pause(self.retries.next_pause())
+                }
+            };
+            match next {
+                Next::Again => {}
+                Next::End => break,
+                Next::Pause(time) => {
+                    let until = Instant::now() + time;
+                    tokio::select! {
+                        () = tokio::time::sleep_until(until) => {}
+                        () = self.file_changed(&mut changes) => {}
+                        _ = asset_news.changed() => {}
+                        () = self.shared.closed() => break,
+                    }
+                }
+            }
+            if self.shared.is_closing() {
+                break;
+            }
+        }
+        self.shared.core().job_tasks.remove(&self.key);
+        self.tell();
+        // Somebody may have wanted it again just before the task left the list.
+        self.shared.job_news.notify_one();
+    }
+
+    /// Returns when the file is not wanted any more, or when its models are others: a draft was accepted
+    /// or removed.
+    async fn file_changed(&self, changes: &mut tokio::sync::watch::Receiver<u64>) {
+        while self.is_as_seen() {
+            if changes.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    fn is_as_seen(&self) -> bool {
+        match self.look() {
+            Some((_, job)) => {
+                let wanted = job.view.wanted.is_some_and(|wanted| wanted != Wanted::No);
+                wanted && job.found == self.seen
+            }
+            None => false,
+        }
+    }
+
+    async fn step(&mut self) -> OutboxResult<Next> {
+        let Some((text, job)) = self.look() else {
+            return Ok(Next::End);
+        };
+        self.seen.clone_from(&job.found);
+        match next_job_step(&job.view) {
+            JobStep::Rest => Ok(Next::End),
+            JobStep::Hold(reason) => self.hold(reason).await,
+            JobStep::WaitForModels => {
+                self.wait_for_models();
+                Ok(Next::Pause(LONGEST_LOOK))
+            }
+            JobStep::AskLater => {
+                self.models = Models::Unknown;
+                self.wait_for_models();
+                Ok(Next::Pause(self.looks.next_pause()))
+            }
+            JobStep::Ask => self.ask(job.models()).await,
+            JobStep::Join(request) => self.join(request).await,
+            JobStep::Send => {
+                self.note(|task| *task = JobTask::default());
+                self.models = Models::Unknown;
+                self.send(&text, job).await
+            }
+        }
+    }
+
+    /// What the planner asks, and the text that it is about.
+    fn look(&self) -> Option<(Vec<u8>, Job)> {
+        let core = self.shared.core();
+        let file = core.state.jobs.files.get(&self.key)?;
+        let text = file.text.0.clone();
+        let request = text::read(self.key.folder, &self.key.name, &text);
+        let found = match &request {
+            Ok(request) => models_of(&core, &self.key, request),
+            Err(_) => Ok(None),
+        };
+        let models = match &found {
+            Err(reason) => Models::Unusable(reason.clone()),
+            Ok(None) => Models::NotThere,
+            Ok(Some(_)) => self.models.clone(),
+        };
+        let mut job = Job {
+            view: JobView {
+                wanted: Some(file.wanted),
+                wrong: request.as_ref().err().cloned(),
+                sent_before: None,
+                models,
+            },
+            request: request.ok(),
+            found,
+        };
+        job.view.sent_before = sent_before(&core, &self.key, job.models(), &text);
+        Some((text, job))
+    }
+
+    /// Asks the service whether the models are ready.
+    async fn ask(&mut self, models: &[Model]) -> OutboxResult<Next> {
+        for model in models {
+            let Some(reply) = self.shared.until_closed(self.ask_one(*model)).await else {
+                return Ok(Next::End);
+            };
+            match reply {
+                Ok(Models::Ready) => {}
+                Ok(other) => {
+                    self.models = other;
+                    return Ok(Next::Again);
+                }
+                Err(error) => return Ok(self.trouble(error)),
+            }
+        }
+        self.models = Models::Ready;
+        Ok(Next::Again)
+    }
+
+    async fn ask_one(&self, model: Model) -> Result<Models, ClientError> {
+        let client = &self.shared.client;
+        let gone = |what: &str| {
+            Ok(Models::Unusable(format!(
+                "the {what} does not exist any more"
+            )))
+        };
+        match model {
+            Model::Asset(asset) => match client.asset(asset, Priority::Interactive).await {
+                Ok(record) if record.upload_status == UploadStatus::Complete => Ok(Models::Ready),
+                Ok(_) => Ok(Models::NotReady),
+                Err(ClientError::NotFound { .. }) => gone("asset"),
+                Err(error) => Err(error),
+            },
+            Model::Rapid(rapid) => match client.rapid_model(rapid, Priority::Interactive).await {
+                Ok(record) if record.optimization_status.is_failure() => Ok(Models::Unusable(
+                    "the rapid model could not be made".to_owned(),
+                )),
+                Ok(record) if record.optimization_status.is_final() => Ok(Models::Ready),
+                Ok(_) => Ok(Models::NotReady),
+                Err(ClientError::NotFound { .. }) => gone("rapid model"),
+                Err(error) => Err(error),
+            },
+        }
+    }
+
+    fn wait_for_models(&self) {
+        self.note(|task| {
+            task.waits_for_model = true;
+            task.trouble = None;
+        });
+    }
+
+    async fn join(&self, tag: String) -> OutboxResult<Next> {
+        let job = self.key.clone();
+        self.shared.record(JobRecord::Joined { job, tag }).await?;
+        self.tell();
+        Ok(Next::End)
+    }
+
+    async fn send(&mut self, text: &[u8], job: Job) -> OutboxResult<Next> {
+        let Some(request) = &job.request else {
+            return Ok(Next::Again);
+        };
+        let models = job.models();
+        let prepared =
+            Outgoing::prepare(&self.shared, &self.key, text, request.clone(), models).await;
+        let outgoing = match prepared {
+            Ok(outgoing) => outgoing,
+            Err(Unresolved::Wrong(reason)) => return self.hold(reason).await,
+            Err(Unresolved::Trouble(error)) => return Ok(self.trouble(error)),
+            Err(Unresolved::Closed) => return Ok(Next::End),
+        };
+        let Some(again) = self.intend(text, models, &outgoing).await? else {
+            return Ok(Next::Again);
+        };
+        let reply = outgoing.send(&self.shared).await;
+        let next = self.conclude(&outgoing.request, again, reply).await;
+        self.release(&outgoing.request);
+        self.tell();
+        next
+    }
+
+    /// Leaves a request to whoever looks for lost ones, where it is one.
+    fn release(&self, request: &str) {
+        self.shared.core().job_calls.remove(request);
+        self.shared.job_news.notify_one();
+    }
+
+    /// Writes down that the request is about to go out; gives whether it pays again. `None` when the
+    /// file or what was sent before has changed meanwhile.
+    async fn intend(
+        &self,
+        text: &[u8],
+        models: &[Model],
+        outgoing: &Outgoing,
+    ) -> OutboxResult<Option<bool>> {
+        let (ticket, again) = {
+            let mut core = self.shared.core();
+            let Some(file) = core.state.jobs.files.get(&self.key) else {
+                return Ok(None);
+            };
+            let again = file.wanted == Wanted::Again;
+            let stands = file.wanted != Wanted::No && file.text.0 == text;
+            let sent = sent_before(&core, &self.key, models, text);
+            if !stands || (!again && sent.is_some()) {
+                return Ok(None);
+            }
+            core.job_calls.insert(outgoing.request.clone());
+            (core.record(outgoing.intent.clone())?, again)
+        };
+        match self.shared.settle(ticket).await {
+            Ok(()) => Ok(Some(again)),
+            Err(error) => {
+                // It did not go out, and must not count as if it had.
+                let tag = outgoing.request.clone();
+                self.shared.core().job_calls.remove(&tag);
+                self.shared
+                    .core()
+                    .record(JobRecord::NotSent { tag, again })?;
+                Err(error)
+            }
+        }
+    }
+
+    async fn conclude(
+        &mut self,
+        request: &str,
+        again: bool,
+        reply: Option<Result<Made, ClientError>>,
+    ) -> OutboxResult<Next> {
+        let tag = request.to_owned();
+        let error = match reply {
+            // The next run looks for it.
+            None => return Ok(Next::End),
+            Some(Ok(made)) => {
+                taken(&self.shared, &tag, made).await?;
+                return Ok(Next::End);
+            }
+            Some(Err(error)) => error,
+        };
+        match Effect::of(&error) {
+            // Whoever looks for lost requests takes it from here.
+            Effect::Unknown => Ok(Next::End),
+            Effect::NotYet => {
+                self.shared
+                    .record(JobRecord::NotSent { tag, again })
+                    .await?;
+                Ok(self.trouble(error))
+            }
+            Effect::Refused | Effect::Gone => {
+                let reason = refusal(&error);
+                self.shared
+                    .record(JobRecord::Refused { tag, reason })
+                    .await?;
+                Ok(Next::End)
+            }
+        }
+    }
+
+    async fn hold(&self, reason: String) -> OutboxResult<Next> {
+        let job = self.key.clone();
+        self.shared.record(JobRecord::Held { job, reason }).await?;
+        self.tell();
+        Ok(Next::End)
+    }
+
+    fn trouble(&mut self, error: ClientError) -> Next {
+        let pause = error
+            .retry_after()
+            .unwrap_or_else(|| self.retries.next_pause());
+        self.note(|task| {
+            task.waits_for_model = false;
+            task.trouble = Some(error);
+        });
+        Next::Pause(pause)
+    }
+
+    fn note(&self, change: impl FnOnce(&mut JobTask)) {
+        if let Some(task) = self.shared.core().job_tasks.get_mut(&self.key) {
+            change(task);
+        }
+        self.tell();
+    }
+
+    fn tell(&self) {
+        tell(&self.shared, &self.key);
+    }
+}
+
+fn refusal(error: &ClientError) -> String {
+    match error {
+        ClientError::Rejected { message, .. } if !message.is_empty() => message.clone(),
+        error => error.to_string(),
+    }
+}

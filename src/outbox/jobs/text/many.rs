@@ -1,0 +1,162 @@
+//! The text of a request for several assets, as it is dropped into `jobs/`. Pure.
+//!
+//! It is the service's own body, with two additions: `model`, a path, may stand for `model_id`, and
+//! `preset`, a name, for `preset_id`.
+
+use serde_json::{Map, Value};
+
+use super::{Settings, parse_json, read_settings, take_tags};
+use crate::wire::AssetId;
+
+/// The most items of one request.
+const ITEMS_MAX: usize = 1000;
+
+/// One optimization of several.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ManyItem {
+    /// Of what.
+    pub model: ModelRef,
+    /// How.
+    pub settings: Settings,
+    /// Tags for the rapid model.
+    pub tags: Vec<String>,
+    /// Name of the exported files.
+    pub export_name: Option<String>,
+}
+
+/// How an asset is named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ModelRef {
+    /// By its number.
+    Id(AssetId),
+    /// By its path; whoever knows paths says whose it is.
+    Path(String),
+}
+
+/// Reads the text.
+pub fn parse(name: &str, text: &[u8]) -> Result<Vec<ManyItem>, String> {
+    let wants = || {
+        format!(
+            "{name} is no job for several models: it has to be {{\"optimizations\": [{{\"model\": \"<path>\", \"config\": {{…}}}}, …]}}"
+        )
+    };
+    let Value::Object(mut map) = parse_json(name, text)? else {
+        return Err(wants());
+    };
+    let Some(Value::Array(items)) = map.shift_remove("optimizations") else {
+        return Err(wants());
+    };
+    if let Some(other) = map.keys().next() {
+        return Err(format!("{name} has {other:?} beside \"optimizations\""));
+    }
+    if items.is_empty() || items.len() > ITEMS_MAX {
+        let count = items.len();
+        return Err(format!(
+            "{name}: \"optimizations\" has {count} items; it has to have 1 to {ITEMS_MAX}"
+        ));
+    }
+    let named = |at| format!("{name}: optimizations[{at}]");
+    let items = items.into_iter().enumerate();
+    items.map(|(at, item)| item_of(&named(at), item)).collect()
+}
+
+fn item_of(name: &str, item: Value) -> Result<ManyItem, String> {
+    let Value::Object(mut item) = item else {
+        return Err(format!("{name} has to be an object"));
+    };
+    let model = take_model(name, &mut item)?;
+    let Some(Value::Object(mut config)) = item.shift_remove("config") else {
+        return Err(format!("{name}: \"config\" has to be an object"));
+    };
+    if let Some(other) = item.keys().next() {
+        return Err(format!("{name} has {other:?} beside \"config\""));
+    }
+    let tags = take_tags(name, &mut config)?;
+    let export_name = match config.shift_remove("exportName") {
+        None | Some(Value::Null) => None,
+        Some(Value::String(text)) if !text.is_empty() => Some(text),
+        Some(_) => return Err(format!("{name}: \"exportName\" has to be a text")),
+    };
+    Ok(ManyItem {
+        model,
+        settings: read_settings(name, config)?,
+        tags,
+        export_name,
+    })
+}
+
+fn take_model(name: &str, item: &mut Map<String, Value>) -> Result<ModelRef, String> {
+    let id = item.shift_remove("model_id");
+    let path = item.shift_remove("model");
+    let read = match (id, path) {
+        (Some(Value::Number(number)), None) => number.as_u64().map(|id| ModelRef::Id(AssetId(id))),
+        (Some(Value::String(text)), None) => text.parse().ok().map(ModelRef::Id),
+        (None, Some(Value::String(path))) if !path.is_empty() => Some(ModelRef::Path(path)),
+        _ => None,
+    };
+    read.ok_or_else(|| {
+        format!("{name} has to name one asset: \"model_id\", its number, or \"model\", its path")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{OptimizerConfig, PresetId};
+
+    #[test]
+    fn the_services_own_body_and_the_two_additions_are_read() {
+        let text = br#"{"optimizations":[
+            {"model_id":7,"config":{"preset_id":3,"tags":["a"],"exportName":"seven"}},
+            {"model":"rawmodels/chair","config":{"preset":"web"}},
+            {"model_id":"8","config":{"limits":{"faces":{"count":5}},"tags":[]}}]}"#;
+        let items = parse("all.json", text).unwrap();
+        let models: Vec<&ModelRef> = items.iter().map(|item| &item.model).collect();
+        let chair = ModelRef::Path("rawmodels/chair".to_owned());
+        assert_eq!(
+            models,
+            [&ModelRef::Id(AssetId(7)), &chair, &ModelRef::Id(AssetId(8))]
+        );
+        assert_eq!(items[0].settings, Settings::PresetId(PresetId(3)));
+        assert_eq!(
+            (items[0].tags.len(), items[0].export_name.as_deref()),
+            (1, Some("seven"))
+        );
+        assert_eq!(items[1].settings, Settings::PresetName("web".to_owned()));
+        let config = OptimizerConfig::parse(r#"{"limits":{"faces":{"count":5}}}"#).unwrap();
+        assert_eq!(items[2].settings, Settings::Config(config));
+    }
+
+    #[test]
+    fn a_refusal_names_the_item() {
+        let table = [
+            ("{}", "no job for several models"),
+            (r#"{"optimizations":[]}"#, "has 0 items"),
+            (r#"{"optimizations":[],"more":1}"#, "has \"more\" beside"),
+            (
+                r#"{"optimizations":[{"config":{"preset_id":1}}]}"#,
+                "optimizations[0] has to name one asset",
+            ),
+            (
+                r#"{"optimizations":[{"model_id":1,"model":"a","config":{"preset_id":1}}]}"#,
+                "optimizations[0] has to name one asset",
+            ),
+            (
+                r#"{"optimizations":[{"model_id":1,"config":{"preset_id":1}},{"model_id":2,"config":{}}]}"#,
+                "optimizations[1] says nothing",
+            ),
+            (
+                r#"{"optimizations":[{"model_id":1,"config":{"preset_id":1,"limits":{}}}]}"#,
+                "has \"limits\" beside \"preset_id\"",
+            ),
+            (
+                r#"{"optimizations":[{"model_id":1}]}"#,
+                "\"config\" has to be",
+            ),
+        ];
+        for (text, expected) in table {
+            let error = parse("all.json", text.as_bytes()).unwrap_err();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+}

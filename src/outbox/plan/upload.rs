@@ -1,0 +1,303 @@
+//! What to do next about an upload: a pure function of what the journal says, what is at hand and
+//! what the service says. Whoever executes it does one step and asks again, after a crash as well.
+//!
+//! Invariant: `Complete` is planned only when every object is on the service, and a second time only
+//! when the service itself says that the first had no effect.
+
+use std::time::Duration;
+
+use crate::outbox::state::Stage;
+use crate::wire::{AssetId, UploadStatus};
+
+/// How long an asset may still say `incomplete` after a completion whose answer was lost, before
+/// that counts as "it never arrived".
+pub const COMPLETION_PATIENCE: Duration = Duration::from_secs(8);
+
+/// What is known about an upload.
+#[derive(Debug, Clone)]
+pub struct View {
+    /// How far the journal says it is.
+    pub stage: Stage,
+    /// Objects that are not on the service yet.
+    pub missing: Vec<usize>,
+    /// Whether there are URLs to put them to.
+    pub urls: Urls,
+    /// What the service said last, in this run.
+    pub service: Service,
+    /// How long ago the completion was sent, if that was in this run.
+    pub completion_age: Option<Duration>,
+}
+
+/// Whether there are URLs to put to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Urls {
+    /// None: a new run has none of an old one's.
+    None,
+    /// They work, as far as known.
+    Good,
+    /// They have expired, or are about to.
+    Expired,
+}
+
+/// What the service says about the asset.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Service {
+    /// It was not asked yet, or did not answer.
+    Unknown,
+    /// The asset is in this state.
+    Status(UploadStatus),
+    /// There is no such asset.
+    Gone,
+}
+
+/// What to do next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Give this attempt up and make another: delete what the service has of it.
+    StartOver,
+    /// Put these objects.
+    Put(Vec<usize>),
+    /// Tell the service that everything is there.
+    Complete(AssetId),
+    /// Ask the service for the asset's state.
+    Ask(AssetId),
+    /// Ask again after a pause.
+    AskLater(AssetId),
+    /// The service has accepted it.
+    Accept,
+    /// The import has ended well.
+    Imported,
+    /// The import has failed.
+    ImportFailed,
+    /// The asset was deleted elsewhere.
+    Lost,
+    /// Compare what the service has with what was sent.
+    Verify(AssetId),
+    /// Nothing is left to do.
+    Rest,
+}
+
+/// The next step.
+pub fn next_step(view: &View) -> Step {
+    match view.stage {
+        // The reply is lost: nobody knows the asset's id, if there is one.
+        Stage::StartSent => Step::StartOver,
+        Stage::Started { asset } => match view.urls {
+            _ if view.service == Service::Gone => Step::StartOver,
+            _ if view.missing.is_empty() => Step::Complete(asset),
+            Urls::Good => Step::Put(view.missing.clone()),
+            Urls::None | Urls::Expired => Step::StartOver,
+        },
+        Stage::CompleteSent { asset } => after_completion(asset, view),
+        Stage::Accepted { asset } => match &view.service {
+            Service::Unknown => Step::Ask(asset),
+            Service::Gone => Step::Lost,
+            Service::Status(UploadStatus::Complete) => Step::Imported,
+            Service::Status(status) if status.is_failure() => Step::ImportFailed,
+            Service::Status(_) => Step::AskLater(asset),
+        },
+        Stage::Imported { asset } => match view.service {
+            Service::Gone => Step::Lost,
+            _ => Step::Verify(asset),
+        },
+        Stage::ImportFailed { .. } => match view.service {
+            Service::Gone => Step::Lost,
+            _ => Step::Rest,
+        },
+    }
+}
+
+fn after_completion(asset: AssetId, view: &View) -> Step {
+    match &view.service {
+        Service::Unknown => Step::Ask(asset),
+        Service::Gone => Step::StartOver,
+        Service::Status(UploadStatus::Incomplete) => match view.completion_age {
+            Some(age) if age < COMPLETION_PATIENCE => Step::AskLater(asset),
+            // After a restart there is nothing under way that could still arrive.
+            _ => Step::Complete(asset),
+        },
+        Service::Status(_) => Step::Accept,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const ASSET: AssetId = AssetId(7);
+
+    fn statuses() -> impl Strategy<Value = UploadStatus> {
+        prop::sample::select(vec![
+            UploadStatus::Incomplete,
+            UploadStatus::Waiting,
+            UploadStatus::Unzipping,
+            UploadStatus::Analysing,
+            UploadStatus::DataPrepping,
+            UploadStatus::DataPreppingFailed,
+            UploadStatus::ServiceQc,
+            UploadStatus::Complete,
+            UploadStatus::ImportingFailed,
+            UploadStatus::ImportLimitExceeded,
+            UploadStatus::Other("new".to_owned()),
+        ])
+    }
+
+    fn views() -> impl Strategy<Value = View> {
+        let asset = ASSET;
+        let stages = prop::sample::select(vec![
+            Stage::StartSent,
+            Stage::Started { asset },
+            Stage::CompleteSent { asset },
+            Stage::Accepted { asset },
+            Stage::Imported { asset },
+            Stage::ImportFailed { asset },
+        ]);
+        let urls = prop::sample::select(vec![Urls::None, Urls::Good, Urls::Expired]);
+        let service = prop_oneof![
+            Just(Service::Unknown),
+            Just(Service::Gone),
+            statuses().prop_map(Service::Status),
+        ];
+        let missing = prop::collection::vec(0..5usize, 0..3);
+        let age = prop::option::of((0..20u64).prop_map(Duration::from_secs));
+        (stages, missing, urls, service, age).prop_map(|(stage, missing, urls, service, age)| {
+            View {
+                stage,
+                missing,
+                urls,
+                service,
+                completion_age: age,
+            }
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn complete_is_never_called_before_everything_is_there(view in views()) {
+            if let Step::Complete(_) = next_step(&view)
+                && let Stage::Started { .. } = view.stage
+            {
+                prop_assert!(view.missing.is_empty());
+            }
+        }
+
+        #[test]
+        fn complete_is_called_again_only_when_the_service_says_incomplete(view in views()) {
+            if let (Step::Complete(_), Stage::CompleteSent { .. }) = (next_step(&view), view.stage) {
+                prop_assert_eq!(&view.service, &Service::Status(UploadStatus::Incomplete));
+                prop_assert!(view.completion_age.is_none_or(|age| age >= COMPLETION_PATIENCE));
+            }
+        }
+
+        #[test]
+        fn nothing_accepted_is_ever_started_over(view in views()) {
+            if view.stage.is_accepted() {
+                prop_assert_ne!(next_step(&view), Step::StartOver);
+            }
+        }
+
+        #[test]
+        fn nothing_is_put_without_a_url_that_works(view in views()) {
+            if let Step::Put(objects) = next_step(&view) {
+                prop_assert_eq!(view.urls, Urls::Good);
+                prop_assert!(!objects.is_empty());
+            }
+        }
+
+        #[test]
+        fn the_staged_copy_is_compared_only_after_the_import(view in views()) {
+            if let Step::Verify(_) = next_step(&view) {
+                let imported = matches!(view.stage, Stage::Imported { .. });
+                prop_assert!(imported);
+            }
+        }
+    }
+
+    fn view(stage: Stage, service: Service) -> View {
+        View {
+            stage,
+            missing: Vec::new(),
+            urls: Urls::None,
+            service,
+            completion_age: None,
+        }
+    }
+
+    #[test]
+    fn each_place_a_crash_can_leave_an_upload_in_has_its_way_on() {
+        let asset = ASSET;
+        let status = |status| Service::Status(status);
+        let table = [
+            (view(Stage::StartSent, Service::Unknown), Step::StartOver),
+            (
+                View {
+                    missing: vec![1],
+                    ..view(Stage::Started { asset }, Service::Unknown)
+                },
+                Step::StartOver,
+            ),
+            (
+                view(Stage::Started { asset }, Service::Unknown),
+                Step::Complete(asset),
+            ),
+            (
+                view(Stage::CompleteSent { asset }, Service::Unknown),
+                Step::Ask(asset),
+            ),
+            (
+                view(
+                    Stage::CompleteSent { asset },
+                    status(UploadStatus::Incomplete),
+                ),
+                Step::Complete(asset),
+            ),
+            (
+                view(
+                    Stage::CompleteSent { asset },
+                    status(UploadStatus::Analysing),
+                ),
+                Step::Accept,
+            ),
+            (
+                view(
+                    Stage::CompleteSent { asset },
+                    status(UploadStatus::ImportingFailed),
+                ),
+                Step::Accept,
+            ),
+            (
+                view(Stage::CompleteSent { asset }, Service::Gone),
+                Step::StartOver,
+            ),
+            (
+                view(Stage::Accepted { asset }, status(UploadStatus::Waiting)),
+                Step::AskLater(asset),
+            ),
+            (
+                view(Stage::Accepted { asset }, status(UploadStatus::Complete)),
+                Step::Imported,
+            ),
+            (
+                view(
+                    Stage::Accepted { asset },
+                    status(UploadStatus::ImportLimitExceeded),
+                ),
+                Step::ImportFailed,
+            ),
+            (view(Stage::Accepted { asset }, Service::Gone), Step::Lost),
+            (
+                view(Stage::Imported { asset }, Service::Unknown),
+                Step::Verify(asset),
+            ),
+            (
+                view(Stage::ImportFailed { asset }, Service::Unknown),
+                Step::Rest,
+            ),
+        ];
+        for (view, step) in table {
+            assert_eq!(next_step(&view), step, "{view:?}");
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Embeds, and optimizations of several assets at once: each request once, whatever gets lost.
+
+use std::collections::BTreeMap;
+
+use assetfs::client::Priority;
+use assetfs::outbox::{EntryId, JobFolder, JobInfo, JobState, Outbox, OutboxError, OwnerFolder};
+use assetfs::wire::{AssetId, Embed, RapidId};
+
+use super::support::{Fault, ME, World, copy_chair, eventually, glb, put};
+
+const CONFIG: &[u8] = br#"{"limits":{"faces":{"count":4321}}}"#;
+
+async fn glb_asset(world: &World, outbox: &Outbox, name: &str) -> AssetId {
+    let draft = outbox.create_draft(name, 0o755, &ME).unwrap();
+    put(outbox, draft.id, EntryId::ROOT, "model.glb", &glb(600));
+    let asset = outbox.commit(draft.id, false).await.unwrap();
+    world.wait_complete(asset).await;
+    asset
+}
+
+async fn submit(outbox: &Outbox, folder: &JobFolder, name: &str, text: &[u8]) -> JobState {
+    outbox.write_job_text(folder, name, text).unwrap();
+    outbox.submit_job(folder, name).await.unwrap()
+}
+
+async fn done(outbox: &Outbox, folder: &JobFolder, name: &str) -> JobInfo {
+    eventually("the job is done", async || {
+        outbox.job(folder, name).unwrap().state == JobState::Done
+    })
+    .await;
+    outbox.job(folder, name).unwrap()
+}
+
+async fn embeds(world: &World) -> Vec<Embed> {
+    let direct = world.direct();
+    direct
+        .all_embeds(None, Priority::Interactive)
+        .await
+        .unwrap()
+}
+
+async fn rapids_of(world: &World, asset: AssetId) -> Vec<RapidId> {
+    let direct = world.direct();
+    let models = direct.asset_rapid_models(asset, Priority::Interactive);
+    models.await.unwrap().iter().map(|it| it.id).collect()
+}
+
+#[tokio::test]
+async fn embeds_of_an_asset_and_of_a_rapid_model_are_made_once() {
+    let world = World::start().await;
+    let outbox = world.outbox();
+    let asset = glb_asset(&world, &outbox, "chair").await;
+    let optimize = JobFolder::Optimize(OwnerFolder::Asset(asset));
+    submit(&outbox, &optimize, "web.json", CONFIG).await;
+    let rapid = done(&outbox, &optimize, "web.json").await.rapid.unwrap();
+    let folders = [
+        JobFolder::Embeds(OwnerFolder::Asset(asset)),
+        JobFolder::RapidEmbeds(rapid),
+    ];
+    for folder in &folders {
+        assert_eq!(
+            submit(&outbox, folder, "viewer.json", b"{}").await,
+            JobState::Done
+        );
+        let named = br#"{"name":"Red chair","config":{"fxaaOn":true}}"#;
+        submit(&outbox, folder, "red.json", named).await;
+        // The same again, rewritten and under another name, makes nothing.
+        submit(&outbox, folder, "viewer.json", b"{}").await;
+        submit(&outbox, folder, "copy.json", named).await;
+        let first = done(&outbox, folder, "red.json").await.embed;
+        assert_eq!(done(&outbox, folder, "copy.json").await.embed, first);
+    }
+    let mut names: Vec<String> = embeds(&world).await.into_iter().map(|it| it.name).collect();
+    names.sort();
+    assert_eq!(names, ["Red chair", "Red chair", "viewer", "viewer"]);
+    assert_eq!(world.proxy.calls("POST", "embeds/raw").len(), 2);
+    assert_eq!(world.proxy.calls("POST", "embeds/create").len(), 2);
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_lost_reply_of_an_embed_makes_one_embed() {
+    let world = World::start().await;
+    let outbox = world.outbox();
+    let asset = glb_asset(&world, &outbox, "chair").await;
+    let folder = JobFolder::Embeds(OwnerFolder::Asset(asset));
+    // One of the same name is there already, and is not taken for ours.
+    submit(&outbox, &folder, "viewer.json", b"{}").await;
+    let before = done(&outbox, &folder, "viewer.json").await.embed.unwrap();
+    world.proxy.fault("POST", "embeds/raw", Fault::LostAfter, 1);
+    let text = br#"{"name":"viewer","config":{"baseUnit":"m"}}"#;
+    submit(&outbox, &folder, "metres.json", text).await;
+    let found = done(&outbox, &folder, "metres.json").await.embed.unwrap();
+    assert_ne!(found, before);
+    assert_eq!(embeds(&world).await.len(), 2);
+    // What never arrived stays unknown, and goes out again only by hand.
+    world
+        .proxy
+        .fault("POST", "embeds/raw", Fault::Status(500), 1);
+    submit(&outbox, &folder, "third.json", b"{\"name\":\"third\"}").await;
+    eventually("it is given up", async || {
+        outbox.job(&folder, "third.json").unwrap().state == JobState::Unknown
+    })
+    .await;
+    submit(&outbox, &folder, "third.json", b"{\"name\":\"third\"}").await;
+    assert_eq!(embeds(&world).await.len(), 2);
+    outbox.run_job(&folder, "third.json").await.unwrap();
+    done(&outbox, &folder, "third.json").await;
+    assert_eq!(embeds(&world).await.len(), 3);
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn an_embed_of_what_is_no_glb_is_refused_in_the_services_words() {
+    let world = World::start().await;
+    let outbox = world.outbox();
+    let draft = copy_chair(&outbox, "chair");
+    let asset = outbox.commit(draft.id, false).await.unwrap();
+    world.wait_complete(asset).await;
+    let folder = JobFolder::Embeds(OwnerFolder::Asset(asset));
+    outbox
+        .write_job_text(&folder, "viewer.json", b"{}")
+        .unwrap();
+    let refused = outbox.submit_job(&folder, "viewer.json").await.unwrap_err();
+    assert!(refused.to_string().contains("not glb"), "{refused}");
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn several_assets_are_optimized_by_one_request_once() {
+    let world = World::start().await;
+    let outbox = world.outbox();
+    let first = glb_asset(&world, &outbox, "first").await;
+    let second = glb_asset(&world, &outbox, "second").await;
+    let text = format!(
+        r#"{{"optimizations":[{{"model_id":{first},"config":{{"limits":{{"faces":{{"count":9}}}},"tags":["mine"]}}}},{{"model":"rawmodels/second","config":{{"limits":{{}}}}}}]}}"#
+    );
+    let folder = JobFolder::Multi;
+    outbox
+        .write_job_text(&folder, "all.json", text.as_bytes())
+        .unwrap();
+    // A path that nobody knows is told at once.
+    let refused = outbox.submit_job(&folder, "all.json").await.unwrap_err();
+    assert!(
+        refused.to_string().contains("no model at rawmodels/second"),
+        "{refused}"
+    );
+    let paths = Outbox::paths_in_job("all.json", text.as_bytes()).unwrap();
+    assert_eq!(paths, ["rawmodels/second"]);
+    let owners = BTreeMap::from([(paths[0].clone(), OwnerFolder::Asset(second))]);
+    outbox.set_job_paths("all.json", owners).unwrap();
+    // The answer says nothing of what it made, and this one is lost as well.
+    let path = "rawmodel/optimize";
+    world.proxy.fault("POST", path, Fault::LostAfter, 1);
+    outbox.submit_job(&folder, "all.json").await.unwrap();
+    let job = done(&outbox, &folder, "all.json").await;
+    let mut made = rapids_of(&world, first).await;
+    made.extend(rapids_of(&world, second).await);
+    assert_eq!(job.rapids, made);
+    assert_eq!(made.len(), 2);
+    eventually("the one-off tags are gone", async || {
+        let direct = world.direct();
+        let one = direct.rapid_model(made[0], Priority::Interactive).await;
+        let two = direct.rapid_model(made[1], Priority::Interactive).await;
+        let names = |model: assetfs::wire::RapidModel| {
+            let tags = model.tags.into_iter();
+            tags.map(|tag| tag.name).collect::<Vec<_>>()
+        };
+        names(one.unwrap()) == ["mine"] && names(two.unwrap()).is_empty()
+    })
+    .await;
+    // Copied back under another name, after a reopen: nothing is paid again.
+    outbox.shut_down().await;
+    drop(outbox);
+    let outbox = world.outbox();
+    outbox
+        .write_job_text(&folder, "again.json", text.as_bytes())
+        .unwrap();
+    let owners = BTreeMap::from([(paths[0].clone(), OwnerFolder::Asset(second))]);
+    outbox.set_job_paths("again.json", owners).unwrap();
+    outbox.submit_job(&folder, "again.json").await.unwrap();
+    assert_eq!(done(&outbox, &folder, "again.json").await.rapids.len(), 2);
+    assert_eq!(world.proxy.calls("POST", path).len(), 1);
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_job_for_several_assets_waits_for_the_draft_it_names() {
+    let world = World::start().await;
+    let outbox = world.outbox();
+    let draft = outbox.create_draft("slow", 0o755, &ME).unwrap();
+    let text = br#"{"optimizations":[{"model":"rawmodels/slow","config":{"limits":{}}}]}"#;
+    let folder = JobFolder::Multi;
+    outbox.write_job_text(&folder, "all.json", text).unwrap();
+    let owner = OwnerFolder::Draft(draft.id);
+    let owners = BTreeMap::from([("rawmodels/slow".to_owned(), owner)]);
+    outbox.set_job_paths("all.json", owners).unwrap();
+    assert_eq!(
+        outbox.submit_job(&folder, "all.json").await.unwrap(),
+        JobState::Waiting
+    );
+    put(&outbox, draft.id, EntryId::ROOT, "slow.glb", &glb(500));
+    let asset = outbox.commit(draft.id, false).await.unwrap();
+    done(&outbox, &folder, "all.json").await;
+    assert_eq!(rapids_of(&world, asset).await.len(), 1);
+    // A draft that is removed takes the hope with it.
+    let gone = outbox.create_draft("gone", 0o755, &ME).unwrap();
+    let text = br#"{"optimizations":[{"model":"rawmodels/gone","config":{"limits":{}}}]}"#;
+    outbox.write_job_text(&folder, "gone.json", text).unwrap();
+    let owners = BTreeMap::from([("rawmodels/gone".to_owned(), OwnerFolder::Draft(gone.id))]);
+    outbox.set_job_paths("gone.json", owners).unwrap();
+    outbox.submit_job(&folder, "gone.json").await.unwrap();
+    outbox.remove_draft(gone.id).unwrap();
+    eventually("it says so", async || {
+        let job = outbox.job(&folder, "gone.json").unwrap();
+        job.status_text.contains("was removed before it was sent")
+    })
+    .await;
+    assert!(matches!(
+        outbox.submit_job(&folder, "gone.json").await,
+        Err(OutboxError::Invalid(_))
+    ));
+    outbox.shut_down().await;
+}
