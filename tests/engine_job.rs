@@ -549,13 +549,13 @@ fn settings_that_are_not_done_stand_in_the_warning_log() {
     let model = spheres();
     let report = model
         .optimize(json!({
-            "sceneManipulation": { "removeInvisibleGeometry": true },
+            "import": { "CAD": { "tessellationResolution": "fine" } },
             "assetSimplification": { "materialAndTextureBaking": { "bakeAOMap": true } },
         }))
         .unwrap();
     let log = model.log("warning.log");
     for key in [
-        "sceneManipulation.removeInvisibleGeometry",
+        "import.CAD.tessellationResolution: CAD files are not read",
         "assetSimplification.materialAndTextureBaking.bakeAOMap",
     ] {
         assert!(log.contains(key), "{log}");
@@ -739,4 +739,113 @@ fn a_target_size_is_met_by_faces_and_textures() {
         .optimize(json!({ "workflowSettings": { "targetMBSize": 0.03 } }))
         .unwrap();
     assert!(report.exports[0].size_bytes <= 30_000, "{report:?}");
+}
+
+/// A box with half the size `half` around a point, one vertex for each corner.
+fn cuboid(maker: &mut Maker, center: [f32; 3], half: f32) -> Value {
+    let corner = |bits: usize| {
+        (0..3).map(move |axis| center[axis] + if bits >> axis & 1 == 1 { half } else { -half })
+    };
+    let positions: Vec<f32> = (0..8).flat_map(corner).collect();
+    let indices = [
+        0, 2, 3, 0, 3, 1, 4, 5, 7, 4, 7, 6, 0, 1, 5, 0, 5, 4, 2, 6, 7, 2, 7, 3, 0, 4, 6, 0, 6, 2,
+        1, 3, 7, 1, 7, 5,
+    ];
+    json!({
+        "attributes": { "POSITION": maker.floats("VEC3", &positions) },
+        "indices": maker.indices(&indices),
+    })
+}
+
+/// A box, one inside of it and one beside it; what the material and the rest say is up to the test.
+fn boxes(material: Value, mut rest: impl FnMut(&mut Maker, &mut Value)) -> Model {
+    let mut maker = Maker::default();
+    let meshes: Vec<Value> = [
+        ([0.0; 3], 1.0),
+        ([0.1, 0.0, 0.0], 0.4),
+        ([3.0, 0.0, 0.0], 0.4),
+    ]
+    .into_iter()
+    .map(|(center, half)| {
+        let mut primitive = cuboid(&mut maker, center, half);
+        primitive["material"] = json!(0);
+        json!({ "primitives": [primitive] })
+    })
+    .collect();
+    let nodes: Vec<Value> = ["outer", "inner", "beside"]
+        .iter()
+        .enumerate()
+        .map(|(mesh, name)| json!({ "mesh": mesh, "name": name }))
+        .collect();
+    let mut json = json!({
+        "scene": 0, "scenes": [{ "nodes": [0, 1, 2] }], "nodes": nodes, "meshes": meshes,
+        "materials": [material],
+    });
+    rest(&mut maker, &mut json);
+    let (json, bin) = maker.finish(json);
+    Model::new(&json, &bin, &[])
+}
+
+#[test]
+fn what_nobody_can_see_is_removed_when_asked() {
+    let asked = json!({ "sceneManipulation": { "removeInvisibleGeometry": true } });
+    let model = boxes(json!({}), |_, _| {});
+    assert_eq!(model.optimize(json!({})).unwrap().result.triangles, 36);
+    let report = model.optimize(asked.clone()).unwrap();
+    assert_eq!(report.result.triangles, 24);
+    assert!(
+        model
+            .log("info.log")
+            .contains("12 triangles that nobody can see")
+    );
+    // Seen through, or seen a moment later: it stays.
+    let glass = json!({ "alphaMode": "BLEND", "pbrMetallicRoughness": { "baseColorFactor": [1, 1, 1, 0.2] } });
+    let liquid =
+        json!({ "extensions": { "KHR_materials_transmission": { "transmissionFactor": 1 } } });
+    for material in [glass, liquid] {
+        let report = boxes(material, |_, _| {}).optimize(asked.clone()).unwrap();
+        assert_eq!(report.result.triangles, 36);
+    }
+    for moving in [0, 1] {
+        let lid = boxes(json!({}), |maker, json| {
+            json["animations"] = json!([{
+                "samplers": [{
+                    "input": maker.floats("SCALAR", &[0.0, 1.0]),
+                    "output": maker.floats("VEC3", &[0.0, 0.0, 0.0, 0.0, 9.0, 0.0]),
+                }],
+                "channels": [{ "sampler": 0, "target": { "node": moving, "path": "translation" } }],
+            }]);
+        });
+        assert_eq!(lid.optimize(asked.clone()).unwrap().result.triangles, 36);
+        let mut still = asked.clone();
+        still["sceneManipulation"]["discardAnimations"] = json!(true);
+        assert_eq!(lid.optimize(still).unwrap().result.triangles, 24);
+    }
+}
+
+#[test]
+fn an_export_may_leave_out_what_another_keeps() {
+    let model = bar();
+    let report = model
+        .optimize(json!({ "export": [
+            { "fileName": "still", "discard": ["animations", "morphTargets"] },
+            { "fileName": "moving" },
+        ] }))
+        .unwrap();
+    let names: Vec<&str> = report
+        .exports
+        .iter()
+        .map(|export| export.name.as_str())
+        .collect();
+    assert_eq!(names, ["still.glb", "moving.glb"]);
+    let has = |name: &str| {
+        let scene = model.result(name);
+        let morphs = scene
+            .geometries
+            .iter()
+            .any(|geometry| !geometry.targets.is_empty());
+        (!scene.list("animations").is_empty(), morphs)
+    };
+    assert_eq!(has("still.glb"), (false, false));
+    assert_eq!(has("moving.glb"), (true, true));
 }

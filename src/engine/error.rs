@@ -21,6 +21,9 @@ pub enum EngineError {
     /// The result cannot be written in the format asked for.
     #[error("{0}")]
     Export(String),
+    /// An allocation failed, most likely at the limit of the process.
+    #[error("processing needs more memory than its limit")]
+    OutOfMemory,
     /// A mistake of ours.
     #[error("the engine failed on this model ({0}); this is a bug in the engine, not in the model")]
     Internal(String),

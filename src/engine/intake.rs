@@ -114,8 +114,8 @@ impl Unpacking<'_> {
         }
         let mut files = Vec::new();
         for index in 0..zip.len() {
-            let mut entry = zip
-                .by_index(index)
+            let entry = zip
+                .by_index_raw(index)
                 .map_err(|error| self.damaged(error.to_string()))?;
             let entry_name = String::from_utf8_lossy(entry.name_raw()).into_owned();
             let entry_name = entry
@@ -129,6 +129,15 @@ impl Unpacking<'_> {
             if entry.is_symlink() {
                 return Err(self.limit(format!("the entry \"{entry_name}\" is a symbolic link")));
             }
+            if entry.encrypted() {
+                return Err(self.limit(format!(
+                    "the entry \"{entry_name}\" is encrypted; send the archive without a password"
+                )));
+            }
+            drop(entry);
+            let mut entry = zip
+                .by_index(index)
+                .map_err(|error| self.damaged(error.to_string()))?;
             self.write(&mut entry, &relative, packed_bytes)?;
             files.push(text_of(&relative));
         }

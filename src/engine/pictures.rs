@@ -8,7 +8,7 @@ use std::path::Path;
 use glam::Mat4;
 use rayon::prelude::*;
 
-use super::compare::{Comparison, Gallery};
+use super::compare::{Comparison, Gallery, Sheet, side_by_side};
 use super::error::EngineError;
 use super::render::{BoundingBox, Picture, PreparedScene, RenderScene, RenderSettings, View};
 use super::scene::Scene;
@@ -17,10 +17,21 @@ use super::scene::Scene;
 pub const RENDERS_FOLDER: &str = "renders";
 /// The thumbnail's name in a job's output folder.
 pub const THUMBNAIL_NAME: &str = "thumb.jpg";
+/// The name of the picture of source and result, where one is asked for.
+pub const BEFORE_AFTER_NAME: &str = "before-after.png";
+
+/// What is looked at when there is nothing to see.
+const NOTHING: BoundingBox = BoundingBox {
+    low: glam::Vec3::splat(-0.5),
+    high: glam::Vec3::splat(0.5),
+};
 
 /// Pixels on each side of a job's pictures. Code that is not optimized draws ten times slower, and what is built so is
 /// there to be tested: it gets by with a quarter of the pixels.
 pub const PICTURE_SIZE: usize = if cfg!(debug_assertions) { 256 } else { 512 };
+
+/// Lights of the sky in thumbnails.
+const THUMBNAIL_LIGHTS: usize = if cfg!(debug_assertions) { 4 } else { 32 };
 
 fn settings() -> RenderSettings {
     RenderSettings {
@@ -43,11 +54,7 @@ impl ModelPictures {
     /// Draws a model. A model without triangles gives empty pictures.
     pub fn draw(model: &Scene) -> ModelPictures {
         let adapted = RenderScene::from_model(model);
-        let nothing = BoundingBox {
-            low: glam::Vec3::splat(-0.5),
-            high: glam::Vec3::splat(0.5),
-        };
-        let bounds = adapted.scene.bounding_box().unwrap_or(nothing);
+        let bounds = adapted.scene.bounding_box().unwrap_or(NOTHING);
         ModelPictures::draw_in(&adapted.scene, bounds, adapted.warnings)
     }
 
@@ -87,6 +94,12 @@ impl ModelPictures {
         }
     }
 
+    /// This model and its result, drawn by [`ModelPictures::draw_result`], next to each other.
+    pub fn before_and_after(&self, result: &ModelPictures) -> Sheet {
+        let [before, after] = [self, result].map(|model| shown(&model.scene, &self.bounds));
+        side_by_side(&[&before, &after])
+    }
+
     /// The picture of one of the six views.
     pub fn view(&self, view: View) -> Option<&Picture> {
         self.pictures
@@ -103,10 +116,8 @@ impl ModelPictures {
 
     /// Writes the thumbnail into a job's output folder; returns its name.
     pub fn write_thumbnail(&self, output_dir: &Path) -> Result<String, EngineError> {
-        // Each light draws all triangles once; big models get fewer, softer steps are worth less than seconds.
-        let sky_lights = (4_000_000 / self.scene.triangle_count().max(1)).clamp(12, 32);
         let settings = RenderSettings {
-            sky_lights,
+            sky_lights: lights_for(&self.scene, THUMBNAIL_LIGHTS),
             ..settings()
         };
         self.three_quarter(&settings)
@@ -123,6 +134,36 @@ impl ModelPictures {
             .map(|(view, picture)| (format!("{prefix}-{}.png", view.name()), picture));
         write_all(output_dir, pictures.collect())
     }
+}
+
+/// A model and its result next to each other in the three-quarter view, with one camera: a picture to be shown, not
+/// measured.
+pub fn before_and_after(source: &Scene, result: &Scene) -> Sheet {
+    let [source, result] = [source, result].map(|model| RenderScene::from_model(model).scene);
+    let bounds = source.bounding_box().unwrap_or(NOTHING);
+    let [before, after] = [source, result].map(|scene| shown(&PreparedScene::new(&scene), &bounds));
+    side_by_side(&[&before, &after])
+}
+
+/// A picture to be shown: finely sampled and softly lit.
+fn shown(scene: &PreparedScene, bounds: &BoundingBox) -> Picture {
+    let (size, samples, most_lights) = if cfg!(debug_assertions) {
+        (PICTURE_SIZE, 1, THUMBNAIL_LIGHTS)
+    } else {
+        (720, 3, 64)
+    };
+    let settings = RenderSettings {
+        size,
+        samples,
+        sky_lights: lights_for(scene, most_lights),
+        ..RenderSettings::default()
+    };
+    scene.render(View::ThreeQuarter, bounds, &settings)
+}
+
+/// Each light draws all triangles once; big models get fewer, softer steps are worth less than seconds.
+fn lights_for(scene: &PreparedScene, most: usize) -> usize {
+    (4_000_000 / scene.triangle_count().max(1)).clamp(most.min(12), most)
 }
 
 impl Comparison {

@@ -31,7 +31,7 @@ pub(super) fn heat_map(size: usize, errors: &[f32], parts: &[u32]) -> Picture {
 /// A polynomial through the "magma" colours.
 fn magma(t: f32) -> Vec3 {
     const TERMS: [Vec3; 7] = [
-        Vec3::new(-0.002_136, -0.000_750, -0.005_386),
+        Vec3::new(-0.002_136, -0.000_75, -0.005_386),
         Vec3::new(0.251_661, 0.677_523, 2.494_027),
         Vec3::new(8.353_717, -3.577_72, 0.314_468),
         Vec3::new(-27.668_733, 14.264_731, -13.649_213),

@@ -111,6 +111,14 @@ impl Comparison {
         self.views.iter().map(|view| view.score).fold(0.0, f64::max)
     }
 
+    /// The score of the worst view.
+    pub fn worst_score(&self) -> f64 {
+        self.views
+            .iter()
+            .map(|view| view.score)
+            .fold(100.0, f64::min)
+    }
+
     /// The worst tile of all views.
     pub fn worst_tile(&self) -> Option<(View, &WorstTile)> {
         let tiles = self

@@ -171,6 +171,11 @@ fn refusal(files: &[String]) -> ImportError {
             "{file}: this format is not supported. Export the model as glTF, GLB, FBX, OBJ, STL or PLY"
         ));
     }
+    if let Some(file) = named(&["zip", "7z", "rar", "tar", "gz", "tgz"]) {
+        return ImportError::Unsupported(format!(
+            "{file}: archives in archives are not read, and zip is the only kind; send the files themselves or one zip"
+        ));
+    }
     let shown: Vec<&str> = files.iter().take(5).map(String::as_str).collect();
     let more = files.len().saturating_sub(shown.len());
     let more = if more > 0 {

@@ -4,15 +4,17 @@
 
 use std::path::Path;
 
+use glam::Mat4;
+
 use super::super::compare::Comparison;
 use super::super::error::EngineError;
 use super::super::import::{Imported, import};
-use super::super::pictures::ModelPictures;
+use super::super::pictures::{BEFORE_AFTER_NAME, ModelPictures};
 use super::super::scene::Scene;
 use super::super::words::grouped;
 use super::export::{Exported, Looks};
 use super::run::Bench;
-use super::{ExportedFile, QualityScore};
+use super::{ExportedFile, Pictures, QualityScore};
 
 /// Draws the source and writes the pictures of an analysis.
 pub(super) fn draw_source(
@@ -36,9 +38,11 @@ pub(super) fn draw_source(
 
 /// Compares every export with the source and writes the pictures of both.
 ///
-/// Where each export is moved against the source is in its `moved`.
+/// Where each export is moved against the source is in its `moved`. `scene` is what the last export was written from: it
+/// stands for the result in pictures when no export can be read again.
 pub(super) fn compare_exports(
     source: &ModelPictures,
+    scene: &Scene,
     exports: &mut [Exported],
     bench: &mut Bench<'_>,
 ) -> Result<(), EngineError> {
@@ -67,20 +71,36 @@ pub(super) fn compare_exports(
                 bench.warn(format!("{}: {warning}", export.file.name));
             }
         }
+        let triangles = imported.scene.drawn_triangles();
+        export.file.triangles = Some(triangles);
         export.file.quality = Some(QualityScore {
             max_score: comparison.best_score(),
             avg_score: comparison.average_score(),
+            min_score: Some(comparison.worst_score()),
         });
         bench.info(format!(
             "{}: {:.1} of 100 like the source (mean of six views), {} triangles counted in the file",
             export.file.name,
             comparison.average_score(),
-            grouped(imported.scene.drawn_triangles()),
+            grouped(triangles),
         ));
     }
-    let first = seen.first().map_or(source, |(_, result, _)| result);
+    let unread;
+    let first = match seen.first() {
+        Some((_, result, _)) => result,
+        None => {
+            let moved = exports.last().map_or(Mat4::IDENTITY, |export| export.moved);
+            unread = source.draw_result(scene, moved);
+            &unread
+        }
+    };
     let thumbnail = first.write_thumbnail(&output_dir)?;
     bench.written.push(thumbnail);
+    if bench.pictures == Pictures::Shown {
+        let sheet = source.before_and_after(first);
+        sheet.write_png(&output_dir.join(BEFORE_AFTER_NAME))?;
+        bench.written.push(BEFORE_AFTER_NAME.to_owned());
+    }
     let originals = source.write_views(&output_dir, "original")?;
     bench.written.extend(originals);
     bench.metrics.lap("compare");

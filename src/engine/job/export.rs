@@ -1,15 +1,17 @@
 //! The exports of an optimization: textures fitted for each, files written, images listed.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use bytes::Bytes;
 use glam::{Mat4, Vec3};
 
+use super::super::clean;
 use super::super::error::EngineError;
 use super::super::export::{ExportError, Names, OutFile, gltf, losses, obj, ply, safe, stl, usdz};
-use super::super::manipulate::scale;
+use super::super::manipulate::{discard, scale};
 use super::super::scene::{Image, Scene};
-use super::super::settings::{ExportSettings, FileFormat, MeshCompression, Settings};
+use super::super::settings::{Discard, ExportSettings, FileFormat, MeshCompression, Settings};
 use super::super::textures::{TexturePlan, channels, dimensions, fit, usages};
 use super::super::words::grouped;
 use super::run::Bench;
@@ -84,8 +86,9 @@ pub(super) fn export_all(
         }
         bench.step(start + 5, format!("writing {}", export.format.name()));
         names.set_texture_prefix(&export.texture_prefix);
-        let stem = stem_of(export, task);
-        let written = write_export(scene, export, &stem, &mut names, bench)?;
+        let stem = stem_of(export, task.export_name.as_deref(), &task.base_name);
+        let shown = narrowed(scene, export);
+        let written = write_export(&shown, export, &stem, &mut names, bench)?;
         exports.push(Exported {
             file: written,
             moved,
@@ -102,9 +105,38 @@ pub(super) fn export_all(
     Ok(exports)
 }
 
-fn stem_of(export: &ExportSettings, task: &OptimizeTask) -> String {
-    let asked = task.export_name.as_ref().or(export.file_name.as_ref());
-    let name = asked.map_or(task.base_name.as_str(), |name| {
+/// The scene without what this export alone leaves out.
+pub(super) fn narrowed<'s>(scene: &'s Scene, export: &ExportSettings) -> Cow<'s, Scene> {
+    if export.discard == Discard::default() {
+        return Cow::Borrowed(scene);
+    }
+    let mut narrowed = scene.clone();
+    discard(&mut narrowed, &export.discard);
+    clean::prune(&mut narrowed);
+    Cow::Owned(narrowed)
+}
+
+/// The main file of each export.
+pub(super) fn planned_names(
+    settings: &Settings,
+    export_name: Option<&str>,
+    base_name: &str,
+) -> Vec<String> {
+    let mut names = Names::default();
+    let exports = settings.exports.iter();
+    exports
+        .map(|export| {
+            names.take(
+                &stem_of(export, export_name, base_name),
+                export.format.name(),
+            )
+        })
+        .collect()
+}
+
+fn stem_of(export: &ExportSettings, export_name: Option<&str>, base_name: &str) -> String {
+    let asked = export_name.or(export.file_name.as_deref());
+    let name = asked.map_or(base_name, |name| {
         // People write the extension as well; it would stand there twice.
         FileFormat::ALL
             .iter()
@@ -227,6 +259,7 @@ fn write_export(
         parts: files.into_iter().map(|file| file.name).collect(),
         size_bytes,
         images: has_images.then(|| images_of(scene)),
+        triangles: None,
         quality: None,
     })
 }

@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::error::EngineError;
+use super::settings::Settings;
 
 /// A piece of work for the engine.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -95,6 +96,9 @@ pub struct ExportedFile {
     pub size_bytes: u64,
     /// The images inside, for glb and gltf; none for other formats.
     pub images: Option<Vec<ExportedImage>>,
+    /// Triangles, counted again in the written file, where it was read again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub triangles: Option<u64>,
     /// How like the source the export looks, where it was compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quality: Option<QualityScore>,
@@ -124,6 +128,9 @@ pub struct QualityScore {
     pub max_score: f64,
     /// The mean of the views.
     pub avg_score: f64,
+    /// The worst view; not known of jobs of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_score: Option<f64>,
 }
 
 /// The size of a model in the numbers people ask for.
@@ -151,8 +158,19 @@ pub enum Pictures {
     /// Thumbnail, six views, and for exports differences and scores.
     #[default]
     Drawn,
+    /// These, and `before-after.png`: source and result next to each other.
+    Shown,
     /// None, for who needs the files alone.
     Skipped,
+}
+
+/// The files that an optimization will give people to open, as far as the settings tell: one for each export.
+pub fn planned_names(
+    settings: &Settings,
+    export_name: Option<&str>,
+    base_name: &str,
+) -> Vec<String> {
+    export::planned_names(settings, export_name, base_name)
 }
 
 /// Runs a task to its end, telling of its progress.

@@ -30,7 +30,7 @@ pub(super) struct Bench<'p> {
     pub(super) written: Vec<String>,
     progress: &'p mut dyn FnMut(Progress),
     percent: u8,
-    pictures: Pictures,
+    pub(super) pictures: Pictures,
 }
 
 impl Bench<'_> {
@@ -84,7 +84,7 @@ pub(super) fn run(
         Task::Analyse(task) => analyse(task, &mut bench),
         Task::Optimize(task) => optimize(task, &mut bench),
     }));
-    let outcome = outcome.unwrap_or_else(|panic| Err(EngineError::Internal(text_of(&*panic))));
+    let outcome = outcome.unwrap_or_else(|panic| Err(failure_of(text_of(&*panic))));
     if let Err(error) = &outcome {
         bench.logs.errors.push(error.to_string());
     }
@@ -95,6 +95,15 @@ pub(super) fn run(
     report.files = bench.written;
     report.warnings = bench.logs.warnings;
     Ok(report)
+}
+
+/// Some libraries panic where memory runs out, which is no bug of anybody.
+fn failure_of(panic: String) -> EngineError {
+    if panic.contains("AllocError") || panic.contains("memory allocation") {
+        EngineError::OutOfMemory
+    } else {
+        EngineError::Internal(panic)
+    }
 }
 
 fn text_of(panic: &(dyn std::any::Any + Send)) -> String {
@@ -177,7 +186,7 @@ fn analyse(task: &AnalyseTask, bench: &mut Bench<'_>) -> Result<Report, EngineEr
         bench,
     )?;
     bench.metrics.lap("analyse");
-    if bench.pictures == Pictures::Drawn {
+    if bench.pictures != Pictures::Skipped {
         bench.step(60, "drawing pictures");
         draw_source(&imported.scene, imported.format, bench)?;
     }
@@ -196,7 +205,7 @@ fn optimize(task: &OptimizeTask, bench: &mut Bench<'_>) -> Result<Report, Engine
     let imported = read_model(&task.input_dir, &task.files, bench)?;
     let source = counts(&imported.scene, imported.size_bytes);
     let mut scene = imported.scene;
-    let pictures = (bench.pictures == Pictures::Drawn).then(|| {
+    let pictures = (bench.pictures != Pictures::Skipped).then(|| {
         bench.step(8, "drawing the source");
         ModelPictures::draw(&scene)
     });
@@ -217,7 +226,7 @@ fn optimize(task: &OptimizeTask, bench: &mut Bench<'_>) -> Result<Report, Engine
     }
     if let Some(pictures) = pictures {
         bench.step(85, "comparing with the source");
-        compare_exports(&pictures, &mut exports, bench)?;
+        compare_exports(&pictures, &scene, &mut exports, bench)?;
     }
     let exports: Vec<ExportedFile> = exports.into_iter().map(|export| export.file).collect();
     let (name, format, bytes) = main_export(&exports);

@@ -12,7 +12,7 @@ use super::super::settings::{Settings, TextureLimits};
 use super::super::simplify::{Limits, simplify};
 use super::super::textures::{dimensions, fit};
 use super::super::words::grouped;
-use super::export::{encode, plan_of};
+use super::export::{encode, narrowed, plan_of};
 use super::run::Bench;
 
 /// Halvings of the range: the result is within a few percent of the target.
@@ -117,6 +117,7 @@ impl Search<'_> {
         clean::prune(&mut scene);
         let export = settings.exports.first().expect("settings name an export");
         fit(&mut scene, &plan_of(settings, export));
+        let scene = narrowed(&scene, export);
         let files = encode(&scene, export, "model", &mut Names::default())?;
         Ok(files.iter().map(|file| file.bytes.len() as u64).sum())
     }

@@ -4,6 +4,7 @@
 //! Turning, moving and scaling put one node above all others, so skins and animations go along.
 
 mod discard;
+mod invisible;
 mod near;
 mod small;
 
@@ -12,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::scene::Scene;
 use super::settings::Settings;
+use super::words::grouped;
 
 pub use discard::discard;
 
@@ -38,6 +40,13 @@ pub fn manipulate(scene: &mut Scene, settings: &Settings) -> Manipulated {
         let removed = small::remove(scene, percent as f32);
         done.push(format!(
             "{removed} parts smaller than {percent} % of the model were removed"
+        ));
+    }
+    if settings.remove_invisible {
+        let removed = invisible::remove(scene);
+        done.push(format!(
+            "{} triangles that nobody can see from outside were removed",
+            grouped(removed as u64)
         ));
     }
     if settings.rotate_z_up {

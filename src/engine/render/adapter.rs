@@ -19,6 +19,8 @@ use super::scene::{
 pub struct Adapted {
     /// To be prepared and drawn.
     pub scene: RenderScene,
+    /// Which of the model's geometries each instance draws.
+    pub geometries: Vec<usize>,
     /// Images that could not be decoded.
     pub warnings: Vec<String>,
 }
@@ -29,6 +31,7 @@ impl RenderScene {
         let mut adapter = Adapter {
             model,
             scene: RenderScene::default(),
+            geometries: Vec::new(),
             shared: HashMap::new(),
         };
         for draw in model.draws() {
@@ -39,6 +42,7 @@ impl RenderScene {
         adapter.scene.textures = textures;
         Adapted {
             scene: adapter.scene,
+            geometries: adapter.geometries,
             warnings,
         }
     }
@@ -47,6 +51,7 @@ impl RenderScene {
 struct Adapter<'a> {
     model: &'a Scene,
     scene: RenderScene,
+    geometries: Vec<usize>,
     /// Meshes by geometry and material.
     shared: HashMap<(usize, Option<usize>), usize>,
 }
@@ -71,6 +76,7 @@ impl Adapter<'_> {
                     draw.world,
                 )
             };
+            self.geometries.push(primitive.geometry);
             self.scene.instances.push(RenderInstance {
                 mesh,
                 world,

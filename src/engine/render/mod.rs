@@ -11,6 +11,7 @@ mod scene;
 mod shade;
 mod studio;
 mod texture;
+mod visibility;
 
 use glam::{Mat4, Vec3, Vec4};
 use rayon::prelude::*;

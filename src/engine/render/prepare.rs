@@ -15,6 +15,8 @@ pub struct PreparedScene {
     pub(super) positions: Vec<Vec3>,
     pub(super) attributes: Vec<Attributes>,
     pub(super) triangles: Vec<Triangle>,
+    /// Triangles in the mesh of each instance, those included that cannot be drawn.
+    pub(super) triangle_counts: Vec<usize>,
     pub(super) materials: Vec<Material>,
     pub(super) pyramids: Vec<Pyramid>,
     /// The name of each drawn part, by its number.
@@ -35,6 +37,8 @@ pub(super) struct Triangle {
     pub(super) corners: [u32; 3],
     /// The instance it belongs to.
     pub(super) part: u32,
+    /// Its number in the mesh of the instance.
+    pub(super) number: u32,
     pub(super) material: u32,
 }
 
@@ -69,6 +73,16 @@ impl PreparedScene {
             positions: Vec::new(),
             attributes: Vec::new(),
             triangles: Vec::new(),
+            triangle_counts: scene
+                .instances
+                .iter()
+                .map(|instance| {
+                    scene
+                        .meshes
+                        .get(instance.mesh)
+                        .map_or(0, |mesh| mesh.indices.len() / 3)
+                })
+                .collect(),
             materials,
             pyramids,
             part_names: scene
@@ -79,11 +93,13 @@ impl PreparedScene {
         };
         for (number, part) in parts.into_iter().enumerate() {
             let base = prepared.positions.len() as u32;
+            let triangles = part.triangles.into_iter().zip(part.numbers);
             prepared
                 .triangles
-                .extend(part.triangles.into_iter().map(|corners| Triangle {
+                .extend(triangles.map(|(corners, in_mesh)| Triangle {
                     corners: corners.map(|corner| corner + base),
                     part: number as u32,
+                    number: in_mesh,
                     material: part.material,
                 }));
             prepared.positions.extend(part.positions);
@@ -109,6 +125,8 @@ struct Part {
     positions: Vec<Vec3>,
     attributes: Vec<Attributes>,
     triangles: Vec<[u32; 3]>,
+    /// The numbers of the triangles in the mesh.
+    numbers: Vec<u32>,
     material: u32,
 }
 
@@ -126,11 +144,12 @@ impl Part {
             .collect();
         let linear = Mat3::from_mat4(instance.world);
         let mirrored = linear.determinant() < 0.0;
-        let triangles = sound_triangles(mesh, &positions, mirrored);
+        let (triangles, numbers) = sound_triangles(mesh, &positions, mirrored);
         let mut part = Part {
             positions,
             attributes: Vec::new(),
             triangles,
+            numbers,
             material: material as u32,
         };
         let vertices = part.positions.len();
@@ -228,20 +247,26 @@ impl Part {
     }
 }
 
-/// The triangles whose corners exist and are finite, turned so that mirrored instances face outwards again.
-fn sound_triangles(mesh: &RenderMesh, positions: &[Vec3], mirrored: bool) -> Vec<[u32; 3]> {
+/// The triangles whose corners exist and are finite, turned so that mirrored instances face outwards again, and their
+/// numbers in the mesh.
+fn sound_triangles(
+    mesh: &RenderMesh,
+    positions: &[Vec3],
+    mirrored: bool,
+) -> (Vec<[u32; 3]>, Vec<u32>) {
     let (triples, _) = mesh.indices.as_chunks::<3>();
     triples
         .iter()
-        .filter(|triple| {
+        .enumerate()
+        .filter(|(_, triple)| {
             triple.iter().all(|&index| {
                 positions
                     .get(index as usize)
                     .is_some_and(|point| point.is_finite())
             })
         })
-        .map(|&[a, b, c]| if mirrored { [a, c, b] } else { [a, b, c] })
-        .collect()
+        .map(|(number, &[a, b, c])| (if mirrored { [a, c, b] } else { [a, b, c] }, number as u32))
+        .unzip()
 }
 
 fn finite(vector: Vec3) -> Vec3 {

@@ -354,6 +354,17 @@ impl Setup {
         })
     }
 
+    /// Whether the triangle shows the viewer a side that is drawn, however small it is.
+    pub(super) fn faces_viewer(projection: &Projection<'_>, triangle: &Triangle) -> bool {
+        let [a, b, c] = triangle
+            .corners
+            .map(|corner| projection.corners[corner as usize]);
+        let area = Edge::new(a, b).at(i64::from(c.x), i64::from(c.y));
+        let plain = &projection.scene.materials[triangle.material as usize].plain;
+        let behind = a.inverse_w == 0.0 || b.inverse_w == 0.0 || c.inverse_w == 0.0;
+        !behind && (area <= 0 || plain.double_sided)
+    }
+
     /// Calls `visit(index in the window, x, y)` for each covered sample of the window.
     pub(super) fn cover(&self, window: &Window, mut visit: impl FnMut(usize, usize, usize)) {
         let left = self.low.0.max(window.left);

@@ -1,0 +1,104 @@
+//! Which triangles anybody can see: the scene looked at from many directions around it.
+//!
+//! Errs on the side of seeing: a triangle too small to be hit by a sample counts as seen when one of its corners lies
+//! at the surface. What is behind glass is seen through it; a back counts only where the material is double-sided.
+
+use glam::Vec3;
+use rayon::prelude::*;
+
+use super::camera::Camera;
+use super::prepare::PreparedScene;
+use super::raster::{NOTHING, Projection, Setup};
+use super::scene::BoundingBox;
+
+impl PreparedScene {
+    /// For each instance of the scene and each triangle of its mesh, whether it is seen from any of `directions`
+    /// directions, evenly spread around the box, in pictures of `size`² samples.
+    pub fn seen_triangles(
+        &self,
+        bounds: &BoundingBox,
+        directions: usize,
+        size: usize,
+    ) -> Vec<Vec<bool>> {
+        let seen = (0..directions)
+            .into_par_iter()
+            .map(|number| self.seen_from(sphere_direction(number, directions), bounds, size))
+            .reduce(
+                || vec![false; self.triangles.len()],
+                |mut all, some| {
+                    all.iter_mut()
+                        .zip(some)
+                        .for_each(|(all, some)| *all |= some);
+                    all
+                },
+            );
+        let mut by_part: Vec<Vec<bool>> = self
+            .triangle_counts
+            .iter()
+            .map(|count| vec![false; *count])
+            .collect();
+        for (triangle, seen) in self.triangles.iter().zip(seen) {
+            by_part[triangle.part as usize][triangle.number as usize] = seen;
+        }
+        by_part
+    }
+
+    fn seen_from(&self, direction: Vec3, bounds: &BoundingBox, size: usize) -> Vec<bool> {
+        let projection = Projection::new(self, &Camera::of_light(direction, bounds), size, 1);
+        let mut seen = vec![false; self.triangles.len()];
+        let mut depths = vec![f32::INFINITY; size * size];
+        for tile in 0..projection.tiles() * projection.tiles() {
+            let buffer = projection.solid_tile(tile);
+            let window = &buffer.window;
+            for (y, row) in buffer.depths.chunks(window.width).enumerate() {
+                let at = (window.top + y) * size + window.left;
+                depths[at..at + row.len()].copy_from_slice(row);
+            }
+            for &number in buffer.triangles.iter().filter(|number| **number != NOTHING) {
+                seen[number as usize] = true;
+            }
+            for number in projection.blended(tile) {
+                let Some(setup) = Setup::new(&projection, &self.triangles[number as usize]) else {
+                    continue;
+                };
+                setup.cover(window, |at, x, y| {
+                    seen[number as usize] |= setup.depth(x, y) <= buffer.depths[at]
+                });
+            }
+        }
+        for (number, seen) in seen.iter_mut().enumerate().filter(|(_, seen)| !**seen) {
+            *seen = corner_at_surface(&projection, number, &depths);
+        }
+        seen
+    }
+}
+
+/// Whether a triangle that faces the viewer has a corner that nothing clearly covers.
+fn corner_at_surface(projection: &Projection<'_>, number: usize, depths: &[f32]) -> bool {
+    let triangle = &projection.scene.triangles[number];
+    if !Setup::faces_viewer(projection, triangle) {
+        return false;
+    }
+    let size = projection.samples as i64;
+    // The depth a surface at 45° gains over two samples.
+    let slack = 2.0 / size as f32;
+    triangle.corners.iter().any(|&corner| {
+        let corner = projection.corners[corner as usize];
+        let (x, y) = (i64::from(corner.x >> 8), i64::from(corner.y >> 8));
+        (-1..=1)
+            .flat_map(|dy| (-1..=1).map(move |dx| (x + dx, y + dy)))
+            .any(|(x, y)| {
+                let inside = (0..size).contains(&x) && (0..size).contains(&y);
+                !inside || corner.z <= depths[(y * size + x) as usize] + slack
+            })
+    })
+}
+
+/// Evenly over the sphere.
+fn sphere_direction(number: usize, count: usize) -> Vec3 {
+    const GOLDEN_ANGLE: f32 = 2.399_963_2;
+    let height = 1.0 - (number as f32 + 0.5) / count as f32 * 2.0;
+    let radius = (1.0 - height * height).max(0.0).sqrt();
+    let angle = number as f32 * GOLDEN_ANGLE;
+    Vec3::new(radius * angle.cos(), height, radius * angle.sin())
+}

@@ -1,0 +1,136 @@
+//! What is written and how: file formats, packing of geometry, encoding of textures.
+
+use super::super::scene::TextureSlot;
+use super::Discard;
+
+/// A file format that we write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FileFormat {
+    /// One binary file.
+    Glb,
+    /// JSON with a binary file and images.
+    Gltf,
+    /// Wavefront, with materials and images.
+    Obj,
+    /// Triangles only.
+    Stl,
+    /// Triangles with colours.
+    Ply,
+    /// Universal Scene Description, as Apple's devices show it.
+    Usdz,
+}
+
+impl FileFormat {
+    /// Every format.
+    pub const ALL: [FileFormat; 6] = [
+        FileFormat::Glb,
+        FileFormat::Gltf,
+        FileFormat::Obj,
+        FileFormat::Stl,
+        FileFormat::Ply,
+        FileFormat::Usdz,
+    ];
+
+    /// The name in configurations, which is the extension as well.
+    pub fn name(self) -> &'static str {
+        match self {
+            FileFormat::Glb => "glb",
+            FileFormat::Gltf => "gltf",
+            FileFormat::Obj => "obj",
+            FileFormat::Stl => "stl",
+            FileFormat::Ply => "ply",
+            FileFormat::Usdz => "usdz",
+        }
+    }
+
+    /// The format called `name`, in any case.
+    pub fn from_name(name: &str) -> Option<FileFormat> {
+        let name = name.trim_start_matches('.').to_lowercase();
+        FileFormat::ALL
+            .into_iter()
+            .find(|format| format.name() == name)
+    }
+}
+
+/// How the geometry of a glTF file is packed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum MeshCompression {
+    /// Plain numbers.
+    #[default]
+    None,
+    /// `KHR_draco_mesh_compression`.
+    Draco,
+    /// `EXT_meshopt_compression`.
+    Meshopt,
+}
+
+/// The encoding of textures.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum TextureFormat {
+    /// Whatever is smallest without a loss that one sees.
+    #[default]
+    Auto,
+    /// PNG.
+    Png,
+    /// JPEG, where alpha is not used.
+    Jpg,
+}
+
+/// The encoding of textures by slot.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct TextureFormats {
+    /// For colour.
+    pub base_color: TextureFormat,
+    /// For emitted colour.
+    pub emissive: TextureFormat,
+    /// For normals.
+    pub normal: TextureFormat,
+    /// For occlusion, roughness and metallic.
+    pub orm: TextureFormat,
+}
+
+impl TextureFormats {
+    /// The format of a slot.
+    pub fn of(&self, slot: TextureSlot) -> TextureFormat {
+        match slot {
+            TextureSlot::BaseColor => self.base_color,
+            TextureSlot::Emissive => self.emissive,
+            TextureSlot::Normal => self.normal,
+            TextureSlot::Orm => self.orm,
+        }
+    }
+}
+
+/// One file to write.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExportSettings {
+    /// The format.
+    pub format: FileFormat,
+    /// The name without extension, where one is given.
+    pub file_name: Option<String>,
+    /// What this file alone leaves out.
+    pub discard: Discard,
+    /// Put in front of the names of texture files.
+    pub texture_prefix: String,
+    /// How geometry is packed.
+    pub compression: MeshCompression,
+    /// The model is made so many times as big.
+    pub scale: f64,
+    /// How textures are encoded.
+    pub textures: TextureFormats,
+}
+
+impl ExportSettings {
+    /// A plain export.
+    pub fn new(format: FileFormat) -> ExportSettings {
+        ExportSettings {
+            format,
+            file_name: None,
+            discard: Discard::default(),
+            texture_prefix: String::new(),
+            compression: MeshCompression::None,
+            scale: 1.0,
+            textures: TextureFormats::default(),
+        }
+    }
+}
