@@ -48,6 +48,7 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("notify", &["hotfolder"]),
     ("clap", &["cli"]),
     ("indicatif", &["cli"]),
+    ("strsim", &["cli"]),
     ("anyhow", &["cli"]),
     ("image", &["engine"]),
     ("meshopt", &["engine"]),

@@ -9,15 +9,19 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use serde_json::Value;
 
 use crate::engine::analyse::counts;
 use crate::engine::import::{Imported, import};
 use crate::engine::job::ModelCounts;
+use crate::engine::pictures::{BEFORE_AFTER_NAME, before_and_after};
 use crate::engine::sample::{ChairFiles, write_chair};
+use crate::engine::scene::Scene;
 
 use super::Exit;
 use super::WrongUse;
-use super::table::{bytes, grouped, table};
+use super::before_after::{rows, score_row};
+use super::table::{grouped, table};
 use super::wait;
 
 /// Marks a folder as one of the demo's, which the next demo may empty.
@@ -49,8 +53,13 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     let ready = demo.copy_in()?;
     let optimized = demo.optimize(&args.preset)?;
     let after = demo.copy_out()?;
-    println!("\n{}", summary(&before, &after, ready, optimized));
+    let score = demo.score();
+    println!("\n{}", summary(&before, &after, score, ready, optimized));
     println!("The optimized files are in {}", demo.out().display());
+    println!(
+        "Source and result side by side: {}",
+        demo.draw(&before, &after)?.display()
+    );
     if args.keep {
         std::mem::forget(mount);
         demo.say_what_to_try();
@@ -104,11 +113,9 @@ impl Demo {
             }
             .unmount()?;
         }
+        remove(fs::remove_file(self.picture()))?;
         for name in ["model", "mnt", "out", "state", "cache", "service"] {
-            match fs::remove_dir_all(self.dir.join(name)) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
-                _ => {}
-            }
+            remove(fs::remove_dir_all(self.dir.join(name)))?;
         }
         Ok(())
     }
@@ -121,6 +128,10 @@ impl Demo {
         self.dir.join("out")
     }
 
+    fn picture(&self) -> PathBuf {
+        self.dir.join(BEFORE_AFTER_NAME)
+    }
+
     fn model(&self) -> PathBuf {
         self.dir.join("model/chair")
     }
@@ -129,7 +140,7 @@ impl Demo {
         self.root().join("rawmodels/chair/optimize/web.json")
     }
 
-    fn make_model(&self) -> Result<ModelCounts> {
+    fn make_model(&self) -> Result<Seen> {
         let start = Instant::now();
         let ChairFiles {
             names, triangles, ..
@@ -140,7 +151,7 @@ impl Demo {
             names.len(),
             seconds(start.elapsed())
         );
-        facts(&self.model())
+        Seen::read(&self.model())
     }
 
     fn mount(&self) -> Result<Mount> {
@@ -218,10 +229,23 @@ impl Demo {
             .collect()
     }
 
-    fn copy_out(&self) -> Result<ModelCounts> {
+    fn copy_out(&self) -> Result<Seen> {
         self.say("cp mnt/rawmodels/chair/optimize/web/* out/");
         copy_folder(&self.job().with_extension(""), &self.out())?;
-        facts(&self.out())
+        Seen::read(&self.out())
+    }
+
+    /// How like the source the result looks, as the drive shows the service's record of it.
+    fn score(&self) -> Option<f64> {
+        let result = fs::canonicalize(self.job().with_extension("")).ok()?;
+        let record = fs::read(result.join(".assetfs/detail.json")).ok()?;
+        let record: Value = serde_json::from_slice(&record).ok()?;
+        record["meta"]["qc"][0]["glb"]["avgScore"].as_f64()
+    }
+
+    fn draw(&self, before: &Seen, after: &Seen) -> Result<PathBuf> {
+        before_and_after(&before.scene, &after.scene).write_png(&self.picture())?;
+        Ok(self.picture())
     }
 
     fn say(&self, line: &str) {
@@ -303,66 +327,48 @@ fn copy_folder(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Reads the model in a folder with the engine's own importer and counts.
-fn facts(dir: &Path) -> Result<ModelCounts> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(dir)? {
-        files.push(entry?.file_name().to_string_lossy().into_owned());
+/// What is not there need not be removed.
+fn remove(removed: io::Result<()>) -> io::Result<()> {
+    match removed {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
-    let Imported {
-        scene, size_bytes, ..
-    } = import(dir, &files)
-        .with_context(|| format!("cannot read the model in {}", dir.display()))?;
-    Ok(counts(&scene, size_bytes))
+}
+
+/// A model as the engine's own importer sees it.
+struct Seen {
+    scene: Scene,
+    counts: ModelCounts,
+}
+
+impl Seen {
+    fn read(dir: &Path) -> Result<Seen> {
+        let mut files = Vec::new();
+        for entry in fs::read_dir(dir)? {
+            files.push(entry?.file_name().to_string_lossy().into_owned());
+        }
+        let Imported {
+            scene, size_bytes, ..
+        } = import(dir, &files)
+            .with_context(|| format!("cannot read the model in {}", dir.display()))?;
+        let counts = counts(&scene, size_bytes);
+        Ok(Seen { scene, counts })
+    }
 }
 
 fn summary(
-    before: &ModelCounts,
-    after: &ModelCounts,
+    before: &Seen,
+    after: &Seen,
+    score: Option<f64>,
     ready: Duration,
     optimized: Duration,
 ) -> String {
-    let row = |name: &str, cell: &dyn Fn(&ModelCounts) -> String, share: Option<f64>| {
-        let share = share
-            .map(|share| format!("{share:.1} %"))
-            .unwrap_or_default();
-        vec![name.to_owned(), cell(before), cell(after), share]
-    };
-    let share = |of: &dyn Fn(&ModelCounts) -> u64| {
-        Some(100.0 * of(after) as f64 / of(before).max(1) as f64)
-    };
-    let mut rows = vec![vec![
-        String::new(),
-        "before".to_owned(),
-        "after".to_owned(),
-        String::new(),
-    ]];
-    rows.push(row(
-        "triangles",
-        &|facts| grouped(facts.triangles),
-        share(&|facts| facts.triangles),
-    ));
-    rows.push(row(
-        "vertices",
-        &|facts| grouped(facts.vertices),
-        share(&|facts| facts.vertices),
-    ));
-    rows.push(row(
-        "bytes",
-        &|facts| bytes(facts.bytes),
-        share(&|facts| facts.bytes),
-    ));
-    rows.push(row("textures", &|facts| facts.textures.to_string(), None));
-    rows.push(row(
-        "largest texture",
-        &|facts| format!("{} px", facts.largest_texture),
-        None,
-    ));
+    let mut rows = rows(&before.counts, &after.counts);
+    rows.extend(score.map(|score| score_row(score, None)));
     rows.push(vec![
         "time".to_owned(),
         format!("in {}", seconds(ready)),
         format!("optimized {}", seconds(optimized)),
-        String::new(),
     ]);
     table(&rows)
 }

@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 use anyhow::{Context, Result};
 use serde_json::json;
 
-use crate::engine::job::{self, Pictures, Progress, Task};
+use crate::engine::job::{self, AnalyseTask, OptimizeTask, Pictures, Progress, Task};
 
 use super::Exit;
 
@@ -17,6 +17,9 @@ pub(super) struct Args {
     /// Draw neither thumbnail nor views, and compare nothing
     #[arg(long)]
     no_pictures: bool,
+    /// Draw source and result side by side as well
+    #[arg(long, conflicts_with = "no_pictures")]
+    before_after: bool,
 }
 
 pub(super) fn run(args: &Args) -> Result<Exit> {
@@ -27,11 +30,12 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         .context("cannot read the task")?;
     let task: Task = serde_json::from_str(&text).context("the task is not understood")?;
     let mut out = io::stdout().lock();
-    let pictures = if args.no_pictures {
-        Pictures::Skipped
-    } else {
-        Pictures::Drawn
+    let pictures = match (args.no_pictures, args.before_after) {
+        (true, _) => Pictures::Skipped,
+        (false, true) => Pictures::Shown,
+        (false, false) => Pictures::Drawn,
     };
+    keep_scratch_in(&task);
     let result = job::run_with(&task, pictures, &mut |progress: Progress| {
         say(&mut out, &json!({ "progress": progress }));
     });
@@ -45,6 +49,16 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
             say(&mut out, &json!({ "error": sentence }));
             Ok(Exit::Failed)
         }
+    }
+}
+
+/// What is unpacked on the way lies beside the results: whoever kills this process removes both together.
+fn keep_scratch_in(task: &Task) {
+    let (Task::Analyse(AnalyseTask { output_dir, .. })
+    | Task::Optimize(OptimizeTask { output_dir, .. })) = task;
+    if std::fs::create_dir_all(output_dir).is_ok() {
+        // Where another place is fixed already, that one serves as well.
+        let _ = tempfile::env::override_temp_dir(output_dir);
     }
 }
 

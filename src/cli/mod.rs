@@ -10,6 +10,7 @@
 )]
 
 mod account;
+mod before_after;
 mod control;
 mod demo;
 mod doctor;
@@ -17,6 +18,7 @@ mod engine_worker;
 mod logging;
 mod mount;
 mod mounted;
+mod optimize;
 mod progress;
 mod serve;
 mod settings;
@@ -81,6 +83,7 @@ enum Command {
     Retry(control::RetryArgs),
     Run(control::RunArgs),
     AllowDelete(control::AllowDeleteArgs),
+    Optimize(optimize::Args),
     Serve(serve::Args),
     Demo(demo::Args),
     Doctor(doctor::Args),
@@ -101,6 +104,7 @@ pub fn run() -> ExitCode {
         Command::Retry(args) => control::retry(&args),
         Command::Run(args) => control::run(&args),
         Command::AllowDelete(args) => control::allow_delete(&args),
+        Command::Optimize(args) => optimize::run(&args),
         Command::Serve(args) => serve::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Doctor(args) => doctor::run(&args),

@@ -44,10 +44,11 @@ use files::{FileStore, FilesError};
 use http::{Bound, Server};
 use records::{Records, RecordsError};
 use signing::Signer;
-use workers::Workers;
 
 pub use chaos::{ChaosError, ChaosPlan};
 pub use config::{ServiceConfig, StorageOrigin, WorkerCommand, WorkerLimits};
+pub use presets::{FACTORY, FactoryPreset};
+pub use workers::{Failure, Outcome, Workers};
 
 /// Why a service could not start.
 #[derive(Debug, thiserror::Error)]

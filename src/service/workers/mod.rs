@@ -186,6 +186,7 @@ impl Workers {
         let out_of_memory = stderr.contains("memory allocation of")
             || stderr.contains("memory exhausted")
             || stderr.contains("Cannot allocate memory")
+            || stderr.contains("failed to map segment")
             || stderr.contains("std::bad_alloc");
         if let Some(error) = error {
             return error;

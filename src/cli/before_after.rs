@@ -1,0 +1,62 @@
+//! The rows that set a model against its result: the same for every command that shows them.
+
+use crate::engine::job::ModelCounts;
+
+use super::table::{bytes, grouped};
+
+/// The head and a row for each count.
+pub(super) fn rows(before: &ModelCounts, after: &ModelCounts) -> Vec<Vec<String>> {
+    let texts = ["", "before", "after", ""];
+    let mut rows = vec![texts.map(str::to_owned).to_vec()];
+    let mut row = |name: &str, cell: fn(&ModelCounts) -> String, share: String| {
+        rows.push(vec![name.to_owned(), cell(before), cell(after), share]);
+    };
+    let share = |of: fn(&ModelCounts) -> u64| match of(before) {
+        0 => String::new(),
+        whole => format!("{:.1} %", 100.0 * of(after) as f64 / whole as f64),
+    };
+    row(
+        "triangles",
+        |counts| grouped(counts.triangles),
+        share(|counts| counts.triangles),
+    );
+    row(
+        "vertices",
+        |counts| grouped(counts.vertices),
+        share(|counts| counts.vertices),
+    );
+    row(
+        "bytes",
+        |counts| bytes(counts.bytes),
+        share(|counts| counts.bytes),
+    );
+    row(
+        "materials",
+        |counts| counts.materials.to_string(),
+        String::new(),
+    );
+    row(
+        "textures",
+        |counts| counts.textures.to_string(),
+        String::new(),
+    );
+    if before.textures > 0 {
+        row(
+            "largest texture",
+            |counts| format!("{} px", counts.largest_texture),
+            String::new(),
+        );
+    }
+    rows
+}
+
+/// How like the source the result looks, from 0 to 100.
+pub(super) fn score_row(average: f64, worst_view: Option<f64>) -> Vec<String> {
+    let worst = worst_view.map(|worst| format!("worst view {worst:.1}"));
+    vec![
+        "similarity".to_owned(),
+        "100".to_owned(),
+        format!("{average:.1}"),
+        worst.unwrap_or_default(),
+    ]
+}

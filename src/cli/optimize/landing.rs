@@ -1,0 +1,222 @@
+//! How results get into OUT: made in a hidden folder inside of it, moved when all of them are whole.
+//!
+//! Invariant: OUT holds either all results of a run or none of them, and no file that was there is replaced unless
+//! that was asked for. What was made on the way (the hidden folder, OUT itself) goes when the run fails.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use super::super::WrongUse;
+use crate::engine::job::Report;
+use crate::engine::pictures::{BEFORE_AFTER_NAME, RENDERS_FOLDER};
+
+/// The files that every run leaves beside its exports.
+pub(super) const OWN_FILES: [&str; 2] = [BEFORE_AFTER_NAME, WARNING_LOG];
+/// Where the warnings of a run are.
+pub(super) const WARNING_LOG: &str = "analysis/warning.log";
+/// More names than these are not listed in a refusal.
+const MOST_NAMES: usize = 5;
+
+/// OUT, and the hidden folder in it.
+#[derive(Debug)]
+pub(super) struct Landing {
+    out: PathBuf,
+    scratch: Option<tempfile::TempDir>,
+    /// Folders that were made for this run, the outermost first.
+    made: Vec<PathBuf>,
+    overwrite: bool,
+}
+
+impl Landing {
+    /// Makes OUT where it is not there, and the folder to work in.
+    pub(super) fn prepare(out: &Path, overwrite: bool) -> Result<Landing> {
+        let cannot = || format!("cannot write to {}", out.display());
+        if out.exists() && !out.is_dir() {
+            return Err(WrongUse(format!("{} is a file; OUT is a folder", out.display())).into());
+        }
+        let mut landing = Landing {
+            out: out.to_owned(),
+            scratch: None,
+            made: Vec::new(),
+            overwrite,
+        };
+        landing.make_dir(out).with_context(cannot)?;
+        let scratch = tempfile::Builder::new()
+            .prefix(".assetfs-optimize-")
+            .tempdir_in(out);
+        landing.scratch = Some(scratch.map_err(plain).with_context(cannot)?);
+        Ok(landing)
+    }
+
+    /// The folder to work in.
+    pub(super) fn scratch(&self) -> &Path {
+        let scratch = self.scratch.as_ref();
+        scratch.expect("it is made before it is asked for").path()
+    }
+
+    /// Refuses names that OUT already has.
+    pub(super) fn refuse_taken(&self, names: &[String]) -> Result<()> {
+        if self.overwrite {
+            return Ok(());
+        }
+        let is_taken = |name: &&String| fs::symlink_metadata(self.out.join(name)).is_ok();
+        let taken: Vec<&str> = names.iter().filter(is_taken).map(String::as_str).collect();
+        if taken.is_empty() {
+            return Ok(());
+        }
+        let more = taken.len().saturating_sub(MOST_NAMES);
+        let more = if more > 0 {
+            format!(" and {more} more")
+        } else {
+            String::new()
+        };
+        Err(WrongUse(format!(
+            "{} already has {}{more}; choose another folder, or --overwrite to replace them",
+            self.out.display(),
+            taken[..taken.len().min(MOST_NAMES)].join(", ")
+        ))
+        .into())
+    }
+
+    /// Moves the results of a finished run into OUT; returns their names there.
+    pub(super) fn land(mut self, report: &Report, with_renders: bool) -> Result<Vec<String>> {
+        let moves = moves(report, with_renders);
+        let targets: Vec<String> = moves.iter().map(|(_, target)| target.clone()).collect();
+        self.refuse_taken(&targets)?;
+        let mut landed = Vec::new();
+        for (source, target) in &moves {
+            if let Err(error) = self.land_one(source, target) {
+                // With --overwrite something is gone already; then what is there is at least whole.
+                if !self.overwrite {
+                    landed.iter().for_each(|path| drop(fs::remove_file(path)));
+                }
+                return Err(error);
+            }
+            landed.push(self.out.join(target));
+        }
+        self.made.clear();
+        Ok(targets)
+    }
+
+    fn land_one(&mut self, source: &str, target: &str) -> Result<()> {
+        let (from, to) = (self.scratch().join(source), self.out.join(target));
+        let cannot = || format!("cannot write {}", to.display());
+        if let Some(folder) = to.parent() {
+            self.make_dir(folder).with_context(cannot)?;
+        }
+        fs::rename(&from, &to).with_context(cannot)
+    }
+
+    /// Makes a folder and those above it, and remembers which were not there.
+    fn make_dir(&mut self, dir: &Path) -> io::Result<()> {
+        let missing = dir
+            .ancestors()
+            .take_while(|dir| !dir.as_os_str().is_empty() && !dir.exists());
+        let missing: Vec<PathBuf> = missing.map(Path::to_owned).collect();
+        fs::create_dir_all(dir)?;
+        self.made.extend(missing.into_iter().rev());
+        Ok(())
+    }
+}
+
+impl Drop for Landing {
+    fn drop(&mut self) {
+        self.scratch.take();
+        for dir in self.made.iter().rev() {
+            // A folder that somebody else put something into stays.
+            let _ = fs::remove_dir(dir);
+        }
+    }
+}
+
+/// What the system said, without the name of the hidden folder.
+fn plain(error: io::Error) -> io::Error {
+    error.kind().into()
+}
+
+/// From the worker's folder to OUT: exports to the top, logs below `analysis/`.
+fn moves(report: &Report, with_renders: bool) -> Vec<(String, String)> {
+    let parts = report.exports.iter().flat_map(|export| &export.parts);
+    let exports = parts.map(|part| (format!("exports/{part}"), part.clone()));
+    let others = report.files.iter().filter_map(|file| {
+        let is_render = Path::new(file).starts_with(RENDERS_FOLDER);
+        match file.as_str() {
+            BEFORE_AFTER_NAME => Some((file.clone(), file.clone())),
+            _ if is_render && !with_renders => None,
+            _ if is_render => Some((file.clone(), file.clone())),
+            _ => Some((file.clone(), format!("analysis/{file}"))),
+        }
+    });
+    exports.chain(others).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report() -> Report {
+        Report {
+            files: vec![BEFORE_AFTER_NAME.to_owned(), "warning.log".to_owned()],
+            ..Report::default()
+        }
+    }
+
+    fn fill(landing: &Landing) {
+        for name in report().files {
+            fs::write(landing.scratch().join(name), b"new").unwrap();
+        }
+    }
+
+    #[test]
+    fn a_run_that_fails_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("a/b");
+        let landing = Landing::prepare(&out, false).unwrap();
+        fill(&landing);
+        drop(landing);
+        assert!(!dir.path().join("a").exists());
+    }
+
+    #[test]
+    fn results_land_together_or_not_at_all() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("out");
+        let landing = Landing::prepare(&out, false).unwrap();
+        fs::write(landing.scratch().join(BEFORE_AFTER_NAME), b"new").unwrap();
+        // The second file is missing.
+        assert!(landing.land(&report(), false).is_err());
+        assert!(!out.exists());
+        let landing = Landing::prepare(&out, false).unwrap();
+        fill(&landing);
+        let files = landing.land(&report(), false).unwrap();
+        assert_eq!(files, [BEFORE_AFTER_NAME, WARNING_LOG]);
+        assert_eq!(fs::read(out.join(WARNING_LOG)).unwrap(), b"new");
+        assert_eq!(fs::read_dir(&out).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn files_of_others_are_replaced_only_when_asked() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join(BEFORE_AFTER_NAME), b"old").unwrap();
+        let landing = Landing::prepare(dir.path(), false).unwrap();
+        let refused = landing.refuse_taken(&OWN_FILES.map(str::to_owned));
+        let refused = refused.unwrap_err();
+        assert!(refused.is::<WrongUse>(), "{refused}");
+        fill(&landing);
+        assert!(landing.land(&report(), false).is_err());
+        assert_eq!(
+            fs::read(dir.path().join(BEFORE_AFTER_NAME)).unwrap(),
+            b"old"
+        );
+        let landing = Landing::prepare(dir.path(), true).unwrap();
+        fill(&landing);
+        landing.land(&report(), false).unwrap();
+        assert_eq!(
+            fs::read(dir.path().join(BEFORE_AFTER_NAME)).unwrap(),
+            b"new"
+        );
+    }
+}

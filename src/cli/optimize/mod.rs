@@ -1,0 +1,219 @@
+//! `assetfs optimize`: the engine alone, on local files: no service, no mount, no account.
+//!
+//! A model comes from anywhere, so the work is done by a worker process within limits, in a folder of its own
+//! inside OUT. Only a result that is whole is moved to where it is seen; Ctrl-C, a failure or a full disk leave OUT
+//! as it was.
+
+mod landing;
+mod model;
+mod preset;
+mod summary;
+
+use std::io;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Map, Value};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use crate::engine::job::{self, OptimizeTask, Report, Task};
+use crate::engine::settings::Settings;
+use crate::service::{Outcome, WorkerCommand, WorkerLimits, Workers};
+
+use super::progress::Progress;
+use super::settings::{ByteSize, Span};
+use super::{Exit, WrongUse};
+use landing::Landing;
+use model::Model;
+use summary::Finished;
+
+/// With less than this the program itself finds no room.
+const LEAST_MEMORY_BYTES: u64 = 256 << 20;
+
+/// Optimize a model on this machine: no service, no mount
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: assetfs optimize chair.glb out --preset 'Web Viewer'\n\
+    Example: assetfs optimize scans/chair/ out --preset my-preset.json --renders\n\
+    OUT gets the exported files, before-after.png and the logs in analysis/.\n\
+    Exit codes: 0 done, 1 failed (nothing is left in OUT), 2 wrong use"
+)]
+pub(super) struct Args {
+    /// Model file (glb, gltf, obj, stl, ply, fbx), zip or folder
+    #[arg(value_name = "IN", required_unless_present = "list_presets")]
+    model: Option<PathBuf>,
+    /// Folder for the results; made when it is not there
+    #[arg(value_name = "OUT", required_unless_present = "list_presets")]
+    out: Option<PathBuf>,
+    /// Name of a factory preset, or a JSON file with a configuration
+    #[arg(
+        long,
+        short,
+        value_name = "PRESET",
+        required_unless_present = "list_presets"
+    )]
+    preset: Option<String>,
+    /// Replace files of the same name in OUT
+    #[arg(long)]
+    overwrite: bool,
+    /// Keep the pictures of all views in OUT/renders
+    #[arg(long)]
+    renders: bool,
+    /// Draw nothing and compare nothing: faster, without a similarity score
+    #[arg(long, conflicts_with = "renders")]
+    no_pictures: bool,
+    /// Memory that the engine may use
+    #[arg(long, value_name = "SIZE", default_value = "4G")]
+    memory: ByteSize,
+    /// Give up after this time
+    #[arg(long, value_name = "TIME", default_value = "30m")]
+    timeout: Span,
+    /// Show no progress
+    #[arg(long, short)]
+    quiet: bool,
+    /// Print the outcome as JSON
+    #[arg(long)]
+    json: bool,
+    /// List the factory presets and what they are for
+    #[arg(long)]
+    list_presets: bool,
+}
+
+pub(super) fn run(args: &Args) -> Result<Exit> {
+    let (Some(input), Some(out), Some(preset), false) =
+        (&args.model, &args.out, &args.preset, args.list_presets)
+    else {
+        println!("{}", preset::list(args.json));
+        return Ok(Exit::Done);
+    };
+    if args.memory.0 < LEAST_MEMORY_BYTES {
+        let least = LEAST_MEMORY_BYTES >> 20;
+        return Err(WrongUse(format!("the engine needs at least {least}M of --memory")).into());
+    }
+    let config = preset::choose(preset)?;
+    let settings = Settings::read(&config)
+        .map_err(|error| WrongUse(format!("the configuration is not valid: {error}")))?;
+    let model = Model::find(input, out)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the async runtime")?;
+    let interrupts = runtime.block_on(async { Interrupts::new() })?;
+    let landing = Landing::prepare(out, args.overwrite)?;
+    let mut planned = job::planned_names(&settings, None, &model.name);
+    planned.extend(landing::OWN_FILES.map(str::to_owned));
+    landing.refuse_taken(&planned)?;
+    let start = Instant::now();
+    let task = OptimizeTask {
+        input_dir: model.dir.clone(),
+        files: model.files.clone(),
+        output_dir: landing.scratch().to_owned(),
+        config,
+        export_name: None,
+        base_name: model.name.clone(),
+    };
+    let report = runtime.block_on(work(args, &model, &Task::Optimize(task), interrupts))?;
+    let files = landing.land(&report, args.renders)?;
+    let finished = Finished {
+        input,
+        out,
+        preset,
+        report: &report,
+        files: &files,
+        elapsed: start.elapsed(),
+    };
+    if args.json {
+        println!("{}", finished.json());
+    } else {
+        print!("{}", finished.text());
+    }
+    Ok(Exit::Done)
+}
+
+/// Has the task done by a worker; its progress is shown, Ctrl-C ends it.
+async fn work(
+    args: &Args,
+    model: &Model,
+    task: &Task,
+    mut interrupts: Interrupts,
+) -> Result<Report> {
+    let progress = Progress::new(args.quiet || args.json);
+    let mut shown = progress.task(&model.name);
+    let workers = Workers::start(worker(args.no_pictures)?, limits(args))?;
+    let stop = CancellationToken::new();
+    let working = workers.run(
+        task,
+        |progress| shown.show(&format!("{}% {}", progress.percent, progress.step)),
+        &stop,
+    );
+    let stopping = async {
+        interrupts.next().await;
+        stop.cancel();
+        // The worker's end is waited for.
+        std::future::pending::<()>().await;
+    };
+    let outcome = tokio::select! {
+        outcome = working => outcome,
+        () = stopping => unreachable!("it never ends"),
+    };
+    match outcome {
+        Outcome::Done(Some(report)) => {
+            shown.finish("done");
+            Ok(*report)
+        }
+        Outcome::Done(None) => bail!("the worker ended without a report"),
+        Outcome::Failed(failure) => bail!("cannot optimize {}: {}", model.shown, failure.reason),
+        Outcome::Stopped => bail!("interrupted; nothing was written"),
+    }
+}
+
+/// Ctrl-C and the polite signal to end. From its making on, neither ends the process by itself: what was made on the
+/// way is always removed.
+struct Interrupts {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Interrupts {
+    fn new() -> io::Result<Interrupts> {
+        Ok(Interrupts {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+fn worker(no_pictures: bool) -> Result<WorkerCommand> {
+    let pictures = if no_pictures {
+        "--no-pictures"
+    } else {
+        "--before-after"
+    };
+    Ok(WorkerCommand {
+        program: std::env::current_exe().context("cannot find the program itself")?,
+        args: vec!["engine-worker".into(), pictures.into()],
+    })
+}
+
+fn limits(args: &Args) -> WorkerLimits {
+    let wall = args.timeout.0.max(Duration::from_secs(1));
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+    WorkerLimits {
+        memory_bytes: args.memory.0,
+        cpu: wall * cores,
+        wall,
+        attempts: 1,
+    }
+}
+
+/// A configuration as the engine takes it.
+type Config = Map<String, Value>;

@@ -1,0 +1,133 @@
+//! What IN is: the folder that the engine may read in, and the files that may be the model.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use super::super::WrongUse;
+
+/// More files than any model has; whoever names a whole disk by mistake is told so.
+const MOST_FILES: usize = 50_000;
+
+/// A model to be optimized.
+#[derive(Debug)]
+pub(super) struct Model {
+    /// The folder that holds its files.
+    pub(super) dir: PathBuf,
+    /// The files among which the model is looked for, relative to it, with `/` between parts.
+    pub(super) files: Vec<String>,
+    /// The name of the results.
+    pub(super) name: String,
+    /// As it was given, for messages.
+    pub(super) shown: String,
+}
+
+impl Model {
+    /// What `input` names; `out` is left out where it lies inside.
+    pub(super) fn find(input: &Path, out: &Path) -> Result<Model> {
+        let shown = input.display().to_string();
+        let wrong = |reason: String| WrongUse(reason).into();
+        let path = match fs::canonicalize(input) {
+            Ok(path) => path,
+            Err(error) => return Err(wrong(format!("cannot read {shown}: {error}"))),
+        };
+        let out = fs::canonicalize(out).unwrap_or(std::path::absolute(out)?);
+        let is_dir = path.is_dir();
+        let dir = match path.parent() {
+            Some(parent) if !is_dir => parent.to_owned(),
+            _ => path.clone(),
+        };
+        if out == dir {
+            return Err(wrong(format!(
+                "{} is the folder of the source; choose another one, so that no source file is ever replaced",
+                out.display()
+            )));
+        }
+        let name = if is_dir {
+            path.file_name()
+        } else {
+            path.file_stem()
+        };
+        let name = name.map_or_else(|| "model".to_owned(), |name| name.to_string_lossy().into());
+        let files = if is_dir {
+            files_below(&path, &out).with_context(|| format!("cannot read {shown}"))?
+        } else if path.is_file() {
+            File::open(&path).with_context(|| format!("cannot read {shown}"))?;
+            vec![own_name(&path, &shown)?]
+        } else {
+            return Err(wrong(format!("{shown} is neither a file nor a folder")));
+        };
+        Ok(Model {
+            dir,
+            files,
+            name,
+            shown,
+        })
+    }
+}
+
+fn own_name(path: &Path, shown: &str) -> Result<String> {
+    let name = path.file_name().and_then(|name| name.to_str());
+    match name {
+        Some(name) => Ok(name.to_owned()),
+        None => Err(WrongUse(format!("the name of {shown} is not UTF-8; rename it")).into()),
+    }
+}
+
+/// The files below `dir` whose names are text, without hidden ones, links to folders and `out`.
+fn files_below(dir: &Path, out: &Path) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    let mut waiting = vec![(dir.to_owned(), String::new())];
+    while let Some((folder, prefix)) = waiting.pop() {
+        let entries = fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
+        for entry in entries {
+            let entry = entry.with_context(|| folder.display().to_string())?;
+            let Ok(name) = entry.file_name().into_string() else {
+                continue;
+            };
+            let (path, relative) = (entry.path(), format!("{prefix}{name}"));
+            if name.starts_with('.') || path == *out {
+                continue;
+            }
+            if entry.file_type()?.is_dir() {
+                waiting.push((path, format!("{relative}/")));
+            } else if path.is_file() {
+                found.push(relative);
+            }
+            if found.len() > MOST_FILES {
+                return Err(WrongUse(format!(
+                    "{} holds more than {MOST_FILES} files; name the model's own file or folder",
+                    dir.display()
+                ))
+                .into());
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_gives_its_files_without_the_results() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["chair.obj", "tex/wood.png", ".git/x", "out/chair.glb"] {
+            let path = dir.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, b"x").unwrap();
+        }
+        let model = Model::find(dir.path(), &dir.path().join("out")).unwrap();
+        assert_eq!(model.files, ["chair.obj", "tex/wood.png"]);
+        let one = Model::find(&dir.path().join("chair.obj"), Path::new("out")).unwrap();
+        assert_eq!(
+            (one.files, one.name.as_str()),
+            (vec!["chair.obj".to_owned()], "chair")
+        );
+        let own = Model::find(&dir.path().join("chair.obj"), dir.path()).unwrap_err();
+        assert!(own.to_string().contains("folder of the source"), "{own}");
+    }
+}

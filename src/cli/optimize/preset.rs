@@ -1,0 +1,186 @@
+//! Which configuration is meant: a factory preset by its name, or a JSON file in any of the forms that a drop folder
+//! takes as well.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::Result;
+use serde_json::json;
+
+use super::super::WrongUse;
+use super::Config;
+use crate::outbox::{JobSettings, parse_job_text};
+use crate::service::{FACTORY, FactoryPreset};
+
+/// Names less alike than this are not offered: 0 nothing in common, 1 the same.
+const ALIKE: f64 = 0.8;
+/// A configuration is small; what is larger is not one.
+const LONGEST_BYTES: u64 = 8 << 20;
+
+/// The configuration that `preset` means.
+///
+/// An existing file wins over a name; what looks like a path is never taken for a name.
+pub(super) fn choose(preset: &str) -> Result<Config> {
+    let path = Path::new(preset);
+    let looks_like_a_path = preset.contains('/') || preset.to_lowercase().ends_with(".json");
+    if path.is_file() || looks_like_a_path {
+        return of_file(path);
+    }
+    by_name(preset)
+}
+
+fn of_file(path: &Path) -> Result<Config> {
+    let wrong = |reason: String| WrongUse(reason).into();
+    let shown = path.display();
+    let text = match fs::metadata(path) {
+        Ok(metadata) if metadata.len() > LONGEST_BYTES => {
+            return Err(wrong(format!("{shown} is too large for a configuration")));
+        }
+        Ok(_) => fs::read(path),
+        Err(error) => Err(error),
+    }
+    .map_err(|error| WrongUse(format!("cannot read the preset {shown}: {error}")))?;
+    let job = parse_job_text(&shown.to_string(), &text).map_err(WrongUse)?;
+    match job.settings {
+        JobSettings::Config(config) => Ok(config.0),
+        JobSettings::PresetName(name) => by_name(&name),
+        JobSettings::PresetId(id) => match FACTORY.iter().find(|preset| preset.id == id) {
+            Some(preset) => Ok(preset.config().0),
+            None => Err(wrong(format!(
+                "{shown} names the preset {id}, which no factory preset has; presets of an account are known to its service alone"
+            ))),
+        },
+    }
+}
+
+fn by_name(name: &str) -> Result<Config> {
+    let wanted = plain(name);
+    match FACTORY.iter().find(|preset| plain(preset.name) == wanted) {
+        Some(preset) => Ok(preset.config().0),
+        None => Err(WrongUse(unknown(name)).into()),
+    }
+}
+
+/// A name regardless of case and of how its words are joined.
+fn plain(name: &str) -> String {
+    let words = name.split(|c: char| !c.is_alphanumeric());
+    let words: Vec<String> = words
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect();
+    words.join(" ")
+}
+
+fn unknown(name: &str) -> String {
+    let near = near(name);
+    let hint = if near.is_empty() {
+        "`assetfs optimize --list-presets` lists them, and a JSON file will do as well".to_owned()
+    } else {
+        format!("did you mean {}?", near.join(" or "))
+    };
+    format!("there is no factory preset `{name}`; {hint}")
+}
+
+/// The names most like `name`, the most alike first.
+fn near(name: &str) -> Vec<String> {
+    let wanted = plain(name);
+    let likeness = |preset: &FactoryPreset| {
+        let known = plain(preset.name);
+        if !wanted.is_empty() && known.contains(&wanted) {
+            1.0
+        } else {
+            strsim::jaro_winkler(&known, &wanted)
+        }
+    };
+    let mut found: Vec<(f64, &FactoryPreset)> = FACTORY
+        .iter()
+        .map(|preset| (likeness(preset), preset))
+        .filter(|(likeness, _)| *likeness >= ALIKE)
+        .collect();
+    found.sort_by(|one, two| two.0.total_cmp(&one.0));
+    let names = found.into_iter().take(3);
+    names
+        .map(|(_, preset)| format!("`{}`", preset.name))
+        .collect()
+}
+
+/// All factory presets for people, or as JSON with their configurations.
+pub(super) fn list(as_json: bool) -> String {
+    if as_json {
+        let presets = FACTORY.iter().map(|preset| {
+            json!({
+                "id": preset.id,
+                "name": preset.name,
+                "description": preset.description,
+                "config": preset.config().0,
+            })
+        });
+        return serde_json::Value::Array(presets.collect()).to_string();
+    }
+    let width = FACTORY.iter().map(|preset| preset.name.len()).max();
+    let width = width.unwrap_or_default();
+    let lines = FACTORY
+        .iter()
+        .map(|preset| format!("{:width$}  {}", preset.name, preset.description));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_in_any_case_and_any_spelling_of_their_words() {
+        for name in ["Web Viewer", "web viewer", "WEB-VIEWER", "web_viewer"] {
+            assert_eq!(choose(name).unwrap(), FACTORY[0].config().0, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_name_is_answered_with_near_ones() {
+        for (name, near) in [
+            ("Web Veiwer", "did you mean `Web Viewer`"),
+            ("mobil ar", "did you mean `Mobile AR`"),
+            (
+                "marketplace",
+                "`Marketplace Standard` or `Marketplace Small`",
+            ),
+            ("zzz", "--list-presets"),
+        ] {
+            let said = choose(name).unwrap_err().to_string();
+            assert!(said.contains(near), "{name}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_file_may_hold_a_configuration_or_name_a_preset() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("p.json");
+        let chosen = |text: &str| {
+            fs::write(&path, text).unwrap();
+            choose(path.to_str().unwrap())
+        };
+        let bare = chosen(r#"{"limits": {"faces": {"count": 7}}}"#).unwrap();
+        assert_eq!(bare["limits"]["faces"]["count"], 7);
+        let wrapped = chosen(r#"{"config": {"export": []}, "tags": ["a"]}"#).unwrap();
+        assert!(wrapped.contains_key("export"));
+        for text in [r#"{"preset": "mobile ar"}"#, r#"{"preset_id": 3}"#] {
+            assert_eq!(chosen(text).unwrap(), FACTORY[2].config().0);
+        }
+        for (text, reason) in [
+            ("{", "is not JSON"),
+            ("[]", "has to be a JSON object"),
+            ("{}", "says nothing"),
+            (r#"{"preset": "nope"}"#, "no factory preset `nope`"),
+            (r#"{"preset_id": 1234}"#, "no factory preset has"),
+        ] {
+            let error = chosen(text).unwrap_err();
+            assert!(
+                error.is::<WrongUse>() && error.to_string().contains(reason),
+                "{error}"
+            );
+        }
+        let missing = choose("nowhere.json").unwrap_err().to_string();
+        assert!(missing.contains("nowhere.json: No such file"), "{missing}");
+    }
+}

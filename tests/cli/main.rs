@@ -1,0 +1,5 @@
+//! The commands that need no mount, as a person or a script runs them.
+
+mod optimize;
+mod refusals;
+mod support;

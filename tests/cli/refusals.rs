@@ -1,0 +1,371 @@
+//! `assetfs optimize` where it cannot work: each refusal says why, has its exit code, and leaves nothing behind.
+
+use std::fs;
+use std::io::{Cursor, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
+
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipWriter};
+
+use super::support::{Bench, samples};
+
+/// The worst that a hostile model may take here.
+const LITTLE_MEMORY: &str = "1G";
+
+#[test]
+fn wrong_use_is_told_before_anything_is_done() {
+    let bench = Bench::with_chair();
+    bench.write("file", b"x");
+    bench.write("bad.json", br#"{"limits": {"faces": {"count": "many"}}}"#);
+    bench.write("half.json", b"{");
+    for (args, reason) in [
+        (
+            ["nowhere.glb", "out", "-p", "Web Viewer"],
+            "cannot read nowhere.glb: No such file",
+        ),
+        (
+            ["chair", "file", "-p", "Web Viewer"],
+            "file is a file; OUT is a folder",
+        ),
+        (
+            ["chair", "out", "-p", "Web Viever"],
+            "did you mean `Web Viewer`",
+        ),
+        (["chair", "out", "-p", "half.json"], "half.json is not JSON"),
+        (
+            ["chair", "out", "-p", "missing.json"],
+            "cannot read the preset missing.json",
+        ),
+        (
+            ["chair", "out", "-p", "bad.json"],
+            "limits.faces.count is \"many\"",
+        ),
+    ] {
+        let ran = bench.optimize(&args).expect(2);
+        assert!(ran.err().contains(reason), "{}", ran.err());
+        assert_eq!(ran.out(), "");
+        assert!(!bench.path("out").exists(), "{args:?}");
+    }
+    bench.optimize(&["chair", "out"]).expect(2);
+}
+
+#[test]
+fn what_is_no_model_is_refused_in_plain_words() {
+    let bench = Bench::new();
+    bench.write("part.STEP", b"ISO-10303-21;");
+    bench.write("scene.blend", b"BLENDER");
+    bench.write("notes.txt", b"hello");
+    bench.write("empty.glb", b"");
+    bench.write("nan.obj", b"v nan 0 0\nv 1 inf 0\nf 1 2 9\n");
+    bench.write("folder/readme.md", b"hello");
+    fs::create_dir(bench.path("nothing")).unwrap();
+    for (input, reason) in [
+        (
+            "part.STEP",
+            "CAD files are not supported. Export the part as a mesh",
+        ),
+        ("scene.blend", "this format is not supported"),
+        ("notes.txt", "no 3D model found"),
+        ("empty.glb", "empty.glb"),
+        ("nan.obj", "nan.obj"),
+        ("folder", "readme.md"),
+        ("nothing", "empty"),
+    ] {
+        let ran = bench
+            .optimize(&[input, "out", "-p", "Web Viewer", "-q"])
+            .expect(1);
+        assert!(ran.err().contains(reason), "{input}: {}", ran.err());
+        assert!(!bench.path("out").exists(), "{input}");
+    }
+}
+
+#[test]
+fn broken_samples_and_cad_fail_with_a_reason() {
+    let Some(samples) = samples() else { return };
+    let bench = Bench::new();
+    let broken = fs::read_dir(samples.join("14-broken")).unwrap();
+    let broken = broken.map(|entry| entry.unwrap().path());
+    // The buffer of one of them is a whole file, but no model.
+    for path in broken.chain([samples.join("12-featuretype.STEP")]) {
+        let input = path.to_str().unwrap();
+        let args = [
+            input,
+            "out",
+            "-p",
+            "Web Viewer",
+            "-q",
+            "--memory",
+            LITTLE_MEMORY,
+        ];
+        let ran = bench.optimize(&args).expect(1);
+        let sentence = ran.err();
+        assert!(
+            sentence.starts_with("assetfs: cannot optimize "),
+            "{sentence}"
+        );
+        assert!(
+            sentence.len() > 60 && !sentence.contains("panicked"),
+            "{sentence}"
+        );
+        assert!(!bench.path("out").exists(), "{input}");
+    }
+}
+
+/// A black grey PNG.
+fn blank(side: u32) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, side, side);
+    encoder.set_color(png::ColorType::Grayscale);
+    let mut writer = encoder.write_header().unwrap();
+    writer
+        .write_image_data(&vec![0; (side * side) as usize])
+        .unwrap();
+    writer.finish().unwrap();
+    bytes
+}
+
+#[test]
+fn a_model_beyond_the_limits_ends_its_worker_and_not_the_command() {
+    let bench = Bench::with_chair();
+    // A small file with an image that is large once its pixels stand in memory.
+    bench.write(
+        "hungry.obj",
+        b"mtllib m.mtl\nusemtl m\nv 0 0 0\nv 1 0 0\nv 0 1 0\nvt 0 0\nf 1/1 2/1 3/1\n",
+    );
+    bench.write("m.mtl", b"newmtl m\nmap_Kd blank.png\n");
+    bench.write("blank.png", &blank(12_000));
+    let hungry = [
+        "hungry.obj",
+        "out",
+        "-p",
+        "Web Viewer",
+        "-q",
+        "--memory",
+        "300M",
+    ];
+    let ran = bench.optimize(&hungry).expect(1);
+    assert!(
+        ran.err().contains("needs more memory than its limit"),
+        "{}",
+        ran.err()
+    );
+    assert!(!bench.path("out").exists());
+    let ran = bench
+        .optimize(&["chair", "out", "-p", "Web Viewer", "-q", "--timeout", "1s"])
+        .expect(1);
+    assert!(ran.err().contains("took"), "{}", ran.err());
+    assert!(!bench.path("out").exists());
+}
+
+#[test]
+fn what_may_not_be_written_or_read_is_named() {
+    if rustix::process::geteuid().is_root() {
+        eprintln!(
+            "SKIPPED: root may write everywhere; the message is tried on a read-only folder below /proc"
+        );
+        let bench = Bench::with_chair();
+        let ran = bench
+            .optimize(&["chair", "/proc/self/out", "-p", "Web Viewer", "-q"])
+            .expect(1);
+        assert!(
+            ran.err().contains("cannot write to /proc/self/out"),
+            "{}",
+            ran.err()
+        );
+        return;
+    }
+    let bench = Bench::with_chair();
+    fs::create_dir(bench.path("closed")).unwrap();
+    fs::set_permissions(bench.path("closed"), fs::Permissions::from_mode(0o500)).unwrap();
+    let ran = bench
+        .optimize(&["chair", "closed/out", "-p", "Web Viewer", "-q"])
+        .expect(1);
+    assert!(
+        ran.err().contains("closed/out") && ran.err().contains("denied"),
+        "{}",
+        ran.err()
+    );
+    let model = bench.write("secret.glb", b"x");
+    fs::set_permissions(model, fs::Permissions::from_mode(0o000)).unwrap();
+    let ran = bench
+        .optimize(&["secret.glb", "out", "-p", "Web Viewer", "-q"])
+        .expect(1);
+    assert!(
+        ran.err().contains("secret.glb") && ran.err().contains("denied"),
+        "{}",
+        ran.err()
+    );
+}
+
+#[test]
+fn a_full_disk_is_named_and_left_as_it_was() {
+    let bench = Bench::with_chair();
+    let small = bench.path("small");
+    fs::create_dir(&small).unwrap();
+    let mounted = Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=64k", "none"])
+        .arg(&small)
+        .output();
+    if !mounted.is_ok_and(|output| output.status.success()) {
+        eprintln!("SKIPPED: no small file system can be mounted here");
+        return;
+    }
+    let ran = bench.optimize(&[
+        "chair",
+        "small/out",
+        "-p",
+        "Web Viewer",
+        "-q",
+        "--no-pictures",
+    ]);
+    let left = bench.names("small");
+    Command::new("umount").arg(&small).status().unwrap();
+    let ran = ran.expect(1);
+    assert!(
+        ran.err().contains("No space left on device"),
+        "{}",
+        ran.err()
+    );
+    assert_eq!(left, Vec::<String>::new());
+}
+
+fn zip_of(entries: &[(&str, &[u8])], method: CompressionMethod) -> Vec<u8> {
+    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+    let options = SimpleFileOptions::default().compression_method(method);
+    for (name, bytes) in entries {
+        writer.start_file(*name, options).unwrap();
+        writer.write_all(bytes).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+const TRIANGLE: &[u8] = b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n";
+
+/// The archive with one bit of the flags of every entry set: they look encrypted.
+fn encrypted() -> Vec<u8> {
+    let mut bytes = zip_of(&[("a.obj", TRIANGLE)], CompressionMethod::Stored);
+    for (mark, flags_at) in [(b"PK\x03\x04", 6), (b"PK\x01\x02", 8)] {
+        let at = bytes.windows(4).position(|part| part == mark).unwrap();
+        bytes[at + flags_at] |= 1;
+    }
+    bytes
+}
+
+fn wrong_checksum() -> Vec<u8> {
+    let mut bytes = zip_of(&[("a.obj", TRIANGLE)], CompressionMethod::Stored);
+    let at = bytes.windows(4).position(|part| part == b"v 0 ").unwrap();
+    bytes[at] = b'#';
+    bytes
+}
+
+fn with_link() -> Vec<u8> {
+    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+    writer
+        .add_symlink("a.obj", "/etc/passwd", SimpleFileOptions::default())
+        .unwrap();
+    writer.finish().unwrap().into_inner()
+}
+
+/// Entries that all lead to the same packed bytes: small as a file, large when unpacked.
+fn overlapping() -> Vec<u8> {
+    let packed = zip_of(
+        &[("0000.bin", &vec![0; 8 << 20])],
+        CompressionMethod::Deflated,
+    );
+    let directory = packed
+        .windows(4)
+        .rposition(|part| part == b"PK\x01\x02")
+        .unwrap();
+    let end = packed
+        .windows(4)
+        .rposition(|part| part == b"PK\x05\x06")
+        .unwrap();
+    let (mut bytes, record) = (packed[..directory].to_vec(), &packed[directory..end]);
+    for number in 0..2_000 {
+        let mut record = record.to_vec();
+        record[46..50].copy_from_slice(format!("{number:04}").as_bytes());
+        bytes.extend(record);
+    }
+    let length = (bytes.len() - directory) as u32;
+    let mut last = packed[end..].to_vec();
+    last[8..12].copy_from_slice(&[0xd0, 0x07, 0xd0, 0x07]);
+    last[12..16].copy_from_slice(&length.to_le_bytes());
+    bytes.extend(last);
+    bytes
+}
+
+#[test]
+fn hostile_archives_are_refused_with_a_reason() {
+    let bench = Bench::new();
+    let many: Vec<String> = (0..100_000).map(|number| format!("{number}.txt")).collect();
+    let many: Vec<(&str, &[u8])> = many.iter().map(|name| (name.as_str(), &b""[..])).collect();
+    let stored = CompressionMethod::Stored;
+    let inner = zip_of(&[("a.obj", TRIANGLE)], stored);
+    let cases: [(&str, Vec<u8>, &str); 10] = [
+        (
+            "dots",
+            zip_of(&[("../evil.obj", TRIANGLE)], stored),
+            "leads out of the archive",
+        ),
+        (
+            "absolute",
+            zip_of(&[("/etc/evil.obj", TRIANGLE)], stored),
+            "leads out of the archive",
+        ),
+        (
+            "drive",
+            zip_of(&[("C:\\evil.obj", TRIANGLE)], stored),
+            "leads out of the archive",
+        ),
+        (
+            "dense",
+            zip_of(
+                &[("a.obj", &vec![0; 64 << 20])],
+                CompressionMethod::Deflated,
+            ),
+            "200 times its size",
+        ),
+        ("overlapping", overlapping(), "times its size"),
+        ("many", zip_of(&many, stored), "100,000 entries"),
+        (
+            "nested",
+            zip_of(&[("inner.zip", &inner)], stored),
+            "archives in archives are not read",
+        ),
+        ("link", with_link(), "symbolic link"),
+        ("encrypted", encrypted(), "encrypted"),
+        ("checksum", wrong_checksum(), "checksum"),
+    ];
+    for (name, bytes, reason) in cases {
+        let file = format!("{name}.zip");
+        bench.write(&file, &bytes);
+        let ran = bench
+            .optimize(&[
+                &file,
+                "out",
+                "-p",
+                "Web Viewer",
+                "-q",
+                "--memory",
+                LITTLE_MEMORY,
+            ])
+            .expect(1);
+        assert!(ran.err().contains(reason), "{name}: {}", ran.err());
+        assert!(!bench.path("out").exists(), "{name}");
+    }
+    bench.write("half.zip", &inner[..inner.len() / 2]);
+    let ran = bench
+        .optimize(&["half.zip", "out", "-p", "Web Viewer", "-q"])
+        .expect(1);
+    assert!(
+        ran.err().contains("not a readable zip archive"),
+        "{}",
+        ran.err()
+    );
+    bench.write("good.zip", &inner);
+    bench
+        .optimize(&["good.zip", "out", "-p", "Web Viewer", "-q"])
+        .expect(0);
+    assert!(bench.names("out").contains(&"good.glb".to_owned()));
+}
