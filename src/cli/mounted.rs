@@ -19,6 +19,8 @@ pub(super) const POLL_PERIOD: Duration = Duration::from_millis(200);
 const CONTROLS: &str = ".assetfs";
 /// The attribute that holds the last failure at a path.
 const WHY_ATTRIBUTE: &str = "user.assetfs.why";
+/// The attribute that holds the one-line status.
+const STATUS_ATTRIBUTE: &str = "user.assetfs.status";
 
 /// A drive that is mounted on this machine.
 #[derive(Debug, Clone)]
@@ -85,8 +87,8 @@ impl MountedDrive {
 /// write; the drive's sentence about it is the error.
 pub(super) fn command_at(path: &Path, line: &str) -> Result<()> {
     MountedDrive::of(path)?;
-    let folder = item_folder(path);
-    write_command(&folder.join(CONTROLS).join("ctl"), line).map_err(|error| {
+    let (folder, order) = addressed(path, line);
+    write_command(&folder.join(CONTROLS).join("ctl"), &order).map_err(|error| {
         match why(path).ok().flatten() {
             Some(sentence) => anyhow::anyhow!("{}: {sentence}", path.display()),
             None => {
@@ -101,54 +103,53 @@ fn write_command(ctl: &Path, line: &str) -> io::Result<()> {
     file.write_all(format!("{line}\n").as_bytes())
 }
 
-/// The folder whose controls stand for `path`: itself, or for a loose file the folder of its name.
-pub(super) fn item_folder(path: &Path) -> PathBuf {
-    if path.is_file()
-        && path
-            .parent()
-            .and_then(Path::file_name)
-            .is_some_and(|dir| dir == "rawmodels")
-    {
-        return path.with_extension("");
+/// Where an order to `path` is written, and what has to be said of it there: an asset has a folder of
+/// its own, a loose file is named in the folder that it is in.
+fn addressed(path: &Path, line: &str) -> (PathBuf, String) {
+    let top = path
+        .parent()
+        .filter(|top| path.is_file() && top.ends_with("rawmodels"));
+    match (top, path.file_name()) {
+        (Some(top), Some(name)) => (top.to_owned(), format!("{line} {}", name.display())),
+        _ => (path.to_owned(), line.to_owned()),
     }
-    path.to_owned()
 }
 
 /// The one-line status of an asset, a rapid model or a draft; `None` for what has none.
 pub(super) fn item_status(path: &Path) -> io::Result<Option<String>> {
-    let folder = item_folder(path);
-    match fs::read_to_string(folder.join(CONTROLS).join("status")) {
-        Ok(text) => Ok(Some(text.trim().to_owned())),
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-            ) =>
-        {
-            Ok(None)
-        }
-        Err(error) => Err(error),
-    }
+    attribute(path, STATUS_ATTRIBUTE).map_err(io::Error::from)
 }
 
-/// The last failure at `path`, or, where it does not exist, at the folder it would be in.
-pub(super) fn why(path: &Path) -> Result<Option<String>> {
+/// An extended attribute of the drive; `None` where there is none.
+fn attribute(path: &Path, name: &str) -> rustix::io::Result<Option<String>> {
     let mut buffer = vec![0; 64 * 1024];
-    let read = |path: &Path, buffer: &mut Vec<u8>| {
-        rustix::fs::lgetxattr(path, WHY_ATTRIBUTE, buffer.as_mut_slice())
-    };
-    let len = match read(path, &mut buffer) {
-        Err(rustix::io::Errno::NOENT) => match path.parent() {
-            Some(parent) => read(parent, &mut buffer),
-            None => Err(rustix::io::Errno::NOENT),
-        },
-        other => other,
-    };
-    match len {
+    match rustix::fs::lgetxattr(path, name, buffer.as_mut_slice()) {
         Ok(len) => Ok(Some(
             String::from_utf8_lossy(&buffer[..len]).trim().to_owned(),
         )),
         Err(rustix::io::Errno::NODATA) => Ok(None),
-        Err(error) => Err(io::Error::from(error)).with_context(|| path.display().to_string()),
+        Err(error) => Err(error),
     }
+}
+
+/// The last failure at `path`. For what does not exist: the failure of that name in its folder, else the
+/// folder's own.
+pub(super) fn why(path: &Path) -> Result<Option<String>> {
+    let sentence = match (
+        attribute(path, WHY_ATTRIBUTE),
+        path.parent(),
+        path.file_name(),
+    ) {
+        (Err(rustix::io::Errno::NOENT), Some(folder), Some(name)) => {
+            let of_name = format!("{WHY_ATTRIBUTE}.{}", name.to_string_lossy());
+            match attribute(folder, &of_name) {
+                Ok(None) => attribute(folder, WHY_ATTRIBUTE),
+                other => other,
+            }
+        }
+        (other, ..) => other,
+    };
+    sentence
+        .map_err(io::Error::from)
+        .with_context(|| path.display().to_string())
 }

@@ -162,10 +162,13 @@ pub(super) fn state_of(path: &Path) -> Result<State> {
     if let Some(status) = job_status(path)? {
         return Ok(state_in(&status));
     }
-    match mounted::item_status(path).with_context(|| path.display().to_string())? {
-        Some(status) => Ok(state_in(&status)),
-        None if path.exists() => bail!("{} is neither a model nor a job", path.display()),
-        None => bail!("{} does not exist", path.display()),
+    match mounted::item_status(path) {
+        Ok(Some(status)) => Ok(state_in(&status)),
+        Ok(None) => bail!("{} is neither a model nor a job", path.display()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            bail!("{} does not exist", path.display())
+        }
+        Err(error) => Err(error).with_context(|| path.display().to_string()),
     }
 }
 

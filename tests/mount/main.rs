@@ -9,4 +9,7 @@ mod commands;
 mod copying;
 mod crash;
 mod optimizing;
+mod refused;
+mod samples;
 mod support;
+mod validators;

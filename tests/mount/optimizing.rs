@@ -4,7 +4,8 @@ use std::fs;
 use std::process::Command;
 
 use crate::needs_fuse;
-use crate::support::{Fixture, exists, file_names, run, sample, shell, text, triangles_of};
+use crate::support::{Fixture, exists, file_names, run, sample, shell, triangles_of};
+use crate::validators::assert_gltf_has_no_error;
 
 #[test]
 fn a_dropped_factory_preset_runs_once_and_its_result_is_read_through_the_link() {
@@ -51,35 +52,7 @@ fn the_optimized_glb_has_no_more_faces_than_asked_and_is_valid() {
     fs::copy(result.join(glb), &local).unwrap();
     let faces = triangles_of(&local);
     assert!(faces <= FACES && faces > FACES / 2, "{faces} faces");
-    assert_validator_finds_no_error(&local);
-}
-
-/// Runs gltf-validator where scripts/test could install it; says so where not.
-fn assert_validator_finds_no_error(glb: &std::path::Path) {
-    let tools = std::env::var_os("ASSETFS_TEST_TOOLS").map(std::path::PathBuf::from);
-    let Some(validator) = tools
-        .map(|tools| tools.join("node_modules/gltf-validator"))
-        .filter(|path| path.exists())
-    else {
-        eprintln!("SKIPPED the verdict of gltf-validator: it is not installed (scripts/test does)");
-        return;
-    };
-    let script = "const v=require(process.argv[1]);const fs=require('fs');\
-        v.validateBytes(new Uint8Array(fs.readFileSync(process.argv[2]))).then(r=>{\
-        console.log(JSON.stringify(r.issues));process.exit(r.issues.numErrors?1:0)})";
-    let output = Command::new("node")
-        .arg("-e")
-        .arg(script)
-        .arg(validator)
-        .arg(glb)
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "gltf-validator: {}{}",
-        text(&output.stdout),
-        text(&output.stderr)
-    );
+    assert_gltf_has_no_error(&local);
 }
 
 #[test]

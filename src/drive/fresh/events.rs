@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use super::listings::Which;
 use crate::drive::shared::Shared;
 use crate::drive::tree::node::{AssetFolder, HiddenFile, Home, JobPart, Node, Place, Top};
-use crate::outbox::{DraftId, DraftKind, JobFolder, OutboxEvent, OwnerFolder};
+use crate::outbox::{DraftId, DraftKind, JobFolder, JobState, OutboxEvent, OwnerFolder};
 use crate::wire::{AssetId, BaseAsset, UploadStatus};
 
 impl Shared {
@@ -92,6 +92,11 @@ impl Shared {
         };
         let Some(asset) = asset else { return };
         self.doubt_rapids_of(asset);
+        if let Some(job) = self.outbox.job(folder, name)
+            && let (JobState::Done, Some(rapid)) = (job.state, job.rapid)
+        {
+            self.rapid_ended(rapid);
+        }
         let parent = Node::AssetFolder(asset, AssetFolder::Optimize);
         for part in [JobPart::Status, JobPart::Result] {
             self.tell_attributes(&Node::Job(asset, name.into(), part));

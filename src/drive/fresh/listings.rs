@@ -407,6 +407,9 @@ impl Shared {
         }
         for id in &changes.changed {
             let rapid = RapidId(*id);
+            if self.rapid_is_final(rapid) {
+                self.rapid_ended(rapid);
+            }
             self.maps.doubt(&self.meta, RemoteFolder::RapidFiles(rapid));
             self.maps
                 .doubt(&self.meta, RemoteFolder::RapidAnalysis(rapid));

@@ -75,6 +75,24 @@ impl FileMaps {
         }
     }
 
+    /// Forgets the names of a folder that could still change.
+    fn drop_unsettled(&self, store: &MetaStore, folder: RemoteFolder) {
+        let mut all = self.lock();
+        if all.get(&folder).is_some_and(|kept| !kept.is_settled) {
+            all.remove(&folder);
+        }
+        drop(all);
+        if stored(store, folder).is_some_and(|names| !names.is_settled) {
+            let removed = store.relaxed().batch(|batch| {
+                batch.remove(TABLE, &folder.to_string());
+                Ok(())
+            });
+            if let Err(error) = removed {
+                tracing::warn!(folder = %folder, error = %error, "could not forget the names of files");
+            }
+        }
+    }
+
     /// True when this is not what is kept already.
     fn is_news(&self, folder: RemoteFolder, names: &[&str], is_settled: bool) -> bool {
         let all = self.lock();
@@ -185,6 +203,17 @@ impl Shared {
         };
         if let Err(error) = self.file_map(folder).await {
             tracing::debug!(folder = %folder, error = %error, "it is not known whether a model has views");
+        }
+    }
+
+    /// A job is done: what was known of its files while it ran says nothing any more, and nobody is
+    /// shown it, however long the service takes to tell.
+    pub(in crate::drive) fn rapid_ended(&self, rapid: RapidId) {
+        for folder in [
+            RemoteFolder::RapidFiles(rapid),
+            RemoteFolder::RapidAnalysis(rapid),
+        ] {
+            self.maps.drop_unsettled(&self.meta, folder);
         }
     }
 
@@ -328,7 +357,7 @@ impl Shared {
             .is_some_and(|row| row.state == UploadStatus::Complete)
     }
 
-    fn rapid_is_final(&self, rapid: RapidId) -> bool {
+    pub(in crate::drive) fn rapid_is_final(&self, rapid: RapidId) -> bool {
         self.known()
             .rapids
             .row(rapid.0)

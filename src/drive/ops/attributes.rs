@@ -169,6 +169,8 @@ impl Shared {
                     .job(&super::rows::optimize_folder(*asset), name)
                     .ok_or(DriveError::NotFound)?;
                 let rapid = job.rapid.ok_or(DriveError::NotFound)?;
+                // The link is there because the job is done, whatever was seen of its files before.
+                self.rapid_ended(rapid);
                 Ok(format!(
                     "../../../rapidmodels/{}",
                     self.linked_rapid(rapid).await?

@@ -8,7 +8,7 @@ use super::rows::optimize_folder;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::fresh::listings::Which;
 use crate::drive::shared::Shared;
-use crate::drive::tree::node::{Home, Node, Place, RemoteFolder};
+use crate::drive::tree::node::{Home, Node, Place, RemoteFolder, Top};
 use crate::outbox::DraftId;
 use crate::wire::{AssetId, AssetUpdate};
 
@@ -130,7 +130,8 @@ pub(in crate::drive) fn help(place: Place) -> String {
         Place::Model(_) => {
             "commit [force]\ncancel\nretry\nconvert FORMAT…\nscale FACTOR\nrun JOB.json\nrefresh\n"
         }
-        Place::Rapid(_) | Place::Top(_) => "refresh\n",
+        Place::Top(_) => "commit [force] FILE\ncancel FILE\nretry FILE\n",
+        Place::Rapid(_) => "refresh\n",
     };
     format!("# Write one command a line:\n{commands}")
 }
@@ -165,6 +166,10 @@ impl Shared {
             return Ok(());
         }
         tracing::info!(place = %place, command = line, "a command was written");
+        let (place, line) = match place {
+            Place::Top(Top::RawModels) => self.order_to_loose_file(line).ok_or_else(not_here)?,
+            place => (place, line),
+        };
         let command: Command = line.parse()?;
         let result = match (place, command) {
             (Place::Root, command) => self.run_on_mount(command).await,
@@ -183,6 +188,16 @@ impl Shared {
             Place::Rapid(rapid) => self.noted_node(&Node::Rapid(rapid), result),
             Place::Root | Place::Top(_) => self.noted_node(&Node::Root, result),
         }
+    }
+
+    /// The command of a line that ends in the name of a loose file, and the model that the file is or
+    /// becomes. Commands have no folder of such a file to be written to before there is an asset.
+    fn order_to_loose_file<'line>(&self, line: &'line str) -> Option<(Place, &'line str)> {
+        let mut splits = line.match_indices(' ');
+        splits.find_map(|(at, _)| {
+            let draft = self.loose_draft(&line[at + 1..])?;
+            Some((Place::Model(Home::Made(draft)), &line[..at]))
+        })
     }
 
     async fn run_on_mount(self: &Arc<Self>, command: Command) -> DriveResult<()> {

@@ -162,6 +162,14 @@ impl Shared {
         Some(Node::Entry(record.draft, entry.id))
     }
 
+    /// The draft of a loose file, also after it became an asset.
+    pub(in crate::drive) fn loose_draft(&self, name: &str) -> Option<DraftId> {
+        match self.open_draft(name).or_else(|| self.sent_loose_file(name)) {
+            Some(Node::Entry(draft, _)) => Some(draft),
+            _ => None,
+        }
+    }
+
     async fn rapid_model(self: &Arc<Self>, name: &str) -> DriveResult<Node> {
         self.refreshed(Which::Rapids).await?;
         self.known()

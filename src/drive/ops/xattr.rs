@@ -12,7 +12,7 @@ use crate::drive::shared::Shared;
 use crate::drive::tree::known::KnownTag;
 use crate::drive::tree::node::{Home, JobPart, Node, Place};
 use crate::drive::types::{FileKind, Ino, XattrMode};
-use crate::outbox::{DraftId, EntryId};
+use crate::outbox::{DraftId, DraftKind, EntryId};
 use crate::wire::{AssetId, AssetUpdate, RapidId, paths};
 
 const TAGS: &str = "user.xdg.tags";
@@ -193,10 +193,17 @@ impl Shared {
         ) || matches!(node, Node::Entry(draft, _) if self.is_loose(*draft))
     }
 
+    /// True for the draft of a loose file, and for what it became.
     fn is_loose(&self, draft: DraftId) -> bool {
-        self.outbox
-            .draft(draft)
-            .is_some_and(|draft| draft.kind == crate::outbox::DraftKind::LooseFile)
+        let kind = self.outbox.draft(draft).map(|draft| draft.kind);
+        let sent = || {
+            let records = self.outbox.sent_records();
+            records
+                .iter()
+                .find(|record| record.draft == draft)
+                .map(|record| record.kind)
+        };
+        kind.or_else(sent) == Some(DraftKind::LooseFile)
     }
 
     async fn status_of(self: &Arc<Self>, node: &Node) -> Option<String> {

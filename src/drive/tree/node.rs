@@ -119,6 +119,7 @@ impl HiddenFile {
     pub fn of(place: Place) -> &'static [HiddenFile] {
         match place {
             Place::Root => &[HiddenFile::MountStatus, HiddenFile::Control],
+            Place::Top(Top::RawModels) => &[HiddenFile::Control],
             Place::Top(Top::Presets) => &[HiddenFile::Categories],
             Place::Top(_) => &[],
             Place::Model(_) => &[HiddenFile::Status, HiddenFile::Detail, HiddenFile::Control],

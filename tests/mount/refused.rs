@@ -1,0 +1,171 @@
+//! Models and archives that cannot be imported: a reason that a person understands, a worker within
+//! its limits, and the next job runs.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipWriter};
+
+use crate::needs_fuse;
+use crate::support::{ASSETFS, Fixture, read, run, sample, text};
+
+/// Copies a file in as the only one of a model, sends it even where it looks cut off, and gives the
+/// reason why it could not be imported.
+fn refusal_of(fixture: &Fixture, name: &str, file: &Path) -> String {
+    let folder = fixture.path("rawmodels").join(name);
+    fs::create_dir(&folder).unwrap();
+    let buffer = file.with_file_name("simpleTriangle.bin");
+    let beside = buffer.exists().then_some(buffer);
+    run(Command::new("cp").arg(file).args(beside).arg(&folder));
+    run(Command::new(ASSETFS)
+        .args(["commit", "--force"])
+        .arg(&folder));
+    reason_of_failure(fixture, name, name)
+}
+
+/// Copies an archive in as a loose file and gives the reason why it could not be imported.
+fn refusal_of_archive(fixture: &Fixture, name: &str, zip: &Path) -> String {
+    run(Command::new("cp")
+        .arg(zip)
+        .arg(fixture.path("rawmodels").join(format!("{name}.zip"))));
+    reason_of_failure(fixture, name, &format!("{name}.zip"))
+}
+
+fn reason_of_failure(fixture: &Fixture, name: &str, copied_to: &str) -> String {
+    let below = format!("rawmodels/{name}");
+    let waited = fixture.try_wait(&format!("rawmodels/{copied_to}"));
+    assert_eq!(
+        waited.status.code(),
+        Some(1),
+        "{name}: {}",
+        text(&waited.stderr)
+    );
+    let asset = fixture
+        .service
+        .assets()
+        .into_iter()
+        .find(|asset| asset["name"] == name)
+        .unwrap_or_else(|| panic!("{name} is on the service"));
+    let state = asset["upload_status"].as_str().expect("a state");
+    assert!(state.starts_with("Importing Failed"), "{name}: {state}");
+    let status = text(&read(fixture.path(&below).join(".assetfs/status")));
+    assert!(status.starts_with("failed: "), "{name}: {status}");
+    let reason = text(&read(fixture.path(&below).join("ERROR.txt")));
+    assert!(
+        fixture.why(&below).contains(reason.trim()),
+        "why repeats ERROR.txt: {reason}"
+    );
+    reason
+}
+
+/// Asserts that each of these words stands in a reason, whatever the case.
+fn says(reason: &str, words: &[&str]) {
+    let folded = reason.to_lowercase();
+    for word in words {
+        assert!(
+            folded.contains(&word.to_lowercase()),
+            "{word:?} is not in: {reason}"
+        );
+    }
+}
+
+#[test]
+fn cad_and_broken_models_fail_with_a_reason_and_the_next_job_runs() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    for (name, file, words) in [
+        (
+            "cad",
+            "12-featuretype.STEP",
+            &["CAD files are not supported", "export"][..],
+        ),
+        (
+            "range",
+            "14-broken/integer-out-of-bounds.gltf",
+            &["byteLength", "not a whole number"][..],
+        ),
+        (
+            "buffer",
+            "14-broken/invalid-buffer-index.gltf",
+            &["refers to buffer 1"][..],
+        ),
+        (
+            "primitive",
+            "14-broken/invalid-primitive-indices.gltf",
+            &[][..],
+        ),
+        (
+            "cut",
+            "14-broken/truncated-barrel.glb",
+            &["truncated", "2,890,908", "1,800,000"][..],
+        ),
+    ] {
+        let Some(file) = sample(file) else {
+            return;
+        };
+        says(&refusal_of(&fixture, name, &file), words);
+    }
+    fixture.add_chair();
+}
+
+/// An archive of one small model and what `add` puts beside it.
+fn archive(path: &Path, add: impl FnOnce(&mut ZipWriter<fs::File>)) {
+    let mut zip = ZipWriter::new(fs::File::create(path).unwrap());
+    let options = SimpleFileOptions::default();
+    zip.start_file("model.obj", options).unwrap();
+    zip.write_all(b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
+        .unwrap();
+    add(&mut zip);
+    zip.finish().unwrap();
+}
+
+#[test]
+fn hostile_archives_are_refused_with_a_reason_and_the_next_job_runs() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let zip = fixture.scratch.path().join("hostile.zip");
+    let deflated = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
+
+    archive(&zip, |zip| {
+        zip.start_file("../../outside.obj", deflated).unwrap();
+        zip.write_all(b"v 0 0 0\n").unwrap();
+    });
+    says(
+        &refusal_of_archive(&fixture, "parents", &zip),
+        &["../../outside.obj"],
+    );
+
+    archive(&zip, |zip| {
+        zip.start_file("/etc/outside.obj", deflated).unwrap();
+        zip.write_all(b"v 0 0 0\n").unwrap();
+    });
+    says(
+        &refusal_of_archive(&fixture, "absolute", &zip),
+        &["/etc/outside.obj"],
+    );
+
+    // Zeros deflate to about a thousandth; twice over to a ten-thousandth is what a bomb does. The
+    // limit is on what comes out, wherever it was squeezed.
+    archive(&zip, |zip| {
+        zip.start_file("zeros.bin", deflated.compression_level(Some(9)))
+            .unwrap();
+        let zeros = vec![0; 1 << 20];
+        for _ in 0..256 {
+            zip.write_all(&zeros).unwrap();
+        }
+    });
+    says(&refusal_of_archive(&fixture, "bomb", &zip), &["zeros.bin"]);
+
+    archive(&zip, |zip| {
+        for number in 0..100_000 {
+            zip.start_file(format!("{number}.txt"), SimpleFileOptions::default())
+                .unwrap();
+        }
+    });
+    says(&refusal_of_archive(&fixture, "crowd", &zip), &["entries"]);
+
+    fixture.add_chair();
+}

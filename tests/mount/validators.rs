@@ -1,0 +1,80 @@
+//! The verdicts of public tools on what the drive hands out: gltf-validator and the validators of USD.
+//!
+//! `scripts/test` installs both below `target/`; where they are missing, what is skipped is said.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::support::text;
+
+/// Where `scripts/test` puts what only tests need.
+fn test_tool(below: &str, what: &str) -> Option<PathBuf> {
+    let found = std::env::var_os("ASSETFS_TEST_TOOLS")
+        .map(|tools| Path::new(&tools).join(below))
+        .filter(|path| path.exists());
+    if found.is_none() {
+        eprintln!("SKIPPED the verdict of {what}: it is not installed (scripts/test does)");
+    }
+    found
+}
+
+/// The files below a folder that a validator judges, judged.
+pub fn assert_valid(folder: &Path) {
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        match path.extension().and_then(|name| name.to_str()) {
+            Some("glb" | "gltf") => assert_gltf_has_no_error(&path),
+            Some("usdz") => assert_usd_has_no_issue(&path),
+            _ => {}
+        }
+    }
+}
+
+/// Asserts that gltf-validator finds no error, with the files that a glTF names beside it.
+pub fn assert_gltf_has_no_error(model: &Path) {
+    let Some(validator) = test_tool("node_modules/gltf-validator", "gltf-validator") else {
+        return;
+    };
+    let script = "const v=require(process.argv[1]),fs=require('fs'),path=require('path');\
+        const model=process.argv[2],bytes=f=>new Uint8Array(fs.readFileSync(f));\
+        v.validateBytes(bytes(model),{externalResourceFunction:async u=>bytes(path.join(path.dirname(model),decodeURIComponent(u)))})\
+        .then(r=>{console.log(JSON.stringify(r.issues));process.exit(r.issues.numErrors?1:0)})";
+    judged(
+        "gltf-validator",
+        Command::new("node")
+            .args(["-e", script])
+            .arg(validator)
+            .arg(model),
+    );
+}
+
+/// Asserts that no validator of USD has anything to say, and that every face is drawn.
+pub fn assert_usd_has_no_issue(model: &Path) {
+    let Some(python) = test_tool("venv/bin/python", "usd-core") else {
+        return;
+    };
+    let script = "\
+import sys
+from pxr import Usd, UsdGeom, UsdValidation
+registry = UsdValidation.ValidationRegistry()
+stage = Usd.Stage.Open(sys.argv[1])
+issues = UsdValidation.ValidationContext(registry.GetOrLoadAllValidators()).Validate(stage)
+for issue in issues: print(issue.GetName(), issue.GetMessage())
+meshes = [prim for prim in stage.Traverse() if prim.IsA(UsdGeom.Mesh)]
+sys.exit(1 if issues or not meshes else 0)
+";
+    judged(
+        "usd-core",
+        Command::new(python).args(["-c", script]).arg(model),
+    );
+}
+
+fn judged(what: &str, command: &mut Command) {
+    let output = command.output().expect("the validator runs");
+    assert!(
+        output.status.success(),
+        "{what}: {}{}",
+        text(&output.stdout),
+        text(&output.stderr)
+    );
+}
