@@ -23,7 +23,7 @@ pub struct ZipLimits {
 impl Default for ZipLimits {
     fn default() -> Self {
         ZipLimits {
-            entries: 20_000,
+            entries: 10_000,
             unpacked_bytes: 8 << 30,
             ratio: 200,
         }
@@ -51,6 +51,14 @@ pub enum ZipError {
         file: String,
         /// The entry's name.
         entry: String,
+    },
+    /// It holds what no model needs.
+    #[error("{file} is refused: {what}")]
+    Refused {
+        /// The archive's name.
+        file: String,
+        /// What it is.
+        what: String,
     },
     /// A limit is passed.
     #[error("{file} is refused: {what}")]
@@ -127,10 +135,10 @@ impl Unpacking<'_> {
                 continue;
             }
             if entry.is_symlink() {
-                return Err(self.limit(format!("the entry \"{entry_name}\" is a symbolic link")));
+                return Err(self.refused(format!("the entry \"{entry_name}\" is a symbolic link")));
             }
             if entry.encrypted() {
-                return Err(self.limit(format!(
+                return Err(self.refused(format!(
                     "the entry \"{entry_name}\" is encrypted; send the archive without a password"
                 )));
             }
@@ -142,7 +150,6 @@ impl Unpacking<'_> {
             files.push(text_of(&relative));
         }
         files.sort();
-        files.dedup();
         Ok(files)
     }
 
@@ -176,10 +183,11 @@ impl Unpacking<'_> {
         packed_bytes: u64,
     ) -> Result<(), ZipError> {
         let path = self.into.join(relative);
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent).map_err(|source| io_error(parent, source))?;
-        }
-        let mut out = File::create(&path).map_err(|source| io_error(&path, source))?;
+        let made = match path.parent() {
+            Some(parent) => fs::create_dir_all(parent).and_then(|()| File::create_new(&path)),
+            None => File::create_new(&path),
+        };
+        let mut out = made.map_err(|error| self.not_made(relative, &path, error))?;
         let mut buffer = vec![0; 64 * 1024];
         loop {
             let length = entry
@@ -210,6 +218,28 @@ impl Unpacking<'_> {
             )));
         }
         Ok(())
+    }
+
+    /// Some names cannot stand beside others, or nowhere: that is the archive's fault, not the disk's.
+    fn not_made(&self, relative: &Path, path: &Path, error: io::Error) -> ZipError {
+        use io::ErrorKind::{AlreadyExists, InvalidFilename, IsADirectory, NotADirectory};
+        match error.kind() {
+            AlreadyExists | NotADirectory | IsADirectory => self.refused(format!(
+                "the name \"{}\" stands there twice, or for a file and a folder",
+                relative.display()
+            )),
+            InvalidFilename => {
+                self.refused(format!("the name \"{}\" is too long", relative.display()))
+            }
+            _ => io_error(path, error),
+        }
+    }
+
+    fn refused(&self, what: String) -> ZipError {
+        ZipError::Refused {
+            file: self.name.clone(),
+            what,
+        }
     }
 
     fn damaged(&self, what: String) -> ZipError {
@@ -245,6 +275,7 @@ pub fn is_junk(path: &Path) -> bool {
         let name = part.to_string_lossy();
         name == "__MACOSX"
             || name == ".DS_Store"
+            || name == ".directory"
             || name.starts_with("._")
             || name.eq_ignore_ascii_case("thumbs.db")
             || name.eq_ignore_ascii_case("desktop.ini")

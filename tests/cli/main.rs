@@ -3,3 +3,5 @@
 mod optimize;
 mod refusals;
 mod support;
+#[path = "../support/zips.rs"]
+mod zips;

@@ -1,14 +1,11 @@
 //! `assetfs optimize` where it cannot work: each refusal says why, has its exit code, and leaves nothing behind.
 
 use std::fs;
-use std::io::{Cursor, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
-use zip::write::SimpleFileOptions;
-use zip::{CompressionMethod, ZipWriter};
-
 use super::support::{Bench, samples};
+use super::zips;
 
 /// The worst that a hostile model may take here.
 const LITTLE_MEMORY: &str = "1G";
@@ -230,116 +227,12 @@ fn a_full_disk_is_named_and_left_as_it_was() {
     assert_eq!(left, Vec::<String>::new());
 }
 
-fn zip_of(entries: &[(&str, &[u8])], method: CompressionMethod) -> Vec<u8> {
-    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
-    let options = SimpleFileOptions::default().compression_method(method);
-    for (name, bytes) in entries {
-        writer.start_file(*name, options).unwrap();
-        writer.write_all(bytes).unwrap();
-    }
-    writer.finish().unwrap().into_inner()
-}
-
-const TRIANGLE: &[u8] = b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n";
-
-/// The archive with one bit of the flags of every entry set: they look encrypted.
-fn encrypted() -> Vec<u8> {
-    let mut bytes = zip_of(&[("a.obj", TRIANGLE)], CompressionMethod::Stored);
-    for (mark, flags_at) in [(b"PK\x03\x04", 6), (b"PK\x01\x02", 8)] {
-        let at = bytes.windows(4).position(|part| part == mark).unwrap();
-        bytes[at + flags_at] |= 1;
-    }
-    bytes
-}
-
-fn wrong_checksum() -> Vec<u8> {
-    let mut bytes = zip_of(&[("a.obj", TRIANGLE)], CompressionMethod::Stored);
-    let at = bytes.windows(4).position(|part| part == b"v 0 ").unwrap();
-    bytes[at] = b'#';
-    bytes
-}
-
-fn with_link() -> Vec<u8> {
-    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
-    writer
-        .add_symlink("a.obj", "/etc/passwd", SimpleFileOptions::default())
-        .unwrap();
-    writer.finish().unwrap().into_inner()
-}
-
-/// Entries that all lead to the same packed bytes: small as a file, large when unpacked.
-fn overlapping() -> Vec<u8> {
-    let packed = zip_of(
-        &[("0000.bin", &vec![0; 8 << 20])],
-        CompressionMethod::Deflated,
-    );
-    let directory = packed
-        .windows(4)
-        .rposition(|part| part == b"PK\x01\x02")
-        .unwrap();
-    let end = packed
-        .windows(4)
-        .rposition(|part| part == b"PK\x05\x06")
-        .unwrap();
-    let (mut bytes, record) = (packed[..directory].to_vec(), &packed[directory..end]);
-    for number in 0..2_000 {
-        let mut record = record.to_vec();
-        record[46..50].copy_from_slice(format!("{number:04}").as_bytes());
-        bytes.extend(record);
-    }
-    let length = (bytes.len() - directory) as u32;
-    let mut last = packed[end..].to_vec();
-    last[8..12].copy_from_slice(&[0xd0, 0x07, 0xd0, 0x07]);
-    last[12..16].copy_from_slice(&length.to_le_bytes());
-    bytes.extend(last);
-    bytes
-}
-
 #[test]
 fn hostile_archives_are_refused_with_a_reason() {
     let bench = Bench::new();
-    let many: Vec<String> = (0..100_000).map(|number| format!("{number}.txt")).collect();
-    let many: Vec<(&str, &[u8])> = many.iter().map(|name| (name.as_str(), &b""[..])).collect();
-    let stored = CompressionMethod::Stored;
-    let inner = zip_of(&[("a.obj", TRIANGLE)], stored);
-    let cases: [(&str, Vec<u8>, &str); 10] = [
-        (
-            "dots",
-            zip_of(&[("../evil.obj", TRIANGLE)], stored),
-            "leads out of the archive",
-        ),
-        (
-            "absolute",
-            zip_of(&[("/etc/evil.obj", TRIANGLE)], stored),
-            "leads out of the archive",
-        ),
-        (
-            "drive",
-            zip_of(&[("C:\\evil.obj", TRIANGLE)], stored),
-            "leads out of the archive",
-        ),
-        (
-            "dense",
-            zip_of(
-                &[("a.obj", &vec![0; 64 << 20])],
-                CompressionMethod::Deflated,
-            ),
-            "200 times its size",
-        ),
-        ("overlapping", overlapping(), "times its size"),
-        ("many", zip_of(&many, stored), "100,000 entries"),
-        (
-            "nested",
-            zip_of(&[("inner.zip", &inner)], stored),
-            "archives in archives are not read",
-        ),
-        ("link", with_link(), "symbolic link"),
-        ("encrypted", encrypted(), "encrypted"),
-        ("checksum", wrong_checksum(), "checksum"),
-    ];
-    for (name, bytes, reason) in cases {
-        let file = format!("{name}.zip");
-        bench.write(&file, &bytes);
+    for archive in zips::hostile() {
+        let file = format!("{}.zip", archive.name);
+        bench.write(&file, &archive.bytes);
         let ran = bench
             .optimize(&[
                 &file,
@@ -351,19 +244,10 @@ fn hostile_archives_are_refused_with_a_reason() {
                 LITTLE_MEMORY,
             ])
             .expect(1);
-        assert!(ran.err().contains(reason), "{name}: {}", ran.err());
-        assert!(!bench.path("out").exists(), "{name}");
+        assert!(ran.err().contains(archive.reason), "{file}: {}", ran.err());
+        assert!(!bench.path("out").exists(), "{file}");
     }
-    bench.write("half.zip", &inner[..inner.len() / 2]);
-    let ran = bench
-        .optimize(&["half.zip", "out", "-p", "Web Viewer", "-q"])
-        .expect(1);
-    assert!(
-        ran.err().contains("not a readable zip archive"),
-        "{}",
-        ran.err()
-    );
-    bench.write("good.zip", &inner);
+    bench.write("good.zip", &zips::good());
     bench
         .optimize(&["good.zip", "out", "-p", "Web Viewer", "-q"])
         .expect(0);

@@ -7,6 +7,7 @@ use zip::write::SimpleFileOptions;
 use zip::{ZipArchive, ZipWriter};
 
 use super::support::{COPYING_WORKER, Fixture};
+use super::zips;
 
 fn entries(bytes: &[u8]) -> Vec<(String, Vec<u8>)> {
     let mut archive = ZipArchive::new(Cursor::new(bytes)).unwrap();
@@ -177,51 +178,17 @@ async fn an_archive_is_unpacked_for_the_worker() {
 #[tokio::test]
 async fn hostile_archives_are_refused_with_a_reason() {
     let service = Fixture::start().await;
-    let many: Vec<(String, &[u8])> = (0..10_001)
-        .map(|number| (format!("{number}.txt"), b"" as &[u8]))
-        .collect();
-    let many: Vec<(&str, &[u8])> = many
-        .iter()
-        .map(|(name, bytes)| (name.as_str(), *bytes))
-        .collect();
-    let zeros = vec![0; 64 << 20];
-    let cases: [(&str, Vec<u8>, &str, &str); 5] = [
-        (
-            "dots",
-            zip_of(&[("../evil.obj", b"x")]),
-            "Importing Failed",
-            "not safe",
-        ),
-        (
-            "absolute",
-            zip_of(&[("/etc/evil.obj", b"x")]),
-            "Importing Failed",
-            "not safe",
-        ),
-        (
-            "no zip",
-            b"PK nonsense".to_vec(),
-            "Importing Failed",
-            "broken",
-        ),
-        (
-            "ratio",
-            zip_of(&[("zeros.bin", &zeros)]),
-            "Importing Failed Import Limit Exceeded",
-            "times larger",
-        ),
-        (
-            "entries",
-            zip_of(&many),
-            "Importing Failed Import Limit Exceeded",
-            "10001 entries",
-        ),
-    ];
-    for (name, bytes, status, reason) in cases {
-        let asset = upload_zip(&service, &bytes).await;
+    for archive in zips::hostile() {
+        let name = archive.name;
+        let asset = upload_zip(&service, &archive.bytes).await;
+        let status = if archive.is_limit {
+            "Importing Failed Import Limit Exceeded"
+        } else {
+            "Importing Failed"
+        };
         assert_eq!(asset["upload_status"], status, "{name}");
         let message = asset["error_message"].as_str().unwrap();
-        assert!(message.contains(reason), "{name}: {message}");
+        assert!(message.contains(archive.reason), "{name}: {message}");
         let log = asset["downloads"]["error.log"].as_str().unwrap();
         assert!(service.read(log).await.text().contains(message));
     }

@@ -17,3 +17,5 @@ mod tokens;
 mod uploads;
 mod webhooks;
 mod workers;
+#[path = "../support/zips.rs"]
+mod zips;

@@ -143,8 +143,15 @@ async fn a_fox_is_analysed_and_optimized() {
 #[tokio::test]
 async fn what_is_broken_fails_with_a_reason_and_the_next_job_runs() {
     let Some(samples) = samples() else { return };
-    let service = Fixture::with("", |config| config.worker = engine()).await;
-    for (name, bytes) in files_of(&samples.join("14-broken")) {
+    let service = Fixture::with("", |config| {
+        config.worker = engine();
+        config.worker_limits.memory_bytes = 1 << 30;
+    })
+    .await;
+    let cad = "12-featuretype.STEP";
+    let mut files = files_of(&samples.join("14-broken"));
+    files.push((cad.to_owned(), std::fs::read(samples.join(cad)).unwrap()));
+    for (name, bytes) in files {
         let id = service.upload(&name, &[(&name, &bytes)]).await;
         let asset = service.analysed(id).await;
         assert_eq!(
@@ -152,7 +159,8 @@ async fn what_is_broken_fails_with_a_reason_and_the_next_job_runs() {
             "{name}: {asset}"
         );
         let message = asset["error_message"].as_str().unwrap();
-        assert!(!message.is_empty(), "{name}");
+        assert!(message.len() > 20, "{name}: {message}");
+        assert_eq!(message.contains("CAD"), name == cad, "{name}: {message}");
         let log = asset["downloads"]["error.log"].as_str().unwrap();
         assert!(service.read(log).await.text().contains(message), "{name}");
     }

@@ -4,4 +4,4 @@ mod pack;
 mod unpack;
 
 pub use pack::{Content, Entry, Pack};
-pub use unpack::{UnpackError, UnpackLimits, unpack};
+pub use unpack::{UnpackError, unpack};

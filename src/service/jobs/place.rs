@@ -9,8 +9,9 @@ use tempfile::TempDir;
 use tokio::task::spawn_blocking;
 
 use super::JobError;
+use crate::engine::intake::ZipLimits;
 use crate::service::app::App;
-use crate::service::archive::{UnpackError, UnpackLimits, unpack};
+use crate::service::archive::{UnpackError, unpack};
 use crate::service::records::{Area, JobRow, Owner};
 
 /// The laid-out job.
@@ -83,13 +84,15 @@ impl Place {
 
     /// Puts the content of the archive in the place of the archive.
     async fn unpack(mut self, archive: &str) -> Result<LaidOut, JobError> {
-        let packed = self.path().join("archive.zip");
+        // Refusals name the archive as its sender knows it.
+        let aside = self.path().join("packed");
+        fs::create_dir(&aside)?;
+        let packed = aside.join(Path::new(archive).file_name().unwrap_or_default());
         fs::rename(self.input().join(archive), &packed)?;
         fs::remove_dir_all(self.input())?;
         fs::create_dir(self.input())?;
         let target = self.input();
-        let limits = UnpackLimits::default();
-        let unpacking = spawn_blocking(move || unpack(&packed, &target, limits));
+        let unpacking = spawn_blocking(move || unpack(&packed, &target, &ZipLimits::default()));
         match unpacking.await.map_err(io::Error::other)? {
             Ok(files) => {
                 self.files = files;
