@@ -849,3 +849,46 @@ fn an_export_may_leave_out_what_another_keeps() {
     assert_eq!(has("still.glb"), (false, false));
     assert_eq!(has("moving.glb"), (true, true));
 }
+
+#[test]
+fn obj_keeps_what_is_rough_and_what_is_metal() {
+    let orm = png(64, |x, y| {
+        [
+            255,
+            if x < 32 { 40 } else { 220 },
+            if y < 32 { 0 } else { 255 },
+            255,
+        ]
+    });
+    let model = textured(
+        json!({ "pbrMetallicRoughness": {
+            "metallicRoughnessTexture": { "index": 0 }, "roughnessFactor": 0.5,
+        } }),
+        &[("steel.png", orm)],
+    );
+    let report = model
+        .optimize(json!({ "compressionAndExport": { "fileExports": [{ "fileType": "obj" }] } }))
+        .unwrap();
+    let parts = &report.exports[0].parts;
+    for name in ["steel_roughness.png", "steel_metallic.png"] {
+        assert!(parts.iter().any(|part| part == name), "{parts:?}");
+    }
+    let scene = model.result("model.obj");
+    let material = scene.material(Some(0));
+    assert_eq!((material.roughness, material.metallic), (1.0, 1.0));
+    let image = material.metallic_roughness_texture.unwrap().image;
+    let pixels = decode(&scene.images[image].bytes);
+    for (x, y, rough, metal) in [(5, 5, 20, 0), (60, 60, 110, 255)] {
+        assert_eq!(pixels.get_pixel(x, y).0[1..3], [rough, metal]);
+    }
+    // One value everywhere needs no image.
+    let even = textured(
+        json!({ "pbrMetallicRoughness": { "metallicRoughnessTexture": { "index": 0 } } }),
+        &[("even.png", png(8, |_, _| [255, 51, 0, 255]))],
+    );
+    even.optimize(json!({ "compressionAndExport": { "fileExports": [{ "fileType": "obj" }] } }))
+        .unwrap();
+    let material = even.result("model.obj").material(Some(0));
+    assert!((material.roughness - 0.2).abs() < 1e-6 && material.metallic == 0.0);
+    assert!(material.metallic_roughness_texture.is_none());
+}

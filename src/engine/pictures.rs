@@ -46,6 +46,8 @@ pub struct ModelPictures {
     scene: PreparedScene,
     bounds: BoundingBox,
     pictures: Vec<(View, Picture)>,
+    /// Drawn without its materials.
+    is_bare: bool,
     /// Images of the model that are not in the pictures.
     pub warnings: Vec<String>,
 }
@@ -55,7 +57,17 @@ impl ModelPictures {
     pub fn draw(model: &Scene) -> ModelPictures {
         let adapted = RenderScene::from_model(model);
         let bounds = adapted.scene.bounding_box().unwrap_or(NOTHING);
-        ModelPictures::draw_in(&adapted.scene, bounds, adapted.warnings)
+        let scene = PreparedScene::new(&adapted.scene);
+        ModelPictures::draw_in(scene, bounds, adapted.warnings)
+    }
+
+    /// The same model without its materials. Results that are drawn like it are without theirs as well.
+    pub fn bare(&self) -> ModelPictures {
+        let bare = ModelPictures::draw_in(self.scene.bare(), self.bounds, Vec::new());
+        ModelPictures {
+            is_bare: true,
+            ..bare
+        }
     }
 
     /// Draws a result of this model with the same cameras. `moved` is how the job moved the model as a whole, from the
@@ -68,16 +80,24 @@ impl ModelPictures {
                 instance.world = back * instance.world;
             }
         }
-        ModelPictures::draw_in(&adapted.scene, self.bounds, adapted.warnings)
+        let mut scene = PreparedScene::new(&adapted.scene);
+        if self.is_bare {
+            scene = scene.bare();
+        }
+        let result = ModelPictures::draw_in(scene, self.bounds, adapted.warnings);
+        ModelPictures {
+            is_bare: self.is_bare,
+            ..result
+        }
     }
 
-    fn draw_in(scene: &RenderScene, bounds: BoundingBox, warnings: Vec<String>) -> ModelPictures {
-        let scene = PreparedScene::new(scene);
+    fn draw_in(scene: PreparedScene, bounds: BoundingBox, warnings: Vec<String>) -> ModelPictures {
         let pictures = scene.render_six(&bounds, &settings());
         ModelPictures {
             scene,
             bounds,
             pictures,
+            is_bare: false,
             warnings,
         }
     }

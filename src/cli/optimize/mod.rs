@@ -160,7 +160,7 @@ async fn work(
     };
     match outcome {
         Outcome::Done(Some(report)) => {
-            shown.finish("done");
+            shown.finish("100% done");
             Ok(*report)
         }
         Outcome::Done(None) => bail!("the worker ended without a report"),

@@ -48,6 +48,7 @@ pub(super) fn compare_exports(
 ) -> Result<(), EngineError> {
     let output_dir = bench.output_dir.clone();
     let mut seen: Vec<(Looks, ModelPictures, Comparison)> = Vec::new();
+    let mut bare = None;
     for export in exports.iter_mut() {
         let Some(imported) = imported_again(&output_dir, &export.file, bench) else {
             continue;
@@ -56,6 +57,10 @@ pub(super) fn compare_exports(
             .iter()
             .position(|(looks, ..)| looks.is_same(&export.looks));
         let place = known.unwrap_or_else(|| {
+            let source = match has_materials(&export.file.format) {
+                true => source,
+                false => bare.get_or_insert_with(|| source.bare()),
+            };
             let result = source.draw_result(&imported.scene, export.moved);
             let comparison = source.compare(&result);
             seen.push((export.looks, result, comparison));
@@ -105,6 +110,11 @@ pub(super) fn compare_exports(
     bench.written.extend(originals);
     bench.metrics.lap("compare");
     Ok(())
+}
+
+/// A format without materials is compared by its shape alone: all of it would look different otherwise.
+fn has_materials(format: &str) -> bool {
+    !["stl", "ply"].contains(&format)
 }
 
 /// The export as our own importer reads it; `None`, with a warning, for a format that we only write.

@@ -1,5 +1,6 @@
 //! The order of the steps of a job, and the logs that every job leaves, whether it succeeds or not.
 
+use std::collections::HashSet;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -88,6 +89,9 @@ pub(super) fn run(
     if let Err(error) = &outcome {
         bench.logs.errors.push(error.to_string());
     }
+    // Several exports may lack the same thing.
+    let mut said = HashSet::new();
+    bench.logs.warnings.retain(|line| said.insert(line.clone()));
     let logged = write_logs(&mut bench, outcome.is_ok());
     let mut report = outcome?;
     logged?;

@@ -108,6 +108,26 @@ impl PreparedScene {
         prepared
     }
 
+    /// The same shape in one dull material, for comparing with formats that hold no materials.
+    pub fn bare(&self) -> PreparedScene {
+        let plain = Material::plain(RenderMaterial {
+            double_sided: true,
+            ..RenderMaterial::dull(Vec3::splat(0.6))
+        });
+        let mut bare = PreparedScene {
+            materials: vec![plain],
+            pyramids: Vec::new(),
+            ..self.clone()
+        };
+        for attributes in &mut bare.attributes {
+            attributes.color = Vec4::ONE;
+        }
+        for triangle in &mut bare.triangles {
+            triangle.material = 0;
+        }
+        bare
+    }
+
     /// The number of triangles that can be drawn.
     pub fn triangle_count(&self) -> usize {
         self.triangles.len()

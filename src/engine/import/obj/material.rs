@@ -13,6 +13,7 @@ use super::super::find_file as find;
 use super::super::images::plain_image;
 use super::super::lines::{lines, number, text, words};
 use super::super::make::{SceneMaker, linear_of_srgb};
+use super::channels;
 
 /// A material as the file says it: numbers and texture references by key.
 #[derive(Debug, Default)]
@@ -30,6 +31,8 @@ pub(super) struct Library<'a> {
     entries: HashMap<String, Entry>,
     made: HashMap<String, usize>,
     textures: HashMap<PathBuf, Option<usize>>,
+    /// Textures of roughness and metalness by the files that they are made of.
+    surfaces: HashMap<(Option<PathBuf>, Option<PathBuf>), Option<usize>>,
     /// Bytes of the model and all files read for it.
     pub(super) size_bytes: u64,
 }
@@ -42,6 +45,7 @@ impl<'a> Library<'a> {
             entries: HashMap::new(),
             made: HashMap::new(),
             textures: HashMap::new(),
+            surfaces: HashMap::new(),
             size_bytes,
         }
     }
@@ -162,6 +166,16 @@ impl<'a> Library<'a> {
         if let Some(texture) = color_map {
             pbr["baseColorTexture"] = json!({ "index": texture });
         }
+        if let Some(texture) = self.surface_map(entry, maker, warnings) {
+            pbr["metallicRoughnessTexture"] = json!({ "index": texture });
+            // Beside an image, a factor of zero or none at all means the image alone.
+            for (map, factor) in [("map_pr", "roughnessFactor"), ("map_pm", "metallicFactor")] {
+                let own = entry.one(&map[4..]).filter(|factor| *factor > 0.0);
+                if entry.maps.contains_key(map) {
+                    pbr[factor] = own.unwrap_or(1.0).clamp(0.0, 1.0).into();
+                }
+            }
+        }
         let mut material = json!({ "name": name, "pbrMetallicRoughness": pbr });
         let opacity = opacity(entry);
         let cut_out = entry
@@ -181,7 +195,7 @@ impl<'a> Library<'a> {
         if let Some(texture) = self.normal_map(entry, maker, warnings) {
             material["normalTexture"] = json!({ "index": texture });
         }
-        for key in ["map_ks", "map_ns", "map_pr", "map_pm", "disp", "decal"] {
+        for key in ["map_ks", "map_ns", "disp", "decal"] {
             if entry.maps.contains_key(key) {
                 warnings.push(format!("material \"{name}\": {key} is not read"));
             }
@@ -192,6 +206,47 @@ impl<'a> Library<'a> {
             ));
         }
         material
+    }
+
+    /// The images of roughness and metalness as one texture.
+    fn surface_map(
+        &mut self,
+        entry: &Entry,
+        maker: &mut SceneMaker,
+        warnings: &mut Vec<String>,
+    ) -> Option<usize> {
+        let paths = ["map_pr", "map_pm"].map(|key| self.file_of(entry, key, warnings));
+        let known = paths.iter().flatten().next()?;
+        let name = super::super::file_name(known);
+        let key = (paths[0].clone(), paths[1].clone());
+        if let Some(made) = self.surfaces.get(&key) {
+            return *made;
+        }
+        let mut read = |path: &Option<PathBuf>| -> Result<Option<Vec<u8>>, String> {
+            let Some(path) = path else { return Ok(None) };
+            let bytes = fs::read(path).map_err(|error| error.to_string())?;
+            self.size_bytes += bytes.len() as u64;
+            Ok(Some(bytes))
+        };
+        let both = read(&paths[0]).and_then(|rough| {
+            let metal = read(&paths[1])?;
+            channels::together(rough.as_deref(), metal.as_deref())
+        });
+        let texture = match both {
+            Ok(bytes) => {
+                let stem = Path::new(&name).with_extension("png");
+                let image = maker.add_image(&stem.to_string_lossy(), "image/png", bytes);
+                Some(maker.add_texture(image))
+            }
+            Err(error) => {
+                warnings.push(format!(
+                    "the texture \"{name}\" cannot be read ({error}); it is left out"
+                ));
+                None
+            }
+        };
+        self.surfaces.insert(key, texture);
+        texture
     }
 
     /// `norm`, or a bump map whose name says that it holds normals; heights are not read.
@@ -218,6 +273,18 @@ impl<'a> Library<'a> {
         None
     }
 
+    /// The file of a map, where it is among the uploaded ones.
+    fn file_of(&self, entry: &Entry, key: &str, warnings: &mut Vec<String>) -> Option<PathBuf> {
+        let name = entry.maps.get(key)?;
+        let path = find(self.dir, &entry.library, name);
+        if path.is_none() {
+            warnings.push(format!(
+                "the texture \"{name}\" is not among the uploaded files; it is left out"
+            ));
+        }
+        path
+    }
+
     fn texture(
         &mut self,
         entry: &Entry,
@@ -226,12 +293,7 @@ impl<'a> Library<'a> {
         warnings: &mut Vec<String>,
     ) -> Option<usize> {
         let name = entry.maps.get(key)?;
-        let Some(path) = find(self.dir, &entry.library, name) else {
-            warnings.push(format!(
-                "the texture \"{name}\" is not among the uploaded files; it is left out"
-            ));
-            return None;
-        };
+        let path = self.file_of(entry, key, warnings)?;
         if let Some(known) = self.textures.get(&path) {
             return *known;
         }

@@ -3,6 +3,7 @@
 //! Objects become meshes, materials their primitives. Polygons are cut into triangles; normals are
 //! made where the file has none. Lines, points and curves are not read, and a warning says so.
 
+mod channels;
 mod material;
 mod polygon;
 

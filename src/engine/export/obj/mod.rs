@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+mod maps;
+
 use super::super::import::images::extension_of;
 use super::super::scene::{AlphaMode, Material, Scene, TextureUse};
 use super::OutFile;
@@ -21,6 +23,7 @@ pub fn write_obj(scene: &Scene, stem: &str, names: &mut Names) -> Vec<OutFile> {
         names,
         materials: BTreeMap::new(),
         images: BTreeMap::new(),
+        channels: BTreeMap::new(),
         files: Vec::new(),
         mtl: String::from("# assetfs\n"),
     };
@@ -49,6 +52,8 @@ struct Writer<'a> {
     materials: BTreeMap<Option<usize>, String>,
     /// File names of images by index.
     images: BTreeMap<usize, String>,
+    /// What stands for a channel of an image in the material file, by image, channel and factor.
+    channels: BTreeMap<(usize, usize, u32), maps::Channel>,
     files: Vec<OutFile>,
     mtl: String,
 }
@@ -126,11 +131,19 @@ impl Writer<'_> {
     fn write_material(&mut self, name: &str, material: &Material) {
         let [red, green, blue, alpha] = material.base_color;
         let [red, green, blue] = [red, green, blue].map(srgb_of_linear);
-        let shininess = (2.0 / material.roughness.max(0.03).powi(2) - 2.0).max(0.0);
+        let roughness = self.channel(material, Purpose::Roughness);
+        let metallic = self.channel(material, Purpose::Metallic);
+        let shininess = (2.0 / roughness.mean.max(0.03).powi(2) - 2.0).max(0.0);
         let mut lines = format!(
             "newmtl {name}\nKa 0 0 0\nKd {red} {green} {blue}\nKs 0.04 0.04 0.04\nNs {shininess}\nPr {}\nPm {}\nillum 2\n",
-            material.roughness, material.metallic
+            roughness.number(),
+            metallic.number()
         );
+        for (key, channel) in [("map_Pr", &roughness), ("map_Pm", &metallic)] {
+            if let Some(file) = &channel.file {
+                writeln!(lines, "{key} {file}").expect(SAFE);
+            }
+        }
         if material.alpha_mode == AlphaMode::Blend && alpha < 1.0 {
             writeln!(lines, "d {alpha}").expect(SAFE);
         }
@@ -153,6 +166,53 @@ impl Writer<'_> {
         self.mtl.push_str(&lines);
     }
 
+    /// Roughness or metalness: a number, or a grey image of its own where the texture has more than one value.
+    fn channel(&mut self, material: &Material, purpose: Purpose) -> maps::Channel {
+        let factor = match purpose {
+            Purpose::Roughness => material.roughness,
+            Purpose::Metallic => material.metallic,
+        };
+        let Some(texture) = &material.metallic_roughness_texture else {
+            return maps::Channel::plain(factor);
+        };
+        let key = (texture.image, purpose.channel(), factor.to_bits());
+        if let Some(known) = self.channels.get(&key) {
+            return known.clone();
+        }
+        let image = &self.scene.images[texture.image];
+        let made = match maps::split(&image.bytes, purpose.channel(), factor) {
+            Some((mean, None)) => maps::Channel::plain(mean),
+            Some((mean, Some(png))) => {
+                let name = self.take_name(texture.image, purpose.suffix(), "png");
+                self.files.push(OutFile {
+                    name: name.clone(),
+                    bytes: png.into(),
+                });
+                maps::Channel {
+                    mean,
+                    file: Some(name),
+                }
+            }
+            None => maps::Channel::plain(factor),
+        };
+        self.channels.insert(key, made.clone());
+        made
+    }
+
+    /// A name in one word for a file that is made of an image.
+    fn take_name(&mut self, index: usize, suffix: &str, extension: &str) -> String {
+        let mut image = self.scene.images[index].clone();
+        let own = image.json.get("name").and_then(|name| name.as_str());
+        let known = image.file_name.take().or(own.map(str::to_owned));
+        let stem = known.unwrap_or_else(|| format!("{}_texture_{index}", self.stem));
+        let stem = stem
+            .rsplit_once('.')
+            .map_or(stem.as_str(), |(stem, _)| stem);
+        image.file_name = Some(plain(&format!("{stem}{suffix}.{extension}")));
+        let name = self.names.take_image(&image, &self.stem, index, extension);
+        name.replace(char::is_whitespace, "_")
+    }
+
     fn image(&mut self, texture: &Option<TextureUse>) -> Option<String> {
         let index = texture.as_ref()?.image;
         if let Some(known) = self.images.get(&index) {
@@ -169,6 +229,30 @@ impl Writer<'_> {
         });
         self.images.insert(index, name.clone());
         Some(name)
+    }
+}
+
+/// What a channel of an image is for.
+#[derive(Debug, Clone, Copy)]
+enum Purpose {
+    Roughness,
+    Metallic,
+}
+
+impl Purpose {
+    /// Which channel glTF keeps it in.
+    fn channel(self) -> usize {
+        match self {
+            Purpose::Roughness => 1,
+            Purpose::Metallic => 2,
+        }
+    }
+
+    fn suffix(self) -> &'static str {
+        match self {
+            Purpose::Roughness => "_roughness",
+            Purpose::Metallic => "_metallic",
+        }
     }
 }
 
