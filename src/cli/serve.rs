@@ -9,7 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use url::Url;
 
 use crate::durable::write_atomic;
-use crate::service::{RunningService, Service, ServiceConfig, WorkerCommand};
+use crate::service::{ChaosPlan, RunningService, Service, ServiceConfig, WorkerCommand};
 
 use super::{Exit, logging, settings};
 
@@ -35,6 +35,12 @@ pub(super) struct Args {
     /// Draw no thumbnails and views and compare nothing: faster, and enough for the files alone
     #[arg(long)]
     no_pictures: bool,
+    /// How much the account may store [default: 100G]
+    #[arg(long, value_name = "SIZE")]
+    quota: Option<settings::ByteSize>,
+    /// Meet the faults of this plan, for tests of clients; SIGHUP reads it again
+    #[arg(long, value_name = "PLAN")]
+    chaos: Option<PathBuf>,
     /// Print where it listens and where the token is as JSON
     #[arg(long)]
     json: bool,
@@ -48,26 +54,53 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     };
     let runtime = tokio::runtime::Runtime::new().context("cannot start the async runtime")?;
     runtime.block_on(async {
-        let config = ServiceConfig {
+        let mut config = ServiceConfig {
             listen: args.listen,
             public_url: args.public_url.clone(),
             workers: args.workers,
+            chaos: args.chaos.as_deref().map(read_plan).transpose()?,
             ..ServiceConfig::new(&data_dir, worker(args.no_pictures)?)
         };
+        if let Some(quota) = args.quota {
+            config.quota_bytes = quota.0;
+        }
         let service = Service::start(config).await?;
         let token_file = data_dir.join("token");
         write_atomic(&token_file, service.token().as_bytes())
             .context("cannot write the token file")?;
         announce(args.json, &service, &data_dir, &token_file);
-        let mut terminate = signal(SignalKind::terminate())?;
-        tokio::select! {
-            _ = terminate.recv() => {}
-            interrupted = tokio::signal::ctrl_c() => interrupted?,
-        }
+        until_stopped(args, &service).await?;
         eprintln!("Stopping …");
         service.shutdown().await;
         Ok(Exit::Done)
     })
+}
+
+/// Returns when a signal says to stop. A hangup reads the plan of faults again.
+async fn until_stopped(args: &Args, service: &RunningService) -> Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    loop {
+        tokio::select! {
+            _ = terminate.recv() => return Ok(()),
+            interrupted = tokio::signal::ctrl_c() => return Ok(interrupted?),
+            _ = hangup.recv() => {
+                // Without a plan a closed terminal ends the service, as it always does.
+                let Some(path) = &args.chaos else { return Ok(()) };
+                match read_plan(path) {
+                    Ok(plan) => service.set_chaos(Some(plan)),
+                    Err(error) => eprintln!("assetfs: {error:#}; the earlier plan goes on"),
+                }
+            }
+        }
+    }
+}
+
+/// Reads a plan of faults.
+pub(super) fn read_plan(path: &Path) -> Result<ChaosPlan> {
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("cannot read the plan of faults {}", path.display()))?;
+    ChaosPlan::parse(&text).with_context(|| path.display().to_string())
 }
 
 /// The token itself is never printed: it stands in a file that only its owner can read.
@@ -98,8 +131,12 @@ fn announce(json: bool, service: &RunningService, data_dir: &Path, token_file: &
 }
 
 /// Starts the local service for this machine alone.
-pub(super) async fn start_local(data_dir: &Path) -> Result<RunningService> {
-    Service::start(ServiceConfig::new(data_dir, worker(false)?))
+pub(super) async fn start_local(data_dir: &Path, chaos: Option<&Path>) -> Result<RunningService> {
+    let config = ServiceConfig {
+        chaos: chaos.map(read_plan).transpose()?,
+        ..ServiceConfig::new(data_dir, worker(false)?)
+    };
+    Service::start(config)
         .await
         .context("cannot start the local service")
 }

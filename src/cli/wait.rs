@@ -133,6 +133,8 @@ pub(super) fn wait_for(
 fn targets(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut targets = BTreeSet::new();
     for path in paths {
+        // What a name is, its folder tells; a relative name may have none.
+        let path = &std::path::absolute(path)?;
         MountedDrive::of(path)?;
         if is_job_folder(path) {
             for entry in fs::read_dir(path).with_context(|| path.display().to_string())? {

@@ -133,7 +133,7 @@ impl Parts {
             }
             Account::Local { data_dir } => {
                 let places = places::open_local(plan, data_dir)?;
-                let service = serve::start_local(data_dir).await?;
+                let service = serve::start_local(data_dir, plan.chaos.as_deref()).await?;
                 let token = crate::wire::Token::parse(service.token())?;
                 let client = connect(plan, service.base_url(), token)?;
                 (Some(service), client, places)

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::fuse;
 
 use super::account::{self, Account, AccountArgs};
+use super::serve;
 use super::settings::{self, ByteSize, Profile, Span};
 use super::{Exit, WrongUse};
 
@@ -55,6 +56,9 @@ pub(super) struct Args {
     /// Folder of the local service's records [default: $XDG_DATA_HOME/assetfs/service]
     #[arg(long, env = "ASSETFS_DATA_DIR", value_name = "DIR")]
     pub(super) data_dir: Option<PathBuf>,
+    /// Have the local service meet the faults of this plan, for tests
+    #[arg(long, value_name = "PLAN")]
+    chaos: Option<PathBuf>,
     /// How long a copied model is quiet before it is sent [default: 2s]
     #[arg(long, env = "ASSETFS_SETTLE", value_name = "TIME")]
     settle: Option<Span>,
@@ -99,6 +103,7 @@ struct MountPlan {
     log_file: Option<PathBuf>,
     kernel_options: Vec<String>,
     cover_files: bool,
+    chaos: Option<PathBuf>,
 }
 
 /// Mounts; returns when the drive answers, or with `--foreground` when it is unmounted.
@@ -125,9 +130,11 @@ fn plan(args: &Args, profile: &Profile, fstab: FstabOptions) -> Result<MountPlan
         None => settings::home_dir()?.join("assetfs"),
     };
     let span = |flag: Option<Span>, profile: Option<Span>| flag.or(profile).map(|span| span.0);
+    let account = account::choose(&args.account, profile, data_dir)?;
     Ok(MountPlan {
         mount_point,
-        account: account::choose(&args.account, profile, data_dir)?,
+        chaos: chosen_chaos(args, &account)?,
+        account,
         read_only: args.read_only || profile.read_only.unwrap_or(false),
         no_delete: args.no_delete || profile.no_delete.unwrap_or(false),
         delete_limit: args.delete_limit.or(profile.delete_limit).unwrap_or(20),
@@ -146,6 +153,19 @@ fn plan(args: &Args, profile: &Profile, fstab: FstabOptions) -> Result<MountPlan
         kernel_options: fstab.kernel,
         cover_files: fstab.cover_files,
     })
+}
+
+/// The plan of faults. It is read here as well, so that a bad one is told to who mounts.
+fn chosen_chaos(args: &Args, account: &Account) -> Result<Option<PathBuf>> {
+    let Some(path) = &args.chaos else {
+        return Ok(None);
+    };
+    if !matches!(account, Account::Local { .. }) {
+        let text = "--chaos is for the local service: use it with --local";
+        return Err(WrongUse(text.to_owned()).into());
+    }
+    serve::read_plan(path)?;
+    Ok(Some(std::path::absolute(path)?))
 }
 
 /// The flag, else the profile's value, else the default; always absolute, since the background
