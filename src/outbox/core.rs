@@ -37,6 +37,8 @@ pub struct Core {
     pub job_tasks: BTreeMap<JobKey, JobTask>,
     /// Submissions that are being sent or looked for.
     pub job_calls: HashSet<String>,
+    /// Preset texts saved in this run.
+    pub preset_saves: u64,
     activity: HashMap<DraftId, Activity>,
     processes: Processes,
     journal: Arc<Journal>,
@@ -72,6 +74,7 @@ impl Core {
             job_progress: HashMap::new(),
             job_tasks: BTreeMap::new(),
             job_calls: HashSet::new(),
+            preset_saves: 0,
             activity,
             processes: Processes::default(),
             journal,

@@ -82,14 +82,16 @@ impl StagedFile {
     /// Writes all of `data` at `offset`.
     pub fn write_at(&self, data: &[u8], offset: u64) -> OutboxResult<()> {
         self.check_writable()?;
-        let written = self.content.write(data, Some(offset));
+        let room = || self.shared.make_room();
+        let written = self.content.write(data, Some(offset), room);
         self.note_failure(written)
     }
 
     /// Writes all of `data` at the end.
     pub fn append(&self, data: &[u8]) -> OutboxResult<()> {
         self.check_writable()?;
-        let written = self.content.write(data, None);
+        let room = || self.shared.make_room();
+        let written = self.content.write(data, None, room);
         self.note_failure(written)
     }
 
@@ -102,7 +104,12 @@ impl StagedFile {
     /// Reserves room for a range; extends the file unless `keep_size`.
     pub fn allocate(&self, offset: u64, len: u64, keep_size: bool) -> OutboxResult<()> {
         self.check_writable()?;
-        self.content.allocate(offset, len, keep_size)
+        match self.content.allocate(offset, len, keep_size) {
+            Err(OutboxError::StagingFull { .. }) if self.shared.make_room() => {
+                self.content.allocate(offset, len, keep_size)
+            }
+            outcome => outcome,
+        }
     }
 
     /// Makes durable what was written through any handle, and the file's place in its folder: data

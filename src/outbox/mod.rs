@@ -93,12 +93,14 @@ impl Outbox {
         PrivateDir::open(&dir).map_err(broken)?;
         let lock = DirLock::acquire(&dir).map_err(broken)?;
         let (journal, records) = Journal::open(&dir)?;
-        let state = State::replay(records).map_err(|error| OutboxError::Journal {
+        let mut state = State::replay(records).map_err(|error| OutboxError::Journal {
             reason: error.to_string(),
             dir: dir.display().to_string(),
         })?;
         let above = ContentId(state.last_content);
         let staging = Staging::open(&dir.join("staging"), &state.kept_contents(), above)?;
+        // Opening has removed what nothing refers to.
+        state.freed.clear();
         let journal = Arc::new(journal);
         let epoch = Instant::now();
         let core = Core::new(state, Arc::clone(&journal), epoch.elapsed());

@@ -16,7 +16,7 @@ use super::events::EventQueue;
 use super::journal::record::Record;
 use super::journal::{Journal, Ticket};
 use super::settle::rule::SettleTimes;
-use super::staging::Staging;
+use super::staging::{ContentId, Staging};
 use super::types::{DraftId, OutboxConfig, OutboxEvent};
 use crate::client::Client;
 
@@ -131,6 +131,31 @@ impl Shared {
         self.blocking(move || shared.journal.settle(ticket)).await?
     }
 
+    /// Removes, at once, what is only waiting to be removed from disk; false where that is nothing.
+    /// Blocks on local disk.
+    pub fn make_room(&self) -> bool {
+        let doomed = std::mem::take(&mut self.core().doomed);
+        if doomed.is_empty() {
+            return false;
+        }
+        if let Err(error) = self.remove_contents(doomed) {
+            tracing::warn!(%error, "no room can be made on the full disk");
+            return false;
+        }
+        true
+    }
+
+    fn remove_contents(&self, doomed: Vec<(Ticket, ContentId)>) -> OutboxResult<()> {
+        if let Err(error) = self.journal.settle_all() {
+            self.core().doomed.extend(doomed);
+            return Err(error);
+        }
+        for (_, content) in doomed {
+            self.staging.remove(content);
+        }
+        Ok(())
+    }
+
     /// Removes from disk the contents that the journal, durably, does not refer to any more.
     pub async fn remove_doomed(self: &Arc<Shared>) -> OutboxResult<()> {
         let doomed = std::mem::take(&mut self.core().doomed);
@@ -138,22 +163,8 @@ impl Shared {
             return Ok(());
         }
         let shared = Arc::clone(self);
-        self.blocking(move || {
-            let settled = shared.journal.settle_all();
-            match settled {
-                Ok(()) => {
-                    for (_, content) in doomed {
-                        shared.staging.remove(content);
-                    }
-                    Ok(())
-                }
-                Err(error) => {
-                    shared.core().doomed.extend(doomed);
-                    Err(error)
-                }
-            }
-        })
-        .await?
+        self.blocking(move || shared.remove_contents(doomed))
+            .await?
     }
 
     /// Runs work that blocks on local disk off the async threads.

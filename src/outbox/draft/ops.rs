@@ -283,6 +283,14 @@ impl Outbox {
         self.shared.journal.settle_all()
     }
 
+    /// Length and checksum of a file of a draft, where all of it was flushed.
+    pub fn flushed_content(&self, draft: DraftId, entry: EntryId) -> Option<(u64, String)> {
+        let core = self.shared.core();
+        let file = core.state.drafts.get(&draft)?.tree.node(entry)?.file()?;
+        let is_flushed = file.state == FileState::Flushed;
+        is_flushed.then_some((file.size, file.hash?.to_string()))
+    }
+
     /// The one line of the draft's status.
     pub fn status(&self, draft: DraftId) -> Option<String> {
         self.draft(draft).map(|info| info.status_text)

@@ -34,6 +34,7 @@ impl Outbox {
             mtime: held.at.into(),
         });
         PresetOverlay {
+            saves: core.preset_saves,
             files: files.collect(),
             hidden: book.parked.values().map(|parked| parked.preset).collect(),
         }

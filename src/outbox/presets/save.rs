@@ -199,9 +199,11 @@ async fn finish(shared: &Arc<Shared>, name: &str, sent: &HeldPreset) -> OutboxRe
         if held.is_none_or(|held| held.text != sent.text) {
             return Ok(());
         }
-        core.record(PresetRecord::Saved {
+        let ticket = core.record(PresetRecord::Saved {
             name: name.to_owned(),
-        })?
+        })?;
+        core.preset_saves += 1;
+        ticket
     };
     shared.settle(ticket).await?;
     shared.events.tell(OutboxEvent::PresetsChanged);

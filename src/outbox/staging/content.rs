@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{ContentHash, ContentId, RunningHash, staging_error};
+use super::{ContentHash, ContentId, RunningHash, is_full, staging_error};
 use crate::outbox::error::OutboxResult;
 use crate::outbox::moment::Moment;
 
@@ -140,13 +140,31 @@ impl Content {
         Ok(done)
     }
 
-    /// Writes all of `data`, at `offset` or, without one, at the end.
-    pub fn write(&self, data: &[u8], offset: Option<u64>) -> OutboxResult<()> {
+    /// Writes all of `data`, at `offset` or, without one, at the end. On a full disk once more when
+    /// `make_room` could make some.
+    pub fn write(
+        &self,
+        data: &[u8],
+        offset: Option<u64>,
+        make_room: impl FnOnce() -> bool,
+    ) -> OutboxResult<()> {
         let mut live = self.live();
         let offset = offset.unwrap_or(live.size);
         live.generation += 1;
         live.written_at = Some(Moment::now());
-        match self.file.write_all_at(data, offset) {
+        let mut written = self.file.write_all_at(data, offset);
+        if written.as_ref().is_err_and(is_full) {
+            // Whoever appends meanwhile goes on behind this.
+            live.size = live.size.max(offset + data.len() as u64);
+            // Room is made under locks that others hold while they ask for a size.
+            drop(live);
+            let has_room = make_room();
+            live = self.live();
+            if has_room {
+                written = self.file.write_all_at(data, offset);
+            }
+        }
+        match written {
             Ok(()) => {
                 live.hash.wrote(offset, data);
                 live.size = live.size.max(offset + data.len() as u64);
@@ -277,11 +295,15 @@ mod tests {
         Content::new(ContentId(1), tempfile::tempfile().unwrap())
     }
 
+    fn write(content: &Content, data: &[u8], offset: Option<u64>) {
+        content.write(data, offset, || false).unwrap();
+    }
+
     #[test]
     fn a_sync_tells_size_and_hash_once() {
         let content = content();
-        content.write(b"abc", Some(0)).unwrap();
-        content.write(b"def", None).unwrap();
+        write(&content, b"abc", Some(0));
+        write(&content, b"def", None);
         let flushed = content.sync().unwrap().unwrap();
         assert_eq!(
             (flushed.size, flushed.hash),
@@ -289,7 +311,7 @@ mod tests {
         );
         content.recorded(&flushed);
         assert_eq!(content.sync().unwrap(), None);
-        content.write(b"X", Some(1)).unwrap();
+        write(&content, b"X", Some(1));
         let flushed = content.sync().unwrap().unwrap();
         assert_eq!(flushed.hash, ContentHash::of(b"aXcdef"));
     }
@@ -297,9 +319,9 @@ mod tests {
     #[test]
     fn a_write_between_sync_and_record_stays_to_be_flushed() {
         let content = content();
-        content.write(b"abc", Some(0)).unwrap();
+        write(&content, b"abc", Some(0));
         let flushed = content.sync().unwrap().unwrap();
-        content.write(b"d", None).unwrap();
+        write(&content, b"d", None);
         content.recorded(&flushed);
         assert!(content.is_dirty());
         assert_eq!(content.sync().unwrap().unwrap().size, 4);

@@ -128,12 +128,18 @@ impl Staging {
 /// Turns an I/O error into one that says what was being done, and tells a full disk apart.
 pub fn staging_error(what: impl Into<String>) -> impl FnOnce(io::Error) -> OutboxError {
     let what = what.into();
-    move |source| match source.raw_os_error() {
-        Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG) => {
-            OutboxError::StagingFull { what, source }
-        }
-        _ => OutboxError::Staging { what, source },
+    move |source| match is_full(&source) {
+        true => OutboxError::StagingFull { what, source },
+        false => OutboxError::Staging { what, source },
     }
+}
+
+/// True when the disk, or the share of whoever writes, is full.
+fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG)
+    )
 }
 
 fn open_options(new: bool) -> OpenOptions {

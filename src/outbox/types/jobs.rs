@@ -150,6 +150,8 @@ pub struct PresetFile {
 /// What the outbox adds to, and takes from, the service's list of presets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PresetOverlay {
+    /// How many texts were saved in this run: what was held is on the service since.
+    pub saves: u64,
     /// Files held here. One with a service's preset of the same name stands for it.
     pub files: Vec<PresetFile>,
     /// Presets whose file was renamed to a backup name: not shown under their own.

@@ -37,6 +37,12 @@ impl Outbox {
         Ok(found.into_iter().map(orphan).collect())
     }
 
+    /// The starts behind [`Outbox::orphans`], by number: nothing new is found while they are the same.
+    pub fn lost_start_numbers(&self) -> Vec<u64> {
+        let starts = self.lost_starts();
+        starts.into_iter().map(|(attempt, _)| attempt).collect()
+    }
+
     /// Starts whose outcome nobody knows and nobody is about to learn.
     fn lost_starts(&self) -> Vec<(u64, OpenStart)> {
         let core = self.shared.core();

@@ -365,7 +365,7 @@ impl JobBook {
         self.embeds.remove(request);
         self.submissions
             .retain(|tag, it| tag != request && it.group.as_deref() != Some(request));
-        let files = self.files.values_mut().filter_map(move |file| {
+        self.files.values_mut().filter_map(move |file| {
             let its = file.submission.as_deref()?;
             if its != request {
                 // One of a group: the others go on.
@@ -373,8 +373,7 @@ impl JobBook {
             }
             file.submission = None;
             Some(file)
-        });
-        files
+        })
     }
 
     fn keep_text(&mut self, job: &JobKey, text: &Blob, at: Moment) {
