@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 
 use super::error::{DriveError, DriveResult};
+use super::ops::again::SameBytes;
 use super::ops::control::ControlBuffer;
 use super::ops::text::{TextBuffer, TextTarget};
 use super::reading::RemoteFile;
@@ -38,6 +39,8 @@ pub(super) enum Body {
     Text(TextBuffer),
     /// A file that takes commands.
     Control(ControlBuffer),
+    /// A file of an asset that is copied in once more.
+    Again(Box<SameBytes>),
 }
 
 /// An open folder.

@@ -64,6 +64,7 @@ impl Drive {
         meta: MetaStore,
     ) -> DriveResult<Drive> {
         let shared = Arc::new(Shared::new(config, client, cache, outbox, meta));
+        shared.recall_made();
         let tasks = vec![
             tokio::spawn(Arc::clone(&shared).follow(events)),
             tokio::spawn(Arc::clone(&shared).watch()),

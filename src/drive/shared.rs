@@ -75,9 +75,19 @@ pub(super) struct Known {
     /// Records for `detail.json` and the like, by what they are.
     pub(super) details: HashMap<FlightKey, (Arc<str>, Instant)>,
     /// Uploads that nobody finished, and when they were looked for.
-    pub(super) orphans: Option<(Vec<OrphanStatus>, Instant)>,
+    pub(super) orphans: Option<Orphans>,
+    /// How many presets the outbox had saved when their listing was last doubted for it.
+    pub(super) preset_saves: u64,
     /// The optimized models of an asset, and when the service told.
     pub(super) rapids_of: HashMap<AssetId, (Vec<RapidId>, Instant)>,
+}
+
+/// Uploads that nobody finished.
+pub(super) struct Orphans {
+    pub(super) found: Vec<OrphanStatus>,
+    pub(super) told: Instant,
+    /// The lost starts that they were looked for after.
+    pub(super) starts: Vec<u64>,
 }
 
 /// A source model as it stands now.

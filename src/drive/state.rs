@@ -15,7 +15,7 @@ use super::fresh::{FlightKey, maps::FileMaps, watch::Watched};
 use super::handles::Handles;
 use super::kernel::Corrections;
 use super::reading::{Reading, ReadingLimits};
-use super::shared::{Known, Shared};
+use super::shared::{Known, Orphans, Shared};
 use super::status::{
     CacheStatus, DraftStatus, FailureLine, JobStatusLine, MountStatus, OrphanStatus, RateStatus,
     TransferStatus,
@@ -63,6 +63,7 @@ impl Shared {
             details: HashMap::new(),
             rapids_of: HashMap::new(),
             orphans: None,
+            preset_saves: 0,
         };
         let reading = Reading::new(
             client.clone(),
@@ -173,7 +174,7 @@ impl Shared {
             };
             let path = self.home_path(home);
             for job in self.outbox.job_entries(&folder) {
-                if !matches!(job.state, JobState::Editing | JobState::Done { .. }) {
+                if !matches!(job.state, JobState::Editing | JobState::Done) {
                     lines.push(JobStatusLine {
                         path: format!("{path}/optimize/{}", job.name),
                         status: job.status_text,
@@ -204,34 +205,35 @@ impl Shared {
     }
 
     fn orphans_at_hand(&self) -> Vec<OrphanStatus> {
-        self.known()
-            .orphans
-            .clone()
-            .map(|(orphans, _)| orphans)
-            .unwrap_or_default()
+        let known = self.known();
+        let orphans = known.orphans.as_ref();
+        orphans.map_or_else(Vec::new, |orphans| orphans.found.clone())
     }
 
     /// Looks for orphans, unless that was done lately; waits for them a little.
     pub(super) async fn refresh_orphans(self: &Arc<Self>) {
-        let is_young = self
-            .known()
-            .orphans
-            .as_ref()
-            .is_some_and(|(_, told)| told.elapsed() < ORPHANS_HOLD);
+        let starts = self.outbox.lost_start_numbers();
+        let is_young = self.known().orphans.as_ref().is_some_and(|orphans| {
+            orphans.starts == starts && orphans.told.elapsed() < ORPHANS_HOLD
+        });
         if is_young {
             return;
         }
         let shared = Arc::clone(self);
         let landing = self.flights.join(FlightKey::Orphans, || async move {
             let orphans = shared.outbox.orphans().await.map_err(DriveError::from)?;
-            let orphans = orphans.into_iter().map(|orphan| OrphanStatus {
+            let found = orphans.into_iter().map(|orphan| OrphanStatus {
                 id: orphan.id.0,
                 name: orphan.name,
                 since: orphan
                     .created
                     .map(|created| crate::wire::Timestamp::from(created).iso_offset()),
             });
-            shared.known().orphans = Some((orphans.collect(), Instant::now()));
+            shared.known().orphans = Some(Orphans {
+                found: found.collect(),
+                told: Instant::now(),
+                starts,
+            });
             Ok(())
         });
         if let Ok(Err(error)) = tokio::time::timeout(ORPHANS_PATIENCE, landing).await {

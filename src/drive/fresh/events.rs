@@ -2,7 +2,7 @@
 //! was saved.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::sync::mpsc;
 
@@ -51,22 +51,37 @@ impl Shared {
             .insert(draft, asset);
         let info = self.outbox.draft(draft);
         if let Some(info) = &info {
-            let mut record = BaseAsset::new(asset, info.name.clone(), UploadStatus::Waiting);
-            if info.kind == DraftKind::LooseFile {
-                let stem = info
-                    .name
-                    .rsplit_once('.')
-                    .map_or(info.name.as_str(), |(stem, _)| stem);
-                record.name = stem.to_owned();
-            }
-            record.created_at = Some(crate::wire::Timestamp::from(info.created));
-            self.told_asset(&record);
+            self.told_made(asset, &info.name, info.kind, info.created);
         }
         self.watched.look_at_asset(asset);
         self.asset_moved(asset);
         self.draft_changed(draft);
         if let Some(info) = info {
             self.tell_entry(&Node::Top(Top::RawModels), &info.name);
+        }
+    }
+
+    /// Shows an asset that was made here before the service lists it.
+    fn told_made(&self, asset: AssetId, name: &str, kind: DraftKind, created: SystemTime) {
+        let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+        let name = match kind {
+            DraftKind::LooseFile => stem,
+            DraftKind::Folder => name,
+        };
+        let mut record = BaseAsset::new(asset, name.to_owned(), UploadStatus::Waiting);
+        record.created_at = Some(crate::wire::Timestamp::from(created));
+        self.told_asset(&record);
+    }
+
+    /// An earlier mount may have died before it kept the row of an asset that it made.
+    pub(in crate::drive) fn recall_made(&self) {
+        if !self.known().assets.is_known() {
+            return;
+        }
+        for record in self.outbox.sent_records() {
+            if self.known().assets.row(record.asset.0).is_none() {
+                self.told_made(record.asset, &record.name, record.kind, record.created);
+            }
         }
     }
 

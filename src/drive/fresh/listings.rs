@@ -105,6 +105,20 @@ impl Shared {
         Ok(())
     }
 
+    /// Makes sure that a listing can say that a name is free: what an earlier mount knew cannot. True
+    /// when it was confirmed just now.
+    pub(in crate::drive) async fn confirmed(self: &Arc<Self>, which: Which) -> bool {
+        let standing = self.standing(which);
+        if standing.was_confirmed || standing.failed_lately {
+            return false;
+        }
+        let shared = Arc::clone(self);
+        let landing = self
+            .flights
+            .join(which.flight(), || async move { shared.fetch(which).await });
+        matches!(landing.within(self.patience()).await, Some(Ok(())))
+    }
+
     /// True while a listing cannot be relied upon to delete by it.
     pub(in crate::drive) fn is_stale(&self, which: Which) -> bool {
         let known = self.known();

@@ -57,7 +57,7 @@ impl Shared {
         match &open.body {
             Body::Staged(staged) => Some(staged.size()),
             Body::Text(text) => Some(text.len()),
-            Body::Remote(_) | Body::Snapshot(_) | Body::Control(_) => None,
+            Body::Remote(_) | Body::Snapshot(_) | Body::Control(_) | Body::Again(_) => None,
         }
     }
 
@@ -70,7 +70,7 @@ impl Shared {
             Body::Text(text) => text.len(),
             Body::Snapshot(bytes) => bytes.len() as u64,
             Body::Remote(remote) => remote.size(),
-            Body::Control(_) => 0,
+            Body::Control(_) | Body::Again(_) => 0,
         };
         Ok(Attributes {
             nlink: 0,

@@ -11,7 +11,7 @@ use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::fresh::listings::Which;
 use crate::drive::shared::Shared;
 use crate::drive::tree::filemap::Arranged;
-use crate::drive::tree::names::{HIDDEN_FOLDER, NAME_MAX_BYTES, split_extension};
+use crate::drive::tree::names::{HIDDEN_FOLDER, NAME_MAX_BYTES};
 use crate::drive::tree::node::{AssetFolder, Family, Home, Node, Place, RemoteFolder, Top};
 use crate::drive::types::{Entry, Ino};
 use crate::outbox::{DraftId, DraftKind, EntryId};
@@ -124,10 +124,16 @@ impl Shared {
         if let Some(asset) = self.listed_asset(name) {
             return Ok(Node::Model(self.home_of(asset)));
         }
-        if let Some(node) = self.sent_loose_file(name) {
-            return Ok(node);
+        // A loose file keeps resolving, unlisted, for as long as the asset exists that it became.
+        if let Some((draft, entry)) = self.sent_loose_file(name) {
+            return Ok(Node::Entry(draft, entry.id));
         }
         refreshed?;
+        if self.confirmed(Which::Assets).await
+            && let Some(asset) = self.listed_asset(name)
+        {
+            return Ok(Node::Model(self.home_of(asset)));
+        }
         Err(DriveError::NotFound)
     }
 
@@ -149,48 +155,56 @@ impl Shared {
         }
     }
 
-    /// A loose file keeps resolving, unlisted, for as long as the asset exists that it became.
-    fn sent_loose_file(&self, name: &str) -> Option<Node> {
-        if split_extension(name).1.is_empty() {
-            return None;
-        }
-        let records = self.outbox.sent_records();
-        let record = records
-            .iter()
-            .find(|record| record.kind == DraftKind::LooseFile && record.name == name)?;
-        let entry = record.entries.first()?;
-        Some(Node::Entry(record.draft, entry.id))
-    }
-
     /// The draft of a loose file, also after it became an asset.
     pub(in crate::drive) fn loose_draft(&self, name: &str) -> Option<DraftId> {
-        match self.open_draft(name).or_else(|| self.sent_loose_file(name)) {
+        match self.open_draft(name) {
             Some(Node::Entry(draft, _)) => Some(draft),
-            _ => None,
+            Some(_) => None,
+            None => self.sent_loose_file(name).map(|(draft, _)| draft),
         }
     }
 
     async fn rapid_model(self: &Arc<Self>, name: &str) -> DriveResult<Node> {
         self.refreshed(Which::Rapids).await?;
-        self.known()
-            .rapids
-            .find(name)
-            .map(|row| Node::Rapid(row.id))
-            .ok_or(DriveError::NotFound)
+        let find = || {
+            let known = self.known();
+            known.rapids.find(name).map(|row| Node::Rapid(row.id))
+        };
+        match find() {
+            None if self.confirmed(Which::Rapids).await => find(),
+            found => found,
+        }
+        .ok_or(DriveError::NotFound)
     }
 
     async fn preset(self: &Arc<Self>, name: &str) -> DriveResult<Node> {
         let overlay = self.outbox.preset_overlay();
+        self.note_preset_saves(overlay.saves);
         if overlay.files.iter().any(|file| file.name == name) {
             return Ok(Node::PresetFile(name.into()));
         }
         self.refreshed(Which::Presets).await?;
-        let known = self.known();
-        let preset = known
-            .presets
-            .find(name)
-            .filter(|preset| !overlay.hidden.contains(&preset.id));
-        preset.map(preset_node).ok_or(DriveError::NotFound)
+        let find = || {
+            let known = self.known();
+            let preset = known.presets.find(name);
+            let preset = preset.filter(|preset| !overlay.hidden.contains(&preset.id));
+            preset.map(preset_node)
+        };
+        match find() {
+            None if self.confirmed(Which::Presets).await => find(),
+            found => found,
+        }
+        .ok_or(DriveError::NotFound)
+    }
+
+    /// What was held here until a moment ago is on the service now: a listing made before does not
+    /// say that the name is free.
+    fn note_preset_saves(&self, saves: u64) {
+        let mut known = self.known();
+        if known.preset_saves != saves {
+            known.presets.doubt();
+            known.preset_saves = saves;
+        }
     }
 
     async fn by_id(self: &Arc<Self>, family: Family, name: &str) -> DriveResult<Node> {

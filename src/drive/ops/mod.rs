@@ -1,5 +1,6 @@
 //! The operations of the drive, one file each.
 
+pub(super) mod again;
 pub(super) mod attributes;
 pub(super) mod content;
 pub(super) mod control;

@@ -11,7 +11,7 @@ use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::handles::{Body, OpenFile};
 use crate::drive::reading::{RemoteFile, SignedUrls, UrlFuture};
 use crate::drive::shared::Shared;
-use crate::drive::tree::node::{HiddenFile, JobPart, Node, Place, RemoteFolder};
+use crate::drive::tree::node::{HiddenFile, Home, JobPart, Node, Place, RemoteFolder};
 use crate::drive::tree::sizes::ContentTable;
 use crate::drive::types::{Caller, Ino, OpenFlags, Opened, OpenedMode};
 use crate::outbox::{DraftId, EntryId, OpenMode, StagedFile};
@@ -35,7 +35,7 @@ impl Shared {
         caller: &Caller,
     ) -> DriveResult<Opened> {
         if flags.access.writes() || flags.truncate {
-            self.check_writable(&node)?;
+            self.check_writable(&node, flags)?;
         }
         let (body, mode) = match &node {
             Node::Entry(draft, entry) => self.open_entry(*draft, *entry, flags, caller).await?,
@@ -103,6 +103,11 @@ impl Shared {
         flags: OpenFlags,
         caller: &Caller,
     ) -> DriveResult<(Body, OpenedMode)> {
+        if flags.access.writes() && self.asset_of_draft(draft).is_some() {
+            let same = self.same_bytes(draft, entry, flags);
+            let same = same.ok_or_else(|| why::frozen_asset(&self.home_path(Home::Made(draft))))?;
+            return Ok((Body::Again(Box::new(same)), OpenedMode::Direct));
+        }
         let mode = match (flags.access.writes(), flags.truncate) {
             (_, true) => OpenMode::Truncate,
             (true, false) => OpenMode::Write,
@@ -206,12 +211,15 @@ impl Shared {
     }
 
     /// Refuses to open for writing what cannot be written, with a sentence.
-    fn check_writable(&self, node: &Node) -> DriveResult<()> {
+    fn check_writable(&self, node: &Node, flags: OpenFlags) -> DriveResult<()> {
         if self.config.read_only && !matches!(node, Node::HiddenFile(_, HiddenFile::Control)) {
             return Err(why::read_only_mount());
         }
         match node {
-            Node::Entry(draft, _) if self.asset_of_draft(*draft).is_some() => {
+            Node::Entry(draft, entry)
+                if self.asset_of_draft(*draft).is_some()
+                    && self.same_bytes(*draft, *entry, flags).is_none() =>
+            {
                 Err(why::frozen_asset(&self.path_of(node)))
             }
             Node::Entry(..)

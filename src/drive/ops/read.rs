@@ -33,6 +33,8 @@ impl Shared {
                 }
                 other => Ok(other?),
             },
+            // Open for writing alone.
+            Body::Again(_) => Err(DriveError::BadHandle),
             Body::Snapshot(bytes) => Ok(part(bytes, offset, len)),
             Body::Text(text) => Ok(part(&text.bytes(), offset, len)),
             Body::Control(control) => Ok(part(

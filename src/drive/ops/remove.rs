@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::lookup::text;
 use super::paths::job_part_name;
-use super::rows::{Row, optimize_folder};
+use super::rows::{Row, optimize_folder, shown_parts};
 use super::text::process_of;
 use super::why;
 use crate::drive::error::{DriveError, DriveResult};
@@ -180,8 +180,11 @@ impl Shared {
     }
 
     fn remove_job(&self, asset: AssetId, text: &Arc<str>) -> DriveResult<()> {
-        self.outbox.remove_job(&optimize_folder(asset), text)?;
-        for part in [JobPart::Status, JobPart::Result] {
+        let folder = optimize_folder(asset);
+        let job = self.outbox.job(&folder, text);
+        self.outbox.remove_job(&folder, text)?;
+        // What was not there before leaves no ghost: an editor asks for its own names anew.
+        for (_, part) in job.iter().flat_map(shown_parts) {
             let ghost = Node::Job(asset, Arc::clone(text), part);
             let mut deletions = self.deletions();
             deletions.leave_ghost(ghost, self.config.restore_after);

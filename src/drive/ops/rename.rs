@@ -85,6 +85,15 @@ impl Shared {
         let source = self.child(from, name).await?;
         self.check_is_open(&source)?;
         self.check_target(to, new_name, &source).await?;
+        if matches!(to, Node::Top(Top::RawModels))
+            && self.open_draft(new_name).is_none()
+            && let Some(sent) = self.sent_loose_file(new_name)
+        {
+            return match noreplace {
+                true => Err(DriveError::Exists),
+                false => self.replace_sent_loose_file(&source, sent),
+            };
+        }
         let (from_place, to_place) = (place(from, name), place(to, new_name));
         let renamed =
             self.outbox

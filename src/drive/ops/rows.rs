@@ -338,9 +338,7 @@ impl Shared {
         let in_folder = |entry: &SentEntry| {
             let name = entry.path.strip_prefix(&prefix)?;
             let is_here = !name.is_empty() && !name.contains('/');
-            // What was never sent went with the staged copy.
-            let is_kept = entry.kind == EntryKind::Folder || entry.sent_as.is_some();
-            (is_here && is_kept).then(|| Row {
+            (is_here && is_still_there(&record.entries, entry)).then(|| Row {
                 name: name.to_owned(),
                 node: Node::Entry(draft, entry.id),
                 kind: entry_kind(entry.kind),
@@ -504,9 +502,21 @@ pub(in crate::drive) fn factory_node(preset: &KnownPreset) -> Node {
     Node::FactoryPreset(PresetId(preset.id.0), preset.text_checksum())
 }
 
+/// What was never sent went with the staged copy, and so did a folder that held nothing else.
+fn is_still_there(entries: &[SentEntry], entry: &SentEntry) -> bool {
+    if entry.kind == EntryKind::File {
+        return entry.sent_as.is_some();
+    }
+    let within = format!("{}/", entry.path);
+    let is_file_within =
+        |other: &&SentEntry| other.kind == EntryKind::File && other.path.starts_with(&within);
+    let mut files = entries.iter().filter(is_file_within).peekable();
+    files.peek().is_none() || files.any(|file| file.sent_as.is_some())
+}
+
 /// What a job shows beside its text.
-fn shown_parts(job: &JobInfo) -> impl Iterator<Item = (&JobInfo, JobPart)> {
-    let result = matches!(job.state, JobState::Done { .. }).then_some(JobPart::Result);
+pub(in crate::drive) fn shown_parts(job: &JobInfo) -> impl Iterator<Item = (&JobInfo, JobPart)> {
+    let result = matches!(job.state, JobState::Done).then_some(JobPart::Result);
     let status = (job.state != JobState::Editing).then_some(JobPart::Status);
     result
         .into_iter()

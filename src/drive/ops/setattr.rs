@@ -29,7 +29,7 @@ impl Shared {
             Node::Entry(draft, _) | Node::Model(Home::Made(draft))
                 if self.asset_of_draft(*draft).is_some() =>
             {
-                return Err(why::frozen_asset(&self.path_of(&node)));
+                self.set_sent(&node, change)?;
             }
             Node::Entry(draft, entry) => self.set_entry(*draft, *entry, change, caller)?,
             Node::Model(Home::Made(draft)) => {
@@ -38,6 +38,8 @@ impl Shared {
             Node::Job(_, _, JobPart::Text) | Node::Preset(..) | Node::PresetFile(_) => {
                 self.set_text(&node, change).await?;
             }
+            // Tools that copy into a folder of the drive set its owner, mode and times at last.
+            Node::Root | Node::Top(_) | Node::AssetFolder(..) if change.size.is_none() => {}
             // `echo commit > ctl` cuts the file first.
             Node::HiddenFile(_, HiddenFile::Control) => {}
             Node::Model(home) => return Err(why::frozen_asset(&self.home_path(*home))),
@@ -73,6 +75,19 @@ impl Shared {
                 .set_attributes(draft, entry, &change_here, &caller.for_outbox())?;
         }
         Ok(())
+    }
+
+    /// What was copied in stays as it was. Owner, mode and times are taken and not kept, because who
+    /// copies the same files once more sets them again; so is the length that is there.
+    fn set_sent(&self, node: &Node, change: &SetAttributes) -> DriveResult<()> {
+        let Some(size) = change.size else {
+            return Ok(());
+        };
+        let open = change.fh.and_then(|fh| self.handles.file(fh).ok());
+        match open.as_ref().map(|open| &open.body) {
+            Some(Body::Again(same)) => same.resize(size),
+            _ => Err(why::frozen_asset(&self.path_of(node))),
+        }
     }
 
     /// Length matters to a text; owner, mode and times are taken and not kept, because copying tools

@@ -24,6 +24,7 @@ impl Shared {
             Body::Text(text) if open.flags.append => text.write(text.len(), data)?,
             Body::Text(text) => text.write(offset, data)?,
             Body::Control(control) => self.write_control(control, data).await?,
+            Body::Again(same) => same.write(offset, data)?,
             Body::Remote(_) | Body::Snapshot(_) => return Err(DriveError::BadHandle),
         }
         Ok(u32::try_from(data.len()).unwrap_or(u32::MAX))
@@ -44,7 +45,7 @@ impl Shared {
             Body::Text(text) if !keep_size => {
                 text.resize(text.len().max(offset.saturating_add(len)))
             }
-            Body::Text(_) => Ok(()),
+            Body::Text(_) | Body::Again(_) => Ok(()),
             Body::Control(_) | Body::Remote(_) | Body::Snapshot(_) => Err(DriveError::Unsupported(
                 "room cannot be reserved here".into(),
             )),
@@ -65,6 +66,7 @@ impl Shared {
             Body::Staged(staged) => Ok(staged.flush()?),
             Body::Text(text) => self.flush_text(text, caller).await,
             Body::Control(control) => self.flush_control(control).await,
+            Body::Again(same) => same.flush(),
             Body::Remote(_) | Body::Snapshot(_) => Ok(()),
         }
     }
@@ -75,6 +77,7 @@ impl Shared {
         match &open.body {
             Body::Staged(staged) if open.flags.access.writes() => Ok(staged.flush()?),
             Body::Text(text) => self.keep_text(text).await,
+            Body::Again(same) => same.flush(),
             Body::Staged(_) | Body::Control(_) | Body::Remote(_) | Body::Snapshot(_) => Ok(()),
         }
     }
@@ -87,7 +90,11 @@ impl Shared {
         match &open.body {
             Body::Text(text) => self.release_text(text).await,
             // Dropping the last reference releases the staged file: the settle rule counts from there.
-            Body::Staged(_) | Body::Control(_) | Body::Remote(_) | Body::Snapshot(_) => Ok(()),
+            Body::Staged(_)
+            | Body::Control(_)
+            | Body::Remote(_)
+            | Body::Snapshot(_)
+            | Body::Again(_) => Ok(()),
         }
     }
 }

@@ -1,0 +1,219 @@
+//! Copying again what was copied in before: a nightly job, a backup that is put back, a tool that is
+//! run twice. What is written is compared with what was sent; the same bytes change nothing and are no
+//! error, others are refused. Nothing is kept and nothing is sent.
+
+use std::sync::{Mutex, MutexGuard};
+
+use xxhash_rust::xxh3::Xxh3;
+
+use super::why;
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::shared::Shared;
+use crate::drive::tree::node::Node;
+use crate::drive::types::{Access, OpenFlags};
+use crate::outbox::{DraftId, DraftKind, EntryId, SentEntry};
+
+/// A file of an asset that somebody writes once more.
+pub(in crate::drive) struct SameBytes {
+    path: String,
+    size: u64,
+    /// The checksum of the bytes that were sent, in hex.
+    hash: String,
+    seen: Mutex<Seen>,
+}
+
+/// What was written so far.
+struct Seen {
+    hash: Xxh3,
+    upto: u64,
+    differs: bool,
+}
+
+impl SameBytes {
+    /// For an entry that was sent, if it can be compared: written from its start to its end, by
+    /// somebody who does not want to read.
+    fn of(sent: SentEntry, path: String, flags: OpenFlags) -> Option<SameBytes> {
+        if flags.access != Access::Write || flags.append {
+            return None;
+        }
+        let seen = Seen {
+            hash: Xxh3::new(),
+            upto: 0,
+            differs: false,
+        };
+        Some(SameBytes {
+            path,
+            size: sent.size,
+            hash: sent.hash?,
+            seen: Mutex::new(seen),
+        })
+    }
+
+    /// Takes what is written. It is refused as soon as it cannot be the same any more.
+    pub(in crate::drive) fn write(&self, offset: u64, data: &[u8]) -> DriveResult<()> {
+        let mut seen = self.seen();
+        seen.differs |= offset != seen.upto || offset + data.len() as u64 > self.size;
+        if seen.differs {
+            return Err(self.refusal());
+        }
+        seen.hash.update(data);
+        seen.upto += data.len() as u64;
+        Ok(())
+    }
+
+    /// A changed length: to nothing, as a new copy begins, or to what it is.
+    pub(in crate::drive) fn resize(&self, size: u64) -> DriveResult<()> {
+        let mut seen = self.seen();
+        if size == 0 {
+            seen.hash.reset();
+            seen.upto = 0;
+            seen.differs = false;
+            return Ok(());
+        }
+        seen.differs |= size != self.size;
+        if seen.differs {
+            return Err(self.refusal());
+        }
+        Ok(())
+    }
+
+    /// A close: what was written has to be what is there. An early close of a shell has written
+    /// nothing yet.
+    pub(in crate::drive) fn flush(&self) -> DriveResult<()> {
+        let seen = self.seen();
+        let is_same =
+            seen.upto == self.size && format!("{:032x}", seen.hash.digest128()) == self.hash;
+        if !seen.differs && (seen.upto == 0 || is_same) {
+            Ok(())
+        } else {
+            Err(self.refusal())
+        }
+    }
+
+    fn refusal(&self) -> DriveError {
+        why::frozen_asset(&self.path)
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().expect("no panic while bytes are compared")
+    }
+}
+
+impl Shared {
+    /// The comparison for a file of an asset that is opened for writing.
+    pub(in crate::drive) fn same_bytes(
+        &self,
+        draft: DraftId,
+        entry: EntryId,
+        flags: OpenFlags,
+    ) -> Option<SameBytes> {
+        let sent = self.sent_entry(draft, entry)?;
+        let path = self.path_of(&Node::Entry(draft, entry));
+        SameBytes::of(sent, path, flags)
+    }
+
+    /// The asset's file that a loose file was sent as, under the name that keeps resolving.
+    pub(in crate::drive) fn sent_loose_file(&self, name: &str) -> Option<(DraftId, SentEntry)> {
+        let records = self.outbox.sent_records();
+        let record = records
+            .iter()
+            .find(|record| record.kind == DraftKind::LooseFile && record.name == name)?;
+        let entry = record.entries.first()?.clone();
+        Some((record.draft, entry))
+    }
+
+    /// A loose file takes the place of the one that was sent under its new name: that is nothing when
+    /// they are the same, and refused otherwise.
+    pub(in crate::drive) fn replace_sent_loose_file(
+        &self,
+        source: &Node,
+        (sent_draft, sent): (DraftId, SentEntry),
+    ) -> DriveResult<()> {
+        let Node::Entry(draft, entry) = source else {
+            return Err(DriveError::NotAFolder);
+        };
+        let flushed = self.outbox.flushed_content(*draft, *entry);
+        let standing = Node::Entry(sent_draft, sent.id);
+        if flushed.is_none_or(|(size, hash)| (size, Some(hash)) != (sent.size, sent.hash)) {
+            return Err(why::frozen_asset(&self.path_of(&standing)));
+        }
+        self.outbox.remove_draft(*draft)?;
+        self.inodes().relocate(source, standing);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+    use crate::outbox::EntryKind;
+
+    const BYTES: &[u8] = b"what was copied in";
+
+    fn flags(access: Access) -> OpenFlags {
+        OpenFlags {
+            access,
+            ..OpenFlags::OVERWRITE
+        }
+    }
+
+    fn sent() -> SentEntry {
+        SentEntry {
+            id: EntryId(1),
+            path: "a.bin".into(),
+            kind: EntryKind::File,
+            size: BYTES.len() as u64,
+            mode: 0o644,
+            uid: None,
+            gid: None,
+            mtime: SystemTime::UNIX_EPOCH,
+            hash: Some(format!("{:032x}", xxhash_rust::xxh3::xxh3_128(BYTES))),
+            sent_as: Some("a.bin".into()),
+        }
+    }
+
+    fn opened() -> SameBytes {
+        SameBytes::of(sent(), "a.bin".into(), flags(Access::Write)).unwrap()
+    }
+
+    #[test]
+    fn the_same_bytes_are_no_error() {
+        let file = opened();
+        assert!(file.flush().is_ok(), "a shell's early close");
+        file.write(0, &BYTES[..7]).unwrap();
+        file.write(7, &BYTES[7..]).unwrap();
+        file.resize(BYTES.len() as u64).unwrap();
+        assert!(file.flush().is_ok());
+        file.resize(0).unwrap();
+        file.write(0, BYTES).unwrap();
+        assert!(file.flush().is_ok());
+    }
+
+    #[test]
+    fn other_bytes_are_refused_at_the_latest_when_closed() {
+        let other = opened();
+        other.write(0, &[b'x'; BYTES.len()]).unwrap();
+        assert!(matches!(other.flush(), Err(DriveError::ReadOnly(_))));
+        let short = opened();
+        short.write(0, &BYTES[..7]).unwrap();
+        assert!(short.flush().is_err());
+        let long = opened();
+        long.write(0, BYTES).unwrap();
+        assert!(long.write(BYTES.len() as u64, b"!").is_err());
+        assert!(long.flush().is_err());
+        assert!(opened().write(3, b"x").is_err(), "not from the start");
+        assert!(opened().resize(3).is_err());
+    }
+
+    #[test]
+    fn who_reads_or_appends_gets_no_comparison() {
+        assert!(SameBytes::of(sent(), String::new(), flags(Access::ReadWrite)).is_none());
+        let append = OpenFlags {
+            append: true,
+            ..flags(Access::Write)
+        };
+        assert!(SameBytes::of(sent(), String::new(), append).is_none());
+    }
+}
