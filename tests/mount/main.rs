@@ -13,3 +13,4 @@ mod refused;
 mod samples;
 mod support;
 mod validators;
+mod ways;

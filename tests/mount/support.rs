@@ -2,7 +2,7 @@
 //! themselves, and models to copy.
 
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -91,18 +91,21 @@ pub fn small_chair(scratch: &Path) -> PathBuf {
 pub struct ServeProcess {
     child: Child,
     listen: String,
+    log: PathBuf,
     pub base_url: String,
     pub token_file: PathBuf,
 }
 
 impl ServeProcess {
     pub fn start(data: &Path, extra: &[&str]) -> ServeProcess {
+        let log = data.with_extension("log");
         let mut child = Command::new(ASSETFS)
             .args(["serve", "--json", "--no-pictures"])
             .args(["--listen", "127.0.0.1:0", "--data"])
             .arg(data)
             .args(extra)
             .stdout(Stdio::piped())
+            .stderr(File::create(&log).expect("a log"))
             .spawn()
             .expect("assetfs serve starts");
         let mut line = String::new();
@@ -112,6 +115,7 @@ impl ServeProcess {
         let said: Value = serde_json::from_str(&line).expect("it speaks JSON");
         ServeProcess {
             child,
+            log,
             listen: said["listen"].as_str().expect("an address").to_owned(),
             base_url: said["base_url"].as_str().expect("a URL").to_owned(),
             token_file: said["token_file"].as_str().expect("a path").into(),
@@ -128,6 +132,24 @@ impl ServeProcess {
             .expect("the token file is there")
             .trim()
             .to_owned()
+    }
+
+    /// Has it read its plan of faults again.
+    pub fn hang_up(&self) {
+        run(Command::new("kill").args(["-HUP", &self.child.id().to_string()]));
+    }
+
+    /// What it has logged.
+    pub fn log(&self) -> String {
+        fs::read_to_string(&self.log).expect("its log")
+    }
+
+    /// How many planned faults were met so far.
+    pub fn chaos_fired(&self) -> usize {
+        self.log()
+            .lines()
+            .filter(|line| line.contains("chaos"))
+            .count()
     }
 
     /// One GET of the API, as curl would do it.
@@ -174,6 +196,47 @@ pub fn get_json(url: &str, token: &str) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|_| panic!("no JSON from {url}: {text}"))
 }
 
+/// The status of a GET with the bearer token; 0 where no answer comes.
+pub fn status_of(url: &str, token: &str) -> u16 {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(async {
+        let request = reqwest::Client::new().get(url).bearer_auth(token);
+        request
+            .send()
+            .await
+            .map_or(0, |reply| reply.status().as_u16())
+    })
+}
+
+/// The bytes behind a signed URL.
+pub fn fetch(url: &str) -> Vec<u8> {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(async {
+        let reply = reqwest::get(url).await.expect("the storage answers");
+        assert!(reply.status().is_success(), "{}", reply.status());
+        reply.bytes().await.expect("a body").to_vec()
+    })
+}
+
+/// A POST of JSON with the bearer token.
+pub fn post_json(url: &str, token: &str, body: &Value) -> Value {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(async {
+        let request = reqwest::Client::new().post(url).bearer_auth(token);
+        let request = request
+            .header("accept", "application/json")
+            .header("content-type", "application/json")
+            .body(body.to_string());
+        let reply = request.send().await.expect("the service answers");
+        assert!(reply.status().is_success(), "{url}: {}", reply.status());
+        let text = reply.text().await.expect("a body");
+        serde_json::from_str(&text).expect("JSON")
+    })
+}
+
 /// One mounted drive over one service, with folders of its own.
 pub struct Fixture {
     // Dropped in this order: the mount before the service before the folders.
@@ -182,7 +245,27 @@ pub struct Fixture {
     pub scratch: TempDir,
 }
 
-struct MountPoint(PathBuf);
+/// A mount that is taken away with the value.
+pub struct MountPoint(pub PathBuf);
+
+/// Another machine with the same account.
+pub struct SecondMachine {
+    // Unmounted before its folder goes.
+    _mount: MountPoint,
+    dir: TempDir,
+}
+
+impl SecondMachine {
+    /// Where its drive is.
+    pub fn root(&self) -> PathBuf {
+        self.dir.path().join("mnt")
+    }
+}
+
+fn scratch() -> TempDir {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix("assetfs-test").tempdir().expect("a folder")
+}
 
 impl Drop for MountPoint {
     fn drop(&mut self) {
@@ -210,15 +293,51 @@ impl Fixture {
 
     /// The service alone.
     pub fn unmounted(serve: &[&str]) -> Fixture {
-        let scratch = tempfile::Builder::new()
-            .prefix("assetfs-test")
-            .tempdir()
-            .expect("a folder");
+        Fixture::over(scratch(), serve)
+    }
+
+    /// The service alone, with a plan of faults.
+    pub fn unmounted_with_chaos(plan: &str, serve: &[&str]) -> Fixture {
+        let scratch = scratch();
+        let path = scratch.path().join("chaos.toml");
+        fs::write(&path, plan).expect("written");
+        let chaos = path.to_str().expect("a plain path");
+        let args = [serve, &["--chaos", chaos]].concat();
+        Fixture::over(scratch, &args)
+    }
+
+    fn over(scratch: TempDir, serve: &[&str]) -> Fixture {
         let service = ServeProcess::start(&scratch.path().join("service"), serve);
         Fixture {
             mount: None,
             service,
             scratch,
+        }
+    }
+
+    /// How many planned faults were met so far.
+    pub fn chaos_fired(&self) -> usize {
+        self.service.chaos_fired()
+    }
+
+    /// The same account mounted once more, as another machine would: nothing local is shared.
+    pub fn second_machine(&self) -> SecondMachine {
+        let dir = scratch();
+        let place = |name: &str| dir.path().join(name);
+        run(Command::new(ASSETFS)
+            .arg("mount")
+            .arg(place("mnt"))
+            .args(["--base-url", &self.service.base_url])
+            .arg("--state-dir")
+            .arg(place("state"))
+            .arg("--cache-dir")
+            .arg(place("cache"))
+            .env("ASSETFS_TOKEN", self.service.token())
+            .env("ASSETFS_SETTLE", "300ms")
+            .env("ASSETFS_REFRESH", "1s"));
+        SecondMachine {
+            _mount: MountPoint(place("mnt")),
+            dir,
         }
     }
 
@@ -254,9 +373,16 @@ impl Fixture {
 
     /// Mounts, also after an earlier mount was unmounted or died.
     pub fn mount(&mut self, extra: &[&str]) {
+        self.mount_with(extra, &[]);
+    }
+
+    /// The same, with variables of its own.
+    pub fn mount_with(&mut self, extra: &[&str], variables: &[(&str, &str)]) {
         // What it would unmount when dropped is the new mount.
         std::mem::forget(self.mount.take());
-        let output = self.mount_command(extra).output().expect("assetfs runs");
+        let mut command = self.mount_command(extra);
+        let output = command.envs(variables.iter().copied()).output();
+        let output = output.expect("assetfs runs");
         assert!(
             output.status.success(),
             "mount failed: {}",
@@ -276,9 +402,15 @@ impl Fixture {
     pub fn kill_mount(&self) {
         let pid = self.pid();
         run(Command::new("kill").args(["-9", &pid.to_string()]));
-        wait_until("the killed process is gone", || {
-            fs::read_to_string(format!("/proc/{pid}/stat"))
-                .map_or(true, |stat| stat.contains(") Z "))
+        self.wait_until_dead();
+    }
+
+    /// Waits until the process behind the mount is gone, and the kernel knows.
+    pub fn wait_until_dead(&self) {
+        const ENOTCONN: i32 = 107;
+        wait_until("the mount is dead", || {
+            let asked = fs::read(self.path(".assetfs/status.json"));
+            asked.is_err_and(|error| error.raw_os_error() == Some(ENOTCONN))
         });
     }
 

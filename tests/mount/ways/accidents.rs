@@ -1,0 +1,328 @@
+//! What happens to drives: backups copied back, nightly copies, deletions by the wrong tool, other
+//! people's names. Nothing is paid, doubled or lost by accident.
+
+use std::fs;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::models::triangle_glb;
+use super::tools::{SERVICE_FOLDERS, assert_arrived, assert_same_trees, tree};
+use crate::support::{ASSETFS, Fixture, exists, file_names, read, run, shell, small_chair};
+use crate::support::{text, wait_until};
+use crate::{needs_fuse, needs_program};
+
+fn total(fixture: &Fixture, path: &str) -> u64 {
+    fixture.service.get(path)["meta"]["total"]
+        .as_u64()
+        .expect("a number")
+}
+
+/// Adds a model of one small file without a mount's help in waiting.
+fn add_small(fixture: &Fixture, name: &str) {
+    let folder = fixture.path(&format!("rawmodels/{name}"));
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("one.glb"), triangle_glb(name)).unwrap();
+    run(Command::new("sync").arg(&folder));
+}
+
+#[test]
+fn a_backup_of_the_drive_that_is_copied_back_pays_nothing() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let source = fixture.add_chair();
+    let config = fixture.scratch.path().join("half.json");
+    fs::write(&config, r#"{"limits":{"faces":{"percentage":50}}}"#).unwrap();
+    run(Command::new("cp")
+        .arg(&config)
+        .arg(fixture.path("rawmodels/chair/optimize/half.json")));
+    run(Command::new("cp")
+        .arg(&config)
+        .arg(fixture.path("presets/half.json")));
+    fixture.wait("rawmodels/chair/optimize/half.json");
+    let points = fixture.service.get("api/v2/user/rapidpoints");
+    let backup = fixture.scratch.path().join("backup");
+    run(Command::new("cp")
+        .arg("-rL")
+        .arg(fixture.root())
+        .arg(&backup));
+    assert!(exists(
+        backup.join("rawmodels/chair/analysis/rpd_info.json")
+    ));
+
+    // Back in place: what is there already is refused or is the same, and pays nothing.
+    for flag in ["-r", "-ru", "-rn"] {
+        let _ = Command::new("cp")
+            .arg(flag)
+            .arg(backup.join("rawmodels/chair"))
+            .arg(fixture.path("rawmodels"))
+            .output();
+        run(Command::new("cp")
+            .arg(flag)
+            .arg(backup.join("presets/half.json"))
+            .arg(fixture.path("presets")));
+    }
+    assert_eq!(total(&fixture, "api/v2/rawmodel"), 1);
+    assert_eq!(total(&fixture, "api/v2/rapidmodel"), 1);
+
+    // Under another name: a model of the files that were copied in, and nothing else of it is sent.
+    run(Command::new("cp")
+        .arg("-r")
+        .arg(backup.join("rawmodels/chair"))
+        .arg(fixture.path("rawmodels/restored")));
+    let why = fixture.why("rawmodels/restored/analysis/rpd_info.json");
+    assert!(why.contains("not sent"), "{why}");
+    assert_arrived(&fixture, "restored", &tree(&source, &[]));
+    std::thread::sleep(Duration::from_secs(1));
+    assert_eq!(total(&fixture, "api/v2/rawmodel"), 2);
+    assert_eq!(total(&fixture, "api/v2/rapidmodel"), 1, "nothing was paid");
+    assert_eq!(fixture.service.get("api/v2/user/rapidpoints"), points);
+}
+
+#[test]
+fn the_same_files_copied_every_night_make_no_second_asset() {
+    needs_fuse!();
+    needs_program!("rsync");
+    let mut fixture = Fixture::new();
+    let local = fixture.scratch.path().join("models");
+    fs::create_dir(&local).unwrap();
+    for name in ["chair", "table"] {
+        fs::write(local.join(format!("{name}.glb")), triangle_glb(name)).unwrap();
+    }
+    let (from, to) = (local.display().to_string(), fixture.path("rawmodels"));
+    let to = to.display().to_string();
+    shell(&local, &format!("cp *.glb '{to}/'"));
+    for name in ["chair", "table"] {
+        fixture.wait(&format!("rawmodels/{name}.glb"));
+    }
+    for night in 0..2 {
+        for line in [
+            format!("cp -u '{from}'/*.glb '{to}/'"),
+            format!("rsync -rt '{from}/' '{to}/'"),
+            format!("rsync -r --checksum '{from}/' '{to}/'"),
+            format!("cp '{from}'/*.glb '{to}/'"),
+            format!("cp -p '{from}'/*.glb '{to}/'"),
+            format!("rsync -rt --ignore-times --inplace '{from}/' '{to}/'"),
+        ] {
+            let output = Command::new("bash").args(["-euc", &line]).output().unwrap();
+            let said = text(&output.stderr);
+            assert!(output.status.success(), "night {night}: {line}: {said}");
+        }
+        std::thread::sleep(Duration::from_secs(1));
+        assert_eq!(total(&fixture, "api/v2/rawmodel"), 2, "night {night}");
+        run(Command::new(ASSETFS).arg("unmount").arg(fixture.root()));
+        fixture.mount(&[]);
+    }
+    // A file that did change is refused, with a word, and what is there stays.
+    fs::write(local.join("chair.glb"), triangle_glb("another")).unwrap();
+    let output = Command::new("cp")
+        .arg(local.join("chair.glb"))
+        .arg(fixture.path("rawmodels"))
+        .output()
+        .unwrap();
+    assert!(!output.status.success());
+    assert!(
+        text(&output.stderr).contains("Read-only file system"),
+        "{}",
+        text(&output.stderr)
+    );
+    let why = fixture.why("rawmodels/chair.glb");
+    assert!(why.contains("another name"), "{why}");
+    assert_eq!(
+        read(fixture.path("rawmodels/chair/chair.glb")),
+        triangle_glb("chair")
+    );
+    assert_eq!(total(&fixture, "api/v2/rawmodel"), 2);
+}
+
+#[test]
+fn a_folder_copied_again_over_its_asset_changes_nothing_and_is_no_error() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let source = fixture.add_chair();
+    let target = fixture.path("rawmodels/chair");
+    for args in [["-rT"], ["-rTu"]] {
+        run(Command::new("cp").args(args).args([&source, &target]));
+    }
+    assert_arrived(&fixture, "chair", &tree(&source, &[]));
+    assert_eq!(total(&fixture, "api/v2/rawmodel"), 1);
+}
+
+#[test]
+fn find_delete_of_files_deletes_no_asset_and_everything_is_back() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let source = fixture.add_chair();
+    let root = fixture.root();
+    let _ = Command::new("find")
+        .args(["rawmodels", "-type", "f", "-delete"])
+        .current_dir(&root)
+        .output();
+    assert_eq!(total(&fixture, "api/v2/rawmodel"), 1);
+    wait_until("what was unlinked is back", || {
+        tree(&fixture.path("rawmodels/chair"), SERVICE_FOLDERS) == tree(&source, &[])
+    });
+    assert_eq!(total(&fixture, "api/v2/rawmodel"), 1);
+}
+
+#[test]
+fn rsync_delete_into_a_model_deletes_no_asset() {
+    needs_fuse!();
+    needs_program!("rsync");
+    let fixture = Fixture::new();
+    let source = fixture.add_chair();
+    let target = fixture.path("rawmodels/chair");
+    let empty = fixture.scratch.path().join("empty");
+    fs::create_dir(&empty).unwrap();
+    for from in [&source, &empty] {
+        let _ = Command::new("rsync")
+            .args(["-rt", "--delete"])
+            .arg(format!("{}/", from.display()))
+            .arg(&target)
+            .output();
+        assert_eq!(total(&fixture, "api/v2/rawmodel"), 1);
+    }
+    wait_until("what was unlinked is back", || {
+        tree(&target, SERVICE_FOLDERS) == tree(&source, &[])
+    });
+    assert!(exists(target.join("analysis/rpd_info.json")));
+}
+
+#[test]
+fn rm_rf_of_the_whole_drive_stops_at_the_limit() {
+    needs_fuse!();
+    let fixture = Fixture::with(&[], &["--delete-limit", "3"]);
+    for number in 0..6 {
+        add_small(&fixture, &format!("model{number}"));
+    }
+    for number in 0..6 {
+        fixture.wait(&format!("rawmodels/model{number}"));
+    }
+    let output = Command::new("bash")
+        .args(["-c", "rm -rf ./*"])
+        .current_dir(fixture.root())
+        .output()
+        .unwrap();
+    assert!(!output.status.success());
+    assert!(
+        text(&output.stderr).contains("Operation not permitted"),
+        "{}",
+        text(&output.stderr)
+    );
+    assert_eq!(total(&fixture, "api/v2/rawmodel"), 3);
+    let left = file_or_folder_names(&fixture, "rawmodels");
+    let why = fixture.why(&format!("rawmodels/{}", left[0]));
+    assert!(why.contains("allow-delete"), "{why}");
+    run(Command::new(ASSETFS)
+        .arg("allow-delete")
+        .arg(fixture.root()));
+    let left = file_or_folder_names(&fixture, "rawmodels");
+    run(Command::new("rm")
+        .arg("-r")
+        .arg(fixture.path("rawmodels").join(&left[0])));
+    assert_eq!(total(&fixture, "api/v2/rawmodel"), 2);
+}
+
+fn file_or_folder_names(fixture: &Fixture, below: &str) -> Vec<String> {
+    let entries = fs::read_dir(fixture.path(below)).unwrap().flatten();
+    entries
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect()
+}
+
+#[test]
+fn names_that_look_like_temporary_ones_are_sent() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let object = "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n";
+    let folder = fixture.scratch.path().join("cars");
+    fs::create_dir(&folder).unwrap();
+    for name in ["sedan.obj", "tmp_car.obj"] {
+        fs::write(folder.join(name), object).unwrap();
+    }
+    run(Command::new("cp")
+        .arg("-r")
+        .args([&folder, &fixture.path("rawmodels/cars")]));
+    assert_arrived(&fixture, "cars", &tree(&folder, &[]));
+}
+
+#[test]
+fn a_git_clone_is_not_sent_by_itself() {
+    needs_fuse!();
+    needs_program!("git");
+    let fixture = Fixture::new();
+    let repository = small_chair(fixture.scratch.path());
+    shell(
+        &repository,
+        "git init -q . && git add . && git -c user.name=a -c user.email=a@b commit -qm a",
+    );
+    let target = fixture.path("rawmodels/cloned");
+    run(Command::new("git")
+        .args(["clone", "-q"])
+        .args([&repository, &target]));
+    std::thread::sleep(Duration::from_secs(4));
+    assert!(fixture.service.assets().is_empty());
+    let status = text(&read(target.join(".assetfs/status")));
+    assert!(
+        status.contains(".git") && status.contains("assetfs commit"),
+        "{status}"
+    );
+    run(Command::new(ASSETFS).arg("commit").arg(&target));
+    assert_arrived(
+        &fixture,
+        "cloned",
+        &tree(&repository, &[".git"])
+            .into_iter()
+            .filter(|(name, _)| !name.starts_with(".git/"))
+            .collect(),
+    );
+}
+
+#[test]
+fn another_account_at_the_same_mount_point_never_gets_the_drafts() {
+    needs_fuse!();
+    let mut fixture = Fixture::with(&[], &["--settle", "10m"]);
+    let source = fixture.copy_chair();
+    run(Command::new(ASSETFS)
+        .args(["unmount", "--now"])
+        .arg(fixture.root()));
+    let other = crate::support::ServeProcess::start(&fixture.scratch.path().join("other"), &[]);
+    let ours = std::mem::replace(&mut fixture.service, other);
+    fixture.mount(&[]);
+    assert!(file_or_folder_names(&fixture, "rawmodels").is_empty());
+    std::thread::sleep(Duration::from_secs(2));
+    assert!(fixture.service.assets().is_empty());
+    run(Command::new(ASSETFS).arg("unmount").arg(fixture.root()));
+    drop(std::mem::replace(&mut fixture.service, ours));
+    fixture.mount(&[]);
+    assert_arrived(&fixture, "chair", &tree(&source, &[]));
+}
+
+#[test]
+fn a_name_that_was_taken_elsewhere_meanwhile_stays_the_drafts() {
+    needs_fuse!();
+    let fixture = Fixture::with(&[], &["--settle", "10m"]);
+    let source = fixture.copy_chair();
+    let url = format!(
+        "{}api/v2/rawmodel/api-upload/start",
+        fixture.service.base_url
+    );
+    let body = json!({ "model_name": "chair", "filenames": ["theirs.glb"] });
+    let started = crate::support::post_json(&url, &fixture.service.token(), &body);
+    let theirs = started["id"].as_u64().expect("an id");
+    wait_until("theirs is listed", || {
+        exists(fixture.path(&format!("rawmodels/chair~{theirs}")))
+    });
+    run(Command::new("sync").arg(fixture.path("rawmodels/chair")));
+    fixture.wait("rawmodels/chair");
+    let shown = tree(&fixture.path("rawmodels/chair"), SERVICE_FOLDERS);
+    assert_same_trees("ours", &tree(&source, &[]), &shown);
+    assert_eq!(
+        file_or_folder_names(&fixture, "rawmodels").len(),
+        2,
+        "{:?}",
+        file_or_folder_names(&fixture, "rawmodels")
+    );
+    assert!(file_names(&fixture.path(&format!("rawmodels/chair~{theirs}"))).is_empty());
+}

@@ -1,0 +1,295 @@
+//! The mount is killed at every step that has a name in the code; the next mount ends what was begun,
+//! once. Each name has its scenario here, and the compiler asks for one when a name is added.
+
+use std::fs;
+use std::process::Command;
+use std::time::Duration;
+
+use assetfs::outbox::Failpoint;
+use serde_json::Value;
+
+use super::models::triangle_glb;
+use super::tools::{assert_arrived, tree};
+use crate::needs_fuse;
+use crate::support::{ASSETFS, Fixture, file_names, run, small_chair, text, wait_until};
+
+/// What has to be done so that a step is passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scenario {
+    /// A model is copied in.
+    Copy,
+    /// An upload is cancelled.
+    Cancel,
+    /// A job is dropped into a complete model.
+    Job,
+    /// A viewer is dropped into a complete model.
+    Embed,
+    /// A preset is written.
+    Preset,
+}
+
+/// The scenario of a step, and at which of its passes the mount is killed.
+fn scenario(point: Failpoint) -> (Scenario, &'static [u32]) {
+    match point {
+        Failpoint::BeforeJournal | Failpoint::AfterJournal => {
+            (Scenario::Copy, &[1, 2, 3, 5, 8, 11])
+        }
+        Failpoint::AfterData => (Scenario::Copy, &[1, 2, 4]),
+        Failpoint::AfterPut => (Scenario::Copy, &[1, 3]),
+        Failpoint::BeforeStart
+        | Failpoint::AfterStart
+        | Failpoint::BeforePuts
+        | Failpoint::AfterPuts
+        | Failpoint::BeforeComplete
+        | Failpoint::AfterComplete
+        | Failpoint::AfterAccepted
+        | Failpoint::AfterImport
+        | Failpoint::AfterVerified
+        | Failpoint::BeforeDrop => (Scenario::Copy, &[1]),
+        Failpoint::BeforeDiscard | Failpoint::AfterDiscard => (Scenario::Cancel, &[1]),
+        Failpoint::AfterJobText
+        | Failpoint::BeforeOptimize
+        | Failpoint::AfterOptimize
+        | Failpoint::BeforeTagRemoval
+        | Failpoint::AfterTagRemoval => (Scenario::Job, &[1]),
+        Failpoint::BeforeEmbed | Failpoint::AfterEmbed => (Scenario::Embed, &[1]),
+        Failpoint::BeforePreset | Failpoint::AfterPreset => (Scenario::Preset, &[1]),
+    }
+}
+
+/// Every step of a scenario: its name as the variable takes it, and one that is fit for a file.
+fn steps(wanted: Scenario) -> Vec<(Failpoint, String, String)> {
+    let of_point = |point: &Failpoint| {
+        let (scenario, passes) = scenario(*point);
+        let (point, passes) = (*point, if scenario == wanted { passes } else { &[] });
+        passes.iter().map(move |pass| {
+            let name = point.name();
+            (point, format!("{name}:{pass}"), format!("{name}-{pass}"))
+        })
+    };
+    Failpoint::ALL.iter().flat_map(of_point).collect()
+}
+
+/// Waits until the mount has died of the step, which it must, and mounts again without.
+fn dies_and_is_mounted_again(fixture: &mut Fixture, step: &str) {
+    fixture.wait_until_dead();
+    let log = fixture.log_tail();
+    assert!(log.contains("died at a failpoint"), "{step}: {log}");
+    fixture.mount(&[]);
+}
+
+/// Mounts so that the process dies at the step.
+fn arm(fixture: &mut Fixture, step: &str) {
+    fixture.mount_with(&[], &[("ASSETFS_FAILPOINT", step)]);
+}
+
+#[test]
+fn a_copied_model_is_one_complete_asset_wherever_the_mount_is_killed() {
+    needs_fuse!();
+    let mut fixture = Fixture::unmounted(&[]);
+    let source = small_chair(fixture.scratch.path());
+    let expected = tree(&source, &[]);
+    for (point, step, name) in steps(Scenario::Copy) {
+        arm(&mut fixture, &step);
+        let target = fixture.path(&format!("rawmodels/{name}"));
+        let copied = Command::new("cp")
+            .arg("-rT")
+            .args([&source, &target])
+            .output();
+        dies_and_is_mounted_again(&mut fixture, &step);
+        if !copied.unwrap().status.success() {
+            // The tool has said that it failed: whoever copied copies again.
+            run(Command::new("cp").arg("-rT").args([&source, &target]));
+        }
+        fixture.wait(&format!("rawmodels/{name}"));
+        forget_the_orphan(&fixture, point, &name);
+        assert_arrived(&fixture, &name, &expected);
+        run(Command::new(ASSETFS).arg("unmount").arg(fixture.root()));
+    }
+}
+
+/// A start whose answer nobody heard leaves an asset that was merely begun; `status` shows it.
+fn forget_the_orphan(fixture: &Fixture, point: Failpoint, name: &str) {
+    let mut begun = fixture.service.assets();
+    begun.retain(|asset| asset["name"] == name && asset["upload_status"] == "incomplete");
+    // Killed before the journal had the answer, nobody has heard it either.
+    let may_be_lost = [Failpoint::AfterStart, Failpoint::BeforeJournal].contains(&point);
+    assert!(
+        begun.len() <= usize::from(may_be_lost),
+        "{name}: {begun:#?}"
+    );
+    let Some(orphan) = begun.first() else { return };
+    let status = run(Command::new(ASSETFS).arg("status").arg(fixture.root()));
+    assert!(status.contains("orphan"), "{status}");
+    let id = orphan["id"].to_string();
+    run(Command::new(ASSETFS)
+        .args(["cancel", "--orphan", &id, "--drive"])
+        .arg(fixture.root()));
+}
+
+#[test]
+fn a_cancelled_upload_leaves_nothing_wherever_the_mount_is_killed() {
+    needs_fuse!();
+    let slow = "[[rule]]\nmethod = \"PUT\"\nfault = { kind = \"latency\", ms = 1500 }\n";
+    let mut fixture = Fixture::unmounted_with_chaos(slow, &[]);
+    let source = small_chair(fixture.scratch.path());
+    for (_, step, name) in steps(Scenario::Cancel) {
+        arm(&mut fixture, &step);
+        let target = fixture.path(&format!("rawmodels/{name}"));
+        run(Command::new("cp").arg("-r").args([&source, &target]));
+        wait_until("the upload has begun", || {
+            fixture.service.assets().len() == 1
+        });
+        // The mount may die before the last entry is gone.
+        let _ = Command::new("rm").arg("-rf").arg(&target).output();
+        dies_and_is_mounted_again(&mut fixture, &step);
+        run(Command::new("rm").arg("-rf").arg(&target));
+        wait_until("the service has nothing of it", || {
+            fixture.service.assets().is_empty()
+        });
+        std::thread::sleep(Duration::from_millis(500));
+        assert!(fixture.service.assets().is_empty(), "{step}: it came back");
+        assert!(file_names(&fixture.path("rawmodels")).is_empty(), "{step}");
+        run(Command::new(ASSETFS).arg("unmount").arg(fixture.root()));
+    }
+}
+
+#[test]
+fn a_job_is_paid_once_wherever_the_mount_is_killed() {
+    needs_fuse!();
+    let mut fixture = Fixture::new();
+    fixture.add_chair();
+    let id = fixture.only_asset()["id"].to_string();
+    run(Command::new(ASSETFS).arg("unmount").arg(fixture.root()));
+    for (number, (point, step, name)) in steps(Scenario::Job).into_iter().enumerate() {
+        let before = rapid_models(&fixture, &id).len();
+        arm(&mut fixture, &step);
+        let config = fixture.scratch.path().join("config.json");
+        let faces = 40 + number;
+        let text = format!(r#"{{"limits":{{"faces":{{"percentage":{faces}}}}}}}"#);
+        fs::write(&config, text).unwrap();
+        let job = fixture.path(&format!("rawmodels/chair/optimize/{name}.json"));
+        let copied = Command::new("cp").args([&config, &job]).output().unwrap();
+        dies_and_is_mounted_again(&mut fixture, &step);
+        if !copied.status.success() {
+            run(Command::new("cp").args([&config, &job]));
+        }
+        let waited = fixture.try_wait(&format!("rawmodels/chair/optimize/{name}.json"));
+        let models = rapid_models(&fixture, &id);
+        // Killed between the intent and the request, nobody can ever tell whether it went out: it is
+        // not sent again by itself, which could pay twice, and says so.
+        if point == Failpoint::BeforeOptimize {
+            assert!(!waited.status.success(), "{step}");
+            assert!(text_of(&waited).contains("unknown"), "{}", text_of(&waited));
+            assert_eq!(models.len(), before, "{step}");
+            run(Command::new(ASSETFS).arg("run").arg(&job));
+            fixture.wait(&format!("rawmodels/chair/optimize/{name}.json"));
+        } else {
+            assert!(waited.status.success(), "{step}: {}", text_of(&waited));
+        }
+        let models = rapid_models(&fixture, &id);
+        assert_eq!(models.len(), before + 1, "{step} is paid once");
+        wait_until(&format!("{step}: the one-off tag is gone"), || {
+            rapid_models(&fixture, &id)
+                .iter()
+                .all(|model| model["tags"].as_array().is_none_or(Vec::is_empty))
+        });
+        run(Command::new(ASSETFS).arg("unmount").arg(fixture.root()));
+    }
+}
+
+fn text_of(output: &std::process::Output) -> String {
+    text(&output.stdout) + &text(&output.stderr)
+}
+
+/// The optimizations of an asset.
+fn rapid_models(fixture: &Fixture, asset: &str) -> Vec<Value> {
+    let models = fixture
+        .service
+        .get(&format!("api/v2/rawmodel/{asset}/rapidmodels"));
+    let models = models.get("data").cloned().unwrap_or(models);
+    models.as_array().expect("a list").clone()
+}
+
+#[test]
+fn an_embed_is_made_once_wherever_the_mount_is_killed() {
+    needs_fuse!();
+    let mut fixture = Fixture::new();
+    let source = fixture.scratch.path().join("one.glb");
+    fs::write(&source, triangle_glb("embedded")).unwrap();
+    fs::create_dir(fixture.path("rawmodels/shown")).unwrap();
+    fs::copy(&source, fixture.path("rawmodels/shown/one.glb")).unwrap();
+    fixture.wait("rawmodels/shown");
+    if !fixture.path("rawmodels/shown/embeds").is_dir() {
+        eprintln!("SKIPPED the steps of embeds: the drive has no folder for them");
+        return;
+    }
+    run(Command::new(ASSETFS).arg("unmount").arg(fixture.root()));
+    for (number, (_, step, name)) in steps(Scenario::Embed).into_iter().enumerate() {
+        arm(&mut fixture, &step);
+        let config = fixture.scratch.path().join("viewer.json");
+        fs::write(&config, format!(r#"{{"name":"{name}"}}"#)).unwrap();
+        let viewer = fixture.path(&format!("rawmodels/shown/embeds/{name}.json"));
+        let copied = Command::new("cp")
+            .args([&config, &viewer])
+            .output()
+            .unwrap();
+        dies_and_is_mounted_again(&mut fixture, &step);
+        if !copied.status.success() {
+            run(Command::new("cp").args([&config, &viewer]));
+        }
+        let embeds = || fixture.service.get("api/v2/embed")["meta"]["total"].clone();
+        wait_until(&format!("{step}: the embed is there"), || {
+            embeds() == number + 1
+        });
+        std::thread::sleep(Duration::from_millis(500));
+        assert_eq!(embeds(), number + 1, "{step}");
+        run(Command::new(ASSETFS)
+            .args(["unmount", "--now"])
+            .arg(fixture.root()));
+    }
+}
+
+#[test]
+fn a_preset_is_made_once_wherever_the_mount_is_killed() {
+    needs_fuse!();
+    let mut fixture = Fixture::unmounted(&[]);
+    for (_, step, name) in steps(Scenario::Preset) {
+        arm(&mut fixture, &step);
+        let config = fixture.scratch.path().join("config.json");
+        fs::write(&config, r#"{"limits":{"faces":{"percentage":50}}}"#).unwrap();
+        let preset = fixture.path(&format!("presets/{name}.json"));
+        let copied = Command::new("cp")
+            .args([&config, &preset])
+            .output()
+            .unwrap();
+        dies_and_is_mounted_again(&mut fixture, &step);
+        if !copied.status.success() {
+            run(Command::new("cp").args([&config, &preset]));
+        }
+        let presets = || -> Vec<Value> {
+            let list = fixture.service.get("api/v2/preset");
+            let list = list.get("data").cloned().unwrap_or(list);
+            let mut list = list.as_array().expect("a list").clone();
+            list.retain(|preset| preset["name"] == name.as_str());
+            list
+        };
+        wait_until(&format!("{step}: the preset is there"), || {
+            presets().len() == 1
+        });
+        std::thread::sleep(Duration::from_millis(500));
+        assert_eq!(presets().len(), 1, "{step}");
+        assert_eq!(
+            file_names(&fixture.path("presets")).len(),
+            presets_total(&fixture),
+            "{step}"
+        );
+        run(Command::new(ASSETFS).arg("unmount").arg(fixture.root()));
+    }
+}
+
+fn presets_total(fixture: &Fixture) -> usize {
+    let list = fixture.service.get("api/v2/preset");
+    let list = list.get("data").cloned().unwrap_or(list);
+    list.as_array().expect("a list").len()
+}

@@ -1,0 +1,175 @@
+//! Answers that never come: each call has its one effect, also with a second machine at work.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::tools::{assert_arrived, tree};
+use crate::needs_fuse;
+use crate::support::{ASSETFS, Fixture, read, run, small_chair, wait_until};
+
+/// A plan that loses the answer of the first call to each path, after its effect or before it.
+fn losing(kind: &str, calls: &[(&str, &str)]) -> String {
+    let rule = |(method, path): &(&str, &str)| {
+        format!(
+            "[[rule]]\nmethod = \"{method}\"\npath = \"{path}\"\ntimes = 1\nfault = {{ kind = \"{kind}\" }}\n"
+        )
+    };
+    calls.iter().map(rule).collect()
+}
+
+const UPLOAD: &[(&str, &str)] = &[
+    ("POST", "*/api-upload/start"),
+    ("PUT", "/storage/*"),
+    ("GET", "*/api-upload/complete"),
+];
+
+fn list(fixture: &Fixture, path: &str) -> Vec<Value> {
+    let found = fixture.service.get(path);
+    let found = found.get("data").cloned().unwrap_or(found);
+    found.as_array().expect("a list").clone()
+}
+
+fn one_asset_although_answers_are_lost(kind: &str) {
+    let mut fixture = Fixture::unmounted_with_chaos(&losing(kind, UPLOAD), &[]);
+    fixture.mount(&[]);
+    let source = small_chair(fixture.scratch.path());
+    run(Command::new("cp")
+        .arg("-r")
+        .args([&source, &fixture.path("rawmodels/chair")]));
+    fixture.wait("rawmodels/chair");
+    let (begun, whole): (Vec<_>, Vec<_>) = fixture
+        .service
+        .assets()
+        .into_iter()
+        .partition(|asset| asset["upload_status"] == "incomplete");
+    assert_eq!(whole.len(), 1, "{whole:#?}");
+    // The first start had its effect and nobody heard the id.
+    assert_eq!(begun.len(), usize::from(kind == "drop_after"), "{begun:#?}");
+    for orphan in begun {
+        let status = run(Command::new(ASSETFS).arg("status").arg(fixture.root()));
+        assert!(status.contains("orphan"), "{status}");
+        run(Command::new(ASSETFS)
+            .args(["cancel", "--orphan", &orphan["id"].to_string(), "--drive"])
+            .arg(fixture.root()));
+    }
+    assert_arrived(&fixture, "chair", &tree(&source, &[]));
+    assert_eq!(
+        fixture.chaos_fired(),
+        UPLOAD.len(),
+        "every planned fault was met"
+    );
+}
+
+#[test]
+fn lost_answers_of_start_put_and_complete_make_one_asset() {
+    needs_fuse!();
+    one_asset_although_answers_are_lost("drop_after");
+}
+
+#[test]
+fn lost_requests_of_start_put_and_complete_make_one_asset() {
+    needs_fuse!();
+    one_asset_although_answers_are_lost("drop_before");
+}
+
+#[test]
+fn a_lost_answer_of_optimize_pays_once() {
+    needs_fuse!();
+    let plan = losing("drop_after", &[("POST", "/api/v2/rawmodel/optimize/*")]);
+    let mut fixture = Fixture::unmounted_with_chaos(&plan, &[]);
+    fixture.mount(&[]);
+    fixture.add_chair();
+    let config = fixture.scratch.path().join("half.json");
+    fs::write(&config, r#"{"limits":{"faces":{"percentage":50}}}"#).unwrap();
+    run(Command::new("cp")
+        .arg(&config)
+        .arg(fixture.path("rawmodels/chair/optimize/half.json")));
+    fixture.wait("rawmodels/chair/optimize/half.json");
+    assert_eq!(list(&fixture, "api/v2/rapidmodel").len(), 1);
+    assert_eq!(fixture.chaos_fired(), 1);
+}
+
+#[test]
+fn a_lost_answer_of_preset_create_and_update_makes_one_preset() {
+    needs_fuse!();
+    let calls = [
+        ("POST", "/api/v2/preset/create"),
+        ("PATCH", "/api/v2/preset/update"),
+    ];
+    let plan = losing("drop_after", &calls);
+    let mut fixture = Fixture::unmounted_with_chaos(&plan, &[]);
+    fixture.mount(&[]);
+    let preset = fixture.path("presets/mine.json");
+    let config = fixture.scratch.path().join("mine.json");
+    for percentage in [50, 40] {
+        let text = format!(r#"{{"limits":{{"faces":{{"percentage":{percentage}}}}}}}"#);
+        fs::write(&config, text).unwrap();
+        run(Command::new("cp").args([&config, &preset]));
+        wait_until("the service has the text", || {
+            let presets = list(&fixture, "api/v2/preset");
+            assert!(presets.len() <= 1, "{presets:#?}");
+            presets.first().is_some_and(|preset| {
+                let id = &preset["id"];
+                let detail = fixture.service.get(&format!("api/v2/preset/{id}"));
+                detail.to_string().contains(&percentage.to_string())
+            })
+        });
+    }
+    assert_eq!(fixture.chaos_fired(), 2);
+    assert_eq!(list(&fixture, "api/v2/preset").len(), 1);
+}
+
+/// Two machines drop the same job into the same asset at the same moment, and both lose the answer:
+/// each gets the result of its own request.
+#[test]
+fn two_machines_that_optimize_the_same_asset_each_pay_once() {
+    needs_fuse!();
+    let plan = "[[rule]]\nmethod = \"POST\"\npath = \"/api/v2/rawmodel/optimize/*\"\ntimes = 2\n\
+        fault = { kind = \"drop_after\" }\n";
+    let mut fixture = Fixture::unmounted_with_chaos(plan, &[]);
+    fixture.mount(&[]);
+    fixture.add_chair();
+    let other = fixture.second_machine();
+    let config = fixture.scratch.path().join("half.json");
+    fs::write(&config, r#"{"limits":{"faces":{"percentage":50}}}"#).unwrap();
+    let job = "rawmodels/chair/optimize/half.json";
+    std::thread::scope(|scope| {
+        for root in [fixture.root(), other.root()] {
+            let config = &config;
+            scope.spawn(move || {
+                wait_until("the asset is seen", || {
+                    root.join("rawmodels/chair/optimize").is_dir()
+                });
+                run(Command::new("cp").arg(config).arg(root.join(job)));
+                run(Command::new(ASSETFS).arg("wait").arg(root.join(job)));
+            });
+        }
+    });
+    let models = list(&fixture, "api/v2/rapidmodel");
+    assert_eq!(models.len(), 2, "one for each machine: {models:#?}");
+    assert_eq!(fixture.chaos_fired(), 2);
+    let result = |root: std::path::PathBuf| {
+        let record = root.join("rawmodels/chair/optimize/half/.assetfs/detail.json");
+        let record: Value = serde_json::from_slice(&read(record)).expect("JSON");
+        record["id"].clone()
+    };
+    assert_ne!(
+        result(fixture.root()),
+        result(other.root()),
+        "each has its own"
+    );
+    // Neither takes the other's for its own later, and neither pays again.
+    for root in [fixture.root(), other.root()] {
+        run(Command::new("cp").arg(&config).arg(root.join(job)));
+    }
+    assert_eq!(list(&fixture, "api/v2/rapidmodel").len(), 2);
+    for model in &models {
+        let path = format!("api/v2/rapidmodel/{}", model["id"]);
+        wait_until("the one-off tags are gone", || {
+            let record = fixture.service.get(&path);
+            !record.to_string().contains("assetfs-")
+        });
+    }
+}

@@ -1,0 +1,14 @@
+//! Every way in, on a real mount: the tools that people copy and save with, left alone, interrupted,
+//! killed with the mount, and with answers of the service lost. Whatever happens, one copy makes one
+//! asset, one job one optimization, one preset file one preset.
+
+mod accidents;
+mod chaos;
+mod copying;
+mod editing;
+mod extremes;
+mod interrupted;
+mod killed;
+mod lost_replies;
+mod models;
+mod tools;
