@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
@@ -31,6 +32,8 @@ pub(super) struct Profile {
     pub(super) allow_other: Option<bool>,
     pub(super) allow_insecure: Option<bool>,
     pub(super) log_file: Option<PathBuf>,
+    pub(super) webhook_listen: Option<SocketAddr>,
+    pub(super) webhook_url: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -1,7 +1,17 @@
 //! What whoever opens a drive decides about it.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// How a mount receives the service's events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WebhookConfig {
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// Under which address the service reaches that; without one, under the address itself.
+    pub url: Option<String>,
+}
 
 /// Settings of one mounted account.
 #[derive(Debug, Clone)]
@@ -28,6 +38,8 @@ pub struct DriveConfig {
     pub deadline: Duration,
     /// How long `sync` of a folder waits for the service to accept it.
     pub sync_deadline: Duration,
+    /// Events are received.
+    pub webhook: Option<WebhookConfig>,
 }
 
 impl DriveConfig {
@@ -45,6 +57,7 @@ impl DriveConfig {
             restore_after: Duration::from_secs(10),
             deadline: Duration::from_secs(30),
             sync_deadline: Duration::from_secs(100),
+            webhook: None,
         }
     }
 }

@@ -10,11 +10,12 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 
+use super::archive::MemberFile;
 use super::error::{DriveError, DriveResult};
 use super::ops::again::SameBytes;
 use super::ops::control::ControlBuffer;
 use super::ops::text::{TextBuffer, TextTarget};
-use super::reading::RemoteFile;
+use super::reading::{RemoteFile, Spool};
 use super::tree::node::Node;
 use super::types::{DirEntry, Fh, OpenFlags};
 use crate::outbox::StagedFile;
@@ -33,6 +34,10 @@ pub(super) enum Body {
     Staged(StagedFile),
     /// Elsewhere, through the cache.
     Remote(RemoteFile),
+    /// Inside a zip elsewhere, through the cache.
+    Member(MemberFile),
+    /// On their way, in an order that the service decides.
+    Spool(Spool),
     /// In memory, as they were at open.
     Snapshot(Bytes),
     /// A text that goes out when it is closed.

@@ -4,6 +4,7 @@
 //! completes whenever nothing has to be fetched. It knows nothing of FUSE and of errno; the same
 //! drive can be served in another way, and is tested without a kernel.
 
+mod archive;
 mod background;
 mod config;
 mod convert;
@@ -20,7 +21,7 @@ mod status;
 mod tree;
 mod types;
 
-pub use config::DriveConfig;
+pub use config::{DriveConfig, WebhookConfig};
 pub use error::{DriveError, DriveResult};
 pub use kernel::KernelCache;
 pub use status::{
@@ -43,6 +44,7 @@ use crate::cache::BlockCache;
 use crate::client::Client;
 use crate::durable::MetaStore;
 use crate::outbox::{Outbox, OutboxEvent};
+use fresh::webhook::Receiver;
 use shared::Shared;
 
 /// One account as a tree of files. Cheap to clone; all clones are the same drive.
@@ -50,6 +52,7 @@ use shared::Shared;
 pub struct Drive {
     shared: Arc<Shared>,
     tasks: Arc<Mutex<Vec<JoinHandle<()>>>>,
+    receiver: Arc<Mutex<Option<Receiver>>>,
 }
 
 impl Drive {
@@ -63,8 +66,13 @@ impl Drive {
         events: mpsc::Receiver<OutboxEvent>,
         meta: MetaStore,
     ) -> DriveResult<Drive> {
+        let webhook = config.webhook.clone();
         let shared = Arc::new(Shared::new(config, client, cache, outbox, meta));
         shared.recall_made();
+        let receiver = match &webhook {
+            Some(webhook) => Some(Receiver::start(&shared, webhook).await?),
+            None => None,
+        };
         let tasks = vec![
             tokio::spawn(Arc::clone(&shared).follow(events)),
             tokio::spawn(Arc::clone(&shared).watch()),
@@ -73,6 +81,7 @@ impl Drive {
         Ok(Drive {
             shared,
             tasks: Arc::new(Mutex::new(tasks)),
+            receiver: Arc::new(Mutex::new(receiver)),
         })
     }
 
@@ -90,6 +99,14 @@ impl Drive {
     pub async fn shut_down(&self) {
         self.shared.corrections.close();
         self.shared.watched.close();
+        let receiver = self
+            .receiver
+            .lock()
+            .expect("no panic while the receiver is held")
+            .take();
+        if let Some(receiver) = receiver {
+            receiver.stop().await;
+        }
         let tasks = std::mem::take(&mut *self.tasks.lock().expect("no panic while tasks are held"));
         for task in tasks {
             // The one that follows the outbox would wait for the outbox.

@@ -15,6 +15,8 @@ use super::config::DriveConfig;
 use super::error::{DriveError, DriveResult};
 use super::failures::Failures;
 use super::fresh::FlightKey;
+use super::fresh::archives::Archives;
+use super::fresh::blobs::Blobs;
 use super::fresh::flight::Flights;
 use super::fresh::maps::FileMaps;
 use super::fresh::watch::Watched;
@@ -23,10 +25,11 @@ use super::kernel::{Correction, Corrections};
 use super::ops::remove::Deletions;
 use super::reading::Reading;
 use super::status::OrphanStatus;
+use super::tree::belief::Belief;
 use super::tree::inode::InodeTable;
-use super::tree::known::{KnownAsset, KnownPreset, KnownRapid};
+use super::tree::known::{KnownAsset, KnownEmbed, KnownPreset, KnownRapid, KnownRecord};
 use super::tree::listing::Listing;
-use super::tree::node::{Home, Node, Top};
+use super::tree::node::{Family, Home, Node, Top};
 use super::tree::sizes::ContentTable;
 use super::types::Ino;
 use crate::cache::BlockCache;
@@ -50,6 +53,8 @@ pub(super) struct Shared {
     pub(super) known: Mutex<Known>,
     pub(super) contents: ContentTable,
     pub(super) maps: FileMaps,
+    pub(super) archives: Archives,
+    pub(super) blobs: Blobs,
     pub(super) handles: Handles,
     pub(super) failures: Failures,
     pub(super) corrections: Arc<Corrections>,
@@ -68,6 +73,14 @@ pub(super) struct Known {
     pub(super) rapids: Listing<KnownRapid>,
     pub(super) presets: Listing<KnownPreset>,
     pub(super) factory: Listing<KnownPreset>,
+    pub(super) embeds: Listing<KnownEmbed>,
+    pub(super) tokens: Listing<KnownRecord>,
+    pub(super) webhooks: Listing<KnownRecord>,
+    /// Optimizations that run or failed lately.
+    pub(super) jobs: Vec<RapidId>,
+    pub(super) jobs_belief: Belief,
+    /// What queries found, and when.
+    pub(super) searches: HashMap<(Family, Arc<str>), (Vec<u64>, Instant)>,
     /// When a top folder last changed, as its mtime.
     pub(super) changed: HashMap<Top, SystemTime>,
     /// The small values of `account/`, with the time they were told.

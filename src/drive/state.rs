@@ -10,7 +10,7 @@ use super::background::Background;
 use super::config::DriveConfig;
 use super::error::DriveError;
 use super::fresh::flight::Flights;
-use super::fresh::listings;
+use super::fresh::listings::{self, Which};
 use super::fresh::{FlightKey, maps::FileMaps, watch::Watched};
 use super::handles::Handles;
 use super::kernel::Corrections;
@@ -26,9 +26,7 @@ use super::tree::sizes::ContentTable;
 use crate::cache::BlockCache;
 use crate::client::Client;
 use crate::durable::MetaStore;
-use crate::outbox::{
-    DraftInfo, DraftPhase, JobFolder, JobState, Outbox, OwnerFolder, TransferInfo,
-};
+use crate::outbox::{DraftInfo, DraftPhase, JobState, Outbox, TransferInfo};
 
 /// How long the list of orphans is believed.
 const ORPHANS_HOLD: Duration = Duration::from_secs(30);
@@ -54,10 +52,16 @@ impl Shared {
             .map(|record| (record.draft, record.asset))
             .collect();
         let known = Known {
-            assets: listings::restore(&meta, "assets", ""),
-            rapids: listings::restore(&meta, "rapids", ""),
-            presets: listings::restore(&meta, "presets", ".json"),
-            factory: listings::restore(&meta, "factory", ".json"),
+            assets: listings::restore(&meta, Which::Assets, ""),
+            rapids: listings::restore(&meta, Which::Rapids, ""),
+            presets: listings::restore(&meta, Which::Presets, ".json"),
+            factory: listings::restore(&meta, Which::Factory, ".json"),
+            embeds: listings::restore(&meta, Which::Embeds, ".html"),
+            tokens: listings::restore(&meta, Which::Tokens, ".json"),
+            webhooks: listings::restore(&meta, Which::Webhooks, ".json"),
+            jobs: Vec::new(),
+            jobs_belief: Default::default(),
+            searches: HashMap::new(),
             changed: HashMap::new(),
             account: HashMap::new(),
             details: HashMap::new(),
@@ -86,6 +90,8 @@ impl Shared {
             inodes: Mutex::new(InodeTable::new()),
             known: Mutex::new(known),
             maps: FileMaps::default(),
+            archives: Default::default(),
+            blobs: Default::default(),
             handles: Handles::default(),
             failures: super::failures::Failures::default(),
             corrections: Arc::new(Corrections::default()),
@@ -165,18 +171,11 @@ impl Shared {
     fn job_lines(&self) -> Vec<JobStatusLine> {
         let mut lines = Vec::new();
         for folder in self.outbox.job_folders() {
-            let JobFolder::Optimize(owner) = folder else {
-                continue;
-            };
-            let home = match owner {
-                OwnerFolder::Asset(asset) => self.home_of(asset),
-                OwnerFolder::Draft(draft) => Home::Made(draft),
-            };
-            let path = self.home_path(home);
+            let path = self.job_folder_path(&folder);
             for job in self.outbox.job_entries(&folder) {
                 if !matches!(job.state, JobState::Editing | JobState::Done) {
                     lines.push(JobStatusLine {
-                        path: format!("{path}/optimize/{}", job.name),
+                        path: format!("{path}/{}", job.name),
                         status: job.status_text,
                     });
                 }

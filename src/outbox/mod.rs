@@ -32,6 +32,7 @@ mod upload;
 pub use error::{OutboxError, OutboxResult};
 pub use failpoint::Failpoint;
 pub use handle::StagedFile;
+pub use jobs::reason_in_log;
 pub use jobs::text::{JobText, Settings as JobSettings, parse as parse_job_text};
 pub use types::{
     AttributeChange, Caller, DraftId, DraftInfo, DraftKind, DraftPhase, DrainReport, EntryId,

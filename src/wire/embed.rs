@@ -17,13 +17,13 @@ use super::{Other, lenient};
 pub struct Embed {
     /// Its id.
     pub id: EmbedId,
-    /// Its number in addresses.
+    /// What stands for it in addresses.
     #[serde(
         default,
-        deserialize_with = "lenient::maybe_count",
+        deserialize_with = "lenient::maybe_text",
         skip_serializing_if = "Option::is_none"
     )]
-    pub identifier: Option<u64>,
+    pub identifier: Option<String>,
     /// Its name.
     #[serde(default, deserialize_with = "lenient::text")]
     pub name: String,

@@ -11,11 +11,18 @@ async fn the_top_holds_the_folders_of_the_account() {
     let tree = &mounted.tree;
     assert_eq!(
         tree.list("/").await.unwrap(),
-        ["account", "presets", "rapidmodels", "rawmodels"]
+        [
+            "account",
+            "embeds",
+            "jobs",
+            "presets",
+            "rapidmodels",
+            "rawmodels"
+        ]
     );
     assert_eq!(
         tree.list("/account").await.unwrap(),
-        ["points", "storage_left"]
+        ["points", "storage_left", "tokens", "webhooks"]
     );
     let points: u64 = tree
         .read_text("/account/points")
@@ -64,7 +71,7 @@ async fn a_hidden_assetfs_folder_is_never_listed_and_always_resolves() {
     }
     assert_eq!(
         tree.list("/rawmodels/cube/.assetfs").await.unwrap(),
-        ["ctl", "detail.json", "status"]
+        ["ctl", "detail.json", "formats.json", "source.zip", "status"]
     );
     assert_eq!(
         tree.read_text("/rawmodels/cube/.assetfs/status")

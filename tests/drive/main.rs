@@ -3,8 +3,11 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod account;
+mod archives;
 mod copying;
 mod deleting;
+mod embeds;
 mod freshness;
 mod jobs;
 mod layout;
@@ -12,3 +15,5 @@ mod names;
 mod offline;
 mod presets;
 mod refusals;
+mod reports;
+mod webhooks;

@@ -44,15 +44,29 @@ impl Mounted {
 impl Account {
     /// An account on a new service with the real engine.
     pub async fn new() -> Account {
+        Account::with_worker(WorkerCommand {
+            program: env!("CARGO_BIN_EXE_assetfs").into(),
+            args: vec!["engine-worker".into(), "--no-pictures".into()],
+        })
+        .await
+    }
+
+    /// An account on a new service with the real engine, pictures and comparisons included.
+    pub async fn with_pictures() -> Account {
+        Account::with_worker(WorkerCommand {
+            program: env!("CARGO_BIN_EXE_assetfs").into(),
+            args: vec!["engine-worker".into()],
+        })
+        .await
+    }
+
+    /// An account on a new service whose 3D work is done by this.
+    pub async fn with_worker(worker: WorkerCommand) -> Account {
         let _ = tracing_subscriber::fmt()
             .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
             .with_test_writer()
             .try_init();
         let dir = tempfile::tempdir().expect("a temporary folder");
-        let worker = WorkerCommand {
-            program: env!("CARGO_BIN_EXE_assetfs").into(),
-            args: vec!["engine-worker".into()],
-        };
         let mut service_config = ServiceConfig::new(dir.path().join("service"), worker);
         let service = Service::start(service_config.clone())
             .await
@@ -92,9 +106,18 @@ impl Account {
         self.mount_with(|_| {}).await
     }
 
+    /// Opens the drive as another machine does, which knows nothing yet.
+    pub async fn mount_elsewhere(&self) -> Mounted {
+        self.mount_at("elsewhere", |_| {}).await
+    }
+
     /// Opens the drive with settings of its own.
     pub async fn mount_with(&self, change: impl FnOnce(&mut DriveConfig)) -> Mounted {
-        let state = self.dir.path().join("state");
+        self.mount_at("state", change).await
+    }
+
+    async fn mount_at(&self, state: &str, change: impl FnOnce(&mut DriveConfig)) -> Mounted {
+        let state = self.dir.path().join(state);
         std::fs::create_dir_all(&state).expect("a state folder");
         let limits = CacheLimits {
             max_bytes: 1 << 30,
@@ -128,11 +151,21 @@ impl Account {
 
     /// Uploads an asset without the drive, as another machine does. Waits until it is final.
     pub async fn upload_elsewhere(&self, name: &str, files: &[(&str, &[u8])]) -> AssetId {
+        self.upload(name, files, false).await
+    }
+
+    /// The same with one zip that the service is to unpack.
+    pub async fn upload_zip_elsewhere(&self, name: &str, zip: &[u8]) -> AssetId {
+        let file = format!("{name}.zip");
+        self.upload(name, &[(&file, zip)], true).await
+    }
+
+    async fn upload(&self, name: &str, files: &[(&str, &[u8])], is_zip: bool) -> AssetId {
         let filenames = files.iter().map(|(name, _)| (*name).to_owned()).collect();
         let request = StartUpload {
             model_name: name.to_owned(),
             filenames,
-            is_zip: false,
+            is_zip,
         };
         let started = self
             .client
@@ -218,7 +251,7 @@ impl Account {
     }
 }
 
-fn reqwest_client() -> reqwest::Client {
+pub fn reqwest_client() -> reqwest::Client {
     // Whoever comes second finds it installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder()

@@ -410,7 +410,7 @@ impl Maker {
     pub fn embed(&mut self) -> Embed {
         Embed {
             id: EmbedId(self.number()),
-            identifier: self.maybe(Self::number),
+            identifier: self.maybe(Self::text),
             name: self.text(),
             user_id: self.maybe(|m| UserId(m.number())),
             model_id: self.maybe(|m| RapidId(m.number())),

@@ -10,7 +10,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cache::{BlockCache, CacheLimits};
 use crate::client::{Client, ClientConfig};
-use crate::drive::{Drive, DriveConfig};
+use crate::drive::{Drive, DriveConfig, WebhookConfig};
 use crate::durable::MetaStore;
 use crate::fuse::{self, Access, MountOptions, Mounted};
 use crate::outbox::{Outbox, OutboxConfig};
@@ -190,6 +190,10 @@ async fn open_drive(plan: &MountPlan, client: &Client, places: &Places) -> Resul
         read_only: plan.read_only,
         no_delete: plan.no_delete,
         delete_limit: plan.delete_limit,
+        webhook: plan.webhook_listen.map(|listen| WebhookConfig {
+            listen,
+            url: plan.webhook_url.clone(),
+        }),
         ..DriveConfig::new(&places.label, outbox_dir)
     };
     let drive = Drive::open(config, client.clone(), cache, outbox.clone(), events, meta).await?;

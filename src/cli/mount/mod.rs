@@ -6,6 +6,7 @@ mod daemon;
 mod places;
 mod secrets;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -74,6 +75,12 @@ pub(super) struct Args {
     /// File for the log [default: standard error, or mount.log in the state folder]
     #[arg(long, env = "ASSETFS_LOG_FILE", value_name = "FILE")]
     log_file: Option<PathBuf>,
+    /// Address to receive the service's events at, such as 127.0.0.1:9100; the ends of jobs then show within a second
+    #[arg(long, env = "ASSETFS_WEBHOOK_LISTEN", value_name = "ADDR")]
+    webhook_listen: Option<SocketAddr>,
+    /// Address under which the service reaches that [default: http://ADDR]
+    #[arg(long, env = "ASSETFS_WEBHOOK_URL", value_name = "URL")]
+    webhook_url: Option<String>,
     /// Options as in /etc/fstab, separated by commas
     #[arg(short = 'o', value_name = "OPTIONS", value_delimiter = ',')]
     options: Vec<String>,
@@ -101,6 +108,8 @@ struct MountPlan {
     allow_other: bool,
     allow_insecure: bool,
     log_file: Option<PathBuf>,
+    webhook_listen: Option<SocketAddr>,
+    webhook_url: Option<String>,
     kernel_options: Vec<String>,
     cover_files: bool,
     chaos: Option<PathBuf>,
@@ -150,6 +159,12 @@ fn plan(args: &Args, profile: &Profile, fstab: FstabOptions) -> Result<MountPlan
         allow_other: args.allow_other || profile.allow_other.unwrap_or(false),
         allow_insecure: args.allow_insecure || profile.allow_insecure.unwrap_or(false),
         log_file: args.log_file.clone().or_else(|| profile.log_file.clone()),
+        webhook_listen: args.webhook_listen.or(profile.webhook_listen),
+        webhook_url: web_address(
+            args.webhook_url
+                .clone()
+                .or_else(|| profile.webhook_url.clone()),
+        )?,
         kernel_options: fstab.kernel,
         cover_files: fstab.cover_files,
     })
@@ -166,6 +181,17 @@ fn chosen_chaos(args: &Args, account: &Account) -> Result<Option<PathBuf>> {
     }
     serve::read_plan(path)?;
     Ok(Some(std::path::absolute(path)?))
+}
+
+/// An address that a service could call.
+fn web_address(url: Option<String>) -> Result<Option<String>> {
+    if let Some(url) = &url {
+        let parsed = url::Url::parse(url);
+        if !parsed.is_ok_and(|url| matches!(url.scheme(), "http" | "https")) {
+            return Err(WrongUse(format!("{url} is no address of the web")).into());
+        }
+    }
+    Ok(url)
 }
 
 /// The flag, else the profile's value, else the default; always absolute, since the background
@@ -217,7 +243,8 @@ impl FstabOptions {
                 "nonempty" => parsed.cover_files = true,
                 "ro" | "allow_other" | "allow_insecure" | "no_delete" | "local" | "profile"
                 | "base_url" | "token_file" | "cache_size" | "cache_dir" | "state_dir"
-                | "data_dir" | "settle" | "refresh" | "log_file" | "delete_limit" => {
+                | "data_dir" | "settle" | "refresh" | "log_file" | "delete_limit"
+                | "webhook_listen" | "webhook_url" => {
                     parsed.ours.push((name.to_owned(), value.to_owned()));
                 }
                 "suid" | "dev" | "exec" | "allow_root" | "auto_unmount" => {
@@ -257,6 +284,8 @@ impl FstabOptions {
                 "refresh" => set(&mut args.refresh, &value),
                 "log_file" => set(&mut args.log_file, &value),
                 "delete_limit" => set(&mut args.delete_limit, &value),
+                "webhook_listen" => set(&mut args.webhook_listen, &value),
+                "webhook_url" => set(&mut args.webhook_url, &value),
                 _ => unreachable!("parse lets only these through"),
             }
         }

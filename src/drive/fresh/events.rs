@@ -7,8 +7,9 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::mpsc;
 
 use super::listings::Which;
+use crate::drive::ops::paths::{drop_folder, job_part_name};
 use crate::drive::shared::Shared;
-use crate::drive::tree::node::{AssetFolder, HiddenFile, Home, JobPart, Node, Place, Top};
+use crate::drive::tree::node::{DropFolder, HiddenFile, Home, JobPart, Node, Place, Top};
 use crate::outbox::{DraftId, DraftKind, JobFolder, JobState, OutboxEvent, OwnerFolder};
 use crate::wire::{AssetId, BaseAsset, UploadStatus};
 
@@ -31,7 +32,7 @@ impl Shared {
                         }
                     });
                 }
-                OutboxEvent::EmbedsChanged => {}
+                OutboxEvent::EmbedsChanged => self.embeds_changed(),
                 OutboxEvent::PresetsChanged => self.presets_changed(),
             }
         }
@@ -75,7 +76,7 @@ impl Shared {
 
     /// An earlier mount may have died before it kept the row of an asset that it made.
     pub(in crate::drive) fn recall_made(&self) {
-        if !self.known().assets.is_known() {
+        if !self.is_listed(Which::Assets) {
             return;
         }
         for record in self.outbox.sent_records() {
@@ -85,7 +86,7 @@ impl Shared {
         }
     }
 
-    fn asset_moved(self: &Arc<Self>, asset: AssetId) {
+    pub(super) fn asset_moved(self: &Arc<Self>, asset: AssetId) {
         let shared = Arc::clone(self);
         self.background.spawn(async move {
             if let Err(error) = shared.refreshed_asset(asset, Duration::ZERO).await {
@@ -98,28 +99,41 @@ impl Shared {
     }
 
     fn job_changed(&self, folder: &JobFolder, name: &str) {
-        let JobFolder::Optimize(owner) = folder else {
-            return;
+        let drop = match folder {
+            JobFolder::Optimize(OwnerFolder::Draft(draft))
+            | JobFolder::Embeds(OwnerFolder::Draft(draft)) => {
+                let owner = self.asset_of_draft(*draft).map(OwnerFolder::Asset);
+                owner.and_then(|owner| drop_folder(&folder.of_owner(owner)))
+            }
+            folder => drop_folder(folder),
         };
-        let asset = match owner {
-            OwnerFolder::Asset(asset) => Some(*asset),
-            OwnerFolder::Draft(draft) => self.asset_of_draft(*draft),
-        };
-        let Some(asset) = asset else { return };
-        self.doubt_rapids_of(asset);
+        let Some(drop) = drop else { return };
+        match drop {
+            DropFolder::Optimize(asset) => self.doubt_rapids_of(asset),
+            DropFolder::AssetEmbeds(_) | DropFolder::RapidEmbeds(_) => self.doubt(Which::Embeds),
+            DropFolder::Jobs => self.doubt(Which::Jobs),
+        }
         if let Some(job) = self.outbox.job(folder, name)
-            && let (JobState::Done, Some(rapid)) = (job.state, job.rapid)
+            && job.state == JobState::Done
         {
-            self.rapid_ended(rapid);
+            for rapid in job.rapid.into_iter().chain(job.rapids) {
+                self.rapid_ended(rapid);
+            }
         }
-        let parent = Node::AssetFolder(asset, AssetFolder::Optimize);
         for part in [JobPart::Status, JobPart::Result] {
-            self.tell_attributes(&Node::Job(asset, name.into(), part));
-            self.tell_entry(
-                &parent,
-                &super::super::ops::paths::job_part_name(name, part),
-            );
+            self.tell_attributes(&Node::Job(drop, name.into(), part));
+            self.tell_entry(&drop.node(), &job_part_name(drop, name, part));
         }
+    }
+
+    fn embeds_changed(self: &Arc<Self>) {
+        self.doubt(Which::Embeds);
+        let shared = Arc::clone(self);
+        self.background.spawn(async move {
+            if let Err(error) = shared.refreshed(Which::Embeds).await {
+                tracing::debug!(error = %error, "could not look at the embeds");
+            }
+        });
     }
 
     fn presets_changed(self: &Arc<Self>) {

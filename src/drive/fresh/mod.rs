@@ -2,35 +2,38 @@
 //! for once at a time, is believed for a while, and what failed to come leaves what was known.
 
 pub(super) mod account;
+pub(super) mod archives;
+pub(super) mod blobs;
+pub(super) mod conversions;
 pub(super) mod events;
 pub(super) mod flight;
 pub(super) mod listings;
 pub(super) mod maps;
 pub(super) mod models;
+pub(super) mod reasons;
 pub(super) mod sizes;
 pub(super) mod watch;
+pub(super) mod webhook;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::error::{DriveError, DriveResult};
 use super::shared::Shared;
-use super::tree::node::{AccountFile, RemoteFolder};
+use super::tree::node::{AccountFile, Family, RemoteFolder, Subject};
 use crate::client::ClientError;
-use crate::wire::{AssetId, RapidId};
+use crate::wire::{AssetId, EmbedId, RapidId};
+use blobs::Blob;
 use flight::Landing;
+use listings::Which;
 
 /// What a flight fetches.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum FlightKey {
-    /// The listing of source models.
-    Assets,
-    /// The listing of optimized models.
-    Rapids,
-    /// The user's presets.
-    Presets,
-    /// The service's presets.
-    FactoryPresets,
+    /// A whole listing.
+    Listing(Which),
+    /// What a query finds.
+    Search(Family, Arc<str>),
     /// One source model.
     Asset(AssetId),
     /// One optimized model.
@@ -47,6 +50,16 @@ pub(super) enum FlightKey {
     Exports(RapidId),
     /// The categories of presets.
     Categories,
+    /// The conversions of a source model.
+    Formats(AssetId),
+    /// The tags of a family.
+    Tags(Family),
+    /// The record of an embed.
+    Embed(EmbedId),
+    /// A small file that the service makes.
+    Blob(Blob),
+    /// Why a model failed.
+    Reason(Subject),
     /// The optimizations under way.
     RunningJobs,
     /// Uploads that nobody finished.

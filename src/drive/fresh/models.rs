@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::FlightKey;
+use super::listings::Which;
 use crate::client::Priority;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::shared::Shared;
@@ -129,7 +130,7 @@ impl Shared {
                 Ok(())
             });
         // The listing may tell as well which models were made of which.
-        let is_known = known.is_some() || self.known().rapids.is_known();
+        let is_known = known.is_some() || self.is_listed(Which::Rapids);
         self.landed(landing, is_known).await?;
         let told = self.known().rapids_of.get(&asset).cloned();
         let rapids = told.map_or_else(|| self.made_from(asset), |(rapids, _)| rapids);
@@ -168,17 +169,18 @@ impl Shared {
         let value = serde_json::to_value(record).map(json_without_secrets);
         let text = value.and_then(|value| serde_json::to_string_pretty(&value));
         match text {
-            Ok(text) => {
-                let mut known = self.known();
-                if known.details.len() >= MAX_DETAILS {
-                    known.details.clear();
-                }
-                known
-                    .details
-                    .insert(key, (format!("{text}\n").into(), Instant::now()));
-            }
+            Ok(text) => self.keep_detail_text(key, format!("{text}\n").into()),
             Err(error) => tracing::warn!(error = %error, "a record could not be written as JSON"),
         }
+    }
+
+    /// Keeps a text that was just told.
+    pub(in crate::drive) fn keep_detail_text(&self, key: FlightKey, text: Arc<str>) {
+        let mut known = self.known();
+        if known.details.len() >= MAX_DETAILS {
+            known.details.clear();
+        }
+        known.details.insert(key, (text, Instant::now()));
     }
 
     /// True when a record was told within `believed`.

@@ -66,7 +66,7 @@ impl Shared {
                 name.to_owned(),
             );
         }
-        let parent = match (folder.name(), self.place_of(folder)) {
+        let parent = match (folder.name(), self.place_of(folder.subject())) {
             (None, Place::Model(home)) => Node::Model(home),
             (None, Place::Rapid(rapid)) => Node::Rapid(rapid),
             _ => Node::RemoteFolder(folder),
@@ -86,6 +86,10 @@ impl Shared {
     }
 
     async fn probe(self: Arc<Self>, folder: RemoteFolder, path: &Arc<str>) -> DriveResult<()> {
+        // Some folders tell the lengths of all their files at once.
+        if let RemoteFolder::AssetMembers(_) | RemoteFolder::RapidQc(_) = folder {
+            return self.fetch_map(folder).await;
+        }
         let url = self.url_of(folder, path, false).await?;
         let mut told = self.client.probe(&url).await;
         if matches!(

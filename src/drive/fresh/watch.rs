@@ -290,6 +290,7 @@ impl Shared {
             for record in &records {
                 shared.told_rapid(KnownRapid::from_record(record));
             }
+            shared.told_jobs(records.iter().map(|record| record.id).collect());
             for ended in running
                 .into_iter()
                 .filter(|rapid| !named.contains(rapid))

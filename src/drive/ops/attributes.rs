@@ -4,15 +4,19 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::content::Text;
-use super::rows::entry_kind;
+use super::rows::{entry_kind, job_folder};
 use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::fresh::blobs::Blob;
+use crate::drive::fresh::listings::Which;
 use crate::drive::handles::{Body, OpenFile};
 use crate::drive::shared::Shared;
 use crate::drive::tree::known::system_time;
-use crate::drive::tree::node::{Family, Home, JobPart, Node, RemoteFolder, Top};
+use crate::drive::tree::node::{
+    Family, HiddenFile, Home, JobPart, Node, Place, RemoteFolder, Subject, Top,
+};
 use crate::drive::types::{Attributes, Entry, Fh, FileKind, Ino};
 use crate::outbox::{DraftId, EntryId, EntryInfo, SentEntry};
-use crate::wire::{AssetId, RapidId};
+use crate::wire::{AssetId, EmbedId, RapidId};
 
 /// What only this mount changes may be believed long.
 const OWN_HOLDS: Duration = Duration::from_secs(60);
@@ -57,7 +61,12 @@ impl Shared {
         match &open.body {
             Body::Staged(staged) => Some(staged.size()),
             Body::Text(text) => Some(text.len()),
-            Body::Remote(_) | Body::Snapshot(_) | Body::Control(_) | Body::Again(_) => None,
+            Body::Spool(spool) => Some(spool.len()),
+            Body::Remote(_)
+            | Body::Member(_)
+            | Body::Snapshot(_)
+            | Body::Control(_)
+            | Body::Again(_) => None,
         }
     }
 
@@ -70,6 +79,8 @@ impl Shared {
             Body::Text(text) => text.len(),
             Body::Snapshot(bytes) => bytes.len() as u64,
             Body::Remote(remote) => remote.size(),
+            Body::Member(member) => member.size(),
+            Body::Spool(spool) => spool.len(),
             Body::Control(_) | Body::Again(_) => 0,
         };
         Ok(Attributes {
@@ -87,7 +98,10 @@ impl Shared {
             Node::Root => Ok(self.folder(self.opened)),
             Node::Top(top) => Ok(self.folder(self.changed(*top))),
             Node::ById(family) => Ok(self.folder(self.changed(family.top()))),
-            Node::Hidden(_) => Ok(self.folder(self.opened)),
+            Node::Hidden(_) | Node::Bundles(_) => Ok(self.folder(self.opened)),
+            Node::Search(family) | Node::Found(family, _) => {
+                Ok(self.folder(self.changed(family.top())))
+            }
             Node::Model(home) => self.model_attributes(*home),
             Node::Entry(draft, entry) => self.entry_attributes(*draft, *entry),
             Node::Rapid(rapid) => {
@@ -97,7 +111,11 @@ impl Shared {
             Node::RemoteFolder(folder) | Node::RemoteSubfolder(folder, _) => {
                 Ok(self.folder(self.created_with(*folder)))
             }
-            Node::AssetFolder(asset, _) => Ok(self.folder(self.asset_created_at(*asset))),
+            Node::RapidLinks(asset) => Ok(self.folder(self.asset_created_at(*asset))),
+            Node::Drop(folder) => Ok(self.folder(match folder.subject() {
+                Some(subject) => self.created_at(subject),
+                None => self.opened,
+            })),
             Node::RemoteFile(folder, path, _) => {
                 let content = self.content_of(*folder, path).await?;
                 let modified = content
@@ -111,10 +129,28 @@ impl Shared {
             }),
             Node::Job(_, _, JobPart::Result)
             | Node::RapidLink(..)
+            | Node::JobLink(_)
             | Node::ByIdLink(..)
+            | Node::FoundLink(..)
             | Node::SourceLink(_) => {
                 let target = self.link_target(node).await?;
                 Ok(self.link(&target, self.opened))
+            }
+            Node::HiddenFile(Place::Model(home), HiddenFile::SourceZip) => {
+                let len = self.source_zip_len(*home).await?;
+                let asset = self.asset_of(*home);
+                let created = asset.map_or(self.opened, |asset| self.asset_created_at(asset));
+                Ok(self.file(len, created))
+            }
+            Node::HiddenFile(Place::Rapid(rapid), HiddenFile::PresetZip) => {
+                let len = self.blob_len(&Blob::PresetOf(*rapid)).await?;
+                Ok(self.file(len, self.created_at(Subject::Rapid(*rapid))))
+            }
+            Node::BundleFile(bundle, preset, text) => {
+                let blob = Blob::Preset(*bundle, *preset, *text);
+                let row = self.known().presets.row(preset.0).cloned();
+                let updated = system_time(row.and_then(|row| row.updated));
+                Ok(self.file(self.blob_len(&blob).await?, updated))
             }
             Node::HiddenFile(..)
             | Node::Job(..)
@@ -122,6 +158,10 @@ impl Shared {
             | Node::Preset(..)
             | Node::PresetFile(_)
             | Node::FactoryPreset(..)
+            | Node::Token(_)
+            | Node::Webhook(_)
+            | Node::Embed(_)
+            | Node::EmbedRecord(_)
             | Node::Account(_) => {
                 let Text { bytes, modified } = self.text_of(node).await?;
                 Ok(self.file(bytes.len() as u64, modified))
@@ -143,6 +183,18 @@ impl Shared {
             Node::ByIdLink(Family::Rapid, id) => {
                 Ok(format!("../../{}", self.linked_rapid(RapidId(*id)).await?))
             }
+            Node::FoundLink(Family::Raw, _, id) => {
+                let name = self.model_name(self.home_of(AssetId(*id)));
+                Ok(format!("../../../{}", name.ok_or(DriveError::NotFound)?))
+            }
+            Node::FoundLink(Family::Rapid, _, id) => {
+                let name = self.linked_rapid(RapidId(*id)).await?;
+                Ok(format!("../../../{name}"))
+            }
+            Node::JobLink(rapid) => Ok(format!(
+                "../rapidmodels/{}",
+                self.linked_rapid(*rapid).await?
+            )),
             Node::SourceLink(rapid) => {
                 let row = self.known_rapid(*rapid).await?;
                 let row = if row.source.is_some() {
@@ -163,11 +215,13 @@ impl Shared {
                 "../../../rapidmodels/{}",
                 self.linked_rapid(*rapid).await?
             )),
-            Node::Job(asset, name, JobPart::Result) => {
-                let job = self
-                    .outbox
-                    .job(&super::rows::optimize_folder(*asset), name)
-                    .ok_or(DriveError::NotFound)?;
+            Node::Job(folder, name, JobPart::Result) => {
+                let job = self.outbox.job(&job_folder(*folder), name);
+                let job = job.ok_or(DriveError::NotFound)?;
+                if let Some(embed) = job.embed {
+                    let page = self.linked_embed(embed).await?;
+                    return Ok(format!("../../../embeds/{page}"));
+                }
                 let rapid = job.rapid.ok_or(DriveError::NotFound)?;
                 // The link is there because the job is done, whatever was seen of its files before.
                 self.rapid_ended(rapid);
@@ -178,6 +232,16 @@ impl Shared {
             }
             _ => Err(DriveError::Invalid("this is not a link".into())),
         }
+    }
+
+    async fn linked_embed(self: &Arc<Self>, embed: EmbedId) -> DriveResult<String> {
+        let known = || self.known().embeds.name(embed.0).map(str::to_owned);
+        if let Some(name) = known() {
+            return Ok(name);
+        }
+        self.doubt(Which::Embeds);
+        self.refreshed(Which::Embeds).await?;
+        known().ok_or(DriveError::NotFound)
     }
 
     async fn linked_rapid(self: &Arc<Self>, rapid: RapidId) -> DriveResult<String> {
@@ -279,14 +343,13 @@ impl Shared {
 
     /// When a model came to be: the time of what has none of its own.
     fn created_with(&self, folder: RemoteFolder) -> SystemTime {
-        match folder {
-            RemoteFolder::AssetFiles(asset)
-            | RemoteFolder::AssetAnalysis(asset)
-            | RemoteFolder::AssetRenders(asset)
-            | RemoteFolder::AssetConverted(asset) => self.asset_created_at(asset),
-            RemoteFolder::RapidFiles(rapid)
-            | RemoteFolder::RapidAnalysis(rapid)
-            | RemoteFolder::RapidRenders(rapid) => {
+        self.created_at(folder.subject())
+    }
+
+    fn created_at(&self, subject: Subject) -> SystemTime {
+        match subject {
+            Subject::Asset(asset) => self.asset_created_at(asset),
+            Subject::Rapid(rapid) => {
                 system_time(self.known().rapids.row(rapid.0).and_then(|row| row.created))
             }
         }
@@ -299,7 +362,12 @@ impl Shared {
     /// How long the kernel may believe a name and its attributes without asking.
     fn time_to_live(&self, node: &Node) -> Duration {
         match node {
-            Node::Root | Node::Top(_) | Node::Hidden(_) | Node::ById(_) => OWN_HOLDS,
+            Node::Root
+            | Node::Top(_)
+            | Node::Hidden(_)
+            | Node::ById(_)
+            | Node::Search(_)
+            | Node::Bundles(_) => OWN_HOLDS,
             // Nobody but this mount changes a draft.
             Node::Entry(..) => OWN_HOLDS.min(self.config.refresh * 6),
             Node::Model(_)
@@ -307,8 +375,14 @@ impl Shared {
             | Node::RemoteFolder(_)
             | Node::RemoteSubfolder(..)
             | Node::RemoteFile(..)
-            | Node::AssetFolder(..)
+            | Node::Drop(_)
+            | Node::RapidLinks(_)
             | Node::RapidLink(..)
+            | Node::JobLink(_)
+            | Node::Found(..)
+            | Node::FoundLink(..)
+            | Node::BundleFile(..)
+            | Node::Embed(_)
             | Node::ByIdLink(..)
             | Node::SourceLink(_)
             | Node::Preset(..)
@@ -318,6 +392,9 @@ impl Shared {
             | Node::Job(..)
             | Node::ErrorText(_)
             | Node::PresetFile(_)
+            | Node::Token(_)
+            | Node::Webhook(_)
+            | Node::EmbedRecord(_)
             | Node::Account(_) => Duration::ZERO,
         }
     }

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::sync::Arc;
 
 use super::lookup::text;
-use super::rows::optimize_folder;
+use super::rows::job_folder;
 use super::text::{TextBuffer, TextTarget};
 use super::why;
 use crate::drive::error::{DriveError, DriveResult};
@@ -13,7 +13,7 @@ use crate::drive::fresh::listings::Which;
 use crate::drive::handles::{Body, OpenFile};
 use crate::drive::shared::Shared;
 use crate::drive::tree::names::HIDDEN_FOLDER;
-use crate::drive::tree::node::{AssetFolder, Home, JobPart, Node, Top};
+use crate::drive::tree::node::{DropFolder, Home, JobPart, Node, Top};
 use crate::drive::types::{Access, Caller, Entry, Ino, OpenFlags, Opened, OpenedMode};
 use crate::outbox::{DraftId, EntryId};
 
@@ -102,12 +102,12 @@ impl Shared {
                 self.create_entry(*draft, EntryId::ROOT, name, mode, caller)?
             }
             Node::Entry(draft, entry) => self.create_entry(*draft, *entry, name, mode, caller)?,
-            Node::AssetFolder(asset, AssetFolder::Optimize) => {
-                self.outbox
-                    .write_job_text(&optimize_folder(*asset), name, b"")?;
-                let buffer = self.new_text(TextTarget::Job(*asset, name.to_owned()), caller);
+            Node::Drop(_) | Node::Top(Top::Jobs) => {
+                let folder = drop_of(folder).expect("only drop folders come here");
+                self.outbox.write_job_text(&job_folder(folder), name, b"")?;
+                let buffer = self.new_text(TextTarget::Job(folder, name.to_owned()), caller);
                 (
-                    Node::Job(*asset, name.into(), JobPart::Text),
+                    Node::Job(folder, name.into(), JobPart::Text),
                     buffer,
                     OpenedMode::Direct,
                 )
@@ -190,9 +190,7 @@ impl Shared {
             Node::Entry(draft, _) if self.asset_of_draft(*draft).is_some() => {
                 Err(why::frozen_asset(&self.home_path(Home::Made(*draft))))
             }
-            Node::Entry(..)
-            | Node::AssetFolder(_, AssetFolder::Optimize)
-            | Node::Top(Top::Presets) => Ok(()),
+            Node::Entry(..) | Node::Drop(_) | Node::Top(Top::Presets | Top::Jobs) => Ok(()),
             folder => Err(self.no_place(folder)),
         }
     }
@@ -221,6 +219,15 @@ impl Shared {
             Node::Model(home) => why::frozen_asset(&self.home_path(*home)),
             folder => why::no_place(&self.path_of(folder)),
         }
+    }
+}
+
+/// The drop folder that a folder is.
+pub(in crate::drive) fn drop_of(folder: &Node) -> Option<DropFolder> {
+    match folder {
+        Node::Drop(folder) => Some(*folder),
+        Node::Top(Top::Jobs) => Some(DropFolder::Jobs),
+        _ => None,
     }
 }
 

@@ -18,7 +18,7 @@ impl Shared {
     pub(in crate::drive) async fn open_dir(self: &Arc<Self>, ino: Ino) -> DriveResult<Fh> {
         let node = self.node(ino)?;
         self.look(&node);
-        self.learn_renders(&node).await;
+        self.learn_folders(&node).await;
         let rows = self.rows(&node).await?;
         if let Some(folder) = self.remote_folder_of(&node) {
             self.watched.list(folder);

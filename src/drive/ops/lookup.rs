@@ -12,7 +12,7 @@ use crate::drive::fresh::listings::Which;
 use crate::drive::shared::Shared;
 use crate::drive::tree::filemap::Arranged;
 use crate::drive::tree::names::{HIDDEN_FOLDER, NAME_MAX_BYTES};
-use crate::drive::tree::node::{AssetFolder, Family, Home, Node, Place, RemoteFolder, Top};
+use crate::drive::tree::node::{Family, Home, Node, Place, RemoteFolder, Subject, Top};
 use crate::drive::types::{Entry, Ino};
 use crate::outbox::{DraftId, DraftKind, EntryId};
 use crate::wire::{AssetId, RapidId, UploadStatus};
@@ -43,8 +43,11 @@ impl Shared {
         {
             return Ok(Node::Hidden(place));
         }
-        if name.starts_with("renders") {
-            self.learn_renders(folder).await;
+        let is_learned = ["renders", "converted", "pbr"]
+            .iter()
+            .any(|learned| name.starts_with(learned));
+        if is_learned {
+            self.learn_folders(folder).await;
         }
         let node = match folder {
             Node::Top(Top::RawModels) => self.raw_model(name).await?,
@@ -74,14 +77,18 @@ impl Shared {
                 self.remote_child(*remote, &format!("{path}/{name}"))
                     .await?
             }
-            Node::AssetFolder(asset, AssetFolder::Optimize) => {
-                match self.search(folder, name).await {
-                    Err(DriveError::NotFound) => {
-                        self.ghost(*asset, name).ok_or(DriveError::NotFound)?
-                    }
-                    found => found?,
-                }
+            Node::Top(Top::Embeds) => {
+                self.refreshed(Which::Embeds).await?;
+                let known = self.known();
+                let row = known.embeds.find(name);
+                row.map(|row| Node::Embed(row.id))
+                    .ok_or(DriveError::NotFound)?
             }
+            Node::Search(family) => Node::Found(*family, name.into()),
+            Node::Drop(drop) => match self.search(folder, name).await {
+                Err(DriveError::NotFound) => self.ghost(*drop, name).ok_or(DriveError::NotFound)?,
+                found => found?,
+            },
             _ => self.search(folder, name).await?,
         };
         match self.is_hidden(&node) {
@@ -119,6 +126,13 @@ impl Shared {
     pub(in crate::drive) async fn raw_model(self: &Arc<Self>, name: &str) -> DriveResult<Node> {
         if let Some(node) = self.open_draft(name) {
             return Ok(node);
+        }
+        if !self.is_listed(Which::Assets) {
+            let known = self.listed_asset(name).map(Subject::Asset);
+            self.look_for_name(Family::Raw, name, known).await;
+            if let Some(asset) = self.listed_asset(name) {
+                return Ok(Node::Model(self.home_of(asset)));
+            }
         }
         let refreshed = self.refreshed(Which::Assets).await;
         if let Some(asset) = self.listed_asset(name) {
@@ -165,16 +179,20 @@ impl Shared {
     }
 
     async fn rapid_model(self: &Arc<Self>, name: &str) -> DriveResult<Node> {
-        self.refreshed(Which::Rapids).await?;
-        let find = || {
-            let known = self.known();
-            known.rapids.find(name).map(|row| Node::Rapid(row.id))
-        };
-        match find() {
-            None if self.confirmed(Which::Rapids).await => find(),
-            found => found,
+        let listed = || self.known().rapids.find(name).map(|row| row.id);
+        if !self.is_listed(Which::Rapids) {
+            self.look_for_name(Family::Rapid, name, listed().map(Subject::Rapid))
+                .await;
+            if let Some(rapid) = listed() {
+                return Ok(Node::Rapid(rapid));
+            }
         }
-        .ok_or(DriveError::NotFound)
+        self.refreshed(Which::Rapids).await?;
+        let found = match listed() {
+            None if self.confirmed(Which::Rapids).await => listed(),
+            found => found,
+        };
+        found.map(Node::Rapid).ok_or(DriveError::NotFound)
     }
 
     async fn preset(self: &Arc<Self>, name: &str) -> DriveResult<Node> {
@@ -202,7 +220,7 @@ impl Shared {
     fn note_preset_saves(&self, saves: u64) {
         let mut known = self.known();
         if known.preset_saves != saves {
-            known.presets.doubt();
+            known.presets.belief.doubt();
             known.preset_saves = saves;
         }
     }
@@ -273,7 +291,7 @@ pub(in crate::drive) fn text(name: &OsStr) -> DriveResult<&str> {
 fn hidden_place(folder: &Node) -> Option<Place> {
     match folder {
         Node::Root => Some(Place::Root),
-        Node::Top(Top::FactoryPresets) => None,
+        Node::Top(Top::FactoryPresets | Top::Tokens | Top::Webhooks) => None,
         Node::Top(top) => Some(Place::Top(*top)),
         Node::Model(home) => Some(Place::Model(*home)),
         Node::Rapid(rapid) => Some(Place::Rapid(*rapid)),

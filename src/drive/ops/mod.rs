@@ -7,6 +7,7 @@ pub(super) mod control;
 pub(super) mod create;
 pub(super) mod list;
 pub(super) mod lookup;
+mod many;
 pub(super) mod open;
 pub(super) mod paths;
 pub(super) mod read;

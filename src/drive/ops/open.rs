@@ -7,11 +7,13 @@ use super::lookup::text;
 use super::text::{TextBuffer, TextTarget};
 use super::why;
 use crate::cache::ObjectKey;
+use crate::client::{Download, Priority};
 use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::fresh::archives::zip_in;
 use crate::drive::handles::{Body, OpenFile};
-use crate::drive::reading::{RemoteFile, SignedUrls, UrlFuture};
+use crate::drive::reading::{RemoteFile, SignedUrls, Spool, UrlFuture};
 use crate::drive::shared::Shared;
-use crate::drive::tree::node::{HiddenFile, Home, JobPart, Node, Place, RemoteFolder};
+use crate::drive::tree::node::{HiddenFile, Home, JobPart, Node, Place, RemoteFolder, Subject};
 use crate::drive::tree::sizes::ContentTable;
 use crate::drive::types::{Caller, Ino, OpenFlags, Opened, OpenedMode};
 use crate::outbox::{DraftId, EntryId, OpenMode, StagedFile};
@@ -39,7 +41,15 @@ impl Shared {
         }
         let (body, mode) = match &node {
             Node::Entry(draft, entry) => self.open_entry(*draft, *entry, flags, caller).await?,
-            Node::RemoteFile(folder, path, _) => {
+            Node::RemoteFile(RemoteFolder::AssetMembers(asset), path, _) => {
+                let member = self.open_member_at(*asset, path).await?;
+                (Body::Member(member), OpenedMode::Kept)
+            }
+            Node::HiddenFile(Place::Model(home), HiddenFile::SourceZip) => (
+                Body::Spool(self.open_source_zip(*home).await?),
+                OpenedMode::Direct,
+            ),
+            Node::RemoteFile(folder, path, _) if !matches!(folder, RemoteFolder::RapidQc(_)) => {
                 let remote = self.remote_file(*folder, path).await?;
                 let mode = remote
                     .file()
@@ -50,8 +60,8 @@ impl Shared {
                 Body::Control(ControlBuffer::new(*place)),
                 OpenedMode::Direct,
             ),
-            Node::Job(asset, name, JobPart::Text) => {
-                let target = TextTarget::Job(*asset, name.to_string());
+            Node::Job(folder, name, JobPart::Text) => {
+                let target = TextTarget::Job(*folder, name.to_string());
                 self.open_text(&node, target, flags, caller).await?
             }
             Node::Preset(preset, _) => {
@@ -147,11 +157,15 @@ impl Shared {
         })?;
         let folder = RemoteFolder::AssetFiles(asset);
         let map = self.file_map(folder).await?;
-        let path = map.path_of(&service_name).cloned().ok_or_else(|| {
-            DriveError::Unreachable(format!(
+        let Some(path) = map.path_of(&service_name).cloned() else {
+            if zip_in(&map).is_some() {
+                let member = self.open_member(asset, &service_name).await?;
+                return Ok((Body::Member(member), OpenedMode::Kept));
+            }
+            return Err(DriveError::Unreachable(format!(
                 "the service does not list {service_name} among the files of the asset"
-            ))
-        })?;
+            )));
+        };
         let remote = self.remote_file(folder, &path).await?;
         let mode = remote
             .file()
@@ -227,12 +241,57 @@ impl Shared {
             | Node::Job(_, _, JobPart::Text)
             | Node::Preset(..)
             | Node::PresetFile(_) => Ok(()),
-            Node::RemoteFile(folder, path, _) => Err(match self.place_of(*folder) {
+            Node::RemoteFile(folder, path, _) => Err(match self.place_of(folder.subject()) {
                 Place::Model(_) => why::frozen_asset(path),
                 _ => why::made_by_service(path),
             }),
             node => Err(why::made_by_service(&self.path_of(node))),
         }
+    }
+
+    /// Begins to receive all files of an asset as one zip.
+    async fn open_source_zip(self: &Arc<Self>, home: Home) -> DriveResult<Spool> {
+        let download = self.source_zip(home).await?;
+        let (shared, name) = (Arc::downgrade(self), self.source_zip_name(home));
+        Spool::begin(
+            &self.runtime,
+            &self.config.staging_dir,
+            download,
+            move |len| {
+                if let (Some(shared), Some(name)) = (shared.upgrade(), name) {
+                    shared.keep_len(&name, len);
+                }
+            },
+        )
+    }
+
+    async fn source_zip(&self, home: Home) -> DriveResult<Download> {
+        let asset = self
+            .asset_of(home)
+            .ok_or_else(|| DriveError::Invalid("this is a draft yet; commit it first".into()))?;
+        self.asked(self.client.asset_zip(asset, Priority::Interactive))
+            .await
+    }
+
+    fn source_zip_name(&self, home: Home) -> Option<String> {
+        let asset = self.asset_of(home)?;
+        Some(format!("{}/source.zip", Subject::Asset(asset)))
+    }
+
+    /// The length of that zip: known once it was read, or where the service tells it before; a draft
+    /// has none.
+    pub(in crate::drive) async fn source_zip_len(self: &Arc<Self>, home: Home) -> DriveResult<u64> {
+        let Some(name) = self.source_zip_name(home) else {
+            return Ok(0);
+        };
+        if let Some(len) = self.kept_len(&name) {
+            return Ok(len);
+        }
+        let told = self.source_zip(home).await?.len;
+        if let Some(len) = told {
+            self.keep_len(&name, len);
+        }
+        Ok(told.unwrap_or(0))
     }
 
     /// The staged file behind a handle.

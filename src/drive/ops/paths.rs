@@ -4,9 +4,9 @@
 use crate::drive::shared::Shared;
 use crate::drive::tree::names::HIDDEN_FOLDER;
 use crate::drive::tree::node::{
-    AssetFolder, ErrorPlace, Home, JobPart, Node, Place, RemoteFolder, Top,
+    DropFolder, ErrorPlace, Home, JobPart, Node, Place, RemoteFolder, Subject, Top,
 };
-use crate::outbox::{DraftId, EntryId};
+use crate::outbox::{DraftId, EntryId, JobFolder, OwnerFolder};
 use crate::wire::{AssetId, RapidId};
 
 impl Shared {
@@ -30,27 +30,47 @@ impl Shared {
             Node::RemoteSubfolder(folder, path) | Node::RemoteFile(folder, path, _) => {
                 self.remote_path(*folder, path)
             }
-            Node::AssetFolder(asset, folder) => self.asset_folder_path(*asset, *folder),
-            Node::Job(asset, name, part) => {
-                let folder = self.asset_folder_path(*asset, AssetFolder::Optimize);
-                format!("{folder}/{}", job_part_name(name, *part))
+            Node::Search(family) => {
+                format!("{}/search", self.hidden_path(Place::Top(family.top())))
             }
+            Node::Found(family, query) => format!(
+                "{}/search/{query}",
+                self.hidden_path(Place::Top(family.top()))
+            ),
+            Node::FoundLink(family, query, id) => format!(
+                "{}/search/{query}/{id}",
+                self.hidden_path(Place::Top(family.top()))
+            ),
+            Node::Bundles(bundle) => format!(
+                "{}/{}",
+                self.hidden_path(Place::Top(Top::Presets)),
+                bundle.name()
+            ),
+            Node::BundleFile(bundle, preset, _) => format!(
+                "{}/{}/{preset}",
+                self.hidden_path(Place::Top(Top::Presets)),
+                bundle.name()
+            ),
+            Node::Drop(folder) => self.drop_path(*folder),
+            Node::Job(folder, name, part) => format!(
+                "{}/{}",
+                self.drop_path(*folder),
+                job_part_name(*folder, name, *part)
+            ),
+            Node::RapidLinks(asset) => self.rapid_links_path(*asset),
             Node::RapidLink(asset, rapid) => {
                 let name = self.rapid_name(*rapid).unwrap_or_else(|| rapid.to_string());
-                format!(
-                    "{}/{name}",
-                    self.asset_folder_path(*asset, AssetFolder::RapidLinks)
-                )
+                format!("{}/{name}", self.rapid_links_path(*asset))
+            }
+            Node::JobLink(rapid) => {
+                let name = self.rapid_name(*rapid).unwrap_or_else(|| rapid.to_string());
+                format!("/jobs/{name}")
             }
             Node::Rapid(rapid) => self.rapid_path(*rapid),
             Node::ErrorText(place) => match place {
                 ErrorPlace::Model(home) => format!("{}/ERROR.txt", self.home_path(*home)),
-                ErrorPlace::Optimize(asset) => {
-                    format!(
-                        "{}/ERROR.txt",
-                        self.asset_folder_path(*asset, AssetFolder::Optimize)
-                    )
-                }
+                ErrorPlace::Drop(folder) => format!("{}/ERROR.txt", self.drop_path(*folder)),
+                ErrorPlace::RawModels => "/rawmodels/ERROR.txt".to_owned(),
                 ErrorPlace::Rapid(rapid) => format!("{}/ERROR.txt", self.rapid_path(*rapid)),
             },
             Node::Preset(preset, _) => {
@@ -66,6 +86,25 @@ impl Shared {
                 )
             }
             Node::Account(file) => format!("/account/{}", file.name()),
+            Node::Token(token) => {
+                let name = self.known().tokens.name(token.0).map(str::to_owned);
+                format!(
+                    "/account/tokens/{}",
+                    name.unwrap_or_else(|| token.to_string())
+                )
+            }
+            Node::Webhook(webhook) => {
+                let name = self.known().webhooks.name(webhook.0).map(str::to_owned);
+                let name = name.unwrap_or_else(|| webhook.to_string());
+                format!("/account/webhooks/{name}")
+            }
+            Node::Embed(embed) => {
+                let name = self.known().embeds.name(embed.0).map(str::to_owned);
+                format!("/embeds/{}", name.unwrap_or_else(|| embed.to_string()))
+            }
+            Node::EmbedRecord(embed) => {
+                format!("{}/{embed}", self.hidden_path(Place::Top(Top::Embeds)))
+            }
         }
     }
 
@@ -94,20 +133,40 @@ impl Shared {
         )
     }
 
-    fn asset_folder_path(&self, asset: AssetId, folder: AssetFolder) -> String {
-        format!("{}/{}", self.home_path(self.home_of(asset)), folder.name())
+    fn rapid_links_path(&self, asset: AssetId) -> String {
+        format!("{}/rapidmodels", self.home_path(self.home_of(asset)))
+    }
+
+    fn subject_path(&self, subject: Subject) -> String {
+        match subject {
+            Subject::Asset(asset) => self.home_path(self.home_of(asset)),
+            Subject::Rapid(rapid) => self.rapid_path(rapid),
+        }
+    }
+
+    fn drop_path(&self, folder: DropFolder) -> String {
+        let model = folder.subject().map(|subject| self.subject_path(subject));
+        format!("{}/{}", model.unwrap_or_default(), folder.name())
+    }
+
+    /// The path of a drop folder of the outbox.
+    pub(in crate::drive) fn job_folder_path(&self, folder: &JobFolder) -> String {
+        match folder {
+            JobFolder::Optimize(OwnerFolder::Draft(draft)) => {
+                format!("{}/optimize", self.home_path(Home::Made(*draft)))
+            }
+            JobFolder::Embeds(OwnerFolder::Draft(draft)) => {
+                format!("{}/embeds", self.home_path(Home::Made(*draft)))
+            }
+            folder => match drop_folder(folder) {
+                Some(folder) => self.drop_path(folder),
+                None => String::new(),
+            },
+        }
     }
 
     fn remote_path(&self, folder: RemoteFolder, path: &str) -> String {
-        let model = match folder {
-            RemoteFolder::AssetFiles(asset)
-            | RemoteFolder::AssetAnalysis(asset)
-            | RemoteFolder::AssetRenders(asset)
-            | RemoteFolder::AssetConverted(asset) => self.home_path(self.home_of(asset)),
-            RemoteFolder::RapidFiles(rapid)
-            | RemoteFolder::RapidAnalysis(rapid)
-            | RemoteFolder::RapidRenders(rapid) => self.rapid_path(rapid),
-        };
+        let model = self.subject_path(folder.subject());
         let parts = [
             Some(model.as_str()),
             folder.name(),
@@ -138,18 +197,39 @@ impl Shared {
 }
 
 /// The name under which a part of a job is shown.
-pub(in crate::drive) fn job_part_name(text_name: &str, part: JobPart) -> String {
+pub(in crate::drive) fn job_part_name(
+    folder: DropFolder,
+    text_name: &str,
+    part: JobPart,
+) -> String {
     let stem = text_name.strip_suffix(".json").unwrap_or(text_name);
     match part {
         JobPart::Text => text_name.to_owned(),
         JobPart::Status => format!("{stem}.status"),
-        JobPart::Result => stem.to_owned(),
+        JobPart::Result => match folder {
+            DropFolder::AssetEmbeds(_) | DropFolder::RapidEmbeds(_) => format!("{stem}.html"),
+            DropFolder::Optimize(_) | DropFolder::Jobs => stem.to_owned(),
+        },
     }
+}
+
+/// A drop folder of the outbox as one of the tree; a draft has none there.
+pub(in crate::drive) fn drop_folder(folder: &JobFolder) -> Option<DropFolder> {
+    Some(match folder {
+        JobFolder::Optimize(OwnerFolder::Asset(asset)) => DropFolder::Optimize(*asset),
+        JobFolder::Embeds(OwnerFolder::Asset(asset)) => DropFolder::AssetEmbeds(*asset),
+        JobFolder::Optimize(OwnerFolder::Draft(_)) | JobFolder::Embeds(OwnerFolder::Draft(_)) => {
+            return None;
+        }
+        JobFolder::RapidEmbeds(rapid) => DropFolder::RapidEmbeds(*rapid),
+        JobFolder::Multi => DropFolder::Jobs,
+    })
 }
 
 fn top_path(top: Top) -> String {
     match top {
         Top::FactoryPresets => "/presets/factory".to_owned(),
+        Top::Tokens | Top::Webhooks => format!("/account/{}", top.name()),
         top => format!("/{}", top.name()),
     }
 }

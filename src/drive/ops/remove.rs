@@ -10,16 +10,16 @@ use std::time::{Duration, Instant};
 
 use super::lookup::text;
 use super::paths::job_part_name;
-use super::rows::{Row, optimize_folder, shown_parts};
+use super::rows::{Row, job_folder, shown_parts};
 use super::text::process_of;
 use super::why;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::fresh::listings::Which;
 use crate::drive::shared::Shared;
-use crate::drive::tree::node::{Home, JobPart, Node, Place, Top};
+use crate::drive::tree::node::{DropFolder, Home, JobPart, Node, Place, Top};
 use crate::drive::types::{Caller, FileKind, Ino};
 use crate::outbox::{DraftId, EntryId};
-use crate::wire::AssetId;
+use crate::wire::EmbedId;
 
 /// The time over which deletions are counted.
 const LIMIT_WINDOW: Duration = Duration::from_secs(60);
@@ -131,8 +131,11 @@ impl Shared {
             Node::Entry(draft, _) => Some(Place::Model(Home::Made(*draft))),
             Node::RemoteFolder(folder)
             | Node::RemoteSubfolder(folder, _)
-            | Node::RemoteFile(folder, ..) => Some(self.place_of(*folder)),
-            Node::AssetFolder(asset, _) | Node::Job(asset, ..) | Node::RapidLink(asset, _) => {
+            | Node::RemoteFile(folder, ..) => Some(self.place_of(folder.subject())),
+            Node::Drop(folder) | Node::Job(folder, ..) => {
+                folder.subject().map(|subject| self.place_of(subject))
+            }
+            Node::RapidLinks(asset) | Node::RapidLink(asset, _) => {
                 Some(Place::Model(self.home_of(*asset)))
             }
             _ => None,
@@ -158,7 +161,7 @@ impl Shared {
                 self.remove_entry(&folder, name, (*draft, *entry), caller)
                     .await
             }
-            Node::Job(asset, text, JobPart::Text) => self.remove_job(*asset, text),
+            Node::Job(folder, text, JobPart::Text) => self.remove_job(*folder, text),
             node if self.is_ghost(node) => {
                 self.deletions().ghosts.remove(node);
                 Ok(())
@@ -171,6 +174,7 @@ impl Shared {
                 self.doubt(Which::Presets);
                 Ok(())
             }
+            Node::Embed(embed) => self.delete_embed(*embed).await,
             Node::RemoteFile(..) | Node::RapidLink(..) | Node::Job(..) => {
                 self.hide(node, caller).await
             }
@@ -179,13 +183,30 @@ impl Shared {
         }
     }
 
-    fn remove_job(&self, asset: AssetId, text: &Arc<str>) -> DriveResult<()> {
-        let folder = optimize_folder(asset);
-        let job = self.outbox.job(&folder, text);
-        self.outbox.remove_job(&folder, text)?;
+    async fn delete_embed(self: &Arc<Self>, embed: EmbedId) -> DriveResult<()> {
+        if self.config.no_delete {
+            return Err(why::no_delete());
+        }
+        let shared = Arc::clone(self);
+        self.detached(async move {
+            match shared.asked(shared.client.delete_embed(embed)).await {
+                // What someone else deleted first is deleted too.
+                Ok(()) | Err(DriveError::NotFound) => {}
+                Err(error) => return Err(error),
+            }
+            shared.embed_gone(embed);
+            Ok(())
+        })
+        .await
+    }
+
+    fn remove_job(&self, folder: DropFolder, text: &Arc<str>) -> DriveResult<()> {
+        let in_outbox = job_folder(folder);
+        let job = self.outbox.job(&in_outbox, text);
+        self.outbox.remove_job(&in_outbox, text)?;
         // What was not there before leaves no ghost: an editor asks for its own names anew.
         for (_, part) in job.iter().flat_map(shown_parts) {
-            let ghost = Node::Job(asset, Arc::clone(text), part);
+            let ghost = Node::Job(folder, Arc::clone(text), part);
             let mut deletions = self.deletions();
             deletions.leave_ghost(ghost, self.config.restore_after);
         }
@@ -193,9 +214,11 @@ impl Shared {
     }
 
     /// The part of a removed job that a name stands for.
-    pub(in crate::drive) fn ghost(&self, asset: AssetId, name: &str) -> Option<Node> {
+    pub(in crate::drive) fn ghost(&self, folder: DropFolder, name: &str) -> Option<Node> {
         let is_named = |node: &Node| match node {
-            Node::Job(owner, text, part) => *owner == asset && job_part_name(text, *part) == name,
+            Node::Job(of, text, part) => {
+                *of == folder && job_part_name(folder, text, *part) == name
+            }
             _ => false,
         };
         let found = self
@@ -209,11 +232,11 @@ impl Shared {
 
     /// True for a part of a job that was removed with its text, and that was not made anew.
     pub(in crate::drive) fn is_ghost(&self, node: &Node) -> bool {
-        let Node::Job(asset, text, _) = node else {
+        let Node::Job(folder, text, _) = node else {
             return false;
         };
         self.deletions().is_ghost(node, self.config.restore_after)
-            && self.outbox.job(&optimize_folder(*asset), text).is_none()
+            && self.outbox.job(&job_folder(*folder), text).is_none()
     }
 
     async fn remove_entry(
@@ -267,7 +290,8 @@ impl Shared {
             Node::Entry(..)
             | Node::RemoteFolder(_)
             | Node::RemoteSubfolder(..)
-            | Node::AssetFolder(..) => {
+            | Node::Drop(_)
+            | Node::RapidLinks(_) => {
                 if !self.rows(&node).await?.is_empty() {
                     return Err(DriveError::NotEmpty);
                 }

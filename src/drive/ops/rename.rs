@@ -4,18 +4,18 @@
 use std::ffi::OsStr;
 use std::sync::Arc;
 
+use super::create::drop_of;
 use super::lookup::text;
-use super::rows::optimize_folder;
+use super::rows::job_folder;
 use super::text::TextTarget;
 use super::why;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::fresh::listings::Which;
 use crate::drive::shared::Shared;
 use crate::drive::tree::names::HIDDEN_FOLDER;
-use crate::drive::tree::node::{AssetFolder, Home, Node, Top};
+use crate::drive::tree::node::{DropFolder, Home, JobPart, Node, Top};
 use crate::drive::types::{Caller, Ino, RenameMode};
 use crate::outbox::{DraftId, EntryId, Place, Renamed};
-use crate::wire::AssetId;
 
 impl Shared {
     /// Renames.
@@ -41,10 +41,10 @@ impl Shared {
         }
         let noreplace = mode == RenameMode::NoReplace;
         match (&from, &to) {
-            (
-                Node::AssetFolder(asset, AssetFolder::Optimize),
-                Node::AssetFolder(other, AssetFolder::Optimize),
-            ) if asset == other => self.rename_job(*asset, name, new_name, noreplace).await,
+            (from, to) if drop_of(from).is_some() && drop_of(from) == drop_of(to) => {
+                let folder = drop_of(from).expect("it was just looked at");
+                self.rename_job(folder, name, new_name, noreplace).await
+            }
             (Node::Top(Top::Presets), Node::Top(Top::Presets)) => {
                 self.rename_preset(name, new_name, noreplace).await
             }
@@ -55,7 +55,7 @@ impl Shared {
             (from, _) => {
                 let node = self.child(from, name).await?;
                 match from {
-                    Node::AssetFolder(_, AssetFolder::Optimize) | Node::Top(Top::Presets) => {
+                    Node::Drop(_) | Node::Top(Top::Presets | Top::Jobs) => {
                         Err(why::no_move_between())
                     }
                     from if is_draft_folder(from) => self.refuse_move(&node, &to),
@@ -171,17 +171,14 @@ impl Shared {
 
     async fn rename_job(
         self: &Arc<Self>,
-        asset: AssetId,
+        drop: DropFolder,
         name: &str,
         new_name: &str,
         noreplace: bool,
     ) -> DriveResult<()> {
-        let folder = optimize_folder(asset);
+        let folder = job_folder(drop);
         if self.outbox.job(&folder, name).is_none() {
-            return match self
-                .child(&Node::AssetFolder(asset, AssetFolder::Optimize), name)
-                .await
-            {
+            return match self.child(&drop.node(), name).await {
                 Ok(node) => Err(why::no_rename(&self.path_of(&node))),
                 Err(error) => Err(error),
             };
@@ -191,18 +188,17 @@ impl Shared {
         }
         self.outbox.rename_job(&folder, name, new_name)?;
         let (from, to) = (
-            TextTarget::Job(asset, name.into()),
-            TextTarget::Job(asset, new_name.into()),
+            TextTarget::Job(drop, name.into()),
+            TextTarget::Job(drop, new_name.into()),
         );
         self.handles.rename_text(&from, &to);
-        let node =
-            |name: &str| Node::Job(asset, name.into(), super::super::tree::node::JobPart::Text);
+        let node = |name: &str| Node::Job(drop, name.into(), JobPart::Text);
         self.inodes().relocate(&node(name), node(new_name));
         // A text that is still open for writing goes out when it is closed.
         if self.handles.is_text_open(&to) {
             return Ok(());
         }
-        self.send_job(asset, new_name.to_owned()).await
+        self.send_job(drop, new_name.to_owned()).await
     }
 
     async fn rename_preset(

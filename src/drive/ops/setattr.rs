@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::rows::optimize_folder;
+use super::rows::job_folder;
 use super::why;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::handles::Body;
@@ -39,7 +39,8 @@ impl Shared {
                 self.set_text(&node, change).await?;
             }
             // Tools that copy into a folder of the drive set its owner, mode and times at last.
-            Node::Root | Node::Top(_) | Node::AssetFolder(..) if change.size.is_none() => {}
+            Node::Root | Node::Top(_) | Node::Drop(_) | Node::RapidLinks(_)
+                if change.size.is_none() => {}
             // `echo commit > ctl` cuts the file first.
             Node::HiddenFile(_, HiddenFile::Control) => {}
             Node::Model(home) => return Err(why::frozen_asset(&self.home_path(*home))),
@@ -113,10 +114,10 @@ impl Shared {
             size.ok_or_else(|| DriveError::Invalid("a text is only ever cut this way".into()))?;
         bytes.truncate(size);
         match node {
-            Node::Job(asset, name, _) => {
+            Node::Job(folder, name, _) => {
                 Ok(self
                     .outbox
-                    .write_job_text(&optimize_folder(*asset), name, &bytes)?)
+                    .write_job_text(&job_folder(*folder), name, &bytes)?)
             }
             // A preset that is cut and not written yet stays what it is on the service.
             _ => Ok(()),

@@ -9,12 +9,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytes::Bytes;
 
-use super::rows::optimize_folder;
+use super::rows::job_folder;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::shared::Shared;
-use crate::drive::tree::node::{JobPart, Node};
+use crate::drive::tree::node::{DropFolder, JobPart, Node};
 use crate::drive::types::Caller;
-use crate::wire::AssetId;
 
 /// More than this is no job and no preset.
 const MAX_LEN_BYTES: u64 = 4 * 1024 * 1024;
@@ -22,8 +21,8 @@ const MAX_LEN_BYTES: u64 = 4 * 1024 * 1024;
 /// Which text it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::drive) enum TextTarget {
-    /// A job of an asset, by file name.
-    Job(AssetId, String),
+    /// A job of a drop folder, by file name.
+    Job(DropFolder, String),
     /// A preset, by file name.
     Preset(String),
 }
@@ -174,20 +173,20 @@ impl Shared {
     async fn settle_text(self: &Arc<Self>, due: Due) -> DriveResult<()> {
         match due {
             Due::Nothing => Ok(()),
-            Due::Keep(TextTarget::Job(asset, name), bytes) => {
+            Due::Keep(TextTarget::Job(folder, name), bytes) => {
                 Ok(self
                     .outbox
-                    .write_job_text(&optimize_folder(asset), &name, &bytes)?)
+                    .write_job_text(&job_folder(folder), &name, &bytes)?)
             }
             // Presets have no text that is kept and not sent, but for an empty one.
             Due::Keep(TextTarget::Preset(name), bytes) if bytes.is_empty() => {
                 self.send_preset(name, bytes).await
             }
             Due::Keep(TextTarget::Preset(_), _) => Ok(()),
-            Due::Send(TextTarget::Job(asset, name), bytes) => {
+            Due::Send(TextTarget::Job(folder, name), bytes) => {
                 self.outbox
-                    .write_job_text(&optimize_folder(asset), &name, &bytes)?;
-                self.send_job(asset, name).await
+                    .write_job_text(&job_folder(folder), &name, &bytes)?;
+                self.send_job(folder, name).await
             }
             Due::Send(TextTarget::Preset(name), bytes) => self.send_preset(name, bytes).await,
         }
@@ -196,16 +195,18 @@ impl Shared {
     /// Checks and sends a job. Its failure is kept for its path, whoever waits for it.
     pub(in crate::drive) async fn send_job(
         self: &Arc<Self>,
-        asset: AssetId,
+        folder: DropFolder,
         name: String,
     ) -> DriveResult<()> {
         let shared = Arc::clone(self);
         self.detached(async move {
-            let sent = shared
-                .outbox
-                .submit_job(&optimize_folder(asset), &name)
-                .await;
-            let node = Node::Job(asset, name.as_str().into(), JobPart::Text);
+            if folder == DropFolder::Jobs {
+                let found = shared.find_models(&name).await;
+                let node = Node::Job(folder, name.as_str().into(), JobPart::Text);
+                shared.noted_node(&node, found)?;
+            }
+            let sent = shared.outbox.submit_job(&job_folder(folder), &name).await;
+            let node = Node::Job(folder, name.as_str().into(), JobPart::Text);
             shared.noted_node(&node, sent.map(|_| ()).map_err(DriveError::from))
         })
         .await

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use crate::drive::error::DriveError;
 use crate::drive::shared::Shared;
 use crate::drive::tree::node::{ErrorPlace, Home, JobPart, Node, Place, Top};
-use crate::wire::AssetId;
 
-use super::rows::optimize_folder;
+use super::rows::job_folder;
 
 pub(in crate::drive) fn read_only_mount() -> DriveError {
     DriveError::ReadOnly(
@@ -114,18 +113,14 @@ impl Shared {
             Node::Rapid(rapid)
             | Node::Hidden(Place::Rapid(rapid))
             | Node::HiddenFile(Place::Rapid(rapid), _) => {
-                let known = self.known();
-                let row = known
-                    .rapids
-                    .row(rapid.0)
-                    .filter(|row| row.state.is_failure())?;
-                Some(row.status_text())
+                let row = self.known().rapids.row(rapid.0).cloned()?;
+                row.state.is_failure().then(|| self.rapid_status(&row))
             }
-            Node::Job(asset, name, JobPart::Text | JobPart::Status) => {
-                self.job_failure(*asset, name)
+            Node::Job(folder, name, JobPart::Text | JobPart::Status) => {
+                self.outbox.job(&job_folder(*folder), name)?.failure
             }
-            Node::AssetFolder(asset, _) => {
-                let jobs = self.outbox.job_entries(&optimize_folder(*asset));
+            Node::Drop(folder) => {
+                let jobs = self.outbox.job_entries(&job_folder(*folder));
                 jobs.into_iter().find_map(|job| {
                     job.failure
                         .map(|failure| format!("{}: {failure}", job.name))
@@ -133,7 +128,7 @@ impl Shared {
             }
             Node::ErrorText(place) => match place {
                 ErrorPlace::Model(home) => self.model_failure(*home),
-                ErrorPlace::Optimize(_) | ErrorPlace::Rapid(_) => self.error_text(*place),
+                _ => self.error_text(*place),
             },
             Node::PresetFile(name) => {
                 let overlay = self.outbox.preset_overlay();
@@ -167,10 +162,6 @@ impl Shared {
         }
         view.known
             .filter(|known| known.state.is_failure())
-            .map(|known| known.failure_reason())
-    }
-
-    fn job_failure(&self, asset: AssetId, name: &str) -> Option<String> {
-        self.outbox.job(&optimize_folder(asset), name)?.failure
+            .map(|known| self.asset_failure(&known))
     }
 }

@@ -25,7 +25,9 @@ impl Shared {
             Body::Text(text) => text.write(offset, data)?,
             Body::Control(control) => self.write_control(control, data).await?,
             Body::Again(same) => same.write(offset, data)?,
-            Body::Remote(_) | Body::Snapshot(_) => return Err(DriveError::BadHandle),
+            Body::Remote(_) | Body::Member(_) | Body::Spool(_) | Body::Snapshot(_) => {
+                return Err(DriveError::BadHandle);
+            }
         }
         Ok(u32::try_from(data.len()).unwrap_or(u32::MAX))
     }
@@ -46,7 +48,7 @@ impl Shared {
                 text.resize(text.len().max(offset.saturating_add(len)))
             }
             Body::Text(_) | Body::Again(_) => Ok(()),
-            Body::Control(_) | Body::Remote(_) | Body::Snapshot(_) => Err(DriveError::Unsupported(
+            _ => Err(DriveError::Unsupported(
                 "room cannot be reserved here".into(),
             )),
         }
@@ -67,7 +69,7 @@ impl Shared {
             Body::Text(text) => self.flush_text(text, caller).await,
             Body::Control(control) => self.flush_control(control).await,
             Body::Again(same) => same.flush(),
-            Body::Remote(_) | Body::Snapshot(_) => Ok(()),
+            Body::Remote(_) | Body::Member(_) | Body::Spool(_) | Body::Snapshot(_) => Ok(()),
         }
     }
 
@@ -78,7 +80,7 @@ impl Shared {
             Body::Staged(staged) if open.flags.access.writes() => Ok(staged.flush()?),
             Body::Text(text) => self.keep_text(text).await,
             Body::Again(same) => same.flush(),
-            Body::Staged(_) | Body::Control(_) | Body::Remote(_) | Body::Snapshot(_) => Ok(()),
+            _ => Ok(()),
         }
     }
 
@@ -90,11 +92,7 @@ impl Shared {
         match &open.body {
             Body::Text(text) => self.release_text(text).await,
             // Dropping the last reference releases the staged file: the settle rule counts from there.
-            Body::Staged(_)
-            | Body::Control(_)
-            | Body::Remote(_)
-            | Body::Snapshot(_)
-            | Body::Again(_) => Ok(()),
+            _ => Ok(()),
         }
     }
 }

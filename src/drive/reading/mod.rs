@@ -12,6 +12,7 @@ mod fetch;
 mod flight;
 mod object;
 mod remote_file;
+mod spool;
 mod urls;
 mod window;
 
@@ -32,6 +33,7 @@ use object::RemoteObject;
 
 pub use error::ReadError;
 pub use remote_file::RemoteFile;
+pub use spool::Spool;
 #[allow(unused_imports, reason = "named by those who write a source of URLs")]
 pub use urls::{SignedUrls, UrlFuture};
 

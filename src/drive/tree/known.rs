@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::listing::Row;
+use crate::wire::secret::json_without_secrets;
 use crate::wire::{
-    AssetId, BaseAsset, FactoryPreset, OptimizationStatus, Preset, PresetId, RapidId, RapidModel,
-    Tag, TagId, Timestamp, UploadStatus,
+    ApiToken, AssetId, BaseAsset, Embed, EmbedId, FactoryPreset, OptimizationStatus, Preset,
+    PresetId, RapidId, RapidModel, Tag, TagId, Timestamp, UploadStatus, Webhook,
 };
 
 /// A tag of a model.
@@ -77,6 +78,12 @@ impl KnownAsset {
         }
     }
 
+    /// True for what a viewer can be made of directly.
+    pub fn is_glb(&self) -> bool {
+        let format = self.format.as_deref();
+        format.is_some_and(|format| format.eq_ignore_ascii_case("glb"))
+    }
+
     /// The one line of its status.
     pub fn status_text(&self) -> String {
         match &self.state {
@@ -111,6 +118,9 @@ impl Row for KnownAsset {
     }
     fn service_name(&self) -> &str {
         &self.name
+    }
+    fn has_moved(&self, known: &KnownAsset) -> bool {
+        self.state != known.state || self.size != known.size
     }
     fn keep_details_of(&mut self, known: &KnownAsset) {
         if self.rapid_models.is_empty() {
@@ -190,6 +200,9 @@ impl Row for KnownRapid {
     fn service_name(&self) -> &str {
         &self.name
     }
+    fn has_moved(&self, known: &KnownRapid) -> bool {
+        self.state != known.state
+    }
     fn keep_details_of(&mut self, known: &KnownRapid) {
         self.source = self.source.or(known.source);
     }
@@ -250,6 +263,119 @@ impl Row for KnownPreset {
     fn service_name(&self) -> &str {
         &self.name
     }
+}
+
+/// A viewer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KnownEmbed {
+    /// Its number.
+    pub id: EmbedId,
+    /// What the service calls it.
+    pub name: String,
+    /// Where it opens, where the service tells.
+    pub url: Option<String>,
+    /// The optimized model it shows.
+    pub rapid: Option<RapidId>,
+    /// When it came to be.
+    pub created: Option<Timestamp>,
+    /// Its record, as text.
+    pub text: String,
+}
+
+impl KnownEmbed {
+    /// What a record says. How often it was seen changes all the time and is left out.
+    pub fn from_record(record: &Embed) -> KnownEmbed {
+        let seen_by_nobody = Embed {
+            view_count: None,
+            ..record.clone()
+        };
+        KnownEmbed {
+            id: record.id,
+            name: record.name.clone(),
+            url: record.url.clone(),
+            rapid: record.rapid_model_id.or(record.model_id),
+            created: record.created_at,
+            text: text_of(&seen_by_nobody, &["thumbnail"]),
+        }
+    }
+}
+
+impl Row for KnownEmbed {
+    fn number(&self) -> u64 {
+        self.id.0
+    }
+    fn service_name(&self) -> &str {
+        &self.name
+    }
+    fn keep_details_of(&mut self, known: &KnownEmbed) {
+        if self.url.is_none() {
+            self.url.clone_from(&known.url);
+            self.text.clone_from(&known.text);
+        }
+    }
+}
+
+/// A record of the account that is only shown.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KnownRecord {
+    /// Its number.
+    pub id: u64,
+    /// What it is called.
+    pub name: String,
+    /// When it came to be.
+    pub created: Option<Timestamp>,
+    /// What it says, without any secret.
+    pub text: String,
+}
+
+impl KnownRecord {
+    /// What the record of an API token says.
+    pub fn from_token(record: &ApiToken) -> KnownRecord {
+        KnownRecord {
+            id: record.id.0,
+            name: record.name.clone(),
+            created: record.created_at,
+            text: text_of(record, &["plain_text", "last_used_at"]),
+        }
+    }
+
+    /// What the record of a webhook says. Its secret is left out, and so is the path of its address,
+    /// which may be what proves that a call is the service's.
+    pub fn from_webhook(record: &Webhook) -> KnownRecord {
+        let parsed = url::Url::parse(&record.url);
+        let host = parsed.map_or_else(
+            |_| "unknown".to_owned(),
+            |url| url.origin().ascii_serialization(),
+        );
+        let shown = Webhook {
+            url: host.clone(),
+            ..record.clone()
+        };
+        KnownRecord {
+            id: record.id.0,
+            name: host.rsplit('/').next().unwrap_or(&host).replace(':', "_"),
+            created: record.created_at,
+            text: text_of(&shown, &["secret"]),
+        }
+    }
+}
+
+impl Row for KnownRecord {
+    fn number(&self) -> u64 {
+        self.id
+    }
+    fn service_name(&self) -> &str {
+        &self.name
+    }
+}
+
+/// A record as text, without the named fields and without the secrets of its URLs.
+fn text_of(record: &impl Serialize, left_out: &[&str]) -> String {
+    let mut value = serde_json::to_value(record).unwrap_or_default();
+    if let Some(map) = value.as_object_mut() {
+        map.retain(|name, _| !left_out.contains(&name.as_str()));
+    }
+    format!("{:#}\n", json_without_secrets(value))
 }
 
 fn pretty(config: &crate::wire::OptimizerConfig) -> String {

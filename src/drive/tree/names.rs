@@ -5,7 +5,6 @@
 //! and has at most 255 bytes; unless it had to be cut, [`original_name`] gives the text back.
 //! Which of two equal names wins is decided in [`super::claims`].
 
-#[cfg(test)]
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
@@ -24,7 +23,6 @@ pub fn safe_name(service_name: &str, id: u64) -> String {
 }
 
 /// The text that the service sent, for a name made by [`safe_name`] that was not cut.
-#[cfg(test)]
 pub fn original_name(name: &str) -> Cow<'_, str> {
     if name == EMPTY {
         return Cow::Borrowed("");

@@ -5,7 +5,7 @@
 //! content counts up, which gives the file a new inode.
 
 use std::collections::HashMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
@@ -24,6 +24,19 @@ pub struct Content {
     pub modified: Option<SystemTime>,
     /// Counts the contents that this file has had.
     pub count: u32,
+}
+
+/// What was told of one file among others.
+#[derive(Debug, Clone)]
+pub struct Told {
+    /// Its path in the folder.
+    pub path: Arc<str>,
+    /// Its length in bytes.
+    pub size: u64,
+    /// Its version.
+    pub etag: Option<String>,
+    /// When it was last changed.
+    pub modified: Option<SystemTime>,
 }
 
 /// All known contents. Cheap to look into; writes go to the store and may be lost by a crash,
@@ -77,19 +90,14 @@ impl ContentTable {
         etag: Option<String>,
         modified: Option<SystemTime>,
     ) -> Content {
-        let before = self.get(folder, path);
-        let count = match &before {
-            None => 0,
-            Some(known) if is_same_version(known, size, etag.as_deref()) => known.count,
-            Some(known) => known.count.wrapping_add(1),
-        };
-        let content = Content {
+        let told = Told {
+            path: path.into(),
             size,
             etag,
             modified,
-            count,
         };
-        if before.as_ref() != Some(&content) {
+        let (content, is_news) = self.learned(folder, &told);
+        if is_news {
             let name = Self::object_name(folder, path);
             if let Err(error) = self.store.put(TABLE, &name, &content) {
                 tracing::warn!(name, error = %error, "could not keep the size of a file");
@@ -97,6 +105,43 @@ impl ContentTable {
             self.lock().insert(name, content.clone());
         }
         content
+    }
+
+    /// What many files of one folder are now, kept in one go.
+    pub fn told_all(&self, folder: RemoteFolder, files: impl Iterator<Item = Told>) {
+        let news: Vec<(String, Content)> = files
+            .filter_map(|told| {
+                let (content, is_news) = self.learned(folder, &told);
+                is_news.then(|| (Self::object_name(folder, &told.path), content))
+            })
+            .collect();
+        let kept = self.store.batch(|batch| {
+            for (name, content) in &news {
+                batch.put(TABLE, name, content)?;
+            }
+            Ok(())
+        });
+        if let Err(error) = kept {
+            tracing::warn!(folder = %folder, error = %error, "could not keep the sizes of files");
+        }
+        self.lock().extend(news);
+    }
+
+    fn learned(&self, folder: RemoteFolder, told: &Told) -> (Content, bool) {
+        let before = self.get(folder, &told.path);
+        let count = match &before {
+            None => 0,
+            Some(known) if is_same_version(known, told.size, told.etag.as_deref()) => known.count,
+            Some(known) => known.count.wrapping_add(1),
+        };
+        let content = Content {
+            size: told.size,
+            etag: told.etag.clone(),
+            modified: told.modified,
+            count,
+        };
+        let is_news = before.as_ref() != Some(&content);
+        (content, is_news)
     }
 
     /// Forgets a file or everything of a model whose name begins with `prefix`.

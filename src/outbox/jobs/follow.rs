@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::book::{JobRecord, SubmissionStage};
+use super::log::fetch_reason;
 use super::send::tell_all;
 use crate::client::{ClientError, Priority};
 use crate::outbox::error::OutboxResult;
@@ -105,7 +106,9 @@ async fn look(shared: &Arc<Shared>, running: &[(String, RapidId)]) -> Result<boo
                 moved |= note_progress(shared, tag, &model);
                 continue;
             }
-            Ok(model) if model.optimization_status.is_failure() => Some(reason(&model)),
+            Ok(model) if model.optimization_status.is_failure() => {
+                Some(reason(shared, &model).await)
+            }
             Ok(_) => None,
             Err(ClientError::NotFound { .. }) => Some("its rapid model was deleted".to_owned()),
             Err(error) => return Err(error),
@@ -147,7 +150,19 @@ fn note_progress(shared: &Shared, tag: &str, model: &RapidModel) -> bool {
     moved
 }
 
-fn reason(model: &RapidModel) -> String {
+/// Why it failed: what its error log says, else what its record says.
+async fn reason(shared: &Shared, model: &RapidModel) -> String {
+    if let Some(log) = &model.rpd_error {
+        match fetch_reason(&shared.client, log).await {
+            Ok(Some(reason)) => return reason,
+            Ok(None) => {}
+            Err(error) => tracing::debug!(%error, "the log of a failed job could not be read"),
+        }
+    }
+    reason_in_record(model)
+}
+
+fn reason_in_record(model: &RapidModel) -> String {
     let step = model
         .processing_step
         .as_deref()

@@ -4,6 +4,7 @@
 
 pub mod book;
 pub mod follow;
+mod log;
 mod ops;
 mod request;
 mod resolve;
@@ -13,4 +14,5 @@ mod sender;
 mod show;
 pub mod text;
 
+pub use log::reason_in_log;
 pub use ops::check_length;

@@ -226,7 +226,7 @@ async fn written(app: &App, row: &EmbedRow, form: EmbedForm) -> Result<Value, Ap
     };
     let embed = Embed {
         id: row.id,
-        identifier: None,
+        identifier: Some(row.identifier.clone()),
         name: row.name.clone(),
         user_id: Some(row.user),
         model_id: rapid,
@@ -240,7 +240,6 @@ async fn written(app: &App, row: &EmbedRow, form: EmbedForm) -> Result<Value, Ap
         other: Default::default(),
     };
     let mut value = embed.to_form(form);
-    value["identifier"] = row.identifier.clone().into();
     if let EmbedSource::Asset(asset) = row.source {
         value["raw_model_id"] = json!(asset);
     }

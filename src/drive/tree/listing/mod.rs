@@ -8,7 +8,11 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
+use super::belief::Belief;
 use super::claims::NameClaims;
+
+#[cfg(test)]
+mod tests;
 
 /// A record of a listing.
 pub trait Row: Clone + PartialEq {
@@ -16,6 +20,10 @@ pub trait Row: Clone + PartialEq {
     fn number(&self) -> u64;
     /// The service's name.
     fn service_name(&self) -> &str;
+    /// True when what belongs to it may have changed as well, and has to be asked for again.
+    fn has_moved(&self, _known: &Self) -> bool {
+        false
+    }
     /// Takes over what only the detail form tells from what was known before.
     fn keep_details_of(&mut self, _known: &Self) {}
 }
@@ -40,6 +48,8 @@ pub struct Changes {
     pub gone: Vec<(u64, String)>,
     /// Records that say something else now.
     pub changed: Vec<u64>,
+    /// Those of them that are in another state, with other files.
+    pub moved: Vec<u64>,
     /// Records that are called otherwise now, with the name they had.
     pub renamed: Vec<(u64, String)>,
 }
@@ -72,15 +82,11 @@ pub struct Listing<R> {
     rows: BTreeMap<u64, Learned<R>>,
     claims: NameClaims,
     order: Order,
-    /// When the service last said that all this is so.
-    confirmed: Option<Instant>,
+    /// How far all of it can be believed.
+    pub belief: Belief,
     full_pass: Option<Instant>,
     /// Deleted through this drive: a pass that still shows them is late.
     deleted: HashMap<u64, Instant>,
-    /// True once anything was ever told, in this mount or an earlier one.
-    is_known: bool,
-    /// The last attempt failed.
-    failed_at: Option<Instant>,
     /// Called otherwise since the last changes were told.
     renamed: Vec<(u64, String)>,
 }
@@ -98,16 +104,15 @@ impl<R: Row> Listing<R> {
             rows: BTreeMap::new(),
             claims: NameClaims::new(extension),
             order: Order::Unknown,
-            confirmed: None,
+            belief: Belief::default(),
             full_pass: None,
             deleted: HashMap::new(),
-            is_known: false,
-            failed_at: None,
             renamed: Vec::new(),
         }
     }
 
-    /// Takes up what an earlier mount knew: shown at once, to be confirmed.
+    /// Takes up what an earlier mount knew: shown at once, to be confirmed. Call
+    /// [`Belief::remembered`] when it knew all.
     pub fn restore(
         &mut self,
         rows: impl IntoIterator<Item = R>,
@@ -120,7 +125,6 @@ impl<R: Row> Listing<R> {
                 .assign([(row.number(), row.service_name())], &HashSet::new());
             self.rows.insert(row.number(), Learned { row, at: now });
         }
-        self.is_known = true;
     }
 
     /// One record.
@@ -128,14 +132,15 @@ impl<R: Row> Listing<R> {
         self.rows.get(&id).map(|learned| &learned.row)
     }
 
+    /// True when a record was told within `refresh`, on its own or with others.
+    pub fn is_young(&self, id: u64, now: Instant, refresh: Duration) -> bool {
+        let learned = self.rows.get(&id);
+        learned.is_some_and(|learned| now.saturating_duration_since(learned.at) < refresh)
+    }
+
     /// All records, by id.
     pub fn rows(&self) -> impl Iterator<Item = &R> {
         self.rows.values().map(|learned| &learned.row)
-    }
-
-    /// True when there is no record.
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
     }
 
     /// How many records there are.
@@ -155,43 +160,6 @@ impl<R: Row> Listing<R> {
             .id(name)
             .or_else(|| self.claims.id_by_suffix(name))?;
         self.row(id)
-    }
-
-    /// True once anything is known at all.
-    pub fn is_known(&self) -> bool {
-        self.is_known
-    }
-
-    /// True while the last word of the service is younger than `refresh`.
-    pub fn is_fresh(&self, now: Instant, refresh: Duration) -> bool {
-        self.confirmed
-            .is_some_and(|at| now.saturating_duration_since(at) < refresh)
-    }
-
-    /// True once the service has confirmed it in this mount.
-    pub fn was_confirmed(&self) -> bool {
-        self.confirmed.is_some() || self.full_pass.is_some()
-    }
-
-    /// True when the service could not be asked lately: what is shown may be old.
-    pub fn is_stale(&self) -> bool {
-        self.failed_at.is_some() || self.confirmed.is_none()
-    }
-
-    /// True in the time in which asking again would only fail again.
-    pub fn failed_lately(&self, now: Instant, refresh: Duration) -> bool {
-        self.failed_at
-            .is_some_and(|at| now.saturating_duration_since(at) < refresh)
-    }
-
-    /// The service could not be asked.
-    pub fn failed(&mut self, now: Instant) {
-        self.failed_at = Some(now);
-    }
-
-    /// The next look must ask the service.
-    pub fn doubt(&mut self) {
-        self.confirmed = None;
     }
 
     /// The page that can confirm the listing in one request, where there is one.
@@ -235,7 +203,7 @@ impl<R: Row> Listing<R> {
         }
         let mut changes = Changes::default();
         self.learn(page, began.max(now), taken, &mut changes);
-        self.believed(now);
+        self.belief.confirmed(now);
         Confirmation::Holds(changes)
     }
 
@@ -268,16 +236,23 @@ impl<R: Row> Listing<R> {
             .retain(|id, at| told.contains(id) || *at > began);
         self.order = order;
         self.full_pass = Some(now);
-        self.believed(now);
+        self.belief.confirmed(now);
         changes
     }
 
     /// One record became known on its own.
     pub fn put(&mut self, row: R, now: Instant, taken: &HashSet<String>) -> Changes {
+        self.put_all(vec![row], now, taken)
+    }
+
+    /// Some records became known, which says nothing about others.
+    pub fn put_all(&mut self, rows: Vec<R>, now: Instant, taken: &HashSet<String>) -> Changes {
         let mut changes = Changes::default();
-        if !self.deleted.contains_key(&row.number()) {
-            self.learn(vec![row], now, taken, &mut changes);
-        }
+        let rows = rows
+            .into_iter()
+            .filter(|row| !self.deleted.contains_key(&row.number()))
+            .collect();
+        self.learn(rows, now, taken, &mut changes);
         changes
     }
 
@@ -331,11 +306,13 @@ impl<R: Row> Listing<R> {
                     if known.row != row {
                         changes.changed.push(id);
                     }
+                    if row.has_moved(&known.row) {
+                        changes.moved.push(id);
+                    }
                 }
             }
             self.rows.insert(id, Learned { row, at: now });
         }
-        self.is_known = true;
     }
 
     fn drop_row(&mut self, id: u64, changes: &mut Changes) {
@@ -344,12 +321,6 @@ impl<R: Row> Listing<R> {
             self.claims.release(id);
             changes.gone.push((id, name));
         }
-    }
-
-    fn believed(&mut self, now: Instant) {
-        self.confirmed = Some(now);
-        self.failed_at = None;
-        self.is_known = true;
     }
 }
 
@@ -360,99 +331,5 @@ fn order_of<R: Row>(rows: &[R]) -> Order {
         Order::NewestLast
     } else {
         Order::Unknown
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[derive(Debug, Clone, PartialEq)]
-    struct Thing(u64, &'static str);
-
-    impl Row for Thing {
-        fn number(&self) -> u64 {
-            self.0
-        }
-        fn service_name(&self) -> &str {
-            self.1
-        }
-    }
-
-    const NONE: &[Thing] = &[];
-
-    fn taken() -> HashSet<String> {
-        HashSet::new()
-    }
-
-    fn listing(rows: &[Thing], now: Instant) -> Listing<Thing> {
-        let mut listing = Listing::new("");
-        listing.replace(rows.to_vec(), now, now, &taken());
-        listing
-    }
-
-    #[test]
-    fn an_unchanged_listing_is_confirmed_by_total_and_newest_id() {
-        let now = Instant::now();
-        let mut listing = listing(&[Thing(3, "c"), Thing(2, "b"), Thing(1, "a")], now);
-        assert_eq!(listing.confirming_page(now, 2), Some(1));
-        let later = now + Duration::from_secs(11);
-        assert!(!listing.is_fresh(later, Duration::from_secs(10)));
-        let page = vec![Thing(3, "c"), Thing(2, "b")];
-        assert_eq!(
-            listing.confirm(3, page, later, later, &taken()),
-            Confirmation::Holds(Changes::default())
-        );
-        assert!(listing.is_fresh(later, Duration::from_secs(10)));
-    }
-
-    #[test]
-    fn a_delete_plus_a_create_between_two_listings_is_seen_though_the_total_stays() {
-        let now = Instant::now();
-        let mut listing = listing(&[Thing(3, "c"), Thing(2, "b"), Thing(1, "a")], now);
-        let page = vec![Thing(4, "d"), Thing(3, "c")];
-        assert_eq!(
-            listing.confirm(3, page, now, now, &taken()),
-            Confirmation::NeedsFullPass
-        );
-        let page = vec![Thing(4, "d"), Thing(3, "c")];
-        let Confirmation::Holds(changes) = listing.confirm(4, page, now, now, &taken()) else {
-            panic!("one more, and the total says so");
-        };
-        assert_eq!(changes.appeared, [4]);
-    }
-
-    #[test]
-    fn the_newest_page_may_be_the_last_one() {
-        let now = Instant::now();
-        let listing = listing(&[Thing(1, "a"), Thing(2, "b"), Thing(3, "c")], now);
-        assert_eq!(listing.confirming_page(now, 2), Some(2));
-        assert_eq!(listing.confirming_page(now + FULL_PASS_HOLDS, 2), None);
-        let unordered = self::listing(&[Thing(2, "a"), Thing(9, "b"), Thing(3, "c")], now);
-        assert_eq!(unordered.confirming_page(now, 2), None);
-    }
-
-    #[test]
-    fn what_became_known_after_a_pass_began_is_not_undone_by_it() {
-        let began = Instant::now();
-        let mut listing = listing(&[Thing(1, "a"), Thing(2, "b")], began);
-        let later = began + Duration::from_millis(5);
-        listing.put(Thing(3, "new"), later, &taken());
-        listing.remove(1, later);
-        let changes = listing.replace(vec![Thing(2, "b"), Thing(1, "a")], began, later, &taken());
-        assert!(changes.is_empty(), "{changes:?}");
-        assert!(listing.find("new").is_some() && listing.find("a").is_none());
-    }
-
-    #[test]
-    fn a_failure_removes_nothing_and_marks_what_is_shown() {
-        let now = Instant::now();
-        let mut listing = listing(&[Thing(1, "a")], now);
-        assert!(!listing.is_stale());
-        listing.failed(now);
-        assert!(listing.is_stale() && listing.find("a").is_some());
-        assert!(listing.failed_lately(now, Duration::from_secs(10)));
-        listing.replace(NONE.to_vec(), now, now, &taken());
-        assert!(!listing.is_stale());
     }
 }

@@ -5,15 +5,16 @@ use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::rows::optimize_folder;
+mod tags;
+
+use super::rows::job_folder;
 use super::why;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::shared::Shared;
-use crate::drive::tree::known::KnownTag;
-use crate::drive::tree::node::{Home, JobPart, Node, Place};
+use crate::drive::tree::node::{Home, JobPart, Node};
 use crate::drive::types::{FileKind, Ino, XattrMode};
 use crate::outbox::{DraftId, DraftKind, EntryId};
-use crate::wire::{AssetId, AssetUpdate, RapidId, paths};
+use crate::wire::paths;
 
 const TAGS: &str = "user.xdg.tags";
 const MIME_TYPE: &str = "user.mime_type";
@@ -26,8 +27,6 @@ const PROGRESS: &str = "user.assetfs.progress";
 const URL: &str = "user.assetfs.url";
 const DESCRIPTION: &str = "user.assetfs.description";
 const RPDX_VERSION: &str = "user.assetfs.rpdx_version";
-/// Longest tag, in characters.
-const MAX_TAG_CHARS: usize = 255;
 
 impl Shared {
     /// One extended attribute.
@@ -52,7 +51,10 @@ impl Shared {
             return Ok(self.outbox.get_xattr(draft, entry, name)?);
         }
         let value = match name {
-            WHY => self.why(&node),
+            WHY => {
+                self.learn_reason(&node).await;
+                self.why(&node)
+            }
             ID => self.id_text(&node),
             STATUS => self.status_of(&node).await,
             PROGRESS => self
@@ -60,7 +62,7 @@ impl Shared {
                 .await
                 .and_then(|status| progress_in(&status)),
             URL => self.url_text(&node),
-            TAGS => self.tags_of(&node).map(|tags| join_tags(&tags)),
+            TAGS => self.tags_of(&node).map(|tags| tags::join_tags(&tags)),
             MIME_TYPE => self.mime_type(&node).map(str::to_owned),
             DESCRIPTION => self.preset_row(&node).and_then(|row| row.description),
             RPDX_VERSION => self.preset_row(&node).and_then(|row| row.rpdx_version),
@@ -178,9 +180,11 @@ impl Shared {
             Node::Model(home) => self.asset_of(*home).map(|asset| asset.to_string()),
             Node::Rapid(rapid) => Some(rapid.to_string()),
             Node::Preset(preset, _) | Node::FactoryPreset(preset, _) => Some(preset.to_string()),
-            Node::Job(asset, name, _) => {
-                let job = self.outbox.job(&optimize_folder(*asset), name)?;
-                job.rapid.map(|rapid| rapid.to_string())
+            Node::Embed(embed) => Some(embed.to_string()),
+            Node::Job(folder, name, _) => {
+                let job = self.outbox.job(&job_folder(*folder), name)?;
+                let rapid = job.rapid.map(|rapid| rapid.to_string());
+                rapid.or_else(|| Some(job.embed?.to_string()))
             }
             _ => None,
         }
@@ -217,10 +221,10 @@ impl Shared {
                 .known_rapid(*rapid)
                 .await
                 .ok()
-                .map(|row| row.status_text()),
-            Node::Job(asset, name, JobPart::Text | JobPart::Status) => self
+                .map(|row| self.rapid_status(&row)),
+            Node::Job(folder, name, JobPart::Text | JobPart::Status) => self
                 .outbox
-                .job(&optimize_folder(*asset), name)
+                .job(&job_folder(*folder), name)
                 .map(|job| job.status_text),
             _ => None,
         }
@@ -229,6 +233,7 @@ impl Shared {
     /// The address of the record, which needs the token; never a signed one.
     fn url_text(&self, node: &Node) -> Option<String> {
         let path = match node {
+            Node::Embed(embed) => return self.known().embeds.row(embed.0)?.url.clone(),
             Node::Model(home) => paths::asset(self.asset_of(*home)?),
             Node::Rapid(rapid) => paths::rapid_model(*rapid),
             Node::Preset(preset, _) => paths::preset(*preset),
@@ -255,81 +260,6 @@ impl Shared {
         let extension = path.rsplit_once('.')?.1.to_ascii_lowercase();
         mime_type_of(&extension)
     }
-
-    fn tags_of(&self, node: &Node) -> Option<Vec<KnownTag>> {
-        match node {
-            Node::Model(home) => {
-                let asset = self.asset_of(*home)?;
-                self.known().assets.row(asset.0).map(|row| row.tags.clone())
-            }
-            Node::Rapid(rapid) => self.known().rapids.row(rapid.0).map(|row| row.tags.clone()),
-            _ => None,
-        }
-    }
-
-    /// The difference becomes calls: what is new is added, what is missing is removed.
-    async fn set_tags(self: &Arc<Self>, node: &Node, value: &[u8]) -> DriveResult<()> {
-        let wanted = split_tags(value)?;
-        let owner = match node {
-            Node::Model(home) => self
-                .asset_of(*home)
-                .map(|asset| (Place::Model(*home), asset.0)),
-            Node::Rapid(rapid) => Some((Place::Rapid(*rapid), rapid.0)),
-            _ => None,
-        };
-        let (place, id) = owner.ok_or_else(unsupported)?;
-        let before = self.fresh_tags(place, id).await?;
-        let added: Vec<String> = wanted
-            .iter()
-            .filter(|tag| !before.iter().any(|known| known.name == **tag))
-            .cloned()
-            .collect();
-        let removed: Vec<&KnownTag> = before
-            .iter()
-            .filter(|known| !wanted.contains(&known.name))
-            .collect();
-        match place {
-            Place::Rapid(_) => {
-                let rapid = RapidId(id);
-                if !added.is_empty() {
-                    self.asked(self.client.add_rapid_tags(rapid, &added))
-                        .await?;
-                }
-                for tag in removed {
-                    self.asked(self.client.remove_rapid_tag(rapid, tag.id))
-                        .await?;
-                }
-            }
-            _ => {
-                let asset = AssetId(id);
-                if !added.is_empty() {
-                    let update = AssetUpdate {
-                        tags: Some(added),
-                        ..AssetUpdate::default()
-                    };
-                    self.asked(self.client.update_asset(asset, &update)).await?;
-                }
-                for tag in removed {
-                    self.asked(self.client.remove_asset_tag(asset, tag.id))
-                        .await?;
-                }
-            }
-        }
-        self.fresh_tags(place, id).await.map(|_| ())
-    }
-
-    async fn fresh_tags(self: &Arc<Self>, place: Place, id: u64) -> DriveResult<Vec<KnownTag>> {
-        match place {
-            Place::Rapid(_) => Ok(self
-                .refreshed_rapid(RapidId(id), Duration::ZERO)
-                .await?
-                .tags),
-            _ => Ok(self
-                .refreshed_asset(AssetId(id), Duration::ZERO)
-                .await?
-                .tags),
-        }
-    }
 }
 
 /// Names that the drive answers itself, in drafts too.
@@ -351,37 +281,6 @@ fn progress_in(status: &str) -> Option<String> {
         .then(|| percent.to_owned())
 }
 
-/// Commas separate; a comma in a tag is `%2C`.
-fn join_tags(tags: &[KnownTag]) -> String {
-    tags.iter()
-        .map(|tag| tag.name.replace(',', "%2C"))
-        .collect::<Vec<_>>()
-        .join(",")
-}
-
-fn split_tags(value: &[u8]) -> DriveResult<Vec<String>> {
-    let text = std::str::from_utf8(value)
-        .map_err(|_| DriveError::Invalid("tags are UTF-8 text".into()))?;
-    let mut tags: Vec<String> = Vec::new();
-    for tag in text
-        .trim_end_matches('\0')
-        .split(',')
-        .map(str::trim)
-        .filter(|tag| !tag.is_empty())
-    {
-        let tag = tag.replace("%2C", ",").replace("%2c", ",");
-        if tag.chars().count() > MAX_TAG_CHARS {
-            return Err(DriveError::Invalid(format!(
-                "a tag has at most {MAX_TAG_CHARS} characters"
-            )));
-        }
-        if !tags.contains(&tag) {
-            tags.push(tag);
-        }
-    }
-    Ok(tags)
-}
-
 fn mime_type_of(extension: &str) -> Option<&'static str> {
     Some(match extension {
         "glb" => "model/gltf-binary",
@@ -397,6 +296,7 @@ fn mime_type_of(extension: &str) -> Option<&'static str> {
         "json" => "application/json",
         "log" | "txt" | "status" => "text/plain",
         "zip" => "application/zip",
+        "html" => "text/html",
         _ => return None,
     })
 }
@@ -404,27 +304,6 @@ fn mime_type_of(extension: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::TagId;
-
-    #[test]
-    fn a_comma_in_a_tag_is_escaped_both_ways() {
-        let tags = split_tags(b"chair, red%2C green,,chair\0").unwrap();
-        assert_eq!(tags, ["chair", "red, green"]);
-        let known: Vec<KnownTag> = tags
-            .into_iter()
-            .map(|name| KnownTag { id: TagId(1), name })
-            .collect();
-        assert_eq!(join_tags(&known), "chair,red%2C green");
-    }
-
-    #[test]
-    fn a_tag_over_255_characters_is_refused() {
-        assert!(split_tags("é".repeat(255).as_bytes()).is_ok());
-        assert!(matches!(
-            split_tags("é".repeat(256).as_bytes()),
-            Err(DriveError::Invalid(_))
-        ));
-    }
 
     #[test]
     fn progress_is_the_number_in_the_status() {

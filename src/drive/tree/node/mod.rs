@@ -4,12 +4,18 @@
 //! drafts, so a node stays itself when it is renamed. Its [`Node::identity`] is the text that its
 //! inode number is made from; what has other content has another identity.
 
+mod folders;
+mod hidden;
+
+pub use folders::{Family, RemoteFolder, Subject};
+pub use hidden::{HiddenFile, Place};
+
 use std::fmt;
 use std::sync::Arc;
 
 use crate::drive::types::FileKind;
 use crate::outbox::{DraftId, EntryId};
-use crate::wire::{AssetId, PresetId, RapidId};
+use crate::wire::{AssetId, EmbedId, PresetId, RapidId, TokenId, WebhookId};
 
 /// A source model: made here, or found on the service. One that was made here stays so for ever,
 /// so that its folder and its files keep their inodes when it becomes an asset.
@@ -30,7 +36,7 @@ impl fmt::Display for Home {
     }
 }
 
-/// The folders at the top, and the one below `presets/`.
+/// The folders at the top, and those below `presets/` and `account/`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Top {
     /// `rawmodels/`.
@@ -41,13 +47,28 @@ pub enum Top {
     Presets,
     /// `presets/factory/`.
     FactoryPresets,
+    /// `embeds/`.
+    Embeds,
+    /// `jobs/`.
+    Jobs,
     /// `account/`.
     Account,
+    /// `account/tokens/`.
+    Tokens,
+    /// `account/webhooks/`.
+    Webhooks,
 }
 
 impl Top {
     /// The folders in `/`, in the order in which they are listed.
-    pub const IN_ROOT: [Top; 4] = [Top::RawModels, Top::RapidModels, Top::Presets, Top::Account];
+    pub const IN_ROOT: [Top; 6] = [
+        Top::RawModels,
+        Top::RapidModels,
+        Top::Presets,
+        Top::Embeds,
+        Top::Jobs,
+        Top::Account,
+    ];
 
     /// The folder's name.
     pub fn name(self) -> &'static str {
@@ -56,176 +77,85 @@ impl Top {
             Top::RapidModels => "rapidmodels",
             Top::Presets => "presets",
             Top::FactoryPresets => "factory",
+            Top::Embeds => "embeds",
+            Top::Jobs => "jobs",
             Top::Account => "account",
+            Top::Tokens => "tokens",
+            Top::Webhooks => "webhooks",
         }
     }
 }
 
-/// A place that has a hidden `.assetfs` folder.
+/// A drop folder: what is copied into it is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Place {
-    /// The top of the drive.
-    Root,
-    /// A top folder.
-    Top(Top),
-    /// A source model.
-    Model(Home),
-    /// An optimized model.
-    Rapid(RapidId),
+pub enum DropFolder {
+    /// `optimize/` of an asset.
+    Optimize(AssetId),
+    /// `embeds/` of an asset.
+    AssetEmbeds(AssetId),
+    /// `embeds/` of a rapid model.
+    RapidEmbeds(RapidId),
+    /// `jobs/`.
+    Jobs,
 }
 
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Place::Root => f.write_str("root"),
-            Place::Top(top) => write!(f, "top/{}", top.name()),
-            Place::Model(home) => write!(f, "model/{home}"),
-            Place::Rapid(rapid) => write!(f, "rapid/{rapid}"),
-        }
-    }
-}
-
-/// The files of a hidden folder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum HiddenFile {
-    /// `status.json`: the mount.
-    MountStatus,
-    /// `ctl`: commands, one a line.
-    Control,
-    /// `status`: one line.
-    Status,
-    /// `detail.json`: the service's record.
-    Detail,
-    /// `exports.json`: the service's list of exports.
-    Exports,
-    /// `categories.json`: the categories of presets.
-    Categories,
-}
-
-impl HiddenFile {
-    /// The file's name.
-    pub fn name(self) -> &'static str {
-        match self {
-            HiddenFile::MountStatus => "status.json",
-            HiddenFile::Control => "ctl",
-            HiddenFile::Status => "status",
-            HiddenFile::Detail => "detail.json",
-            HiddenFile::Exports => "exports.json",
-            HiddenFile::Categories => "categories.json",
-        }
-    }
-
-    /// The files of the hidden folder of a place.
-    pub fn of(place: Place) -> &'static [HiddenFile] {
-        match place {
-            Place::Root => &[HiddenFile::MountStatus, HiddenFile::Control],
-            Place::Top(Top::RawModels) => &[HiddenFile::Control],
-            Place::Top(Top::Presets) => &[HiddenFile::Categories],
-            Place::Top(_) => &[],
-            Place::Model(_) => &[HiddenFile::Status, HiddenFile::Detail, HiddenFile::Control],
-            Place::Rapid(_) => &[
-                HiddenFile::Status,
-                HiddenFile::Detail,
-                HiddenFile::Exports,
-                HiddenFile::Control,
-            ],
-        }
-    }
-}
-
-/// The two kinds of models, where something is the same for both.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Family {
-    /// Source models.
-    Raw,
-    /// Optimized models.
-    Rapid,
-}
-
-impl Family {
-    /// The top folder.
-    pub fn top(self) -> Top {
-        match self {
-            Family::Raw => Top::RawModels,
-            Family::Rapid => Top::RapidModels,
-        }
-    }
-}
-
-/// A folder whose files are a map of names to signed URLs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum RemoteFolder {
-    /// The uploaded files, directly in the asset's folder.
-    AssetFiles(AssetId),
-    /// `analysis/` of an asset.
-    AssetAnalysis(AssetId),
-    /// `renders/` of an asset.
-    AssetRenders(AssetId),
-    /// `converted/` of an asset.
-    AssetConverted(AssetId),
-    /// The optimized files, directly in the rapid model's folder.
-    RapidFiles(RapidId),
-    /// `analysis/` of a rapid model.
-    RapidAnalysis(RapidId),
-    /// `renders/` of a rapid model.
-    RapidRenders(RapidId),
-}
-
-impl RemoteFolder {
-    /// The name of the service folder; `None` for files that stand directly in the model's folder.
-    pub fn name(self) -> Option<&'static str> {
-        match self {
-            RemoteFolder::AssetFiles(_) | RemoteFolder::RapidFiles(_) => None,
-            RemoteFolder::AssetAnalysis(_) | RemoteFolder::RapidAnalysis(_) => Some("analysis"),
-            RemoteFolder::AssetRenders(_) | RemoteFolder::RapidRenders(_) => Some("renders"),
-            RemoteFolder::AssetConverted(_) => Some("converted"),
-        }
-    }
-
-    /// The service's number of the model it belongs to, for names.
-    pub fn owner_number(self) -> u64 {
-        match self {
-            RemoteFolder::AssetFiles(asset)
-            | RemoteFolder::AssetAnalysis(asset)
-            | RemoteFolder::AssetRenders(asset)
-            | RemoteFolder::AssetConverted(asset) => asset.0,
-            RemoteFolder::RapidFiles(rapid)
-            | RemoteFolder::RapidAnalysis(rapid)
-            | RemoteFolder::RapidRenders(rapid) => rapid.0,
-        }
-    }
-}
-
-/// Stable: the names of cached objects and of known sizes begin with it.
-impl fmt::Display for RemoteFolder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RemoteFolder::AssetFiles(id) => write!(f, "raw/{id}/files"),
-            RemoteFolder::AssetAnalysis(id) => write!(f, "raw/{id}/analysis"),
-            RemoteFolder::AssetRenders(id) => write!(f, "raw/{id}/renders"),
-            RemoteFolder::AssetConverted(id) => write!(f, "raw/{id}/converted"),
-            RemoteFolder::RapidFiles(id) => write!(f, "rapid/{id}/files"),
-            RemoteFolder::RapidAnalysis(id) => write!(f, "rapid/{id}/analysis"),
-            RemoteFolder::RapidRenders(id) => write!(f, "rapid/{id}/renders"),
-        }
-    }
-}
-
-/// The folders of an asset that are not maps of files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum AssetFolder {
-    /// `optimize/`: the drop folder.
-    Optimize,
-    /// `rapidmodels/`: links.
-    RapidLinks,
-}
-
-impl AssetFolder {
+impl DropFolder {
     /// The folder's own name.
     pub fn name(self) -> &'static str {
         match self {
-            AssetFolder::Optimize => "optimize",
-            AssetFolder::RapidLinks => "rapidmodels",
+            DropFolder::Optimize(_) => "optimize",
+            DropFolder::AssetEmbeds(_) | DropFolder::RapidEmbeds(_) => "embeds",
+            DropFolder::Jobs => "jobs",
+        }
+    }
+
+    /// The model it belongs to.
+    pub fn subject(self) -> Option<Subject> {
+        match self {
+            DropFolder::Optimize(asset) | DropFolder::AssetEmbeds(asset) => {
+                Some(Subject::Asset(asset))
+            }
+            DropFolder::RapidEmbeds(rapid) => Some(Subject::Rapid(rapid)),
+            DropFolder::Jobs => None,
+        }
+    }
+
+    /// The folder as a thing of the tree.
+    pub fn node(self) -> Node {
+        match self {
+            DropFolder::Jobs => Node::Top(Top::Jobs),
+            folder => Node::Drop(folder),
+        }
+    }
+}
+
+/// The text is part of inode numbers; that of `optimize/` is as old as the drive.
+impl fmt::Display for DropFolder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DropFolder::Optimize(asset) => write!(f, "{asset}"),
+            DropFolder::AssetEmbeds(asset) => write!(f, "embeds/raw/{asset}"),
+            DropFolder::RapidEmbeds(rapid) => write!(f, "embeds/rapid/{rapid}"),
+            DropFolder::Jobs => f.write_str("jobs"),
+        }
+    }
+}
+
+/// The two forms in which presets can be taken along.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Bundle {
+    /// `bundle/`: both forms.
+    Both,
+    /// `cli/`: the form of the command line.
+    CommandLine,
+}
+
+impl Bundle {
+    /// The folder's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Bundle::Both => "bundle",
+            Bundle::CommandLine => "cli",
         }
     }
 }
@@ -268,8 +198,10 @@ pub enum JobPart {
 pub enum ErrorPlace {
     /// The folder of a source model.
     Model(Home),
-    /// The `optimize/` of an asset.
-    Optimize(AssetId),
+    /// A drop folder.
+    Drop(DropFolder),
+    /// `rawmodels/`: loose files that were not sent.
+    RawModels,
     /// The folder of an optimized model.
     Rapid(RapidId),
 }
@@ -278,7 +210,8 @@ impl fmt::Display for ErrorPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ErrorPlace::Model(home) => write!(f, "model/{home}"),
-            ErrorPlace::Optimize(asset) => write!(f, "optimize/{asset}"),
+            ErrorPlace::Drop(folder) => write!(f, "optimize/{folder}"),
+            ErrorPlace::RawModels => f.write_str("rawmodels"),
             ErrorPlace::Rapid(rapid) => write!(f, "rapid/{rapid}"),
         }
     }
@@ -299,8 +232,18 @@ pub enum Node {
     ById(Family),
     /// A link in it.
     ByIdLink(Family, u64),
+    /// `.assetfs/search/` of a family.
+    Search(Family),
+    /// What a query finds.
+    Found(Family, Arc<str>),
+    /// A link in it.
+    FoundLink(Family, Arc<str>, u64),
     /// `rapidmodels/NAME/.assetfs/source`.
     SourceLink(RapidId),
+    /// A folder of `presets/.assetfs/`.
+    Bundles(Bundle),
+    /// A zip in it, with a checksum of the preset's text.
+    BundleFile(Bundle, PresetId, u64),
     /// The folder of a source model.
     Model(Home),
     /// A file or folder that was copied in, in a draft and ever after. Its number is its own, so
@@ -312,12 +255,16 @@ pub enum Node {
     RemoteSubfolder(RemoteFolder, Arc<str>),
     /// A file of such a map; the number counts its contents.
     RemoteFile(RemoteFolder, Arc<str>, u32),
-    /// Another service folder of an asset.
-    AssetFolder(AssetId, AssetFolder),
+    /// The drop folder of a model.
+    Drop(DropFolder),
     /// Something that a job shows, by the name of its text.
-    Job(AssetId, Arc<str>, JobPart),
-    /// A link of an asset's `rapidmodels/`.
+    Job(DropFolder, Arc<str>, JobPart),
+    /// `rapidmodels/` of an asset.
+    RapidLinks(AssetId),
+    /// A link in it.
     RapidLink(AssetId, RapidId),
+    /// A link of `jobs/`.
+    JobLink(RapidId),
     /// The folder of an optimized model.
     Rapid(RapidId),
     /// `ERROR.txt`.
@@ -330,6 +277,14 @@ pub enum Node {
     FactoryPreset(PresetId, u64),
     /// A file of `account/`.
     Account(AccountFile),
+    /// A file of `account/tokens/`.
+    Token(TokenId),
+    /// A file of `account/webhooks/`.
+    Webhook(WebhookId),
+    /// `embeds/NAME.html`.
+    Embed(EmbedId),
+    /// `embeds/.assetfs/NAME.json`.
+    EmbedRecord(EmbedId),
 }
 
 impl Node {
@@ -340,14 +295,20 @@ impl Node {
             | Node::Top(_)
             | Node::Hidden(_)
             | Node::ById(_)
+            | Node::Search(_)
+            | Node::Found(..)
+            | Node::Bundles(_)
             | Node::Model(_)
             | Node::RemoteFolder(_)
             | Node::RemoteSubfolder(..)
-            | Node::AssetFolder(..)
+            | Node::Drop(_)
+            | Node::RapidLinks(_)
             | Node::Rapid(_) => FileKind::Folder,
             Node::ByIdLink(..)
+            | Node::FoundLink(..)
             | Node::SourceLink(_)
             | Node::RapidLink(..)
+            | Node::JobLink(_)
             | Node::Job(_, _, JobPart::Result) => FileKind::Link,
             Node::HiddenFile(..)
             | Node::RemoteFile(..)
@@ -356,7 +317,12 @@ impl Node {
             | Node::Preset(..)
             | Node::PresetFile(_)
             | Node::FactoryPreset(..)
-            | Node::Account(_) => FileKind::File,
+            | Node::BundleFile(..)
+            | Node::Account(_)
+            | Node::Token(_)
+            | Node::Webhook(_)
+            | Node::Embed(_)
+            | Node::EmbedRecord(_) => FileKind::File,
             Node::Entry(..) => return None,
         })
     }
@@ -386,15 +352,31 @@ impl Node {
             Node::RemoteFile(folder, path, content) => {
                 format!("remote/{folder}/{content}/{path}")
             }
-            Node::AssetFolder(asset, folder) => format!("asset/{asset}/{}", folder.name()),
-            Node::Job(asset, name, part) => format!("job/{asset}/{part:?}/{name}"),
+            Node::Search(family) => format!("search/{}", family.top().name()),
+            Node::Found(family, query) => format!("search/{}/{query}", family.top().name()),
+            Node::FoundLink(family, query, id) => {
+                format!("found/{}/{id}/{query}", family.top().name())
+            }
+            Node::Bundles(bundle) => format!("bundles/{}", bundle.name()),
+            Node::BundleFile(bundle, preset, text) => {
+                format!("bundles/{}/{preset}/{text:x}", bundle.name())
+            }
+            Node::Drop(DropFolder::Optimize(asset)) => format!("asset/{asset}/optimize"),
+            Node::Drop(folder) => format!("drop/{folder}"),
+            Node::Job(folder, name, part) => format!("job/{folder}/{part:?}/{name}"),
+            Node::RapidLinks(asset) => format!("asset/{asset}/rapidmodels"),
             Node::RapidLink(asset, rapid) => format!("link/{asset}/{rapid}"),
+            Node::JobLink(rapid) => format!("job-link/{rapid}"),
             Node::Rapid(rapid) => format!("rapid/{rapid}"),
             Node::ErrorText(place) => format!("error/{place}"),
             Node::Preset(preset, text) => format!("preset/{preset}/{text:x}"),
             Node::PresetFile(name) => format!("preset-file/{name}"),
             Node::FactoryPreset(preset, text) => format!("factory/{preset}/{text:x}"),
             Node::Account(file) => format!("account/{}", file.name()),
+            Node::Token(token) => format!("account/tokens/{token}"),
+            Node::Webhook(webhook) => format!("account/webhooks/{webhook}"),
+            Node::Embed(embed) => format!("embed/{embed}"),
+            Node::EmbedRecord(embed) => format!("embed-record/{embed}"),
         }
     }
 }

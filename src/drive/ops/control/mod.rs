@@ -1,137 +1,35 @@
 //! `ctl` files: one command a line; the write's error is the command's error.
 
-use std::str::FromStr;
-use std::sync::{Arc, Mutex};
+mod buffer;
+mod command;
+
+pub(in crate::drive) use buffer::ControlBuffer;
+
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::rows::optimize_folder;
+use super::rows::job_folder;
+use super::why;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::fresh::listings::Which;
 use crate::drive::shared::Shared;
-use crate::drive::tree::node::{Home, Node, Place, RemoteFolder, Top};
+use crate::drive::tree::node::{DropFolder, Home, Node, Place, RemoteFolder, Subject, Top};
 use crate::outbox::DraftId;
-use crate::wire::{AssetId, AssetUpdate};
+use crate::wire::{AssetId, AssetUpdate, RapidId};
+use command::Command;
 
-/// A line longer than this is no command.
-const MAX_LINE_BYTES: usize = 16 * 1024;
 /// How long `allow-delete` lifts the limit.
 pub(in crate::drive) const DELETE_ALLOWED_FOR: Duration = Duration::from_secs(600);
-
-/// What was written to a `ctl` file and is no whole line yet.
-pub(in crate::drive) struct ControlBuffer {
-    place: Place,
-    pending: Mutex<Vec<u8>>,
-}
-
-impl ControlBuffer {
-    pub(in crate::drive) fn new(place: Place) -> ControlBuffer {
-        ControlBuffer {
-            place,
-            pending: Mutex::default(),
-        }
-    }
-
-    pub(in crate::drive) fn place(&self) -> Place {
-        self.place
-    }
-
-    /// Adds what was written and takes out the whole lines.
-    fn lines(&self, data: &[u8]) -> DriveResult<Vec<String>> {
-        let mut pending = self.pending.lock().expect("no panic while a line is held");
-        pending.extend_from_slice(data);
-        let whole = pending
-            .iter()
-            .rposition(|byte| *byte == b'\n')
-            .map_or(0, |at| at + 1);
-        let lines: Vec<u8> = pending.drain(..whole).collect();
-        if pending.len() > MAX_LINE_BYTES || lines.len() > MAX_LINE_BYTES * 64 {
-            pending.clear();
-            return Err(DriveError::Invalid("a command is a short line".into()));
-        }
-        Ok(String::from_utf8_lossy(&lines)
-            .lines()
-            .map(str::to_owned)
-            .collect())
-    }
-
-    /// Takes out a last line that was not ended.
-    fn rest(&self) -> Option<String> {
-        let mut pending = self.pending.lock().expect("no panic while a line is held");
-        let rest = std::mem::take(&mut *pending);
-        (!rest.is_empty()).then(|| String::from_utf8_lossy(&rest).into_owned())
-    }
-}
-
-/// One command.
-#[derive(Debug, Clone, PartialEq)]
-enum Command {
-    Commit { force: bool },
-    Cancel,
-    CancelOrphan(AssetId),
-    Retry,
-    Convert(Vec<String>),
-    Scale(f64),
-    Run(String),
-    Refresh,
-    Drain { ready_only: bool },
-    AllowDelete,
-}
-
-impl FromStr for Command {
-    type Err = DriveError;
-
-    fn from_str(line: &str) -> DriveResult<Command> {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        match words.as_slice() {
-            ["commit"] => Ok(Command::Commit { force: false }),
-            ["commit", "--force" | "force"] => Ok(Command::Commit { force: true }),
-            ["cancel"] => Ok(Command::Cancel),
-            ["cancel", "--orphan", id] => match id.parse() {
-                Ok(id) => Ok(Command::CancelOrphan(id)),
-                Err(_) => Err(DriveError::Invalid(format!(
-                    "{id} is not the number of an asset"
-                ))),
-            },
-            ["retry"] => Ok(Command::Retry),
-            ["convert", formats @ ..] if !formats.is_empty() => Ok(Command::Convert(
-                formats.iter().map(|format| (*format).to_owned()).collect(),
-            )),
-            ["scale", factor] => match factor.parse::<f64>() {
-                Ok(factor) if factor.is_finite() && factor > 0.0 => Ok(Command::Scale(factor)),
-                _ => Err(DriveError::Invalid(format!(
-                    "{factor} is not a scale; write a number such as 0.01"
-                ))),
-            },
-            ["run", ..] => {
-                let name = line.trim().strip_prefix("run").unwrap_or_default().trim();
-                if name.is_empty() {
-                    return Err(DriveError::Invalid(
-                        "name the job to run, such as `run web.json`".into(),
-                    ));
-                }
-                Ok(Command::Run(name.to_owned()))
-            }
-            ["refresh"] => Ok(Command::Refresh),
-            ["drain"] => Ok(Command::Drain { ready_only: false }),
-            ["drain", "--ready" | "ready"] => Ok(Command::Drain { ready_only: true }),
-            ["allow-delete"] => Ok(Command::AllowDelete),
-            _ => Err(DriveError::Invalid(format!(
-                "{:?} is not a command; read this file for the commands",
-                line.trim()
-            ))),
-        }
-    }
-}
 
 /// What reading a `ctl` file shows.
 pub(in crate::drive) fn help(place: Place) -> String {
     let commands = match place {
-        Place::Root => "drain [ready]\ncancel --orphan ID\nallow-delete\nrefresh\n",
+        Place::Root => "drain [ready]\ncancel --orphan ID\nallow-delete\nrun JOB.json\nrefresh\n",
         Place::Model(_) => {
             "commit [force]\ncancel\nretry\nconvert FORMAT…\nscale FACTOR\nrun JOB.json\nrefresh\n"
         }
+        Place::Rapid(_) => "run VIEWER.json\nrefresh\n",
         Place::Top(_) => "commit [force] FILE\ncancel FILE\nretry FILE\n",
-        Place::Rapid(_) => "refresh\n",
     };
     format!("# Write one command a line:\n{commands}")
 }
@@ -144,7 +42,7 @@ impl Shared {
         data: &[u8],
     ) -> DriveResult<()> {
         for line in control.lines(data)? {
-            self.run_line(control.place, &line).await?;
+            self.run_line(control.place(), &line).await?;
         }
         Ok(())
     }
@@ -155,7 +53,7 @@ impl Shared {
         control: &ControlBuffer,
     ) -> DriveResult<()> {
         match control.rest() {
-            Some(line) => self.run_line(control.place, &line).await,
+            Some(line) => self.run_line(control.place(), &line).await,
             None => Ok(()),
         }
     }
@@ -171,15 +69,16 @@ impl Shared {
             place => (place, line),
         };
         let command: Command = line.parse()?;
+        if self.config.read_only && command.changes_something() {
+            return Err(why::read_only_mount());
+        }
         let result = match (place, command) {
             (Place::Root, command) => self.run_on_mount(command).await,
             (Place::Model(home), command) => self.run_on_model(home, command).await,
-            (Place::Rapid(rapid), Command::Refresh) => {
-                self.maps.doubt(&self.meta, RemoteFolder::RapidFiles(rapid));
-                self.refreshed_rapid(rapid, Duration::ZERO)
-                    .await
-                    .map(|_| ())
+            (Place::Rapid(rapid), Command::Run(name)) => {
+                self.run_job(DropFolder::RapidEmbeds(rapid), name).await
             }
+            (Place::Rapid(rapid), Command::Refresh) => self.refresh_rapid(rapid).await,
             (Place::Rapid(_) | Place::Top(_), _) => Err(not_here()),
         };
         // The sentence belongs to the model, not to its `ctl` file alone.
@@ -230,12 +129,22 @@ impl Shared {
                 })
                 .await
             }
+            Command::Run(name) => self.run_job(DropFolder::Jobs, name).await,
             Command::AllowDelete => {
                 self.deletions().allow(DELETE_ALLOWED_FOR);
                 Ok(())
             }
             Command::Refresh => {
-                for which in [Which::Assets, Which::Rapids, Which::Presets, Which::Factory] {
+                for which in [
+                    Which::Assets,
+                    Which::Rapids,
+                    Which::Presets,
+                    Which::Factory,
+                    Which::Embeds,
+                    Which::Jobs,
+                    Which::Tokens,
+                    Which::Webhooks,
+                ] {
                     self.doubt(which);
                 }
                 self.refreshed(Which::Assets).await
@@ -277,6 +186,7 @@ impl Shared {
                 self.asked(self.client.add_formats(asset, &formats)).await?;
                 self.maps
                     .doubt(&self.meta, RemoteFolder::AssetConverted(asset));
+                self.watch_conversions(asset);
                 Ok(())
             }
             (Command::Scale(factor), _, Some(asset)) => {
@@ -290,20 +200,18 @@ impl Shared {
                     .map(|_| ())
             }
             (Command::Run(name), _, Some(asset)) => {
-                let outbox = self.outbox.clone();
-                self.detached(async move {
-                    outbox.run_job(&optimize_folder(asset), &name).await?;
-                    Ok(())
-                })
-                .await
+                let embeds = DropFolder::AssetEmbeds(asset);
+                let is_embed = self.outbox.job(&job_folder(embeds), &name).is_some();
+                let optimize = DropFolder::Optimize(asset);
+                let is_job = self.outbox.job(&job_folder(optimize), &name).is_some();
+                let folder = if is_embed && !is_job {
+                    embeds
+                } else {
+                    optimize
+                };
+                self.run_job(folder, name).await
             }
-            (Command::Refresh, _, Some(asset)) => {
-                self.maps.doubt(&self.meta, RemoteFolder::AssetFiles(asset));
-                self.doubt_rapids_of(asset);
-                self.refreshed_asset(asset, Duration::ZERO)
-                    .await
-                    .map(|_| ())
-            }
+            (Command::Refresh, _, Some(asset)) => self.refresh_asset(asset).await,
             (Command::Refresh, _, None) => Ok(()),
             (
                 Command::Convert(_) | Command::Scale(_) | Command::Run(_) | Command::Retry,
@@ -317,6 +225,47 @@ impl Shared {
                 Err(not_here())
             }
         }
+    }
+
+    /// Sends a job again, which pays again.
+    async fn run_job(self: &Arc<Self>, folder: DropFolder, name: String) -> DriveResult<()> {
+        let outbox = self.outbox.clone();
+        self.detached(async move {
+            outbox.run_job(&job_folder(folder), &name).await?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// Asks anew for all that is known of a source model.
+    async fn refresh_asset(self: &Arc<Self>, asset: AssetId) -> DriveResult<()> {
+        for folder in [
+            RemoteFolder::AssetFiles(asset),
+            RemoteFolder::AssetAnalysis(asset),
+            RemoteFolder::AssetRenders(asset),
+            RemoteFolder::AssetConverted(asset),
+            RemoteFolder::AssetPbr(asset),
+        ] {
+            self.maps.doubt(&self.meta, folder);
+        }
+        self.forget_reason(Subject::Asset(asset));
+        self.doubt_rapids_of(asset);
+        self.refreshed_asset(asset, Duration::ZERO).await?;
+        Ok(())
+    }
+
+    async fn refresh_rapid(self: &Arc<Self>, rapid: RapidId) -> DriveResult<()> {
+        for folder in [
+            RemoteFolder::RapidFiles(rapid),
+            RemoteFolder::RapidAnalysis(rapid),
+            RemoteFolder::RapidRenders(rapid),
+            RemoteFolder::RapidQc(rapid),
+        ] {
+            self.maps.doubt(&self.meta, folder);
+        }
+        self.forget_reason(Subject::Rapid(rapid));
+        self.refreshed_rapid(rapid, Duration::ZERO).await?;
+        Ok(())
     }
 
     /// Sends a draft and waits until the service has accepted it, for as long as `sync` may take.
@@ -365,53 +314,4 @@ impl Shared {
 
 fn not_here() -> DriveError {
     DriveError::Invalid("this command does nothing here; read this file for the commands".into())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn commands_are_the_words_of_the_command_line() {
-        for (line, command) in [
-            ("commit", Command::Commit { force: false }),
-            ("commit --force", Command::Commit { force: true }),
-            (
-                "convert fbx usdz",
-                Command::Convert(vec!["fbx".into(), "usdz".into()]),
-            ),
-            ("scale 0.01", Command::Scale(0.01)),
-            ("run my web.json", Command::Run("my web.json".into())),
-            ("cancel --orphan 1042", Command::CancelOrphan(AssetId(1042))),
-            ("drain", Command::Drain { ready_only: false }),
-        ] {
-            assert_eq!(line.parse::<Command>().unwrap(), command, "{line}");
-        }
-        for bad in [
-            "",
-            "commmit",
-            "scale",
-            "scale big",
-            "scale -1",
-            "scale inf",
-            "convert",
-            "run",
-            "cancel --orphan x",
-        ] {
-            assert!(bad.parse::<Command>().is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn a_line_may_come_in_pieces_and_the_last_one_need_not_end() {
-        let control = ControlBuffer::new(Place::Root);
-        assert!(control.lines(b"dra").unwrap().is_empty());
-        assert_eq!(
-            control.lines(b"in\nrefresh\nallow").unwrap(),
-            ["drain", "refresh"]
-        );
-        assert_eq!(control.rest().as_deref(), Some("allow"));
-        assert_eq!(control.rest(), None);
-        assert!(control.lines(&[b'x'; MAX_LINE_BYTES + 1]).is_err());
-    }
 }

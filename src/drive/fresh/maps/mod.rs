@@ -1,23 +1,23 @@
 //! The files of the service's folders: names, kept for ever where they cannot change, and URLs,
 //! kept in memory for as long as they work.
 
+mod told;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 
 use super::FlightKey;
 use super::flight::Landing;
-use crate::client::Priority;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::shared::Shared;
 use crate::drive::tree::filemap::FileMap;
 use crate::drive::tree::node::{Node, RemoteFolder};
 use crate::durable::MetaStore;
-use crate::wire::{
-    AssetId, BaseAsset, Downloads, RapidId, RapidModel, SignedUrl, Timestamp, UploadStatus,
-};
+use crate::wire::{RapidId, SignedUrl, Timestamp};
 
 /// Folders of which the URLs are kept in memory.
 const MAX_KEPT: usize = 4096;
@@ -26,16 +26,6 @@ const URL_HOLDS: Duration = Duration::from_secs(600);
 /// A URL is renewed this long before it expires.
 const RENEW_BEFORE_SECS: i64 = 60;
 const TABLE: &str = "files";
-
-/// The files in `analysis/`, as the record of a source model names them.
-const ANALYSIS_NAMES: [&str; 6] = [
-    "error.log",
-    "info.log",
-    "metrics.json",
-    "rpd_info.json",
-    "thumb.jpg",
-    "warning.log",
-];
 
 /// What is known of the service's folders.
 #[derive(Default)]
@@ -191,18 +181,40 @@ impl Shared {
             .ok_or(DriveError::NotFound)
     }
 
-    /// Asks once whether a finished model has views: not every one has.
-    pub(in crate::drive) async fn learn_renders(self: &Arc<Self>, node: &Node) {
-        let folder = match node {
+    /// Asks once which of the folders that not every finished model has are there, and again behind
+    /// the scenes for one that somebody looks at: others may have converted it meanwhile.
+    pub(in crate::drive) async fn learn_folders(self: &Arc<Self>, node: &Node) {
+        let folders: &[RemoteFolder] = match node {
             Node::Model(home) => match self.asset_of(*home) {
-                Some(asset) if self.asset_is_final(asset) => RemoteFolder::AssetRenders(asset),
+                Some(asset) if self.asset_is_final(asset) => &[
+                    RemoteFolder::AssetRenders(asset),
+                    RemoteFolder::AssetConverted(asset),
+                    RemoteFolder::AssetPbr(asset),
+                ],
                 _ => return,
             },
-            Node::Rapid(rapid) if self.rapid_is_final(*rapid) => RemoteFolder::RapidRenders(*rapid),
+            Node::Rapid(rapid) if self.rapid_is_final(*rapid) => {
+                &[RemoteFolder::RapidRenders(*rapid)]
+            }
             _ => return,
         };
-        if let Err(error) = self.file_map(folder).await {
-            tracing::debug!(folder = %folder, error = %error, "it is not known whether a model has views");
+        let unknown = folders
+            .iter()
+            .filter(|folder| self.known_map(**folder).is_none());
+        let learned = join_all(unknown.map(|folder| self.file_map(*folder))).await;
+        for error in learned.into_iter().filter_map(Result::err) {
+            tracing::debug!(error = %error, "it is not known which folders a model has");
+        }
+        for folder in folders {
+            self.look_again_at(*folder);
+        }
+    }
+
+    /// A map that may have grown is asked for again, and nobody waits for it.
+    fn look_again_at(self: &Arc<Self>, folder: RemoteFolder) {
+        let is_old = self.maps.get(folder).is_some_and(|kept| !self.holds(&kept));
+        if is_old && self.maps.lock().len() < MAX_KEPT {
+            drop(self.map_landing(folder));
         }
     }
 
@@ -239,107 +251,12 @@ impl Shared {
         })
     }
 
-    async fn fetch_map(self: Arc<Self>, folder: RemoteFolder) -> DriveResult<()> {
-        let (client, now) = (&self.client, Priority::Interactive);
-        match folder {
-            RemoteFolder::AssetFiles(asset) => {
-                let files = self.asked(client.asset_downloads(asset, now)).await?;
-                self.told_files(folder, &files, self.asset_is_final(asset));
-            }
-            RemoteFolder::AssetAnalysis(asset) => {
-                let record = self.asked(client.asset(asset, now)).await?;
-                self.told_asset_detail(&record);
-            }
-            RemoteFolder::AssetRenders(asset) => {
-                let files = or_none(self.asked(client.asset_renders(asset, now)).await)?;
-                self.told_files(folder, &files, self.asset_is_final(asset));
-            }
-            RemoteFolder::AssetConverted(asset) => {
-                let files = or_none(self.asked(client.asset_converted(asset, now)).await)?;
-                self.told_files(folder, &files, false);
-            }
-            RemoteFolder::RapidFiles(rapid) | RemoteFolder::RapidAnalysis(rapid) => {
-                let record = self.asked(client.rapid_model(rapid, now)).await?;
-                self.told_rapid_detail(&record);
-            }
-            RemoteFolder::RapidRenders(rapid) => {
-                let files = or_none(self.asked(client.rapid_renders(rapid, now)).await)?;
-                self.told_files(folder, &files, self.rapid_is_final(rapid));
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes in what the record of a source model says of its files.
-    pub(in crate::drive) fn told_asset_files(&self, record: &BaseAsset) {
-        let analysis = record
-            .downloads
-            .iter()
-            .filter(|(name, _)| ANALYSIS_NAMES.contains(name));
-        let analysis: Downloads = analysis
-            .map(|(name, url)| (name.to_owned(), url.clone()))
-            .collect();
-        let is_settled = record.upload_status == UploadStatus::Complete;
-        self.told_files(
-            RemoteFolder::AssetAnalysis(record.id),
-            &analysis,
-            is_settled,
-        );
-    }
-
-    /// Takes in what the record of an optimized model says of its files.
-    pub(in crate::drive) fn told_rapid_files(&self, record: &RapidModel) {
-        let is_settled = record.optimization_status.is_final();
-        let downloads = &record.downloads;
-        let files = if downloads.all.is_empty() {
-            by_file_name(&downloads.formats)
-        } else {
-            downloads.all.clone()
-        };
-        self.told_files(
-            RemoteFolder::RapidFiles(record.id),
-            &files,
-            is_settled && !files.is_empty(),
-        );
-        self.told_files(
-            RemoteFolder::RapidAnalysis(record.id),
-            &analysis_of(record),
-            is_settled,
-        );
-    }
-
-    fn told_files(&self, folder: RemoteFolder, files: &Downloads, is_settled: bool) {
-        let named = files
-            .iter()
-            .map(|(name, url)| (name.to_owned(), Some(url.clone())));
-        let map = Arc::new(FileMap::arrange(named, folder.owner_number()));
-        let names: Vec<&str> = map
-            .files()
-            .map(|(_, source)| source.service_name.as_str())
-            .collect();
-        if self.maps.is_news(folder, &names, is_settled) {
-            let stored = StoredNames {
-                names: names.into_iter().map(str::to_owned).collect(),
-                is_settled,
-            };
-            keep_names(&self.meta, folder, &stored);
-        }
-        self.maps.put(
-            folder,
-            Kept {
-                map,
-                told: Some(Instant::now()),
-                is_settled,
-            },
-        );
-    }
-
     /// The names that an earlier mount, or this one, was told.
     fn stored_names(&self, folder: RemoteFolder) -> Option<Kept> {
         let StoredNames { names, is_settled } = stored(&self.meta, folder)?;
         let map = FileMap::arrange(
             names.into_iter().map(|name| (name, None)),
-            folder.owner_number(),
+            folder.subject().number(),
         );
         let kept = Kept {
             map: Arc::new(map),
@@ -348,20 +265,6 @@ impl Shared {
         };
         self.maps.put(folder, kept.clone());
         Some(kept)
-    }
-
-    fn asset_is_final(&self, asset: AssetId) -> bool {
-        self.known()
-            .assets
-            .row(asset.0)
-            .is_some_and(|row| row.state == UploadStatus::Complete)
-    }
-
-    pub(in crate::drive) fn rapid_is_final(&self, rapid: RapidId) -> bool {
-        self.known()
-            .rapids
-            .row(rapid.0)
-            .is_some_and(|row| row.state.is_final())
     }
 }
 
@@ -375,14 +278,6 @@ fn keep_names(store: &MetaStore, folder: RemoteFolder, names: &StoredNames) {
     }
 }
 
-/// A folder that the service does not have is empty.
-fn or_none(files: DriveResult<Downloads>) -> DriveResult<Downloads> {
-    match files {
-        Err(DriveError::NotFound) => Ok(Downloads::default()),
-        other => other,
-    }
-}
-
 fn usable_url(kept: &Kept, path: &str) -> Option<SignedUrl> {
     let url = kept.map.file(path)?.url.clone()?;
     let works = match url.expires_at() {
@@ -390,52 +285,4 @@ fn usable_url(kept: &Kept, path: &str) -> Option<SignedUrl> {
         None => kept.told?.elapsed() < URL_HOLDS,
     };
     works.then_some(url)
-}
-
-/// Where the service names formats alone, the file's name is the last part of its URL.
-fn by_file_name(formats: &Downloads) -> Downloads {
-    formats
-        .iter()
-        .map(|(format, url)| {
-            (
-                file_name_of(url).unwrap_or_else(|| format.to_owned()),
-                url.clone(),
-            )
-        })
-        .collect()
-}
-
-fn file_name_of(url: &SignedUrl) -> Option<String> {
-    let parsed = url::Url::parse(url.expose()).ok()?;
-    let last = parsed.path_segments()?.next_back()?;
-    let name = percent_encoding::percent_decode_str(last)
-        .decode_utf8()
-        .ok()?;
-    (!name.is_empty()).then(|| name.into_owned())
-}
-
-fn analysis_of(record: &RapidModel) -> Downloads {
-    let thumbnail = record.thumbnail.as_ref();
-    let named = [
-        ("rpd_info.json", record.rpd_info.as_ref()),
-        ("warning.log", record.rpd_warnings.as_ref()),
-        ("error.log", record.rpd_error.as_ref()),
-        ("metrics.json", record.metrics.as_ref()),
-        (
-            "thumb.jpg",
-            thumbnail.and_then(|thumbnail| thumbnail.first.as_ref()),
-        ),
-    ];
-    let named = named.into_iter().filter_map(|(name, url)| {
-        Some((
-            name.to_owned(),
-            url.filter(|url| !url.expose().is_empty())?.clone(),
-        ))
-    });
-    let turntable = thumbnail
-        .map(|thumbnail| thumbnail.turntable.iter())
-        .into_iter()
-        .flatten();
-    let turntable = turntable.map(|(name, url)| (format!("turntable/{name}"), url.clone()));
-    named.chain(turntable).collect()
 }

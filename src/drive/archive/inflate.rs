@@ -1,0 +1,141 @@
+//! Unpacking one deflated member from its beginning, a block at a time, with its checksum.
+//!
+//! The invariant: never more bytes come out than were promised, and the end is only reached with the
+//! promised length and checksum. Does no I/O.
+
+use bytes::{Bytes, BytesMut};
+use flate2::{Decompress, FlushDecompress, Status};
+
+use crate::cache::BLOCK_LEN_BYTES;
+
+/// An unpacking under way.
+pub(super) struct Inflater {
+    engine: Decompress,
+    crc: crc32fast::Hasher,
+    /// Packed bytes that were read and not used yet.
+    input: Bytes,
+    /// Packed bytes that were read.
+    taken: u64,
+    /// The block that is being filled.
+    block: BytesMut,
+    /// Bytes that came out before it.
+    given: u64,
+    ended: bool,
+}
+
+/// What an unpacking needs or gives next.
+pub(super) enum Step {
+    /// More packed bytes.
+    Hungry,
+    /// A block, with its number.
+    Block(u64, Bytes),
+    /// Nothing more: all is there and right.
+    Done,
+    /// It is wrong.
+    Wrong(String),
+}
+
+impl Inflater {
+    pub(super) fn new() -> Inflater {
+        Inflater {
+            engine: Decompress::new(false),
+            crc: crc32fast::Hasher::new(),
+            input: Bytes::new(),
+            taken: 0,
+            block: BytesMut::new(),
+            given: 0,
+            ended: false,
+        }
+    }
+
+    /// Where in the packed bytes it reads on.
+    pub(super) fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// How far whole blocks have come out.
+    pub(super) fn given(&self) -> u64 {
+        self.given
+    }
+
+    pub(super) fn feed(&mut self, packed: Bytes) {
+        self.taken += packed.len() as u64;
+        self.input = packed;
+    }
+
+    /// Goes on until a block is full or something else has to happen. `size` and `crc` are what was
+    /// promised; with `no_more` no packed bytes are left.
+    pub(super) fn step(&mut self, size: u64, crc: u32, no_more: bool) -> Step {
+        loop {
+            let promised = usize::try_from((size - self.given).min(BLOCK_LEN_BYTES));
+            let want = promised.expect("a block is short");
+            if self.block.len() == want && want > 0 {
+                return self.give();
+            }
+            if self.ended {
+                return self.check(size, crc);
+            }
+            if self.input.is_empty() && !no_more {
+                return Step::Hungry;
+            }
+            let (before_in, before_out) = (self.engine.total_in(), self.engine.total_out());
+            // One byte more than promised, so that too much shows.
+            let mut room = vec![0; want - self.block.len() + 1];
+            let status = self
+                .engine
+                .decompress(&self.input, &mut room, FlushDecompress::None);
+            let used = (self.engine.total_in() - before_in) as usize;
+            let came = (self.engine.total_out() - before_out) as usize;
+            self.input = self.input.slice(used..);
+            match status {
+                Err(error) => return Step::Wrong(format!("it cannot be unpacked: {error}")),
+                Ok(Status::StreamEnd) => self.ended = true,
+                Ok(_) if used == 0 && came == 0 && no_more => {
+                    return Step::Wrong("its packed bytes end early".to_owned());
+                }
+                Ok(_) => {}
+            }
+            if self.block.len() + came > want {
+                match self.spill(&room[..came], want, size) {
+                    Some(step) => return step,
+                    None => continue,
+                }
+            }
+            self.take(&room[..came]);
+        }
+    }
+
+    /// More came than the block takes: the rest begins the next one, if there is to be one.
+    fn spill(&mut self, came: &[u8], want: usize, size: u64) -> Option<Step> {
+        if self.given + want as u64 >= size {
+            return Some(Step::Wrong("more comes out than was promised".to_owned()));
+        }
+        let (fits, rest) = came.split_at(want - self.block.len());
+        self.take(fits);
+        let step = self.give();
+        self.take(rest);
+        Some(step)
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        self.crc.update(bytes);
+        self.block.extend_from_slice(bytes);
+    }
+
+    fn give(&mut self) -> Step {
+        let number = self.given / BLOCK_LEN_BYTES;
+        let block = std::mem::take(&mut self.block).freeze();
+        self.given += block.len() as u64;
+        Step::Block(number, block)
+    }
+
+    fn check(&self, size: u64, crc: u32) -> Step {
+        if self.given + self.block.len() as u64 != size {
+            return Step::Wrong("less comes out than was promised".to_owned());
+        }
+        if self.crc.clone().finalize() != crc {
+            return Step::Wrong("its checksum does not match".to_owned());
+        }
+        Step::Done
+    }
+}

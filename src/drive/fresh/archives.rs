@@ -1,0 +1,165 @@
+//! Assets that were uploaded as one zip, and of which the service hands back only that: what is in
+//! the zip is shown in its place, and read out of it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use crate::drive::archive::{ArchiveError, Directory, MemberFile};
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::reading::RemoteFile;
+use crate::drive::shared::Shared;
+use crate::drive::tree::filemap::FileMap;
+use crate::drive::tree::node::RemoteFolder;
+use crate::drive::tree::sizes::{ContentTable, Told};
+use crate::wire::AssetId;
+
+/// Directories kept in memory; those that are not are read again, mostly from the cache.
+const MAX_KEPT: usize = 16;
+
+/// The directories that were read.
+#[derive(Default)]
+pub(in crate::drive) struct Archives {
+    kept: Mutex<HashMap<AssetId, (String, Arc<Directory>)>>,
+}
+
+impl Archives {
+    fn get(&self, asset: AssetId, version: &str) -> Option<Arc<Directory>> {
+        let kept = self.lock();
+        let (of, directory) = kept.get(&asset)?;
+        (of == version).then(|| Arc::clone(directory))
+    }
+
+    fn put(&self, asset: AssetId, version: String, directory: Arc<Directory>) {
+        let mut kept = self.lock();
+        if kept.len() >= MAX_KEPT {
+            kept.clear();
+        }
+        kept.insert(asset, (version, directory));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<AssetId, (String, Arc<Directory>)>> {
+        self.kept
+            .lock()
+            .expect("no panic while directories are held")
+    }
+}
+
+impl Shared {
+    /// The folder whose files stand in an asset's own folder: what was uploaded, or what is in the one
+    /// zip that was.
+    pub(in crate::drive) async fn files_folder(
+        self: &Arc<Self>,
+        asset: AssetId,
+    ) -> DriveResult<RemoteFolder> {
+        let files = RemoteFolder::AssetFiles(asset);
+        let map = self.file_map(files).await?;
+        if zip_in(&map).is_none() {
+            return Ok(files);
+        }
+        let members = RemoteFolder::AssetMembers(asset);
+        match self.file_map(members).await {
+            // A zip that cannot be used is shown as it is.
+            Ok(map) if map.is_empty() => Ok(files),
+            Ok(_) => Ok(members),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads the directory of an asset's zip, and keeps names, lengths and times.
+    pub(super) async fn fetch_members(self: &Arc<Self>, asset: AssetId) -> DriveResult<()> {
+        let folder = RemoteFolder::AssetMembers(asset);
+        let directory = match self.zip_directory(asset).await {
+            Ok((_, directory)) => directory,
+            Err(error @ DriveError::Invalid(_)) => {
+                tracing::warn!(asset = %asset, error = %error, "a zip is shown as it is");
+                let path = self.home_path(self.home_of(asset));
+                self.failures.note(&path, &error.to_string());
+                Arc::default()
+            }
+            Err(error) => return Err(error),
+        };
+        let names = directory
+            .members()
+            .map(|member| (member.name.clone(), None));
+        let map = self.told_names(folder, names, true);
+        let told = map.files().filter_map(|(path, source)| {
+            let member = directory.member(&source.service_name)?;
+            Some(Told {
+                path: Arc::clone(path),
+                size: member.size,
+                etag: Some(format!("\"crc-{:08x}\"", member.crc)),
+                modified: member.modified,
+            })
+        });
+        self.contents.told_all(folder, told);
+        Ok(())
+    }
+
+    /// Opens a file in an asset's zip, by the name that it has there.
+    pub(in crate::drive) async fn open_member(
+        self: &Arc<Self>,
+        asset: AssetId,
+        name: &str,
+    ) -> DriveResult<MemberFile> {
+        let (zip, directory) = self.zip_directory(asset).await?;
+        let member = directory.member(name).cloned().ok_or_else(|| {
+            DriveError::Unreachable(format!(
+                "the zip that the service holds has no {name}; copy the model in again"
+            ))
+        })?;
+        let object = ContentTable::object_name(RemoteFolder::AssetMembers(asset), name);
+        Ok(MemberFile::new(zip, member, &self.cache, object)?)
+    }
+
+    /// Opens a file in an asset's zip, by the path that it is shown under.
+    pub(in crate::drive) async fn open_member_at(
+        self: &Arc<Self>,
+        asset: AssetId,
+        path: &str,
+    ) -> DriveResult<MemberFile> {
+        let map = self.file_map(RemoteFolder::AssetMembers(asset)).await?;
+        let source = map.file(path).ok_or(DriveError::NotFound)?;
+        self.open_member(asset, &source.service_name).await
+    }
+
+    async fn zip_directory(
+        self: &Arc<Self>,
+        asset: AssetId,
+    ) -> DriveResult<(RemoteFile, Arc<Directory>)> {
+        let files = RemoteFolder::AssetFiles(asset);
+        let map = self.file_map(files).await?;
+        let path = zip_in(&map).ok_or(DriveError::NotFound)?;
+        let zip = self.remote_file(files, path).await?;
+        let version = format!("{} {:?}", zip.size(), zip.key().etag);
+        if let Some(directory) = self.archives.get(asset, &version) {
+            return Ok((zip, directory));
+        }
+        let read = |offset, len| {
+            let zip = &zip;
+            async move { Ok(zip.read(offset, len).await?) }
+        };
+        let directory = Arc::new(Directory::read(zip.size(), read).await?);
+        self.archives.put(asset, version, Arc::clone(&directory));
+        Ok((zip, directory))
+    }
+}
+
+/// The one zip that an asset consists of.
+pub(in crate::drive) fn zip_in(map: &FileMap) -> Option<&Arc<str>> {
+    let mut files = map.files();
+    let (path, source) = files.next()?;
+    let is_zip = source.service_name.to_ascii_lowercase().ends_with(".zip");
+    (files.next().is_none() && is_zip).then_some(path)
+}
+
+impl From<ArchiveError> for DriveError {
+    fn from(error: ArchiveError) -> DriveError {
+        let why = error.to_string();
+        match error {
+            ArchiveError::Refused(_) => DriveError::Invalid(why),
+            ArchiveError::Damaged { .. } => DriveError::Local(why),
+            ArchiveError::Unreadable { .. } => DriveError::Unsupported(why),
+            ArchiveError::Read(error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Small files that the service makes when they are asked for: reports and preset zips. Nobody tells
+//! their length before, so whoever asks for it fetches the file, which is then kept in the block
+//! cache like any other.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use bytes::{Bytes, BytesMut};
+use futures_util::StreamExt as _;
+use futures_util::future::join_all;
+
+use super::FlightKey;
+use crate::cache::{BLOCK_LEN_BYTES, ObjectKey};
+use crate::client::{Download, Priority};
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::shared::Shared;
+use crate::drive::tree::node::{Bundle, RemoteFolder};
+use crate::wire::{PresetId, RapidId};
+
+/// No report is longer than this.
+const MAX_BYTES: usize = 64 << 20;
+/// Files kept in memory, for where the cache takes nothing.
+const MAX_HELD: usize = 8;
+const TABLE: &str = "blobs";
+
+/// A small file that the service makes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(in crate::drive) enum Blob {
+    /// The report of one format of a rapid model.
+    Report(RapidId, Arc<str>),
+    /// What made a rapid model.
+    PresetOf(RapidId),
+    /// A preset, with a checksum of its text.
+    Preset(Bundle, PresetId, u64),
+}
+
+/// Stable: cached objects and kept lengths have this name.
+impl fmt::Display for Blob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Blob::Report(rapid, format) => write!(f, "rapid/{rapid}/report/{format}"),
+            Blob::PresetOf(rapid) => write!(f, "rapid/{rapid}/preset.zip"),
+            Blob::Preset(bundle, preset, text) => {
+                write!(f, "presets/{preset}/{}/{text:x}", bundle.name())
+            }
+        }
+    }
+}
+
+/// The small files in memory, newest last.
+#[derive(Default)]
+pub(in crate::drive) struct Blobs {
+    held: Mutex<VecDeque<(Blob, Bytes)>>,
+}
+
+impl Blobs {
+    fn get(&self, blob: &Blob) -> Option<Bytes> {
+        let held = self.lock();
+        let found = held.iter().find(|(of, _)| of == blob);
+        found.map(|(_, bytes)| bytes.clone())
+    }
+
+    fn put(&self, blob: Blob, bytes: Bytes) {
+        let mut held = self.lock();
+        held.retain(|(of, _)| *of != blob);
+        if held.len() >= MAX_HELD {
+            held.pop_front();
+        }
+        held.push_back((blob, bytes));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<(Blob, Bytes)>> {
+        self.held.lock().expect("no panic while files are held")
+    }
+}
+
+impl Shared {
+    /// The whole of a small file.
+    pub(in crate::drive) async fn blob(self: &Arc<Self>, blob: &Blob) -> DriveResult<Bytes> {
+        if let Some(bytes) = self.blobs.get(blob).or_else(|| self.cached_blob(blob)) {
+            return Ok(bytes);
+        }
+        let (shared, fetched) = (Arc::clone(self), blob.clone());
+        self.flights
+            .join(FlightKey::Blob(blob.clone()), || async move {
+                let bytes = shared.fetch_blob(&fetched).await?;
+                shared.keep_blob(fetched, bytes);
+                Ok(())
+            })
+            .await?;
+        self.blobs.get(blob).ok_or(DriveError::NotFound)
+    }
+
+    /// Its length, which is known once it was read.
+    pub(in crate::drive) async fn blob_len(self: &Arc<Self>, blob: &Blob) -> DriveResult<u64> {
+        match self.known_blob_len(blob) {
+            Some(len) => Ok(len),
+            None => Ok(self.blob(blob).await?.len() as u64),
+        }
+    }
+
+    /// Finds out which formats of a rapid model have a report.
+    pub(super) async fn fetch_reports(self: &Arc<Self>, rapid: RapidId) -> DriveResult<()> {
+        let record = self
+            .asked(self.client.rapid_model(rapid, Priority::Interactive))
+            .await?;
+        self.told_rapid_detail(&record);
+        let mut formats: Vec<String> = record
+            .downloads
+            .formats
+            .iter()
+            .map(|(format, _)| format.to_owned())
+            .collect();
+        formats.extend(record.optimization_formats.unwrap_or_default().0);
+        formats.sort_unstable();
+        formats.dedup();
+        let reports = formats.iter().map(|format| {
+            let blob = Blob::Report(rapid, format.as_str().into());
+            async move { (format, self.blob(&blob).await) }
+        });
+        let mut named = Vec::new();
+        let folder = RemoteFolder::RapidQc(rapid);
+        for (format, report) in join_all(reports).await {
+            match report {
+                Ok(bytes) => named.push((format!("{format}{}", extension_of(&bytes)), bytes)),
+                Err(DriveError::NotFound) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let names: Vec<_> = named.iter().map(|(name, _)| (name.clone(), None)).collect();
+        let map = self.told_names(folder, names, record.optimization_status.is_final());
+        for (name, bytes) in named {
+            if let Some(path) = map.path_of(&name) {
+                self.contents
+                    .told(folder, path, bytes.len() as u64, None, None);
+            }
+        }
+        Ok(())
+    }
+
+    /// The small file behind a file of `qc/`.
+    pub(in crate::drive) fn report_at(rapid: RapidId, path: &str) -> Blob {
+        let format = path.rsplit_once('.').map_or(path, |(format, _)| format);
+        Blob::Report(rapid, format.into())
+    }
+
+    /// What was kept of a model is forgotten with it.
+    pub(in crate::drive) fn forget_blobs(&self, prefix: &str) {
+        let prefix = format!("{prefix}/");
+        self.blobs
+            .lock()
+            .retain(|(blob, _)| !blob.to_string().starts_with(&prefix));
+        let kept: Vec<(String, u64)> = self.meta.scan(TABLE, &prefix).unwrap_or_default();
+        let removed = self.meta.relaxed().batch(|batch| {
+            for (name, _) in &kept {
+                batch.remove(TABLE, name);
+            }
+            Ok(())
+        });
+        if let Err(error) = removed {
+            tracing::warn!(prefix, error = %error, "could not forget lengths");
+        }
+    }
+
+    /// A length that was told for a file the service makes.
+    pub(in crate::drive) fn kept_len(&self, name: &str) -> Option<u64> {
+        self.meta.get(TABLE, name).ok().flatten()
+    }
+
+    /// Keeps it.
+    pub(in crate::drive) fn keep_len(&self, name: &str, len: u64) {
+        if let Err(error) = self.meta.relaxed().put(TABLE, name, &len) {
+            tracing::warn!(name, error = %error, "could not keep a length");
+        }
+    }
+
+    fn known_blob_len(&self, blob: &Blob) -> Option<u64> {
+        self.kept_len(&blob.to_string())
+    }
+
+    fn cached_blob(&self, blob: &Blob) -> Option<Bytes> {
+        let size = self.known_blob_len(blob)?;
+        let cached = self.cache.object(&object_key(blob, size)).ok()?;
+        cached.read(0, size).ok().flatten()
+    }
+
+    fn keep_blob(&self, blob: Blob, bytes: Bytes) {
+        let len = bytes.len() as u64;
+        self.keep_len(&blob.to_string(), len);
+        if let Ok(cached) = self.cache.object(&object_key(&blob, len)) {
+            for (block, number) in bytes.chunks(BLOCK_LEN_BYTES as usize).zip(0..) {
+                if let Err(error) = cached.write_block(number, block) {
+                    tracing::debug!(error = %error, "a file is not cached");
+                    break;
+                }
+            }
+        }
+        self.blobs.put(blob, bytes);
+    }
+
+    async fn fetch_blob(&self, blob: &Blob) -> DriveResult<Bytes> {
+        let (client, now) = (&self.client, Priority::Interactive);
+        let download = match blob {
+            Blob::Report(rapid, format) => self.asked(client.rapid_qc(*rapid, format, now)).await,
+            Blob::PresetOf(rapid) => self.asked(client.rapid_preset_zip(*rapid, now)).await,
+            Blob::Preset(Bundle::Both, preset, _) => {
+                self.asked(client.preset_zip(*preset, now)).await
+            }
+            Blob::Preset(Bundle::CommandLine, preset, _) => {
+                self.asked(client.preset_rpdx(*preset, now)).await
+            }
+        };
+        self.collected(download?).await
+    }
+
+    async fn collected(&self, mut download: Download) -> DriveResult<Bytes> {
+        let mut bytes = BytesMut::new();
+        while let Some(chunk) = download.stream.next().await {
+            bytes.extend_from_slice(&chunk?);
+            if bytes.len() > MAX_BYTES {
+                return Err(DriveError::Unreachable(format!(
+                    "the service sends more than {} MB for a small file",
+                    MAX_BYTES >> 20
+                )));
+            }
+        }
+        Ok(bytes.freeze())
+    }
+}
+
+fn object_key(blob: &Blob, size: u64) -> ObjectKey {
+    ObjectKey {
+        name: blob.to_string(),
+        size,
+        etag: None,
+    }
+}
+
+/// The form of a report is not given; its first bytes tell.
+fn extension_of(bytes: &[u8]) -> &'static str {
+    let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+    match first {
+        Some(b'{' | b'[') => ".json",
+        Some(b'<') => ".html",
+        _ if bytes.starts_with(b"%PDF") => ".pdf",
+        _ if bytes.starts_with(b"PK\x03\x04") => ".zip",
+        _ if bytes.starts_with(b"\x89PNG") => ".png",
+        _ => ".txt",
+    }
+}

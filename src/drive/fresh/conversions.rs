@@ -1,0 +1,61 @@
+//! Conversions that were asked for here: looked after until they end, with growing pauses.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::client::Priority;
+use crate::drive::shared::Shared;
+use crate::drive::tree::node::RemoteFolder;
+use crate::wire::{AssetId, ConversionStatus};
+
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(15);
+/// Nobody waits longer for a conversion.
+const MAX_LOOKS: u32 = 300;
+
+impl Shared {
+    /// Shows the converted files as soon as they are there.
+    pub(in crate::drive) fn watch_conversions(self: &Arc<Self>, asset: AssetId) {
+        let shared = Arc::clone(self);
+        self.background.spawn(async move {
+            let mut pause = FIRST_PAUSE;
+            for _ in 0..MAX_LOOKS {
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(LONGEST_PAUSE);
+                if shared.conversions_ended(asset).await {
+                    break;
+                }
+            }
+        });
+    }
+
+    async fn conversions_ended(self: &Arc<Self>, asset: AssetId) -> bool {
+        let jobs = self
+            .asked(self.client.processed_formats(asset, Priority::Background))
+            .await;
+        let Ok(jobs) = jobs else { return false };
+        let is_over = |status: &ConversionStatus| {
+            matches!(
+                status,
+                ConversionStatus::Finished | ConversionStatus::Failed
+            )
+        };
+        for job in jobs
+            .iter()
+            .filter(|job| job.status == ConversionStatus::Failed)
+        {
+            let path = self.home_path(self.home_of(asset));
+            let formats = job.formats.join(", ");
+            let reason = job.other.get("message").and_then(|it| it.as_str());
+            let reason = reason.unwrap_or("the service does not say why");
+            let why = format!("converting to {formats} failed: {reason}");
+            self.failures.note(&path, &why);
+        }
+        let folder = RemoteFolder::AssetConverted(asset);
+        self.maps.doubt(&self.meta, folder);
+        if let Err(error) = self.file_map(folder).await {
+            tracing::debug!(asset = %asset, error = %error, "converted files could not be listed");
+        }
+        jobs.iter().all(|job| is_over(&job.status))
+    }
+}

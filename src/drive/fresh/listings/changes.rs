@@ -1,0 +1,184 @@
+//! What changed in a listing: told to the kernel, and to whoever keeps something of it.
+
+use std::time::Instant;
+
+use super::Which;
+use super::store::touch;
+use crate::client::Priority;
+use crate::drive::shared::{Known, Shared};
+use crate::drive::tree::known::KnownRapid;
+use crate::drive::tree::listing::Changes;
+use crate::drive::tree::node::{HiddenFile, Node, Place, RemoteFolder, Subject, Top};
+use crate::wire::{AssetId, BaseAsset, EmbedId, RapidId};
+
+/// More new names than this at once are not told to the kernel one by one: it has never asked for
+/// them.
+pub(super) const MAX_TOLD: usize = 64;
+
+impl Shared {
+    /// Takes in one record of a source model.
+    pub(in crate::drive) fn told_asset(&self, record: &BaseAsset) {
+        self.told_assets(vec![record.clone()], |listing, rows, taken| {
+            rows.into_iter()
+                .next()
+                .map(|row| listing.put(row, Instant::now(), taken))
+        });
+    }
+
+    /// Takes in one row of an optimized model.
+    pub(in crate::drive) fn told_rapid(&self, row: KnownRapid) {
+        let mut known = self.known();
+        let changes = known.rapids.put(row, Instant::now(), &Default::default());
+        self.told_rapids(known, &changes);
+    }
+
+    /// A source model is gone from the service.
+    pub(in crate::drive) fn asset_gone(&self, asset: AssetId) {
+        let home = self.home_of(asset);
+        let changes = {
+            let mut known = self.known();
+            let changes = known.assets.remove(asset.0, Instant::now());
+            self.keep_rows(Which::Assets, &known.assets, &changes);
+            touch(&mut known, Top::RawModels, &changes);
+            changes
+        };
+        self.outbox.asset_gone(asset);
+        self.forget_files(&format!("raw/{asset}"));
+        for (_, name) in &changes.gone {
+            self.tell_removed(&Node::Top(Top::RawModels), &Node::Model(home), name);
+        }
+    }
+
+    /// An embed is gone from the service.
+    pub(in crate::drive) fn embed_gone(&self, embed: EmbedId) {
+        let changes = {
+            let mut known = self.known();
+            let changes = known.embeds.remove(embed.0, Instant::now());
+            self.keep_rows(Which::Embeds, &known.embeds, &changes);
+            touch(&mut known, Top::Embeds, &changes);
+            changes
+        };
+        for (_, name) in &changes.gone {
+            self.tell_removed(&Node::Top(Top::Embeds), &Node::Embed(embed), name);
+        }
+    }
+
+    /// An optimized model is gone from the service.
+    pub(in crate::drive) fn rapid_gone(&self, rapid: RapidId) {
+        let changes = {
+            let mut known = self.known();
+            let changes = known.rapids.remove(rapid.0, Instant::now());
+            self.keep_rows(Which::Rapids, &known.rapids, &changes);
+            touch(&mut known, Top::RapidModels, &changes);
+            changes
+        };
+        self.outbox.rapid_gone(rapid);
+        self.rapids_changed(&changes);
+    }
+
+    fn forget_files(&self, prefix: &str) {
+        self.maps.forget(&self.meta, prefix);
+        self.forget_blobs(prefix);
+        self.contents.forget(&format!("{prefix}/"));
+        self.cache.forget(prefix);
+    }
+
+    pub(super) fn assets_changed(&self, changes: &Changes) {
+        for (id, name) in changes.gone.iter().chain(&changes.renamed) {
+            self.tell_removed(
+                &Node::Top(Top::RawModels),
+                &Node::Model(self.home_of(AssetId(*id))),
+                name,
+            );
+        }
+        for (id, _) in &changes.gone {
+            self.check_gone(AssetId(*id));
+        }
+        for id in &changes.moved {
+            let asset = AssetId(*id);
+            // Another state has other files: what was known of them is asked for again.
+            self.maps.doubt(&self.meta, RemoteFolder::AssetFiles(asset));
+            self.maps
+                .doubt(&self.meta, RemoteFolder::AssetAnalysis(asset));
+            self.forget_reason(Subject::Asset(asset));
+        }
+        for id in &changes.changed {
+            let home = self.home_of(AssetId(*id));
+            self.tell_attributes(&Node::Model(home));
+            self.tell_attributes(&Node::HiddenFile(Place::Model(home), HiddenFile::Status));
+        }
+        self.tell_appeared(changes, Top::RawModels, |known, id| {
+            known.assets.name(id).map(str::to_owned)
+        });
+    }
+
+    pub(super) fn rapids_changed(&self, changes: &Changes) {
+        for (id, name) in changes.gone.iter().chain(&changes.renamed) {
+            self.tell_removed(
+                &Node::Top(Top::RapidModels),
+                &Node::Rapid(RapidId(*id)),
+                name,
+            );
+        }
+        for (id, _) in &changes.gone {
+            self.forget_files(&format!("rapid/{id}"));
+        }
+        for id in &changes.moved {
+            let rapid = RapidId(*id);
+            if self.rapid_is_final(rapid) {
+                self.rapid_ended(rapid);
+            }
+            self.maps.doubt(&self.meta, RemoteFolder::RapidFiles(rapid));
+            self.maps
+                .doubt(&self.meta, RemoteFolder::RapidAnalysis(rapid));
+            self.forget_reason(Subject::Rapid(rapid));
+        }
+        for id in &changes.changed {
+            let rapid = RapidId(*id);
+            self.tell_attributes(&Node::Rapid(rapid));
+            self.tell_attributes(&Node::HiddenFile(Place::Rapid(rapid), HiddenFile::Status));
+        }
+        self.tell_appeared(changes, Top::RapidModels, |known, id| {
+            known.rapids.name(id).map(str::to_owned)
+        });
+    }
+
+    fn tell_appeared(
+        &self,
+        changes: &Changes,
+        top: Top,
+        name: impl Fn(&Known, u64) -> Option<String>,
+    ) {
+        if changes.appeared.len() > MAX_TOLD {
+            return;
+        }
+        let names: Vec<String> = {
+            let known = self.known();
+            changes
+                .appeared
+                .iter()
+                .filter_map(|id| name(&known, *id))
+                .collect()
+        };
+        for name in names {
+            self.tell_entry(&Node::Top(top), &name);
+        }
+    }
+
+    /// A model that was copied in here is missing from a listing. Its staged copy and record are
+    /// only dropped when the service says of itself that it is gone.
+    fn check_gone(&self, asset: AssetId) {
+        if self.outbox.sent_record(asset).is_none() {
+            self.forget_files(&format!("raw/{asset}"));
+            return;
+        }
+        let (client, outbox) = (self.client.clone(), self.outbox.clone());
+        self.background.spawn(async move {
+            if let Err(crate::client::ClientError::NotFound { .. }) =
+                client.asset(asset, Priority::Background).await
+            {
+                outbox.asset_gone(asset);
+            }
+        });
+    }
+}

@@ -1,0 +1,294 @@
+//! Asking for a listing: the one page that may confirm it, else all pages.
+
+use std::collections::HashSet;
+use std::sync::{Arc, MutexGuard};
+use std::time::{Instant, SystemTime};
+
+use futures_util::TryStreamExt as _;
+use serde::Serialize;
+
+use super::Which;
+use super::store::touch;
+use crate::client::{EmbedQuery, ListQuery, Priority};
+use crate::drive::error::DriveResult;
+use crate::drive::shared::{Known, Shared};
+use crate::drive::tree::known::{KnownAsset, KnownEmbed, KnownPreset, KnownRapid, KnownRecord};
+use crate::drive::tree::listing::{Changes, Confirmation, Listing, Row};
+use crate::drive::tree::node::{Node, Top};
+use crate::outbox::DraftKind;
+use crate::wire::{BaseAsset, RapidId};
+
+/// Records on a page.
+const PER_PAGE: usize = 50;
+/// Embeds on a page: as many as the service likes.
+const EMBEDS_PER_PAGE: usize = 12;
+
+impl Shared {
+    pub(super) async fn fetch(self: Arc<Self>, which: Which) -> DriveResult<()> {
+        let result = match which {
+            Which::Assets => self.fetch_assets().await,
+            Which::Rapids => self.fetch_rapids().await,
+            Which::Presets => self.fetch_presets().await,
+            Which::Factory => self.fetch_factory().await,
+            Which::Embeds => self.fetch_embeds().await,
+            Which::Tokens => self.fetch_tokens().await,
+            Which::Webhooks => self.fetch_webhooks().await,
+            Which::Jobs => self.fetch_jobs().await,
+        };
+        if result.is_err() {
+            self.known().belief(which).failed(Instant::now());
+        }
+        result
+    }
+
+    async fn fetch_assets(&self) -> DriveResult<()> {
+        let began = Instant::now();
+        let page = self.known().assets.confirming_page(began, PER_PAGE);
+        if let Some(page) = page {
+            let query = ListQuery::all().at_page(page.into());
+            let reply = self
+                .asked(self.client.list_assets(query, Priority::Interactive))
+                .await?;
+            if reply.unreadable == 0 {
+                let confirmed = self.told_assets(reply.data, |listing, rows, taken| match listing
+                    .confirm(reply.meta.total, rows, began, Instant::now(), taken)
+                {
+                    Confirmation::Holds(changes) => Some(changes),
+                    Confirmation::NeedsFullPass => None,
+                });
+                if confirmed {
+                    return Ok(());
+                }
+            }
+        }
+        let mut pages = self.client.asset_pages(None, Priority::Interactive);
+        let mut records = Vec::new();
+        while let Some(page) = self.asked(pages.try_next()).await? {
+            records.extend(page.data);
+        }
+        self.told_assets(records, |listing, rows, taken| {
+            Some(listing.replace(rows, began, Instant::now(), taken))
+        });
+        Ok(())
+    }
+
+    /// Takes records in by `learn`; false when it could not use them.
+    pub(super) fn told_assets(
+        &self,
+        records: Vec<BaseAsset>,
+        learn: impl FnOnce(
+            &mut Listing<KnownAsset>,
+            Vec<KnownAsset>,
+            &HashSet<String>,
+        ) -> Option<Changes>,
+    ) -> bool {
+        let rows: Vec<KnownAsset> = records.iter().map(KnownAsset::from_record).collect();
+        let taken = self.draft_names();
+        let mut known = self.known();
+        for row in &rows {
+            self.claim_made(&mut known, row);
+        }
+        let Some(changes) = learn(&mut known.assets, rows, &taken) else {
+            return false;
+        };
+        self.keep_rows(Which::Assets, &known.assets, &changes);
+        touch(&mut known, Top::RawModels, &changes);
+        drop(known);
+        self.assets_changed(&changes);
+        true
+    }
+
+    /// An asset that was copied in here keeps the name of its draft.
+    fn claim_made(&self, known: &mut Known, row: &KnownAsset) {
+        if let Some(record) = self.outbox.sent_record(row.id)
+            && record.kind == DraftKind::Folder
+        {
+            known.assets.claim(row.id.0, &record.name, &row.name);
+        }
+    }
+
+    async fn fetch_rapids(&self) -> DriveResult<()> {
+        let began = Instant::now();
+        let page = self.known().rapids.confirming_page(began, PER_PAGE);
+        if let Some(page) = page {
+            let query = ListQuery::all().at_page(page.into());
+            let reply = self
+                .asked(self.client.list_rapid_models(query, Priority::Interactive))
+                .await?;
+            let rows = reply.data.iter().map(KnownRapid::from_record).collect();
+            let mut known = self.known();
+            let now = Instant::now();
+            let confirmation =
+                known
+                    .rapids
+                    .confirm(reply.meta.total, rows, began, now, &Default::default());
+            if let Confirmation::Holds(changes) = confirmation {
+                self.told_rapids(known, &changes);
+                return Ok(());
+            }
+        }
+        let mut pages = self.client.rapid_pages(None, Priority::Interactive);
+        let mut rows = Vec::new();
+        while let Some(page) = self.asked(pages.try_next()).await? {
+            rows.extend(page.data.iter().map(KnownRapid::from_record));
+        }
+        let mut known = self.known();
+        let changes = known
+            .rapids
+            .replace(rows, began, Instant::now(), &Default::default());
+        self.told_rapids(known, &changes);
+        Ok(())
+    }
+
+    pub(super) fn told_rapids(&self, mut known: MutexGuard<'_, Known>, changes: &Changes) {
+        self.keep_rows(Which::Rapids, &known.rapids, changes);
+        touch(&mut known, Top::RapidModels, changes);
+        drop(known);
+        self.rapids_changed(changes);
+    }
+
+    async fn fetch_presets(&self) -> DriveResult<()> {
+        let began = Instant::now();
+        let records = self
+            .asked(self.client.presets(Priority::Interactive))
+            .await?;
+        let rows = records.iter().map(KnownPreset::from_record).collect();
+        self.told_all(Which::Presets, |known| &mut known.presets, rows, began);
+        Ok(())
+    }
+
+    async fn fetch_factory(&self) -> DriveResult<()> {
+        let began = Instant::now();
+        let records = self
+            .asked(self.client.factory_presets(Priority::Interactive))
+            .await?;
+        let rows = records
+            .iter()
+            .map(KnownPreset::from_factory_record)
+            .collect();
+        self.told_all(Which::Factory, |known| &mut known.factory, rows, began);
+        Ok(())
+    }
+
+    async fn fetch_embeds(&self) -> DriveResult<()> {
+        let began = Instant::now();
+        let page = self.known().embeds.confirming_page(began, EMBEDS_PER_PAGE);
+        if let Some(page) = page {
+            let query = EmbedQuery {
+                page: Some(page.into()),
+                ..EmbedQuery::default()
+            };
+            let reply = self
+                .asked(self.client.list_embeds(query, Priority::Interactive))
+                .await?;
+            let rows = reply.data.iter().map(KnownEmbed::from_record).collect();
+            let mut known = self.known();
+            let confirmation = known.embeds.confirm(
+                reply.meta.total,
+                rows,
+                began,
+                Instant::now(),
+                &HashSet::new(),
+            );
+            if let Confirmation::Holds(changes) = confirmation {
+                self.told_changes(Which::Embeds, |known| &mut known.embeds, known, &changes);
+                return Ok(());
+            }
+        }
+        let records = self
+            .asked(self.client.all_embeds(None, Priority::Interactive))
+            .await?;
+        let rows = records.iter().map(KnownEmbed::from_record).collect();
+        self.told_all(Which::Embeds, |known| &mut known.embeds, rows, began);
+        Ok(())
+    }
+
+    async fn fetch_tokens(&self) -> DriveResult<()> {
+        let began = Instant::now();
+        let records = self
+            .asked(self.client.tokens(Priority::Interactive))
+            .await?;
+        let rows = records.iter().map(KnownRecord::from_token).collect();
+        self.told_all(Which::Tokens, |known| &mut known.tokens, rows, began);
+        Ok(())
+    }
+
+    async fn fetch_webhooks(&self) -> DriveResult<()> {
+        let began = Instant::now();
+        let records = self
+            .asked(self.client.webhooks(Priority::Interactive))
+            .await?;
+        let rows = records.iter().map(KnownRecord::from_webhook).collect();
+        self.told_all(Which::Webhooks, |known| &mut known.webhooks, rows, began);
+        Ok(())
+    }
+
+    /// What runs or failed: one request tells of all.
+    async fn fetch_jobs(&self) -> DriveResult<()> {
+        let records = self
+            .asked(self.client.running_jobs(Priority::Interactive))
+            .await?;
+        for record in &records {
+            self.told_rapid(KnownRapid::from_record(record));
+        }
+        self.told_jobs(records.iter().map(|record| record.id).collect());
+        Ok(())
+    }
+
+    /// Takes in which optimizations run or failed lately.
+    pub(in crate::drive) fn told_jobs(&self, mut rapids: Vec<RapidId>) {
+        rapids.sort_unstable();
+        let before = {
+            let mut known = self.known();
+            known.jobs_belief.confirmed(Instant::now());
+            let before = std::mem::replace(&mut known.jobs, rapids.clone());
+            if before != rapids {
+                known.changed.insert(Top::Jobs, SystemTime::now());
+            }
+            before
+        };
+        for rapid in before.iter().filter(|rapid| !rapids.contains(rapid)) {
+            if let Some(name) = self.rapid_name(*rapid) {
+                self.tell_removed(&Node::Top(Top::Jobs), &Node::JobLink(*rapid), &name);
+            }
+        }
+    }
+
+    /// Takes in a whole listing.
+    fn told_all<R: Row + Serialize>(
+        &self,
+        which: Which,
+        listing: fn(&mut Known) -> &mut Listing<R>,
+        rows: Vec<R>,
+        began: Instant,
+    ) {
+        let mut known = self.known();
+        let changes = listing(&mut known).replace(rows, began, Instant::now(), &HashSet::new());
+        self.told_changes(which, listing, known, &changes);
+    }
+
+    fn told_changes<R: Row + Serialize>(
+        &self,
+        which: Which,
+        listing: fn(&mut Known) -> &mut Listing<R>,
+        mut known: MutexGuard<'_, Known>,
+        changes: &Changes,
+    ) {
+        let rows = listing(&mut known);
+        self.keep_rows(which, rows, changes);
+        let mut names: Vec<String> = changes
+            .gone
+            .iter()
+            .chain(&changes.renamed)
+            .map(|(_, name)| name.clone())
+            .collect();
+        let changed = changes.changed.iter().chain(&changes.appeared);
+        names.extend(changed.filter_map(|id| rows.name(*id).map(str::to_owned)));
+        touch(&mut known, which.top(), changes);
+        drop(known);
+        // Another text is another inode: the name stands for something else now.
+        for name in names.into_iter().take(super::changes::MAX_TOLD) {
+            self.tell_entry(&Node::Top(which.top()), &name);
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! The service's own search: what a query finds, and one name found without its whole listing.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::store::touch;
+use crate::client::{ListQuery, Priority};
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::fresh::FlightKey;
+use crate::drive::shared::Shared;
+use crate::drive::tree::known::KnownRapid;
+use crate::drive::tree::names::{original_name, split_id};
+use crate::drive::tree::node::{Family, Subject, Top};
+use crate::wire::{AssetId, BaseAsset, RapidId};
+
+/// Queries whose answers are kept.
+const MAX_KEPT: usize = 64;
+/// A longer query is no search.
+const MAX_QUERY_BYTES: usize = 1024;
+/// Answers of more pages than this are cut.
+const MAX_PAGES: usize = 20;
+
+impl Shared {
+    /// The ids of what a query finds, as fresh as the refresh time asks.
+    pub(in crate::drive) async fn found(
+        self: &Arc<Self>,
+        family: Family,
+        query: &Arc<str>,
+    ) -> DriveResult<Vec<u64>> {
+        if query.len() > MAX_QUERY_BYTES {
+            return Err(DriveError::NameTooLong);
+        }
+        let key = (family, Arc::clone(query));
+        let known = self.known().searches.get(&key).cloned();
+        if let Some((ids, told)) = &known
+            && told.elapsed() < self.config.refresh
+        {
+            return Ok(ids.clone());
+        }
+        let shared = Arc::clone(self);
+        let asked = Arc::clone(query);
+        let landing = self.flights.join(
+            FlightKey::Search(family, Arc::clone(query)),
+            || async move { shared.run_search(family, asked).await },
+        );
+        self.landed(landing, known.is_some()).await?;
+        let known = self.known();
+        let ids = known.searches.get(&key).map(|(ids, _)| ids.clone());
+        ids.ok_or(DriveError::NotFound)
+    }
+
+    async fn run_search(self: Arc<Self>, family: Family, query: Arc<str>) -> DriveResult<()> {
+        let mut ids = Vec::new();
+        let mut page = 1;
+        loop {
+            let asked = ListQuery::search(&*query).at_page(page);
+            let last = match family {
+                Family::Raw => {
+                    let reply = self
+                        .asked(self.client.list_assets(asked, Priority::Interactive))
+                        .await?;
+                    ids.extend(reply.data.iter().map(|record| record.id.0));
+                    self.found_assets(&reply.data);
+                    reply.meta.last_page
+                }
+                Family::Rapid => {
+                    let reply = self
+                        .asked(self.client.list_rapid_models(asked, Priority::Interactive))
+                        .await?;
+                    ids.extend(reply.data.iter().map(|record| record.id.0));
+                    self.found_rapids(reply.data.iter().map(KnownRapid::from_record).collect());
+                    reply.meta.last_page
+                }
+            };
+            if page >= last.min(MAX_PAGES as u64) {
+                break;
+            }
+            page += 1;
+        }
+        let mut seen = HashSet::new();
+        ids.retain(|id| seen.insert(*id));
+        let mut known = self.known();
+        if known.searches.len() >= MAX_KEPT {
+            known.searches.clear();
+        }
+        known
+            .searches
+            .insert((family, query), (ids, Instant::now()));
+        Ok(())
+    }
+
+    /// Looks for a name by one request, while its listing is not known; `known` is what it stood for
+    /// before. Only a listing says that a name is free, and only the service that something is gone.
+    pub(in crate::drive) async fn look_for_name(
+        self: &Arc<Self>,
+        family: Family,
+        name: &str,
+        known: Option<Subject>,
+    ) {
+        let refresh = self.config.refresh;
+        let is_young = known.is_some_and(|subject| {
+            let (listings, now) = (self.known(), Instant::now());
+            match subject {
+                Subject::Asset(asset) => listings.assets.is_young(asset.0, now, refresh),
+                Subject::Rapid(rapid) => listings.rapids.is_young(rapid.0, now, refresh),
+            }
+        });
+        if is_young || self.find_by_name(family, name).await {
+            return;
+        }
+        let asked = match known {
+            Some(Subject::Asset(asset)) => self.refreshed_asset(asset, refresh).await.map(drop),
+            Some(Subject::Rapid(rapid)) => self.refreshed_rapid(rapid, refresh).await.map(drop),
+            None => Ok(()),
+        };
+        if let Err(error) = asked {
+            tracing::debug!(error = %error, "what a name stood for could not be looked at");
+        }
+    }
+
+    async fn find_by_name(self: &Arc<Self>, family: Family, name: &str) -> bool {
+        let found = match split_id(name) {
+            Some((_, id)) => self.find_by_id(family, id).await,
+            None => self.find_by_query(family, &original_name(name)).await,
+        };
+        found.unwrap_or_else(|error| {
+            tracing::debug!(error = %error, "a name could not be looked for on its own");
+            false
+        })
+    }
+
+    async fn find_by_id(self: &Arc<Self>, family: Family, id: u64) -> DriveResult<bool> {
+        match family {
+            Family::Raw => drop(
+                self.refreshed_asset(AssetId(id), self.config.refresh)
+                    .await?,
+            ),
+            Family::Rapid => drop(
+                self.refreshed_rapid(RapidId(id), self.config.refresh)
+                    .await?,
+            ),
+        }
+        Ok(true)
+    }
+
+    /// All of one name come together, so that the lowest id gets it; where there may be more of them
+    /// than one page holds, the listing decides.
+    async fn find_by_query(self: &Arc<Self>, family: Family, wanted: &str) -> DriveResult<bool> {
+        if wanted.is_empty() || wanted.contains('"') || wanted.len() > MAX_QUERY_BYTES {
+            return Ok(false);
+        }
+        let query = ListQuery::search(format!("\"{wanted}\""));
+        match family {
+            Family::Raw => {
+                let reply = self
+                    .asked(self.client.list_assets(query, Priority::Interactive))
+                    .await?;
+                let hits: Vec<BaseAsset> = reply
+                    .data
+                    .into_iter()
+                    .filter(|record| record.name == wanted)
+                    .collect();
+                if reply.meta.last_page > 1 || hits.is_empty() {
+                    return Ok(false);
+                }
+                self.found_assets(&hits);
+            }
+            Family::Rapid => {
+                let reply = self
+                    .asked(self.client.list_rapid_models(query, Priority::Interactive))
+                    .await?;
+                let hits: Vec<KnownRapid> = reply
+                    .data
+                    .iter()
+                    .filter(|record| record.name == wanted)
+                    .map(KnownRapid::from_record)
+                    .collect();
+                if reply.meta.last_page > 1 || hits.is_empty() {
+                    return Ok(false);
+                }
+                self.found_rapids(hits);
+            }
+        }
+        Ok(true)
+    }
+
+    fn found_assets(&self, records: &[BaseAsset]) {
+        self.told_assets(records.to_vec(), |listing, rows, taken| {
+            Some(listing.put_all(rows, Instant::now(), taken))
+        });
+    }
+
+    fn found_rapids(&self, rows: Vec<KnownRapid>) {
+        let mut known = self.known();
+        let changes = known.rapids.put_all(rows, Instant::now(), &HashSet::new());
+        touch(&mut known, Top::RapidModels, &changes);
+        self.told_rapids(known, &changes);
+    }
+}

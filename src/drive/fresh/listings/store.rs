@@ -1,0 +1,89 @@
+//! Listings over mounts: kept record by record, taken up whole.
+
+use std::time::{Instant, SystemTime};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::Which;
+use crate::drive::shared::{Known, Shared};
+use crate::drive::tree::listing::{Changes, Listing, Row};
+use crate::drive::tree::node::Top;
+use crate::durable::MetaStore;
+
+impl Shared {
+    pub(super) fn keep_rows<R: Row + Serialize>(
+        &self,
+        which: Which,
+        listing: &Listing<R>,
+        changes: &Changes,
+    ) {
+        let table = which.table();
+        let is_kept = || self.meta.get("confirmed", table).ok().flatten() == Some(true);
+        if changes.is_empty() && (is_kept() || !listing.belief.is_known()) {
+            return;
+        }
+        let kept = self.meta.relaxed().batch(|batch| {
+            let renamed = changes.renamed.iter().map(|(id, _)| id);
+            for id in changes
+                .appeared
+                .iter()
+                .chain(&changes.changed)
+                .chain(renamed)
+            {
+                if let (Some(row), Some(name)) = (listing.row(*id), listing.name(*id)) {
+                    batch.put(table, &row_key(*id), &(row, name))?;
+                }
+            }
+            for (id, _) in &changes.gone {
+                batch.remove(table, &row_key(*id));
+            }
+            // Some records are not yet a listing.
+            if listing.belief.is_known() {
+                batch.put("confirmed", table, &true)?;
+            }
+            Ok(())
+        });
+        if let Err(error) = kept {
+            tracing::warn!(table, error = %error, "could not keep a listing");
+        }
+    }
+}
+
+/// Takes up what an earlier mount kept in `table`.
+pub(in crate::drive) fn restore<R: Row + DeserializeOwned>(
+    store: &MetaStore,
+    which: Which,
+    extension: &'static str,
+) -> Listing<R> {
+    let mut listing = Listing::new(extension);
+    let table = which.table();
+    let was_known: Option<bool> = store.get("confirmed", table).unwrap_or_else(|error| {
+        tracing::warn!(table, error = %error, "could not read what an earlier mount knew");
+        None
+    });
+    let kept: Vec<(String, (R, String))> = store.scan(table, "").unwrap_or_default();
+    let names: Vec<(u64, String, String)> = kept
+        .iter()
+        .map(|(_, (row, name))| (row.number(), name.clone(), row.service_name().to_owned()))
+        .collect();
+    listing.restore(
+        kept.into_iter().map(|(_, (row, _))| row),
+        names,
+        Instant::now(),
+    );
+    if was_known == Some(true) {
+        listing.belief.remembered();
+    }
+    listing
+}
+
+fn row_key(id: u64) -> String {
+    format!("{id:020}")
+}
+
+pub(super) fn touch(known: &mut Known, top: Top, changes: &Changes) {
+    if !changes.is_empty() {
+        known.changed.insert(top, SystemTime::now());
+    }
+}

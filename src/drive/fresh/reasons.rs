@@ -1,0 +1,139 @@
+//! Why a model failed, in the service's own words: what its record says, else its error log.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::FlightKey;
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::shared::Shared;
+use crate::drive::tree::known::{KnownAsset, KnownRapid};
+use crate::drive::tree::node::{ErrorPlace, HiddenFile, Node, Place, RemoteFolder, Subject};
+use crate::outbox::reason_in_log;
+
+/// Of a longer log the beginning is read.
+const LOG_BYTES: u64 = 64 * 1024;
+const LOG: &str = "error.log";
+const TABLE: &str = "reasons";
+
+impl Shared {
+    /// Makes sure that the reason of a failure is known before it is shown; what cannot be found out
+    /// is shown without.
+    pub(in crate::drive) async fn learn_reason(self: &Arc<Self>, node: &Node) {
+        let Some(subject) = self.failed_subject(node) else {
+            return;
+        };
+        if self.reason_of(subject).is_some() {
+            return;
+        }
+        let shared = Arc::clone(self);
+        let landing = self
+            .flights
+            .join(FlightKey::Reason(subject), || async move {
+                shared.fetch_reason(subject).await
+            });
+        if let Some(Err(error)) = landing.within(self.patience()).await {
+            tracing::debug!(subject = %subject, error = %error, "the reason of a failure is not known");
+        }
+    }
+
+    /// The reason that was read out of an error log.
+    pub(in crate::drive) fn reason_of(&self, subject: Subject) -> Option<String> {
+        self.meta.get(TABLE, &subject.to_string()).ok().flatten()
+    }
+
+    /// The model is something else now.
+    pub(in crate::drive) fn forget_reason(&self, subject: Subject) {
+        if self.reason_of(subject).is_some() {
+            let forgotten = self.meta.relaxed().batch(|batch| {
+                batch.remove(TABLE, &subject.to_string());
+                Ok(())
+            });
+            if let Err(error) = forgotten {
+                tracing::warn!(subject = %subject, error = %error, "could not forget a reason");
+            }
+        }
+    }
+
+    /// The line of a source model's status.
+    pub(in crate::drive) fn asset_status(&self, row: &KnownAsset) -> String {
+        if row.state.is_failure() {
+            format!("failed: {}", self.asset_failure(row))
+        } else {
+            row.status_text()
+        }
+    }
+
+    /// Why a source model failed.
+    pub(in crate::drive) fn asset_failure(&self, row: &KnownAsset) -> String {
+        match &row.error {
+            Some(error) => error.clone(),
+            None => self
+                .reason_of(Subject::Asset(row.id))
+                .unwrap_or_else(|| row.failure_reason()),
+        }
+    }
+
+    /// The line of an optimized model's status.
+    pub(in crate::drive) fn rapid_status(&self, row: &KnownRapid) -> String {
+        let reason = match row.state.is_failure() {
+            true => self.reason_of(Subject::Rapid(row.id)),
+            false => None,
+        };
+        reason.map_or_else(|| row.status_text(), |reason| format!("failed: {reason}"))
+    }
+
+    /// The failed model that a thing tells of.
+    fn failed_subject(&self, node: &Node) -> Option<Subject> {
+        let subject = match node {
+            Node::Model(home)
+            | Node::Hidden(Place::Model(home))
+            | Node::HiddenFile(Place::Model(home), HiddenFile::Status)
+            | Node::ErrorText(ErrorPlace::Model(home)) => Subject::Asset(self.asset_of(*home)?),
+            Node::Rapid(rapid)
+            | Node::Hidden(Place::Rapid(rapid))
+            | Node::HiddenFile(Place::Rapid(rapid), HiddenFile::Status)
+            | Node::ErrorText(ErrorPlace::Rapid(rapid)) => Subject::Rapid(*rapid),
+            _ => return None,
+        };
+        let known = self.known();
+        let has_failed = match subject {
+            Subject::Asset(asset) => known
+                .assets
+                .row(asset.0)
+                .is_some_and(|row| row.state.is_failure() && row.error.is_none()),
+            Subject::Rapid(rapid) => known
+                .rapids
+                .row(rapid.0)
+                .is_some_and(|row| row.state.is_failure()),
+        };
+        has_failed.then_some(subject)
+    }
+
+    async fn fetch_reason(self: &Arc<Self>, subject: Subject) -> DriveResult<()> {
+        let folder = match subject {
+            Subject::Asset(asset) => {
+                // The record on its own says more than the listing.
+                let row = self.refreshed_asset(asset, Duration::ZERO).await?;
+                if row.error.is_some() {
+                    return Ok(());
+                }
+                RemoteFolder::AssetAnalysis(asset)
+            }
+            Subject::Rapid(rapid) => RemoteFolder::RapidAnalysis(rapid),
+        };
+        let map = self.file_map(folder).await?;
+        let path = map.path_of(LOG).cloned().ok_or(DriveError::NotFound)?;
+        let log = self.remote_file(folder, &path).await?;
+        let bytes = log.read(0, LOG_BYTES).await?;
+        if let Some(reason) = reason_in_log(&String::from_utf8_lossy(&bytes)) {
+            let kept = self
+                .meta
+                .relaxed()
+                .put(TABLE, &subject.to_string(), &reason);
+            if let Err(error) = kept {
+                tracing::warn!(subject = %subject, error = %error, "could not keep a reason");
+            }
+        }
+        Ok(())
+    }
+}

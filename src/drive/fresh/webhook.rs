@@ -1,0 +1,288 @@
+//! The receiver of the service's events, for a mount that asked for one.
+//!
+//! The invariant: an event is a hint. It says where to look; what is shown is what the API says then.
+//! Only who knows the unguessable path is heard, and a signature that comes along has to be right.
+//! The mount registers itself and takes that back when it ends; what a mount that died left behind is
+//! taken back by the next one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::routing::post;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use serde::{Deserialize, Serialize};
+use sha2::Sha256;
+use tokio::net::TcpListener;
+use tokio::sync::Mutex;
+use tokio::task::JoinHandle;
+
+use super::listings::Which;
+use crate::client::ClientError;
+use crate::drive::config::WebhookConfig;
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::shared::Shared;
+use crate::wire::{CreateWebhook, Event, EventType, WebhookId};
+
+/// The header of the signature, where it is known.
+const SIGNATURE_HEADER: &str = "x-engine-signature";
+/// No event is longer.
+const MAX_BODY_BYTES: usize = 1 << 20;
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+/// How long the end of a mount waits for taking its registration back.
+const FAREWELL: Duration = Duration::from_secs(3);
+const TABLE: &str = "webhook";
+const KEY: &str = "registered";
+
+/// A registration, kept so that the next mount can take back what this one could not.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Registered {
+    id: WebhookId,
+}
+
+/// The receiver of a mount.
+pub(in crate::drive) struct Receiver {
+    shared: Arc<Shared>,
+    tasks: Vec<JoinHandle<()>>,
+    registered: Arc<Mutex<Option<WebhookId>>>,
+}
+
+/// What proves that a call is the service's.
+struct Proof {
+    secret: String,
+}
+
+#[derive(Clone)]
+struct Hearing {
+    shared: Arc<Shared>,
+    proof: Arc<Proof>,
+}
+
+impl Receiver {
+    /// Begins to listen, and registers as soon as the service can be reached.
+    pub(in crate::drive) async fn start(
+        shared: &Arc<Shared>,
+        config: &WebhookConfig,
+    ) -> DriveResult<Receiver> {
+        let listener = TcpListener::bind(config.listen).await.map_err(|error| {
+            DriveError::Local(format!(
+                "cannot listen for events at {}: {error}; choose another --webhook-listen",
+                config.listen
+            ))
+        })?;
+        let addr = listener.local_addr().map_err(|error| {
+            DriveError::Local(format!("the receiver of events has no address: {error}"))
+        })?;
+        let base = match &config.url {
+            Some(url) => url.trim_end_matches('/').to_owned(),
+            None => format!("http://{addr}"),
+        };
+        let path = format!("/events/{}", random_word());
+        let hearing = Hearing {
+            shared: Arc::clone(shared),
+            proof: Arc::new(Proof {
+                secret: random_word(),
+            }),
+        };
+        let request = CreateWebhook {
+            verify_ssl: base.starts_with("https://"),
+            url: format!("{base}{path}"),
+            secret: Some(hearing.proof.secret.clone()),
+        };
+        let router = Router::new()
+            .route(&path, post(hear))
+            .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
+            .with_state(hearing);
+        let registered = Arc::new(Mutex::new(None));
+        let tasks = vec![
+            tokio::spawn(async move {
+                if let Err(error) = axum::serve(listener, router).await {
+                    tracing::error!(%error, "events are not received any more");
+                }
+            }),
+            tokio::spawn(register(
+                Arc::clone(shared),
+                request,
+                Arc::clone(&registered),
+            )),
+        ];
+        tracing::info!(%addr, "listening for events");
+        Ok(Receiver {
+            shared: Arc::clone(shared),
+            tasks,
+            registered,
+        })
+    }
+
+    /// Takes the registration back and stops listening.
+    pub(in crate::drive) async fn stop(mut self) {
+        let register = self.tasks.pop();
+        if let Some(task) = register {
+            task.abort();
+            let _ = task.await;
+        }
+        if let Some(id) = self.registered.lock().await.take() {
+            let taken_back = tokio::time::timeout(FAREWELL, take_back(&self.shared, id)).await;
+            if taken_back.is_err() {
+                tracing::warn!("the webhook stays registered until the next mount");
+            }
+        }
+        for task in self.tasks {
+            task.abort();
+            let _ = task.await;
+        }
+    }
+}
+
+/// Registers, however long it takes; a refusal is kept for whoever asks.
+async fn register(
+    shared: Arc<Shared>,
+    request: CreateWebhook,
+    registered: Arc<Mutex<Option<WebhookId>>>,
+) {
+    if let Ok(Some(old)) = shared.meta.get::<Registered>(TABLE, KEY) {
+        take_back(&shared, old.id).await;
+    }
+    let mut pause = FIRST_PAUSE;
+    loop {
+        // Whoever stops this waits until the answer is written down.
+        let mut place = registered.lock().await;
+        match shared.client.create_webhook(&request).await {
+            Ok(webhook) => {
+                *place = Some(webhook.id);
+                let kept = shared.meta.put(TABLE, KEY, &Registered { id: webhook.id });
+                if let Err(error) = kept {
+                    tracing::warn!(%error, "a registered webhook could not be remembered");
+                }
+                shared.doubt(Which::Webhooks);
+                tracing::info!(webhook = %webhook.id, "registered for events");
+                return;
+            }
+            Err(error @ (ClientError::Rejected { .. } | ClientError::Forbidden { .. })) => {
+                let why = format!(
+                    "the service does not register this mount for events ({error}); changes are found by looking instead"
+                );
+                tracing::warn!(why);
+                shared.failures.note("/account/webhooks", &why);
+                return;
+            }
+            Err(error) => tracing::debug!(%error, "registering for events is tried again"),
+        }
+        drop(place);
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+async fn take_back(shared: &Shared, id: WebhookId) {
+    match shared.client.delete_webhook(id).await {
+        Ok(()) | Err(ClientError::NotFound { .. }) => {
+            if let Err(error) = shared.meta.remove(TABLE, KEY) {
+                tracing::warn!(%error, "a webhook that is gone is remembered");
+            }
+        }
+        Err(error) => tracing::warn!(%error, "a webhook could not be deleted"),
+    }
+}
+
+/// One call. Whoever may call is answered with success: what an event says is asked for afterwards.
+async fn hear(State(hearing): State<Hearing>, headers: HeaderMap, body: Bytes) -> StatusCode {
+    if let Some(signature) = headers.get(SIGNATURE_HEADER)
+        && !hearing.proof.signed(signature.as_bytes(), &body)
+    {
+        tracing::warn!("an event with a wrong signature is not heard");
+        return StatusCode::FORBIDDEN;
+    }
+    let Ok(event) = serde_json::from_slice::<Event>(&body) else {
+        return StatusCode::BAD_REQUEST;
+    };
+    tracing::debug!(event = event.event_type.as_str(), "an event came");
+    hearing.shared.take_hint(&event);
+    StatusCode::NO_CONTENT
+}
+
+impl Proof {
+    /// True for the signature of these bytes, in hexadecimal digits.
+    fn signed(&self, signature: &[u8], body: &[u8]) -> bool {
+        let Some(signature) = from_hex(signature) else {
+            return false;
+        };
+        let mut mac = Hmac::<Sha256>::new_from_slice(self.secret.as_bytes())
+            .expect("a key may have any length");
+        mac.update(body);
+        mac.verify_slice(&signature).is_ok()
+    }
+}
+
+impl Shared {
+    /// Looks where an event points to.
+    fn take_hint(self: &Arc<Self>, event: &Event) {
+        let (asset, rapid) = (event.data.rawmodel_id, event.data.rapidmodel_id);
+        match event.event_type {
+            EventType::AnalysisFinished | EventType::UnzipFinished => {
+                if let Some(asset) = asset {
+                    self.outbox.asset_changed(asset);
+                    self.asset_moved(asset);
+                }
+            }
+            EventType::OptimizationFinished => {
+                self.outbox.jobs_changed();
+                self.doubt(Which::Jobs);
+                if let Some(asset) = asset {
+                    self.doubt_rapids_of(asset);
+                }
+                if let Some(rapid) = rapid {
+                    let shared = Arc::clone(self);
+                    self.background.spawn(async move {
+                        if let Err(error) = shared.refreshed_rapid(rapid, Duration::ZERO).await {
+                            tracing::debug!(rapid = %rapid, error = %error, "an event's model could not be looked at");
+                        }
+                    });
+                }
+            }
+            EventType::EmbedCreation | EventType::EmbedFromRawCreation => {
+                self.outbox.embeds_changed();
+            }
+            EventType::Other(_) => {}
+        }
+    }
+}
+
+/// 128 bits that nobody guesses.
+fn random_word() -> String {
+    format!("{:032x}", rand::random::<u128>())
+}
+
+fn from_hex(text: &[u8]) -> Option<Vec<u8>> {
+    if text.len() % 2 != 0 {
+        return None;
+    }
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    text.chunks(2)
+        .map(|pair| u8::try_from(digit(pair[0])? * 16 + digit(pair[1])?).ok())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_signature_of_the_very_bytes_is_right() {
+        let proof = Proof {
+            secret: "key".to_owned(),
+        };
+        // HMAC-SHA-256 of the well-known sentence with the key `key`.
+        let signature = b"f7bc83f430538424b13298e6aa6fb143ef4d59a14946175997479dbc2d1a3cd8";
+        let body = b"The quick brown fox jumps over the lazy dog";
+        assert!(proof.signed(signature, body));
+        assert!(!proof.signed(signature, b"another"));
+        for wrong in [&signature[1..], b"", b"zz"] {
+            assert!(!proof.signed(wrong, body));
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! What is written to a `ctl` file, until it is whole lines.
+
+use std::sync::Mutex;
+
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::tree::node::Place;
+
+/// A line longer than this is no command.
+const MAX_LINE_BYTES: usize = 16 * 1024;
+
+/// What was written to a `ctl` file and is no whole line yet.
+pub(in crate::drive) struct ControlBuffer {
+    place: Place,
+    pending: Mutex<Vec<u8>>,
+}
+
+impl ControlBuffer {
+    pub(in crate::drive) fn new(place: Place) -> ControlBuffer {
+        ControlBuffer {
+            place,
+            pending: Mutex::default(),
+        }
+    }
+
+    pub(in crate::drive) fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Adds what was written and takes out the whole lines.
+    pub(super) fn lines(&self, data: &[u8]) -> DriveResult<Vec<String>> {
+        let mut pending = self.pending.lock().expect("no panic while a line is held");
+        pending.extend_from_slice(data);
+        let whole = pending
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map_or(0, |at| at + 1);
+        let lines: Vec<u8> = pending.drain(..whole).collect();
+        if pending.len() > MAX_LINE_BYTES || lines.len() > MAX_LINE_BYTES * 64 {
+            pending.clear();
+            return Err(DriveError::Invalid("a command is a short line".into()));
+        }
+        Ok(String::from_utf8_lossy(&lines)
+            .lines()
+            .map(str::to_owned)
+            .collect())
+    }
+
+    /// Takes out a last line that was not ended.
+    pub(super) fn rest(&self) -> Option<String> {
+        let mut pending = self.pending.lock().expect("no panic while a line is held");
+        let rest = std::mem::take(&mut *pending);
+        (!rest.is_empty()).then(|| String::from_utf8_lossy(&rest).into_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_may_come_in_pieces_and_the_last_one_need_not_end() {
+        let control = ControlBuffer::new(Place::Root);
+        assert!(control.lines(b"dra").unwrap().is_empty());
+        assert_eq!(
+            control.lines(b"in\nrefresh\nallow").unwrap(),
+            ["drain", "refresh"]
+        );
+        assert_eq!(control.rest().as_deref(), Some("allow"));
+        assert_eq!(control.rest(), None);
+        assert!(control.lines(&[b'x'; MAX_LINE_BYTES + 1]).is_err());
+    }
+}

@@ -1,0 +1,113 @@
+//! The words of `ctl` files, which are those of the command line. Pure.
+
+use std::str::FromStr;
+
+use crate::drive::error::{DriveError, DriveResult};
+use crate::wire::AssetId;
+
+/// One command.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Command {
+    Commit { force: bool },
+    Cancel,
+    CancelOrphan(AssetId),
+    Retry,
+    Convert(Vec<String>),
+    Scale(f64),
+    Run(String),
+    Refresh,
+    Drain { ready_only: bool },
+    AllowDelete,
+}
+
+impl Command {
+    /// False for what only concerns the mount itself.
+    pub(super) fn changes_something(&self) -> bool {
+        !matches!(
+            self,
+            Command::Refresh | Command::AllowDelete | Command::Drain { .. }
+        )
+    }
+}
+
+impl FromStr for Command {
+    type Err = DriveError;
+
+    fn from_str(line: &str) -> DriveResult<Command> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words.as_slice() {
+            ["commit"] => Ok(Command::Commit { force: false }),
+            ["commit", "--force" | "force"] => Ok(Command::Commit { force: true }),
+            ["cancel"] => Ok(Command::Cancel),
+            ["cancel", "--orphan", id] => match id.parse() {
+                Ok(id) => Ok(Command::CancelOrphan(id)),
+                Err(_) => Err(DriveError::Invalid(format!(
+                    "{id} is not the number of an asset"
+                ))),
+            },
+            ["retry"] => Ok(Command::Retry),
+            ["convert", formats @ ..] if !formats.is_empty() => Ok(Command::Convert(
+                formats.iter().map(|format| (*format).to_owned()).collect(),
+            )),
+            ["scale", factor] => match factor.parse::<f64>() {
+                Ok(factor) if factor.is_finite() && factor > 0.0 => Ok(Command::Scale(factor)),
+                _ => Err(DriveError::Invalid(format!(
+                    "{factor} is not a scale; write a number such as 0.01"
+                ))),
+            },
+            ["run", ..] => {
+                let name = line.trim().strip_prefix("run").unwrap_or_default().trim();
+                if name.is_empty() {
+                    return Err(DriveError::Invalid(
+                        "name the job to run, such as `run web.json`".into(),
+                    ));
+                }
+                Ok(Command::Run(name.to_owned()))
+            }
+            ["refresh"] => Ok(Command::Refresh),
+            ["drain"] => Ok(Command::Drain { ready_only: false }),
+            ["drain", "--ready" | "ready"] => Ok(Command::Drain { ready_only: true }),
+            ["allow-delete"] => Ok(Command::AllowDelete),
+            _ => Err(DriveError::Invalid(format!(
+                "{:?} is not a command; read this file for the commands",
+                line.trim()
+            ))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_the_words_of_the_command_line() {
+        for (line, command) in [
+            ("commit", Command::Commit { force: false }),
+            ("commit --force", Command::Commit { force: true }),
+            (
+                "convert fbx usdz",
+                Command::Convert(vec!["fbx".into(), "usdz".into()]),
+            ),
+            ("scale 0.01", Command::Scale(0.01)),
+            ("run my web.json", Command::Run("my web.json".into())),
+            ("cancel --orphan 1042", Command::CancelOrphan(AssetId(1042))),
+            ("drain", Command::Drain { ready_only: false }),
+        ] {
+            assert_eq!(line.parse::<Command>().unwrap(), command, "{line}");
+        }
+        for bad in [
+            "",
+            "commmit",
+            "scale",
+            "scale big",
+            "scale -1",
+            "scale inf",
+            "convert",
+            "run",
+            "cancel --orphan x",
+        ] {
+            assert!(bad.parse::<Command>().is_err(), "{bad}");
+        }
+    }
+}

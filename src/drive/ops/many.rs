@@ -1,0 +1,80 @@
+//! Jobs for many models at once: the paths in such a text become the numbers that the service knows.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::rows::job_folder;
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::shared::Shared;
+use crate::drive::tree::node::{DropFolder, Home, Node, Top};
+use crate::outbox::{Outbox, OwnerFolder};
+
+impl Shared {
+    /// Finds the models that a text of `jobs/` names by their paths. A path that names none is
+    /// reported by whoever sends the text, and so is a text that is none.
+    pub(in crate::drive) async fn find_models(self: &Arc<Self>, name: &str) -> DriveResult<()> {
+        let Some(job) = self.outbox.job(&job_folder(DropFolder::Jobs), name) else {
+            return Ok(());
+        };
+        let Ok(paths) = Outbox::paths_in_job(name, &job.text) else {
+            return Ok(());
+        };
+        if paths.is_empty() {
+            return Ok(());
+        }
+        let mut owners = BTreeMap::new();
+        for path in paths {
+            let found = match name_in(&path) {
+                Some(model) => self.raw_model(model).await,
+                None => Err(DriveError::NotFound),
+            };
+            match found {
+                Ok(Node::Model(home)) => drop(owners.insert(path, self.owner_in_outbox(home))),
+                Ok(Node::Entry(draft, _)) => {
+                    owners.insert(path, self.owner_in_outbox(Home::Made(draft)));
+                }
+                Ok(_) | Err(DriveError::NotFound) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(self.outbox.set_job_paths(name, owners)?)
+    }
+
+    fn owner_in_outbox(&self, home: Home) -> OwnerFolder {
+        match (self.asset_of(home), home) {
+            (Some(asset), _) | (None, Home::Found(asset)) => OwnerFolder::Asset(asset),
+            (None, Home::Made(draft)) => OwnerFolder::Draft(draft),
+        }
+    }
+}
+
+/// The name of a model in a path to it: what comes after `rawmodels/`, or all of a bare name.
+fn name_in(path: &str) -> Option<&str> {
+    let path = path.trim_end_matches('/');
+    let mut parts = path.rsplit('/');
+    let name = parts.next().filter(|name| !name.is_empty())?;
+    match parts.next() {
+        None => Some(name),
+        Some(parent) => (parent == Top::RawModels.name()).then_some(name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_names_the_model_whatever_the_mount_is_called() {
+        for path in [
+            "chair",
+            "rawmodels/chair",
+            "../rawmodels/chair/",
+            "/home/me/assets/rawmodels/chair",
+        ] {
+            assert_eq!(name_in(path), Some("chair"), "{path}");
+        }
+        for path in ["", "/", "rapidmodels/chair", "rawmodels/chair/chair.glb"] {
+            assert_eq!(name_in(path), None, "{path}");
+        }
+    }
+}

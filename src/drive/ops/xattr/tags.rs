@@ -1,0 +1,141 @@
+//! Tags as `user.xdg.tags`: what file managers show and edit. A change becomes the calls that make
+//! the difference.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::unsupported;
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::shared::Shared;
+use crate::drive::tree::known::KnownTag;
+use crate::drive::tree::node::{Node, Subject};
+use crate::wire::AssetUpdate;
+
+/// Longest tag, in characters.
+const MAX_TAG_CHARS: usize = 255;
+
+impl Shared {
+    /// The model whose tags a thing shows.
+    fn tagged(&self, node: &Node) -> Option<Subject> {
+        match node {
+            Node::Model(home) => self.asset_of(*home).map(Subject::Asset),
+            Node::Rapid(rapid) => Some(Subject::Rapid(*rapid)),
+            _ => None,
+        }
+    }
+
+    pub(super) fn tags_of(&self, node: &Node) -> Option<Vec<KnownTag>> {
+        let known = self.known();
+        match self.tagged(node)? {
+            Subject::Asset(asset) => known.assets.row(asset.0).map(|row| row.tags.clone()),
+            Subject::Rapid(rapid) => known.rapids.row(rapid.0).map(|row| row.tags.clone()),
+        }
+    }
+
+    /// The difference becomes calls: what is new is added, what is missing is removed.
+    pub(super) async fn set_tags(self: &Arc<Self>, node: &Node, value: &[u8]) -> DriveResult<()> {
+        let wanted = split_tags(value)?;
+        let subject = self.tagged(node).ok_or_else(unsupported)?;
+        let before = self.fresh_tags(subject).await?;
+        let added: Vec<String> = wanted
+            .iter()
+            .filter(|tag| !before.iter().any(|known| known.name == **tag))
+            .cloned()
+            .collect();
+        if !added.is_empty() {
+            self.add_tags(subject, added).await?;
+        }
+        for tag in before.iter().filter(|known| !wanted.contains(&known.name)) {
+            match subject {
+                Subject::Asset(asset) => {
+                    self.asked(self.client.remove_asset_tag(asset, tag.id))
+                        .await?;
+                }
+                Subject::Rapid(rapid) => {
+                    self.asked(self.client.remove_rapid_tag(rapid, tag.id))
+                        .await?;
+                }
+            }
+        }
+        self.fresh_tags(subject).await?;
+        self.known().searches.clear();
+        Ok(())
+    }
+
+    async fn add_tags(&self, subject: Subject, tags: Vec<String>) -> DriveResult<()> {
+        match subject {
+            Subject::Asset(asset) => {
+                let update = AssetUpdate {
+                    tags: Some(tags),
+                    ..AssetUpdate::default()
+                };
+                self.asked(self.client.update_asset(asset, &update)).await
+            }
+            Subject::Rapid(rapid) => self.asked(self.client.add_rapid_tags(rapid, &tags)).await,
+        }
+    }
+
+    async fn fresh_tags(self: &Arc<Self>, subject: Subject) -> DriveResult<Vec<KnownTag>> {
+        Ok(match subject {
+            Subject::Asset(asset) => self.refreshed_asset(asset, Duration::ZERO).await?.tags,
+            Subject::Rapid(rapid) => self.refreshed_rapid(rapid, Duration::ZERO).await?.tags,
+        })
+    }
+}
+
+/// Commas separate; a comma in a tag is `%2C`.
+pub(super) fn join_tags(tags: &[KnownTag]) -> String {
+    tags.iter()
+        .map(|tag| tag.name.replace(',', "%2C"))
+        .collect::<Vec<_>>()
+        .join(",")
+}
+
+fn split_tags(value: &[u8]) -> DriveResult<Vec<String>> {
+    let text = std::str::from_utf8(value)
+        .map_err(|_| DriveError::Invalid("tags are UTF-8 text".into()))?;
+    let mut tags: Vec<String> = Vec::new();
+    for tag in text
+        .trim_end_matches('\0')
+        .split(',')
+        .map(str::trim)
+        .filter(|tag| !tag.is_empty())
+    {
+        let tag = tag.replace("%2C", ",").replace("%2c", ",");
+        if tag.chars().count() > MAX_TAG_CHARS {
+            return Err(DriveError::Invalid(format!(
+                "a tag has at most {MAX_TAG_CHARS} characters"
+            )));
+        }
+        if !tags.contains(&tag) {
+            tags.push(tag);
+        }
+    }
+    Ok(tags)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::TagId;
+
+    #[test]
+    fn a_comma_in_a_tag_is_escaped_both_ways() {
+        let tags = split_tags(b"chair, red%2C green,,chair\0").unwrap();
+        assert_eq!(tags, ["chair", "red, green"]);
+        let known: Vec<KnownTag> = tags
+            .into_iter()
+            .map(|name| KnownTag { id: TagId(1), name })
+            .collect();
+        assert_eq!(join_tags(&known), "chair,red%2C green");
+    }
+
+    #[test]
+    fn a_tag_over_255_characters_is_refused() {
+        assert!(split_tags("é".repeat(255).as_bytes()).is_ok());
+        assert!(matches!(
+            split_tags("é".repeat(256).as_bytes()),
+            Err(DriveError::Invalid(_))
+        ));
+    }
+}

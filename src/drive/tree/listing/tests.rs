@@ -1,0 +1,92 @@
+//! Confirming, replacing and losing records.
+
+use super::*;
+
+#[derive(Debug, Clone, PartialEq)]
+struct Thing(u64, &'static str);
+
+impl Row for Thing {
+    fn number(&self) -> u64 {
+        self.0
+    }
+    fn service_name(&self) -> &str {
+        self.1
+    }
+}
+
+const NONE: &[Thing] = &[];
+
+fn taken() -> HashSet<String> {
+    HashSet::new()
+}
+
+fn listing(rows: &[Thing], now: Instant) -> Listing<Thing> {
+    let mut listing = Listing::new("");
+    listing.replace(rows.to_vec(), now, now, &taken());
+    listing
+}
+
+#[test]
+fn an_unchanged_listing_is_confirmed_by_total_and_newest_id() {
+    let now = Instant::now();
+    let mut listing = listing(&[Thing(3, "c"), Thing(2, "b"), Thing(1, "a")], now);
+    assert_eq!(listing.confirming_page(now, 2), Some(1));
+    let later = now + Duration::from_secs(11);
+    assert!(!listing.belief.is_fresh(later, Duration::from_secs(10)));
+    let page = vec![Thing(3, "c"), Thing(2, "b")];
+    assert_eq!(
+        listing.confirm(3, page, later, later, &taken()),
+        Confirmation::Holds(Changes::default())
+    );
+    assert!(listing.belief.is_fresh(later, Duration::from_secs(10)));
+}
+
+#[test]
+fn a_delete_plus_a_create_between_two_listings_is_seen_though_the_total_stays() {
+    let now = Instant::now();
+    let mut listing = listing(&[Thing(3, "c"), Thing(2, "b"), Thing(1, "a")], now);
+    let page = vec![Thing(4, "d"), Thing(3, "c")];
+    assert_eq!(
+        listing.confirm(3, page, now, now, &taken()),
+        Confirmation::NeedsFullPass
+    );
+    let page = vec![Thing(4, "d"), Thing(3, "c")];
+    let Confirmation::Holds(changes) = listing.confirm(4, page, now, now, &taken()) else {
+        panic!("one more, and the total says so");
+    };
+    assert_eq!(changes.appeared, [4]);
+}
+
+#[test]
+fn the_newest_page_may_be_the_last_one() {
+    let now = Instant::now();
+    let listing = listing(&[Thing(1, "a"), Thing(2, "b"), Thing(3, "c")], now);
+    assert_eq!(listing.confirming_page(now, 2), Some(2));
+    assert_eq!(listing.confirming_page(now + FULL_PASS_HOLDS, 2), None);
+    let unordered = self::listing(&[Thing(2, "a"), Thing(9, "b"), Thing(3, "c")], now);
+    assert_eq!(unordered.confirming_page(now, 2), None);
+}
+
+#[test]
+fn what_became_known_after_a_pass_began_is_not_undone_by_it() {
+    let began = Instant::now();
+    let mut listing = listing(&[Thing(1, "a"), Thing(2, "b")], began);
+    let later = began + Duration::from_millis(5);
+    listing.put(Thing(3, "new"), later, &taken());
+    listing.remove(1, later);
+    let changes = listing.replace(vec![Thing(2, "b"), Thing(1, "a")], began, later, &taken());
+    assert!(changes.is_empty(), "{changes:?}");
+    assert!(listing.find("new").is_some() && listing.find("a").is_none());
+}
+
+#[test]
+fn a_failure_removes_nothing_and_marks_what_is_shown() {
+    let now = Instant::now();
+    let mut listing = listing(&[Thing(1, "a")], now);
+    assert!(!listing.belief.is_stale());
+    listing.belief.failed(now);
+    assert!(listing.belief.is_stale() && listing.find("a").is_some());
+    assert!(listing.belief.failed_lately(now, Duration::from_secs(10)));
+    listing.replace(NONE.to_vec(), now, now, &taken());
+    assert!(!listing.belief.is_stale());
+}

@@ -1,0 +1,148 @@
+//! The folders whose files the service names: one kind for each way of asking for them.
+//!
+//! The text of a folder is stable over versions: names of cached objects and of known sizes begin
+//! with it.
+
+use std::fmt;
+
+use super::Top;
+use crate::wire::{AssetId, RapidId};
+
+/// The two kinds of models, where something is the same for both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Family {
+    /// Source models.
+    Raw,
+    /// Optimized models.
+    Rapid,
+}
+
+impl Family {
+    /// The top folder.
+    pub fn top(self) -> Top {
+        match self {
+            Family::Raw => Top::RawModels,
+            Family::Rapid => Top::RapidModels,
+        }
+    }
+}
+
+/// One model of the service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Subject {
+    /// A source model.
+    Asset(AssetId),
+    /// An optimized model.
+    Rapid(RapidId),
+}
+
+impl Subject {
+    /// The service's number, for names.
+    pub fn number(self) -> u64 {
+        match self {
+            Subject::Asset(asset) => asset.0,
+            Subject::Rapid(rapid) => rapid.0,
+        }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Subject::Asset(asset) => write!(f, "raw/{asset}"),
+            Subject::Rapid(rapid) => write!(f, "rapid/{rapid}"),
+        }
+    }
+}
+
+/// A folder whose files are a map of names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RemoteFolder {
+    /// The uploaded files, directly in the asset's folder.
+    AssetFiles(AssetId),
+    /// What is in the zip that an asset was uploaded as, directly in the asset's folder.
+    AssetMembers(AssetId),
+    /// `analysis/` of an asset.
+    AssetAnalysis(AssetId),
+    /// `renders/` of an asset.
+    AssetRenders(AssetId),
+    /// `converted/` of an asset.
+    AssetConverted(AssetId),
+    /// `pbr/` of an asset.
+    AssetPbr(AssetId),
+    /// The optimized files, directly in the rapid model's folder.
+    RapidFiles(RapidId),
+    /// `analysis/` of a rapid model.
+    RapidAnalysis(RapidId),
+    /// `renders/` of a rapid model.
+    RapidRenders(RapidId),
+    /// `qc/` of a rapid model.
+    RapidQc(RapidId),
+}
+
+impl RemoteFolder {
+    /// The name of the service folder; `None` for files that stand directly in the model's folder.
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            RemoteFolder::AssetFiles(_)
+            | RemoteFolder::AssetMembers(_)
+            | RemoteFolder::RapidFiles(_) => None,
+            RemoteFolder::AssetAnalysis(_) | RemoteFolder::RapidAnalysis(_) => Some("analysis"),
+            RemoteFolder::AssetRenders(_) | RemoteFolder::RapidRenders(_) => Some("renders"),
+            RemoteFolder::AssetConverted(_) => Some("converted"),
+            RemoteFolder::AssetPbr(_) => Some("pbr"),
+            RemoteFolder::RapidQc(_) => Some("qc"),
+        }
+    }
+
+    /// The model it belongs to.
+    pub fn subject(self) -> Subject {
+        match self {
+            RemoteFolder::AssetFiles(asset)
+            | RemoteFolder::AssetMembers(asset)
+            | RemoteFolder::AssetAnalysis(asset)
+            | RemoteFolder::AssetRenders(asset)
+            | RemoteFolder::AssetConverted(asset)
+            | RemoteFolder::AssetPbr(asset) => Subject::Asset(asset),
+            RemoteFolder::RapidFiles(rapid)
+            | RemoteFolder::RapidAnalysis(rapid)
+            | RemoteFolder::RapidRenders(rapid)
+            | RemoteFolder::RapidQc(rapid) => Subject::Rapid(rapid),
+        }
+    }
+
+    /// What stands behind the model in the folder's text.
+    fn word(self) -> &'static str {
+        match self {
+            RemoteFolder::AssetMembers(_) => "members",
+            folder => folder.name().unwrap_or("files"),
+        }
+    }
+}
+
+impl fmt::Display for RemoteFolder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.subject(), self.word())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_of_a_folder_is_what_earlier_versions_kept_things_under() {
+        for (folder, text) in [
+            (RemoteFolder::AssetFiles(AssetId(7)), "raw/7/files"),
+            (RemoteFolder::AssetMembers(AssetId(7)), "raw/7/members"),
+            (RemoteFolder::AssetAnalysis(AssetId(7)), "raw/7/analysis"),
+            (RemoteFolder::AssetRenders(AssetId(7)), "raw/7/renders"),
+            (RemoteFolder::AssetConverted(AssetId(7)), "raw/7/converted"),
+            (RemoteFolder::RapidFiles(RapidId(7)), "rapid/7/files"),
+            (RemoteFolder::RapidAnalysis(RapidId(7)), "rapid/7/analysis"),
+            (RemoteFolder::RapidRenders(RapidId(7)), "rapid/7/renders"),
+        ] {
+            assert_eq!(folder.to_string(), text);
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! What the service makes of a model beside its files: reports, conversions, zips, reasons.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::Duration;
+
+use assetfs::drive::DriveError;
+use assetfs::service::WorkerCommand;
+
+use crate::layout::MINIMAL_GLTF;
+use crate::support::account::{Account, Mounted};
+
+const TWO_FORMATS: &[u8] = br#"{"schema":"2.5","limits":{"faces":{"percentage":50}},
+"compressionAndExport":{"fileExports":[{"fileType":"glb"},{"fileType":"usdz"}]}}"#;
+
+async fn optimized(account: &Account) -> (Mounted, String) {
+    account
+        .upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF)])
+        .await;
+    let mounted = account.mount().await;
+    let tree = &mounted.tree;
+    tree.write("/rawmodels/cube/optimize/two.json", TWO_FORMATS)
+        .await
+        .unwrap();
+    tree.until("/rawmodels/cube/optimize/two.status", |status| {
+        status == "done"
+    })
+    .await;
+    let target = tree
+        .read_link("/rawmodels/cube/optimize/two")
+        .await
+        .unwrap();
+    let rapid = format!("/rapidmodels/{}", target.rsplit('/').next().unwrap());
+    (mounted, rapid)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn qc_holds_one_report_per_format() {
+    let account = Account::new().await;
+    let (mounted, rapid) = optimized(&account).await;
+    let tree = &mounted.tree;
+    let listed = tree.list(&format!("{rapid}/qc")).await.unwrap();
+    assert_eq!(listed, ["glb.json", "usdz.json"]);
+    let path = format!("{rapid}/qc/glb.json");
+    let report = tree.read_text(&path).await.unwrap();
+    assert_eq!(tree.stat(&path).await.unwrap().size, report.len() as u64);
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(report["format"], "glb");
+    let preset = tree.read(&format!("{rapid}/.assetfs/preset.zip")).await;
+    assert_eq!(&preset.unwrap()[..2], b"PK");
+    let exports = format!("{rapid}/.assetfs/exports.json");
+    let exports = tree.read_text(&exports).await.unwrap();
+    assert!(exports.contains("cube.glb"), "{exports}");
+    mounted.close().await;
+
+    // Kept: another mount reads it without the service.
+    let mut account = account;
+    account.stop_service().await;
+    let mounted = account.mount().await;
+    let kept = mounted.tree.read_text(&path).await.unwrap();
+    assert!(kept.contains("\"format\""));
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn converted_appears_when_a_conversion_has_ended_and_formats_json_tells_of_it() {
+    let account = Account::new().await;
+    account
+        .upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF)])
+        .await;
+    let mounted = account.mount().await;
+    let tree = &mounted.tree;
+    assert!(!tree.exists("/rawmodels/cube/converted").await);
+    tree.write("/rawmodels/cube/.assetfs/ctl", b"convert obj glb\n")
+        .await
+        .unwrap();
+    for _ in 0..600 {
+        if tree.exists("/rawmodels/cube/converted").await {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let listed = tree.list("/rawmodels/cube/converted").await.unwrap();
+    assert!(
+        listed.iter().any(|name| name.ends_with(".glb")),
+        "{listed:?}"
+    );
+    let formats = tree
+        .read_text("/rawmodels/cube/.assetfs/formats.json")
+        .await;
+    let formats: serde_json::Value = serde_json::from_str(&formats.unwrap()).unwrap();
+    assert_eq!(formats[0]["status"], "finished");
+    assert!(
+        tree.list("/rawmodels/cube")
+            .await
+            .unwrap()
+            .contains(&"converted".to_owned())
+    );
+    let refused = tree
+        .write("/rawmodels/cube/.assetfs/ctl", b"convert glb\n")
+        .await
+        .unwrap_err();
+    assert!(refused.to_string().contains("already"), "{refused}");
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn listing_a_finished_model_again_asks_the_service_nothing() {
+    let account = Account::new().await;
+    account
+        .upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF)])
+        .await;
+    let mounted = account
+        .mount_with(|config| config.refresh = Duration::from_secs(600))
+        .await;
+    let tree = &mounted.tree;
+    tree.list("/rawmodels/cube").await.unwrap();
+    tree.list("/rawmodels/cube/analysis").await.unwrap();
+    let asked = account.client.budget().available;
+    for _ in 0..5 {
+        tree.list("/rawmodels/cube").await.unwrap();
+        tree.list("/rawmodels/cube/analysis").await.unwrap();
+    }
+    // The budget refills with time, and shrinks with requests alone.
+    assert!(account.client.budget().available >= asked);
+    mounted.close().await;
+}
+
+/// A worker that fails at every optimization with a reason of its own.
+fn failing_worker(account_dir: &std::path::Path) -> WorkerCommand {
+    let script = account_dir.join("worker.sh");
+    let text = format!(
+        "#!/bin/sh\ntask=$(cat)\ncase \"$task\" in *ptimize*) exit 3;; esac\n\
+         printf '%s' \"$task\" | exec {} engine-worker --no-pictures\n",
+        env!("CARGO_BIN_EXE_assetfs")
+    );
+    std::fs::write(&script, text).unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    WorkerCommand {
+        program: script,
+        args: Vec::new(),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_optimization_says_the_services_own_reason_everywhere() {
+    let scripts = tempfile::tempdir().unwrap();
+    let account = Account::with_worker(failing_worker(scripts.path())).await;
+    account
+        .upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF)])
+        .await;
+    let mounted = account.mount().await;
+    let tree = &mounted.tree;
+    tree.write("/rawmodels/cube/optimize/two.json", TWO_FORMATS)
+        .await
+        .unwrap();
+    let status = tree
+        .until("/rawmodels/cube/optimize/two.status", |status| {
+            status.starts_with("failed")
+        })
+        .await;
+    let rapid = tree.list("/rapidmodels").await.unwrap().remove(0);
+    let log = format!("/rapidmodels/{rapid}/analysis/error.log");
+    let reason = tree.read_text(&log).await.unwrap();
+    let reason = reason.trim();
+    assert_eq!(status, format!("failed: {reason}"));
+    for path in [
+        "/rawmodels/cube/optimize/ERROR.txt".to_owned(),
+        format!("/rapidmodels/{rapid}/ERROR.txt"),
+        format!("/rapidmodels/{rapid}/.assetfs/status"),
+    ] {
+        let text = tree.read_text(&path).await.unwrap();
+        assert!(text.contains(reason), "{path}: {text}");
+    }
+    for path in [
+        "/rawmodels/cube/optimize/two.json".to_owned(),
+        format!("/rapidmodels/{rapid}"),
+    ] {
+        let why = tree.why(&path).await;
+        assert!(why.contains(reason), "{path}: {why}");
+    }
+    assert_eq!(tree.list("/jobs").await.unwrap(), [rapid.clone()]);
+    let link = tree.read_link(&format!("/jobs/{rapid}")).await.unwrap();
+    assert_eq!(link, format!("../rapidmodels/{rapid}"));
+    tree.unlink(&format!("/rapidmodels/{rapid}/ERROR.txt"))
+        .await
+        .unwrap();
+    assert!(
+        !tree
+            .exists(&format!("/rapidmodels/{rapid}/ERROR.txt"))
+            .await
+    );
+    mounted.close().await;
+
+    let other = account.mount_elsewhere().await;
+    let told = other
+        .tree
+        .read_text(&format!("/rapidmodels/{rapid}/ERROR.txt"))
+        .await
+        .unwrap();
+    assert!(
+        told.contains(reason),
+        "on a machine that did not send it: {told}"
+    );
+    other.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_import_says_why_in_error_txt_until_that_is_removed() {
+    let account = Account::new().await;
+    account
+        .upload_elsewhere("broken", &[("broken.glb", b"glTF, but no more")])
+        .await;
+    let mounted = account.mount().await;
+    let tree = &mounted.tree;
+    let status = tree.read_text("/rawmodels/broken/.assetfs/status").await;
+    let status = status.unwrap();
+    let reason = status.strip_prefix("failed: ").unwrap().trim().to_owned();
+    assert!(!reason.contains("may say why"), "{reason}");
+    let path = "/rawmodels/broken/ERROR.txt";
+    assert_eq!(tree.read_text(path).await.unwrap().trim(), reason);
+    tree.unlink(path).await.unwrap();
+    assert_eq!(tree.read(path).await, Err(DriveError::NotFound));
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn source_zip_is_all_files_of_the_asset() {
+    let account = Account::new().await;
+    account
+        .upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF), ("a.txt", b"hello")])
+        .await;
+    let mounted = account.mount().await;
+    let path = "/rawmodels/cube/.assetfs/source.zip";
+    let bytes = mounted.tree.read(path).await.unwrap();
+    let mut zip = zip::ZipArchive::new(std::io::Cursor::new(&bytes)).unwrap();
+    let mut names: Vec<String> = zip
+        .file_names()
+        .map(|name| name.unwrap().into_owned())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["a.txt", "cube.gltf"]);
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut zip.by_name("a.txt").unwrap(), &mut text).unwrap();
+    assert_eq!(text, "hello");
+    assert_eq!(
+        mounted.tree.stat(path).await.unwrap().size,
+        bytes.len() as u64
+    );
+    mounted.close().await;
+}

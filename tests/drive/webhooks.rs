@@ -1,0 +1,168 @@
+//! Events: a mount that receives them shows the ends of jobs at once, and asks the service what is so.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use assetfs::client::Priority;
+use assetfs::drive::{DriveConfig, Ino, KernelCache, WebhookConfig};
+use assetfs::wire::Webhook;
+use std::ffi::OsStr;
+
+use crate::layout::MINIMAL_GLTF;
+use crate::support::account::Account;
+
+fn receiving(config: &mut DriveConfig) {
+    config.refresh = Duration::from_secs(600);
+    config.webhook = Some(WebhookConfig {
+        listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+        url: None,
+    });
+}
+
+async fn until_registered(account: &Account) -> Webhook {
+    for _ in 0..200 {
+        let hooks = account
+            .client
+            .webhooks(Priority::Interactive)
+            .await
+            .unwrap();
+        if let Some(hook) = hooks.into_iter().next() {
+            return hook;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("no webhook is registered within 10 s");
+}
+
+async fn post(url: &str, signature: Option<&str>, body: &str) -> u16 {
+    let mut request = crate::support::account::reqwest_client()
+        .post(url)
+        .header("content-type", "application/json")
+        .body(body.to_owned());
+    if let Some(signature) = signature {
+        request = request.header("x-engine-signature", signature);
+    }
+    request.send().await.expect("an answer").status().as_u16()
+}
+
+#[derive(Default)]
+struct Told(Mutex<Vec<String>>);
+
+impl KernelCache for Told {
+    fn entry_changed(&self, _: Ino, name: &OsStr) {
+        self.0.lock().unwrap().push(name.display().to_string());
+    }
+    fn attributes_changed(&self, _: Ino) {}
+    fn content_changed(&self, _: Ino) {}
+    fn entry_removed(&self, _: Ino, _: Ino, _: &OsStr) {}
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mount_registers_itself_hears_only_what_is_proven_and_removes_itself_at_the_end() {
+    let account = Account::new().await;
+    let mounted = account.mount_with(receiving).await;
+    let hook = until_registered(&account).await;
+    let path = hook.url.rsplit('/').next().unwrap();
+    assert_eq!(path.len(), 32, "an unguessable path: {}", hook.url);
+    let event = r#"{"event_type":"analysis_finished","data":{"rawmodel_id":1}}"#;
+    assert_eq!(post(&hook.url, None, event).await, 204);
+    assert_eq!(post(&hook.url, Some("00"), event).await, 403);
+    let guessed = hook.url.replace(path, "0123456789abcdef0123456789abcdef");
+    assert_eq!(post(&guessed, None, event).await, 404);
+    assert_eq!(post(&hook.url, None, "no json").await, 400);
+    mounted.close().await;
+    let left = account.client.webhooks(Priority::Interactive).await;
+    assert!(left.unwrap().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_mount_that_died_left_registered_is_taken_back_by_the_next() {
+    let account = Account::new().await;
+    let mounted = account.mount_with(receiving).await;
+    let first = until_registered(&account).await;
+    // As after a kill: nothing said goodbye to the service.
+    let mut account = account;
+    account.stop_service().await;
+    mounted.close().await;
+    account.start_service().await;
+    assert_eq!(until_registered(&account).await.id, first.id);
+    let again = account.mount_with(receiving).await;
+    for _ in 0..200 {
+        let hooks = account
+            .client
+            .webhooks(Priority::Interactive)
+            .await
+            .unwrap();
+        if hooks.len() == 1 && hooks[0].id != first.id {
+            again.close().await;
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("the old webhook is still there");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_end_of_an_analysis_and_of_an_optimization_elsewhere_shows_within_a_second() {
+    let account = Account::new().await;
+    let mounted = account.mount_with(receiving).await;
+    let tree = &mounted.tree;
+    until_registered(&account).await;
+    let told = Arc::new(Told::default());
+    mounted.drive.attach_kernel(told.clone());
+    assert!(tree.list("/rawmodels").await.unwrap().is_empty());
+    assert!(tree.list("/rapidmodels").await.unwrap().is_empty());
+
+    let asset = account
+        .upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF)])
+        .await;
+    let ended = Instant::now();
+    while tree.list("/rawmodels").await.unwrap() != ["cube"] {
+        assert!(
+            ended.elapsed() < Duration::from_secs(5),
+            "the listing holds 600 s"
+        );
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let preset = account
+        .client
+        .factory_presets(Priority::Interactive)
+        .await
+        .unwrap()
+        .remove(0)
+        .id;
+    let request = assetfs::wire::OptimizeRequest::by_preset(preset);
+    let rapid = account.client.optimize(asset, &request).await.unwrap().id;
+    loop {
+        let record = account
+            .client
+            .rapid_model(rapid, Priority::Interactive)
+            .await;
+        if record.unwrap().optimization_status.is_final() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let ended = Instant::now();
+    loop {
+        let rows = tree.list("/rapidmodels").await.unwrap();
+        if let [name] = &rows[..] {
+            let status = format!("/rapidmodels/{name}/.assetfs/status");
+            if tree.read_text(&status).await.unwrap() == "done\n" {
+                break;
+            }
+        }
+        assert!(
+            ended.elapsed() < Duration::from_secs(5),
+            "the listing holds 600 s"
+        );
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let told = told.0.lock().unwrap().clone();
+    assert!(
+        told.contains(&"cube".to_owned()),
+        "the kernel was told: {told:?}"
+    );
+    mounted.close().await;
+}
