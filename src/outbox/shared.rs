@@ -18,6 +18,7 @@ use super::journal::{Journal, Ticket};
 use super::settle::rule::SettleTimes;
 use super::staging::{ContentId, Staging};
 use super::types::{DraftId, OutboxConfig, OutboxEvent};
+use super::upload::seal::Seal;
 use crate::client::Client;
 
 /// How long a call that must not be cut off may go on after the outbox is told to stop.
@@ -36,6 +37,8 @@ pub struct Shared {
     pub journal: Arc<Journal>,
     /// The staged bytes.
     pub staging: Staging,
+    /// Keeps signed URLs out of clear view.
+    pub seal: Seal,
     /// Events for whoever shows them.
     pub events: EventQueue,
     /// Wakes the settle rule.
@@ -74,6 +77,7 @@ impl Shared {
         epoch: Instant,
     ) -> Shared {
         Shared {
+            seal: Seal::open(&config.dir.join("seal.key")),
             times: SettleTimes::scaled(config.settle),
             puts: Semaphore::new(config.parallel_puts.max(1)),
             config,

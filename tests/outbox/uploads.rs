@@ -445,6 +445,11 @@ async fn an_upload_cut_off_by_a_shutdown_ends_once_after_the_next_open() {
     eventually("one is left", async || world.assets().await.len() == 1).await;
     let asset = world.the_one(&world.assets().await);
     assert_eq!(world.files(asset).await, as_map(chair()));
+    // It went on where it was, and the journal shows nobody how.
+    assert_eq!(world.proxy.calls("POST", "api-upload/start").len(), 1);
+    let journal = std::fs::read(world.dir.path().join("outbox/journal")).unwrap();
+    let url = world.proxy.url().into_bytes();
+    assert!(!journal.windows(url.len()).any(|bytes| bytes == url));
     outbox.shut_down().await;
 }
 

@@ -204,6 +204,9 @@ pub enum UploadRecord {
         attempt: u64,
         /// The asset.
         asset: AssetId,
+        /// Where its objects go, as JSON under a seal.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        urls: Option<String>,
     },
     /// A file is on the service.
     FilePut {

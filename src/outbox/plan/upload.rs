@@ -31,7 +31,7 @@ pub struct View {
 /// Whether there are URLs to put to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Urls {
-    /// None: a new run has none of an old one's.
+    /// None: those of an earlier run could not be taken up.
     None,
     /// They work, as far as known.
     Good,

@@ -27,8 +27,9 @@ impl State {
                 draft,
                 attempt,
                 asset,
+                urls,
             } => {
-                self.started(*draft, *attempt, *asset);
+                self.started((*draft, *attempt), *asset, urls.as_deref());
                 Ok(())
             }
             UploadRecord::FilePut {
@@ -100,6 +101,7 @@ impl State {
             manifest: manifest.clone(),
             stage: Stage::StartSent,
             put: BTreeSet::new(),
+            urls: None,
         });
         let open = OpenStart {
             model_name: manifest.model_name.clone(),
@@ -118,10 +120,14 @@ impl State {
         }
     }
 
-    fn started(&mut self, draft: DraftId, attempt: u64, asset: AssetId) {
+    fn started(&mut self, of: (DraftId, u64), asset: AssetId, urls: Option<&str>) {
+        let (draft, attempt) = of;
         self.open_starts.remove(&attempt);
         match self.attempt_mut(draft, attempt) {
-            Ok(attempt) => attempt.stage = Stage::Started { asset },
+            Ok(attempt) => {
+                attempt.stage = Stage::Started { asset };
+                attempt.urls = urls.map(str::to_owned);
+            }
             // The draft changed or went while the service was asked: nobody wants it now.
             Err(_) => {
                 self.discards.insert(asset);
@@ -134,6 +140,8 @@ impl State {
         let draft = self.draft_mut(id)?;
         draft.failure = None;
         draft.ordered = None;
+        let attempt = draft.attempt.as_mut().ok_or(ApplyError::WrongStage(id))?;
+        attempt.urls = None;
         let attempt = draft.attempt.as_ref().ok_or(ApplyError::WrongStage(id))?;
         let asset = attempt.stage.asset().ok_or(ApplyError::WrongStage(id))?;
         let record = draft.sent_record(id, asset, &attempt.manifest);

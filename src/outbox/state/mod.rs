@@ -101,6 +101,9 @@ pub struct Attempt {
     /// The objects that the service has.
     #[serde(default)]
     pub put: BTreeSet<usize>,
+    /// Where its objects go, as JSON under a seal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub urls: Option<String>,
 }
 
 /// How far an attempt is.

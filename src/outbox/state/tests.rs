@@ -327,6 +327,7 @@ impl History {
                     draft,
                     attempt,
                     asset,
+                    urls: Some("sealed".to_owned()),
                 }
             }
             Stage::StartSent => UploadRecord::StartRefused { draft, attempt },

@@ -1,7 +1,7 @@
 //! Sending drafts: what is sent ([`manifest`]), its bytes ([`body`], [`zip`]), the executor that does
 //! what the planner says ([`run`], with its steps in [`start`], [`put`] and [`import`]), comparing
 //! afterwards ([`verify`]), deleting what nobody wants ([`discard`]), and what a person asks for
-//! ([`ops`], [`drain`], [`orphans`]).
+//! ([`ops`], [`drain`], [`orphans`]). URLs outlive a restart under a seal ([`seal`]).
 
 pub mod body;
 pub mod discard;
@@ -12,6 +12,7 @@ mod ops;
 mod orphans;
 mod put;
 mod run;
+pub mod seal;
 mod start;
 mod verify;
 pub mod zip;

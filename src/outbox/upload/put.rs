@@ -64,7 +64,8 @@ impl Upload {
                 self.retries.reset();
                 Ok(Flow::Again)
             }
-            Some(ClientError::Expired { .. }) => {
+            // An asset that is gone takes its URLs with it.
+            Some(ClientError::Expired { .. } | ClientError::NotFound { .. }) => {
                 self.expired = true;
                 Ok(Flow::Again)
             }

@@ -134,6 +134,7 @@ impl Upload {
         let Some(attempt) = attempt else {
             return self.start().await;
         };
+        self.recall_urls(&attempt);
         let view = self.view(&attempt);
         let step = next_step(&view);
         tracing::debug!(

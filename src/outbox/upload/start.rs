@@ -1,5 +1,7 @@
 //! Starting an upload: is there room, what is sent, and the one call that makes the asset.
 
+use std::collections::BTreeMap;
+
 use super::run::{Flow, Upload};
 use crate::client::{ClientError, Priority};
 use crate::outbox::activity::Trouble;
@@ -10,8 +12,9 @@ use crate::outbox::moment::Moment;
 use crate::outbox::plan::effect::Effect;
 use crate::outbox::settle::readiness::{self, DraftFacts};
 use crate::outbox::settle::{facts, watch};
+use crate::outbox::state::Attempt;
 use crate::outbox::upload::manifest::Manifest;
-use crate::wire::{StartUpload, UploadStarted};
+use crate::wire::{Downloads, StartUpload, UploadStarted};
 
 /// What is about to be started.
 struct Start {
@@ -141,17 +144,14 @@ impl Upload {
                 draft: self.draft,
                 attempt: start.attempt,
                 asset: reply.id,
+                urls: self.sealed(&reply.links.s3_upload_urls),
             })
             .await?;
         failpoint::hit(Failpoint::BeforePuts);
         self.shared.discard_news.notify_one();
         self.set_trouble(None);
         let names = start.manifest.object_names();
-        let urls = &reply.links.s3_upload_urls;
-        self.urls = (0..)
-            .zip(&names)
-            .filter_map(|(at, name)| Some((at, urls.get(name)?.clone())))
-            .collect();
+        self.take_urls(&names, &reply.links.s3_upload_urls);
         match (0..names.len()).find(|at| !self.urls.contains_key(at)) {
             None => Ok(Flow::Again),
             Some(at) => {
@@ -167,6 +167,35 @@ impl Upload {
                 ))
                 .await
             }
+        }
+    }
+
+    /// The URLs as the journal may have them.
+    fn sealed(&self, urls: &Downloads) -> Option<String> {
+        let text: BTreeMap<&str, &str> = urls
+            .iter()
+            .map(|(name, url)| (name, url.expose()))
+            .collect();
+        let text = serde_json::to_string(&text).ok()?;
+        Some(self.shared.seal.close(&text))
+    }
+
+    fn take_urls(&mut self, names: &[String], urls: &Downloads) {
+        let named = names.iter().enumerate();
+        self.urls = named
+            .filter_map(|(at, name)| Some((at, urls.get(name)?.clone())))
+            .collect();
+    }
+
+    /// Takes up the URLs of an attempt that an earlier run has started.
+    pub(super) fn recall_urls(&mut self, attempt: &Attempt) {
+        let Some(sealed) = attempt.urls.as_deref().filter(|_| self.urls.is_empty()) else {
+            return;
+        };
+        let text = self.shared.seal.reveal(sealed);
+        let urls = text.and_then(|text| serde_json::from_str::<Downloads>(&text).ok());
+        if let Some(urls) = urls {
+            self.take_urls(&attempt.manifest.object_names(), &urls);
         }
     }
 
