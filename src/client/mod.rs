@@ -25,6 +25,8 @@ mod range_source;
 mod rapid;
 mod resolver;
 mod retry;
+#[cfg(test)]
+pub(crate) mod scripted;
 mod storage;
 mod transport;
 

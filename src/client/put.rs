@@ -149,7 +149,7 @@ async fn taken(response: Response, len: u64, stall: Duration) -> PutReply {
 
 /// Sends a request whose body is on its way, and gives up when it makes no progress.
 async fn send_watched(
-    pool: &reqwest::Client,
+    pool: &transport::Pool,
     request: Request,
     sending: &Sending,
     deadlines: Deadlines,
@@ -159,7 +159,7 @@ async fn send_watched(
     loop {
         let give_up = sending.give_up_at(&deadlines);
         tokio::select! {
-            answer = &mut sent => return answer.map_err(transport::fault_of),
+            answer = &mut sent => return answer,
             () = sleep_until(give_up) => {
                 if sending.give_up_at(&deadlines) <= Instant::now() {
                     return Err(Fault::Stalled);

@@ -34,6 +34,10 @@ impl RetryPolicy {
             .first_pause
             .saturating_mul(1 << doublings)
             .min(self.longest_pause);
+        #[cfg(test)]
+        if let Some(drawn) = super::scripted::draw() {
+            return bound.mul_f64((drawn % 1000) as f64 / 1000.0);
+        }
         bound.mul_f64(rand::rng().random_range(0.0..=1.0))
     }
 }

@@ -25,8 +25,28 @@ pub(super) struct Transport {
 }
 
 struct Pools {
-    kept: reqwest::Client,
-    fresh: reqwest::Client,
+    kept: Pool,
+    fresh: Pool,
+}
+
+/// One pool of connections.
+pub(super) enum Pool {
+    /// To the network.
+    Network(reqwest::Client),
+    /// To a server inside a test.
+    #[cfg(test)]
+    Scripted(Arc<dyn super::scripted::ScriptedServer>),
+}
+
+impl Pool {
+    /// Sends a request and waits for the head of its answer.
+    pub(super) async fn execute(&self, request: Request) -> Result<Response, Fault> {
+        match self {
+            Pool::Network(client) => client.execute(request).await.map_err(fault_of),
+            #[cfg(test)]
+            Pool::Scripted(server) => super::scripted::execute(server, request).await,
+        }
+    }
 }
 
 /// Which connection a request may use.
@@ -46,7 +66,7 @@ impl Connection {
 }
 
 impl Pools {
-    fn of(&self, connection: Connection) -> &reqwest::Client {
+    fn of(&self, connection: Connection) -> &Pool {
         match connection {
             Connection::Kept => &self.kept,
             Connection::Fresh => &self.fresh,
@@ -99,18 +119,44 @@ impl Transport {
         })
     }
 
+    /// Connections to a server inside a test.
+    #[cfg(test)]
+    pub(super) fn scripted(
+        server: Arc<dyn super::scripted::ScriptedServer>,
+        rule: AddressRule,
+    ) -> Self {
+        let pools = || Pools {
+            kept: Pool::Scripted(server.clone()),
+            fresh: Pool::Scripted(server.clone()),
+        };
+        Self {
+            service: pools(),
+            storage: pools(),
+            rule: Arc::new(rule),
+        }
+    }
+
     /// The connections to the service.
-    pub(super) fn service(&self, connection: Connection) -> &reqwest::Client {
+    pub(super) fn service(&self, connection: Connection) -> &Pool {
         self.service.of(connection)
     }
 
     /// The connections to signed URLs.
-    pub(super) fn storage(&self, connection: Connection) -> &reqwest::Client {
+    pub(super) fn storage(&self, connection: Connection) -> &Pool {
         self.storage.of(connection)
     }
 }
 
 fn build(
+    config: &ClientConfig,
+    rule: &AddressRule,
+    with: impl Fn(ClientBuilder) -> ClientBuilder,
+) -> Result<Pool, ClientError> {
+    let client = build_client(config, rule, with)?;
+    Ok(Pool::Network(client))
+}
+
+fn build_client(
     config: &ClientConfig,
     rule: &AddressRule,
     with: impl Fn(ClientBuilder) -> ClientBuilder,
@@ -151,14 +197,9 @@ fn unusable(error: reqwest::Error) -> ClientError {
 }
 
 /// Sends a request and waits for the head of its answer, for `wait` at most.
-pub(super) async fn send(
-    client: &reqwest::Client,
-    request: Request,
-    wait: Duration,
-) -> Result<Response, Fault> {
-    match tokio::time::timeout(wait, client.execute(request)).await {
-        Ok(Ok(response)) => Ok(response),
-        Ok(Err(error)) => Err(fault_of(error)),
+pub(super) async fn send(pool: &Pool, request: Request, wait: Duration) -> Result<Response, Fault> {
+    match tokio::time::timeout(wait, pool.execute(request)).await {
+        Ok(answer) => answer,
         Err(_) => Err(Fault::Stalled),
     }
 }

@@ -3,6 +3,7 @@
 //! `ASSETFS_FAILPOINT=name` aborts the process when it comes there, `name:3` the third time. Without
 //! the variable a point costs one load.
 
+use std::io;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -86,6 +87,8 @@ static ARMED: OnceLock<Option<(Failpoint, AtomicU32)>> = OnceLock::new();
 
 /// Dies here when the point is armed.
 pub fn hit(point: Failpoint) {
+    #[cfg(test)]
+    super::simulator::hook::hit(point);
     let armed = ARMED.get_or_init(|| parse(&std::env::var("ASSETFS_FAILPOINT").ok()?));
     if let Some((at, left)) = armed
         && *at == point
@@ -94,6 +97,22 @@ pub fn hit(point: Failpoint) {
         tracing::error!(name = point.name(), "died at a failpoint");
         std::process::abort();
     }
+}
+
+/// Refuses work on the local disk where a test says that it is full.
+pub fn disk() -> io::Result<()> {
+    #[cfg(test)]
+    super::simulator::hook::check_disk()?;
+    Ok(())
+}
+
+/// False for a process that a test has killed: it must not touch the disk any more.
+pub fn alive() -> bool {
+    #[cfg(test)]
+    if super::simulator::hook::is_dead() {
+        return false;
+    }
+    true
 }
 
 fn parse(text: &str) -> Option<(Failpoint, AtomicU32)> {

@@ -17,6 +17,7 @@ mod housekeeping;
 mod jobs;
 mod journal;
 mod moment;
+mod off_thread;
 mod pauses;
 mod plan;
 mod presets;
@@ -24,6 +25,8 @@ mod process;
 mod settle;
 mod shared;
 mod show;
+#[cfg(test)]
+mod simulator;
 mod staging;
 mod state;
 mod types;

@@ -17,6 +17,10 @@ pub struct Moment {
 impl Moment {
     /// The present moment.
     pub fn now() -> Moment {
+        #[cfg(test)]
+        if let Some(moment) = super::simulator::hook::moment() {
+            return moment;
+        }
         SystemTime::now().into()
     }
 }

@@ -15,6 +15,7 @@ use super::error::{OutboxError, OutboxResult};
 use super::events::EventQueue;
 use super::journal::record::Record;
 use super::journal::{Journal, Ticket};
+use super::off_thread::off_thread;
 use super::settle::rule::SettleTimes;
 use super::staging::{ContentId, Staging};
 use super::types::{DraftId, OutboxConfig, OutboxEvent};
@@ -61,7 +62,7 @@ pub struct Shared {
     pub presets: tokio::sync::Mutex<()>,
     core: Mutex<Core>,
     closing: watch::Sender<bool>,
-    tasks: Mutex<JoinSet<()>>,
+    pub(super) tasks: Mutex<JoinSet<()>>,
     runtime: Handle,
     epoch: Instant,
 }
@@ -176,7 +177,7 @@ impl Shared {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> OutboxResult<T> {
-        self.runtime.spawn_blocking(work).await.map_err(|_| {
+        off_thread(work).await.map_err(|_| {
             // The work panicked, or the runtime is going down with us.
             OutboxError::ShutDown
         })
@@ -221,6 +222,7 @@ impl Shared {
     /// Waits, unless everything is to stop first; tells whether to go on.
     pub async fn pause(&self, time: Duration) -> bool {
         tokio::select! {
+            biased;
             () = tokio::time::sleep(time) => true,
             () = self.closed() => false,
         }
@@ -229,6 +231,7 @@ impl Shared {
     /// The outcome of work that may be cut off at any moment; `None` when everything is to stop.
     pub async fn until_closed<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
+            biased;
             outcome = work => Some(outcome),
             () = self.closed() => None,
         }
@@ -242,6 +245,7 @@ impl Shared {
             tokio::time::sleep(LAST_WORDS).await;
         };
         tokio::select! {
+            biased;
             outcome = call => Some(outcome),
             () = too_late => None,
         }

@@ -58,6 +58,7 @@ pub async fn run(shared: Arc<Shared>) {
             pauses.next_pause()
         };
         tokio::select! {
+            biased;
             () = tokio::time::sleep(wait) => {}
             () = shared.progress_news.notified() => pauses.reset(),
             () = shared.closed() => return,

@@ -184,7 +184,7 @@ impl Outbox {
     }
 
     async fn want(&self, folder: &JobFolder, name: &str, again: bool) -> OutboxResult<JobState> {
-        let (job, text) = {
+        let (job, text, went) = {
             let core = self.shared.core();
             let job = key_of(&core, folder, name);
             let file = core.state.jobs.files.get(&job);
@@ -193,11 +193,15 @@ impl Outbox {
                 return Ok(state(&core, &job, file));
             }
             let went = file.submission.is_some() || file.wanted != Wanted::No;
-            if went && !again {
-                return Ok(state(&core, &job, file));
-            }
-            (job, file.text.0.clone())
+            let state = state(&core, &job, file);
+            (job, file.text.0.clone(), went.then_some(state))
         };
+        if let Some(state) = went.filter(|_| !again) {
+            // Whoever wanted it first may have heard that the disk is full: it is durable now, or not
+            // promised.
+            self.shared.settle(self.shared.journal.last()).await?;
+            return Ok(state);
+        }
         if let Err(reason) = self.check_job(&job, &text) {
             let held = JobRecord::Held {
                 job: job.clone(),

@@ -307,5 +307,9 @@ impl Preparation<'_> {
 }
 
 fn new_tag() -> String {
+    #[cfg(test)]
+    if let Some(drawn) = crate::client::scripted::draw() {
+        return format!("{TAG_PREFIX}{drawn:032x}");
+    }
     format!("{TAG_PREFIX}{:032x}", rand::random::<u128>())
 }

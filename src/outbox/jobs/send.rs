@@ -21,6 +21,7 @@ pub async fn run(shared: Arc<Shared>) {
             start_tasks(&shared);
         }
         tokio::select! {
+            biased;
             () = shared.job_news.notified() => {}
             () = shared.closed() => return,
         }

@@ -95,6 +95,7 @@ impl Sender {
                 Next::Pause(time) => {
                     let until = Instant::now() + time;
                     tokio::select! {
+                        biased;
                         () = tokio::time::sleep_until(until) => {}
                         () = self.file_changed(&mut changes) => {}
                         _ = asset_news.changed() => {}

@@ -113,8 +113,17 @@ impl Journal {
         self.dir.join("journal.reserve")
     }
 
+    fn check_disk(&self) -> Result<(), DurableError> {
+        failpoint::disk().map_err(|source| DurableError::Io {
+            doing: "append to",
+            path: self.dir.clone(),
+            source,
+        })
+    }
+
     /// Writes a batch; on a full disk once more without the reserve.
     fn write(&self, batch: &[Vec<u8>]) -> Result<(), DurableError> {
+        self.check_disk()?;
         let mut log = self.log();
         match log.append_all(batch) {
             Err(error)
@@ -207,7 +216,8 @@ impl Journal {
         }
         line.writing = true;
         drop(line);
-        let outcome = self.log().replace_all(&frames);
+        let outcome = self.check_disk();
+        let outcome = outcome.and_then(|()| self.log().replace_all(&frames));
         let mut line = self.lock();
         line.writing = false;
         if outcome.is_ok() {

@@ -66,11 +66,14 @@ impl Outbox {
         if from == to {
             return Ok(());
         }
-        let held = self.shared.core().state.presets.held.contains_key(from);
+        // What is on its way under the old name arrives first.
+        let turn = self.preset_turn().await?;
+        let (held, parked) = self.is_here(from);
         if held {
-            return self.rename_held(from, to).await;
+            let text = self.rename_held(from, to).await?;
+            drop(turn);
+            return self.after_rename(to, text).await;
         }
-        let parked = self.shared.core().state.presets.parked.contains_key(from);
         let preset = match parked {
             true => None,
             false => within(self, save::lookup(&self.shared, from)).await?,
@@ -81,56 +84,71 @@ impl Outbox {
         if is_sendable_name(to) {
             self.rename_on_service(preset, from, to).await
         } else {
-            let record = PresetRecord::Parked {
-                name: from.to_owned(),
-                preset: preset.id,
-                backup: to.to_owned(),
-                text: Blob(preset.config.to_pretty_text().into_bytes()),
-                at: preset.updated_at.map_or_else(Moment::now, |at| Moment {
-                    secs: at.unix_seconds(),
-                    nanos: 0,
-                }),
-            };
-            self.shared.record(record).await?;
-            self.shared.events.tell(OutboxEvent::PresetsChanged);
-            Ok(())
+            self.park(preset, from, to).await
         }
     }
 
     /// Removes a preset file: a local one here, a preset on the service.
     pub async fn remove_preset(&self, file_name: &str) -> OutboxResult<()> {
-        let (held, parked) = {
-            let core = self.shared.core();
-            let book = &core.state.presets;
-            (
-                book.held.contains_key(file_name),
-                book.parked.contains_key(file_name),
-            )
+        // What is on its way under that name arrives first, so that it cannot come after the removal.
+        let _turn = self.preset_turn().await?;
+        let (held, parked) = self.is_here(file_name);
+        let preset = match is_sendable_name(file_name) && !parked {
+            true => within(self, save::lookup(&self.shared, file_name)).await?,
+            false => None,
         };
+        if !held && preset.is_none() {
+            return Err(OutboxError::NotFound(file_name.to_owned()));
+        }
+        if let Some(preset) = preset {
+            self.delete_on_service(&preset).await?;
+        }
         if held {
             let name = file_name.to_owned();
             self.shared.record(PresetRecord::Dropped { name }).await?;
         }
-        let goes_out = is_sendable_name(file_name) && !parked;
-        let preset = match goes_out {
-            true => within(self, save::lookup(&self.shared, file_name)).await?,
-            false => None,
-        };
-        match preset {
-            Some(preset) => {
-                let removed = within(self, self.shared.client.delete_preset(preset.id)).await;
-                match removed {
-                    Ok(()) => {}
-                    Err(OutboxError::Service {
-                        source: ClientError::NotFound { .. },
-                        ..
-                    }) => {}
-                    Err(error) => return Err(error),
-                }
-            }
-            None if held => {}
-            None => return Err(OutboxError::NotFound(file_name.to_owned())),
+        self.shared.events.tell(OutboxEvent::PresetsChanged);
+        Ok(())
+    }
+
+    async fn delete_on_service(&self, preset: &Preset) -> OutboxResult<()> {
+        match within(self, self.shared.client.delete_preset(preset.id)).await {
+            Err(OutboxError::Service {
+                source: ClientError::NotFound { .. },
+                ..
+            }) => Ok(()),
+            removed => removed,
         }
+    }
+
+    /// Waits until no other request about presets is under way: they are found by name.
+    async fn preset_turn(&self) -> OutboxResult<tokio::sync::MutexGuard<'_, ()>> {
+        within(self, async { Ok(self.shared.presets.lock().await) }).await
+    }
+
+    /// Whether a text is held under a name, and whether the preset of that name is parked.
+    fn is_here(&self, file_name: &str) -> (bool, bool) {
+        let core = self.shared.core();
+        let book = &core.state.presets;
+        (
+            book.held.contains_key(file_name),
+            book.parked.contains_key(file_name),
+        )
+    }
+
+    /// Keeps a preset under a backup's name; the file that then appears under its own updates it.
+    async fn park(&self, preset: Preset, from: &str, to: &str) -> OutboxResult<()> {
+        let record = PresetRecord::Parked {
+            name: from.to_owned(),
+            preset: preset.id,
+            backup: to.to_owned(),
+            text: Blob(preset.config.to_pretty_text().into_bytes()),
+            at: preset.updated_at.map_or_else(Moment::now, |at| Moment {
+                secs: at.unix_seconds(),
+                nanos: 0,
+            }),
+        };
+        self.shared.record(record).await?;
         self.shared.events.tell(OutboxEvent::PresetsChanged);
         Ok(())
     }
@@ -186,19 +204,26 @@ impl Outbox {
         )
     }
 
-    async fn rename_held(&self, from: &str, to: &str) -> OutboxResult<()> {
-        let text = {
+    /// Renames a held text, and gives it.
+    async fn rename_held(&self, from: &str, to: &str) -> OutboxResult<Vec<u8>> {
+        let (ticket, text) = {
             let mut core = self.shared.core();
             let held = core.state.presets.held.get(from);
             let held = held
                 .ok_or_else(|| OutboxError::NotFound(from.to_owned()))?
                 .clone();
-            core.record(PresetRecord::Renamed {
+            let ticket = core.record(PresetRecord::Renamed {
                 from: from.to_owned(),
                 to: to.to_owned(),
             })?;
-            held.text.0
+            (ticket, held.text.0)
         };
+        self.shared.settle(ticket).await?;
+        Ok(text)
+    }
+
+    /// Sends a text whose name is one that goes to the service now, and keeps any other.
+    async fn after_rename(&self, to: &str, text: Vec<u8>) -> OutboxResult<()> {
         if is_sendable_name(to) {
             self.save_preset(to, &text).await?;
             return Ok(());

@@ -14,7 +14,8 @@ use crate::outbox::error::OutboxResult;
 use crate::outbox::failpoint::{self, Failpoint};
 use crate::outbox::jobs::text;
 use crate::outbox::pauses::Pauses;
-use crate::outbox::plan::effect::passes;
+use crate::outbox::plan::effect::{Effect, passes};
+use crate::outbox::plan::upload::COMPLETION_PATIENCE as LATE_EFFECT;
 use crate::outbox::shared::Shared;
 use crate::outbox::types::OutboxEvent;
 use crate::wire::{CreatePreset, OptimizerConfig, Preset, PresetId, UpdatePreset};
@@ -60,6 +61,7 @@ pub async fn run(shared: Arc<Shared>) {
             pauses.reset();
         }
         tokio::select! {
+            biased;
             () = tokio::time::sleep(wait) => {}
             () = shared.preset_news.notified() => {}
             () = shared.closed() => return,
@@ -97,7 +99,13 @@ pub async fn save(shared: &Arc<Shared>, name: &str) -> OutboxResult<Outcome> {
             finish(shared, name, &held).await?;
             Ok(Outcome::Saved(id))
         }
-        Err(error) if passes(&error) => Ok(Outcome::Later(error)),
+        Err(error) if passes(&error) => {
+            if Effect::of(&error) == Effect::Unknown {
+                // It may still arrive: until then nobody may look for the preset and make another.
+                shared.pause(LATE_EFFECT).await;
+            }
+            Ok(Outcome::Later(error))
+        }
         Err(ClientError::Rejected { message, .. }) => refuse(shared, name, message).await,
         Err(error) => refuse(shared, name, error.to_string()).await,
     }

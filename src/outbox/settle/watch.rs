@@ -28,6 +28,7 @@ pub async fn run(shared: Arc<Shared>) {
         let again = judge_all(&shared).await;
         let wait = again.saturating_sub(shared.now()).clamp(BURST, LONGEST);
         tokio::select! {
+            biased;
             () = shared.draft_news.notified() => {}
             () = tokio::time::sleep(wait) => {}
             () = shared.closed() => return,

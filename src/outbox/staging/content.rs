@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{ContentHash, ContentId, RunningHash, is_full, staging_error};
 use crate::outbox::error::OutboxResult;
+use crate::outbox::failpoint;
 use crate::outbox::moment::Moment;
 
 /// An open content.
@@ -152,7 +153,7 @@ impl Content {
         let offset = offset.unwrap_or(live.size);
         live.generation += 1;
         live.written_at = Some(Moment::now());
-        let mut written = self.file.write_all_at(data, offset);
+        let mut written = failpoint::disk().and_then(|()| self.file.write_all_at(data, offset));
         if written.as_ref().is_err_and(is_full) {
             // Whoever appends meanwhile goes on behind this.
             live.size = live.size.max(offset + data.len() as u64);
@@ -161,7 +162,7 @@ impl Content {
             let has_room = make_room();
             live = self.live();
             if has_room {
-                written = self.file.write_all_at(data, offset);
+                written = failpoint::disk().and_then(|()| self.file.write_all_at(data, offset));
             }
         }
         match written {
@@ -186,8 +187,8 @@ impl Content {
         if size == live.size && size != 0 {
             return Ok(());
         }
-        self.file
-            .set_len(size)
+        failpoint::disk()
+            .and_then(|()| self.file.set_len(size))
             .map_err(staging_error("changing the length of a staged file"))?;
         live.generation += 1;
         live.written_at = Some(Moment::now());

@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::durable::{PrivateDir, sync_dir};
 use crate::outbox::error::{OutboxError, OutboxResult};
+use crate::outbox::failpoint;
 
 /// How many empty files are made at once: their names become durable by one sync.
 const SPARE_FILES: usize = 24;
@@ -97,6 +98,9 @@ impl Staging {
 
     /// Drops a content. What is open stays readable through its handles.
     pub fn remove(&self, content: ContentId) {
+        if !failpoint::alive() {
+            return;
+        }
         if let Err(error) = std::fs::remove_file(self.path(content)) {
             // The next open of the outbox removes it.
             tracing::debug!(%content, %error, "a staged file could not be removed yet");
@@ -104,6 +108,7 @@ impl Staging {
     }
 
     fn refill(&self, spare: &mut Spare) -> OutboxResult<()> {
+        failpoint::disk().map_err(staging_error("making a file"))?;
         let mut made = Vec::with_capacity(SPARE_FILES);
         while made.len() < SPARE_FILES {
             let id = ContentId(spare.next);

@@ -16,6 +16,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::manifest::{Manifest, ManifestFile};
 use super::zip::{Part, ZipLayout};
+use crate::outbox::off_thread::off_thread;
 use crate::outbox::staging::{ContentHash, Staging};
 
 /// Bytes that are read and sent at once.
@@ -115,7 +116,7 @@ fn file_stream(
     expected: ContentHash,
 ) -> impl Stream<Item = io::Result<Bytes>> + Send {
     let opened = stream::once(async move {
-        tokio::task::spawn_blocking(move || File::open(path).map(Arc::new))
+        off_thread(move || File::open(path).map(Arc::new))
             .await
             .unwrap_or_else(|stopped| Err(io::Error::other(stopped)))
     });
@@ -136,7 +137,7 @@ fn blocks(
             let file = Arc::clone(&file);
             let len = BLOCK_LEN_BYTES.min(size - offset) as usize;
             async move {
-                tokio::task::spawn_blocking(move || {
+                off_thread(move || {
                     let mut block = vec![0; len];
                     file.read_exact_at(&mut block, offset)?;
                     Ok(Bytes::from(block))

@@ -32,6 +32,7 @@ pub async fn run(shared: Arc<Shared>) {
             Duration::from_secs(3600)
         };
         tokio::select! {
+            biased;
             () = shared.discard_news.notified() => {}
             () = tokio::time::sleep(again) => {}
             () = shared.closed() => return,

@@ -43,6 +43,7 @@ impl Upload {
             let mut progress = tokio::time::interval(PROGRESS_EVERY);
             loop {
                 tokio::select! {
+                    biased;
                     next = puts.next() => match next {
                         Some((object, Ok(()))) => this.put_done(attempt, object).await?,
                         Some((_, Err(error))) => {

@@ -99,6 +99,7 @@ impl Upload {
 
     async fn rest(&self, time: Duration) {
         tokio::select! {
+            biased;
             () = tokio::time::sleep(time) => {}
             () = self.live.poke.notified() => {}
             () = self.live.stopped() => {}

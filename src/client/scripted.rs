@@ -1,0 +1,129 @@
+//! A service that answers inside the process, for tests in virtual time: no socket, no HTTP, but the whole
+//! of the client above it with its budget, its deadlines and its judgement of answers.
+
+use std::cell::Cell;
+use std::sync::{Arc, RwLock};
+
+use futures_util::future::BoxFuture;
+use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
+use reqwest::{Body, Request, Response};
+
+use super::config::ClientConfig;
+use super::origin::AddressRule;
+use super::transport::{Fault, Transport};
+use super::{Client, Shared, budget};
+
+/// A request as it would have gone out.
+#[derive(Debug, Clone)]
+pub(crate) struct ScriptedRequest {
+    /// `GET` and the like.
+    pub method: String,
+    /// Where to.
+    pub url: url::Url,
+    /// Whether it carries a token.
+    pub has_token: bool,
+    /// What it says; `None` when its sender could not read it to the end.
+    pub body: Option<Vec<u8>>,
+}
+
+/// An answer.
+#[derive(Debug, Clone)]
+pub(crate) struct ScriptedReply {
+    /// The status.
+    pub status: u16,
+    /// Its headers.
+    pub headers: Vec<(&'static str, String)>,
+    /// What it says.
+    pub body: Vec<u8>,
+}
+
+/// Why no answer came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ScriptedFault {
+    /// The request did not leave.
+    NotSent,
+    /// It left, or may have left.
+    NoAnswer,
+}
+
+/// Whoever answers.
+pub(crate) trait ScriptedServer: Send + Sync {
+    /// Answers one request.
+    fn answer(
+        &self,
+        request: ScriptedRequest,
+    ) -> BoxFuture<'static, Result<ScriptedReply, ScriptedFault>>;
+}
+
+thread_local! {
+    static DICE: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
+/// From now on chance on this thread is decided by this seed.
+pub(crate) fn seed_chance(seed: u64) {
+    DICE.set(Some(seed));
+}
+
+/// A number that a seeded thread draws; `None` on any other thread.
+pub(crate) fn draw() -> Option<u64> {
+    let state = DICE.get()?.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    DICE.set(Some(state));
+    let mut mixed = state;
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    Some(mixed ^ (mixed >> 31))
+}
+
+impl Client {
+    /// A client whose every request is answered by this server.
+    pub(crate) fn scripted(config: ClientConfig, server: Arc<dyn ScriptedServer>) -> Client {
+        let rule = AddressRule::new(config.base_url.clone(), config.allow_insecure);
+        Client {
+            shared: Arc::new(Shared {
+                token: RwLock::new(config.token.clone()),
+                budget: budget::RateBudget::new(config.requests_per_minute, config.burst),
+                transport: Transport::scripted(server, rule),
+                config,
+            }),
+        }
+    }
+}
+
+/// Lets the server answer a request.
+pub(super) async fn execute(
+    server: &Arc<dyn ScriptedServer>,
+    mut request: Request,
+) -> Result<Response, Fault> {
+    let body = match request.body_mut().take() {
+        None => Some(Vec::new()),
+        Some(body) => read(body).await,
+    };
+    let scripted = ScriptedRequest {
+        method: request.method().to_string(),
+        url: request.url().clone(),
+        has_token: request.headers().contains_key(AUTHORIZATION),
+        body,
+    };
+    match server.answer(scripted).await {
+        Ok(reply) => Ok(response(reply)),
+        Err(ScriptedFault::NotSent) => Err(Fault::NotSent("no connection".to_owned())),
+        Err(ScriptedFault::NoAnswer) => Err(Fault::NoAnswer("the connection broke".to_owned())),
+    }
+}
+
+async fn read(body: Body) -> Option<Vec<u8>> {
+    let as_response = Response::from(http::Response::new(body));
+    Some(as_response.bytes().await.ok()?.to_vec())
+}
+
+fn response(reply: ScriptedReply) -> Response {
+    let mut response = http::Response::new(reply.body);
+    *response.status_mut() = http::StatusCode::from_u16(reply.status).expect("a status");
+    for (name, value) in reply.headers {
+        let value = HeaderValue::try_from(value).expect("a header");
+        response
+            .headers_mut()
+            .insert(HeaderName::from_static(name), value);
+    }
+    Response::from(response)
+}

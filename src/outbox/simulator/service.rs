@@ -1,0 +1,763 @@
+//! The service of a simulation: what it holds, what each request does to it, and what the network does to
+//! requests and answers. It notes what must never happen at the moment it happens.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use md5::{Digest as _, Md5};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::hook::{self, below, chance};
+use crate::client::scripted::{ScriptedFault, ScriptedReply, ScriptedRequest, ScriptedServer};
+
+/// Where the service is.
+pub const BASE_URL: &str = "https://service.example";
+const STORAGE: &str = "https://storage.example";
+
+/// An asset.
+#[derive(Debug, Clone)]
+pub struct Asset {
+    pub name: String,
+    /// Made by another machine.
+    pub foreign: bool,
+    pub status: String,
+    /// The objects it is to have, and their bytes as they come.
+    pub files: BTreeMap<String, Option<Vec<u8>>>,
+    /// Whether the answer to its start reached the outbox.
+    pub told: bool,
+    urls_until: Instant,
+    /// When its import ends, and how.
+    import: Option<(Instant, String)>,
+}
+
+/// A rapid model.
+#[derive(Debug, Clone)]
+pub struct Rapid {
+    pub asset: u64,
+    pub settings: String,
+    pub tags: BTreeMap<u64, String>,
+    done_at: Instant,
+    fails: bool,
+}
+
+/// An embed.
+#[derive(Debug, Clone)]
+pub struct Embed {
+    pub of: (bool, u64),
+    pub name: String,
+    pub config: String,
+    pub foreign: bool,
+}
+
+/// A preset.
+#[derive(Debug, Clone)]
+pub struct Preset {
+    pub name: String,
+    pub config: Value,
+    pub foreign: bool,
+}
+
+/// Everything the service holds.
+#[derive(Debug, Default)]
+pub struct Holdings {
+    pub assets: BTreeMap<u64, Asset>,
+    pub deleted: BTreeSet<u64>,
+    pub rapids: BTreeMap<u64, Rapid>,
+    pub embeds: BTreeMap<u64, Embed>,
+    pub presets: BTreeMap<u64, Preset>,
+    /// The ids that each preset name ever had from the outbox.
+    pub preset_ids: BTreeMap<String, BTreeSet<u64>>,
+    /// How often each count of faces was paid for by the outbox.
+    pub paid: BTreeMap<String, usize>,
+    /// What must never happen, as it happened.
+    pub violations: Vec<String>,
+    pub storage_left: u64,
+    next: u64,
+}
+
+/// How unkind the network is.
+#[derive(Debug, Clone, Copy)]
+pub struct Weather {
+    /// Of a hundred requests, so many meet with something.
+    pub trouble: u64,
+    /// Of a hundred troubles, so many kill the process.
+    pub death: u64,
+    /// Nobody answers.
+    pub outage: bool,
+    /// The token is refused.
+    pub revoked: bool,
+}
+
+/// Fair weather.
+pub const FAIR: Weather = Weather {
+    trouble: 0,
+    death: 0,
+    outage: false,
+    revoked: false,
+};
+
+/// The service.
+#[derive(Debug, Clone)]
+pub struct Service {
+    holdings: Arc<Mutex<Holdings>>,
+    weather: Arc<Mutex<Weather>>,
+}
+
+/// What the network does to a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Passes,
+    NeverLeaves,
+    LostBefore,
+    LostAfter,
+    Slow,
+    Refused(u16),
+    FailsAfter,
+    Garbage,
+    DiesBefore,
+    DiesAfter,
+}
+
+impl Service {
+    pub fn new() -> Service {
+        let holdings = Holdings {
+            storage_left: 1 << 40,
+            next: 100,
+            ..Holdings::default()
+        };
+        Service {
+            holdings: Arc::new(Mutex::new(holdings)),
+            weather: Arc::new(Mutex::new(FAIR)),
+        }
+    }
+
+    pub fn holdings(&self) -> MutexGuard<'_, Holdings> {
+        self.holdings.lock().unwrap()
+    }
+
+    pub fn set_weather(&self, change: impl FnOnce(&mut Weather)) {
+        change(&mut self.weather.lock().unwrap());
+    }
+
+    fn fate(&self) -> Fate {
+        let weather = *self.weather.lock().unwrap();
+        if weather.outage {
+            return Fate::NeverLeaves;
+        }
+        if weather.revoked {
+            return Fate::Refused(401);
+        }
+        if !chance(weather.trouble) {
+            return Fate::Passes;
+        }
+        if chance(weather.death) {
+            return if chance(50) {
+                Fate::DiesBefore
+            } else {
+                Fate::DiesAfter
+            };
+        }
+        match below(12) {
+            0 => Fate::NeverLeaves,
+            1 => Fate::LostBefore,
+            2 | 3 => Fate::LostAfter,
+            4 => Fate::Slow,
+            5 => Fate::Refused(429),
+            6 => Fate::Refused(503),
+            7 => Fate::Refused(500),
+            8 | 9 => Fate::FailsAfter,
+            10 => Fate::Garbage,
+            _ => Fate::Refused(if chance(30) { 422 } else { 502 }),
+        }
+    }
+
+    async fn handle(self, request: ScriptedRequest) -> Result<ScriptedReply, ScriptedFault> {
+        let fate = self.fate();
+        let line = format!("{} {}", request.method, request.url.path());
+        pause(Duration::from_millis(1 + below(40))).await;
+        if fate != Fate::Passes {
+            hook::note(format!("{line}: {fate:?}"));
+        }
+        match fate {
+            Fate::NeverLeaves => return Err(ScriptedFault::NotSent),
+            Fate::LostBefore => return Err(ScriptedFault::NoAnswer),
+            Fate::Refused(status) => return Ok(refusal(status)),
+            Fate::DiesBefore => die().await,
+            // The client gives up after 30 s; the effect may come a little later.
+            Fate::Slow => pause(Duration::from_secs(below(36))).await,
+            _ => {}
+        }
+        let reply = self.holdings().apply(&request);
+        hook::note(format!("{line}: {}", reply.status));
+        pause(Duration::from_millis(1 + below(40))).await;
+        match fate {
+            Fate::DiesAfter => die().await,
+            Fate::LostAfter => return Err(ScriptedFault::NoAnswer),
+            Fate::FailsAfter => return Ok(refusal(500)),
+            Fate::Garbage if reply.status < 300 => {
+                return Ok(ScriptedReply {
+                    body: b"<html>".to_vec(),
+                    ..reply
+                });
+            }
+            _ => {}
+        }
+        if line.ends_with("api-upload/start") && reply.status == 200 {
+            let id = serde_json::from_slice::<Value>(&reply.body).unwrap()["id"].as_u64();
+            if let Some(asset) = self.holdings().assets.get_mut(&id.unwrap()) {
+                asset.told = true;
+            }
+        }
+        Ok(reply)
+    }
+}
+
+impl ScriptedServer for Service {
+    fn answer(
+        &self,
+        request: ScriptedRequest,
+    ) -> BoxFuture<'static, Result<ScriptedReply, ScriptedFault>> {
+        Box::pin(self.clone().handle(request))
+    }
+}
+
+async fn pause(time: Duration) {
+    tokio::time::sleep(time).await;
+    if hook::is_dead() {
+        // Nobody is there to hear.
+        std::future::pending::<()>().await;
+    }
+}
+
+async fn die() {
+    hook::die();
+    std::future::pending::<()>().await;
+}
+
+fn refusal(status: u16) -> ScriptedReply {
+    let mut headers = Vec::new();
+    if status == 429 {
+        headers.push(("retry-after", "3".to_owned()));
+    }
+    reply_with(status, json!({"message": "not now"}), headers)
+}
+
+fn reply_with(status: u16, body: Value, headers: Vec<(&'static str, String)>) -> ScriptedReply {
+    ScriptedReply {
+        status,
+        headers,
+        body: match body {
+            Value::Null => Vec::new(),
+            body => body.to_string().into_bytes(),
+        },
+    }
+}
+
+fn reply(status: u16, body: Value) -> ScriptedReply {
+    reply_with(status, body, Vec::new())
+}
+
+fn no_such() -> ScriptedReply {
+    reply(404, json!({"message": "not there"}))
+}
+
+impl Holdings {
+    fn fresh(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    fn violation(&mut self, text: String) {
+        hook::note(format!("VIOLATION {text}"));
+        self.violations.push(text);
+    }
+
+    /// Ends what time has ended.
+    fn settle(&mut self) {
+        let now = Instant::now();
+        for asset in self.assets.values_mut() {
+            if let Some((_, status)) = asset.import.take_if(|(at, _)| *at <= now) {
+                asset.status = status;
+            }
+        }
+    }
+
+    fn apply(&mut self, request: &ScriptedRequest) -> ScriptedReply {
+        self.settle();
+        let Some(bytes) = &request.body else {
+            return reply(400, json!({"message": "the body broke"}));
+        };
+        if request.url.as_str().starts_with(STORAGE) {
+            if request.has_token {
+                self.violation("the token went to storage".to_owned());
+            }
+            return self.storage(request, bytes);
+        }
+        let body: Value = serde_json::from_slice(bytes).unwrap_or_default();
+        let path = request.url.path().trim_start_matches("/api/v2/");
+        let parts: Vec<&str> = path.split('/').collect();
+        let id = |at: usize| parts.get(at).and_then(|it| it.parse::<u64>().ok());
+        match (request.method.as_str(), &parts[..]) {
+            ("POST", ["rawmodel", "api-upload", "start"]) => self.start(&body),
+            ("GET", ["rawmodel", _, "api-upload", "complete"]) => self.complete(id(1)),
+            ("POST", ["rawmodel", "optimize"]) => self.optimize_many(&body),
+            ("POST", ["rawmodel", "optimize", _]) => self.optimize_one(id(2), &body),
+            ("GET", ["rawmodel", "jobs"]) => self.running(),
+            ("GET", ["rawmodel", _, "rapidmodels"]) => self.rapids_of(id(1)),
+            ("GET", ["rawmodel", _, "downloads"]) => self.downloads(id(1)),
+            ("GET", ["rawmodel"]) => self.list_assets(),
+            ("GET", ["rawmodel", _]) => self.show_asset(id(1)),
+            ("DELETE", ["rawmodel", _]) => self.delete_asset(id(1)),
+            ("GET", ["rapidmodel", _]) => self.show_rapid(id(1)),
+            ("DELETE", ["rapidmodel", _, "tags", _]) => self.untag(id(1), id(3)),
+            ("GET", ["embeds"]) => self.list_embeds(request),
+            ("POST", ["embeds", "create"]) => self.embed(false, &body),
+            ("POST", ["embeds", "raw"]) => self.embed(true, &body),
+            ("GET", ["preset"]) => self.list_presets(),
+            ("GET", ["preset", "factory"]) => reply(200, json!([])),
+            ("POST", ["preset", "create"]) => self.create_preset(&body),
+            ("PATCH", ["preset", "update"]) => self.update_preset(&body),
+            ("DELETE", ["preset", _]) => self.delete_preset(id(1)),
+            ("GET", ["user", "storage"]) => reply(200, json!({"storage_left": self.storage_left})),
+            other => {
+                self.violation(format!("a request that nobody knows: {other:?}"));
+                no_such()
+            }
+        }
+    }
+
+    fn start(&mut self, body: &Value) -> ScriptedReply {
+        let names = body["filenames"].as_array().cloned().unwrap_or_default();
+        let names: Vec<String> = names
+            .iter()
+            .filter_map(|it| it.as_str())
+            .map(str::to_owned)
+            .collect();
+        let id = self.fresh();
+        let asset = Asset {
+            name: body["model_name"].as_str().unwrap_or_default().to_owned(),
+            foreign: false,
+            status: "incomplete".to_owned(),
+            files: names.iter().map(|name| (name.clone(), None)).collect(),
+            told: false,
+            urls_until: Instant::now() + Duration::from_secs(30 + below(3600)),
+            import: None,
+        };
+        self.assets.insert(id, asset);
+        let urls: serde_json::Map<String, Value> = names
+            .iter()
+            .map(|name| (name.clone(), url_of(id, name).into()))
+            .collect();
+        let links = json!({"s3_upload_urls": urls, "complete_upload": format!("{BASE_URL}/x")});
+        reply(200, json!({"id": id, "links": links}))
+    }
+
+    fn complete(&mut self, id: Option<u64>) -> ScriptedReply {
+        let Some(asset) = id.and_then(|id| self.assets.get_mut(&id)) else {
+            return no_such();
+        };
+        let name = asset.name.clone();
+        if asset.status != "incomplete" {
+            self.violation(format!("{name} was completed twice"));
+            return reply(200, json!({"data": {}}));
+        }
+        let missing = asset.files.values().filter(|bytes| bytes.is_none()).count();
+        asset.status = "analysing".to_owned();
+        let end = match chance(4) {
+            true => "importing_failed",
+            false => "complete",
+        };
+        let at = Instant::now() + Duration::from_millis(below(30_000));
+        asset.import = Some((at, end.to_owned()));
+        if missing > 0 {
+            self.violation(format!(
+                "{name} was completed without {missing} of its files"
+            ));
+        }
+        self.show_asset(id)
+    }
+
+    fn storage(&mut self, request: &ScriptedRequest, bytes: &[u8]) -> ScriptedReply {
+        let path = request.url.path().trim_start_matches('/');
+        let (id, name) = path.split_once('/').unwrap_or((path, ""));
+        let name = percent_decoded(name);
+        let Some(asset) = id.parse().ok().and_then(|id: u64| self.assets.get_mut(&id)) else {
+            return no_such();
+        };
+        match request.method.as_str() {
+            "PUT" if asset.urls_until <= Instant::now() => reply(403, Value::Null),
+            "PUT" => {
+                let frozen = asset.status != "incomplete";
+                let of = asset.name.clone();
+                asset.files.insert(name.clone(), Some(bytes.to_vec()));
+                if frozen {
+                    self.violation(format!("{name} of {of} was put after its completion"));
+                }
+                reply(200, Value::Null)
+            }
+            _ => match asset.files.get(&name) {
+                Some(Some(bytes)) => meta_of(bytes),
+                _ => no_such(),
+            },
+        }
+    }
+
+    fn downloads(&mut self, id: Option<u64>) -> ScriptedReply {
+        let Some((id, asset)) = id.and_then(|id| Some((id, self.assets.get(&id)?))) else {
+            return no_such();
+        };
+        let urls = asset.files.iter().filter(|(_, bytes)| bytes.is_some());
+        let urls: serde_json::Map<String, Value> = urls
+            .map(|(name, _)| (name.clone(), url_of(id, name).into()))
+            .collect();
+        reply(200, urls.into())
+    }
+
+    fn show_asset(&mut self, id: Option<u64>) -> ScriptedReply {
+        match id.and_then(|id| Some((id, self.assets.get(&id)?))) {
+            Some((id, asset)) => reply(200, json!({"data": asset_record(id, asset)})),
+            None => no_such(),
+        }
+    }
+
+    fn list_assets(&mut self) -> ScriptedReply {
+        let data: Vec<Value> = self
+            .assets
+            .iter()
+            .map(|(id, it)| asset_record(*id, it))
+            .collect();
+        reply(200, page(data))
+    }
+
+    fn delete_asset(&mut self, id: Option<u64>) -> ScriptedReply {
+        let Some((id, asset)) = id.and_then(|id| Some((id, self.assets.remove(&id)?))) else {
+            return no_such();
+        };
+        if asset.foreign || !asset.told {
+            self.violation(format!(
+                "{} was deleted, whose id nobody was told",
+                asset.name
+            ));
+        }
+        self.deleted.insert(id);
+        self.rapids.retain(|_, rapid| rapid.asset != id);
+        reply(200, Value::Null)
+    }
+
+    fn optimize_one(&mut self, id: Option<u64>, body: &Value) -> ScriptedReply {
+        let id = id.unwrap_or_default();
+        match self.add_rapid(id, body, false) {
+            Some(rapid) => reply(200, self.rapid_record(rapid)),
+            None => no_such(),
+        }
+    }
+
+    fn optimize_many(&mut self, body: &Value) -> ScriptedReply {
+        let items = body["optimizations"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        let is_there = |item: &Value| {
+            let asset = self
+                .assets
+                .get(&item["model_id"].as_u64().unwrap_or_default());
+            asset.is_some_and(|asset| asset.status == "complete")
+        };
+        if !items.iter().all(is_there) {
+            return reply(422, Value::Null);
+        }
+        for item in items {
+            let config = &item["config"];
+            let body = json!({"config": config, "tags": config["tags"]});
+            self.add_rapid(item["model_id"].as_u64().unwrap_or_default(), &body, false);
+        }
+        reply(204, Value::Null)
+    }
+
+    pub fn add_rapid(&mut self, asset: u64, body: &Value, foreign: bool) -> Option<u64> {
+        if self.assets.get(&asset)?.status != "complete" {
+            return None;
+        }
+        let mut settings = body.clone();
+        let tags = settings
+            .as_object_mut()?
+            .shift_remove("tags")
+            .unwrap_or_default();
+        if let Some(config) = settings["config"].as_object_mut() {
+            config.shift_remove("tags");
+        }
+        let tags = tags.as_array().cloned().unwrap_or_default();
+        let tags = tags.iter().filter_map(|it| it.as_str()).map(str::to_owned);
+        let tags: Vec<String> = tags.collect();
+        if !foreign && !tags.iter().any(|tag| tag.starts_with("assetfs-")) {
+            self.violation("an optimization went out without its tag".to_owned());
+        }
+        let count = &settings["config"]["limits"]["faces"]["count"];
+        if !foreign {
+            *self.paid.entry(count.to_string()).or_default() += 1;
+        }
+        let id = self.fresh();
+        let rapid = Rapid {
+            asset,
+            settings: settings.to_string(),
+            tags: tags.into_iter().map(|tag| (self.fresh(), tag)).collect(),
+            done_at: Instant::now() + Duration::from_millis(below(60_000)),
+            fails: chance(5),
+        };
+        self.rapids.insert(id, rapid);
+        Some(id)
+    }
+
+    fn rapid_record(&self, id: u64) -> Value {
+        let rapid = &self.rapids[&id];
+        let done = rapid.done_at <= Instant::now();
+        let status = match (done, rapid.fails) {
+            (false, _) => "sent_to_queue",
+            (true, true) => "failed",
+            (true, false) => "done",
+        };
+        let tags: Vec<Value> = rapid
+            .tags
+            .iter()
+            .map(|(id, name)| json!({"id": id, "name": name}))
+            .collect();
+        json!({"id": id, "name": "r", "optimization_status": status, "progress": 40, "tags": tags})
+    }
+
+    fn running(&mut self) -> ScriptedReply {
+        let now = Instant::now();
+        let listed = self.rapids.iter();
+        let listed = listed.filter(|(_, it)| it.done_at > now || it.fails);
+        let data: Vec<Value> = listed.map(|(id, _)| self.rapid_record(*id)).collect();
+        reply(200, json!({"data": data}))
+    }
+
+    fn rapids_of(&mut self, asset: Option<u64>) -> ScriptedReply {
+        let asset = asset.unwrap_or_default();
+        if !self.assets.contains_key(&asset) {
+            return no_such();
+        }
+        let data: Vec<Value> = self
+            .rapids
+            .iter()
+            .filter(|(_, it)| it.asset == asset)
+            .map(|(id, _)| self.rapid_record(*id))
+            .collect();
+        reply(200, json!({"data": data}))
+    }
+
+    fn show_rapid(&mut self, id: Option<u64>) -> ScriptedReply {
+        match id.filter(|id| self.rapids.contains_key(id)) {
+            Some(id) => reply(200, json!({"data": self.rapid_record(id)})),
+            None => no_such(),
+        }
+    }
+
+    fn untag(&mut self, id: Option<u64>, tag: Option<u64>) -> ScriptedReply {
+        let rapid = id.and_then(|id| self.rapids.get_mut(&id));
+        let removed = rapid.and_then(|rapid| rapid.tags.remove(&tag?));
+        match removed {
+            Some(name) => {
+                if !name.starts_with("assetfs-") {
+                    self.violation(format!("the tag {name} was removed"));
+                }
+                reply(200, Value::Null)
+            }
+            None => no_such(),
+        }
+    }
+
+    fn embed(&mut self, raw: bool, body: &Value) -> ScriptedReply {
+        let of = body[if raw { "raw_model_id" } else { "model_id" }]
+            .as_u64()
+            .unwrap_or_default();
+        let there = match raw {
+            true => self.assets.contains_key(&of),
+            false => self.rapids.contains_key(&of),
+        };
+        if !there {
+            return no_such();
+        }
+        let id = self.fresh();
+        let text = |key: &str| body[key].as_str().unwrap_or_default().to_owned();
+        let embed = Embed {
+            of: (raw, of),
+            name: text("name"),
+            config: text("config"),
+            foreign: false,
+        };
+        self.embeds.insert(id, embed);
+        reply(
+            201,
+            json!({"status": "success", "embed_id": id, "embed_url": "https://e.example"}),
+        )
+    }
+
+    /// An embed of another machine.
+    pub fn foreign_embed(&mut self, asset: u64, name: &str) {
+        let id = self.fresh();
+        let embed = Embed {
+            of: (true, asset),
+            name: name.to_owned(),
+            config: String::new(),
+            foreign: true,
+        };
+        self.embeds.insert(id, embed);
+    }
+
+    fn list_embeds(&mut self, request: &ScriptedRequest) -> ScriptedReply {
+        let rapid = request.url.query_pairs().find(|(key, _)| key == "rapidId");
+        let rapid = rapid.and_then(|(_, value)| value.parse::<u64>().ok());
+        let shown = |embed: &Embed| rapid.is_none_or(|rapid| embed.of == (false, rapid));
+        let data = self.embeds.iter().filter(|(_, embed)| shown(embed));
+        let data = data.map(|(id, embed)| {
+            let key = if embed.of.0 {
+                "raw_model_id"
+            } else {
+                "rapidModelId"
+            };
+            json!({"id": id, "name": embed.name, key: embed.of.1})
+        });
+        reply(200, page(data.collect()))
+    }
+
+    fn list_presets(&mut self) -> ScriptedReply {
+        let all = self.presets.iter();
+        let all =
+            all.map(|(id, it)| json!({"id": id, "name": it.name, "config": it.config.to_string()}));
+        reply(200, all.collect())
+    }
+
+    fn create_preset(&mut self, body: &Value) -> ScriptedReply {
+        self.add_preset(body, false);
+        reply(200, Value::Null)
+    }
+
+    /// Makes a preset.
+    pub fn add_preset(&mut self, body: &Value, foreign: bool) {
+        let name = body["name"].as_str().unwrap_or_default().to_owned();
+        let id = self.fresh();
+        if !foreign {
+            if self
+                .presets
+                .values()
+                .any(|it| it.name == name && !it.foreign)
+            {
+                self.violation(format!("a second preset {name} was made"));
+            }
+            self.preset_ids.entry(name.clone()).or_default().insert(id);
+        }
+        let config = body["config"].clone();
+        self.presets.insert(
+            id,
+            Preset {
+                name,
+                config,
+                foreign,
+            },
+        );
+    }
+
+    fn update_preset(&mut self, body: &Value) -> ScriptedReply {
+        let id = body["id"].as_u64().unwrap_or_default();
+        match self.presets.get_mut(&id) {
+            Some(preset) => {
+                preset.name = body["name"].as_str().unwrap_or_default().to_owned();
+                preset.config = body["config"].clone();
+                reply(200, Value::Null)
+            }
+            None => no_such(),
+        }
+    }
+
+    fn delete_preset(&mut self, id: Option<u64>) -> ScriptedReply {
+        match id.and_then(|id| self.presets.remove(&id)) {
+            Some(_) => reply(200, Value::Null),
+            None => no_such(),
+        }
+    }
+
+    /// An asset of another machine.
+    pub fn foreign_asset(&mut self, name: &str, status: &str) -> u64 {
+        let id = self.fresh();
+        let asset = Asset {
+            name: name.to_owned(),
+            foreign: true,
+            status: status.to_owned(),
+            files: BTreeMap::new(),
+            told: false,
+            urls_until: Instant::now(),
+            import: None,
+        };
+        self.assets.insert(id, asset);
+        id
+    }
+
+    /// Another machine deletes an asset.
+    pub fn delete_elsewhere(&mut self, id: u64) {
+        if self.assets.remove(&id).is_some() {
+            hook::note(format!("another machine deletes {id}"));
+            self.deleted.insert(id);
+            self.rapids.retain(|_, rapid| rapid.asset != id);
+        }
+    }
+
+    /// All upload URLs stop working.
+    pub fn expire_urls(&mut self) {
+        for asset in self.assets.values_mut() {
+            asset.urls_until = Instant::now();
+        }
+    }
+}
+
+fn asset_record(id: u64, asset: &Asset) -> Value {
+    json!({"id": id, "name": asset.name, "upload_status": asset.status})
+}
+
+fn page(data: Vec<Value>) -> Value {
+    let total = data.len();
+    json!({"data": data, "links": {}, "meta": {"current_page": 1, "last_page": 1, "per_page": 1000, "total": total}})
+}
+
+fn url_of(id: u64, name: &str) -> String {
+    let mut url = url::Url::parse(&format!("{STORAGE}/{id}/")).expect("a URL");
+    if let Ok(mut parts) = url.path_segments_mut() {
+        parts.pop_if_empty().push(name);
+    }
+    url.query_pairs_mut().append_pair("X-Signature", "secret");
+    url.into()
+}
+
+fn percent_decoded(name: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = name.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let hex = (*first == b'%').then(|| after.get(..2)).flatten();
+        let byte = hex.and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
+        bytes.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { &after[2..] } else { after };
+    }
+    String::from_utf8(bytes).unwrap_or_default()
+}
+
+/// What asking for the first byte of an object gives.
+fn meta_of(bytes: &[u8]) -> ScriptedReply {
+    let md5: String = Md5::digest(bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let etag = ("etag", format!("\"{md5}\""));
+    if bytes.is_empty() {
+        let range = ("content-range", "bytes */0".to_owned());
+        return reply_with(416, Value::Null, vec![range, etag]);
+    }
+    let range = ("content-range", format!("bytes 0-0/{}", bytes.len()));
+    ScriptedReply {
+        status: 206,
+        headers: vec![range, etag],
+        body: bytes[..1].to_vec(),
+    }
+}
