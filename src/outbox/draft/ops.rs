@@ -116,15 +116,21 @@ impl Outbox {
     /// Removes a draft with everything in it: cancels an upload under way and deletes what the
     /// service already has of it. Durable on return.
     pub fn remove_draft(&self, draft: DraftId) -> OutboxResult<()> {
-        let ticket = {
+        let (ticket, there) = {
             let mut core = self.shared.core();
-            core.draft(draft)?;
-            core.stop_upload(draft);
-            let ticket = core.record(DraftRecord::Removed { draft })?;
-            core.forget_gone();
-            ticket
+            match core.draft(draft) {
+                Ok(_) => {
+                    core.stop_upload(draft);
+                    let ticket = core.record(DraftRecord::Removed { draft })?;
+                    core.forget_gone();
+                    (ticket, Ok(()))
+                }
+                // An earlier removal may not be durable yet: "not there" has to be true tomorrow, too.
+                Err(gone) => (self.shared.journal.last(), Err(gone)),
+            }
         };
         self.shared.journal.settle(ticket)?;
+        there?;
         self.shared.draft_changed(draft);
         self.shared.discard_news.notify_one();
         Ok(())

@@ -181,6 +181,11 @@ fn reason_in_record(model: &RapidModel) -> String {
 
 /// Removes a one-off tag; tells whether that is done.
 async fn remove_tag(shared: &Arc<Shared>, tag: &str, rapid: RapidId) -> bool {
+    // Without its tag the rapid model is found by the journal alone, which has to know it durably.
+    if let Err(error) = shared.settle(shared.journal.last()).await {
+        tracing::debug!(tag, %error, "a one-off tag stays until the journal can be written");
+        return false;
+    }
     let work = async {
         let model = match shared.client.rapid_model(rapid, Priority::Background).await {
             Ok(model) => model,

@@ -112,15 +112,21 @@ impl Outbox {
 
     /// Removes a job file; what was not sent yet is cancelled.
     pub fn remove_job(&self, folder: &JobFolder, name: &str) -> OutboxResult<()> {
-        let (ticket, job) = {
+        let (ticket, job, there) = {
             let mut core = self.shared.core();
             let job = key_of(&core, folder, name);
-            if !core.state.jobs.files.contains_key(&job) {
-                return Err(OutboxError::NotFound(name.to_owned()));
-            }
-            (core.record(JobRecord::Removed { job: job.clone() })?, job)
+            let there = core.state.jobs.files.contains_key(&job);
+            let ticket = match there {
+                true => core.record(JobRecord::Removed { job: job.clone() })?,
+                // An earlier removal may not be durable yet: "not there" has to be true tomorrow, too.
+                false => self.shared.journal.last(),
+            };
+            (ticket, job, there)
         };
         self.shared.journal.settle(ticket)?;
+        if !there {
+            return Err(OutboxError::NotFound(name.to_owned()));
+        }
         send::tell(&self.shared, &job);
         Ok(())
     }

@@ -59,12 +59,10 @@ pub async fn taken(shared: &Arc<Shared>, tag: &str, made: Made) -> OutboxResult<
 
 /// Looks for a request whose reply was lost. What is not found within the time is unknown.
 pub async fn look_for(shared: &Arc<Shared>, tag: &str) {
-    let Some(lost) = lost(shared, tag) else {
-        return;
-    };
     let until = Instant::now() + shared.config.look_for_lost;
     let mut pauses = Pauses::new(shared.config.first_poll, LONGEST_SEARCH);
-    loop {
+    // An outcome that could not be made durable yet stands all the same: it is not looked for again.
+    while let Some(lost) = lost(shared, tag) {
         let last_look = Instant::now() >= until;
         let Some(answer) = shared.until_closed(find(shared, &lost, tag)).await else {
             return;

@@ -98,6 +98,8 @@ impl Outbox {
             false => None,
         };
         if !held && preset.is_none() {
+            // An earlier removal may not be durable yet: "not there" has to be true tomorrow, too.
+            self.shared.settle(self.shared.journal.last()).await?;
             return Err(OutboxError::NotFound(file_name.to_owned()));
         }
         if let Some(preset) = preset {

@@ -81,6 +81,13 @@ pub struct PresetGoal {
     tried: bool,
 }
 
+impl PresetGoal {
+    /// True when it is removed in the end.
+    pub fn is_removed(&self) -> bool {
+        matches!(self.edits.last(), Some(Edit::Remove))
+    }
+}
+
 #[derive(Debug, Clone)]
 enum Edit {
     Save(String),

@@ -334,6 +334,21 @@ fn every_history_ends_with_what_was_promised() {
     assert!(failures.is_empty(), "{} of {ran} failed", failures.len());
 }
 
+/// Seeds that once found something: a preset that came back after its removal; a job that counted as
+/// wanted while the disk was full; a removal that was "not there" before it was durable; a one-off tag that
+/// was gone before the journal knew its rapid model; a search that went on after it had found.
+const FOUND_SOMETHING: [u64; 7] = [1559, 1938, 2503, 5207, 6146, 11851, 11879];
+
+#[test]
+fn histories_that_once_went_wrong_go_right() {
+    for seed in FOUND_SOMETHING {
+        if let Err(failure) = run_seed(seed) {
+            report(&[failure], 1, Duration::ZERO);
+            panic!("seed {seed} failed");
+        }
+    }
+}
+
 #[test]
 fn a_seed_gives_the_same_history_each_time() {
     for seed in [3, 14, 27] {

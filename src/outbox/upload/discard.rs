@@ -42,6 +42,11 @@ pub async fn run(shared: Arc<Shared>) {
 
 /// Deletes one; tells whether that is done.
 async fn discard(shared: &Arc<Shared>, asset: AssetId) -> bool {
+    // That it is unwanted has to be durable first: a later run must not go on with what is gone.
+    if let Err(error) = shared.settle(shared.journal.last()).await {
+        tracing::debug!(asset = asset.0, %error, "an asset stays until the journal can be written");
+        return false;
+    }
     failpoint::hit(Failpoint::BeforeDiscard);
     let Some(reply) = shared.until_closed(shared.client.delete_asset(asset)).await else {
         return false;
