@@ -7,6 +7,7 @@
 mod accessor;
 mod check;
 mod cursor;
+mod element;
 mod error;
 pub mod glb;
 pub mod uri;
@@ -17,8 +18,9 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use serde_json::Value;
 
-pub use accessor::{AccessorInfo, ComponentType, ElementType};
+pub use accessor::AccessorInfo;
 pub use cursor::Cursor;
+pub use element::{ComponentType, ElementType};
 pub use error::DocumentError;
 
 use super::words::grouped;

@@ -4,6 +4,7 @@
 //! as a warning, never dropped in silence.
 
 mod draco;
+mod encoding;
 mod flat;
 pub mod gltf;
 mod meshopt_views;
