@@ -1,5 +1,10 @@
 //! What moves in a source moves the same way in its result: skins, animations, morph targets, at several times.
 
+#![allow(clippy::print_stderr, reason = "what is skipped is said loudly")]
+
+#[path = "support/samples.rs"]
+mod samples;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -10,14 +15,7 @@ use glam::{Quat, Vec3};
 use serde_json::{Map, Value, json};
 
 fn sample(name: &str) -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../shared/samples")
-        .join(name);
-    if !path.is_file() {
-        eprintln!("SKIPPED: there is no sample model at {}", path.display());
-        return None;
-    }
-    Some(path)
+    Some(samples::samples()?.join(name))
 }
 
 fn read(path: &Path) -> Scene {

@@ -528,7 +528,7 @@ fn triangles_smaller_than_a_sample_count_as_seen() {
     let mut dust = card(1.0);
     dust.positions
         .iter_mut()
-        .for_each(|point| *point = *point * Vec3::new(1e-4, 1e-4, 1.0));
+        .for_each(|point| *point *= Vec3::new(1e-4, 1e-4, 1.0));
     dust.material = None;
     let mut scene = alone(
         cuboid(Vec3::splat(0.9)),

@@ -1,7 +1,11 @@
 //! The commands that need no mount, as a person or a script runs them.
 
+#![allow(clippy::print_stderr, reason = "what is skipped is said loudly")]
+
 mod optimize;
 mod refusals;
+#[path = "../support/samples.rs"]
+mod samples;
 mod support;
 #[path = "../support/zips.rs"]
 mod zips;

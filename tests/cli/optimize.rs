@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::support::{ASSETFS, Bench, samples};
+use super::samples::samples;
+use super::support::{ASSETFS, Bench};
 
 #[test]
 fn a_folder_becomes_files_pictures_logs_and_a_table() {

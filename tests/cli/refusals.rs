@@ -4,7 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
-use super::support::{Bench, samples};
+use super::samples::samples;
+use super::support::Bench;
 use super::zips;
 
 /// The worst that a hostile model may take here.

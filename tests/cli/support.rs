@@ -1,7 +1,7 @@
 //! A folder for one test, a model in it, and the command.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use assetfs::engine::sample::{ChairDetail, write_chair_with};
@@ -82,17 +82,4 @@ impl Ran {
         assert_eq!(self.code(), code, "{}\n{}", self.out(), self.err());
         self
     }
-}
-
-/// The folder of the sample models, where it is; says loudly when it is not.
-pub fn samples() -> Option<PathBuf> {
-    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/samples");
-    if !samples.is_dir() {
-        eprintln!(
-            "SKIPPED: there are no sample models at {}",
-            samples.display()
-        );
-        return None;
-    }
-    Some(samples)
 }

@@ -12,6 +12,8 @@ mod listings;
 mod main_job;
 mod presets;
 mod real_engine;
+#[path = "../support/samples.rs"]
+mod samples;
 mod support;
 mod tokens;
 mod uploads;

@@ -1,23 +1,11 @@
 //! The main job with the real engine, on real models.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::samples::samples;
 use super::support::{Fixture, engine};
-
-/// The folder of the sample models, where it is.
-fn samples() -> Option<PathBuf> {
-    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/samples");
-    if !samples.is_dir() {
-        eprintln!(
-            "SKIPPED: there are no sample models at {}",
-            samples.display()
-        );
-        return None;
-    }
-    Some(samples)
-}
 
 /// The files of a folder, by name.
 fn files_of(dir: &Path) -> Vec<(String, Vec<u8>)> {
