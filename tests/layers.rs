@@ -47,6 +47,8 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("redb", &["durable"]),
     ("notify", &["hotfolder"]),
     ("clap", &["cli"]),
+    ("clap_complete", &["cli"]),
+    ("clap_mangen", &["cli"]),
     ("indicatif", &["cli"]),
     ("strsim", &["cli"]),
     ("anyhow", &["cli"]),

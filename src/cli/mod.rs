@@ -19,6 +19,7 @@ mod logging;
 mod mount;
 mod mounted;
 mod optimize;
+mod pages;
 mod progress;
 mod serve;
 mod settings;
@@ -87,6 +88,8 @@ enum Command {
     Serve(serve::Args),
     Demo(demo::Args),
     Doctor(doctor::Args),
+    Man(pages::ManArgs),
+    Completions(pages::CompletionsArgs),
     #[command(hide = true)]
     EngineWorker(engine_worker::Args),
 }
@@ -108,6 +111,8 @@ pub fn run() -> ExitCode {
         Command::Serve(args) => serve::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Man(args) => pages::man(&args),
+        Command::Completions(args) => pages::completions(&args),
         Command::EngineWorker(args) => engine_worker::run(&args),
     };
     let exit = result.unwrap_or_else(|error| {

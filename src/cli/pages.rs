@@ -1,0 +1,106 @@
+//! `assetfs man` and `assetfs completions`: what a packager installs beside the binary, made from the same
+//! words as `--help`.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use clap::{Command, CommandFactory};
+use clap_complete::Shell;
+use clap_mangen::Man;
+
+use super::{Cli, Exit};
+
+/// Print the manual, or write a page for each command
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: assetfs man | man -l -\n\
+    Example: assetfs man --dir /usr/local/share/man/man1")]
+pub(super) struct ManArgs {
+    /// Write assetfs.1 and a page for each command into this folder
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+/// Print what completes commands and flags in a shell
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: assetfs completions bash > ~/.local/share/bash-completion/completions/assetfs\n\
+    Example: assetfs completions zsh > ~/.zfunc/_assetfs"
+)]
+pub(super) struct CompletionsArgs {
+    /// The shell
+    shell: Shell,
+}
+
+pub(super) fn man(args: &ManArgs) -> Result<Exit> {
+    match &args.dir {
+        None => io::stdout().write_all(&page(Cli::command())?)?,
+        Some(dir) => write_pages(dir)?,
+    }
+    Ok(Exit::Done)
+}
+
+pub(super) fn completions(args: &CompletionsArgs) -> Result<Exit> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "assetfs", &mut script);
+    io::stdout().write_all(&script)?;
+    Ok(Exit::Done)
+}
+
+/// One page for the whole and one for each command that people see, named as `man` finds them.
+fn write_pages(dir: &Path) -> Result<()> {
+    fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
+    let whole = Cli::command();
+    fs::write(dir.join("assetfs.1"), page(whole.clone())?)?;
+    for command in whole
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set())
+    {
+        let name = format!("assetfs-{}", command.get_name());
+        let path = dir.join(format!("{name}.1"));
+        let command = command
+            .clone()
+            .bin_name(name.replacen('-', " ", 1))
+            .display_name(name);
+        fs::write(&path, page(command)?).with_context(|| path.display().to_string())?;
+    }
+    Ok(())
+}
+
+fn page(command: Command) -> Result<Vec<u8>> {
+    let mut text = Vec::new();
+    Man::new(command).render(&mut text)?;
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_a_page_for_each_command_with_its_example() {
+        let dir = tempfile::tempdir().unwrap();
+        write_pages(dir.path()).unwrap();
+        let whole = fs::read_to_string(dir.path().join("assetfs.1")).unwrap();
+        assert!(whole.contains(".TH") && whole.contains("mount"));
+        for command in Cli::command().get_subcommands() {
+            let path = dir.path().join(format!("assetfs-{}.1", command.get_name()));
+            assert_eq!(path.exists(), !command.is_hide_set(), "{}", path.display());
+            if !command.is_hide_set() {
+                let text = fs::read_to_string(&path).unwrap();
+                assert!(text.contains("Example"), "{}", path.display());
+            }
+        }
+    }
+
+    #[test]
+    fn every_shell_completes_the_commands() {
+        for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "assetfs", &mut script);
+            let script = String::from_utf8(script).unwrap();
+            assert!(script.contains("allow-delete"), "{shell}");
+        }
+    }
+}
