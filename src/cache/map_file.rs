@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 
 use rustix::fs::SeekFrom;
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
 use super::block_map::{BlockMap, CHUNK_BLOCKS};
 use super::key::ObjectKey;
@@ -83,15 +83,34 @@ impl MapHeader {
     }
 
     /// The checksum that stands for these bytes at this place of this object; never zero.
-    pub(super) fn block_check(salt: u64, index: u64, bytes: &[u8]) -> u64 {
+    pub(super) fn block_check(salt: u64, index: u64, pieces: &[&[u8]]) -> u64 {
         let seed = salt ^ index.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        xxh3_64_with_seed(bytes, seed).max(1)
+        let check = match pieces {
+            [bytes] => xxh3_64_with_seed(bytes, seed),
+            pieces => {
+                let mut hash = Xxh3::with_seed(seed);
+                pieces.iter().for_each(|piece| hash.update(piece));
+                hash.digest()
+            }
+        };
+        check.max(1)
     }
 }
 
 /// Notes in the file that the block is there; zero notes that it is not.
 pub(super) fn write_slot(file: &File, header_len: u64, index: u64, check: u64) -> io::Result<()> {
     file.write_all_at(&check.to_le_bytes(), header_len + index * SLOT_LEN)
+}
+
+/// Notes the blocks from `first` on, one checksum each.
+pub(super) fn write_slots(
+    file: &File,
+    header_len: u64,
+    first: u64,
+    checks: &[u64],
+) -> io::Result<()> {
+    let bytes: Vec<u8> = checks.iter().flat_map(|it| it.to_le_bytes()).collect();
+    file.write_all_at(&bytes, header_len + first * SLOT_LEN)
 }
 
 /// Notes that none of these blocks is there.
@@ -203,6 +222,17 @@ mod tests {
             prop_assert_eq!(MapHeader::decode(&bytes), None);
             prop_assert_eq!(MapHeader::decode(&begun), None);
         }
+    }
+
+    #[test]
+    fn a_block_has_one_checksum_in_whatever_pieces_it_comes() {
+        let bytes: Vec<u8> = (0..70_000_u32).map(|it| it as u8).collect();
+        let whole = MapHeader::block_check(7, 3, &[&bytes]);
+        for at in [0, 1, 240, 1024, 65_000] {
+            let (left, right) = bytes.split_at(at);
+            assert_eq!(MapHeader::block_check(7, 3, &[left, right]), whole);
+        }
+        assert_ne!(MapHeader::block_check(7, 4, &[&bytes]), whole);
     }
 
     #[test]

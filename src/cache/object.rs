@@ -6,12 +6,13 @@
 //! from the map, then counts the generation up, then frees the disk, with all writers kept out.
 
 mod punch;
+mod write;
 
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::ops::Range;
 use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
@@ -20,10 +21,9 @@ use bytes::Bytes;
 use rustix::buffer::spare_capacity;
 use tracing::warn;
 
-use super::block_map::{BlockMap, CHUNK_BLOCKS, Claim, block_cost};
-use super::error::is_disk_full;
-use super::key::{BLOCK_LEN_BYTES, FileId, block_range, blocks_of};
-use super::map_file::{MapHeader, write_slot};
+use super::block_map::{BlockMap, CHUNK_BLOCKS};
+use super::key::{FileId, block_range, blocks_of};
+use super::map_file::MapHeader;
 use super::shared::Shared;
 use super::{CacheError, ObjectKey};
 
@@ -110,7 +110,14 @@ impl CachedObject {
 
     /// Stores the block `index`, whole. An error means only that it is not cached.
     pub fn write_block(&self, index: u64, bytes: &[u8]) -> Result<(), CacheError> {
-        self.open.write_block(index, bytes)
+        self.open.write_run(index, &[bytes])
+    }
+
+    /// Stores whole blocks from `first` on, given in the pieces in which they came: one write for
+    /// all of them. An error means only that some are not cached.
+    pub fn write_run(&self, first: u64, pieces: &[Bytes]) -> Result<(), CacheError> {
+        let pieces: Vec<&[u8]> = pieces.iter().map(AsRef::as_ref).collect();
+        self.open.write_run(first, &pieces)
     }
 
     /// Compares every block that this process has not compared yet with its checksum and says
@@ -241,9 +248,9 @@ impl OpenObject {
             let Some(check) = self.blocks.check(index) else {
                 return false;
             };
-            let sound = self
-                .read_file(&range)
-                .is_some_and(|bytes| MapHeader::block_check(self.id.salt, index, &bytes) == check);
+            let sound = self.read_file(&range).is_some_and(|bytes| {
+                MapHeader::block_check(self.id.salt, index, &[&bytes]) == check
+            });
             if self.generation.load(Ordering::SeqCst) != generation {
                 // What was read may be a hole that was just made.
                 continue;
@@ -256,62 +263,6 @@ impl OpenObject {
             return sound;
         }
         false
-    }
-
-    fn write_block(&self, index: u64, bytes: &[u8]) -> Result<(), CacheError> {
-        let range = block_range(index, self.key.size);
-        if range.is_empty() || bytes.len() as u64 != range.end - range.start {
-            return Err(CacheError::WrongBlock {
-                name: self.key.name.clone(),
-                index,
-                len: bytes.len(),
-            });
-        }
-        // Somebody who writes the same block at this moment writes the same bytes.
-        if self.is_sound(index) {
-            return Ok(());
-        }
-        match self.blocks.claim(index) {
-            Claim::Taken => return Ok(()),
-            Claim::Yours => {}
-            Claim::YoursInNewChunk => self.count(chunk_cost(self.header_len, &self.blocks)),
-        }
-        let stored = self.store_block(index, bytes);
-        self.blocks.release(index);
-        stored
-    }
-
-    fn store_block(&self, index: u64, bytes: &[u8]) -> Result<(), CacheError> {
-        if self.blocks.check(index).is_some() {
-            return Ok(());
-        }
-        let cost = block_cost(index, self.key.size);
-        self.shared.make_room(cost)?;
-        let mut stored = self.put_block(index, bytes);
-        if stored.as_ref().is_err_and(is_disk_full) && self.shared.evict(cost) > 0 {
-            stored = self.put_block(index, bytes);
-        }
-        match stored {
-            Ok(()) => Ok(()),
-            Err(error) => {
-                self.shared.space().give_back(cost);
-                Err(match is_disk_full(&error) {
-                    true => self.shared.space().full(),
-                    false => CacheError::io("write", Path::new(&self.key.name))(error),
-                })
-            }
-        }
-    }
-
-    fn put_block(&self, index: u64, bytes: &[u8]) -> io::Result<()> {
-        let _writing = self.writing.read().unwrap_or_else(PoisonError::into_inner);
-        let check = MapHeader::block_check(self.id.salt, index, bytes);
-        self.data.write_all_at(bytes, index * BLOCK_LEN_BYTES)?;
-        write_slot(&self.map, self.header_len, index, check)?;
-        self.cost
-            .fetch_add(block_cost(index, self.key.size), Ordering::AcqRel);
-        self.blocks.insert(index, check, true);
-        Ok(())
     }
 
     fn lend_file(&self) -> Option<Arc<File>> {
@@ -331,11 +282,6 @@ impl OpenObject {
         }
         self.lent.store(true, Ordering::SeqCst);
         self.lent_file.get().cloned()
-    }
-
-    fn count(&self, bytes: u64) {
-        self.cost.fetch_add(bytes, Ordering::AcqRel);
-        self.shared.space().add(bytes);
     }
 
     fn give_back(&self, bytes: u64) {

@@ -11,10 +11,13 @@
 
 mod account;
 mod before_after;
+mod cache;
+mod check;
 mod control;
 mod demo;
 mod doctor;
 mod engine_worker;
+mod files;
 mod logging;
 mod mount;
 mod mounted;
@@ -85,6 +88,10 @@ enum Command {
     Run(control::RunArgs),
     AllowDelete(control::AllowDeleteArgs),
     Optimize(optimize::Args),
+    Pin(cache::PinArgs),
+    Unpin(cache::UnpinArgs),
+    Check(check::Args),
+    Cache(cache::Args),
     Serve(serve::Args),
     Demo(demo::Args),
     Doctor(doctor::Args),
@@ -108,6 +115,10 @@ pub fn run() -> ExitCode {
         Command::Run(args) => control::run(&args),
         Command::AllowDelete(args) => control::allow_delete(&args),
         Command::Optimize(args) => optimize::run(&args),
+        Command::Pin(args) => cache::pin(&args),
+        Command::Unpin(args) => cache::unpin(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Cache(args) => cache::run(&args),
         Command::Serve(args) => serve::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Doctor(args) => doctor::run(&args),

@@ -29,6 +29,9 @@ pub(super) struct Args {
     /// How clients reach the service, where it is behind a proxy
     #[arg(long, value_name = "URL")]
     public_url: Option<Url>,
+    /// Where clients read files, when a mirror or a content network stands in front of this service
+    #[arg(long, value_name = "URL")]
+    files_url: Option<Url>,
     /// How many jobs run at the same time
     #[arg(long, default_value_t = 1, value_name = "N")]
     workers: usize,
@@ -57,6 +60,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         let mut config = ServiceConfig {
             listen: args.listen,
             public_url: args.public_url.clone(),
+            files_url: args.files_url.clone(),
             workers: args.workers,
             chaos: args.chaos.as_deref().map(read_plan).transpose()?,
             ..ServiceConfig::new(&data_dir, worker(args.no_pictures)?)

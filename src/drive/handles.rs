@@ -33,7 +33,7 @@ pub(super) enum Body {
     /// On local disk, in the outbox.
     Staged(StagedFile),
     /// Elsewhere, through the cache.
-    Remote(RemoteFile),
+    Remote(Arc<RemoteFile>),
     /// Inside a zip elsewhere, through the cache.
     Member(MemberFile),
     /// On their way, in an order that the service decides.

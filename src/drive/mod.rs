@@ -4,6 +4,7 @@
 //! completes whenever nothing has to be fetched. It knows nothing of FUSE and of errno; the same
 //! drive can be served in another way, and is tested without a kernel.
 
+mod ahead;
 mod archive;
 mod background;
 mod config;
@@ -26,7 +27,7 @@ pub use error::{DriveError, DriveResult};
 pub use kernel::KernelCache;
 pub use status::{
     CacheStatus, DraftStatus, FailureLine, JobStatusLine, MountStatus, OrphanStatus, RateStatus,
-    TransferStatus,
+    TransferStatus, VerifyStatus,
 };
 pub use types::{
     Access, Attributes, Caller, DirEntry, Entry, Fh, FileKind, FileSystemStatus, Ino, OpenFlags,

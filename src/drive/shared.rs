@@ -10,6 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tokio::runtime::Handle;
 
+use super::ahead::Ahead;
 use super::background::Background;
 use super::config::DriveConfig;
 use super::error::{DriveError, DriveResult};
@@ -22,6 +23,7 @@ use super::fresh::maps::FileMaps;
 use super::fresh::watch::Watched;
 use super::handles::Handles;
 use super::kernel::{Correction, Corrections};
+use super::ops::cache::Verification;
 use super::ops::remove::Deletions;
 use super::reading::Reading;
 use super::status::OrphanStatus;
@@ -61,6 +63,8 @@ pub(super) struct Shared {
     pub(super) flights: Flights<FlightKey>,
     pub(super) deletions: Mutex<Deletions>,
     pub(super) watched: Watched,
+    pub(super) ahead: Ahead,
+    pub(super) verification: Verification,
     /// What was copied in and became an asset, both ways.
     pub(super) made: Mutex<HashMap<DraftId, AssetId>>,
     /// Why the service could not be reached, while it cannot.

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tokio::runtime::Handle;
 
+use super::ahead::Ahead;
 use super::background::Background;
 use super::config::DriveConfig;
 use super::error::DriveError;
@@ -14,11 +15,11 @@ use super::fresh::listings::{self, Which};
 use super::fresh::{FlightKey, maps::FileMaps, watch::Watched};
 use super::handles::Handles;
 use super::kernel::Corrections;
+use super::ops::cache::Verification;
 use super::reading::{Reading, ReadingLimits};
 use super::shared::{Known, Orphans, Shared};
 use super::status::{
-    CacheStatus, DraftStatus, FailureLine, JobStatusLine, MountStatus, OrphanStatus, RateStatus,
-    TransferStatus,
+    DraftStatus, FailureLine, JobStatusLine, MountStatus, OrphanStatus, RateStatus, TransferStatus,
 };
 use super::tree::inode::InodeTable;
 use super::tree::node::Home;
@@ -97,6 +98,8 @@ impl Shared {
             corrections: Arc::new(Corrections::default()),
             deletions: Mutex::default(),
             watched: Watched::default(),
+            ahead: Ahead::new(),
+            verification: Verification::default(),
             made: Mutex::new(made),
             offline: Mutex::new(None),
         }
@@ -182,15 +185,6 @@ impl Shared {
             }
         }
         lines
-    }
-
-    fn cache_status(&self) -> CacheStatus {
-        let stats = self.cache.stats();
-        CacheStatus {
-            used_bytes: stats.bytes,
-            limit_bytes: stats.max_bytes,
-            objects: stats.objects,
-        }
     }
 
     fn rate_status(&self) -> RateStatus {

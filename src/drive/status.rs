@@ -98,6 +98,39 @@ pub struct CacheStatus {
     pub limit_bytes: u64,
     /// Objects of which it holds something.
     pub objects: u64,
+    /// Reads that it served, since the mount.
+    #[serde(default)]
+    pub hits: u64,
+    /// Reads that lacked a block.
+    #[serde(default)]
+    pub misses: u64,
+    /// Objects, or parts of open ones, that had to go.
+    #[serde(default)]
+    pub evictions: u64,
+    /// Blocks that were found damaged, and fetched again.
+    #[serde(default)]
+    pub bad_blocks: u64,
+    /// Paths that are kept whatever happens.
+    #[serde(default)]
+    pub pins: Vec<String>,
+    /// The verification that was asked for last.
+    #[serde(default)]
+    pub verify: VerifyStatus,
+}
+
+/// A comparison of the cache with its checksums.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct VerifyStatus {
+    /// One is under way.
+    pub running: bool,
+    /// How many have ended since the mount; the rest tells of the last.
+    pub done: u64,
+    /// Objects looked at.
+    pub objects: u64,
+    /// Blocks looked at.
+    pub blocks: u64,
+    /// Blocks that were damaged, and are gone now.
+    pub bad_blocks: u64,
 }
 
 /// The request budget.

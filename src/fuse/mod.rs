@@ -10,6 +10,7 @@ mod errno;
 mod kernel;
 mod modes;
 mod mountpoint;
+mod readahead;
 mod session;
 mod translate;
 

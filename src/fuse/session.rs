@@ -13,6 +13,7 @@ use crate::drive::Drive;
 use super::adapter::Adapter;
 use super::dispatch::Dispatcher;
 use super::kernel::NotifiedKernel;
+use super::readahead;
 
 /// Source shown in the mount table, by which the commands find our mounts.
 pub(super) const SOURCE: &str = "assetfs";
@@ -92,6 +93,7 @@ pub fn mount(
     let session = Session::new(adapter, mount_point, &config(options)).map_err(failed)?;
     let session = session.spawn().map_err(failed)?;
     drive.attach_kernel(Arc::new(NotifiedKernel::new(session.notifier())));
+    readahead::raise(mount_point);
     Ok(Mounted { session })
 }
 

@@ -76,6 +76,8 @@ pub struct ServiceConfig {
     pub public_url: Option<Url>,
     /// Puts the signed URLs on an origin of their own.
     pub storage_origin: Option<StorageOrigin>,
+    /// Where clients read files, when another server (a mirror, a content network) stands in front.
+    pub files_url: Option<Url>,
     /// The bytes that an account may store.
     pub quota_bytes: u64,
     /// The points of a new account; an optimization costs one.
@@ -105,6 +107,7 @@ impl ServiceConfig {
             worker_limits: WorkerLimits::default(),
             public_url: None,
             storage_origin: None,
+            files_url: None,
             quota_bytes: 100 * GIB,
             initial_points: 1_000_000,
             requests_per_minute: 2_000,

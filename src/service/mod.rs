@@ -194,7 +194,7 @@ async fn signer(
         (Some(separate), Some(bound)) => origin(separate.public_url.clone(), bound.addr()),
         _ => origin(config.public_url.clone(), api),
     };
-    Ok(Signer::new(key.as_bytes(), base))
+    Ok(Signer::new(key.as_bytes(), base).reading_at(config.files_url.clone()))
 }
 
 /// A folder without the left-overs of the last run.

@@ -56,6 +56,8 @@ pub enum SignatureError {
 pub struct Signer {
     mac: Hmac<Sha256>,
     base: Url,
+    /// Where files are read, if not at `base`.
+    read_base: Option<Url>,
 }
 
 impl std::fmt::Debug for Signer {
@@ -70,7 +72,17 @@ impl Signer {
     /// Signs with `key` for a storage that is reached at `base`.
     pub fn new(key: &[u8], base: Url) -> Signer {
         let mac = Hmac::new_from_slice(key).expect("HMAC takes a key of any length");
-        Signer { mac, base }
+        Signer {
+            mac,
+            base,
+            read_base: None,
+        }
+    }
+
+    /// Files are read at another origin, which stands in front of this storage.
+    #[must_use]
+    pub fn reading_at(self, read_base: Option<Url>) -> Signer {
+        Signer { read_base, ..self }
     }
 
     /// The address of a file, by which it is found again; its name stands in it for people and tools.
@@ -96,7 +108,11 @@ impl Signer {
         let lifetime = i64::try_from(lifetime.as_secs()).unwrap_or(i64::MAX);
         let expires = now.as_second().saturating_add(lifetime);
         let signature = self.message(access, &path, expires).finalize().into_bytes();
-        let base = self.base.as_str().trim_end_matches('/');
+        let base = match access {
+            Access::Read => self.read_base.as_ref().unwrap_or(&self.base),
+            Access::Write => &self.base,
+        };
+        let base = base.as_str().trim_end_matches('/');
         SignedUrl::new(format!(
             "{base}{path}?expires={expires}&signature={}",
             hex(&signature)
@@ -135,9 +151,10 @@ impl Signer {
         Ok(())
     }
 
-    /// The origin of its URLs, as content security policies name it.
+    /// The origin where files are read, as content security policies name it.
     pub fn origin(&self) -> String {
-        self.base.origin().ascii_serialization()
+        let base = self.read_base.as_ref().unwrap_or(&self.base);
+        base.origin().ascii_serialization()
     }
 
     /// The path without the prefix that a proxy in front of the service keeps in it.
@@ -188,6 +205,23 @@ mod tests {
         for query in ["", "expires=1", "signature=00", "expires=x&signature=00"] {
             assert_eq!(check(Access::Read, &path, query, now), wrong, "{query}");
         }
+    }
+
+    #[test]
+    fn files_may_be_read_at_another_origin_than_they_are_written_at() {
+        let now = Timestamp::from_second(1_000).unwrap();
+        let files = Url::parse("https://files.test/").unwrap();
+        let signer = signer().reading_at(Some(files));
+        let sign = |access| signer.sign(access, FileId(7), "a", Duration::from_secs(60), now);
+        let read = sign(Access::Read);
+        assert!(read.expose().starts_with("https://files.test/storage/7/a?"));
+        assert!(
+            sign(Access::Write)
+                .expose()
+                .starts_with("http://storage.test:1/")
+        );
+        let (path, query) = parts(&read);
+        assert_eq!(signer.check(Access::Read, &path, &query, now), Ok(()));
     }
 
     #[test]

@@ -4,17 +4,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
 use tokio::sync::Semaphore;
 
 use super::FlightKey;
-use crate::client::ClientError;
+use crate::cache::{BLOCK_LEN_BYTES, ObjectKey};
+use crate::client::{ClientError, RangeReply};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::shared::Shared;
 use crate::drive::tree::node::{Node, Place, RemoteFolder};
-use crate::drive::tree::sizes::Content;
+use crate::drive::tree::sizes::{Content, ContentTable};
 
 /// Sizes of a listed folder that are asked for at once.
-const AT_ONCE: usize = 8;
+const AT_ONCE: usize = 32;
 /// A folder counts as just listed for this long.
 const LISTED_LATELY: Duration = Duration::from_secs(30);
 /// More files than this are asked for only as they are looked at.
@@ -83,6 +85,46 @@ impl Shared {
         let key = FlightKey::Size(folder, Arc::clone(&path));
         self.flights
             .join(key, || async move { shared.probe(folder, &path).await })
+    }
+
+    /// As a look at the size, but the first block comes along and is kept: for a small file that is
+    /// all there is, in the same one request.
+    pub(in crate::drive) fn first_block_landing(
+        self: &Arc<Self>,
+        folder: RemoteFolder,
+        path: Arc<str>,
+    ) -> impl Future<Output = DriveResult<()>> + Send + use<> {
+        let shared = Arc::clone(self);
+        let key = FlightKey::Size(folder, Arc::clone(&path));
+        self.flights.join(key, || async move {
+            match shared.take_first_block(folder, &path).await {
+                Some(()) => Ok(()),
+                None => shared.probe(folder, &path).await,
+            }
+        })
+    }
+
+    async fn take_first_block(self: &Arc<Self>, folder: RemoteFolder, path: &str) -> Option<()> {
+        let url = self.url_of(folder, path, false).await.ok()?;
+        let asked = self.client.get_range(&url, 0, Some(BLOCK_LEN_BYTES), None);
+        let RangeReply {
+            meta, mut stream, ..
+        } = asked.await.ok()?;
+        let size = meta.size?;
+        let modified = meta.last_modified.map(Into::into);
+        self.contents
+            .told(folder, path, size, meta.etag.clone(), modified);
+        let mut pieces = Vec::new();
+        while let Some(Ok(piece)) = stream.next().await {
+            pieces.push(piece);
+        }
+        let key = ObjectKey {
+            name: ContentTable::object_name(folder, path),
+            size,
+            etag: meta.etag,
+        };
+        self.reading.keep_first(&key, &pieces);
+        Some(())
     }
 
     async fn probe(self: Arc<Self>, folder: RemoteFolder, path: &Arc<str>) -> DriveResult<()> {

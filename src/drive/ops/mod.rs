@@ -2,6 +2,7 @@
 
 pub(super) mod again;
 pub(super) mod attributes;
+pub(super) mod cache;
 pub(super) mod content;
 pub(super) mod control;
 pub(super) mod create;

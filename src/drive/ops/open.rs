@@ -51,10 +51,7 @@ impl Shared {
             ),
             Node::RemoteFile(folder, path, _) if !matches!(folder, RemoteFolder::RapidQc(_)) => {
                 let remote = self.remote_file(*folder, path).await?;
-                let mode = remote
-                    .file()
-                    .map_or(OpenedMode::Kept, OpenedMode::Passthrough);
-                (Body::Remote(remote), mode)
+                self.opened_remote(remote)
             }
             Node::HiddenFile(place, HiddenFile::Control) => (
                 Body::Control(ControlBuffer::new(*place)),
@@ -167,10 +164,23 @@ impl Shared {
             )));
         };
         let remote = self.remote_file(folder, &path).await?;
-        let mode = remote
-            .file()
-            .map_or(OpenedMode::Kept, OpenedMode::Passthrough);
-        Ok((Body::Remote(remote), mode))
+        Ok(self.opened_remote(remote))
+    }
+
+    /// A complete and verified file is lent to the kernel. One that is complete as a start found it
+    /// is verified meanwhile, for the next who opens it; one that is still filling keeps its pages.
+    fn opened_remote(&self, remote: RemoteFile) -> (Body, OpenedMode) {
+        let remote = Arc::new(remote);
+        self.opened_ahead(&remote);
+        let mode = match remote.file() {
+            Some(file) => OpenedMode::Passthrough(file),
+            None => OpenedMode::Kept,
+        };
+        if matches!(mode, OpenedMode::Kept) && remote.is_complete() {
+            let unverified = Arc::clone(&remote);
+            self.runtime.spawn_blocking(move || unverified.verify());
+        }
+        (Body::Remote(remote), mode)
     }
 
     pub(in crate::drive) async fn remote_file(

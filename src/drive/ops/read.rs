@@ -6,7 +6,7 @@ use bytes::{Bytes, BytesMut};
 
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::handles::Body;
-use crate::drive::reading::ReadError;
+use crate::drive::reading::{ReadError, RemoteFile};
 use crate::drive::shared::Shared;
 use crate::drive::tree::node::Node;
 use crate::drive::types::{Access, Fh};
@@ -26,13 +26,11 @@ impl Shared {
         }
         match &open.body {
             Body::Staged(staged) => read_staged(staged, offset, len),
-            Body::Remote(remote) => match remote.read(offset, u64::from(len)).await {
-                Err(ReadError::Stale { name }) => {
-                    self.look_again(&open.node);
-                    Err(ReadError::Stale { name }.into())
-                }
-                other => Ok(other?),
-            },
+            Body::Remote(remote) if remote.begins() => {
+                self.read_began(remote);
+                self.read_remote(&open.node, remote, offset, len).await
+            }
+            Body::Remote(remote) => self.read_remote(&open.node, remote, offset, len).await,
             // Open for writing alone.
             Body::Again(_) => Err(DriveError::BadHandle),
             Body::Member(member) => Ok(member.read(offset, u64::from(len)).await?),
@@ -44,6 +42,22 @@ impl Shared {
                 offset,
                 len,
             )),
+        }
+    }
+
+    async fn read_remote(
+        self: &Arc<Self>,
+        node: &Node,
+        remote: &RemoteFile,
+        offset: u64,
+        len: u32,
+    ) -> DriveResult<Bytes> {
+        match remote.read(offset, u64::from(len)).await {
+            Err(ReadError::Stale { name }) => {
+                self.look_again(node);
+                Err(ReadError::Stale { name }.into())
+            }
+            other => Ok(other?),
         }
     }
 

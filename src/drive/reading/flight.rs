@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -31,6 +32,8 @@ pub(super) struct Course {
     pub(super) wanted: Range<u64>,
     state: Mutex<State>,
     changed: Notify,
+    /// How many wait for a block that has not landed.
+    waiting: AtomicU32,
     pub(super) share: Share,
 }
 
@@ -75,6 +78,7 @@ impl Course {
             blocks,
             wanted,
             changed: Notify::new(),
+            waiting: AtomicU32::new(0),
             share,
         }
     }
@@ -88,8 +92,14 @@ impl Course {
             if let Some(outcome) = self.outcome(block) {
                 return outcome;
             }
+            let _waits = Waits::new(&self.waiting);
             changed.await;
         }
+    }
+
+    /// Whether what has come should land at once, because somebody waits for it.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0
     }
 
     /// Whether somebody who needs the block may rely on this flight.
@@ -102,14 +112,18 @@ impl Course {
             }
     }
 
-    /// A block has come.
-    pub(super) fn land(&self, block: u64, landed: Landed) {
+    /// A block has come, and is kept in memory for who waits for it.
+    pub(super) fn land_held(&self, block: u64, bytes: Bytes) {
         let mut state = self.state();
-        if let Landed::Held(bytes) = landed {
-            state.held.insert(block, bytes);
-        }
+        state.held.insert(block, bytes);
         state.landed = block + 1;
         drop(state);
+        self.changed.notify_waiters();
+    }
+
+    /// All blocks below this number have come, and are in the cache.
+    pub(super) fn land_cached(&self, end: u64) {
+        self.state().landed = end;
         self.changed.notify_waiters();
     }
 
@@ -134,5 +148,21 @@ impl Course {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Counts one who waits, for as long as the wait goes on.
+struct Waits<'a>(&'a AtomicU32);
+
+impl Waits<'_> {
+    fn new(waiting: &AtomicU32) -> Waits<'_> {
+        waiting.fetch_add(1, Ordering::Relaxed);
+        Waits(waiting)
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -10,7 +10,9 @@ mod budget;
 mod error;
 mod fetch;
 mod flight;
+mod gathered;
 mod object;
+mod pace;
 mod remote_file;
 mod spool;
 mod urls;
@@ -22,6 +24,7 @@ mod tests;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use bytes::Bytes;
 use tokio::runtime::Handle;
 use tracing::debug;
 
@@ -52,7 +55,7 @@ impl Default for ReadingLimits {
     fn default() -> ReadingLimits {
         ReadingLimits {
             ahead_bytes: 128 << 20,
-            window_bytes: 64 << 20,
+            window_bytes: 128 << 20,
             request_bytes: 8 << 20,
         }
     }
@@ -116,6 +119,18 @@ impl Reading {
             new
         });
         RemoteFile::new(object, self.shared.limits)
+    }
+
+    /// Keeps the first bytes of a content that came along with something else. Whole blocks are
+    /// kept; what broke off is not.
+    pub fn keep_first(&self, key: &ObjectKey, pieces: &[Bytes]) {
+        if key.size == 0 {
+            return;
+        }
+        let kept = self.shared.cache.object(key);
+        if let Err(error) = kept.and_then(|cached| cached.write_run(0, pieces)) {
+            debug!(name = key.name, error = %error, "the first block is not cached");
+        }
     }
 
     fn new_object(&self, key: &ObjectKey, urls: Arc<dyn SignedUrls>) -> RemoteObject {

@@ -41,6 +41,8 @@ pub(super) struct Cover {
     pub(super) waits: Vec<(u64, Arc<Flight>)>,
     /// The flights that were started, to be held by the reader's window.
     pub(super) started: Vec<Arc<Flight>>,
+    /// The first block ahead for which the budget had no room.
+    pub(super) left_out: Option<u64>,
 }
 
 impl RemoteObject {
@@ -110,14 +112,14 @@ impl RemoteObject {
             })
     }
 
-    /// Puts a block into the cache; says whether it is there now.
-    pub(super) fn store(&self, block: u64, bytes: &[u8]) -> bool {
+    /// Puts whole blocks from `first` on into the cache; says whether they are there now.
+    pub(super) fn store(&self, first: u64, pieces: &[Bytes]) -> bool {
         let Some(cached) = &self.cached else {
             return false;
         };
-        let stored = cached.write_block(block, bytes);
+        let stored = cached.write_run(first, pieces);
         if let Err(error) = &stored {
-            debug!(name = self.key.name, block, error = %error, "a block is not cached");
+            debug!(name = self.key.name, first, error = %error, "blocks are not cached");
         }
         self.uncached.store(stored.is_err(), Ordering::Relaxed);
         stored.is_ok()
@@ -155,10 +157,17 @@ impl RemoteObject {
             }
         }
         runs.extend(run);
-        for flight in runs
-            .into_iter()
-            .flat_map(|run| self.launch_run(run, &wanted, request_blocks))
-        {
+        let mut launched = Vec::new();
+        for run in runs {
+            if cover.left_out.is_some() && run.start >= wanted.end {
+                break;
+            }
+            let end = self.launch_run(run.clone(), &wanted, request_blocks, &mut launched);
+            if end < run.end {
+                cover.left_out = Some(end);
+            }
+        }
+        for flight in launched {
             flights.push(Arc::downgrade(&flight));
             let carries = flight.course.blocks.clone();
             let awaited = carries.start.max(wanted.start)..carries.end.min(wanted.end);
@@ -177,14 +186,14 @@ impl RemoteObject {
             .is_some_and(|cached| cached.missing(start..start + 1).is_empty())
     }
 
-    /// Starts the requests of one run of blocks.
+    /// Starts the requests of one run of blocks; gives the end of what the budget allowed.
     fn launch_run(
         self: &Arc<Self>,
         run: Range<u64>,
         wanted: &Range<u64>,
         request_blocks: u64,
-    ) -> Vec<Arc<Flight>> {
-        let mut launched = Vec::new();
+        launched: &mut Vec<Arc<Flight>>,
+    ) -> u64 {
         let mut start = run.start;
         while start < run.end {
             let must = wanted.end.clamp(start, run.end);
@@ -205,7 +214,7 @@ impl RemoteObject {
             start = blocks.end;
             launched.push(self.launch(blocks, wanted, share));
         }
-        launched
+        start
     }
 
     fn launch(

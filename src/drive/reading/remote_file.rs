@@ -4,12 +4,15 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 
 use super::flight::{Flight, Landed};
 use super::object::{Cover, RemoteObject};
+use super::pace::Pace;
 use super::window::{Plan, Planner, PositionId};
 use super::{ReadError, ReadingLimits};
 use crate::cache::{BLOCK_LEN_BYTES, ObjectKey};
@@ -24,11 +27,13 @@ const UNCACHED_WINDOW_BYTES: u64 = 4 << 20;
 pub struct RemoteFile {
     object: Arc<RemoteObject>,
     window: Mutex<Window>,
+    is_begun: AtomicBool,
 }
 
 #[derive(Debug)]
 struct Window {
     planner: Planner,
+    pace: Pace,
     /// The flights ahead of each position.
     flights: Vec<(PositionId, Arc<Flight>)>,
 }
@@ -38,8 +43,10 @@ impl RemoteFile {
         let planner = Planner::new(object.key().size, limits.window_bytes, limits.request_bytes);
         RemoteFile {
             object,
+            is_begun: AtomicBool::new(false),
             window: Mutex::new(Window {
                 planner,
+                pace: Pace::new(Instant::now()),
                 flights: Vec::new(),
             }),
         }
@@ -84,7 +91,38 @@ impl RemoteFile {
             self.look_ahead(&range);
             return Ok(bytes);
         }
-        self.fetch(range).await
+        let asked = Instant::now();
+        let bytes = self.fetch(range).await?;
+        self.window().note(bytes.len() as u64, asked.elapsed());
+        Ok(bytes)
+    }
+
+    /// True once, for the first read.
+    pub fn begins(&self) -> bool {
+        !self.is_begun.swap(true, Ordering::Relaxed)
+    }
+
+    /// Brings the first `len` bytes into the cache.
+    pub async fn fetch_first(&self, len: u64) -> Result<(), ReadError> {
+        const STEP_BYTES: u64 = 1 << 20;
+        for offset in (0..len).step_by(STEP_BYTES as usize) {
+            self.read(offset, STEP_BYTES.min(len - offset)).await?;
+        }
+        Ok(())
+    }
+
+    /// Compares what is on disk with its checksums where that was not done yet, so that a complete
+    /// file can be lent to the kernel. Blocking work.
+    pub fn verify(&self) {
+        if let Some(cached) = self.object.cached()
+            && let Err(error) = cached.verify()
+        {
+            tracing::debug!(name = self.key().name, error = %error, "cannot verify a cached file");
+        }
+    }
+
+    fn window(&self) -> MutexGuard<'_, Window> {
+        self.window.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// After a read from the cache: goes on fetching ahead where there is something to fetch.
@@ -92,15 +130,15 @@ impl RemoteFile {
         if self.is_complete() {
             return;
         }
-        let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
-        let plan = window.planner.read(range);
-        window.drop_behind(&plan, range);
+        let mut window = self.window();
+        window.note(range.end - range.start, Duration::ZERO);
+        let plan = window.plan(range);
         if !plan.ahead.is_empty() {
             let end = blocks_of(range).end;
             let cover = self
                 .object
                 .cover(end..end, blocks_of(&plan.ahead), request_blocks(&plan));
-            window.hold(&plan, cover.started);
+            window.hold(&plan, &cover);
         }
     }
 
@@ -128,24 +166,26 @@ impl RemoteFile {
 
     /// Plans and starts what the read needs and what shall follow.
     fn start(&self, range: &Range<u64>) -> Cover {
-        let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut window = self.window();
         if !self.object.keeps_blocks() {
             window.planner.limit_window(UNCACHED_WINDOW_BYTES);
         }
-        let plan = window.planner.read(range);
-        window.drop_behind(&plan, range);
+        let plan = window.plan(range);
         let wanted = blocks_of(range);
         let ahead = match plan.ahead.is_empty() {
             true => wanted.end..wanted.end,
             false => blocks_of(&plan.ahead),
         };
         let cover = self.object.cover(wanted, ahead, request_blocks(&plan));
-        window.hold(&plan, cover.started.clone());
+        window.hold(&plan, &cover);
         cover
     }
 
     /// Puts the read together; `None` when a block that was cached is gone again.
     fn assemble(&self, range: &Range<u64>, held: &HashMap<u64, Bytes>) -> Option<Bytes> {
+        if held.is_empty() {
+            return self.object.read_cached(range);
+        }
         let blocks = blocks_of(range);
         if blocks.end - blocks.start == 1 {
             return self.part(blocks.start, range, held);
@@ -173,6 +213,22 @@ impl RemoteFile {
 }
 
 impl Window {
+    fn plan(&mut self, range: &Range<u64>) -> Plan {
+        self.planner.set_requests(self.pace.connections());
+        let plan = self.planner.read(range);
+        if plan.given_up.is_some() {
+            self.pace.start_anew(Instant::now());
+        }
+        self.drop_behind(&plan, range);
+        plan
+    }
+
+    /// Notes how long a read was waited for.
+    fn note(&mut self, bytes: u64, waited: Duration) {
+        let request = self.planner.largest_request();
+        self.pace.read(bytes, waited, request, Instant::now());
+    }
+
     /// Lets go of flights that this handle has no use for: those of a position that was given up,
     /// and those that lie behind the reader, unless requests may still come out of order.
     fn drop_behind(&mut self, plan: &Plan, range: &Range<u64>) {
@@ -184,9 +240,14 @@ impl Window {
         });
     }
 
-    fn hold(&mut self, plan: &Plan, flights: Vec<Arc<Flight>>) {
-        let flights = flights.into_iter().map(|flight| (plan.position, flight));
-        self.flights.extend(flights);
+    fn hold(&mut self, plan: &Plan, cover: &Cover) {
+        let started = cover.started.iter().cloned();
+        self.flights
+            .extend(started.map(|flight| (plan.position, flight)));
+        if let Some(block) = cover.left_out {
+            self.planner
+                .left_out(plan.position, block * BLOCK_LEN_BYTES);
+        }
     }
 }
 

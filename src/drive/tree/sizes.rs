@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::node::RemoteFolder;
 use crate::durable::MetaStore;
+use crate::wire::{AssetId, RapidId};
 
 /// The content of one remote file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,6 +62,30 @@ impl ContentTable {
     /// The stable name of a file, for the store and for the block cache.
     pub fn object_name(folder: RemoteFolder, path: &str) -> String {
         format!("{folder}/{path}")
+    }
+
+    /// The folder and path that such a name stands for.
+    pub fn place_of(name: &str) -> Option<(RemoteFolder, Arc<str>)> {
+        let (family, rest) = name.split_once('/')?;
+        let (id, rest) = rest.split_once('/')?;
+        let (area, path) = rest.split_once('/')?;
+        let number = id.parse().ok()?;
+        let (asset, rapid) = (AssetId(number), RapidId(number));
+        let folders = [
+            RemoteFolder::AssetFiles(asset),
+            RemoteFolder::AssetMembers(asset),
+            RemoteFolder::AssetAnalysis(asset),
+            RemoteFolder::AssetRenders(asset),
+            RemoteFolder::AssetConverted(asset),
+            RemoteFolder::AssetPbr(asset),
+            RemoteFolder::RapidFiles(rapid),
+            RemoteFolder::RapidAnalysis(rapid),
+            RemoteFolder::RapidRenders(rapid),
+            RemoteFolder::RapidQc(rapid),
+        ];
+        let text = format!("{family}/{id}/{area}");
+        let folder = folders.into_iter().find(|it| it.to_string() == text)?;
+        Some((folder, path.into()))
     }
 
     /// What is known of a file.
@@ -171,4 +196,30 @@ fn is_same_version(known: &Content, size: u64, etag: Option<&str>) -> bool {
         _ => true,
     };
     known.size == size && same_etag
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_name_tells_its_folder_and_path_again() {
+        for folder in [
+            RemoteFolder::AssetFiles(AssetId(7)),
+            RemoteFolder::AssetAnalysis(AssetId(7)),
+            RemoteFolder::AssetRenders(AssetId(7)),
+            RemoteFolder::AssetConverted(AssetId(7)),
+            RemoteFolder::RapidFiles(RapidId(8)),
+            RemoteFolder::RapidAnalysis(RapidId(8)),
+            RemoteFolder::RapidRenders(RapidId(8)),
+            RemoteFolder::AssetMembers(AssetId(7)),
+            RemoteFolder::AssetPbr(AssetId(7)),
+            RemoteFolder::RapidQc(RapidId(8)),
+        ] {
+            let name = ContentTable::object_name(folder, "a/b c.png");
+            let place = ContentTable::place_of(&name).unwrap();
+            assert_eq!(place, (folder, "a/b c.png".into()));
+        }
+        assert_eq!(ContentTable::place_of("raw/7/other/a"), None);
+    }
 }

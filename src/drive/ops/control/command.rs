@@ -18,6 +18,10 @@ pub(super) enum Command {
     Refresh,
     Drain { ready_only: bool },
     AllowDelete,
+    ClearCache,
+    VerifyCache,
+    Pin(String),
+    Unpin(String),
 }
 
 impl Command {
@@ -25,7 +29,13 @@ impl Command {
     pub(super) fn changes_something(&self) -> bool {
         !matches!(
             self,
-            Command::Refresh | Command::AllowDelete | Command::Drain { .. }
+            Command::Refresh
+                | Command::AllowDelete
+                | Command::Drain { .. }
+                | Command::ClearCache
+                | Command::VerifyCache
+                | Command::Pin(_)
+                | Command::Unpin(_)
         )
     }
 }
@@ -68,12 +78,22 @@ impl FromStr for Command {
             ["drain"] => Ok(Command::Drain { ready_only: false }),
             ["drain", "--ready" | "ready"] => Ok(Command::Drain { ready_only: true }),
             ["allow-delete"] => Ok(Command::AllowDelete),
+            ["cache", "clear"] => Ok(Command::ClearCache),
+            ["cache", "verify"] => Ok(Command::VerifyCache),
+            ["pin", _, ..] => Ok(Command::Pin(rest_of(line, "pin"))),
+            ["unpin", _, ..] => Ok(Command::Unpin(rest_of(line, "unpin"))),
             _ => Err(DriveError::Invalid(format!(
                 "{:?} is not a command; read this file for the commands",
                 line.trim()
             ))),
         }
     }
+}
+
+/// What follows the word, spaces in it as they are.
+fn rest_of(line: &str, word: &str) -> String {
+    let rest = line.trim().strip_prefix(word).unwrap_or_default();
+    rest.trim().to_owned()
 }
 
 #[cfg(test)]
@@ -93,6 +113,7 @@ mod tests {
             ("run my web.json", Command::Run("my web.json".into())),
             ("cancel --orphan 1042", Command::CancelOrphan(AssetId(1042))),
             ("drain", Command::Drain { ready_only: false }),
+            ("pin rawmodels/a  b", Command::Pin("rawmodels/a  b".into())),
         ] {
             assert_eq!(line.parse::<Command>().unwrap(), command, "{line}");
         }

@@ -24,7 +24,10 @@ pub(in crate::drive) const DELETE_ALLOWED_FOR: Duration = Duration::from_secs(60
 /// What reading a `ctl` file shows.
 pub(in crate::drive) fn help(place: Place) -> String {
     let commands = match place {
-        Place::Root => "drain [ready]\ncancel --orphan ID\nallow-delete\nrun JOB.json\nrefresh\n",
+        Place::Root => {
+            "drain [ready]\ncancel --orphan ID\nallow-delete\nrun JOB.json\ncache clear\n\
+             cache verify\npin PATH\nunpin PATH\nrefresh\n"
+        }
         Place::Model(_) => {
             "commit [force]\ncancel\nretry\nconvert FORMAT…\nscale FACTOR\nrun JOB.json\nrefresh\n"
         }
@@ -130,6 +133,13 @@ impl Shared {
                 .await
             }
             Command::Run(name) => self.run_job(DropFolder::Jobs, name).await,
+            Command::ClearCache => self.clear_cache().await,
+            Command::VerifyCache => {
+                self.verify_cache();
+                Ok(())
+            }
+            Command::Pin(path) => self.pin(&path).await,
+            Command::Unpin(path) => self.unpin(&path).await,
             Command::AllowDelete => {
                 self.deletions().allow(DELETE_ALLOWED_FOR);
                 Ok(())
@@ -221,9 +231,16 @@ impl Shared {
                 "this is a draft yet; commit it first".into(),
             )),
             (Command::Commit { .. }, Home::Found(_), None)
-            | (Command::CancelOrphan(_) | Command::Drain { .. } | Command::AllowDelete, ..) => {
-                Err(not_here())
-            }
+            | (
+                Command::CancelOrphan(_)
+                | Command::Drain { .. }
+                | Command::AllowDelete
+                | Command::ClearCache
+                | Command::VerifyCache
+                | Command::Pin(_)
+                | Command::Unpin(_),
+                ..,
+            ) => Err(not_here()),
         }
     }
 

@@ -25,6 +25,7 @@ const ID: &str = "user.assetfs.id";
 const STATUS: &str = "user.assetfs.status";
 const PROGRESS: &str = "user.assetfs.progress";
 const URL: &str = "user.assetfs.url";
+const MD5: &str = "user.assetfs.md5";
 const DESCRIPTION: &str = "user.assetfs.description";
 const RPDX_VERSION: &str = "user.assetfs.rpdx_version";
 
@@ -62,6 +63,7 @@ impl Shared {
                 .await
                 .and_then(|status| progress_in(&status)),
             URL => self.url_text(&node),
+            MD5 => self.md5_text(&node).await,
             TAGS => self.tags_of(&node).map(|tags| tags::join_tags(&tags)),
             MIME_TYPE => self.mime_type(&node).map(str::to_owned),
             DESCRIPTION => self.preset_row(&node).and_then(|row| row.description),
@@ -228,6 +230,18 @@ impl Shared {
                 .map(|job| job.status_text),
             _ => None,
         }
+    }
+
+    /// The MD5 of a remote file's content, where the storage's ETag is one: files put in one piece
+    /// and not encrypted with a key of the service's have it.
+    async fn md5_text(self: &Arc<Self>, node: &Node) -> Option<String> {
+        let Node::RemoteFile(folder, path, _) = node else {
+            return None;
+        };
+        let etag = self.content_of(*folder, path).await.ok()?.etag?;
+        let digest = etag.trim_matches('"');
+        let is_md5 = digest.len() == 32 && digest.bytes().all(|it| it.is_ascii_hexdigit());
+        is_md5.then(|| digest.to_ascii_lowercase())
     }
 
     /// The address of the record, which needs the token; never a signed one.

@@ -1,0 +1,182 @@
+//! Adding blocks: a run of them at once, in the pieces in which the network gave them, without putting
+//! them together first.
+//!
+//! Each block has one writer at a time. The data of a run is written before its checksums, the
+//! checksums before memory says that the blocks are there.
+
+use std::io::{self, IoSlice};
+use std::ops::Range;
+use std::path::Path;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+use super::{OpenObject, chunk_cost};
+use crate::cache::CacheError;
+use crate::cache::block_map::{Claim, block_cost};
+use crate::cache::error::is_disk_full;
+use crate::cache::key::{BLOCK_LEN_BYTES, block_range};
+use crate::cache::map_file::{MapHeader, write_slots};
+
+/// The kernel takes no more pieces in one write (UIO_MAXIOV).
+const MAX_PIECES: usize = 1024;
+
+impl OpenObject {
+    /// Stores whole blocks from `first` on. Blocks that are there are left alone.
+    pub(super) fn write_run(&self, first: u64, pieces: &[&[u8]]) -> Result<(), CacheError> {
+        let run = self.run_of(first, pieces)?;
+        let mut stored = Ok(());
+        let mut index = run.start;
+        while index < run.end {
+            let claimed = self.claim_from(index..run.end);
+            if claimed.is_empty() {
+                // It is there, or somebody writes the same bytes at this moment.
+                index += 1;
+                continue;
+            }
+            let part = cut(pieces, &self.bytes_between(first, &claimed));
+            let result = self.store(claimed.clone(), &part);
+            claimed.clone().for_each(|index| self.blocks.release(index));
+            stored = stored.and(result);
+            index = claimed.end;
+        }
+        stored
+    }
+
+    /// The blocks that the pieces are, if they are whole ones.
+    fn run_of(&self, first: u64, pieces: &[&[u8]]) -> Result<Range<u64>, CacheError> {
+        let len: usize = pieces.iter().map(|piece| piece.len()).sum();
+        let count = (len as u64).div_ceil(BLOCK_LEN_BYTES);
+        let run = first..first.saturating_add(count);
+        let start = block_range(first, self.key.size).start;
+        let end = block_range(run.end.saturating_sub(1), self.key.size).end;
+        if len == 0 || start >= self.key.size || end - start != len as u64 {
+            return Err(CacheError::WrongBlock {
+                name: self.key.name.clone(),
+                index: first,
+                len,
+            });
+        }
+        Ok(run)
+    }
+
+    /// Takes the right to write as many blocks in a row as need it.
+    fn claim_from(&self, blocks: Range<u64>) -> Range<u64> {
+        let mut end = blocks.start;
+        for index in blocks.clone() {
+            if self.is_sound(index) {
+                break;
+            }
+            match self.blocks.claim(index) {
+                Claim::Taken => break,
+                Claim::Yours => {}
+                Claim::YoursInNewChunk => self.count(chunk_cost(self.header_len, &self.blocks)),
+            }
+            if self.blocks.check(index).is_some() {
+                self.blocks.release(index);
+                break;
+            }
+            end = index + 1;
+        }
+        blocks.start..end
+    }
+
+    fn bytes_between(&self, first: u64, blocks: &Range<u64>) -> Range<usize> {
+        let base = first * BLOCK_LEN_BYTES;
+        let at = |offset: u64| usize::try_from(offset - base).expect("a run is in memory");
+        let end = block_range(blocks.end - 1, self.key.size).end;
+        at(blocks.start * BLOCK_LEN_BYTES)..at(end)
+    }
+
+    fn store(&self, run: Range<u64>, pieces: &[&[u8]]) -> Result<(), CacheError> {
+        let cost = run.clone().map(|it| block_cost(it, self.key.size)).sum();
+        self.shared.make_room(cost)?;
+        let mut stored = self.put(run.clone(), pieces);
+        if stored.as_ref().is_err_and(is_disk_full) && self.shared.evict(cost) > 0 {
+            stored = self.put(run, pieces);
+        }
+        match stored {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                self.shared.space().give_back(cost);
+                Err(match is_disk_full(&error) {
+                    true => self.shared.space().full(),
+                    false => CacheError::io("write", Path::new(&self.key.name))(error),
+                })
+            }
+        }
+    }
+
+    fn put(&self, run: Range<u64>, pieces: &[&[u8]]) -> io::Result<()> {
+        let _writing = self.writing.read().unwrap_or_else(PoisonError::into_inner);
+        let checks: Vec<u64> = run
+            .clone()
+            .map(|index| {
+                let block = cut(pieces, &self.bytes_between(run.start, &(index..index + 1)));
+                MapHeader::block_check(self.id.salt, index, &block)
+            })
+            .collect();
+        self.write_pieces(pieces, run.start * BLOCK_LEN_BYTES)?;
+        write_slots(&self.map, self.header_len, run.start, &checks)?;
+        // Before anybody can take the blocks away again and give their bytes back.
+        let cost = run.clone().map(|it| block_cost(it, self.key.size)).sum();
+        self.cost.fetch_add(cost, Ordering::AcqRel);
+        for (index, check) in run.zip(checks) {
+            self.blocks.insert(index, check, true);
+        }
+        Ok(())
+    }
+
+    fn write_pieces(&self, pieces: &[&[u8]], mut offset: u64) -> io::Result<()> {
+        let mut slices: Vec<IoSlice<'_>> = pieces.iter().map(|it| IoSlice::new(it)).collect();
+        let mut left = slices.as_mut_slice();
+        while !left.is_empty() {
+            let now = &left[..left.len().min(MAX_PIECES)];
+            match rustix::io::pwritev(&self.data, now, offset) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => {
+                    offset += written as u64;
+                    IoSlice::advance_slices(&mut left, written);
+                }
+                Err(rustix::io::Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        Ok(())
+    }
+
+    fn count(&self, bytes: u64) {
+        self.cost.fetch_add(bytes, Ordering::AcqRel);
+        self.shared.space().add(bytes);
+    }
+}
+
+/// The parts of the pieces that lie in a range of their bytes.
+fn cut<'a>(pieces: &[&'a [u8]], range: &Range<usize>) -> Vec<&'a [u8]> {
+    let mut parts = Vec::new();
+    let mut start = 0;
+    for piece in pieces {
+        let end = start + piece.len();
+        let (from, to) = (range.start.max(start), range.end.min(end));
+        if from < to {
+            parts.push(&piece[from - start..to - start]);
+        }
+        start = end;
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_has_exactly_the_bytes_of_the_range() {
+        let bytes: Vec<u8> = (0..100).collect();
+        let pieces: Vec<&[u8]> = [0..10, 10..11, 11..60, 60..60, 60..100]
+            .map(|part| &bytes[part])
+            .to_vec();
+        for range in [0..100, 0..10, 5..11, 10..11, 9..61, 99..100, 30..30] {
+            assert_eq!(cut(&pieces, &range).concat(), bytes[range]);
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! `assetfs cache`, `pin`, `unpin`: what is kept on this disk of what is on the service. A mounted drive
+//! is asked through its control file, because it has its cache locked; without one the cache's folders
+//! are opened here.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+
+use crate::cache::{BlockCache, CacheLimits};
+use crate::drive::CacheStatus;
+use crate::fuse;
+
+use super::mounted::{MountedDrive, POLL_PERIOD};
+use super::progress::Progress;
+use super::table::{bytes, grouped, table};
+use super::{Exit, WrongUse, files, settings};
+
+/// Look at the cache, empty it, or check it
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: assetfs cache info\nExample: assetfs cache verify ~/assets\n\
+    The folder of the cache may also be deleted at any time, while a drive is mounted too."
+)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Show what is in it and how it did
+    #[command(after_help = "Example: assetfs cache info --json")]
+    Info(Place),
+    /// Drop everything; pins stay and hold for what is read from then on
+    #[command(after_help = "Example: assetfs cache clear")]
+    Clear(Place),
+    /// Compare everything with its checksums; what is damaged is dropped and fetched again when read
+    #[command(after_help = "Example: assetfs cache verify")]
+    Verify(Place),
+}
+
+#[derive(Debug, clap::Args)]
+struct Place {
+    /// A path in the drive; not needed where only one is mounted
+    dir: Option<PathBuf>,
+    /// Folder of the cache, where no drive is mounted [default: $XDG_CACHE_HOME/assetfs]
+    #[arg(long, env = "ASSETFS_CACHE_DIR", value_name = "DIR")]
+    cache_dir: Option<PathBuf>,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// One cache, mounted or not.
+#[derive(Debug, Serialize)]
+struct Report {
+    /// The mount point, or the folder of a cache that no drive uses.
+    cache: String,
+    #[serde(flatten)]
+    status: CacheStatus,
+}
+
+pub(super) fn run(args: &Args) -> Result<Exit> {
+    let (place, order) = match &args.what {
+        What::Info(place) => (place, Order::Info),
+        What::Clear(place) => (place, Order::Clear),
+        What::Verify(place) => (place, Order::Verify),
+    };
+    let reports = match place.dir.is_some() || !fuse::mounts()?.is_empty() {
+        true => vec![ask(
+            &MountedDrive::at_or_only(place.dir.as_deref())?,
+            order,
+        )?],
+        false => offline(place, order)?,
+    };
+    if place.json {
+        println!("{}", serde_json::to_string_pretty(&reports)?);
+    } else {
+        reports.iter().for_each(|report| show(report, order));
+    }
+    let is_damaged = order == Order::Verify
+        && reports
+            .iter()
+            .any(|report| report.status.verify.bad_blocks > 0);
+    Ok(if is_damaged { Exit::Failed } else { Exit::Done })
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    Info,
+    Clear,
+    Verify,
+}
+
+fn ask(drive: &MountedDrive, order: Order) -> Result<Report> {
+    match order {
+        Order::Info => {}
+        Order::Clear => drive.command("cache clear")?,
+        Order::Verify => {
+            let before = drive.status()?.cache.verify.done;
+            drive.command("cache verify")?;
+            let mut task = Progress::new(false).task("cache");
+            while drive.status()?.cache.verify.done == before {
+                task.show("verifying");
+                std::thread::sleep(POLL_PERIOD);
+            }
+            task.finish("verified");
+        }
+    }
+    Ok(Report {
+        cache: drive.root().display().to_string(),
+        status: drive.status()?.cache,
+    })
+}
+
+/// Opens the caches of all accounts that nobody has mounted.
+fn offline(place: &Place, order: Order) -> Result<Vec<Report>> {
+    let dir = match &place.cache_dir {
+        Some(dir) => dir.clone(),
+        None => settings::cache_dir()?,
+    };
+    let accounts = match fs::read_dir(&dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error).with_context(|| format!("cannot read {}", dir.display())),
+    };
+    let mut reports = Vec::new();
+    for account in accounts {
+        let path = account?.path();
+        // Opening a cache makes what it lacks; a folder that is none is left as it is.
+        if path.join("objects").is_dir() {
+            reports.push(open_and(&path, order)?);
+        }
+    }
+    Ok(reports)
+}
+
+fn open_and(path: &Path, order: Order) -> Result<Report> {
+    // What a mount allows is not known here, so nothing is evicted.
+    let limits = CacheLimits {
+        max_bytes: u64::MAX,
+        keep_free_percent: 0,
+    };
+    let cache = BlockCache::open(path, limits)
+        .with_context(|| format!("cannot open the cache in {}", path.display()))?;
+    let mut status = CacheStatus::default();
+    match order {
+        Order::Info => {}
+        Order::Clear => {
+            cache.clear();
+        }
+        Order::Verify => {
+            let report = cache.verify();
+            status.verify.done = 1;
+            status.verify.objects = report.objects;
+            status.verify.blocks = report.blocks;
+            status.verify.bad_blocks = report.bad_blocks;
+        }
+    }
+    let stats = cache.stats();
+    Ok(Report {
+        cache: path.display().to_string(),
+        status: CacheStatus {
+            used_bytes: stats.bytes,
+            objects: stats.objects,
+            bad_blocks: stats.bad_blocks,
+            pins: cache.pins(),
+            ..status
+        },
+    })
+}
+
+fn show(report: &Report, order: Order) {
+    let status = &report.status;
+    let mut rows = vec![vec![report.cache.clone(), String::new()]];
+    let mut row = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);
+    row("held", bytes(status.used_bytes));
+    if status.limit_bytes > 0 {
+        row("allowed", bytes(status.limit_bytes));
+    }
+    row("files", grouped(status.objects));
+    if status.hits + status.misses > 0 {
+        row("reads served", grouped(status.hits));
+        row("reads fetched", grouped(status.misses));
+    }
+    if order == Order::Verify {
+        row("files compared", grouped(status.verify.objects));
+        row("blocks compared", grouped(status.verify.blocks));
+        row("damaged", grouped(status.verify.bad_blocks));
+    }
+    print!("{}", table(&rows));
+    for pin in &status.pins {
+        println!("pinned  {pin}");
+    }
+}
+
+/// Keep models on this disk, readable without the service
+///
+/// Fetches everything below the paths and keeps it from being evicted. Draws on the cache's limit.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: assetfs pin ~/assets/rawmodels/chair ~/assets/rapidmodels/chair")]
+pub(super) struct PinArgs {
+    /// Models, folders or files in the drive
+    #[arg(required = true)]
+    paths: Vec<PathBuf>,
+}
+
+pub(super) fn pin(args: &PinArgs) -> Result<Exit> {
+    let progress = Progress::new(false);
+    for path in &args.paths {
+        tell(path, "pin")?;
+        let list = files::below(path)?;
+        let total: u64 = list.iter().map(|file| file.len).sum();
+        let mut task = progress.task(path.display().to_string());
+        let mut done = 0;
+        for file in &list {
+            files::read_through(&files::at(path, file), |part| {
+                done += part.len() as u64;
+                task.show(&format!("fetching {}%", files::percent(done, total)));
+                true
+            })?;
+        }
+        task.finish(&format!(
+            "{} files, {}",
+            grouped(list.len() as u64),
+            bytes(total)
+        ));
+    }
+    Ok(Exit::Done)
+}
+
+/// Let pinned models be evicted again
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: assetfs unpin ~/assets/rawmodels/chair")]
+pub(super) struct UnpinArgs {
+    /// What was pinned
+    #[arg(required = true)]
+    paths: Vec<PathBuf>,
+}
+
+pub(super) fn unpin(args: &UnpinArgs) -> Result<Exit> {
+    args.paths.iter().try_for_each(|path| tell(path, "unpin"))?;
+    Ok(Exit::Done)
+}
+
+/// Gives the drive the order for a path in it.
+fn tell(path: &Path, order: &str) -> Result<()> {
+    let drive = MountedDrive::of(path)?;
+    let whole = path
+        .canonicalize()
+        .with_context(|| path.display().to_string())?;
+    let below = whole.strip_prefix(drive.root()).unwrap_or(&whole);
+    if below.as_os_str().is_empty() {
+        return Err(WrongUse(format!("name a model in {}", path.display())).into());
+    }
+    drive
+        .command(&format!("{order} {}", below.display()))
+        .with_context(|| format!("cannot {order} {}", path.display()))
+}

@@ -1,0 +1,231 @@
+//! `assetfs check`: whether everything in a local folder is in the drive with the same content.
+//!
+//! Sizes are compared first. Where the storage tells the MD5 of a file, the local file's is compared
+//! with it and nothing is fetched; elsewhere the bytes are. Nothing is changed on either side.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use md5::{Digest as _, Md5};
+use serde::Serialize;
+
+use super::Exit;
+use super::files::{self, FileBelow, at, percent, read_through};
+use super::mounted::MountedDrive;
+use super::progress::{Progress, Task};
+use super::table::{bytes, grouped};
+
+/// The attribute in which the drive tells a file's MD5.
+const MD5_ATTRIBUTE: &str = "user.assetfs.md5";
+
+/// Compare a local folder with its copy in the drive
+///
+/// Ends with 1 when something is missing or differs. What is in the drive alone is not looked at.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: assetfs check ~/models/chair ~/assets/rawmodels/chair")]
+pub(super) struct Args {
+    /// The folder or file that was copied in
+    local: PathBuf,
+    /// Its copy
+    drive: PathBuf,
+    /// Compare sizes alone
+    #[arg(long)]
+    size_only: bool,
+    /// Read both sides even where the storage tells checksums
+    #[arg(long, conflicts_with = "size_only")]
+    bytes: bool,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What the comparison found.
+#[derive(Debug, Default, Serialize)]
+struct Report {
+    files: u64,
+    bytes: u64,
+    /// Compared by the MD5 that the storage tells.
+    by_md5: u64,
+    /// Compared byte by byte.
+    by_bytes: u64,
+    differences: Vec<Difference>,
+}
+
+#[derive(Debug, Serialize, PartialEq)]
+struct Difference {
+    path: String,
+    what: What,
+}
+
+#[derive(Debug, Serialize, PartialEq)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+enum What {
+    Missing,
+    Size { local: u64, drive: u64 },
+    Content,
+    Unreadable { why: String },
+}
+
+pub(super) fn run(args: &Args) -> Result<Exit> {
+    MountedDrive::of(&args.drive)?;
+    let list = files::below(&args.local)?;
+    let mut check = Check {
+        args,
+        total: list.iter().map(|file| file.len).sum(),
+        done: 0,
+        task: Progress::new(args.json).task("comparing"),
+        report: Report::default(),
+    };
+    for file in &list {
+        check.compare(file)?;
+    }
+    let Check { task, report, .. } = check;
+    task.finish(&format!(
+        "{} files, {}: {} differ",
+        grouped(report.files),
+        bytes(report.bytes),
+        grouped(report.differences.len() as u64)
+    ));
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&report)?);
+    } else {
+        for it in &report.differences {
+            println!("{}: {}", it.path, it.what.sentence());
+        }
+    }
+    Ok(match report.differences.is_empty() {
+        true => Exit::Done,
+        false => Exit::Failed,
+    })
+}
+
+struct Check<'a> {
+    args: &'a Args,
+    total: u64,
+    done: u64,
+    task: Task,
+    report: Report,
+}
+
+impl Check<'_> {
+    fn compare(&mut self, file: &FileBelow) -> Result<()> {
+        let end = self.done + file.len;
+        let (local, drive) = (at(&self.args.local, file), at(&self.args.drive, file));
+        let found = self.difference(file, &local, &drive)?;
+        self.report.files += 1;
+        self.report.bytes += file.len;
+        if let Some(what) = found {
+            self.report.differences.push(Difference {
+                path: local.display().to_string(),
+                what,
+            });
+        }
+        self.done = end;
+        self.show(0);
+        Ok(())
+    }
+
+    /// A failure of the local side ends the comparison; one of the drive is a difference.
+    fn difference(&mut self, file: &FileBelow, local: &Path, drive: &Path) -> Result<Option<What>> {
+        let len = match std::fs::metadata(drive) {
+            Ok(status) => status.len(),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(Some(What::Missing));
+            }
+            Err(error) => return Ok(Some(unreadable(&error.into()))),
+        };
+        if len != file.len {
+            return Ok(Some(What::Size {
+                local: file.len,
+                drive: len,
+            }));
+        }
+        if self.args.size_only {
+            return Ok(None);
+        }
+        let same = match told_md5(drive).filter(|_| !self.args.bytes) {
+            Some(told) => {
+                self.report.by_md5 += 1;
+                self.md5_of(local)? == told
+            }
+            None => {
+                self.report.by_bytes += 1;
+                match self.has_same_bytes(local, drive)? {
+                    Ok(same) => same,
+                    Err(error) => return Ok(Some(unreadable(&error))),
+                }
+            }
+        };
+        Ok((!same).then_some(What::Content))
+    }
+
+    fn md5_of(&mut self, local: &Path) -> Result<String> {
+        let mut digest = Md5::new();
+        let mut seen = 0;
+        read_through(local, |part| {
+            digest.update(part);
+            seen += part.len() as u64;
+            self.show(seen);
+            true
+        })?;
+        Ok(digest
+            .finalize()
+            .iter()
+            .map(|it| format!("{it:02x}"))
+            .collect())
+    }
+
+    /// The outer failure is of the local file, the inner one of the drive.
+    fn has_same_bytes(&mut self, local: &Path, drive: &Path) -> Result<Result<bool>> {
+        let mut here = File::open(local).with_context(|| local.display().to_string())?;
+        let mut expected = Vec::new();
+        let (mut same, mut seen, mut failed) = (true, 0, None);
+        let read = read_through(drive, |part| {
+            expected.resize(part.len(), 0);
+            match here.read_exact(&mut expected) {
+                Ok(()) => same = expected == part,
+                Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => same = false,
+                Err(error) => failed = Some(error),
+            }
+            seen += part.len() as u64;
+            self.show(seen);
+            same && failed.is_none()
+        });
+        if let Some(error) = failed {
+            return Err(error).with_context(|| local.display().to_string());
+        }
+        Ok(read.map(|()| same))
+    }
+
+    fn show(&mut self, of_this: u64) {
+        let percent = percent(self.done + of_this, self.total);
+        self.task.show(&format!("{percent}%"));
+    }
+}
+
+impl What {
+    fn sentence(&self) -> String {
+        match self {
+            What::Missing => "is not in the drive".to_owned(),
+            What::Size { local, drive } => {
+                format!("has {local} bytes here and {drive} in the drive")
+            }
+            What::Content => "has the same size and other bytes in the drive".to_owned(),
+            What::Unreadable { why } => format!("cannot be read from the drive: {why}"),
+        }
+    }
+}
+
+fn unreadable(error: &anyhow::Error) -> What {
+    What::Unreadable {
+        why: super::sentence(error),
+    }
+}
+
+fn told_md5(path: &Path) -> Option<String> {
+    let mut value = [0; 64];
+    let len = rustix::fs::getxattr(path, MD5_ATTRIBUTE, &mut value).ok()?;
+    String::from_utf8(value[..len].to_vec()).ok()
+}

@@ -1,0 +1,100 @@
+//! Walking through folders and reading files whole, for commands that look at content.
+
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+/// What is read at once.
+const PART_BYTES: usize = 1 << 20;
+
+/// A file below a folder.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct FileBelow {
+    /// Its path from the folder on; empty for the file itself.
+    pub(super) path: PathBuf,
+    pub(super) len: u64,
+}
+
+/// All files at and below a path, sorted. Links are not followed, so nothing is met twice.
+pub(super) fn below(root: &Path) -> Result<Vec<FileBelow>> {
+    let mut found = Vec::new();
+    let mut folders = vec![PathBuf::new()];
+    let status = fs::metadata(root).with_context(|| root.display().to_string())?;
+    if status.is_file() {
+        let (path, len) = (PathBuf::new(), status.len());
+        return Ok(vec![FileBelow { path, len }]);
+    }
+    while let Some(folder) = folders.pop() {
+        let dir = root.join(&folder);
+        let entries = fs::read_dir(&dir).with_context(|| dir.display().to_string())?;
+        for entry in entries {
+            let entry = entry.with_context(|| dir.display().to_string())?;
+            let path = folder.join(entry.file_name());
+            let kind = entry.file_type()?;
+            if kind.is_dir() {
+                folders.push(path);
+            } else if kind.is_file() {
+                let len = entry
+                    .metadata()
+                    .with_context(|| entry.path().display().to_string())?
+                    .len();
+                found.push(FileBelow { path, len });
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Where a file that was found below one folder is below another.
+pub(super) fn at(root: &Path, file: &FileBelow) -> PathBuf {
+    match file.path.as_os_str().is_empty() {
+        true => root.to_owned(),
+        false => root.join(&file.path),
+    }
+}
+
+/// Reads a file from start to end in parts, until `take` has seen enough.
+pub(super) fn read_through(path: &Path, mut take: impl FnMut(&[u8]) -> bool) -> Result<()> {
+    let named = || path.display().to_string();
+    let mut file = File::open(path).with_context(named)?;
+    let mut part = vec![0; PART_BYTES];
+    loop {
+        match file.read(&mut part) {
+            Ok(0) => return Ok(()),
+            Ok(len) if !take(&part[..len]) => return Ok(()),
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error).with_context(named),
+        }
+    }
+}
+
+/// Whole percent; of nothing everything is done.
+pub(super) fn percent(done: u64, total: u64) -> u64 {
+    (done * 100).checked_div(total).unwrap_or(100).min(100)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_found_at_any_depth_and_links_are_left_out() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("a/b")).unwrap();
+        fs::write(dir.path().join("a/b/deep"), "12345").unwrap();
+        fs::write(dir.path().join("top"), "1").unwrap();
+        std::os::unix::fs::symlink("top", dir.path().join("link")).unwrap();
+        let found: Vec<(String, u64)> = below(dir.path())
+            .unwrap()
+            .into_iter()
+            .map(|file| (file.path.display().to_string(), file.len))
+            .collect();
+        assert_eq!(found, [("a/b/deep".to_owned(), 5), ("top".to_owned(), 1)]);
+        let alone = below(&dir.path().join("top")).unwrap();
+        assert_eq!((alone.len(), alone[0].len), (1, 1));
+    }
+}

@@ -1,0 +1,242 @@
+//! Files that a reader will want next are fetched before it asks: the small ones that follow, for
+//! whoever reads a folder one after the other (`cp -r`, an importer), into the next folders too; and
+//! the buffers and images that a glTF names, for whoever reads it.
+//!
+//! Nothing is fetched for a file that was only opened or looked at. What is fetched ahead is bounded in
+//! files, bytes and requests, and stops when the reader does something else. Failures are silent:
+//! whoever reads the file learns of them.
+
+mod named;
+mod walk;
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Notify, Semaphore};
+
+use super::reading::RemoteFile;
+use super::shared::Shared;
+use super::tree::node::RemoteFolder;
+use super::tree::sizes::ContentTable;
+use crate::drive::error::DriveResult;
+use walk::{FileAt, Walk};
+
+/// A file up to here is fetched whole before it is asked for.
+const SMALL_BYTES: u64 = 256 << 10;
+/// So many files are there before they are asked for.
+const FILES_AHEAD: usize = 64;
+const REQUESTS_AT_ONCE: usize = 32;
+/// Folders whose files' names are asked for at once.
+const FOLDERS_AHEAD: usize = 8;
+/// A reader that opened nothing for so long has ended.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// The longest glTF that is looked into.
+const GLTF_MAX_BYTES: u64 = 8 << 20;
+/// What one glTF may make fetched.
+const NAMED_MAX_BYTES: u64 = 64 << 20;
+
+/// What is fetched ahead of readers of many files.
+pub(super) struct Ahead {
+    walk: Mutex<Walk>,
+    moved: Notify,
+    requests: Arc<Semaphore>,
+}
+
+impl Ahead {
+    pub(super) fn new() -> Ahead {
+        Ahead {
+            walk: Mutex::default(),
+            moved: Notify::new(),
+            requests: Arc::new(Semaphore::new(REQUESTS_AT_ONCE)),
+        }
+    }
+
+    fn walk(&self) -> MutexGuard<'_, Walk> {
+        self.walk.lock().expect("no panic while a walk is held")
+    }
+
+    /// Waits until more may be fetched for a walk; false when it is over.
+    async fn has_room(&self, number: u64) -> bool {
+        loop {
+            let moved = self.moved.notified();
+            match self.walk().waiting(number) {
+                None => return false,
+                Some(waiting) if waiting < FILES_AHEAD => return true,
+                Some(_) => {}
+            }
+            if tokio::time::timeout(PATIENCE, moved).await.is_err() {
+                self.walk().end(number);
+                return false;
+            }
+        }
+    }
+}
+
+impl Shared {
+    /// A remote file was opened: if it was fetched ahead, the reader goes on as was thought.
+    pub(super) fn opened_ahead(&self, file: &RemoteFile) {
+        let Some(at) = place_of(file) else { return };
+        let held = self.ahead.walk().opened(&at, Instant::now());
+        if held.is_some() {
+            self.ahead.moved.notify_waiters();
+        }
+    }
+
+    /// The first read of an open remote file.
+    pub(super) fn read_began(self: &Arc<Self>, file: &RemoteFile) {
+        let Some(at) = place_of(file) else { return };
+        let extension = at.1.rsplit_once('.').map_or("", |(_, extension)| extension);
+        if extension.eq_ignore_ascii_case("gltf") && file.size() <= GLTF_MAX_BYTES {
+            let (shared, at) = (Arc::clone(self), at.clone());
+            self.background.spawn(async move {
+                if let Err(error) = shared.fetch_named(&at).await {
+                    tracing::debug!(path = &*at.1, %error, "what a glTF names is not fetched ahead");
+                }
+            });
+        }
+        if file.size() > SMALL_BYTES {
+            return;
+        }
+        let begun = self.ahead.walk().read(&at, Instant::now());
+        if let Some(number) = begun {
+            let shared = Arc::clone(self);
+            self.background
+                .spawn(async move { shared.go_ahead(number, at).await });
+        }
+    }
+
+    /// Fetches what follows a file, for as long as somebody follows.
+    async fn go_ahead(self: Arc<Self>, number: u64, from: FileAt) {
+        let mut files = self.files_after(&from);
+        let mut folders = self.folders_after(from.0);
+        while self.ahead.has_room(number).await {
+            let Some(file) = files.pop_front() else {
+                match folders.pop_front() {
+                    Some(folder) => {
+                        for next in folders.iter().take(FOLDERS_AHEAD) {
+                            self.learn_names(*next);
+                        }
+                        files = self.files_of(folder).await;
+                        continue;
+                    }
+                    None => return,
+                }
+            };
+            if !self.is_small(&file) || !self.ahead.walk().expect(number, &file) {
+                continue;
+            }
+            let Ok(permit) = Arc::clone(&self.ahead.requests).acquire_owned().await else {
+                return;
+            };
+            let shared = Arc::clone(&self);
+            self.background.spawn(async move {
+                match shared.fetch_small(&file).await {
+                    Ok(held) => shared.ahead.walk().hold(number, &file, held),
+                    Err(error) => {
+                        tracing::debug!(path = &*file.1, %error, "a file is not fetched ahead");
+                    }
+                }
+                drop(permit);
+            });
+        }
+    }
+
+    /// As far as is known: a file of unknown length is asked for its first block, which tells it.
+    fn is_small(&self, file: &FileAt) -> bool {
+        self.contents
+            .get(file.0, &file.1)
+            .is_none_or(|content| content.size <= SMALL_BYTES)
+    }
+
+    async fn fetch_small(self: &Arc<Self>, (folder, path): &FileAt) -> DriveResult<RemoteFile> {
+        if self.contents.get(*folder, path).is_none() {
+            self.first_block_landing(*folder, Arc::clone(path)).await?;
+        }
+        let file = self.remote_file(*folder, path).await?;
+        if file.size() <= SMALL_BYTES {
+            file.fetch_first(file.size()).await?;
+        }
+        Ok(file)
+    }
+
+    /// The files behind one, in its folder.
+    fn files_after(&self, (folder, path): &FileAt) -> VecDeque<FileAt> {
+        let map = self.known_map(*folder).unwrap_or_default();
+        map.files()
+            .filter(|(other, _)| *other > path)
+            .map(|(other, _)| (*folder, Arc::clone(other)))
+            .collect()
+    }
+
+    async fn files_of(self: &Arc<Self>, folder: RemoteFolder) -> VecDeque<FileAt> {
+        let map = self.file_map(folder).await.unwrap_or_default();
+        map.files()
+            .map(|(path, _)| (folder, Arc::clone(path)))
+            .collect()
+    }
+
+    /// The folders that follow one in the listing.
+    fn folders_after(&self, folder: RemoteFolder) -> VecDeque<RemoteFolder> {
+        let known = self.known();
+        match folder {
+            RemoteFolder::AssetFiles(asset) => {
+                let behind = known.assets.rows().skip_while(|row| row.id != asset);
+                let models = behind.skip(1).map(|row| row.id);
+                models.map(RemoteFolder::AssetFiles).collect()
+            }
+            RemoteFolder::RapidFiles(rapid) => {
+                let behind = known.rapids.rows().skip_while(|row| row.id != rapid);
+                let models = behind.skip(1).map(|row| row.id);
+                models.map(RemoteFolder::RapidFiles).collect()
+            }
+            _ => VecDeque::new(),
+        }
+    }
+
+    fn learn_names(self: &Arc<Self>, folder: RemoteFolder) {
+        if self.known_map(folder).is_none() {
+            let shared = Arc::clone(self);
+            self.background.spawn(async move {
+                // Who needs the names learns of a failure.
+                let _ = shared.file_map(folder).await;
+            });
+        }
+    }
+
+    /// Fetches the files that a glTF names, the first of them first.
+    async fn fetch_named(self: &Arc<Self>, (folder, path): &FileAt) -> DriveResult<()> {
+        let gltf = self.remote_file(*folder, path).await?;
+        let text = gltf.read(0, GLTF_MAX_BYTES).await?;
+        let map = self.file_map(*folder).await?;
+        let mut left = NAMED_MAX_BYTES;
+        let mut tasks = tokio::task::JoinSet::new();
+        for named in named::files(path, &text) {
+            let Some(named) = map.path_of(&named).cloned() else {
+                continue;
+            };
+            let size = self.content_of(*folder, &named).await?.size;
+            let wanted = size.min(left);
+            left -= wanted;
+            if wanted == 0 {
+                break;
+            }
+            let file = self.remote_file(*folder, &named).await?;
+            let requests = Arc::clone(&self.ahead.requests);
+            tasks.spawn(async move {
+                let _permit = requests.acquire_owned().await;
+                file.fetch_first(wanted).await
+            });
+        }
+        while let Some(fetched) = tasks.join_next().await {
+            if let Ok(Err(error)) = fetched {
+                return Err(error.into());
+            }
+        }
+        Ok(())
+    }
+}
+
+fn place_of(file: &RemoteFile) -> Option<FileAt> {
+    ContentTable::place_of(&file.key().name)
+}

@@ -1,0 +1,121 @@
+//! How many connections one reader gets: several from the start, more only while they help.
+//!
+//! A stretch is half of what all connections fetch at once. When a reader had to wait during one, the
+//! connections are doubled; when the next stretch was not clearly faster, the doubling is taken back and
+//! not tried again. A reader that does not wait has enough. Pure: times come from outside.
+
+use std::time::{Duration, Instant};
+
+/// What each reader starts with.
+const FIRST: u64 = 4;
+const MOST: u64 = 16;
+/// A doubling that does not give so much was for nothing.
+const GAIN: f64 = 1.2;
+
+/// The pace of one reader.
+#[derive(Debug)]
+pub(super) struct Pace {
+    connections: u64,
+    /// Bytes a second before the last doubling.
+    before: Option<f64>,
+    is_settled: bool,
+    stretch: Stretch,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Stretch {
+    since: Instant,
+    bytes: u64,
+    waited: Duration,
+}
+
+impl Stretch {
+    fn new(now: Instant) -> Stretch {
+        Stretch {
+            since: now,
+            bytes: 0,
+            waited: Duration::ZERO,
+        }
+    }
+}
+
+impl Pace {
+    pub(super) fn new(now: Instant) -> Pace {
+        Pace {
+            connections: FIRST,
+            before: None,
+            is_settled: false,
+            stretch: Stretch::new(now),
+        }
+    }
+
+    pub(super) fn connections(&self) -> u64 {
+        self.connections
+    }
+
+    /// The reader jumped: what was measured says nothing about what follows.
+    pub(super) fn start_anew(&mut self, now: Instant) {
+        self.stretch = Stretch::new(now);
+    }
+
+    /// Notes a read, for which the reader waited so long, and judges the stretch that it ends.
+    pub(super) fn read(&mut self, bytes: u64, waited: Duration, request_bytes: u64, now: Instant) {
+        self.stretch.bytes += bytes;
+        self.stretch.waited += waited;
+        if self.is_settled || self.stretch.bytes < self.connections * request_bytes / 2 {
+            return;
+        }
+        let elapsed = now - self.stretch.since;
+        let rate = self.stretch.bytes as f64 / elapsed.as_secs_f64().max(1e-6);
+        let is_waiting = self.stretch.waited > elapsed / 4;
+        match self.before {
+            Some(before) if rate < before * GAIN => {
+                self.connections /= 2;
+                self.is_settled = true;
+            }
+            _ if is_waiting && self.connections < MOST => {
+                self.connections *= 2;
+                self.before = Some(rate);
+            }
+            _ => {}
+        }
+        self.stretch = Stretch::new(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REQUEST: u64 = 8 << 20;
+
+    /// Reads so many bytes from a server that gives each connection `each` bytes a second and all
+    /// of them together `all`; gives the connections at the end.
+    fn after(total: u64, each: f64, all: f64, reader: f64) -> u64 {
+        let mut now = Instant::now();
+        let mut pace = Pace::new(now);
+        for _ in 0..total / (1 << 20) {
+            let network = (pace.connections() as f64 * each).min(all);
+            let took = f64::from(1 << 20) / network.min(reader);
+            let waited = (took - f64::from(1 << 20) / reader).max(0.0);
+            now += Duration::from_secs_f64(took);
+            pace.read(1 << 20, Duration::from_secs_f64(waited), REQUEST, now);
+        }
+        pace.connections()
+    }
+
+    #[test]
+    fn more_connections_are_kept_where_each_is_slow() {
+        assert_eq!(after(1 << 30, 80e6, 1e10, 1e10), MOST);
+    }
+
+    #[test]
+    fn more_connections_are_given_up_where_they_do_not_help() {
+        assert_eq!(after(1 << 30, 1e9, 1e9, 1e10), FIRST);
+    }
+
+    #[test]
+    fn a_reader_that_does_not_wait_gets_no_more() {
+        assert_eq!(after(1 << 30, 80e6, 1e10, 50e6), FIRST);
+    }
+}
