@@ -15,6 +15,7 @@ use crate::wire::Token;
 
 use super::WrongUse;
 use super::settings::Profile;
+use super::sign_in;
 
 /// Flags that choose the account.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -74,7 +75,7 @@ pub(super) fn choose(args: &AccountArgs, profile: &Profile, data_dir: PathBuf) -
         .into());
     };
     let base_url = parse_base_url(base_url)?;
-    let token = find_token(args, profile)?;
+    let token = find_token(args, profile, &base_url)?;
     Ok(Account::Remote { base_url, token })
 }
 
@@ -94,7 +95,7 @@ fn parse_base_url(text: &str) -> Result<Url> {
     Ok(url)
 }
 
-fn find_token(args: &AccountArgs, profile: &Profile) -> Result<Token> {
+fn find_token(args: &AccountArgs, profile: &Profile, base_url: &Url) -> Result<Token> {
     if args.token_stdin {
         let mut line = String::new();
         io::stdin()
@@ -112,8 +113,11 @@ fn find_token(args: &AccountArgs, profile: &Profile) -> Result<Token> {
     if let Some(path) = &profile.token_file {
         return token_from_file(path);
     }
+    if let Some(token) = sign_in::kept_token(base_url)? {
+        return Ok(token);
+    }
     Err(WrongUse(
-        "no token: put it into ASSETFS_TOKEN, into a file named by --token-file (mode 0600), or give it by --token-stdin".to_owned(),
+        "no token: sign in with `assetfs login`, put it into ASSETFS_TOKEN, into a file named by --token-file (mode 0600), or give it by --token-stdin".to_owned(),
     )
     .into())
 }

@@ -101,6 +101,37 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// Convert an asset to further formats
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: assetfs convert ~/assets/rawmodels/chair usdz obj")]
+pub(super) struct ConvertArgs {
+    /// An asset below rawmodels/
+    path: PathBuf,
+    /// Formats; the files appear in its converted/ folder
+    #[arg(required = true)]
+    formats: Vec<String>,
+}
+
+pub(super) fn convert(args: &ConvertArgs) -> Result<Exit> {
+    command_at(&args.path, &format!("convert {}", args.formats.join(" ")))?;
+    Ok(Exit::Done)
+}
+
+/// Set the scale of an asset, by which its exports are multiplied
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: assetfs scale ~/assets/rawmodels/chair 0.01")]
+pub(super) struct ScaleArgs {
+    /// An asset below rawmodels/
+    path: PathBuf,
+    /// The factor, greater than 0
+    factor: f64,
+}
+
+pub(super) fn scale(args: &ScaleArgs) -> Result<Exit> {
+    command_at(&args.path, &format!("scale {}", args.factor))?;
+    Ok(Exit::Done)
+}
+
 /// Allow further deletions after the limit of a minute stopped them
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs allow-delete ~/assets")]

@@ -13,6 +13,7 @@ mod account;
 mod before_after;
 mod cache;
 mod check;
+mod connect;
 mod control;
 mod demo;
 mod doctor;
@@ -24,8 +25,11 @@ mod mounted;
 mod optimize;
 mod pages;
 mod progress;
+mod records;
+mod rm;
 mod serve;
 mod settings;
+mod sign_in;
 mod status;
 mod table;
 mod unmount;
@@ -87,6 +91,16 @@ enum Command {
     Retry(control::RetryArgs),
     Run(control::RunArgs),
     AllowDelete(control::AllowDeleteArgs),
+    Convert(control::ConvertArgs),
+    Scale(control::ScaleArgs),
+    Rm(rm::Args),
+    Login(sign_in::LoginArgs),
+    Logout(sign_in::LogoutArgs),
+    Whoami(sign_in::WhoamiArgs),
+    Token(records::TokenArgs),
+    Webhook(records::WebhookArgs),
+    Preset(records::PresetArgs),
+    Account(sign_in::AccountCommandArgs),
     Optimize(optimize::Args),
     Pin(cache::PinArgs),
     Unpin(cache::UnpinArgs),
@@ -114,6 +128,16 @@ pub fn run() -> ExitCode {
         Command::Retry(args) => control::retry(&args),
         Command::Run(args) => control::run(&args),
         Command::AllowDelete(args) => control::allow_delete(&args),
+        Command::Convert(args) => control::convert(&args),
+        Command::Scale(args) => control::scale(&args),
+        Command::Rm(args) => rm::run(&args),
+        Command::Login(args) => sign_in::login(&args),
+        Command::Logout(args) => sign_in::logout(&args),
+        Command::Whoami(args) => sign_in::whoami(&args),
+        Command::Token(args) => records::token(&args),
+        Command::Webhook(args) => records::webhook(&args),
+        Command::Preset(args) => records::preset(&args),
+        Command::Account(args) => sign_in::account(&args),
         Command::Optimize(args) => optimize::run(&args),
         Command::Pin(args) => cache::pin(&args),
         Command::Unpin(args) => cache::unpin(&args),

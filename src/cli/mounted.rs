@@ -21,6 +21,8 @@ const CONTROLS: &str = ".assetfs";
 const WHY_ATTRIBUTE: &str = "user.assetfs.why";
 /// The attribute that holds the one-line status.
 const STATUS_ATTRIBUTE: &str = "user.assetfs.status";
+/// The attribute that holds the service's number of a path.
+const ID_ATTRIBUTE: &str = "user.assetfs.id";
 
 /// A drive that is mounted on this machine.
 #[derive(Debug, Clone)]
@@ -71,6 +73,16 @@ impl MountedDrive {
             .map_err(|error| self.explain(error))
     }
 
+    /// Gives the mount an order about models; its failure is the drive's own sentence.
+    pub(super) fn order(&self, line: &str) -> Result<()> {
+        write_command(&self.root.join(CONTROLS).join("ctl"), line).map_err(|error| {
+            match why(&self.root).ok().flatten() {
+                Some(sentence) => anyhow::anyhow!("{sentence}"),
+                None => self.explain(error),
+            }
+        })
+    }
+
     fn explain(&self, error: io::Error) -> anyhow::Error {
         let root = self.root.display();
         if error.raw_os_error() == Some(libc::ENOTCONN) {
@@ -118,6 +130,13 @@ fn addressed(path: &Path, line: &str) -> (PathBuf, String) {
 /// The one-line status of an asset, a rapid model or a draft; `None` for what has none.
 pub(super) fn item_status(path: &Path) -> io::Result<Option<String>> {
     attribute(path, STATUS_ATTRIBUTE).map_err(io::Error::from)
+}
+
+/// The service's number of what is at a path; `None` for what has none yet.
+pub(super) fn item_id(path: &Path) -> Result<Option<String>> {
+    attribute(path, ID_ATTRIBUTE)
+        .map_err(io::Error::from)
+        .with_context(|| path.display().to_string())
 }
 
 /// An extended attribute of the drive; `None` where there is none.

@@ -79,6 +79,8 @@ async fn a_viewer_dropped_into_embeds_is_made_once_shown_as_a_page_and_deleted_b
     tree.unlink("/embeds/viewer.html").await.unwrap();
     assert_eq!(tree.list("/embeds").await.unwrap().len(), 1);
     assert_eq!(embeds_on_service(&account).await, 1);
+    let left = tree.list(&folder).await.unwrap();
+    assert!(!left.contains(&"viewer.html".to_owned()), "{left:?}");
     mounted.close().await;
 }
 

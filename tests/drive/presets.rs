@@ -127,3 +127,27 @@ async fn a_preset_that_is_not_json_is_refused_at_close_and_its_text_kept() {
     );
     mounted.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_description_can_be_set_before_a_preset_is_made_and_is_read_ever_after() {
+    let account = Account::new().await;
+    let mounted = account.mount().await;
+    let tree = &mounted.tree;
+    let path = "/presets/shop.json";
+    tree.write(path, b"").await.unwrap();
+    let name = "user.assetfs.description";
+    tree.set_xattr(path, name, "for the shop").await.unwrap();
+    assert_eq!(tree.xattr(path, name).await.unwrap(), "for the shop");
+    tree.write(path, br#"{"limits":{"faces":{"count":500}}}"#)
+        .await
+        .unwrap();
+    assert_eq!(tree.xattr(path, name).await.unwrap(), "for the shop");
+    let refused = tree.set_xattr(path, name, "for another").await;
+    assert!(
+        matches!(refused, Err(DriveError::Unsupported(_))),
+        "{refused:?}"
+    );
+    let version = tree.xattr(path, "user.assetfs.rpdx_version").await;
+    assert!(!version.unwrap().is_empty());
+    mounted.close().await;
+}

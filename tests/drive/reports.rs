@@ -248,3 +248,65 @@ async fn source_zip_is_all_files_of_the_asset() {
     );
     mounted.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn folders_that_a_model_does_not_have_are_not_shown() {
+    // Without pictures there are no views; a glTF has no converted materials.
+    let account = Account::new().await;
+    let (mounted, rapid) = optimized(&account).await;
+    let tree = &mounted.tree;
+    for path in [
+        "/rawmodels/cube/renders".to_owned(),
+        "/rawmodels/cube/pbr".into(),
+        format!("{rapid}/renders"),
+    ] {
+        assert!(!tree.exists(&path).await, "{path}");
+    }
+    mounted.close().await;
+
+    let account = Account::with_pictures().await;
+    let asset = account
+        .upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF)])
+        .await;
+    let mounted = account.mount().await;
+    let views = mounted.tree.list("/rawmodels/cube/renders").await.unwrap();
+    assert_eq!(views.len(), 6, "{views:?} of {asset}");
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rm_r_of_a_rapid_model_deletes_it_and_tags_are_set_on_it() {
+    let account = Account::new().await;
+    let (mounted, rapid) = optimized(&account).await;
+    let tree = &mounted.tree;
+    for tags in ["oak,shop", "shop"] {
+        tree.set_xattr(&rapid, "user.xdg.tags", tags).await.unwrap();
+        assert_eq!(tree.xattr(&rapid, "user.xdg.tags").await.unwrap(), tags);
+    }
+    let all = tree.read_text("/rapidmodels/.assetfs/tags").await.unwrap();
+    assert!(all.contains("shop"), "{all}");
+    tree.remove_all(&rapid).await.unwrap();
+    assert!(tree.list("/rapidmodels").await.unwrap().is_empty());
+    assert_eq!(account.assets().await.len(), 1);
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn retry_tries_a_failed_import_again() {
+    let account = Account::new().await;
+    let asset = account
+        .upload_elsewhere("broken", &[("broken.glb", b"glTF, but no more")])
+        .await;
+    let mounted = account.mount().await;
+    let ctl = "/rawmodels/broken/.assetfs/ctl";
+    mounted.tree.write(ctl, b"retry\n").await.unwrap();
+    assert!(account.until_final(asset).await.is_failure());
+    let status = mounted
+        .tree
+        .until("/rawmodels/broken/.assetfs/status", |it| {
+            it.starts_with("failed")
+        })
+        .await;
+    assert!(status.len() > 10, "{status}");
+    mounted.close().await;
+}

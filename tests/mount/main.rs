@@ -16,3 +16,4 @@ mod storage;
 mod support;
 mod validators;
 mod ways;
+mod whole_tree;

@@ -6,6 +6,7 @@ pub(super) mod cache;
 pub(super) mod content;
 pub(super) mod control;
 pub(super) mod create;
+mod links;
 pub(super) mod list;
 pub(super) mod lookup;
 mod many;

@@ -19,6 +19,9 @@ pub struct HeldPreset {
     pub text: Blob,
     /// When it was written.
     pub at: Moment,
+    /// What the preset is for, once it is made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
     /// It is to be saved on the service.
     #[serde(default)]
     pub wanted: bool,
@@ -53,6 +56,13 @@ pub enum PresetRecord {
         at: Moment,
         /// It is to be saved on the service.
         wanted: bool,
+    },
+    /// It was said what the preset of a held text is for.
+    Described {
+        /// The file.
+        name: String,
+        /// In words.
+        description: String,
     },
     /// A held text has another name; one at the target is gone.
     Renamed {
@@ -124,6 +134,11 @@ impl PresetBook {
             } => {
                 self.hold(name, text, *at, *wanted);
             }
+            PresetRecord::Described { name, description } => {
+                if let Some(held) = self.held.get_mut(name) {
+                    held.description = Some(description.clone());
+                }
+            }
             PresetRecord::Renamed { from, to } => {
                 if let Some(held) = self.held.remove(from) {
                     self.held.insert(to.clone(), held);
@@ -171,9 +186,11 @@ impl PresetBook {
     }
 
     fn hold(&mut self, name: &str, text: &Blob, at: Moment, wanted: bool) {
+        let before = self.held.remove(name);
         let held = HeldPreset {
             text: text.clone(),
             at,
+            description: before.and_then(|held| held.description),
             wanted,
             in_doubt: false,
             failure: None,

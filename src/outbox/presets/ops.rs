@@ -31,6 +31,7 @@ impl Outbox {
                 None if held.wanted => PresetState::Queued,
                 None => PresetState::Local,
             },
+            description: held.description.clone(),
             mtime: held.at.into(),
         });
         PresetOverlay {
@@ -38,6 +39,27 @@ impl Outbox {
             files: files.collect(),
             hidden: book.parked.values().map(|parked| parked.preset).collect(),
         }
+    }
+
+    /// Says what a preset is for, as long as the service does not have it: it takes this only with a
+    /// new one. Local, durable on return.
+    pub async fn describe_preset(&self, file_name: &str, description: &str) -> OutboxResult<()> {
+        check_length(file_name, description.as_bytes())?;
+        if !self
+            .shared
+            .core()
+            .state
+            .presets
+            .held
+            .contains_key(file_name)
+        {
+            return Err(OutboxError::NotFound(file_name.to_owned()));
+        }
+        let record = PresetRecord::Described {
+            name: file_name.to_owned(),
+            description: description.to_owned(),
+        };
+        self.shared.record(record).await
     }
 
     /// Keeps the text and, under a `.json` name, makes or updates the preset.

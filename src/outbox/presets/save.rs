@@ -148,7 +148,7 @@ async fn put(
                 .await
                 .map(|()| Some(found.id))
         }
-        None => create(shared, preset_name, config).await,
+        None => create(shared, preset_name, held.description.clone(), config).await,
     };
     failpoint::hit(Failpoint::AfterPreset);
     let id = match reply {
@@ -169,11 +169,12 @@ async fn put(
 async fn create(
     shared: &Arc<Shared>,
     preset_name: &str,
+    description: Option<String>,
     config: &OptimizerConfig,
 ) -> Result<Option<PresetId>, ClientError> {
     let request = CreatePreset {
         name: preset_name.to_owned(),
-        description: None,
+        description,
         engine_core_version: None,
         config: config.clone(),
     };

@@ -143,6 +143,8 @@ pub struct PresetFile {
     pub text: Vec<u8>,
     /// How far it is.
     pub state: PresetState,
+    /// What it is for, as far as that was said here.
+    pub description: Option<String>,
     /// When the text was written.
     pub mtime: SystemTime,
 }

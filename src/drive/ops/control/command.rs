@@ -3,7 +3,8 @@
 use std::str::FromStr;
 
 use crate::drive::error::{DriveError, DriveResult};
-use crate::wire::AssetId;
+use crate::drive::tree::node::Subject;
+use crate::wire::{AssetId, RapidId};
 
 /// One command.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +23,7 @@ pub(super) enum Command {
     VerifyCache,
     Pin(String),
     Unpin(String),
+    Delete(Vec<Subject>),
 }
 
 impl Command {
@@ -82,6 +84,12 @@ impl FromStr for Command {
             ["cache", "verify"] => Ok(Command::VerifyCache),
             ["pin", _, ..] => Ok(Command::Pin(rest_of(line, "pin"))),
             ["unpin", _, ..] => Ok(Command::Unpin(rest_of(line, "unpin"))),
+            ["delete", "rawmodels", ids @ ..] if !ids.is_empty() => {
+                ids_of(ids, |id| Subject::Asset(AssetId(id))).map(Command::Delete)
+            }
+            ["delete", "rapidmodels", ids @ ..] if !ids.is_empty() => {
+                ids_of(ids, |id| Subject::Rapid(RapidId(id))).map(Command::Delete)
+            }
             _ => Err(DriveError::Invalid(format!(
                 "{:?} is not a command; read this file for the commands",
                 line.trim()
@@ -94,6 +102,17 @@ impl FromStr for Command {
 fn rest_of(line: &str, word: &str) -> String {
     let rest = line.trim().strip_prefix(word).unwrap_or_default();
     rest.trim().to_owned()
+}
+
+fn ids_of(ids: &[&str], subject: impl Fn(u64) -> Subject) -> DriveResult<Vec<Subject>> {
+    ids.iter()
+        .map(|id| match id.parse() {
+            Ok(id) => Ok(subject(id)),
+            Err(_) => Err(DriveError::Invalid(format!(
+                "{id} is not the number of a model"
+            ))),
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -114,6 +133,10 @@ mod tests {
             ("cancel --orphan 1042", Command::CancelOrphan(AssetId(1042))),
             ("drain", Command::Drain { ready_only: false }),
             ("pin rawmodels/a  b", Command::Pin("rawmodels/a  b".into())),
+            (
+                "delete rapidmodels 7 8",
+                Command::Delete(vec![Subject::Rapid(RapidId(7)), Subject::Rapid(RapidId(8))]),
+            ),
         ] {
             assert_eq!(line.parse::<Command>().unwrap(), command, "{line}");
         }
@@ -127,6 +150,8 @@ mod tests {
             "convert",
             "run",
             "cancel --orphan x",
+            "delete rawmodels",
+            "delete rawmodels chair",
         ] {
             assert!(bad.parse::<Command>().is_err(), "{bad}");
         }

@@ -25,8 +25,8 @@ pub(in crate::drive) const DELETE_ALLOWED_FOR: Duration = Duration::from_secs(60
 pub(in crate::drive) fn help(place: Place) -> String {
     let commands = match place {
         Place::Root => {
-            "drain [ready]\ncancel --orphan ID\nallow-delete\nrun JOB.json\ncache clear\n\
-             cache verify\npin PATH\nunpin PATH\nrefresh\n"
+            "drain [ready]\ncancel --orphan ID\nallow-delete\ndelete rawmodels ID…\n\
+             delete rapidmodels ID…\nrun JOB.json\ncache clear\ncache verify\npin PATH\nunpin PATH\nrefresh\n"
         }
         Place::Model(_) => {
             "commit [force]\ncancel\nretry\nconvert FORMAT…\nscale FACTOR\nrun JOB.json\nrefresh\n"
@@ -140,6 +140,7 @@ impl Shared {
             }
             Command::Pin(path) => self.pin(&path).await,
             Command::Unpin(path) => self.unpin(&path).await,
+            Command::Delete(subjects) => self.delete_many(subjects).await,
             Command::AllowDelete => {
                 self.deletions().allow(DELETE_ALLOWED_FOR);
                 Ok(())
@@ -238,7 +239,8 @@ impl Shared {
                 | Command::ClearCache
                 | Command::VerifyCache
                 | Command::Pin(_)
-                | Command::Unpin(_),
+                | Command::Unpin(_)
+                | Command::Delete(_),
                 ..,
             ) => Err(not_here()),
         }

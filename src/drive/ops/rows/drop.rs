@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{ERROR_FILE, Row, free_name};
 use crate::drive::error::DriveResult;
@@ -10,6 +11,9 @@ use crate::drive::ops::paths::job_part_name;
 use crate::drive::shared::Shared;
 use crate::drive::tree::node::{DropFolder, ErrorPlace, JobPart, Node};
 use crate::outbox::{JobFolder, JobInfo, JobState, OwnerFolder};
+
+/// An embed is in the service's list at the latest so long after it was asked for.
+const LISTED_WITHIN: Duration = Duration::from_secs(60);
 
 impl Shared {
     /// What became of each text, then the texts: whoever removes them in this order finds each.
@@ -23,7 +27,8 @@ impl Shared {
             let name = free_name(ERROR_FILE, &taken);
             rows.push(Row::new(name, Node::ErrorText(place)));
         }
-        for (job, part) in jobs.iter().flat_map(shown_parts) {
+        let shown = jobs.iter().flat_map(shown_parts);
+        for (job, part) in shown.filter(|(job, part)| !self.leads_nowhere(job, *part)) {
             let name = job_part_name(folder, &job.name, part);
             // A text of that name is the user's, and wins.
             if taken.insert(name.clone()) {
@@ -39,6 +44,18 @@ impl Shared {
             self.without_hidden(&mut rows, self.place_of(subject));
         }
         rows
+    }
+
+    /// True for the link to an embed that was deleted.
+    fn leads_nowhere(&self, job: &JobInfo, part: JobPart) -> bool {
+        let Some(embed) = job.embed.filter(|_| part == JobPart::Result) else {
+            return false;
+        };
+        let known = self.known();
+        // A new one may be made before it is listed.
+        let is_old = job.mtime.elapsed().is_ok_and(|age| age > LISTED_WITHIN);
+        let is_missing = known.embeds.belief.is_known() && known.embeds.row(embed.0).is_none();
+        known.embeds.was_deleted(embed.0) || (is_old && is_missing)
     }
 
     /// `jobs/`: what was dropped, then links to what runs or failed.

@@ -66,7 +66,7 @@ impl Shared {
             MD5 => self.md5_text(&node).await,
             TAGS => self.tags_of(&node).map(|tags| tags::join_tags(&tags)),
             MIME_TYPE => self.mime_type(&node).map(str::to_owned),
-            DESCRIPTION => self.preset_row(&node).and_then(|row| row.description),
+            DESCRIPTION => self.description_of(&node),
             RPDX_VERSION => self.preset_row(&node).and_then(|row| row.rpdx_version),
             _ => None,
         };
@@ -93,11 +93,7 @@ impl Shared {
                 self.tags_of(&node).is_some_and(|tags| !tags.is_empty()),
             ),
             (MIME_TYPE, self.mime_type(&node).is_some()),
-            (
-                DESCRIPTION,
-                self.preset_row(&node)
-                    .is_some_and(|row| row.description.is_some()),
-            ),
+            (DESCRIPTION, self.description_of(&node).is_some()),
             (
                 RPDX_VERSION,
                 self.preset_row(&node)
@@ -139,6 +135,7 @@ impl Shared {
         }
         match name {
             TAGS => self.set_tags(&node, value).await,
+            DESCRIPTION => self.describe(&node, value).await,
             _ => Err(unsupported()),
         }
     }
@@ -263,6 +260,36 @@ impl Shared {
         match node {
             Node::Preset(preset, _) => self.known().presets.row(preset.0).cloned(),
             _ => None,
+        }
+    }
+
+    fn description_of(&self, node: &Node) -> Option<String> {
+        match node {
+            Node::PresetFile(name) => {
+                let overlay = self.outbox.preset_overlay();
+                let file = overlay.files.into_iter().find(|it| *it.name == **name);
+                file.and_then(|file| file.description)
+            }
+            node => self.preset_row(node).and_then(|row| row.description),
+        }
+    }
+
+    /// The service takes a description with a new preset alone.
+    async fn describe(self: &Arc<Self>, node: &Node, value: &[u8]) -> DriveResult<()> {
+        let text = std::str::from_utf8(value)
+            .map_err(|_| DriveError::Invalid("a description is UTF-8 text".into()))?
+            .trim_end_matches('\0')
+            .to_owned();
+        match node {
+            Node::PresetFile(name) => {
+                let (outbox, name) = (self.outbox.clone(), name.to_string());
+                self.detached(async move { Ok(outbox.describe_preset(&name, &text).await?) })
+                    .await
+            }
+            Node::Preset(..) => Err(DriveError::Unsupported(
+                "the service takes the description of a preset only when it is made".into(),
+            )),
+            _ => Err(unsupported()),
         }
     }
 

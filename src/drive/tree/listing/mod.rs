@@ -132,6 +132,11 @@ impl<R: Row> Listing<R> {
         self.rows.get(&id).map(|learned| &learned.row)
     }
 
+    /// True for what was deleted through this drive and is not told of any more.
+    pub fn was_deleted(&self, id: u64) -> bool {
+        self.deleted.contains_key(&id)
+    }
+
     /// True when a record was told within `refresh`, on its own or with others.
     pub fn is_young(&self, id: u64, now: Instant, refresh: Duration) -> bool {
         let learned = self.rows.get(&id);

@@ -3,10 +3,12 @@
 //! if it comes from the process that removed the entries; else everything hidden is back after a
 //! while.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+mod deletions;
+
+pub(in crate::drive) use deletions::Deletions;
+
 use std::ffi::OsStr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use super::lookup::text;
 use super::paths::job_part_name;
@@ -16,94 +18,13 @@ use super::why;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::fresh::listings::Which;
 use crate::drive::shared::Shared;
-use crate::drive::tree::node::{DropFolder, Home, JobPart, Node, Place, Top};
+use crate::drive::tree::node::{DropFolder, Home, JobPart, Node, Place, Subject, Top};
 use crate::drive::types::{Caller, FileKind, Ino};
 use crate::outbox::{DraftId, EntryId};
 use crate::wire::EmbedId;
 
-/// The time over which deletions are counted.
-const LIMIT_WINDOW: Duration = Duration::from_secs(60);
-
-/// Deletions under way, and how many there were lately.
-#[derive(Debug, Default)]
-pub(in crate::drive) struct Deletions {
-    hiding: HashMap<Place, Hiding>,
-    recent: VecDeque<Instant>,
-    allowed_until: Option<Instant>,
-    /// What went together with a job's text, for a while: whoever listed the folder before will
-    /// remove it next, and must find it.
-    ghosts: HashMap<Node, Instant>,
-}
-
-/// What was removed of one model so far.
-#[derive(Debug)]
-struct Hiding {
-    nodes: HashSet<Node>,
-    processes: HashSet<u32>,
-    last: Instant,
-}
-
-impl Deletions {
-    /// Lifts the limit for a while.
-    pub(in crate::drive) fn allow(&mut self, lasts: Duration) {
-        self.allowed_until = Some(Instant::now() + lasts);
-        self.recent.clear();
-    }
-
-    fn is_hidden(&self, place: Place, node: &Node, restore_after: Duration) -> bool {
-        self.hiding.get(&place).is_some_and(|hiding| {
-            hiding.last.elapsed() < restore_after && hiding.nodes.contains(node)
-        })
-    }
-
-    fn hide(&mut self, place: Place, node: Node, process: u32, restore_after: Duration) {
-        self.hiding
-            .retain(|_, hiding| hiding.last.elapsed() < restore_after);
-        let hiding = self.hiding.entry(place).or_insert_with(|| Hiding {
-            nodes: HashSet::new(),
-            processes: HashSet::new(),
-            last: Instant::now(),
-        });
-        hiding.nodes.insert(node);
-        hiding.processes.insert(process);
-        hiding.last = Instant::now();
-    }
-
-    /// True when the process may end what was begun: it removed the entries, or there were none.
-    fn may_end(&self, place: Place, process: u32) -> bool {
-        self.hiding
-            .get(&place)
-            .is_none_or(|hiding| hiding.processes.contains(&process))
-    }
-
-    fn leave_ghost(&mut self, node: Node, lasts: Duration) {
-        self.ghosts.retain(|_, left| left.elapsed() < lasts);
-        self.ghosts.insert(node, Instant::now());
-    }
-
-    fn is_ghost(&self, node: &Node, lasts: Duration) -> bool {
-        self.ghosts
-            .get(node)
-            .is_some_and(|left| left.elapsed() < lasts)
-    }
-
-    fn is_over_limit(&mut self, limit: u32) -> bool {
-        if self
-            .allowed_until
-            .is_some_and(|until| Instant::now() < until)
-        {
-            return false;
-        }
-        while self
-            .recent
-            .front()
-            .is_some_and(|at| at.elapsed() >= LIMIT_WINDOW)
-        {
-            self.recent.pop_front();
-        }
-        self.recent.len() >= limit as usize
-    }
-}
+/// Models that one request deletes.
+const DELETED_AT_ONCE: usize = 50;
 
 impl Shared {
     /// True for what a deletion under way has removed.
@@ -342,6 +263,49 @@ impl Shared {
         deleted
     }
 
+    /// Deletes whole models by few requests: all of them, or none when they are more than may go.
+    pub(in crate::drive) async fn delete_many(
+        self: &Arc<Self>,
+        subjects: Vec<Subject>,
+    ) -> DriveResult<()> {
+        for subject in &subjects {
+            self.check_may_delete(self.place_of(*subject)).await?;
+        }
+        let limit = self.config.delete_limit;
+        if self.deletions().would_be_over_limit(limit, subjects.len()) {
+            return Err(why::delete_limit(limit));
+        }
+        let shared = Arc::clone(self);
+        self.detached(async move { shared.delete_in_bulk(&subjects).await })
+            .await
+    }
+
+    async fn delete_in_bulk(self: &Arc<Self>, subjects: &[Subject]) -> DriveResult<()> {
+        let mut assets = Vec::new();
+        let mut rapids = Vec::new();
+        for subject in subjects {
+            match subject {
+                Subject::Asset(asset) => assets.push(*asset),
+                Subject::Rapid(rapid) => rapids.push(*rapid),
+            }
+        }
+        for assets in assets.chunks(DELETED_AT_ONCE) {
+            self.asked(self.client.delete_assets(assets)).await?;
+            for asset in assets {
+                self.deletions().count();
+                self.asset_gone(*asset);
+            }
+        }
+        for rapids in rapids.chunks(DELETED_AT_ONCE) {
+            self.asked(self.client.delete_rapid_models(rapids)).await?;
+            for rapid in rapids {
+                self.deletions().count();
+                self.rapid_gone(*rapid);
+            }
+        }
+        Ok(())
+    }
+
     async fn delete_on_service(self: &Arc<Self>, place: Place) -> DriveResult<()> {
         let reply = match place {
             Place::Model(home) => {
@@ -356,7 +320,7 @@ impl Shared {
             Ok(()) | Err(DriveError::NotFound) => {}
             Err(error) => return Err(error),
         }
-        self.deletions().recent.push_back(Instant::now());
+        self.deletions().count();
         match place {
             Place::Model(home) => {
                 if let Some(asset) = self.asset_of(home) {
@@ -402,41 +366,5 @@ fn entry_of(folder: &Node) -> EntryId {
     match folder {
         Node::Entry(_, entry) => *entry,
         _ => EntryId::ROOT,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::wire::RapidId;
-
-    const PLACE: Place = Place::Rapid(RapidId(7));
-
-    #[test]
-    fn what_was_removed_is_back_when_the_rmdir_does_not_come() {
-        let mut deletions = Deletions::default();
-        let node = Node::Rapid(RapidId(1));
-        deletions.hide(PLACE, node.clone(), 42, Duration::from_secs(10));
-        assert!(deletions.is_hidden(PLACE, &node, Duration::from_secs(10)));
-        assert!(!deletions.is_hidden(PLACE, &node, Duration::ZERO));
-    }
-
-    #[test]
-    fn only_the_process_that_removed_the_entries_ends_the_deletion() {
-        let mut deletions = Deletions::default();
-        assert!(deletions.may_end(PLACE, 43), "there was nothing to remove");
-        deletions.hide(PLACE, Node::Root, 42, Duration::from_secs(10));
-        assert!(deletions.may_end(PLACE, 42));
-        assert!(!deletions.may_end(PLACE, 43));
-    }
-
-    #[test]
-    fn the_limit_counts_a_minute_and_can_be_lifted() {
-        let mut deletions = Deletions::default();
-        deletions.recent.extend([Instant::now(); 20]);
-        assert!(deletions.is_over_limit(20));
-        assert!(!deletions.is_over_limit(21));
-        deletions.allow(Duration::from_secs(5));
-        assert!(!deletions.is_over_limit(20));
     }
 }

@@ -1,0 +1,218 @@
+//! `assetfs login`, `logout`, `whoami`, `account delete`: who somebody is to a service. A token that
+//! was got here is kept in a file of mode 0600, one for each service, and found again by its address.
+
+use std::fs;
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use serde_json::json;
+use url::Url;
+
+use crate::client::Priority;
+use crate::durable::{PrivateDir, write_atomic};
+use crate::wire::{Password, Token};
+
+use super::connect::{ServiceArgs, block_on, client_for};
+use super::{Exit, WrongUse, settings};
+
+/// Sign in to a service and keep the token
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: assetfs login --base-url https://assets.example.com --email me@example.com"
+)]
+pub(super) struct LoginArgs {
+    /// Address of the service
+    #[arg(long, env = "ASSETFS_BASE_URL", value_name = "URL")]
+    base_url: String,
+    /// Your address there; asked for where it is missing
+    #[arg(long)]
+    email: Option<String>,
+    /// Allow plain http to other machines; everybody on the way can then read the password
+    #[arg(long, env = "ASSETFS_ALLOW_INSECURE")]
+    allow_insecure: bool,
+}
+
+pub(super) fn login(args: &LoginArgs) -> Result<Exit> {
+    let client = client_for(&args.base_url, None, args.allow_insecure)?;
+    let email = match &args.email {
+        Some(email) => email.clone(),
+        None => asked("Email: ")?,
+    };
+    let password = Password::new(secretly_asked("Password: ")?);
+    let token = block_on(async { Ok(client.login(&email, password).await?) })?;
+    let path = keep_token(client.base_url(), &token)?;
+    println!("Signed in; the token is in {}", path.display());
+    println!("Mount it: assetfs mount DIR --base-url {}", args.base_url);
+    Ok(Exit::Done)
+}
+
+/// Delete the token that `login` kept, here and on the service
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: assetfs logout --base-url https://assets.example.com")]
+pub(super) struct LogoutArgs {
+    #[command(flatten)]
+    service: ServiceArgs,
+}
+
+pub(super) fn logout(args: &LogoutArgs) -> Result<Exit> {
+    let client = args.service.client()?;
+    let path = token_path(client.base_url())?;
+    let kept = kept_token(client.base_url())?;
+    let Some(id) = kept.as_ref().and_then(Token::id) else {
+        bail!(
+            "no token of `assetfs login` is kept for {}",
+            client.base_url()
+        );
+    };
+    let deleted = block_on(async { Ok(client.delete_token(id).await) })?;
+    if let Err(error) = deleted {
+        eprintln!("assetfs: the token could not be deleted on the service: {error}");
+    }
+    fs::remove_file(&path).with_context(|| path.display().to_string())?;
+    println!("Signed out of {}", client.base_url());
+    Ok(Exit::Done)
+}
+
+/// Show whose token is used, and what the account has left
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: assetfs whoami --base-url https://assets.example.com")]
+pub(super) struct WhoamiArgs {
+    #[command(flatten)]
+    service: ServiceArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn whoami(args: &WhoamiArgs) -> Result<Exit> {
+    let client = args.service.client()?;
+    let told = block_on(async {
+        let identity = client.account().await?;
+        let points = client.points(Priority::Interactive).await?.rapidpoints;
+        let storage = client.storage(Priority::Interactive).await?.storage_left;
+        Ok(json!({
+            "service": identity.origin,
+            "owner": identity.owner.map(|owner| owner.0),
+            "token_id": identity.token_id.map(|token| token.0),
+            "points": points,
+            "storage_left": storage,
+        }))
+    })?;
+    if args.json {
+        println!("{told}");
+        return Ok(Exit::Done);
+    }
+    for (name, value) in told.as_object().into_iter().flatten() {
+        let value = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        println!("{:<13} {value}", name.replace('_', " "));
+    }
+    Ok(Exit::Done)
+}
+
+/// What can be done with the account itself
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: assetfs account delete --base-url https://assets.example.com")]
+pub(super) struct AccountCommandArgs {
+    #[command(subcommand)]
+    command: AccountCommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum AccountCommand {
+    /// Delete the account and everything in it, for ever; asks for the password
+    Delete {
+        #[command(flatten)]
+        service: ServiceArgs,
+    },
+}
+
+pub(super) fn account(args: &AccountCommandArgs) -> Result<Exit> {
+    let AccountCommand::Delete { service } = &args.command;
+    let client = service.client()?;
+    eprintln!(
+        "This deletes the account at {} with all its models, presets and embeds, for ever.",
+        client.base_url()
+    );
+    let password = Password::new(secretly_asked("Password of the account: ")?);
+    block_on(async { Ok(client.delete_account(password).await?) })?;
+    // Its token is worth nothing any more.
+    let _ = fs::remove_file(token_path(client.base_url())?);
+    println!("The account is deleted.");
+    Ok(Exit::Done)
+}
+
+/// The token that `login` kept for a service.
+pub(super) fn kept_token(base_url: &Url) -> Result<Option<Token>> {
+    let path = token_path(base_url)?;
+    match fs::read_to_string(&path) {
+        Ok(text) => Ok(Some(Token::parse(&text)?)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| path.display().to_string()),
+    }
+}
+
+fn keep_token(base_url: &Url, token: &Token) -> Result<PathBuf> {
+    let path = token_path(base_url)?;
+    let dir = path.parent().context("a token has a folder")?;
+    fs::create_dir_all(dir.parent().context("that folder is in one")?)?;
+    PrivateDir::open(dir).context("cannot use the folder of tokens")?;
+    write_atomic(&path, token.expose().as_bytes()).context("cannot keep the token")?;
+    Ok(path)
+}
+
+/// One file for each origin: a token goes to the service that gave it and to no other.
+fn token_path(base_url: &Url) -> Result<PathBuf> {
+    let origin = base_url.origin().ascii_serialization();
+    let name: String = origin
+        .chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || c == '.' || c == '-' {
+                c
+            } else {
+                '_'
+            }
+        })
+        .collect();
+    Ok(settings::config_dir()?.join("tokens").join(name))
+}
+
+fn asked(question: &str) -> Result<String> {
+    eprint!("{question}");
+    io::stderr().flush()?;
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line)?;
+    let answer = line.trim_end_matches(['\n', '\r']).to_owned();
+    if answer.is_empty() {
+        return Err(WrongUse("nothing was given".to_owned()).into());
+    }
+    Ok(answer)
+}
+
+/// Asks without showing what is typed; from a pipe the first line counts.
+fn secretly_asked(question: &str) -> Result<String> {
+    if !io::stdin().is_terminal() {
+        return asked("");
+    }
+    let hidden = echo(false);
+    let answer = asked(question);
+    if hidden {
+        echo(true);
+        eprintln!();
+    }
+    answer
+}
+
+/// Switches whether the terminal shows what is typed; true when it did.
+fn echo(on: bool) -> bool {
+    let word = if on { "echo" } else { "-echo" };
+    let stty = Command::new("stty")
+        .arg(word)
+        .stdin(Stdio::inherit())
+        .stdout(Stdio::null())
+        .status();
+    stty.is_ok_and(|status| status.success())
+}

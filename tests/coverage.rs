@@ -1,0 +1,159 @@
+//! `docs/api-coverage.md` is complete and true: every endpoint has a row, every row a client method that
+//! exists and a test that exists.
+
+use std::fs;
+use std::path::Path;
+
+/// The endpoints of version 2.
+const ENDPOINTS: &[(&str, &str)] = &[
+    ("GET", "/api/v2/user/tokens"),
+    ("POST", "/api/v2/user/tokens/create"),
+    ("DELETE", "/api/v2/user/tokens/{id}"),
+    ("GET", "/api/v2/user/tokens/{id}"),
+    ("POST", "/api/v2/rawmodel/api-upload/start"),
+    ("GET", "/api/v2/rawmodel/{id}/api-upload/complete"),
+    ("POST", "/api/v2/rawmodel/{id}/api-upload/retry"),
+    ("GET", "/api/v2/rawmodel"),
+    ("GET", "/api/v2/rawmodel/{id}"),
+    ("PUT", "/api/v2/rawmodel/{id}"),
+    ("DELETE", "/api/v2/rawmodel/{id}"),
+    ("POST", "/api/v2/rawmodel/delete"),
+    ("DELETE", "/api/v2/rawmodel/{id}/tags/{tagId}"),
+    ("GET", "/api/v2/rawmodel/tags"),
+    ("GET", "/api/v2/rawmodel/{id}/downloads"),
+    ("GET", "/api/v2/rawmodel/{id}/downloads/converted"),
+    ("GET", "/api/v2/rawmodel/{id}/downloads/pbr"),
+    ("GET", "/api/v2/rawmodel/{id}/downloads/zip"),
+    ("GET", "/api/v2/rawmodel/{id}/renders"),
+    ("POST", "/api/v2/rawmodel/{id}/addFormats"),
+    ("GET", "/api/v2/rawmodel/{id}/processedFormats"),
+    ("GET", "/api/v2/rawmodel/{id}/rapidmodels"),
+    ("GET", "/api/v2/rawmodel/jobs"),
+    ("POST", "/api/v2/rawmodel/optimize/{id}"),
+    ("POST", "/api/v2/rawmodel/optimize"),
+    ("GET", "/api/v2/rapidmodel"),
+    ("GET", "/api/v2/rapidmodel/{id}"),
+    ("DELETE", "/api/v2/rapidmodel/{id}"),
+    ("PUT", "/api/v2/rapidmodel/{id}"),
+    ("POST", "/api/v2/rapidmodel/delete"),
+    ("GET", "/api/v2/rapidmodel/{id}/exports"),
+    ("DELETE", "/api/v2/rapidmodel/{id}/tags/{tagId}"),
+    ("GET", "/api/v2/rapidmodel/{id}/download/preset"),
+    ("GET", "/api/v2/rapidmodel/{id}/renders"),
+    ("GET", "/api/v2/rapidmodel/{id}/{format}/downloadQc"),
+    ("GET", "/api/v2/rapidmodel/tags"),
+    ("POST", "/api/v2/preset/create"),
+    ("PATCH", "/api/v2/preset/update"),
+    ("GET", "/api/v2/preset/factory"),
+    ("GET", "/api/v2/preset"),
+    ("GET", "/api/v2/preset/{id}"),
+    ("DELETE", "/api/v2/preset/{id}"),
+    ("GET", "/api/v2/preset/categories"),
+    ("POST", "/api/v2/preset/rpdx"),
+    ("GET", "/api/v2/preset/rpdx/{id}"),
+    ("GET", "/api/v2/preset/{id}/download"),
+    ("GET", "/api/v2/embeds"),
+    ("GET", "/api/v2/embeds/{id}"),
+    ("DELETE", "/api/v2/embeds/{id}"),
+    ("POST", "/api/v2/embeds/create"),
+    ("POST", "/api/v2/embeds/raw"),
+    ("POST", "/api/v2/login"),
+    ("POST", "/api/v2/user/delete"),
+    ("GET", "/api/v2/user/rapidpoints"),
+    ("GET", "/api/v2/user/storage"),
+    ("GET", "/api/v2/user/webhooks"),
+    ("POST", "/api/v2/user/webhooks"),
+    ("DELETE", "/api/v2/user/webhooks/{id}"),
+    ("POST", "/api/v2/user/webhooks/test/{id}"),
+];
+
+/// The endpoints of version 1.
+const LEGACY: &[(&str, &str)] = &[
+    ("POST", "/api/rawmodel/api-upload/start"),
+    ("GET", "/api/rawmodel/{id}/api-upload/complete"),
+    ("GET", "/rawmodel/{id}"),
+    ("POST", "/api/rawmodel/process/{id}"),
+    ("POST", "/api/rawmodel/optimize/{id}"),
+    ("GET", "/api/rapidmodel/{id}"),
+    ("GET", "/api/rawmodel"),
+    ("DELETE", "/api/rawmodel"),
+    ("GET", "/api/rawmodel/{id}"),
+    ("DELETE", "/api/rawmodel/{id}"),
+    ("GET", "/api/rapidmodel"),
+    ("DELETE", "/api/rapidmodel"),
+    ("DELETE", "/api/rapidmodel/{id}"),
+];
+
+/// One row of a table of the page, its code marks taken off.
+struct Row {
+    method: String,
+    endpoint: String,
+    cells: Vec<String>,
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn rows() -> Vec<Row> {
+    let page = fs::read_to_string(root().join("docs/api-coverage.md")).expect("the page");
+    page.lines()
+        .filter(|line| line.starts_with("| ") && line.contains("| `/"))
+        .map(|line| {
+            let mut cells = line.trim_matches('|').split(" | ").map(|cell| {
+                cell.trim()
+                    .trim_matches('`')
+                    .trim_end_matches("` |")
+                    .to_owned()
+            });
+            Row {
+                method: cells.next().expect("a method"),
+                endpoint: cells.next().expect("an endpoint"),
+                cells: cells.collect(),
+            }
+        })
+        .collect()
+}
+
+fn client_source() -> String {
+    let folder = fs::read_dir(root().join("src/client")).expect("the client");
+    folder
+        .map(|entry| fs::read_to_string(entry.expect("a file").path()).expect("text"))
+        .collect()
+}
+
+#[test]
+fn every_endpoint_has_one_row_and_every_row_is_an_endpoint() {
+    let rows = rows();
+    let all = ENDPOINTS.iter().chain(LEGACY);
+    for (method, endpoint) in all.clone() {
+        let count = rows
+            .iter()
+            .filter(|row| row.method == *method && row.endpoint == *endpoint)
+            .count();
+        assert_eq!(count, 1, "{method} {endpoint}");
+    }
+    assert_eq!(rows.len(), all.count());
+}
+
+#[test]
+fn every_row_names_a_client_method_and_a_test_that_exist() {
+    let client = client_source();
+    for row in rows() {
+        let test = row.cells.last().expect("a test").trim_matches('`');
+        let (file, name) = test
+            .split_once("::")
+            .unwrap_or_else(|| panic!("{} {} has no test", row.method, row.endpoint));
+        let source = fs::read_to_string(root().join("tests").join(format!("{file}.rs")));
+        let source = source.unwrap_or_else(|_| panic!("there is no tests/{file}.rs"));
+        assert!(
+            source.contains(&format!("fn {name}(")),
+            "there is no test {test}"
+        );
+        if row.cells.len() == 3 {
+            let method = row.cells[0].trim_matches('`');
+            let is_there = client.contains(&format!("pub async fn {method}("));
+            assert!(is_there, "the client has no {method}");
+        }
+    }
+}
