@@ -67,6 +67,8 @@ pub(super) struct Shared {
     pub(super) verification: Verification,
     /// What was copied in and became an asset, both ways.
     pub(super) made: Mutex<HashMap<DraftId, AssetId>>,
+    /// The drafts whose asset was brought into the listing.
+    pub(super) shown: Mutex<HashSet<DraftId>>,
     /// Why the service could not be reached, while it cannot.
     pub(super) offline: Mutex<Option<String>>,
 }

@@ -47,7 +47,7 @@ impl Shared {
     ) -> Shared {
         let runtime = Handle::current();
         let background = Background::new(runtime.clone());
-        let made = outbox
+        let made: HashMap<_, _> = outbox
             .sent_records()
             .iter()
             .map(|record| (record.draft, record.asset))
@@ -100,6 +100,7 @@ impl Shared {
             watched: Watched::default(),
             ahead: Ahead::new(),
             verification: Verification::default(),
+            shown: Mutex::new(made.keys().copied().collect()),
             made: Mutex::new(made),
             offline: Mutex::new(None),
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use assetfs::drive::DriveError;
+use assetfs::drive::{DriveError, SetAttributes};
 
 use crate::layout::MINIMAL_GLTF;
 use crate::support::account::{Account, OtherProcess};
@@ -137,5 +137,30 @@ async fn read_only_and_no_delete_refuse_before_anything_is_hidden() {
         mounted.tree.mkdir("/rawmodels/new").await,
         Err(DriveError::ReadOnly(_))
     ));
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_copied_from_a_read_only_folder_can_be_deleted_by_its_owner() {
+    let account = Account::new().await;
+    let mounted = account.mount().await;
+    let tree = &mounted.tree;
+    let files = [("cube.gltf".to_owned(), MINIMAL_GLTF.to_vec())];
+    tree.copy_in(&files, "/rawmodels/cube").await.unwrap();
+    let folder = tree.stat("/rawmodels/cube").await.unwrap();
+    let read_only = SetAttributes {
+        mode: Some(0o555),
+        ..SetAttributes::default()
+    };
+    let shown = mounted.drive.setattr(folder.ino, &read_only, &tree.caller);
+    assert_eq!(shown.await.unwrap().attributes.perm, 0o555, "in a draft");
+    let other = OtherProcess::start();
+    let from_elsewhere = tree.as_process(other.pid());
+    from_elsewhere.sync("/rawmodels/cube").await.unwrap();
+    let perm = tree.stat("/rawmodels/cube").await.unwrap().perm;
+    assert_eq!(
+        perm, 0o755,
+        "the kernel lets its owner remove what is in it"
+    );
     mounted.close().await;
 }

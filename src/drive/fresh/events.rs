@@ -10,7 +10,7 @@ use super::listings::Which;
 use crate::drive::ops::paths::{drop_folder, job_part_name};
 use crate::drive::shared::Shared;
 use crate::drive::tree::node::{DropFolder, HiddenFile, Home, JobPart, Node, Place, Top};
-use crate::outbox::{DraftId, DraftKind, JobFolder, JobState, OutboxEvent, OwnerFolder};
+use crate::outbox::{DraftId, DraftInfo, DraftKind, JobFolder, JobState, OutboxEvent, OwnerFolder};
 use crate::wire::{AssetId, BaseAsset, UploadStatus};
 
 impl Shared {
@@ -52,13 +52,31 @@ impl Shared {
             .insert(draft, asset);
         let info = self.outbox.draft(draft);
         if let Some(info) = &info {
-            self.told_made(asset, &info.name, info.kind, info.created);
+            self.show_made(asset, info);
         }
         self.watched.look_at_asset(asset);
         self.asset_moved(asset);
         self.draft_changed(draft);
         if let Some(info) = info {
             self.tell_entry(&Node::Top(Top::RawModels), &info.name);
+        }
+    }
+
+    /// True for a draft that is shown as an asset. The outbox is ahead of what it reports: whoever looks in
+    /// between must find the folder too.
+    pub(in crate::drive) fn is_asset_by_now(&self, draft: &DraftInfo) -> bool {
+        let asset = self.asset_of_draft(draft.id);
+        if let Some(asset) = asset {
+            self.show_made(asset, draft);
+        }
+        asset.is_some()
+    }
+
+    /// Shows the asset that a draft became, once: what is removed later does not come back.
+    fn show_made(&self, asset: AssetId, draft: &DraftInfo) {
+        let mut shown = self.shown.lock().expect("no panic while drafts are shown");
+        if shown.insert(draft.id) {
+            self.told_made(asset, &draft.name, draft.kind, draft.created);
         }
     }
 

@@ -173,23 +173,32 @@ impl Shared {
         if let (Home::Made(draft), Some(_)) = (home, &view.draft)
             && let Some(info) = self.outbox.entry(draft, EntryId::ROOT)
         {
-            return Ok(self.staged_attributes(&info));
+            return Ok(self.staged_in(draft, &info));
         }
         if let Some(sent) = &view.sent {
-            return Ok(Attributes {
+            return Ok(deletable(Attributes {
                 perm: permissions(sent.mode),
                 ..self.folder(sent.mtime)
-            });
+            }));
         }
         Ok(self.folder(system_time(view.known.and_then(|known| known.created))))
     }
 
     fn entry_attributes(&self, draft: DraftId, entry: EntryId) -> DriveResult<Attributes> {
         if let Some(info) = self.outbox.entry(draft, entry) {
-            return Ok(self.staged_attributes(&info));
+            return Ok(self.staged_in(draft, &info));
         }
         let sent = self.sent_entry(draft, entry).ok_or(DriveError::NotFound)?;
         Ok(self.sent_attributes(&sent))
+    }
+
+    /// What is staged of a draft, or of the asset that it became.
+    fn staged_in(&self, draft: DraftId, info: &EntryInfo) -> Attributes {
+        let staged = self.staged_attributes(info);
+        match self.asset_of_draft(draft) {
+            Some(_) => deletable(staged),
+            None => staged,
+        }
     }
 
     fn staged_attributes(&self, info: &EntryInfo) -> Attributes {
@@ -214,12 +223,12 @@ impl Shared {
             FileKind::Folder => self.folder(sent.mtime),
             _ => self.file(sent.size, sent.mtime),
         };
-        Attributes {
+        deletable(Attributes {
             perm: permissions(sent.mode),
             uid: sent.uid.unwrap_or(plain.uid),
             gid: sent.gid.unwrap_or(plain.gid),
             ..plain
-        }
+        })
     }
 
     fn folder(&self, modified: SystemTime) -> Attributes {
@@ -316,6 +325,18 @@ impl Shared {
             | Node::EmbedRecord(_)
             | Node::Account(_) => Duration::ZERO,
         }
+    }
+}
+
+/// A folder of an asset, which its owner may always look into and remove: nothing can be written there
+/// anyway, and `rm -r` of a model that was copied from a read-only folder would fail.
+fn deletable(attributes: Attributes) -> Attributes {
+    match attributes.kind {
+        FileKind::Folder => Attributes {
+            perm: attributes.perm | 0o700,
+            ..attributes
+        },
+        _ => attributes,
     }
 }
 

@@ -160,7 +160,7 @@ impl Shared {
     /// The draft of that name, as long as it is no asset.
     pub(in crate::drive) fn open_draft(&self, name: &str) -> Option<Node> {
         let draft = self.outbox.find_draft(name)?;
-        if self.asset_of_draft(draft.id).is_some() {
+        if self.is_asset_by_now(&draft) {
             return None;
         }
         match draft.kind {

@@ -83,7 +83,7 @@ impl Shared {
     fn raw_model_rows(&self) -> Vec<Row> {
         let mut rows = Vec::new();
         for draft in self.outbox.drafts() {
-            if self.asset_of_draft(draft.id).is_some() {
+            if self.is_asset_by_now(&draft) {
                 continue;
             }
             match draft.kind {
