@@ -892,3 +892,27 @@ fn obj_keeps_what_is_rough_and_what_is_metal() {
     assert!((material.roughness - 0.2).abs() < 1e-6 && material.metallic == 0.0);
     assert!(material.metallic_roughness_texture.is_none());
 }
+
+#[test]
+fn what_is_flat_stays_flat_in_obj() {
+    let model = boxes(json!({}), |_, _| {});
+    model
+        .optimize(json!({ "compressionAndExport": { "fileExports": [{ "fileType": "obj" }] } }))
+        .unwrap();
+    let scene = model.result("model.obj");
+    assert_eq!(scene.drawn_triangles(), 36);
+    for geometry in &scene.geometries {
+        let normals = geometry.attribute("NORMAL").expect("written with the file");
+        for corners in geometry.indices.chunks_exact(3) {
+            let [a, b, c] = [0, 1, 2].map(|corner| geometry.position(corners[corner]));
+            let face = (b - a).cross(c - a).normalize();
+            for corner in corners {
+                let normal = normals.at(*corner as usize);
+                assert!(
+                    face.distance(glam::Vec3::from_slice(normal)) < 1e-5,
+                    "{normal:?} {face}"
+                );
+            }
+        }
+    }
+}

@@ -6,12 +6,14 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use glam::Vec3;
+
 mod maps;
 
 use super::super::import::images::extension_of;
 use super::super::scene::{AlphaMode, Material, Scene, TextureUse};
 use super::OutFile;
-use super::flat::{flatten, srgb_of_linear};
+use super::flat::{FlatPart, flatten, srgb_of_linear};
 use super::names::Names;
 
 /// The scene as `<stem>.obj`, `<stem>.mtl` and images, in this order.
@@ -80,20 +82,26 @@ impl Writer<'_> {
             for [u, v] in &part.coords {
                 writeln!(text, "vt {u} {}", 1.0 - v).expect(SAFE);
             }
-            for normal in &part.normals {
+            let own_normals = !part.normals.is_empty();
+            // Without normals glTF shades flat, while readers of OBJ smooth what has none.
+            let flat = if own_normals {
+                Vec::new()
+            } else {
+                face_normals(part)
+            };
+            for normal in part.normals.iter().chain(&flat) {
                 writeln!(text, "vn {} {} {}", normal.x, normal.y, normal.z).expect(SAFE);
             }
             let material = self.material_name(part.material);
             writeln!(text, "usemtl {material}").expect(SAFE);
-            for corners in part.indices.chunks_exact(3) {
+            for (face, corners) in (0..).zip(part.indices.chunks_exact(3)) {
                 text.push('f');
                 for corner in corners {
-                    let (v, t, n) = (corner + positions, corner + coords, corner + normals);
-                    match (part.coords.is_empty(), part.normals.is_empty()) {
-                        (true, true) => write!(text, " {v}"),
-                        (false, true) => write!(text, " {v}/{t}"),
-                        (true, false) => write!(text, " {v}//{n}"),
-                        (false, false) => write!(text, " {v}/{t}/{n}"),
+                    let (v, t) = (corner + positions, corner + coords);
+                    let n = normals + if own_normals { *corner } else { face };
+                    match part.coords.is_empty() {
+                        true => write!(text, " {v}//{n}"),
+                        false => write!(text, " {v}/{t}/{n}"),
                     }
                     .expect(SAFE);
                 }
@@ -101,7 +109,7 @@ impl Writer<'_> {
             }
             positions += part.positions.len() as u32;
             coords += part.coords.len() as u32;
-            normals += part.normals.len() as u32;
+            normals += (part.normals.len() + flat.len()) as u32;
         }
         text
     }
@@ -230,6 +238,17 @@ impl Writer<'_> {
         self.images.insert(index, name.clone());
         Some(name)
     }
+}
+
+/// The normal of each triangle.
+fn face_normals(part: &FlatPart) -> Vec<Vec3> {
+    let triangles = part.indices.chunks_exact(3);
+    triangles
+        .map(|corners| {
+            let [a, b, c] = [0, 1, 2].map(|corner| part.positions[corners[corner] as usize]);
+            (b - a).cross(c - a).normalize_or(Vec3::Y)
+        })
+        .collect()
 }
 
 /// What a channel of an image is for.
