@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use crate::drive::MountStatus;
+use crate::drive::{MountStatus, TransferStatus};
 
 use super::Exit;
 use super::mounted::MountedDrive;
@@ -75,11 +75,17 @@ fn describe(root: &str, status: &MountStatus) -> String {
         } else {
             "↓"
         };
-        format!(
-            "{arrow} {}{}",
+        let mut lines = format!(
+            "{arrow} {}{}{}",
             transfer.path,
-            bar(transfer.done_bytes, transfer.total_bytes)
-        )
+            bar(transfer.done_bytes, transfer.total_bytes),
+            pace(transfer)
+        );
+        for file in &transfer.files {
+            let bar = bar(file.done_bytes, file.total_bytes);
+            lines.push_str(&format!("\n      {}{bar}", file.name));
+        }
+        lines
     });
     section(&mut page, "Jobs", &status.jobs, |job| {
         format!("{}  {}", job.path, job.status)
@@ -113,6 +119,24 @@ fn section<T>(page: &mut String, title: &str, rows: &[T], line: impl Fn(&T) -> S
     }
 }
 
+/// How many files have gone, how fast it goes and when it ends.
+pub(super) fn pace(transfer: &TransferStatus) -> String {
+    let mut text = String::new();
+    if transfer.total_files > 1 {
+        let (done, total) = (transfer.done_files, transfer.total_files);
+        text.push_str(&format!(", {done} of {total} files"));
+    }
+    if let Some(rate) = transfer.bytes_per_second {
+        text.push_str(&format!(", {}/s", bytes(rate)));
+    }
+    match transfer.seconds_left {
+        Some(left) if left >= 60 => text.push_str(&format!(", {} min left", left.div_ceil(60))),
+        Some(left) => text.push_str(&format!(", {left} s left")),
+        None => {}
+    }
+    text
+}
+
 /// A bar of twenty places, or nothing where there is nothing to move.
 fn bar(done: u64, total: u64) -> String {
     if total == 0 || done == 0 {
@@ -131,7 +155,39 @@ fn bar(done: u64, total: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drive::DraftStatus;
+    use crate::drive::{DraftStatus, FileTransferStatus};
+
+    #[test]
+    fn a_transfer_tells_its_files_its_speed_and_its_end() {
+        let status = MountStatus {
+            transfers: vec![TransferStatus {
+                path: "rawmodels/chair".into(),
+                direction: "up".into(),
+                done_bytes: 5_000_000,
+                total_bytes: 10_000_000,
+                done_files: 3,
+                total_files: 9,
+                bytes_per_second: Some(1_000_000),
+                seconds_left: Some(5),
+                files: vec![FileTransferStatus {
+                    name: "wood.png".into(),
+                    done_bytes: 1,
+                    total_bytes: 2,
+                }],
+            }],
+            ..MountStatus::default()
+        };
+        let page = describe("/mnt", &status);
+        for told in ["3 of 9 files", "/s, 5 s left", "wood.png  ━━━━━━━━━━╌"]
+        {
+            assert!(page.contains(told), "{told}: {page}");
+        }
+        let slow = TransferStatus {
+            seconds_left: Some(61),
+            ..TransferStatus::default()
+        };
+        assert_eq!(pace(&slow), ", 2 min left");
+    }
 
     #[test]
     fn a_draft_under_way_shows_its_bar_and_an_idle_mount_is_two_lines() {

@@ -95,7 +95,12 @@ fn under_way(status: &MountStatus) -> Option<String> {
         (sent + draft.sent_bytes, total + draft.total_bytes)
     });
     let percent = (sent * 100).checked_div(total).unwrap_or(0);
-    Some(format!("{percent}% {} ({})", first.path, first.status))
+    let pace = status.transfers.iter().find(|it| it.path == first.path);
+    let pace = pace.map(super::status::pace).unwrap_or_default();
+    Some(format!(
+        "{percent}% {} ({}{pace})",
+        first.path, first.status
+    ))
 }
 
 /// Drafts that cannot go by themselves stay, and that is said.

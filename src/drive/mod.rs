@@ -26,8 +26,8 @@ pub use config::{DriveConfig, WebhookConfig};
 pub use error::{DriveError, DriveResult};
 pub use kernel::KernelCache;
 pub use status::{
-    CacheStatus, DraftStatus, FailureLine, JobStatusLine, MountStatus, OrphanStatus, RateStatus,
-    TransferStatus, VerifyStatus,
+    CacheStatus, DraftStatus, FailureLine, FileTransferStatus, JobStatusLine, MountStatus,
+    OrphanStatus, RateStatus, TransferStatus, VerifyStatus,
 };
 pub use types::{
     Access, Attributes, Caller, DirEntry, Entry, Fh, FileKind, FileSystemStatus, Ino, OpenFlags,

@@ -19,7 +19,8 @@ use super::ops::cache::Verification;
 use super::reading::{Reading, ReadingLimits};
 use super::shared::{Known, Orphans, Shared};
 use super::status::{
-    DraftStatus, FailureLine, JobStatusLine, MountStatus, OrphanStatus, RateStatus, TransferStatus,
+    DraftStatus, FailureLine, FileTransferStatus, JobStatusLine, MountStatus, OrphanStatus,
+    RateStatus, TransferStatus,
 };
 use super::tree::inode::InodeTable;
 use super::tree::node::Home;
@@ -169,6 +170,19 @@ impl Shared {
             direction: "up".to_owned(),
             done_bytes: transfer.sent,
             total_bytes: transfer.total,
+            done_files: transfer.files_sent,
+            total_files: transfer.files,
+            bytes_per_second: transfer.bytes_per_second,
+            seconds_left: transfer.time_left.map(|left| left.as_secs()),
+            files: transfer
+                .current
+                .iter()
+                .map(|file| FileTransferStatus {
+                    name: file.name.clone(),
+                    done_bytes: file.sent,
+                    total_bytes: file.total,
+                })
+                .collect(),
         }
     }
 

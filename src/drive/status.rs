@@ -66,6 +66,32 @@ pub struct TransferStatus {
     pub done_bytes: u64,
     /// Bytes in all.
     pub total_bytes: u64,
+    /// Files moved.
+    #[serde(default)]
+    pub done_files: usize,
+    /// Files in all.
+    #[serde(default)]
+    pub total_files: usize,
+    /// How fast it is, as soon as that can be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_per_second: Option<u64>,
+    /// How long the rest will take at that speed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds_left: Option<u64>,
+    /// The files on their way at this moment.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileTransferStatus>,
+}
+
+/// One file of a transfer.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct FileTransferStatus {
+    /// Its name in the model.
+    pub name: String,
+    /// Bytes moved.
+    pub done_bytes: u64,
+    /// Bytes in all.
+    pub total_bytes: u64,
 }
 
 /// One job of a drop folder.

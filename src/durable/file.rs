@@ -5,14 +5,16 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
 
-use super::DurableError;
+use super::{DurableError, recorder};
 
 /// Makes the names in a folder durable: what was created, renamed or removed in it.
 pub fn sync_dir(path: impl AsRef<Path>) -> Result<(), DurableError> {
     let path = path.as_ref();
     File::open(path)
         .and_then(|dir| dir.sync_all())
-        .map_err(DurableError::io("sync the folder", path))
+        .map_err(DurableError::io("sync the folder", path))?;
+    recorder::dir_synced(path);
+    Ok(())
 }
 
 /// Replaces the file by these bytes; durable on return, and the old content stays whole until then.
@@ -35,19 +37,24 @@ fn replace(path: &Path, bytes: &[u8], sync: bool) -> Result<(), DurableError> {
         .prefix(".new-")
         .tempfile_in(folder_of(path))
         .map_err(DurableError::io("make a temporary file for", path))?;
+    recorder::created(temporary.path());
     temporary
         .write_all(bytes)
         .map_err(DurableError::io("write", path))?;
+    recorder::wrote(temporary.as_file(), 0, bytes);
     if sync {
         temporary
             .as_file()
             .sync_all()
             .map_err(DurableError::io("sync", path))?;
+        recorder::synced(temporary.as_file());
     }
+    let before = temporary.path().to_owned();
     temporary
         .persist(path)
-        .map(|_file| ())
-        .map_err(|error| DurableError::io("replace", path)(error.error))
+        .map_err(|error| DurableError::io("replace", path)(error.error))?;
+    recorder::renamed(&before, path);
+    Ok(())
 }
 
 /// The folder that holds the file; the working folder for a bare name.

@@ -15,7 +15,7 @@ use super::file::write_atomic;
 use super::log_format::{
     self, DecodeError, Decoded, HEADER_LEN, MAX_FRAME_BODY_LEN, TornTail, VERSION,
 };
-use super::{DurableError, SharedLog};
+use super::{DurableError, SharedLog, recorder};
 
 /// What the log asks of its file; tests put a failing disk here.
 pub(super) trait LogFile: std::fmt::Debug + Send {
@@ -26,15 +26,21 @@ pub(super) trait LogFile: std::fmt::Debug + Send {
 
 impl LogFile for File {
     fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        std::os::unix::fs::FileExt::write_all_at(self, bytes, offset)
+        std::os::unix::fs::FileExt::write_all_at(self, bytes, offset)?;
+        recorder::wrote(self, offset, bytes);
+        Ok(())
     }
 
     fn set_len(&mut self, len: u64) -> io::Result<()> {
-        File::set_len(self, len)
+        File::set_len(self, len)?;
+        recorder::resized(self, len);
+        Ok(())
     }
 
     fn sync_data(&mut self) -> io::Result<()> {
-        File::sync_data(self)
+        File::sync_data(self)?;
+        recorder::synced(self);
+        Ok(())
     }
 }
 

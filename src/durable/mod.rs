@@ -10,6 +10,7 @@ mod lock;
 mod log;
 mod log_format;
 mod private_dir;
+pub(crate) mod recorder;
 mod shared_log;
 mod store;
 

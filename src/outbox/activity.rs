@@ -1,15 +1,17 @@
 //! What happened to a draft lately: who wrote, when, what keeps its upload, how far that is. In memory
 //! alone; a new run begins with nothing of it.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 
 use super::process::Process;
 use super::settle::readiness::human_size;
+use super::upload::rate::RateMeter;
 use crate::client::ClientError;
 
 /// What happened to a draft lately.
@@ -33,6 +35,8 @@ pub struct Activity {
     pub import_text: String,
     /// What keeps the upload from going on right now; it is tried again by itself.
     pub trouble: Option<Trouble>,
+    /// When what is in the way is tried again.
+    pub next_try: Option<Instant>,
     /// What the last comparison with the service's files has found.
     pub comparison: Option<String>,
     /// The upload that is running.
@@ -79,6 +83,17 @@ impl Trouble {
     }
 }
 
+/// An object that is being sent.
+#[derive(Debug, Clone)]
+pub struct LiveObject {
+    /// Its name.
+    pub name: String,
+    /// Bytes of it that have gone out.
+    pub sent: u64,
+    /// All of them.
+    pub total: u64,
+}
+
 /// A running upload.
 #[derive(Debug, Clone)]
 pub struct LiveUpload {
@@ -90,6 +105,10 @@ pub struct LiveUpload {
     pub files_sent: usize,
     /// All objects.
     pub files: usize,
+    /// Objects that are being sent, by their place in the manifest.
+    pub objects: Arc<Mutex<BTreeMap<usize, LiveObject>>>,
+    /// How fast it is.
+    pub rate: Arc<Mutex<RateMeter>>,
     /// Set to stop it.
     pub stop: watch::Sender<bool>,
     /// Wakes it out of a pause.
@@ -104,6 +123,16 @@ impl LiveUpload {
         let _ = stop.wait_for(|stop| *stop).await;
     }
 
+    /// The objects that are being sent.
+    pub fn objects(&self) -> MutexGuard<'_, BTreeMap<usize, LiveObject>> {
+        self.objects.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How fast it is.
+    pub fn rate(&self) -> MutexGuard<'_, RateMeter> {
+        self.rate.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// True when both are the same upload.
     pub fn is(&self, other: &LiveUpload) -> bool {
         Arc::ptr_eq(&self.sent, &other.sent)
@@ -111,6 +140,18 @@ impl LiveUpload {
 }
 
 impl Activity {
+    /// What is in the way, and when it is tried again.
+    pub fn obstacle(&self) -> Option<String> {
+        let sentence = self.trouble.as_ref()?.sentence();
+        let left = self
+            .next_try
+            .map(|at| at.saturating_duration_since(Instant::now()));
+        Some(match left.filter(|left| !left.is_zero()) {
+            Some(left) => format!("{sentence}, next in {} s", left.as_millis().div_ceil(1000)),
+            None => sentence,
+        })
+    }
+
     /// A draft of an earlier run: nobody who wrote into it lives.
     pub fn restarted(now: Duration) -> Activity {
         Activity {

@@ -37,6 +37,8 @@ pub struct Core {
     pub job_tasks: BTreeMap<JobKey, JobTask>,
     /// Submissions that are being sent or looked for.
     pub job_calls: HashSet<String>,
+    /// When the answer to the creation of a preset of this name was lost: it may still arrive.
+    pub preset_doubts: HashMap<String, Duration>,
     /// Preset texts saved in this run.
     pub preset_saves: u64,
     activity: HashMap<DraftId, Activity>,
@@ -74,6 +76,7 @@ impl Core {
             job_progress: HashMap::new(),
             job_tasks: BTreeMap::new(),
             job_calls: HashSet::new(),
+            preset_doubts: HashMap::new(),
             preset_saves: 0,
             activity,
             processes: Processes::default(),

@@ -39,9 +39,9 @@ pub use jobs::reason_in_log;
 pub use jobs::text::{JobText, Settings as JobSettings, parse as parse_job_text};
 pub use types::{
     AttributeChange, Caller, DraftId, DraftInfo, DraftKind, DraftPhase, DrainReport, EntryId,
-    EntryInfo, EntryKind, JobFolder, JobInfo, JobState, OpenMode, Orphan, OutboxConfig,
-    OutboxEvent, OwnerFolder, Place, PresetFile, PresetOverlay, PresetState, Renamed, SentEntry,
-    SentRecord, TransferInfo,
+    EntryInfo, EntryKind, FileTransfer, JobFolder, JobInfo, JobState, OpenMode, Orphan,
+    OutboxConfig, OutboxEvent, OwnerFolder, Place, PresetFile, PresetOverlay, PresetState, Renamed,
+    SentEntry, SentRecord, TransferInfo,
 };
 
 use std::sync::Arc;

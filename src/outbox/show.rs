@@ -1,7 +1,7 @@
 //! What entries and drafts show: sizes, times, phases and the one line of a status. Reads the core and
 //! changes nothing.
 
-use super::activity::Trouble;
+use super::activity::{Activity, Trouble};
 use super::core::Core;
 use super::moment::Moment;
 use super::state::{Draft, Stage};
@@ -110,8 +110,10 @@ impl Core {
             return format!("failed: {failure}");
         }
         let activity = self.activity_of(id);
-        let trouble = activity.and_then(|activity| activity.trouble.as_ref());
-        let behind = trouble.map_or(String::new(), |it| format!(" ({})", it.sentence()));
+        let trouble = activity.and_then(Activity::obstacle);
+        let behind = trouble
+            .as_ref()
+            .map_or(String::new(), |it| format!(" ({it})"));
         match draft.stage() {
             None if trouble.is_some() => format!("waiting{behind}"),
             None if draft.ordered.is_some() => "uploading 0%".to_owned(),

@@ -317,6 +317,23 @@ pub struct TransferInfo {
     pub files_sent: usize,
     /// All files.
     pub files: usize,
+    /// Files on their way at this moment.
+    pub current: Vec<FileTransfer>,
+    /// How fast it is, as soon as that can be told.
+    pub bytes_per_second: Option<u64>,
+    /// How long the rest will take at that speed.
+    pub time_left: Option<Duration>,
+}
+
+/// One file of an upload under way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileTransfer {
+    /// Its name in the asset.
+    pub name: String,
+    /// Bytes of it that have gone out.
+    pub sent: u64,
+    /// All of them.
+    pub total: u64,
 }
 
 /// What happened, for whoever shows it.

@@ -8,3 +8,4 @@ mod presets;
 mod speed;
 mod support;
 mod uploads;
+mod waiting;

@@ -244,6 +244,11 @@ impl Outbox {
             }
             staged
         };
+        if writes {
+            // An upload that this takes back has to be over durably before the bytes change: after a
+            // crash it would go on with bytes that it never promised.
+            self.shared.journal.settle(self.shared.journal.last())?;
+        }
         if mode == OpenMode::Truncate {
             file.truncate(0)?;
         }

@@ -16,8 +16,8 @@ pub const COMPLETION_PATIENCE: Duration = Duration::from_secs(8);
 /// What is known about an upload.
 #[derive(Debug, Clone)]
 pub struct View {
-    /// How far the journal says it is.
-    pub stage: Stage,
+    /// How far the journal says its present attempt is; `None` without one.
+    pub stage: Option<Stage>,
     /// Objects that are not on the service yet.
     pub missing: Vec<usize>,
     /// Whether there are URLs to put them to.
@@ -53,6 +53,8 @@ pub enum Service {
 /// What to do next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
+    /// Make an attempt: no asset of an earlier one is left that is not to be deleted.
+    Start,
     /// Give this attempt up and make another: delete what the service has of it.
     StartOver,
     /// Put these objects.
@@ -79,7 +81,10 @@ pub enum Step {
 
 /// The next step.
 pub fn next_step(view: &View) -> Step {
-    match view.stage {
+    let Some(stage) = view.stage else {
+        return Step::Start;
+    };
+    match stage {
         // The reply is lost: nobody knows the asset's id, if there is one.
         Stage::StartSent => Step::StartOver,
         Stage::Started { asset } => match view.urls {
@@ -147,12 +152,13 @@ mod tests {
     fn views() -> impl Strategy<Value = View> {
         let asset = ASSET;
         let stages = prop::sample::select(vec![
-            Stage::StartSent,
-            Stage::Started { asset },
-            Stage::CompleteSent { asset },
-            Stage::Accepted { asset },
-            Stage::Imported { asset },
-            Stage::ImportFailed { asset },
+            None,
+            Some(Stage::StartSent),
+            Some(Stage::Started { asset }),
+            Some(Stage::CompleteSent { asset }),
+            Some(Stage::Accepted { asset }),
+            Some(Stage::Imported { asset }),
+            Some(Stage::ImportFailed { asset }),
         ]);
         let urls = prop::sample::select(vec![Urls::None, Urls::Good, Urls::Expired]);
         let service = prop_oneof![
@@ -177,7 +183,7 @@ mod tests {
         #[test]
         fn complete_is_never_called_before_everything_is_there(view in views()) {
             if let Step::Complete(_) = next_step(&view)
-                && let Stage::Started { .. } = view.stage
+                && let Some(Stage::Started { .. }) = view.stage
             {
                 prop_assert!(view.missing.is_empty());
             }
@@ -185,7 +191,7 @@ mod tests {
 
         #[test]
         fn complete_is_called_again_only_when_the_service_says_incomplete(view in views()) {
-            if let (Step::Complete(_), Stage::CompleteSent { .. }) = (next_step(&view), view.stage) {
+            if let (Step::Complete(_), Some(Stage::CompleteSent { .. })) = (next_step(&view), view.stage) {
                 prop_assert_eq!(&view.service, &Service::Status(UploadStatus::Incomplete));
                 prop_assert!(view.completion_age.is_none_or(|age| age >= COMPLETION_PATIENCE));
             }
@@ -193,9 +199,15 @@ mod tests {
 
         #[test]
         fn nothing_accepted_is_ever_started_over(view in views()) {
-            if view.stage.is_accepted() {
+            if view.stage.is_some_and(|stage| stage.is_accepted()) {
                 prop_assert_ne!(next_step(&view), Step::StartOver);
             }
+        }
+
+        #[test]
+        fn nothing_is_started_while_an_attempt_stands(view in views()) {
+            // An asset that is known is the attempt's, or it is in the list of those to be deleted.
+            prop_assert_eq!(next_step(&view) == Step::Start, view.stage.is_none());
         }
 
         #[test]
@@ -209,7 +221,7 @@ mod tests {
         #[test]
         fn the_staged_copy_is_compared_only_after_the_import(view in views()) {
             if let Step::Verify(_) = next_step(&view) {
-                let imported = matches!(view.stage, Stage::Imported { .. });
+                let imported = matches!(view.stage, Some(Stage::Imported { .. }));
                 prop_assert!(imported);
             }
         }
@@ -217,7 +229,7 @@ mod tests {
 
     fn view(stage: Stage, service: Service) -> View {
         View {
-            stage,
+            stage: Some(stage),
             missing: Vec::new(),
             urls: Urls::None,
             service,

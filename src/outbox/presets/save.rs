@@ -15,6 +15,7 @@ use crate::outbox::failpoint::{self, Failpoint};
 use crate::outbox::jobs::text;
 use crate::outbox::pauses::Pauses;
 use crate::outbox::plan::effect::{Effect, passes};
+use crate::outbox::plan::presets::{PresetStep, find, next_preset_step};
 use crate::outbox::plan::upload::COMPLETION_PATIENCE as LATE_EFFECT;
 use crate::outbox::shared::Shared;
 use crate::outbox::types::OutboxEvent;
@@ -101,8 +102,8 @@ pub async fn save(shared: &Arc<Shared>, name: &str) -> OutboxResult<Outcome> {
         }
         Err(error) if passes(&error) => {
             if Effect::of(&error) == Effect::Unknown {
-                // It may still arrive: until then nobody may look for the preset and make another.
-                shared.pause(LATE_EFFECT).await;
+                let (name, now) = (names::stem(name).to_owned(), shared.now());
+                shared.core().preset_doubts.insert(name, now);
             }
             Ok(Outcome::Later(error))
         }
@@ -119,36 +120,31 @@ async fn put(
     parked: Option<PresetId>,
 ) -> OutboxResult<Result<PresetId, ClientError>> {
     let preset_name = names::stem(name);
-    let known = match shared.client.presets(Priority::Interactive).await {
+    let known = match known(shared, preset_name, parked).await {
         Ok(known) => known,
         Err(error) => return Ok(Err(error)),
     };
-    let found = find(&known, preset_name, parked);
-    if let Some(found) = found
-        && found.config.meaning_eq(config)
-        && found.name == preset_name
-    {
-        return Ok(Ok(found.id));
+    let step = next_preset_step(&known, preset_name, parked, config);
+    if let PresetStep::Same(id) = step {
+        return Ok(Ok(id));
     }
     if !held.in_doubt {
         let name = name.to_owned();
         shared.record(PresetRecord::Sent { name }).await?;
     }
     failpoint::hit(Failpoint::BeforePreset);
-    let reply = match found {
-        Some(found) => {
+    let reply = match step {
+        PresetStep::Same(id) => Ok(Some(id)),
+        PresetStep::Update(id) => {
             let request = UpdatePreset {
-                id: found.id,
+                id,
                 name: preset_name.to_owned(),
                 config: config.clone(),
             };
-            shared
-                .client
-                .update_preset(&request)
-                .await
-                .map(|()| Some(found.id))
+            let updated = shared.client.update_preset(&request).await;
+            updated.map(|()| Some(id))
         }
-        None => create(shared, preset_name, held.description.clone(), config).await,
+        PresetStep::Create => create(shared, preset_name, held.description.clone(), config).await,
     };
     failpoint::hit(Failpoint::AfterPreset);
     let id = match reply {
@@ -181,23 +177,29 @@ async fn create(
     shared.client.create_preset(&request).await.map(|()| None)
 }
 
-/// The preset that a file stands for: the parked one while it exists, else that of the name.
-fn find<'a>(known: &'a [Preset], name: &str, parked: Option<PresetId>) -> Option<&'a Preset> {
-    let by_id = parked.and_then(|id| known.iter().find(|preset| preset.id == id));
-    // Of several with one name the oldest is the one that the name shows.
-    let by_name = || {
-        known
-            .iter()
-            .filter(|preset| preset.name == name)
-            .min_by_key(|preset| preset.id)
-    };
-    by_id.or_else(by_name)
-}
-
 /// The preset of a file name, as the service has it now.
 pub async fn lookup(shared: &Shared, file_name: &str) -> Result<Option<Preset>, ClientError> {
-    let known = shared.client.presets(Priority::Interactive).await?;
-    Ok(find(&known, names::stem(file_name), None).cloned())
+    let name = names::stem(file_name);
+    let known = known(shared, name, None).await?;
+    Ok(find(&known, name, None).cloned())
+}
+
+/// The service's presets. That one is not among them counts only when no lost request can bring it any
+/// more.
+async fn known(
+    shared: &Shared,
+    name: &str,
+    parked: Option<PresetId>,
+) -> Result<Vec<Preset>, ClientError> {
+    let mut known = shared.client.presets(Priority::Interactive).await?;
+    let lost_at = shared.core().preset_doubts.get(name).copied();
+    if let Some(lost_at) = lost_at.filter(|_| find(&known, name, parked).is_none()) {
+        let left = (lost_at + LATE_EFFECT).saturating_sub(shared.now());
+        shared.pause(left).await;
+        known = shared.client.presets(Priority::Interactive).await?;
+    }
+    shared.core().preset_doubts.remove(name);
+    Ok(known)
 }
 
 async fn finish(shared: &Arc<Shared>, name: &str, sent: &HeldPreset) -> OutboxResult<()> {

@@ -9,6 +9,7 @@ use std::os::unix::fs::FileExt as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{ContentHash, ContentId, RunningHash, is_full, staging_error};
+use crate::durable::recorder;
 use crate::outbox::error::OutboxResult;
 use crate::outbox::failpoint;
 use crate::outbox::moment::Moment;
@@ -153,7 +154,7 @@ impl Content {
         let offset = offset.unwrap_or(live.size);
         live.generation += 1;
         live.written_at = Some(Moment::now());
-        let mut written = failpoint::disk().and_then(|()| self.file.write_all_at(data, offset));
+        let mut written = self.write_all(data, offset);
         if written.as_ref().is_err_and(is_full) {
             // Whoever appends meanwhile goes on behind this.
             live.size = live.size.max(offset + data.len() as u64);
@@ -162,7 +163,7 @@ impl Content {
             let has_room = make_room();
             live = self.live();
             if has_room {
-                written = failpoint::disk().and_then(|()| self.file.write_all_at(data, offset));
+                written = self.write_all(data, offset);
             }
         }
         match written {
@@ -181,6 +182,13 @@ impl Content {
         }
     }
 
+    fn write_all(&self, data: &[u8], offset: u64) -> io::Result<()> {
+        failpoint::disk()?;
+        self.file.write_all_at(data, offset)?;
+        recorder::wrote(&self.file, offset, data);
+        Ok(())
+    }
+
     /// Cuts or extends the file. Cutting it to nothing starts over after a failed write.
     pub fn truncate(&self, size: u64) -> OutboxResult<()> {
         let mut live = self.live();
@@ -190,6 +198,7 @@ impl Content {
         failpoint::disk()
             .and_then(|()| self.file.set_len(size))
             .map_err(staging_error("changing the length of a staged file"))?;
+        recorder::resized(&self.file, size);
         live.generation += 1;
         live.written_at = Some(Moment::now());
         live.hash.resized(size);
@@ -250,7 +259,9 @@ impl Content {
         let synced = if live.generation == 0 && live.size == 0 {
             Ok(())
         } else {
-            self.file.sync_data()
+            self.file
+                .sync_data()
+                .inspect(|()| recorder::synced(&self.file))
         };
         if let Err(error) = synced {
             // After a failed sync the kernel may have dropped the pages: nothing here can be

@@ -18,7 +18,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use crate::durable::{PrivateDir, sync_dir};
+use crate::durable::{PrivateDir, recorder, sync_dir};
 use crate::outbox::error::{OutboxError, OutboxResult};
 use crate::outbox::failpoint;
 
@@ -101,9 +101,13 @@ impl Staging {
         if !failpoint::alive() {
             return;
         }
-        if let Err(error) = std::fs::remove_file(self.path(content)) {
+        let path = self.path(content);
+        match std::fs::remove_file(&path) {
+            Ok(()) => recorder::removed(&path),
             // The next open of the outbox removes it.
-            tracing::debug!(%content, %error, "a staged file could not be removed yet");
+            Err(error) => {
+                tracing::debug!(%content, %error, "a staged file could not be removed yet");
+            }
         }
     }
 
@@ -113,7 +117,10 @@ impl Staging {
         while made.len() < SPARE_FILES {
             let id = ContentId(spare.next);
             match open_options(true).open(self.path(id)) {
-                Ok(file) => made.push((id, file)),
+                Ok(file) => {
+                    recorder::created(&self.path(id));
+                    made.push((id, file));
+                }
                 // A full disk may still have room for one more file.
                 Err(_) if !made.is_empty() => break,
                 Err(error) => return Err(staging_error("making a file")(error)),

@@ -1,7 +1,7 @@
 //! Sending drafts: what is sent ([`manifest`]), its bytes ([`body`], [`zip`]), the executor that does
 //! what the planner says ([`run`], with its steps in [`start`], [`put`] and [`import`]), comparing
 //! afterwards ([`verify`]), deleting what nobody wants ([`discard`]), and what a person asks for
-//! ([`ops`], [`drain`], [`orphans`]). URLs outlive a restart under a seal ([`seal`]).
+//! ([`ops`], [`drain`], [`orphans`]), how fast it goes ([`rate`]). URLs outlive a restart under a seal ([`seal`]).
 
 pub mod body;
 pub mod discard;
@@ -11,6 +11,7 @@ pub mod manifest;
 mod ops;
 mod orphans;
 mod put;
+pub mod rate;
 mod run;
 pub mod seal;
 mod start;
@@ -43,6 +44,8 @@ pub fn begin(shared: &Arc<Shared>, draft: DraftId, generation: u64) {
         total: 0,
         files_sent: 0,
         files: 0,
+        objects: Arc::default(),
+        rate: Arc::default(),
         stop,
         poke: Arc::new(Notify::new()),
     };

@@ -16,7 +16,7 @@ use crate::outbox::settle::readiness::{self, Obstacle, human_size};
 use crate::outbox::settle::watch;
 use crate::outbox::state::Stage;
 use crate::outbox::types::{
-    Caller, DraftId, DraftPhase, OpenMode, OutboxEvent, SentRecord, TransferInfo,
+    Caller, DraftId, DraftPhase, FileTransfer, OpenMode, OutboxEvent, SentRecord, TransferInfo,
 };
 use crate::wire::AssetId;
 
@@ -94,13 +94,24 @@ impl Outbox {
             .filter(|(_, draft)| draft.attempt.is_some() && draft.accepted_asset().is_none())
             .filter_map(|(id, draft)| {
                 let live = core.activity_of(*id)?.upload.as_ref()?;
+                let sent = live.sent.load(Ordering::Relaxed).min(live.total);
+                let rate = *live.rate();
+                let objects = live.objects().clone();
+                let current = objects.into_values().map(|object| FileTransfer {
+                    name: object.name,
+                    sent: object.sent.min(object.total),
+                    total: object.total,
+                });
                 Some(TransferInfo {
                     draft: *id,
                     name: draft.name.clone(),
-                    sent: live.sent.load(Ordering::Relaxed).min(live.total),
+                    sent,
                     total: live.total,
                     files_sent: live.files_sent,
                     files: live.files,
+                    current: current.collect(),
+                    bytes_per_second: rate.bytes_per_second(),
+                    time_left: rate.time_left(live.total - sent),
                 })
             })
             .collect()

@@ -10,6 +10,7 @@ use super::body::Body;
 use super::run::{Flow, Upload};
 use super::verify;
 use crate::client::ClientError;
+use crate::outbox::activity::LiveObject;
 use crate::outbox::error::OutboxResult;
 use crate::outbox::failpoint::{self, Failpoint};
 use crate::outbox::journal::record::UploadRecord;
@@ -29,13 +30,14 @@ impl Upload {
         let bodies = self.bodies(attempt).await?;
         self.show_totals(attempt, &bodies);
         let parallel = self.shared.config.parallel_puts.max(1);
+        let names = attempt.manifest.object_names();
         let mut failure = None;
         {
             let this = &*self;
             let mut puts = stream::iter(objects)
                 .map(|object| {
-                    let body = bodies[object].clone();
-                    async move { (object, this.put_one(object, body).await) }
+                    let (name, body) = (&names[object], bodies[object].clone());
+                    async move { (object, this.put_one(object, name, body).await) }
                 })
                 .buffer_unordered(parallel);
             let stopped = this.live.stopped();
@@ -74,19 +76,29 @@ impl Upload {
         }
     }
 
-    async fn put_one(&self, object: usize, body: Body) -> Result<(), ClientError> {
+    async fn put_one(&self, object: usize, name: &str, body: Body) -> Result<(), ClientError> {
         let permit = self.shared.puts.acquire().await;
+        let shown = LiveObject {
+            name: name.to_owned(),
+            sent: 0,
+            total: body.len(),
+        };
+        self.live.objects().insert(object, shown);
         let Some(url) = self.urls.get(&object) else {
             return Err(ClientError::Expired {
                 what: format!("object {object}"),
             });
         };
         let sent = Arc::clone(&self.live.sent);
+        let live = self.live.clone();
         let mine = AtomicU64::new(0);
         let progress = move |now: u64| {
             // A second attempt starts from nothing: the sum goes down by what the first had sent.
             let before = mine.swap(now, Ordering::Relaxed);
             sent.fetch_add(now.wrapping_sub(before), Ordering::Relaxed);
+            if let Some(shown) = live.objects().get_mut(&object) {
+                shown.sent = now;
+            }
         };
         let reply = self
             .shared
@@ -94,6 +106,7 @@ impl Upload {
             .put_file(url, body.len(), || body.stream(), progress)
             .await;
         drop(permit);
+        self.live.objects().remove(&object);
         reply.map(|_| failpoint::hit(Failpoint::AfterPut))
     }
 
@@ -125,6 +138,7 @@ impl Upload {
             .map(Body::len)
             .sum();
         self.live.sent.store(done, Ordering::Relaxed);
+        self.live.objects().clear();
         let mut core = self.shared.core();
         if let Some(live) = &mut core.activity(self.draft).upload {
             live.total = bodies.iter().map(Body::len).sum();
@@ -134,6 +148,8 @@ impl Upload {
     }
 
     fn tell_progress(&self) {
+        let sent = self.live.sent.load(Ordering::Relaxed);
+        self.live.rate().note(self.shared.now(), sent);
         self.shared
             .events
             .tell(OutboxEvent::DraftChanged(self.draft));

@@ -91,10 +91,23 @@ impl Upload {
             match flow {
                 Flow::Again => {}
                 Flow::End => break,
-                Flow::Pause(time) => self.rest(time).await,
+                Flow::Pause(time) => {
+                    self.note_next_try(time);
+                    self.rest(time).await;
+                }
             }
         }
         self.leave();
+    }
+
+    /// Says when it is tried again, where something is in the way.
+    fn note_next_try(&self, pause: Duration) {
+        let mut core = self.shared.core();
+        if core.state.drafts.contains_key(&self.draft) {
+            let activity = core.activity(self.draft);
+            let stuck = activity.trouble.is_some();
+            activity.next_try = stuck.then(|| Instant::now() + pause);
+        }
     }
 
     async fn rest(&self, time: Duration) {
@@ -132,46 +145,50 @@ impl Upload {
             None => return Ok(Flow::End),
             Some(draft) => draft.attempt.clone(),
         };
-        let Some(attempt) = attempt else {
-            return self.start().await;
-        };
-        self.recall_urls(&attempt);
-        let view = self.view(&attempt);
-        let step = next_step(&view);
-        tracing::debug!(
-            draft = self.draft.0,
-            attempt = attempt.number,
-            ?step,
-            "upload"
-        );
+        if let Some(attempt) = &attempt {
+            self.recall_urls(attempt);
+        }
+        let step = next_step(&self.view(attempt.as_ref()));
+        tracing::debug!(draft = self.draft.0, ?step, "upload");
+        match attempt {
+            Some(attempt) => self.execute(step, &attempt).await,
+            // Without an attempt there is one thing to plan.
+            None => self.start().await,
+        }
+    }
+
+    async fn execute(&mut self, step: Step, attempt: &Attempt) -> OutboxResult<Flow> {
         match step {
-            Step::StartOver => self.start_over(&attempt).await,
-            Step::Put(objects) => self.put(&attempt, objects).await,
-            Step::Complete(asset) => self.complete(&attempt, asset).await,
+            Step::Start | Step::Rest => Ok(Flow::End),
+            Step::StartOver => self.start_over(attempt).await,
+            Step::Put(objects) => self.put(attempt, objects).await,
+            Step::Complete(asset) => self.complete(attempt, asset).await,
             Step::Ask(asset) => Ok(self.ask(asset).await),
             Step::AskLater(_) => {
                 self.service = Service::Unknown;
                 Ok(Flow::Pause(self.looks.next_pause()))
             }
-            Step::Accept => self.accept(&attempt).await,
+            Step::Accept => self.accept(attempt).await,
             Step::Imported => self.imported().await,
             Step::ImportFailed => self.import_failed().await,
-            Step::Lost => self.lost(&attempt).await,
-            Step::Verify(asset) => self.verify(&attempt, asset).await,
-            Step::Rest => Ok(Flow::End),
+            Step::Lost => self.lost(attempt).await,
+            Step::Verify(asset) => self.verify(attempt, asset).await,
         }
     }
 
-    fn view(&self, attempt: &Attempt) -> View {
-        let objects = attempt.manifest.object_names().len();
+    fn view(&self, attempt: Option<&Attempt>) -> View {
+        let is_missing = |attempt: &Attempt| {
+            let objects = 0..attempt.manifest.object_names().len();
+            objects.filter(|n| !attempt.put.contains(n)).collect()
+        };
         let urls = match (self.expired, self.urls.is_empty()) {
             (true, _) => Urls::Expired,
             (false, true) => Urls::None,
             (false, false) => Urls::Good,
         };
         View {
-            stage: attempt.stage,
-            missing: (0..objects).filter(|n| !attempt.put.contains(n)).collect(),
+            stage: attempt.map(|attempt| attempt.stage),
+            missing: attempt.map(is_missing).unwrap_or_default(),
             urls,
             service: self.service.clone(),
             completion_age: self.completion_sent.map(|at| at.elapsed()),
