@@ -35,7 +35,7 @@ pub(super) enum Body {
     /// Elsewhere, through the cache.
     Remote(Arc<RemoteFile>),
     /// Inside a zip elsewhere, through the cache.
-    Member(MemberFile),
+    Member(Box<MemberFile>),
     /// On their way, in an order that the service decides.
     Spool(Spool),
     /// In memory, as they were at open.

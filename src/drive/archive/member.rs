@@ -136,12 +136,12 @@ impl MemberFile {
     }
 
     async fn read_deflated(&self, offset: u64, end: u64) -> Result<Bytes, ArchiveError> {
-        if let Some(bytes) = self.from_cache(offset, end) {
+        if let Some(bytes) = self.cached_part(offset, end) {
             return Ok(bytes);
         }
         let mut inflater = self.inflater.lock().await;
         // Somebody may have unpacked it meanwhile.
-        if let Some(bytes) = self.from_cache(offset, end) {
+        if let Some(bytes) = self.cached_part(offset, end) {
             return Ok(bytes);
         }
         if inflater.given() > offset / BLOCK_LEN_BYTES * BLOCK_LEN_BYTES {
@@ -191,7 +191,7 @@ impl MemberFile {
         }
     }
 
-    fn from_cache(&self, offset: u64, end: u64) -> Option<Bytes> {
+    fn cached_part(&self, offset: u64, end: u64) -> Option<Bytes> {
         self.cached
             .as_ref()?
             .read(offset, end - offset)

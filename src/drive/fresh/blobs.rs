@@ -8,21 +8,24 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
-use futures_util::future::join_all;
 
 use super::FlightKey;
 use crate::cache::{BLOCK_LEN_BYTES, ObjectKey};
 use crate::client::{Download, Priority};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::shared::Shared;
-use crate::drive::tree::node::{Bundle, RemoteFolder};
-use crate::wire::{PresetId, RapidId};
+use crate::drive::tree::node::{Bundle, Node, RemoteFolder};
+use crate::wire::{OptimizationStatus, PresetId, RapidId, RapidModel, Timestamp};
 
 /// No report is longer than this.
 const MAX_BYTES: usize = 64 << 20;
 /// Files kept in memory, for where the cache takes nothing.
 const MAX_HELD: usize = 8;
 const TABLE: &str = "blobs";
+/// Stands for the length of a file that the service was found not to have.
+const MISSING: u64 = u64::MAX;
+/// Models that were optimized before have no reports.
+const FIRST_REPORTS: &str = "2024-07-01T00:00:00Z";
 
 /// A small file that the service makes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -100,43 +103,51 @@ impl Shared {
         }
     }
 
-    /// Finds out which formats of a rapid model have a report.
-    pub(super) async fn fetch_reports(self: &Arc<Self>, rapid: RapidId) -> DriveResult<()> {
-        let record = self
-            .asked(self.client.rapid_model(rapid, Priority::Interactive))
-            .await?;
-        self.told_rapid_detail(&record);
-        let mut formats: Vec<String> = record
-            .downloads
-            .formats
-            .iter()
-            .map(|(format, _)| format.to_owned())
-            .collect();
-        formats.extend(record.optimization_formats.unwrap_or_default().0);
-        formats.sort_unstable();
-        formats.dedup();
-        let reports = formats.iter().map(|format| {
-            let blob = Blob::Report(rapid, format.as_str().into());
-            async move { (format, self.blob(&blob).await) }
-        });
-        let mut named = Vec::new();
-        let folder = RemoteFolder::RapidQc(rapid);
-        for (format, report) in join_all(reports).await {
-            match report {
-                Ok(bytes) => named.push((format!("{format}{}", extension_of(&bytes)), bytes)),
-                Err(DriveError::NotFound) => {}
-                Err(error) => return Err(error),
-            }
+    /// The names of the reports of a rapid model: one for each of its formats, but for those that the
+    /// service was found not to have.
+    pub(super) fn reports_of(&self, record: &RapidModel) -> Vec<String> {
+        let is_done = record.optimization_status == OptimizationStatus::Done;
+        let first = FIRST_REPORTS.parse::<Timestamp>().ok();
+        let is_too_old = record.created_at.is_some_and(|at| Some(at) < first);
+        if !is_done || is_too_old {
+            return Vec::new();
         }
-        let names: Vec<_> = named.iter().map(|(name, _)| (name.clone(), None)).collect();
-        let map = self.told_names(folder, names, record.optimization_status.is_final());
-        for (name, bytes) in named {
-            if let Some(path) = map.path_of(&name) {
+        let formats = record.downloads.formats.iter().map(|(format, _)| format);
+        formats
+            .filter(|format| {
+                let blob = Blob::Report(record.id, (*format).into());
+                self.kept_len(&blob.to_string()) != Some(MISSING)
+            })
+            .map(|format| format!("{format}.json"))
+            .collect()
+    }
+
+    /// Finds out how long a report is, or that there is none.
+    pub(super) async fn probe_report(
+        self: &Arc<Self>,
+        rapid: RapidId,
+        path: &str,
+    ) -> DriveResult<()> {
+        let (folder, blob) = (RemoteFolder::RapidQc(rapid), Shared::report_at(rapid, path));
+        match self.blob(&blob).await {
+            Ok(bytes) => {
                 self.contents
                     .told(folder, path, bytes.len() as u64, None, None);
+                Ok(())
             }
+            Err(DriveError::NotFound) => {
+                self.keep_len(&blob.to_string(), MISSING);
+                let record = self.asked(self.client.rapid_model(rapid, Priority::Interactive));
+                self.told_rapid_detail(&record.await?);
+                self.tell_removed(
+                    &Node::RemoteFolder(folder),
+                    &Node::RemoteFile(folder, path.into(), 0),
+                    path,
+                );
+                Err(DriveError::NotFound)
+            }
+            Err(error) => Err(error),
         }
-        Ok(())
     }
 
     /// The small file behind a file of `qc/`.
@@ -177,6 +188,7 @@ impl Shared {
 
     fn known_blob_len(&self, blob: &Blob) -> Option<u64> {
         self.kept_len(&blob.to_string())
+            .filter(|len| *len != MISSING)
     }
 
     fn cached_blob(&self, blob: &Blob) -> Option<Bytes> {
@@ -234,18 +246,5 @@ fn object_key(blob: &Blob, size: u64) -> ObjectKey {
         name: blob.to_string(),
         size,
         etag: None,
-    }
-}
-
-/// The form of a report is not given; its first bytes tell.
-fn extension_of(bytes: &[u8]) -> &'static str {
-    let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
-    match first {
-        Some(b'{' | b'[') => ".json",
-        Some(b'<') => ".html",
-        _ if bytes.starts_with(b"%PDF") => ".pdf",
-        _ if bytes.starts_with(b"PK\x03\x04") => ".zip",
-        _ if bytes.starts_with(b"\x89PNG") => ".png",
-        _ => ".txt",
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::FlightKey;
-use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::error::DriveResult;
 use crate::drive::shared::Shared;
 use crate::drive::tree::known::{KnownAsset, KnownRapid};
 use crate::drive::tree::node::{ErrorPlace, HiddenFile, Node, Place, RemoteFolder, Subject};
@@ -22,7 +22,7 @@ impl Shared {
         let Some(subject) = self.failed_subject(node) else {
             return;
         };
-        if self.reason_of(subject).is_some() {
+        if self.kept_reason(subject).is_some() {
             return;
         }
         let shared = Arc::clone(self);
@@ -38,12 +38,18 @@ impl Shared {
 
     /// The reason that was read out of an error log.
     pub(in crate::drive) fn reason_of(&self, subject: Subject) -> Option<String> {
+        self.kept_reason(subject)
+            .filter(|reason| !reason.is_empty())
+    }
+
+    /// The same; empty where the log says nothing, so that it is not read again.
+    fn kept_reason(&self, subject: Subject) -> Option<String> {
         self.meta.get(TABLE, &subject.to_string()).ok().flatten()
     }
 
     /// The model is something else now.
     pub(in crate::drive) fn forget_reason(&self, subject: Subject) {
-        if self.reason_of(subject).is_some() {
+        if self.kept_reason(subject).is_some() {
             let forgotten = self.meta.relaxed().batch(|batch| {
                 batch.remove(TABLE, &subject.to_string());
                 Ok(())
@@ -122,17 +128,21 @@ impl Shared {
             Subject::Rapid(rapid) => RemoteFolder::RapidAnalysis(rapid),
         };
         let map = self.file_map(folder).await?;
-        let path = map.path_of(LOG).cloned().ok_or(DriveError::NotFound)?;
-        let log = self.remote_file(folder, &path).await?;
-        let bytes = log.read(0, LOG_BYTES).await?;
-        if let Some(reason) = reason_in_log(&String::from_utf8_lossy(&bytes)) {
-            let kept = self
-                .meta
-                .relaxed()
-                .put(TABLE, &subject.to_string(), &reason);
-            if let Err(error) = kept {
-                tracing::warn!(subject = %subject, error = %error, "could not keep a reason");
+        let reason = match map.path_of(LOG) {
+            Some(path) => {
+                let log = self.remote_file(folder, path).await?;
+                let bytes = log.read(0, LOG_BYTES).await?;
+                reason_in_log(&String::from_utf8_lossy(&bytes))
             }
+            None => None,
+        };
+        let reason = reason.unwrap_or_default();
+        let kept = self
+            .meta
+            .relaxed()
+            .put(TABLE, &subject.to_string(), &reason);
+        if let Err(error) = kept {
+            tracing::warn!(subject = %subject, error = %error, "could not keep a reason");
         }
         Ok(())
     }

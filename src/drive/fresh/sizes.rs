@@ -128,9 +128,11 @@ impl Shared {
     }
 
     async fn probe(self: Arc<Self>, folder: RemoteFolder, path: &Arc<str>) -> DriveResult<()> {
-        // Some folders tell the lengths of all their files at once.
-        if let RemoteFolder::AssetMembers(_) | RemoteFolder::RapidQc(_) = folder {
-            return self.fetch_map(folder).await;
+        match folder {
+            // The directory of a zip tells the lengths of all its files at once.
+            RemoteFolder::AssetMembers(_) => return self.fetch_map(folder).await,
+            RemoteFolder::RapidQc(rapid) => return self.probe_report(rapid, path).await,
+            _ => {}
         }
         let url = self.url_of(folder, path, false).await?;
         let mut told = self.client.probe(&url).await;

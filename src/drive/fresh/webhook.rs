@@ -258,7 +258,7 @@ fn random_word() -> String {
 }
 
 fn from_hex(text: &[u8]) -> Option<Vec<u8>> {
-    if text.len() % 2 != 0 {
+    if !text.len().is_multiple_of(2) {
         return None;
     }
     let digit = |byte: u8| char::from(byte).to_digit(16);

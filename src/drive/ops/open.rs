@@ -43,7 +43,7 @@ impl Shared {
             Node::Entry(draft, entry) => self.open_entry(*draft, *entry, flags, caller).await?,
             Node::RemoteFile(RemoteFolder::AssetMembers(asset), path, _) => {
                 let member = self.open_member_at(*asset, path).await?;
-                (Body::Member(member), OpenedMode::Kept)
+                (Body::Member(Box::new(member)), OpenedMode::Kept)
             }
             Node::HiddenFile(Place::Model(home), HiddenFile::SourceZip) => (
                 Body::Spool(self.open_source_zip(*home).await?),
@@ -157,7 +157,7 @@ impl Shared {
         let Some(path) = map.path_of(&service_name).cloned() else {
             if zip_in(&map).is_some() {
                 let member = self.open_member(asset, &service_name).await?;
-                return Ok((Body::Member(member), OpenedMode::Kept));
+                return Ok((Body::Member(Box::new(member)), OpenedMode::Kept));
             }
             return Err(DriveError::Unreachable(format!(
                 "the service does not list {service_name} among the files of the asset"

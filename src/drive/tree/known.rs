@@ -84,6 +84,16 @@ impl KnownAsset {
         format.is_some_and(|format| format.eq_ignore_ascii_case("glb"))
     }
 
+    /// False for formats whose materials the service has nothing to convert in.
+    pub fn may_have_materials(&self) -> bool {
+        const PLAIN: [&str; 13] = [
+            "glb", "gltf", "obj", "stl", "ply", "fbx", "usdz", "usd", "usda", "usdc", "dae",
+            "step", "stp",
+        ];
+        let format = self.format.as_deref().unwrap_or_default();
+        !PLAIN.iter().any(|plain| format.eq_ignore_ascii_case(plain))
+    }
+
     /// The one line of its status.
     pub fn status_text(&self) -> String {
         match &self.state {

@@ -184,17 +184,22 @@ impl Shared {
     /// Asks once which of the folders that not every finished model has are there, and again behind
     /// the scenes for one that somebody looks at: others may have converted it meanwhile.
     pub(in crate::drive) async fn learn_folders(self: &Arc<Self>, node: &Node) {
-        let folders: &[RemoteFolder] = match node {
+        let folders: Vec<RemoteFolder> = match node {
             Node::Model(home) => match self.asset_of(*home) {
-                Some(asset) if self.asset_is_final(asset) => &[
-                    RemoteFolder::AssetRenders(asset),
-                    RemoteFolder::AssetConverted(asset),
-                    RemoteFolder::AssetPbr(asset),
-                ],
+                Some(asset) if self.asset_is_final(asset) => {
+                    let pbr = RemoteFolder::AssetPbr(asset);
+                    let row = self.known().assets.row(asset.0).cloned();
+                    let has_pbr = row.is_some_and(|row| row.may_have_materials());
+                    let always = [
+                        RemoteFolder::AssetRenders(asset),
+                        RemoteFolder::AssetConverted(asset),
+                    ];
+                    always.into_iter().chain(has_pbr.then_some(pbr)).collect()
+                }
                 _ => return,
             },
             Node::Rapid(rapid) if self.rapid_is_final(*rapid) => {
-                &[RemoteFolder::RapidRenders(*rapid)]
+                vec![RemoteFolder::RapidRenders(*rapid)]
             }
             _ => return,
         };
@@ -206,7 +211,7 @@ impl Shared {
             tracing::debug!(error = %error, "it is not known which folders a model has");
         }
         for folder in folders {
-            self.look_again_at(*folder);
+            self.look_again_at(folder);
         }
     }
 

@@ -52,7 +52,9 @@ impl Shared {
                 let files = or_none(self.asked(client.asset_converted(asset, now)).await)?;
                 self.told_converted(asset, &files);
             }
-            RemoteFolder::RapidFiles(rapid) | RemoteFolder::RapidAnalysis(rapid) => {
+            RemoteFolder::RapidFiles(rapid)
+            | RemoteFolder::RapidAnalysis(rapid)
+            | RemoteFolder::RapidQc(rapid) => {
                 let record = self.asked(client.rapid_model(rapid, now)).await?;
                 self.told_rapid_detail(&record);
             }
@@ -60,7 +62,6 @@ impl Shared {
                 let files = or_none(self.asked(client.rapid_renders(rapid, now)).await)?;
                 self.told_files(folder, &files, self.rapid_is_final(rapid));
             }
-            RemoteFolder::RapidQc(rapid) => self.fetch_reports(rapid).await?,
         }
         Ok(())
     }
@@ -113,6 +114,9 @@ impl Shared {
             &analysis_of(record),
             is_settled,
         );
+        let reports = self.reports_of(record);
+        let named = reports.into_iter().map(|name| (name, None));
+        self.told_names(RemoteFolder::RapidQc(record.id), named, is_settled);
     }
 
     fn told_files(&self, folder: RemoteFolder, files: &Downloads, is_settled: bool) {

@@ -24,12 +24,11 @@ impl Shared {
         let has_renders = self.known_map(renders).is_some_and(|map| !map.is_empty());
         let is_done = row.state == OptimizationStatus::Done;
         let reports = RemoteFolder::RapidQc(rapid);
-        // Until somebody looks for reports it is not known whether there are any.
-        let may_have_reports = self.known_map(reports).is_none_or(|map| !map.is_empty());
+        let has_reports = self.known_map(reports).is_some_and(|map| !map.is_empty());
         let folders = [
             (row.state.is_final(), RemoteFolder::RapidAnalysis(rapid)),
             (has_renders, renders),
-            (is_done && may_have_reports, reports),
+            (has_reports, reports),
         ];
         for (_, folder) in folders.into_iter().filter(|(is_there, _)| *is_there) {
             let name = free_name(folder.name().unwrap_or_default(), &taken);
