@@ -40,6 +40,8 @@ pub struct BudgetStatus {
     pub available: u32,
     /// Interactive requests that wait for their place.
     pub waiting: u32,
+    /// Requests that went out so far, those that the service does not count left out.
+    pub taken: u64,
     /// How long nothing goes out, because the service asked for it.
     pub paused: Option<Duration>,
 }
@@ -59,6 +61,8 @@ pub(super) struct RateBudget {
 struct State {
     /// Requests that may go out; below zero, how many wait in line.
     level: f64,
+    /// Requests that went out so far.
+    taken: u64,
     /// Until when the level is reckoned; in the future while nothing may go out.
     reckoned: Instant,
 }
@@ -69,6 +73,7 @@ impl RateBudget {
         Self {
             state: Mutex::new(State {
                 level: burst,
+                taken: 0,
                 reckoned: Instant::now(),
             }),
             turnstile: Semaphore::new(1),
@@ -114,6 +119,7 @@ impl RateBudget {
                 0
             },
             waiting: (-state.level).max(0.0).ceil() as u32,
+            taken: state.taken,
             paused: (!paused.is_zero()).then_some(paused),
         }
     }
@@ -147,6 +153,7 @@ impl RateBudget {
             sleep_until(resumes).await;
         }
         place.keep();
+        self.lock().taken += 1;
         Ok(())
     }
 
@@ -164,6 +171,7 @@ impl RateBudget {
                 let due = self.due(&state, state.level - 1.0 - self.reserve);
                 if due <= now {
                     state.level -= 1.0;
+                    state.taken += 1;
                     return;
                 }
                 due

@@ -208,6 +208,7 @@ impl Shared {
             limit_per_minute: budget.per_minute.into(),
             available: budget.available.into(),
             waiting: budget.waiting.into(),
+            taken: budget.taken,
             paused_secs: budget.paused.map_or(0, |paused| paused.as_secs()),
         }
     }

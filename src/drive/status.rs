@@ -168,6 +168,9 @@ pub struct RateStatus {
     pub available: u64,
     /// Requests that wait for their place.
     pub waiting: u64,
+    /// Requests that went out since the mount.
+    #[serde(default)]
+    pub taken: u64,
     /// Seconds for which nothing goes out, because the service asked for it.
     #[serde(default)]
     pub paused_secs: u64,

@@ -1,5 +1,7 @@
 //! The drive without a kernel, over the real local service: its promises, one test each.
 
+#![allow(clippy::print_stdout, reason = "what is measured is printed")]
+
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -10,6 +12,7 @@ mod deleting;
 mod embeds;
 mod freshness;
 mod jobs;
+mod large;
 mod layout;
 mod names;
 mod offline;

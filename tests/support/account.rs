@@ -85,6 +85,18 @@ impl Account {
         }
     }
 
+    /// Fills the account with assets called `sample 000000`, `sample 000001`, ….
+    pub async fn fill(&self, count: u64) {
+        let service = self.service.as_ref().expect("the service runs");
+        let filled = service.add_sample_assets(count).await;
+        filled.expect("records are made");
+    }
+
+    /// Requests that went out so far.
+    pub fn requests(&self) -> u64 {
+        self.client.budget().taken
+    }
+
     /// The service goes away, as a dead network does.
     pub async fn stop_service(&mut self) {
         if let Some(service) = self.service.take() {

@@ -78,6 +78,13 @@ pub(super) fn text(status: &MountStatus) -> String {
         )
         .expect("writing to a String does not fail");
     }
+    let taken = status.rate.taken;
+    writeln!(
+        text,
+        "# HELP assetfs_requests_total Requests that went out.\n\
+         # TYPE assetfs_requests_total counter\nassetfs_requests_total {taken}"
+    )
+    .expect("writing to a String does not fail");
     text
 }
 
