@@ -4,9 +4,15 @@
 //! space, and differences at edges and points count more. 0 is no difference, 1 the greatest. Outside of the rectangle
 //! where the pictures differ (widened by the reach of the filters) the answer is 0 and is not computed.
 
+mod colour;
+mod filter;
+
 use glam::Vec3;
 use rayon::prelude::*;
 use std::f32::consts::PI;
+
+use colour::{colour_difference, from_opponent, hunt, to_lab, to_opponent};
+use filter::Plane;
 
 /// Pixels in a degree of sight: a screen of 0.7 m and 3840 pixels seen from 0.7 m.
 const PIXELS_PER_DEGREE: f32 = 67.02;
@@ -20,9 +26,6 @@ const SENSITIVITY: [&[(f32, f32)]; 3] = [
 
 /// The width of an edge that the eye notices, in degrees.
 const FEATURE_WIDTH: f32 = 0.082;
-
-/// The white of a daylight screen.
-const WHITE: Vec3 = Vec3::new(0.950_428_5, 1.0, 1.088_900_4);
 
 /// A picture in linear RGB.
 pub(super) struct Linear {
@@ -93,79 +96,6 @@ impl Seen {
             .map(|pixel| hunt(to_lab(from_opponent(pixel).clamp(Vec3::ZERO, Vec3::ONE))))
             .pixels;
         Seen { lab, edges, points }
-    }
-}
-
-fn to_xyz(rgb: Vec3) -> Vec3 {
-    Vec3::new(
-        rgb.dot(Vec3::new(0.412_390_8, 0.357_584_33, 0.180_480_8)),
-        rgb.dot(Vec3::new(0.212_639, 0.715_168_65, 0.072_192_32)),
-        rgb.dot(Vec3::new(0.019_330_82, 0.119_194_78, 0.950_532_14)),
-    )
-}
-
-fn from_xyz(xyz: Vec3) -> Vec3 {
-    Vec3::new(
-        xyz.dot(Vec3::new(3.240_97, -1.537_383_2, -0.498_610_76)),
-        xyz.dot(Vec3::new(-0.969_243_65, 1.875_967_5, 0.041_555_06)),
-        xyz.dot(Vec3::new(0.055_630_08, -0.203_976_96, 1.056_971_5)),
-    )
-}
-
-/// Lightness, red-green, blue-yellow, all linear.
-fn to_opponent(rgb: Vec3) -> Vec3 {
-    let xyz = to_xyz(rgb) / WHITE;
-    Vec3::new(
-        116.0 * xyz.y - 16.0,
-        500.0 * (xyz.x - xyz.y),
-        200.0 * (xyz.y - xyz.z),
-    )
-}
-
-fn from_opponent(opponent: Vec3) -> Vec3 {
-    let y = (opponent.x + 16.0) / 116.0;
-    from_xyz(Vec3::new(y + opponent.y / 500.0, y, y - opponent.z / 200.0) * WHITE)
-}
-
-fn to_lab(rgb: Vec3) -> Vec3 {
-    const LIMIT: f32 = 6.0 / 29.0;
-    let root = |t: f32| {
-        if t > LIMIT * LIMIT * LIMIT {
-            t.cbrt()
-        } else {
-            t / (3.0 * LIMIT * LIMIT) + 4.0 / 29.0
-        }
-    };
-    let xyz = to_xyz(rgb) / WHITE;
-    let (x, y, z) = (root(xyz.x), root(xyz.y), root(xyz.z));
-    Vec3::new(116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z))
-}
-
-/// Colours seem less colourful in the dark.
-fn hunt(lab: Vec3) -> Vec3 {
-    Vec3::new(lab.x, 0.01 * lab.x * lab.y, 0.01 * lab.x * lab.z)
-}
-
-/// Distance in Lab: lightness apart from colour.
-fn hyab(one: Vec3, two: Vec3) -> f32 {
-    let difference = one - two;
-    difference.x.abs() + difference.y.hypot(difference.z)
-}
-
-/// The distance pressed into `0..1`, most of the range for the differences that occur.
-fn colour_difference(one: Vec3, two: Vec3) -> f32 {
-    const EXPONENT: f32 = 0.7;
-    const KNEE: f32 = 0.4;
-    const AT_KNEE: f32 = 0.95;
-    static GREATEST: std::sync::OnceLock<f32> = std::sync::OnceLock::new();
-    let greatest =
-        *GREATEST.get_or_init(|| hyab(hunt(to_lab(Vec3::Y)), hunt(to_lab(Vec3::Z))).powf(EXPONENT));
-    let difference = hyab(one, two).powf(EXPONENT);
-    let knee = KNEE * greatest;
-    if difference < knee {
-        difference * AT_KNEE / knee
-    } else {
-        (AT_KNEE + (difference - knee) / (greatest - knee) * (1.0 - AT_KNEE)).min(1.0)
     }
 }
 
@@ -281,62 +211,6 @@ fn offsets(radius: usize) -> impl Iterator<Item = f32> {
     (-radius..=radius).map(|offset| offset as f32)
 }
 
-/// One channel of a picture.
-struct Plane {
-    width: usize,
-    values: Vec<f32>,
-}
-
-impl Plane {
-    /// Convolved with a row kernel, then with a column kernel; the border pixels go on outside.
-    fn filtered(&self, across: &[f32], down: &[f32]) -> Plane {
-        let rows = self.filtered_across(across);
-        Plane {
-            width: self.width,
-            values: rows.filtered_down(down),
-        }
-    }
-
-    fn filtered_across(&self, kernel: &[f32]) -> Plane {
-        let radius = kernel.len() / 2;
-        let width = self.width;
-        let mut values = vec![0.0; self.values.len()];
-        let mut padded = vec![0.0; width + 2 * radius];
-        for (row, result) in self.values.chunks(width).zip(values.chunks_mut(width)) {
-            padded[..radius].fill(row[0]);
-            padded[radius..radius + width].copy_from_slice(row);
-            padded[radius + width..].fill(row[width - 1]);
-            for (weight, shifted) in kernel.iter().zip(padded.windows(width)) {
-                add_scaled(result, shifted, *weight);
-            }
-        }
-        Plane { width, values }
-    }
-
-    fn filtered_down(&self, kernel: &[f32]) -> Vec<f32> {
-        let radius = kernel.len() / 2;
-        let height = self.values.len() / self.width;
-        let mut values = vec![0.0; self.values.len()];
-        for (y, result) in values.chunks_mut(self.width).enumerate() {
-            for (tap, weight) in kernel.iter().enumerate() {
-                let row = (y + tap).saturating_sub(radius).min(height - 1);
-                add_scaled(
-                    result,
-                    &self.values[row * self.width..(row + 1) * self.width],
-                    *weight,
-                );
-            }
-        }
-        values
-    }
-}
-
-fn add_scaled(sums: &mut [f32], values: &[f32], weight: f32) {
-    for (sum, value) in sums.iter_mut().zip(values) {
-        *sum += value * weight;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -357,24 +231,6 @@ mod tests {
     fn same_pictures_do_not_differ() {
         let picture = plain(Vec3::new(0.3, 0.6, 0.1));
         assert!(flip(&picture, &picture).iter().all(|value| *value == 0.0));
-    }
-
-    #[test]
-    fn opponent_space_goes_both_ways() {
-        for colour in [Vec3::ZERO, Vec3::ONE, Vec3::new(0.2, 0.7, 0.05)] {
-            assert!(
-                (from_opponent(to_opponent(colour)) - colour)
-                    .abs()
-                    .max_element()
-                    < 1e-4
-            );
-        }
-        assert!(
-            (to_lab(Vec3::ONE) - Vec3::new(100.0, 0.0, 0.0))
-                .abs()
-                .max_element()
-                < 0.01
-        );
     }
 
     #[test]
