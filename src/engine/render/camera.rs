@@ -126,7 +126,8 @@ impl CameraFrame {
             .into_iter()
             .fold(Vec3::ZERO, Vec3::max);
         let half = (reach.x.max(reach.y) * BORDER).max(f32::MIN_POSITIVE * 1e6);
-        let depth = reach.z.max(half * 1e-3) * 1.01;
+        // A result drawn with its source's camera may bulge a little out of the source's box.
+        let depth = reach.z.max(half * 0.1) * 1.5;
         let eye = centre + self.towards * depth;
         let clip = parallel_projection(half, 2.0 * depth) * self.look_from(eye);
         self.camera(clip, None)
