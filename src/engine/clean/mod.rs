@@ -1,7 +1,8 @@
-//! Clean-up that changes nothing one can see: numbers that are none, vertices stored twice,
-//! triangles without area, entries that nothing uses.
+//! Clean-up that changes nothing one can see: numbers that are none, vertices and materials stored
+//! twice, triangles without area, entries that nothing uses.
 
 mod degenerate;
+mod equal;
 mod finite;
 mod order;
 mod prune;
@@ -21,6 +22,8 @@ pub struct Cleaned {
     pub degenerate_triangles: usize,
     /// Triangles with a corner that is nowhere (not a number or infinite).
     pub broken_triangles: usize,
+    /// Materials that were there twice.
+    pub shared_materials: usize,
 }
 
 /// Cleans all geometry of the scene.
@@ -43,14 +46,17 @@ pub fn clean(scene: &mut Scene) -> Cleaned {
                 welded_vertices,
                 degenerate_triangles,
                 broken_triangles,
+                ..Cleaned::default()
             }
         })
         .collect();
+    let shared_materials = equal::share(scene);
     each.into_iter()
         .fold(Cleaned::default(), |sum, one| Cleaned {
             welded_vertices: sum.welded_vertices + one.welded_vertices,
             degenerate_triangles: sum.degenerate_triangles + one.degenerate_triangles,
             broken_triangles: sum.broken_triangles + one.broken_triangles,
+            shared_materials,
         })
 }
 
@@ -66,3 +72,4 @@ pub fn finish(scene: &mut Scene) {
 }
 
 pub use prune::prune;
+pub use weld::weld_by;

@@ -34,11 +34,7 @@ const KNOWN: &[&str] = &[
 
 /// Drops what nothing uses and fits the references to what is left.
 pub fn prune(scene: &mut Scene) {
-    let is_known = scene
-        .list("extensionsUsed")
-        .iter()
-        .all(|used| used.as_str().is_some_and(|used| KNOWN.contains(&used)));
-    if !is_known {
+    if !knows_all_extensions(scene) {
         return;
     }
     prune_skins(scene);
@@ -48,6 +44,14 @@ pub fn prune(scene: &mut Scene) {
     prune_samplers(scene);
     prune_images(scene);
     forget_unused_extensions(scene);
+}
+
+/// Whether every extension that the scene uses is one whose references we know.
+pub(super) fn knows_all_extensions(scene: &Scene) -> bool {
+    scene
+        .list("extensionsUsed")
+        .iter()
+        .all(|used| used.as_str().is_some_and(|used| KNOWN.contains(&used)))
 }
 
 fn prune_skins(scene: &mut Scene) {
@@ -174,7 +178,7 @@ fn fit(objects: Option<&mut Vec<Value>>, key: &str, places: &[Option<usize>]) {
     }
 }
 
-fn fit_texture_uses(at: &mut Value, places: &[Option<usize>], depth: usize) {
+pub(super) fn fit_texture_uses(at: &mut Value, places: &[Option<usize>], depth: usize) {
     let Some(members) = at.as_object_mut() else {
         return;
     };
@@ -205,7 +209,7 @@ fn for_each_variant(json: &mut Map<String, Value>, mut each: impl FnMut(usize)) 
     }
 }
 
-fn fit_variants(json: &mut Map<String, Value>, places: &[Option<usize>]) {
+pub(super) fn fit_variants(json: &mut Map<String, Value>, places: &[Option<usize>]) {
     for mapping in mappings(json) {
         if let Some(place) = index_in(mapping, "material").and_then(|index| places[index]) {
             mapping["material"] = place.into();

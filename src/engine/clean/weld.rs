@@ -6,8 +6,16 @@ use super::super::scene::{Attribute, Geometry};
 
 /// Points indices of equal vertices to the first of them; returns how many vertices became unused.
 pub(super) fn weld(geometry: &mut Geometry) -> usize {
+    weld_by(geometry, |_| true)
+}
+
+/// The same, comparing only the attributes that `counts` says yes to.
+pub fn weld_by(geometry: &mut Geometry, counts: impl Fn(&Attribute) -> bool) -> usize {
     let count = geometry.vertex_count();
-    let attributes: Vec<&Attribute> = geometry.all_attributes().collect();
+    let attributes: Vec<&Attribute> = geometry
+        .all_attributes()
+        .filter(|attribute| counts(attribute))
+        .collect();
     let mask = (count * 2).next_power_of_two().max(2) - 1;
     let mut table = vec![u32::MAX; mask + 1];
     let mut remap: Vec<u32> = Vec::with_capacity(count);
