@@ -17,6 +17,7 @@ mod connect;
 mod control;
 mod demo;
 mod doctor;
+mod engine_compare;
 mod engine_worker;
 mod files;
 mod logging;
@@ -113,6 +114,8 @@ enum Command {
     Completions(pages::CompletionsArgs),
     #[command(hide = true)]
     EngineWorker(engine_worker::Args),
+    #[command(hide = true)]
+    EngineCompare(engine_compare::Args),
 }
 
 /// Runs the command that the process was started with.
@@ -149,6 +152,7 @@ pub fn run() -> ExitCode {
         Command::Man(args) => pages::man(&args),
         Command::Completions(args) => pages::completions(&args),
         Command::EngineWorker(args) => engine_worker::run(&args),
+        Command::EngineCompare(args) => engine_compare::run(&args),
     };
     let exit = result.unwrap_or_else(|error| {
         eprintln!("assetfs: {}", sentence(&error));

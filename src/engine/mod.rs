@@ -18,6 +18,7 @@ pub mod sample;
 pub mod scene;
 pub mod settings;
 pub mod simplify;
+pub mod surface;
 pub mod textures;
 mod words;
 

@@ -106,6 +106,12 @@ impl Comparison {
         }
     }
 
+    /// The mean over all views of [`ViewComparison::mean_difference`].
+    pub fn mean_difference(&self) -> f64 {
+        let sum: f64 = self.views.iter().map(|view| view.mean_difference).sum();
+        sum / self.views.len().max(1) as f64
+    }
+
     /// The score of the best view.
     pub fn best_score(&self) -> f64 {
         self.views.iter().map(|view| view.score).fold(0.0, f64::max)

@@ -1,0 +1,135 @@
+//! The surface of a model as one heap of triangles in the world, and how far two surfaces lie apart.
+//!
+//! Materials and pictures have no part in this: it sees what a score of pictures cannot, such as
+//! dents inside and on the far side.
+
+mod tree;
+
+use glam::Vec3A;
+use rayon::prelude::*;
+
+use super::scene::{Mode, Scene};
+
+pub use tree::{Nearest, Tree};
+
+/// Points taken from each surface.
+const SAMPLES: usize = 100_000;
+
+/// The triangles of a model in the world, in its rest pose.
+#[derive(Debug)]
+pub struct Surface {
+    triangles: Vec<[Vec3A; 3]>,
+    tree: Tree,
+    diagonal: f32,
+}
+
+/// How far the points of one surface lie from another, in percent of the source's diagonal.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+pub struct Distances {
+    /// The mean.
+    pub mean: f64,
+    /// 99 of 100 points are nearer.
+    pub p99: f64,
+    /// The farthest.
+    pub max: f64,
+}
+
+impl Surface {
+    /// Everything that the scene draws.
+    pub fn of(scene: &Scene) -> Surface {
+        let mut triangles = Vec::new();
+        for draw in scene.draws() {
+            for primitive in &scene.meshes[draw.mesh].primitives {
+                let geometry = &scene.geometries[primitive.geometry];
+                if geometry.mode != Mode::Triangles {
+                    continue;
+                }
+                let positions = draw.world_positions(geometry);
+                triangles.extend(geometry.indices.chunks_exact(3).filter_map(|corners| {
+                    let corner = |at: usize| Vec3A::from(positions[corners[at] as usize]);
+                    let triangle = [corner(0), corner(1), corner(2)];
+                    triangle
+                        .iter()
+                        .all(|corner| corner.is_finite())
+                        .then_some(triangle)
+                }));
+            }
+        }
+        let low = triangles
+            .iter()
+            .flatten()
+            .fold(Vec3A::INFINITY, |low, corner| low.min(*corner));
+        let high = triangles
+            .iter()
+            .flatten()
+            .fold(Vec3A::NEG_INFINITY, |high, corner| high.max(*corner));
+        let diagonal = if triangles.is_empty() {
+            1.0
+        } else {
+            (high - low).length()
+        };
+        Surface {
+            tree: Tree::new(&triangles),
+            triangles,
+            diagonal,
+        }
+    }
+
+    /// How far points of this surface lie from `other`, and how far points of `other` from this one.
+    pub fn distances(&self, other: &Surface) -> [Distances; 2] {
+        [
+            distances(&self.samples(SAMPLES), other, self.diagonal),
+            distances(&other.samples(SAMPLES), self, self.diagonal),
+        ]
+    }
+
+    /// About so many points, spread evenly over the area; the same each time.
+    fn samples(&self, count: usize) -> Vec<Vec3A> {
+        let area = |[a, b, c]: &[Vec3A; 3]| f64::from((*b - *a).cross(*c - *a).length());
+        let total: f64 = self.triangles.iter().map(area).sum();
+        let mut points = Vec::with_capacity(count + 1);
+        let mut sum = 0.0;
+        for triangle in &self.triangles {
+            sum += area(triangle);
+            while total > 0.0 && (points.len() as f64 + 0.5) * total < sum * count as f64 {
+                points.push(spread(triangle, points.len()));
+            }
+        }
+        points
+    }
+}
+
+/// A point of a triangle; successive numbers fill it evenly.
+fn spread([a, b, c]: &[Vec3A; 3], number: usize) -> Vec3A {
+    // Multiples of these fractions never bunch up.
+    let part = |step: f64| (number as f64 * step).fract() as f32;
+    let (mut u, mut v) = (part(0.754_877_666_246_69), part(0.569_840_290_998_05));
+    if u + v > 1.0 {
+        (u, v) = (1.0 - u, 1.0 - v);
+    }
+    *a + (*b - *a) * u + (*c - *a) * v
+}
+
+fn distances(points: &[Vec3A], other: &Surface, diagonal: f32) -> Distances {
+    let percent = |distance: f32| f64::from(distance.sqrt()) * 100.0 / f64::from(diagonal);
+    let mut found: Vec<f64> = points
+        .par_iter()
+        .map(|point| {
+            let nearest = other.tree.nearest(*point, f32::INFINITY);
+            nearest.map_or(100.0, |nearest| percent(nearest.distance_squared))
+        })
+        .collect();
+    found.sort_unstable_by(f64::total_cmp);
+    if found.is_empty() {
+        return Distances {
+            mean: 0.0,
+            p99: 0.0,
+            max: 0.0,
+        };
+    }
+    Distances {
+        mean: found.iter().sum::<f64>() / found.len() as f64,
+        p99: found[(found.len() - 1) * 99 / 100],
+        max: found[found.len() - 1],
+    }
+}

@@ -1,0 +1,242 @@
+//! A tree of boxes over triangles, for the point of a surface that is nearest to another point.
+//!
+//! Children of a node lie next to each other, and leaves hold few triangles in the order of the
+//! tree, so that a search touches little memory. The answer does not depend on the tree.
+
+use glam::Vec3A;
+
+/// Triangles in a leaf.
+const LEAF: usize = 4;
+
+#[derive(Debug, Clone, Copy)]
+struct Node {
+    low: Vec3A,
+    high: Vec3A,
+    /// The first child, or the first triangle of a leaf.
+    first: u32,
+    /// Triangles of a leaf; 0 for a node with two children.
+    count: u32,
+}
+
+impl Node {
+    fn distance_squared(&self, point: Vec3A) -> f32 {
+        (point - point.clamp(self.low, self.high)).length_squared()
+    }
+}
+
+/// The nearest point of a surface.
+#[derive(Debug, Clone, Copy)]
+pub struct Nearest {
+    /// Where it is.
+    pub point: Vec3A,
+    /// How far away, squared.
+    pub distance_squared: f32,
+    /// The triangle, by its place in the list that the tree was made of.
+    pub triangle: u32,
+}
+
+/// The tree.
+#[derive(Debug, Default)]
+pub struct Tree {
+    nodes: Vec<Node>,
+    /// In the order of the leaves, with their places in the list.
+    corners: Vec<[Vec3A; 3]>,
+    places: Vec<u32>,
+}
+
+impl Tree {
+    /// The tree over triangles given by their corners.
+    pub fn new(triangles: &[[Vec3A; 3]]) -> Tree {
+        let mut places: Vec<u32> = (0..triangles.len() as u32).collect();
+        let middles: Vec<Vec3A> = triangles
+            .iter()
+            .map(|[a, b, c]| (*a + *b + *c) / 3.0)
+            .collect();
+        let mut nodes = Vec::with_capacity(triangles.len());
+        if !triangles.is_empty() {
+            nodes.push(Node {
+                low: Vec3A::ZERO,
+                high: Vec3A::ZERO,
+                first: 0,
+                count: 0,
+            });
+            build(triangles, &middles, &mut places, &mut nodes);
+        }
+        Tree {
+            nodes,
+            corners: places
+                .iter()
+                .map(|place| triangles[*place as usize])
+                .collect(),
+            places,
+        }
+    }
+
+    /// The point nearest to `point`, if one is nearer than the root of `within`.
+    pub fn nearest(&self, point: Vec3A, within: f32) -> Option<Nearest> {
+        let mut best: Option<Nearest> = None;
+        let mut limit = within;
+        if self.nodes.is_empty() {
+            return None;
+        }
+        // Deeper than any tree of four billion triangles that halves at each level.
+        let mut waiting = [(0u32, 0f32); 72];
+        let mut depth = 1;
+        while depth > 0 {
+            depth -= 1;
+            let (place, distance) = waiting[depth];
+            if distance > limit {
+                continue;
+            }
+            let node = &self.nodes[place as usize];
+            if node.count > 0 {
+                let leaf = node.first as usize..(node.first + node.count) as usize;
+                for at in leaf {
+                    let found = nearest_on(point, &self.corners[at]);
+                    let distance_squared = (found - point).length_squared();
+                    if distance_squared < limit {
+                        limit = distance_squared;
+                        best = Some(Nearest {
+                            point: found,
+                            distance_squared,
+                            triangle: self.places[at],
+                        });
+                    }
+                }
+                continue;
+            }
+            let [one, other] = [node.first, node.first + 1]
+                .map(|child| (child, self.nodes[child as usize].distance_squared(point)));
+            let (near, far) = if one.1 <= other.1 {
+                (one, other)
+            } else {
+                (other, one)
+            };
+            waiting[depth] = far;
+            waiting[depth + 1] = near;
+            depth += 2;
+        }
+        best
+    }
+}
+
+/// Splits in the middle of the longest side, or in halves where that parts nothing.
+fn build(triangles: &[[Vec3A; 3]], middles: &[Vec3A], places: &mut [u32], nodes: &mut Vec<Node>) {
+    let mut waiting = vec![(0usize, 0usize, places.len())];
+    while let Some((node, start, end)) = waiting.pop() {
+        let part = &mut places[start..end];
+        let (mut low, mut high) = (Vec3A::INFINITY, Vec3A::NEG_INFINITY);
+        let (mut least, mut most) = (low, high);
+        for place in part.iter() {
+            for corner in triangles[*place as usize] {
+                (low, high) = (low.min(corner), high.max(corner));
+            }
+            let middle = middles[*place as usize];
+            (least, most) = (least.min(middle), most.max(middle));
+        }
+        nodes[node].low = low;
+        nodes[node].high = high;
+        if part.len() <= LEAF {
+            nodes[node].first = start as u32;
+            nodes[node].count = part.len() as u32;
+            continue;
+        }
+        let size = most - least;
+        let axis = if size.x >= size.y && size.x >= size.z {
+            0
+        } else if size.y >= size.z {
+            1
+        } else {
+            2
+        };
+        let half = part.len() / 2;
+        part.select_nth_unstable_by(half, |one, other| {
+            middles[*one as usize][axis].total_cmp(&middles[*other as usize][axis])
+        });
+        let first = nodes.len();
+        let empty = nodes[node];
+        nodes.extend([empty, empty]);
+        nodes[node].first = first as u32;
+        nodes[node].count = 0;
+        nodes[first].count = 0;
+        nodes[first + 1].count = 0;
+        waiting.push((first, start, start + half));
+        waiting.push((first + 1, start + half, end));
+    }
+}
+
+/// The point of a triangle nearest to `point`, by the regions around its corners, edges and face.
+fn nearest_on(point: Vec3A, [a, b, c]: &[Vec3A; 3]) -> Vec3A {
+    let (ab, ac, ap) = (*b - *a, *c - *a, point - *a);
+    let (d1, d2) = (ab.dot(ap), ac.dot(ap));
+    if d1 <= 0.0 && d2 <= 0.0 {
+        return *a;
+    }
+    let bp = point - *b;
+    let (d3, d4) = (ab.dot(bp), ac.dot(bp));
+    if d3 >= 0.0 && d4 <= d3 {
+        return *b;
+    }
+    let vc = d1 * d4 - d3 * d2;
+    if vc <= 0.0 && d1 >= 0.0 && d3 <= 0.0 {
+        return *a + ab * (d1 / (d1 - d3));
+    }
+    let cp = point - *c;
+    let (d5, d6) = (ab.dot(cp), ac.dot(cp));
+    if d6 >= 0.0 && d5 <= d6 {
+        return *c;
+    }
+    let vb = d5 * d2 - d1 * d6;
+    if vb <= 0.0 && d2 >= 0.0 && d6 <= 0.0 {
+        return *a + ac * (d2 / (d2 - d6));
+    }
+    let va = d3 * d6 - d5 * d4;
+    let (along, against) = (d4 - d3, d5 - d6);
+    if va <= 0.0 && along >= 0.0 && against >= 0.0 {
+        return *b + (*c - *b) * (along / (along + against));
+    }
+    let sum = va + vb + vc;
+    *a + ab * (vb / sum) + ac * (vc / sum)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn soup(count: u32) -> Vec<[Vec3A; 3]> {
+        let mut state = 7u32;
+        let mut number = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 8) as f32 / (1 << 24) as f32
+        };
+        (0..count)
+            .map(|_| {
+                let corner = Vec3A::new(number(), number(), number()) * 10.0;
+                let mut near = || corner + Vec3A::new(number(), number(), number());
+                [corner, near(), near()]
+            })
+            .collect()
+    }
+
+    #[test]
+    fn tree_finds_what_a_look_at_every_triangle_finds() {
+        let triangles = soup(500);
+        let tree = Tree::new(&triangles);
+        for [point, ..] in soup(200) {
+            let point = point * 1.4 - Vec3A::splat(2.0);
+            let found = tree.nearest(point, f32::INFINITY).unwrap();
+            let exact = triangles
+                .iter()
+                .map(|triangle| (nearest_on(point, triangle) - point).length_squared())
+                .fold(f32::INFINITY, f32::min);
+            assert_eq!(found.distance_squared, exact);
+        }
+    }
+
+    #[test]
+    fn nothing_is_near_where_nothing_is() {
+        assert!(Tree::new(&[]).nearest(Vec3A::ZERO, f32::INFINITY).is_none());
+        let far = [Vec3A::ONE, Vec3A::X + Vec3A::ONE, Vec3A::Y + Vec3A::ONE];
+        assert!(Tree::new(&[far]).nearest(Vec3A::ZERO, 1.0).is_none());
+    }
+}
