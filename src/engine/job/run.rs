@@ -269,6 +269,10 @@ fn prepare(scene: &mut Scene, settings: &Settings, bench: &mut Bench<'_>) -> Mat
             cleaned.degenerate_triangles,
             "triangles without area were removed",
         ),
+        (
+            cleaned.shared_materials,
+            "materials were equal to another and are shared",
+        ),
     ] {
         if count > 0 {
             bench.info(format!("{} {what}", grouped(count as u64)));
@@ -321,12 +325,9 @@ fn reduce(scene: &mut Scene, settings: &Settings, bench: &mut Bench<'_>) {
         ));
     }
     match done.means {
-        Means::Careful => {}
+        Means::Strict | Means::Careful => {}
         Means::Pruning => bench.warn(
-            "the limit could be met only by simplifying across seams and removing small loose pieces; look at the result",
-        ),
-        Means::Permissive => bench.warn(
-            "the limit could be met only by simplifying across seams of texture coordinates and normals; look at the textures",
+            "the limit could be met only by removing small loose pieces; look at the result",
         ),
         Means::Sloppy => bench.warn(
             "the limit could be met only by merging vertices regardless of the shape; look closely at the result",

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::super::scene::{Scene, slots_of};
+use super::super::scene::Scene;
 use super::super::settings::Discard;
 
 /// Leaves out what the configuration asks for; returns what was done, for `info.log`.
@@ -124,42 +124,14 @@ fn drop_unused_samplers(animation: &mut Value) {
 
 /// Sets above the highest that a material uses: the numbers have to stay without a gap.
 fn unused_uvs(scene: &mut Scene) -> usize {
-    let used_of_material: Vec<usize> = scene
-        .list("materials")
-        .iter()
-        .map(|material| {
-            slots_of(material)
-                .iter()
-                .map(|(_, _, texture)| {
-                    let own = texture["texCoord"].as_u64().unwrap_or(0);
-                    let moved = &texture["extensions"]["KHR_texture_transform"]["texCoord"];
-                    own.max(moved.as_u64().unwrap_or(0)) as usize + 1
-                })
-                .max()
-                .unwrap_or(0)
-        })
-        .collect();
-    let most = used_of_material.iter().copied().max().unwrap_or(0);
-    let mut needed = vec![0; scene.geometries.len()];
-    for primitive in scene.meshes.iter().flat_map(|mesh| &mesh.primitives) {
-        let own = primitive
-            .material
-            .map_or(0, |material| used_of_material[material]);
-        // A variant may show another material.
-        let own = if primitive.json.contains_key("extensions") {
-            most
-        } else {
-            own
-        };
-        needed[primitive.geometry] = own.max(needed[primitive.geometry]);
-    }
+    let texturings = scene.texturings();
     let mut count = 0;
-    for (geometry, needed) in scene.geometries.iter_mut().zip(needed) {
+    for (geometry, texturing) in scene.geometries.iter_mut().zip(texturings) {
         let before = geometry.attributes.len();
         let is_kept = |name: &str| {
             name.strip_prefix("TEXCOORD_")
                 .and_then(|set| set.parse::<usize>().ok())
-                .is_none_or(|set| set < needed)
+                .is_none_or(|set| set < texturing.coordinate_sets)
         };
         geometry
             .attributes

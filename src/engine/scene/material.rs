@@ -234,6 +234,38 @@ impl Material {
     }
 }
 
+/// What the textures of materials show of a geometry.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Texturing {
+    /// Sets of texture coordinates: the highest one that is read and all below.
+    pub coordinate_sets: usize,
+    /// Whether shading follows a map of normals.
+    pub has_normal_map: bool,
+}
+
+impl Texturing {
+    fn of_material(material: &Value) -> Texturing {
+        slots_of(material)
+            .into_iter()
+            .map(|(slot, _, texture)| {
+                let own = texture["texCoord"].as_u64().unwrap_or(0);
+                let moved = &texture["extensions"]["KHR_texture_transform"]["texCoord"];
+                Texturing {
+                    coordinate_sets: own.max(moved.as_u64().unwrap_or(0)) as usize + 1,
+                    has_normal_map: slot == TextureSlot::Normal,
+                }
+            })
+            .fold(Texturing::default(), Texturing::and)
+    }
+
+    fn and(self, other: Texturing) -> Texturing {
+        Texturing {
+            coordinate_sets: self.coordinate_sets.max(other.coordinate_sets),
+            has_normal_map: self.has_normal_map || other.has_normal_map,
+        }
+    }
+}
+
 impl Scene {
     /// The texture that an object such as `baseColorTexture` names; `None` when there is none.
     pub fn texture_use(&self, json: &Value) -> Option<TextureUse> {
@@ -260,6 +292,31 @@ impl Scene {
             wrap_s: wrap("wrapS"),
             wrap_t: wrap("wrapT"),
         })
+    }
+
+    /// What textures show of each geometry.
+    pub fn texturings(&self) -> Vec<Texturing> {
+        let of_materials: Vec<Texturing> = self
+            .list("materials")
+            .iter()
+            .map(Texturing::of_material)
+            .collect();
+        let all = of_materials
+            .iter()
+            .copied()
+            .fold(Texturing::default(), Texturing::and);
+        let mut texturings = vec![Texturing::default(); self.geometries.len()];
+        for primitive in self.meshes.iter().flat_map(|mesh| &mesh.primitives) {
+            let own = match primitive.material {
+                // A variant may show another material.
+                _ if primitive.json.contains_key("extensions") => all,
+                Some(material) => of_materials[material],
+                None => Texturing::default(),
+            };
+            let known = &mut texturings[primitive.geometry];
+            *known = known.and(own);
+        }
+        texturings
     }
 
     /// The image that a texture shows: the one we can decode best among its sources.

@@ -15,7 +15,9 @@ use bytes::Bytes;
 use serde_json::{Map, Value};
 
 pub use geometry::{Attribute, Geometry, Mode, Storage};
-pub use material::{AlphaMode, Material, TextureSlot, TextureUse, UvTransform, Wrap, slots_of};
+pub use material::{
+    AlphaMode, Material, TextureSlot, TextureUse, Texturing, UvTransform, Wrap, slots_of,
+};
 pub use nodes::{Bounds, Draw, local_matrix};
 
 use super::document::{ComponentType, ElementType};

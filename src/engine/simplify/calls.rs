@@ -16,10 +16,11 @@ const NO_LIMIT: f32 = 1e10;
 /// How freely the simplifier may work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Means {
-    /// Edges collapse; borders, seams and parts stay.
+    /// Edges collapse; seams collapse along themselves alone.
+    Strict,
+    /// Seams of normals, tangents, colours and texture coordinates are crossed where what that does to
+    /// them, measured like the shape, is little. Borders and parts stay.
     Careful,
-    /// Seams of texture coordinates and normals may be crossed.
-    Permissive,
     /// Loose pieces smaller than the error already made may go as well.
     Pruning,
     /// Vertices are clustered in a grid; topology is lost.
@@ -29,8 +30,8 @@ pub enum Means {
 impl Means {
     fn options(self) -> SimplifyOptions {
         match self {
-            Means::Careful => SimplifyOptions::None,
-            Means::Permissive => SimplifyOptions::Permissive,
+            Means::Strict => SimplifyOptions::None,
+            Means::Careful => SimplifyOptions::Permissive,
             Means::Pruning | Means::Sloppy => SimplifyOptions::Prune | SimplifyOptions::Permissive,
         }
     }
@@ -51,6 +52,11 @@ fn check(joined: &Joined) {
         joined.attributes.len(),
         count * joined.weights.len(),
         "every vertex has every attribute"
+    );
+    assert_eq!(
+        joined.protections.len(),
+        count,
+        "every vertex is protected or not"
     );
     assert!(
         joined
@@ -85,10 +91,10 @@ fn run(joined: &mut Joined, target: usize, options: SimplifyOptions) -> f32 {
         &mut joined.attributes,
         &joined.weights,
         joined.weights.len() * size_of::<f32>(),
-        None,
+        Some(&joined.protections),
         target,
         NO_LIMIT,
-        options | SimplifyOptions::ErrorAbsolute | SimplifyOptions::RegularizeLight,
+        options | SimplifyOptions::ErrorAbsolute,
         Some(&mut error),
     );
     joined.indices.truncate(length);

@@ -12,7 +12,10 @@ pub use calls::Means;
 
 use joined::{AttributeWeights, Joined};
 
-use super::scene::Scene;
+use rayon::prelude::*;
+
+use super::clean::weld_by;
+use super::scene::{Attribute, Mode, Scene, Texturing};
 
 /// How the simplification went.
 #[derive(Debug, Clone, Copy)]
@@ -34,16 +37,18 @@ pub struct Simplified {
 pub struct Limits {
     /// At most so many drawn triangles.
     pub triangles: u64,
-    /// Whether holes may close and seams may be crossed when the budget cannot be met otherwise.
+    /// Whether every seam, border and piece stays, even where the budget cannot be met so.
     pub keep_topology: bool,
 }
 
 /// Found by comparing pictures and surface distances on the sample models: a higher weight of the
-/// normals costs shape, a lower one costs shading.
+/// normals costs shape, a lower one costs shading. A map of normals hides half of what theirs do.
 const WEIGHTS: AttributeWeights = AttributeWeights {
-    normal: 0.1,
+    normal: 0.4,
+    mapped_normal: 0.2,
+    tangent: 0.15,
     color: 0.2,
-    tex_coord: 0.5,
+    tex_coord: 0.3,
 };
 
 /// Simplifies the scene to the limits, or as near as the means allow.
@@ -59,15 +64,12 @@ pub fn simplify(scene: &mut Scene, limits: &Limits) -> Simplified {
     if before <= limits.triangles {
         return done;
     }
-    let source = Joined::new(scene, WEIGHTS);
+    let texturings = scene.texturings();
+    join_unseen(scene, &texturings);
+    let source = Joined::new(scene, &texturings, &WEIGHTS);
     let means: &[Means] = match limits.keep_topology {
-        true => &[Means::Careful],
-        false => &[
-            Means::Careful,
-            Means::Permissive,
-            Means::Pruning,
-            Means::Sloppy,
-        ],
+        true => &[Means::Strict],
+        false => &[Means::Careful, Means::Pruning, Means::Sloppy],
     };
     let mut best = Attempt {
         joined: source.clone(),
@@ -90,6 +92,28 @@ pub fn simplify(scene: &mut Scene, limits: &Limits) -> Simplified {
     done.relative_error = best.error;
     done.means = best.means;
     done
+}
+
+/// Joins vertices that differ only in what no texture shows, so that it does not part the surface.
+fn join_unseen(scene: &mut Scene, texturings: &[Texturing]) {
+    let geometries = scene.geometries.par_iter_mut().zip(texturings);
+    geometries.for_each(|(geometry, texturing)| {
+        let is_seen = |attribute: &Attribute| is_seen(&attribute.name, texturing);
+        if geometry.mode == Mode::Triangles && !geometry.all_attributes().all(is_seen) {
+            weld_by(geometry, is_seen);
+            geometry.compact();
+        }
+    });
+}
+
+/// Whether an attribute shows: texture coordinates and tangents do only where a texture reads them.
+fn is_seen(attribute: &str, texturing: &Texturing) -> bool {
+    match attribute.strip_prefix("TEXCOORD_") {
+        Some(set) => set
+            .parse()
+            .is_ok_and(|set: usize| set < texturing.coordinate_sets),
+        None => attribute != "TANGENT" || texturing.coordinate_sets > 0,
+    }
 }
 
 /// A simplified mesh and what it took.
@@ -142,7 +166,7 @@ const MAX_RESCUES: usize = 4;
 fn coarsest(part: Joined) -> Joined {
     let mut best = part.clone();
     for target in [4, 8, 16, 32] {
-        for means in [Means::Careful, Means::Permissive, Means::Sloppy] {
+        for means in [Means::Careful, Means::Sloppy] {
             let mut coarse = part.clone();
             calls::simplify(&mut coarse, target, means);
             let is_some = !coarse.indices.is_empty();

@@ -1,0 +1,190 @@
+//! From the scene to the joined mesh: positions in one space, attributes scaled to lengths.
+
+use glam::{Mat3, Mat4, Vec3};
+use meshopt::SimplifyVertex;
+
+use super::super::super::scene::{Geometry, Scene, Texturing};
+use super::super::calls::MAX_ATTRIBUTES;
+use super::place::{
+    placed_geometries, size_of_all, size_of_part, strongest_targets, tex_coord_scale,
+};
+use super::{AttributeWeights, Columns, Joined, Part, scaled};
+
+/// Displacements of so many morph targets take part in the error.
+const MAX_MORPHS: usize = 6;
+
+impl Joined {
+    /// Joins the scene's triangles. What no texture shows takes no part in the error.
+    pub(in super::super) fn new(
+        scene: &Scene,
+        texturings: &[Texturing],
+        weights: &AttributeWeights,
+    ) -> Joined {
+        let placed = placed_geometries(scene);
+        let mut joined = Joined::default();
+        joined.choose_columns(scene, &placed, weights);
+        let (center, extent) = size_of_all(scene, &placed);
+        joined.extent = extent;
+        let to_unit = Mat4::from_scale(Vec3::splat(1.0 / extent)) * Mat4::from_translation(-center);
+        let uses = scene.geometry_uses();
+        for (index, matrix) in placed {
+            let geometry = &scene.geometries[index];
+            let to_joined = to_unit * matrix;
+            let size = size_of_part(geometry, to_joined);
+            let texturing = &texturings[index];
+            let normal_part = match texturing.has_normal_map {
+                true => weights.mapped_normal / weights.normal,
+                false => 1.0,
+            };
+            let first_vertex = joined.positions.len();
+            joined.add(
+                geometry,
+                Part {
+                    geometry: index,
+                    first_vertex,
+                    end_vertex: first_vertex + geometry.vertex_count(),
+                    to_joined,
+                    from_joined: to_joined.inverse(),
+                    uses: uses[index],
+                    normal_scale: size * normal_part,
+                    tangent_scale: size,
+                    color_scale: size,
+                    tex_coord_scale: tex_coord_scale(geometry, to_joined),
+                    shows_coords: texturing.coordinate_sets > 0,
+                },
+            );
+        }
+        joined.settle_seams(scene, texturings);
+        joined
+    }
+
+    fn choose_columns(
+        &mut self,
+        scene: &Scene,
+        placed: &[(usize, Mat4)],
+        weights: &AttributeWeights,
+    ) {
+        let has = |name: &str, components: &[usize]| {
+            placed.iter().any(|(geometry, _)| {
+                scene.geometries[*geometry]
+                    .attribute(name)
+                    .is_some_and(|found| components.contains(&found.components))
+            })
+        };
+        let mut add = |count: usize, weight: f32| {
+            let start = self.weights.len();
+            self.weights.resize(start + count, weight);
+            start
+        };
+        let mut columns = Columns::default();
+        if has("NORMAL", &[3]) {
+            columns.normal = Some(add(3, weights.normal));
+        }
+        if has("TANGENT", &[4]) {
+            columns.tangent = Some(add(3, weights.tangent));
+        }
+        if has("TEXCOORD_0", &[2]) {
+            columns.tex_coord = Some(add(2, weights.tex_coord));
+        }
+        if has("COLOR_0", &[3, 4]) {
+            columns.color = Some(add(3, weights.color));
+        }
+        let targets = placed
+            .iter()
+            .map(|(geometry, _)| scene.geometries[*geometry].targets.len())
+            .max()
+            .unwrap_or(0);
+        columns.morph_count = targets.min(MAX_MORPHS);
+        if columns.morph_count > 0 {
+            columns.morphs = Some(add(columns.morph_count * 3, 1.0));
+        }
+        assert!(
+            self.weights.len() <= MAX_ATTRIBUTES,
+            "3 + 3 + 2 + 3 + 18 is less"
+        );
+        self.columns = columns;
+    }
+
+    fn add(&mut self, geometry: &Geometry, part: Part) {
+        let count = geometry.vertex_count();
+        self.positions.extend((0..count as u32).map(|vertex| {
+            part.to_joined
+                .transform_point3(geometry.position(vertex))
+                .to_array()
+        }));
+        self.attributes
+            .resize(self.positions.len() * self.weights.len(), 0.0);
+        self.protections
+            .resize(self.positions.len(), SimplifyVertex::None);
+        self.fill_attributes(geometry, &part);
+        self.fill_morphs(geometry, &part);
+        let offset = part.first_vertex as u32;
+        self.indices
+            .extend(geometry.indices.iter().map(|index| index + offset));
+        self.parts.push(part);
+    }
+
+    fn fill_attributes(&mut self, geometry: &Geometry, part: &Part) {
+        let columns = self.columns;
+        let shown = |name: &str| geometry.attribute(name).filter(|_| part.shows_coords);
+        for (column, attribute, width, scale) in [
+            (
+                columns.normal,
+                geometry.attribute("NORMAL"),
+                3,
+                part.normal_scale,
+            ),
+            (columns.tangent, shown("TANGENT"), 3, part.tangent_scale),
+            (
+                columns.tex_coord,
+                shown("TEXCOORD_0"),
+                2,
+                part.tex_coord_scale,
+            ),
+            (
+                columns.color,
+                geometry.attribute("COLOR_0"),
+                3,
+                part.color_scale,
+            ),
+        ] {
+            if let (Some(column), Some(attribute)) = (column, attribute) {
+                self.fill(part, column, width, |vertex, to| {
+                    scaled(to, &attribute.at(vertex)[..width], scale);
+                });
+            }
+        }
+    }
+
+    fn fill_morphs(&mut self, geometry: &Geometry, part: &Part) {
+        let Some(column) = self.columns.morphs else {
+            return;
+        };
+        let linear = Mat3::from_mat4(part.to_joined);
+        let strongest = strongest_targets(geometry, self.columns.morph_count);
+        for (place, target) in strongest.into_iter().enumerate() {
+            let deltas = geometry.targets[target]
+                .iter()
+                .find(|deltas| deltas.name == "POSITION")
+                .expect("only targets that move vertices are chosen");
+            self.fill(part, column + place * 3, 3, |vertex, to| {
+                let moved = linear * Vec3::from_slice(deltas.at(vertex));
+                to.copy_from_slice(&moved.to_array());
+            });
+        }
+    }
+
+    fn fill(
+        &mut self,
+        part: &Part,
+        column: usize,
+        width: usize,
+        write: impl Fn(usize, &mut [f32]),
+    ) {
+        let stride = self.weights.len();
+        for vertex in 0..part.end_vertex - part.first_vertex {
+            let start = (part.first_vertex + vertex) * stride + column;
+            write(vertex, &mut self.attributes[start..start + width]);
+        }
+    }
+}

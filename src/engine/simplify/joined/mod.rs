@@ -1,0 +1,173 @@
+//! All triangles of a scene as one mesh in one space, so that one error bound holds for all of them.
+//!
+//! Each geometry is placed where its first node draws it. Borders that two parts share become seams
+//! that collapse together, so no crack opens between them; parts that lie on top of each other are
+//! moved apart by a hair, since the simplifier would otherwise take them for one. Seams may be crossed
+//! only where everything that differs across them takes part in the error, and never between parts.
+
+mod back;
+mod build;
+mod place;
+mod seams;
+
+use glam::Mat4;
+use meshopt::SimplifyVertex;
+
+/// How much a change of each attribute counts, as parts of the model's size.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct AttributeWeights {
+    pub(super) normal: f32,
+    /// Where a map of normals is shown.
+    pub(super) mapped_normal: f32,
+    pub(super) tangent: f32,
+    pub(super) color: f32,
+    pub(super) tex_coord: f32,
+}
+
+/// One geometry's part of the joined mesh.
+#[derive(Debug, Clone)]
+pub(super) struct Part {
+    /// Index into the scene's geometries.
+    pub(super) geometry: usize,
+    /// Its vertices: `first_vertex..end_vertex`.
+    pub(super) first_vertex: usize,
+    pub(super) end_vertex: usize,
+    /// From the geometry's space to the joined space, and back.
+    to_joined: Mat4,
+    from_joined: Mat4,
+    /// How often it is drawn.
+    pub(super) uses: u64,
+    /// Attribute values are multiplied by these in the joined mesh.
+    normal_scale: f32,
+    tangent_scale: f32,
+    color_scale: f32,
+    tex_coord_scale: f32,
+    /// Whether a texture shows its texture coordinates.
+    shows_coords: bool,
+}
+
+/// The scene's triangles as one mesh.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Joined {
+    pub(super) indices: Vec<u32>,
+    pub(super) positions: Vec<[f32; 3]>,
+    /// `weights.len()` numbers for each vertex.
+    pub(super) attributes: Vec<f32>,
+    pub(super) weights: Vec<f32>,
+    /// For each vertex, whether its seam must not be crossed.
+    pub(super) protections: Vec<SimplifyVertex>,
+    pub(super) parts: Vec<Part>,
+    /// One in the joined space is so much in the world.
+    pub(super) extent: f32,
+    columns: Columns,
+}
+
+/// Where each attribute lies in a vertex of the joined mesh.
+#[derive(Debug, Clone, Copy, Default)]
+struct Columns {
+    normal: Option<usize>,
+    tangent: Option<usize>,
+    color: Option<usize>,
+    tex_coord: Option<usize>,
+    morphs: Option<usize>,
+    morph_count: usize,
+}
+
+impl Joined {
+    /// Triangles as a viewer counts them.
+    pub(super) fn drawn_triangles(&self) -> u64 {
+        self.triangles_of_parts()
+            .iter()
+            .zip(&self.parts)
+            .map(|(count, part)| count * part.uses)
+            .sum()
+    }
+
+    /// Triangles that each part has left.
+    pub(super) fn triangles_of_parts(&self) -> Vec<u64> {
+        let mut counts = vec![0; self.parts.len()];
+        for corners in self.indices.chunks_exact(3) {
+            counts[self.part_of(corners[0])] += 1;
+        }
+        counts
+    }
+
+    /// Parts that have triangles in `source` and none here.
+    pub(super) fn vanished_parts(&self, source: &Joined) -> Vec<usize> {
+        let before = source.triangles_of_parts();
+        let after = self.triangles_of_parts();
+        (0..self.parts.len())
+            .filter(|part| before[*part] > 0 && after[*part] == 0)
+            .collect()
+    }
+
+    /// One part as a mesh of its own.
+    pub(super) fn alone(&self, part: usize) -> Joined {
+        let known = &self.parts[part];
+        let (first, end) = (known.first_vertex, known.end_vertex);
+        let stride = self.weights.len();
+        let indices = self
+            .indices
+            .chunks_exact(3)
+            .filter(|corners| self.part_of(corners[0]) == part)
+            .flatten()
+            .map(|index| index - first as u32)
+            .collect();
+        Joined {
+            indices,
+            positions: self.positions[first..end].to_vec(),
+            attributes: self.attributes[first * stride..end * stride].to_vec(),
+            weights: self.weights.clone(),
+            protections: self.protections[first..end].to_vec(),
+            parts: vec![Part {
+                first_vertex: 0,
+                end_vertex: end - first,
+                ..known.clone()
+            }],
+            extent: self.extent,
+            columns: self.columns,
+        }
+    }
+
+    /// The same mesh without the triangles of some parts.
+    pub(super) fn without(&self, parts: &[usize]) -> Joined {
+        self.filtered(|place| !parts.contains(&place))
+    }
+
+    fn filtered(&self, keep: impl Fn(usize) -> bool) -> Joined {
+        let indices = self
+            .indices
+            .chunks_exact(3)
+            .filter(|corners| keep(self.part_of(corners[0])))
+            .flatten()
+            .copied()
+            .collect();
+        Joined {
+            indices,
+            ..self.clone()
+        }
+    }
+
+    /// Takes the triangles of a part, simplified alone, into this mesh, which has none of it.
+    pub(super) fn restore(&mut self, part: usize, alone: &Joined) {
+        let first = self.parts[part].first_vertex;
+        let stride = self.weights.len();
+        self.positions[first..first + alone.positions.len()].copy_from_slice(&alone.positions);
+        self.attributes[first * stride..first * stride + alone.attributes.len()]
+            .copy_from_slice(&alone.attributes);
+        let offset = first as u32;
+        self.indices
+            .extend(alone.indices.iter().map(|index| index + offset));
+    }
+
+    fn part_of(&self, vertex: u32) -> usize {
+        self.parts
+            .partition_point(|part| part.end_vertex <= vertex as usize)
+    }
+}
+
+fn scaled(to: &mut [f32], from: &[f32], factor: f32) {
+    for (to, from) in to.iter_mut().zip(from) {
+        *to = from * factor;
+    }
+}

@@ -1,0 +1,112 @@
+//! Where each geometry stands in the joined space, and how big it is there.
+
+use glam::{Mat3, Mat4, Vec3};
+
+use super::super::super::scene::{Bounds, Draw, Geometry, Mode, Scene};
+
+/// Each geometry of triangles and the matrix of its first draw.
+pub(super) fn placed_geometries(scene: &Scene) -> Vec<(usize, Mat4)> {
+    let mut places: Vec<Option<Mat4>> = vec![None; scene.geometries.len()];
+    for draw in scene.draws() {
+        for primitive in &scene.meshes[draw.mesh].primitives {
+            let geometry = &scene.geometries[primitive.geometry];
+            places[primitive.geometry].get_or_insert_with(|| placing_matrix(&draw, geometry));
+        }
+    }
+    scene
+        .geometries
+        .iter()
+        .enumerate()
+        .filter(|(_, geometry)| geometry.mode == Mode::Triangles && !geometry.indices.is_empty())
+        .map(|(index, _)| (index, places[index].unwrap_or(Mat4::IDENTITY)))
+        .collect()
+}
+
+/// The matrix of a draw; that of the first vertex for a skin. One that cannot be undone is replaced.
+fn placing_matrix(draw: &Draw, geometry: &Geometry) -> Mat4 {
+    let matrix = match (&draw.joints, geometry.vertex_count()) {
+        (Some(_), 1..) => draw.vertex_matrix(geometry, 0),
+        _ => draw.world,
+    };
+    let scale = Mat3::from_mat4(matrix).determinant().abs().cbrt();
+    let longest = [matrix.x_axis, matrix.y_axis, matrix.z_axis]
+        .iter()
+        .map(|axis| axis.truncate().length())
+        .fold(0.0, f32::max);
+    let can_be_undone = matrix.is_finite() && scale > 1e-12 && scale > longest * 1e-3;
+    if can_be_undone {
+        matrix
+    } else {
+        Mat4::IDENTITY
+    }
+}
+
+pub(super) fn size_of_all(scene: &Scene, placed: &[(usize, Mat4)]) -> (Vec3, f32) {
+    let mut bounds = None;
+    for (geometry, matrix) in placed {
+        let geometry = &scene.geometries[*geometry];
+        for position in geometry.positions().chunks_exact(3) {
+            let position = matrix.transform_point3(Vec3::from_slice(position));
+            Bounds::grow(&mut bounds, position);
+        }
+    }
+    match bounds {
+        Some(bounds) if bounds.size().max_element() > 0.0 => {
+            (bounds.center(), bounds.size().max_element())
+        }
+        _ => (Vec3::ZERO, 1.0),
+    }
+}
+
+/// The longest side of a part in the joined space.
+pub(super) fn size_of_part(geometry: &Geometry, to_joined: Mat4) -> f32 {
+    let mut bounds = None;
+    for position in geometry.positions().chunks_exact(3) {
+        let position = to_joined.transform_point3(Vec3::from_slice(position));
+        Bounds::grow(&mut bounds, position);
+    }
+    bounds
+        .map_or(1.0, |bounds| bounds.size().max_element())
+        .clamp(1e-4, 1.0)
+}
+
+/// What one unit of texture coordinates is in the joined space: the ratio of the lengths of edges.
+pub(super) fn tex_coord_scale(geometry: &Geometry, to_joined: Mat4) -> f32 {
+    let Some(coords) = geometry.attribute("TEXCOORD_0") else {
+        return 1.0;
+    };
+    let linear = Mat3::from_mat4(to_joined);
+    let (mut in_space, mut in_texture) = (0.0f64, 0.0f64);
+    for corners in geometry.indices.chunks_exact(3) {
+        for (one, other) in [(0, 1), (1, 2), (2, 0)] {
+            let (one, other) = (corners[one], corners[other]);
+            let edge = linear * (geometry.position(other) - geometry.position(one));
+            let (a, b) = (coords.at(one as usize), coords.at(other as usize));
+            in_space += f64::from(edge.length());
+            in_texture += f64::from((b[0] - a[0]).hypot(b[1] - a[1]));
+        }
+    }
+    let scale = (in_space / in_texture) as f32;
+    if scale.is_finite() && scale > 0.0 {
+        scale.clamp(1e-6, 1e6)
+    } else {
+        1.0
+    }
+}
+
+/// The targets that move vertices most.
+pub(super) fn strongest_targets(geometry: &Geometry, count: usize) -> Vec<usize> {
+    let mut strengths: Vec<(usize, f32)> = geometry
+        .targets
+        .iter()
+        .enumerate()
+        .filter_map(|(index, target)| {
+            let deltas = target.iter().find(|deltas| deltas.name == "POSITION")?;
+            let strength = deltas.values.iter().map(|number| number * number).sum();
+            Some((index, strength))
+        })
+        .collect();
+    strengths.sort_by(|one, other| other.1.total_cmp(&one.1));
+    strengths.truncate(count);
+    strengths.into_iter().map(|(index, _)| index).collect()
+}

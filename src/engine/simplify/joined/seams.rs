@@ -1,0 +1,115 @@
+//! Vertices at one place: parts that coincide are moved apart, and seams whose crossing the error would
+//! not see are protected.
+
+use glam::{Mat4, Vec3};
+use meshopt::SimplifyVertex;
+
+use super::super::super::scene::{Attribute, Geometry, Scene, Texturing};
+use super::super::is_seen;
+use super::Joined;
+
+/// What takes part in the error of every part that has it.
+const MEASURED: [&str; 5] = ["POSITION", "NORMAL", "TANGENT", "TEXCOORD_0", "COLOR_0"];
+
+impl Joined {
+    pub(super) fn settle_seams(&mut self, scene: &Scene, texturings: &[Texturing]) {
+        let mut firsts = firsts_at_places(&self.positions);
+        if self.move_apart(&firsts) {
+            firsts = firsts_at_places(&self.positions);
+        }
+        self.protect(&firsts, scene, texturings);
+    }
+
+    /// Moves parts that coincide with an earlier part apart by a hair; returns whether there were any.
+    fn move_apart(&mut self, firsts: &[u32]) -> bool {
+        let mut moved = false;
+        for place in 0..self.parts.len() {
+            let range = self.parts[place].first_vertex..self.parts[place].end_vertex;
+            let is_shared = |first: &&u32| (**first as usize) < range.start;
+            let shared = firsts[range.clone()].iter().filter(is_shared).count();
+            // A border shared with a neighbour is a small part of all vertices; a twin shares most.
+            if shared * 4 <= range.len() {
+                continue;
+            }
+            moved = true;
+            let step = (place as f32 + 1.0) * 1.37e-6;
+            let hair = Vec3::new(step, step * 0.618, step * 0.414);
+            for position in &mut self.positions[range] {
+                *position = (Vec3::from_array(*position) + hair).to_array();
+            }
+            let part = &mut self.parts[place];
+            part.to_joined = Mat4::from_translation(hair) * part.to_joined;
+            part.from_joined = part.to_joined.inverse();
+        }
+        moved
+    }
+
+    /// Protects seams between parts, and those across which something differs that is not measured:
+    /// weights of joints, displacements of morph targets, further sets of texture coordinates.
+    fn protect(&mut self, firsts: &[u32], scene: &Scene, texturings: &[Texturing]) {
+        let unmeasured: Vec<Vec<&Attribute>> = self
+            .parts
+            .iter()
+            .map(|part| {
+                let texturing = &texturings[part.geometry];
+                unmeasured(&scene.geometries[part.geometry], texturing)
+            })
+            .collect();
+        let mut protected = vec![false; self.positions.len()];
+        for (place, part) in self.parts.iter().enumerate() {
+            for vertex in part.first_vertex..part.end_vertex {
+                let first = firsts[vertex] as usize;
+                if first == vertex {
+                    continue;
+                }
+                let differs = |attribute: &&Attribute| {
+                    let at = |vertex: usize| attribute.at(vertex - part.first_vertex);
+                    at(vertex) != at(first)
+                };
+                if first < part.first_vertex || unmeasured[place].iter().any(differs) {
+                    protected[first] = true;
+                }
+            }
+        }
+        for (protection, first) in self.protections.iter_mut().zip(firsts) {
+            if protected[*first as usize] {
+                *protection = SimplifyVertex::Protect;
+            }
+        }
+    }
+}
+
+fn unmeasured<'g>(geometry: &'g Geometry, texturing: &Texturing) -> Vec<&'g Attribute> {
+    let own = geometry.attributes.iter().filter(|attribute| {
+        is_seen(&attribute.name, texturing) && !MEASURED.contains(&attribute.name.as_str())
+    });
+    own.chain(geometry.targets.iter().flatten()).collect()
+}
+
+/// For each vertex the first one at its place.
+fn firsts_at_places(positions: &[[f32; 3]]) -> Vec<u32> {
+    let mask = (positions.len() * 2).next_power_of_two().max(2) - 1;
+    let mut table = vec![u32::MAX; mask + 1];
+    let bits = |vertex: usize| positions[vertex].map(|number| (number + 0.0).to_bits());
+    (0..positions.len())
+        .map(|vertex| {
+            let own = bits(vertex);
+            let mixed = own.iter().fold(0u64, |mixed, bits| {
+                (mixed ^ u64::from(*bits))
+                    .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+                    .rotate_left(29)
+            });
+            let mut slot = (mixed >> 7) as usize & mask;
+            loop {
+                match table[slot] {
+                    u32::MAX => {
+                        table[slot] = vertex as u32;
+                        return vertex as u32;
+                    }
+                    known if bits(known as usize) == own => return known,
+                    _ => slot = (slot + 1) & mask,
+                }
+            }
+        })
+        .collect()
+}
