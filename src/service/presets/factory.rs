@@ -139,7 +139,7 @@ pub static FACTORY: &[FactoryPreset] = &[
         description: "Within the usual budget of marketplaces (10 MB, 50,000 triangles, 2k colour): one glb.",
         category: MARKETPLACE,
         config: concat!(
-            r#"{"schema":"2.5","limits":{"faces":{"count":50000},"textures":{"baseColor":2048,"normal":1024,"orm":1024,"emissive":1024}},"compressionAndExport":{"fileExports":["#,
+            r#"{"schema":"2.5","workflowSettings":{"targetMBSize":10},"limits":{"faces":{"count":50000},"textures":{"baseColor":2048,"normal":1024,"orm":1024,"emissive":1024}},"compressionAndExport":{"fileExports":["#,
             glb!(),
             "]}}"
         ),
@@ -150,7 +150,7 @@ pub static FACTORY: &[FactoryPreset] = &[
         description: "For marketplaces with a tight budget (4 MB, 20,000 triangles, 1k textures): one glb.",
         category: MARKETPLACE,
         config: concat!(
-            r#"{"schema":"2.5","limits":{"faces":{"count":20000},"textures":{"baseColor":1024,"normal":1024,"orm":1024,"emissive":512}},"compressionAndExport":{"fileExports":["#,
+            r#"{"schema":"2.5","workflowSettings":{"targetMBSize":4},"limits":{"faces":{"count":20000},"textures":{"baseColor":1024,"normal":1024,"orm":1024,"emissive":512}},"compressionAndExport":{"fileExports":["#,
             glb!(),
             "]}}"
         ),
