@@ -1,0 +1,5 @@
+//! Bytes of a GLB file; the corpus holds Draco data.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| assetfs_fuzz::import_bytes("m.glb", data));

@@ -1,0 +1,5 @@
+//! Bytes as the obj importer gets them.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| assetfs_fuzz::import_bytes("m.obj", data));

@@ -1,0 +1,5 @@
+//! Bytes of a configuration.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| assetfs_fuzz::read_settings(data));

@@ -1,0 +1,47 @@
+//! What the fuzz targets share: an upload of given bytes, imported and cleaned.
+//!
+//! `cargo +nightly fuzz run glb` in the package's folder; the corpus is written by
+//! `cargo test --test engine_mutations -- --ignored write_the_corpus`.
+
+use std::cell::RefCell;
+
+use assetfs::engine::clean;
+use assetfs::engine::import::import;
+use assetfs::engine::settings::Settings;
+
+thread_local! {
+    /// One folder for all inputs of a run: making one costs more than most imports.
+    static FOLDER: RefCell<tempfile::TempDir> =
+        RefCell::new(tempfile::tempdir().expect("a folder for uploads"));
+}
+
+/// Imports one file.
+pub fn import_bytes(name: &str, data: &[u8]) {
+    import_files(&[(name, data)]);
+}
+
+/// Imports a triangle whose materials are given.
+pub fn import_materials(data: &[u8]) {
+    let model = b"mtllib m.mtl\nv 0 0 0\nv 1 0 0\nv 0 1 0\nusemtl red\nf 1 2 3\n";
+    import_files(&[("m.obj", model), ("m.mtl", data)]);
+}
+
+/// Reads a configuration.
+pub fn read_settings(data: &[u8]) {
+    if let Ok(config) = serde_json::from_slice(data) {
+        let _ = Settings::read(&config);
+    }
+}
+
+fn import_files(files: &[(&str, &[u8])]) {
+    FOLDER.with_borrow(|folder| {
+        for (name, data) in files {
+            std::fs::write(folder.path().join(name), data).expect("room for a small file");
+        }
+        let names: Vec<String> = files.iter().map(|(name, _)| (*name).to_owned()).collect();
+        if let Ok(mut imported) = import(folder.path(), &names) {
+            clean::clean(&mut imported.scene);
+            let _ = (imported.scene.bounds(), imported.scene.drawn_triangles());
+        }
+    });
+}

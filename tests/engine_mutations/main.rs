@@ -1,0 +1,319 @@
+//! Mutated files: whatever the bytes, an importer answers with a model or a reason, soon and within its
+//! memory; and what it lets through, the rest of the engine bears.
+//!
+//! Each test starts this program again as a child with limits, which tries a row of seeds; a child that
+//! dies or stands still names its seed. `ASSETFS_MUTATIONS=100000` tries more than the few hundred of an
+//! ordinary run, `ASSETFS_MUTATIONS_FROM` starts at another seed; a bad input is left in
+//! `target/mutations`.
+
+#![allow(clippy::print_stdout, reason = "children report on standard output")]
+
+mod corpus;
+mod mutate;
+
+use std::io::{BufRead, BufReader, Write as _};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use assetfs::engine::analyse::rpd_info;
+use assetfs::engine::clean;
+use assetfs::engine::export::gltf::write_glb;
+use assetfs::engine::import::import;
+use assetfs::engine::scene::Scene;
+use assetfs::engine::settings::{MeshCompression, Settings};
+use assetfs::engine::simplify::{Limits, simplify};
+
+use corpus::Target;
+use mutate::{Dice, mutated};
+
+/// A child may map so much; what it uses is far less.
+const MEMORY_LIMIT_BYTES: u64 = 2 << 30;
+/// One small file may take so long.
+const TIME_LIMIT: Duration = Duration::from_secs(if cfg!(debug_assertions) { 60 } else { 10 });
+/// A child tries so many files.
+const BATCH: u64 = 2_000;
+
+fn number_of(name: &str, default: u64) -> u64 {
+    let text = std::env::var(name).ok();
+    text.map_or(default, |text| text.parse().expect("a number"))
+}
+
+/// Tries the seeds of this run on one importer and panics with the seeds that are not borne.
+fn try_all(target: Target) {
+    let count = number_of("ASSETFS_MUTATIONS", 300);
+    let from = number_of("ASSETFS_MUTATIONS_FROM", 0);
+    let mut next = from;
+    let (mut read, mut peak, mut bad) = (0, 0, Vec::new());
+    while next < from + count && bad.len() < 20 {
+        let end = (next + BATCH).min(from + count);
+        let outcome = run_child(target, next, end);
+        read += outcome.read;
+        peak = peak.max(outcome.peak_kib);
+        bad.extend(outcome.panics);
+        match outcome.died_at {
+            // The child goes on behind the seed that ended it.
+            Some((seed, why)) => {
+                bad.push(format!("seed {seed}: {why}"));
+                next = seed + 1;
+            }
+            None => next = end,
+        }
+    }
+    println!(
+        "{}: {} mutated files tried, {read} of them read, peak memory {} MiB, {} not borne",
+        target.name(),
+        next - from,
+        peak >> 10,
+        bad.len()
+    );
+    assert!(bad.is_empty(), "{}:\n{}", target.name(), bad.join("\n"));
+}
+
+#[derive(Default)]
+struct Outcome {
+    read: u64,
+    peak_kib: u64,
+    panics: Vec<String>,
+    died_at: Option<(u64, String)>,
+}
+
+fn run_child(target: Target, from: u64, to: u64) -> Outcome {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "child_tries_a_row_of_seeds",
+            "--ignored",
+            "--nocapture",
+            "--test-threads=1",
+        ])
+        .env("MUTATION_CHILD", format!("{} {from} {to}", target.name()))
+        .env("RAYON_NUM_THREADS", "2")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut outcome = Outcome::default();
+    let (mut last, mut is_done) = (from, false);
+    for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+        let Ok(line) = line else { break };
+        let mut words = line.splitn(3, ' ');
+        let word = words.next().unwrap_or_default();
+        let number = words.next().and_then(|text| text.parse::<u64>().ok());
+        let rest = words.next().unwrap_or_default();
+        match (word, number) {
+            ("at", Some(seed)) => last = seed,
+            ("read", Some(count)) => outcome.read = count,
+            ("peak", Some(kib)) => outcome.peak_kib = kib,
+            ("panic", Some(seed)) => outcome.panics.push(format!("seed {seed}: panic: {rest}")),
+            ("hang", Some(seed)) => outcome.died_at = Some((seed, "stands still".to_owned())),
+            ("done", _) => is_done = true,
+            _ => {}
+        }
+    }
+    let status = child.wait().unwrap();
+    if !is_done && outcome.died_at.is_none() {
+        outcome.died_at = Some((last, format!("the process ended with {status}")));
+    }
+    outcome
+}
+
+/// The seed at work, for the watch that ends a child standing still.
+static AT: AtomicU64 = AtomicU64::new(0);
+
+#[test]
+#[ignore = "started by the other tests, with limits"]
+fn child_tries_a_row_of_seeds() {
+    let Ok(row) = std::env::var("MUTATION_CHILD") else {
+        return;
+    };
+    let mut words = row.split(' ');
+    let name = words.next().unwrap();
+    let target = Target::ALL
+        .into_iter()
+        .find(|target| target.name() == name)
+        .unwrap();
+    let [from, to] = [words.next(), words.next()].map(|word| word.unwrap().parse::<u64>().unwrap());
+    limit_memory();
+    AT.store(from, Ordering::SeqCst);
+    std::thread::spawn(watch);
+    std::panic::set_hook(Box::new(|_| {}));
+    let bench = Bench::new(target);
+    let mut read = 0;
+    for seed in from..to {
+        AT.store(seed, Ordering::SeqCst);
+        println!("at {seed}");
+        let bytes = mutated(&bench.samples, bench.is_json, &mut Dice::new(seed));
+        // Kept where it can be found when this process does not survive it.
+        std::fs::write(&bench.file, &bytes).unwrap();
+        match catch_unwind(AssertUnwindSafe(|| bench.is_read(&bytes))) {
+            Ok(is_read) => read += u64::from(is_read),
+            Err(panic) => {
+                let text = panic.downcast_ref::<String>().cloned();
+                let text =
+                    text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+                println!(
+                    "panic {seed} {}",
+                    text.unwrap_or_default().replace('\n', " ")
+                );
+                keep(target, seed, &bytes);
+            }
+        }
+    }
+    println!("read {read}");
+    println!("peak {}", peak_kib());
+    println!("done {to}");
+    let _ = std::io::stdout().flush();
+}
+
+fn limit_memory() {
+    let limit = rustix::process::Rlimit {
+        current: Some(MEMORY_LIMIT_BYTES),
+        maximum: Some(MEMORY_LIMIT_BYTES),
+    };
+    rustix::process::setrlimit(rustix::process::Resource::As, limit).unwrap();
+}
+
+/// Ends the process when one seed takes too long.
+fn watch() {
+    let mut before = u64::MAX;
+    loop {
+        std::thread::sleep(TIME_LIMIT / 2);
+        let now = AT.load(Ordering::SeqCst);
+        if now == before {
+            println!("hang {now}");
+            let _ = std::io::stdout().flush();
+            std::process::exit(3);
+        }
+        before = now;
+    }
+}
+
+fn peak_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok())
+        .unwrap_or(0)
+}
+
+fn keep(target: Target, seed: u64, bytes: &[u8]) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/mutations");
+    let _ = std::fs::create_dir_all(&folder);
+    let _ = std::fs::write(
+        folder.join(format!("{}-{seed}-{}", target.name(), target.file())),
+        bytes,
+    );
+}
+
+/// What the trials of one importer share.
+struct Bench {
+    target: Target,
+    samples: Vec<Vec<u8>>,
+    is_json: bool,
+    dir: tempfile::TempDir,
+    file: PathBuf,
+    names: Vec<String>,
+}
+
+impl Bench {
+    fn new(target: Target) -> Bench {
+        let dir = tempfile::tempdir().unwrap();
+        let mut names = vec![target.file().to_owned()];
+        for (name, bytes) in target.beside() {
+            std::fs::write(dir.path().join(name), bytes).unwrap();
+            names.push(name.to_owned());
+        }
+        Bench {
+            target,
+            samples: target.samples(),
+            is_json: matches!(target, Target::Gltf | Target::Settings),
+            file: dir.path().join(target.file()),
+            dir,
+            names,
+        }
+    }
+
+    fn is_read(&self, bytes: &[u8]) -> bool {
+        if self.target == Target::Settings {
+            let config = serde_json::from_slice(bytes).unwrap_or_default();
+            return Settings::read(&config).is_ok();
+        }
+        let Ok(imported) = import(self.dir.path(), &self.names) else {
+            return false;
+        };
+        work_on(imported.scene);
+        true
+    }
+}
+
+/// What every job does with a model.
+fn work_on(mut scene: Scene) {
+    let _ = (scene.bounds(), rpd_info(&scene, "m", "glb", 1));
+    let before = scene.drawn_triangles();
+    clean::clean(&mut scene);
+    let limits = Limits {
+        triangles: before / 2,
+        keep_topology: false,
+    };
+    let done = simplify(&mut scene, &limits);
+    assert!(done.after <= done.before, "{done:?}");
+    clean::finish(&mut scene);
+    clean::prune(&mut scene);
+    let written = write_glb(&scene, MeshCompression::None).expect("small enough");
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("again.glb"), written).unwrap();
+    let again = import(dir.path(), &["again.glb".to_owned()]).expect("what we write we can read");
+    assert_eq!(again.scene.drawn_triangles(), scene.drawn_triangles());
+}
+
+macro_rules! mutated_files_are_borne {
+    ($($test:ident $target:ident)*) => {
+        $(
+            #[test]
+            fn $test() {
+                try_all(Target::$target);
+            }
+        )*
+    };
+}
+
+mutated_files_are_borne! {
+    mutated_glb_files_are_read_or_refused Glb
+    mutated_gltf_files_are_read_or_refused Gltf
+    mutated_draco_data_is_read_or_refused Draco
+    mutated_meshopt_data_is_read_or_refused Meshopt
+    mutated_obj_files_are_read_or_refused Obj
+    mutated_mtl_files_are_read_or_refused Mtl
+    mutated_stl_files_are_read_or_refused Stl
+    mutated_ply_files_are_read_or_refused Ply
+    mutated_fbx_files_are_read_or_refused Fbx
+    mutated_zip_files_are_read_or_refused Zip
+    mutated_settings_are_read_or_refused Settings
+}
+
+#[test]
+fn every_sample_itself_is_read() {
+    for target in Target::ALL {
+        let bench = Bench::new(target);
+        for (place, sample) in bench.samples.iter().enumerate() {
+            std::fs::write(&bench.file, sample).unwrap();
+            assert!(bench.is_read(sample), "{} {place}", target.name());
+        }
+    }
+}
+
+#[test]
+#[ignore = "writes the samples as the first corpus of the fuzz targets"]
+fn write_the_corpus() {
+    for target in Target::ALL {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("fuzz/corpus")
+            .join(target.name());
+        std::fs::create_dir_all(&folder).unwrap();
+        for (place, sample) in target.samples().into_iter().enumerate() {
+            std::fs::write(folder.join(format!("sample-{place}")), sample).unwrap();
+        }
+    }
+}
