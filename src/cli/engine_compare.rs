@@ -33,7 +33,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     write_views(args, "source", &pictures)?;
     for (place, file) in args.results.iter().enumerate() {
         let result = read(file)?;
-        let drawn = pictures.draw_result(&result.scene, glam::Mat4::IDENTITY);
+        let drawn = pictures.draw_where_it_is(&result.scene);
         write_views(args, &format!("result-{place}"), &drawn)?;
         let comparison = pictures.compare(&drawn);
         let [there, back] = surface.distances(&Surface::of(&result.scene));

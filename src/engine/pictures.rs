@@ -70,6 +70,11 @@ impl ModelPictures {
         }
     }
 
+    /// Draws a result that was not moved as a whole with the same cameras.
+    pub fn draw_where_it_is(&self, result: &Scene) -> ModelPictures {
+        self.draw_result(result, Mat4::IDENTITY)
+    }
+
     /// Draws a result of this model with the same cameras. `moved` is how the job moved the model as a whole, from the
     /// source's space to the result's; it is undone for the pictures.
     pub fn draw_result(&self, result: &Scene, moved: Mat4) -> ModelPictures {

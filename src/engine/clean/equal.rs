@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::super::scene::{Scene, index_in};
+use super::super::textures::{Usage, usages};
 use super::prune::{fit_texture_uses, fit_variants, knows_all_extensions};
 
 /// Places in `extensions` of a texture that name an image.
@@ -27,8 +28,10 @@ pub(super) fn share(scene: &mut Scene) -> usize {
     share_materials(scene)
 }
 
+/// Images with the same use alone: limits and resizing go by what an image is for.
 fn share_images(scene: &mut Scene) {
-    let mut known: HashMap<(&str, &[u8]), usize> = HashMap::new();
+    let usages = usages(scene);
+    let mut known: HashMap<(&str, &[u8], &Usage), usize> = HashMap::new();
     let first: Vec<usize> = scene
         .images
         .iter()
@@ -38,7 +41,7 @@ fn share_images(scene: &mut Scene) {
                 return index;
             }
             *known
-                .entry((&image.media_type, &image.bytes))
+                .entry((&image.media_type, &image.bytes, &usages[index]))
                 .or_insert(index)
         })
         .collect();

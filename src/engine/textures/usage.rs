@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::super::scene::{Scene, TextureSlot, index_in, slots_of};
 
 /// What the alpha channel of an image means.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Alpha {
     /// Nothing: it may go.
     #[default]
@@ -19,7 +19,7 @@ pub enum Alpha {
 }
 
 /// What an image is used for.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Usage {
     /// The slots that show it; empty when no material does.
     pub slots: BTreeSet<TextureSlot>,
