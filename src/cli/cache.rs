@@ -209,6 +209,7 @@ pub(super) struct PinArgs {
 
 pub(super) fn pin(args: &PinArgs) -> Result<Exit> {
     let progress = Progress::new(false);
+    let mut exit = Exit::Done;
     for path in &args.paths {
         tell(path, "pin")?;
         let list = files::below(path)?;
@@ -216,11 +217,15 @@ pub(super) fn pin(args: &PinArgs) -> Result<Exit> {
         let mut task = progress.task(path.display().to_string());
         let mut done = 0;
         for file in &list {
-            files::read_through(&files::at(path, file), |part| {
+            let read = files::read_from_drive(&files::at(path, file), |part| {
                 done += part.len() as u64;
                 task.show(&format!("fetching {}%", files::percent(done, total)));
                 true
-            })?;
+            });
+            if let Err(error) = read {
+                eprintln!("assetfs: {}", super::sentence(&error));
+                exit = Exit::Failed;
+            }
         }
         task.finish(&format!(
             "{} files, {}",
@@ -228,7 +233,7 @@ pub(super) fn pin(args: &PinArgs) -> Result<Exit> {
             bytes(total)
         ));
     }
-    Ok(Exit::Done)
+    Ok(exit)
 }
 
 /// Let pinned models be evicted again

@@ -12,7 +12,7 @@ use md5::{Digest as _, Md5};
 use serde::Serialize;
 
 use super::Exit;
-use super::files::{self, FileBelow, at, percent, read_through};
+use super::files::{self, FileBelow, at, percent, read_from_drive, read_through};
 use super::mounted::MountedDrive;
 use super::progress::{Progress, Task};
 use super::table::{bytes, grouped};
@@ -182,7 +182,7 @@ impl Check<'_> {
         let mut here = File::open(local).with_context(|| local.display().to_string())?;
         let mut expected = Vec::new();
         let (mut same, mut seen, mut failed) = (true, 0, None);
-        let read = read_through(drive, |part| {
+        let read = read_from_drive(drive, |part| {
             expected.resize(part.len(), 0);
             match here.read_exact(&mut expected) {
                 Ok(()) => same = expected == part,

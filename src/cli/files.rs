@@ -57,9 +57,21 @@ pub(super) fn at(root: &Path, file: &FileBelow) -> PathBuf {
 }
 
 /// Reads a file from start to end in parts, until `take` has seen enough.
-pub(super) fn read_through(path: &Path, mut take: impl FnMut(&[u8]) -> bool) -> Result<()> {
-    let named = || path.display().to_string();
-    let mut file = File::open(path).with_context(named)?;
+pub(super) fn read_through(path: &Path, take: impl FnMut(&[u8]) -> bool) -> Result<()> {
+    let file = File::open(path).with_context(|| path.display().to_string())?;
+    read_parts(file, path, take)
+}
+
+/// The same from a file of the drive, past what the kernel may still hold of it: so that the drive
+/// itself has seen every byte.
+pub(super) fn read_from_drive(path: &Path, take: impl FnMut(&[u8]) -> bool) -> Result<()> {
+    let file = File::open(path).with_context(|| path.display().to_string())?;
+    // Advice only: without it the bytes are the same.
+    let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
+    read_parts(file, path, take)
+}
+
+fn read_parts(mut file: File, path: &Path, mut take: impl FnMut(&[u8]) -> bool) -> Result<()> {
     let mut part = vec![0; PART_BYTES];
     loop {
         match file.read(&mut part) {
@@ -67,7 +79,7 @@ pub(super) fn read_through(path: &Path, mut take: impl FnMut(&[u8]) -> bool) -> 
             Ok(len) if !take(&part[..len]) => return Ok(()),
             Ok(_) => {}
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error).with_context(named),
+            Err(error) => return Err(error).with_context(|| path.display().to_string()),
         }
     }
 }

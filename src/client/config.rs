@@ -31,7 +31,7 @@ pub struct ClientConfig {
 impl ClientConfig {
     /// The usual settings for a service at this address.
     ///
-    /// The service allows 2,000 requests a minute: a steady 1,800 and a burst of 150 stay below it in
+    /// The service allows 2,000 requests a minute: a steady 1,400 and a burst of 500 stay below it in
     /// every minute, with something left for the account's other programs.
     pub fn new(base_url: &str) -> Result<Self, ClientError> {
         let base_url = Url::parse(base_url.trim()).map_err(|error| ClientError::BadBaseUrl {
@@ -41,8 +41,8 @@ impl ClientConfig {
             base_url,
             token: None,
             allow_insecure: false,
-            requests_per_minute: 1800,
-            burst: 150,
+            requests_per_minute: 1400,
+            burst: 500,
             deadlines: Deadlines::default(),
             retries: RetryPolicy::default(),
             max_json_bytes: 64 * 1024 * 1024,

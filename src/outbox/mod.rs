@@ -37,6 +37,7 @@ pub use failpoint::Failpoint;
 pub use handle::StagedFile;
 pub use jobs::reason_in_log;
 pub use jobs::text::{JobText, Settings as JobSettings, parse as parse_job_text};
+pub use settle::references::named_by_gltf;
 pub use types::{
     AttributeChange, Caller, DraftId, DraftInfo, DraftKind, DraftPhase, DrainReport, EntryId,
     EntryInfo, EntryKind, FileTransfer, JobFolder, JobInfo, JobState, OpenMode, Orphan,

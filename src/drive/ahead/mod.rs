@@ -6,7 +6,6 @@
 //! files, bytes and requests, and stops when the reader does something else. Failures are silent:
 //! whoever reads the file learns of them.
 
-mod named;
 mod walk;
 
 use std::collections::VecDeque;
@@ -17,9 +16,10 @@ use tokio::sync::{Notify, Semaphore};
 
 use super::reading::RemoteFile;
 use super::shared::Shared;
-use super::tree::node::RemoteFolder;
+use super::tree::node::{Home, Node, RemoteFolder, Subject};
 use super::tree::sizes::ContentTable;
 use crate::drive::error::DriveResult;
+use crate::outbox::named_by_gltf;
 use walk::{FileAt, Walk};
 
 /// A file up to here is fetched whole before it is asked for.
@@ -195,13 +195,16 @@ impl Shared {
     }
 
     fn learn_names(self: &Arc<Self>, folder: RemoteFolder) {
-        if self.known_map(folder).is_none() {
-            let shared = Arc::clone(self);
-            self.background.spawn(async move {
-                // Who needs the names learns of a failure.
-                let _ = shared.file_map(folder).await;
-            });
+        if self.known_map(folder).is_some() {
+            return;
         }
+        let (shared, model) = (Arc::clone(self), model_of(folder));
+        self.background.spawn(async move {
+            // Who needs the names learns of a failure.
+            let _ = shared.file_map(folder).await;
+            // Listing the model asks for it, too.
+            shared.learn_renders(&model).await;
+        });
     }
 
     /// Fetches the files that a glTF names, the first of them first.
@@ -211,8 +214,8 @@ impl Shared {
         let map = self.file_map(*folder).await?;
         let mut left = NAMED_MAX_BYTES;
         let mut tasks = tokio::task::JoinSet::new();
-        for named in named::files(path, &text) {
-            let Some(named) = map.path_of(&named).cloned() else {
+        for paths in named_by_gltf(path, &text) {
+            let Some(named) = paths.iter().find_map(|named| map.path_of(named)).cloned() else {
                 continue;
             };
             let size = self.content_of(*folder, &named).await?.size;
@@ -234,6 +237,13 @@ impl Shared {
             }
         }
         Ok(())
+    }
+}
+
+fn model_of(folder: RemoteFolder) -> Node {
+    match folder.subject() {
+        Subject::Asset(asset) => Node::Model(Home::Found(asset)),
+        Subject::Rapid(rapid) => Node::Rapid(rapid),
     }
 }
 

@@ -47,6 +47,14 @@ pub fn find(path: &str, file: &File) -> io::Result<References> {
     }
 }
 
+/// The files that the text of the glTF at `path` names, buffers first; for each the paths that may be
+/// meant, the likeliest first.
+pub fn named_by_gltf(path: &str, text: &[u8]) -> Vec<Vec<String>> {
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let named = document(folder, text).files.into_iter();
+    named.map(|reference| reference.paths).collect()
+}
+
 #[derive(Deserialize)]
 struct Document {
     #[serde(default)]
@@ -346,5 +354,16 @@ mod tests {
         }
         assert!(paths("a.mtl", "map_Kd C:\\work\\wood.png").is_empty());
         assert!(paths("a.mtl", "Kd 1 1 1\nnewmtl bump").is_empty());
+    }
+
+    #[test]
+    fn the_text_of_a_gltf_names_its_buffers_and_then_its_images() {
+        let text =
+            br#"{"images":[{"uri":"../textures/./wood.png"},{"uri":"https://x.example/y.png"}],
+            "buffers":[{"uri":"a%20b.bin"},{"uri":"data:x;base64,AA"},{}]}"#;
+        let named = named_by_gltf("scene/chair.gltf", text);
+        let likeliest: Vec<&str> = named.iter().map(|paths| paths[0].as_str()).collect();
+        assert_eq!(likeliest, ["scene/a b.bin", "textures/wood.png"]);
+        assert!(named_by_gltf("chair.gltf", b"no glTF").is_empty());
     }
 }

@@ -1,0 +1,115 @@
+//! The commands that look after the cache and compare copies.
+
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use super::{MIB, World, triangle};
+use crate::needs_fuse;
+use crate::support::{ASSETFS, run};
+
+#[test]
+fn the_cache_is_shown_verified_pinned_and_cleared_by_commands() {
+    needs_fuse!();
+    let world = World::new(MIB, &[]);
+    let command = |args: &[&str]| {
+        let output = Command::new(ASSETFS)
+            .args(args)
+            .arg(world.fixture.root())
+            .output();
+        output.expect("assetfs runs")
+    };
+    let info = |args: &[&str]| -> Value {
+        let output = command(args);
+        let reports: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        reports[0].clone()
+    };
+    let model = world.fixture.path("rawmodels/m");
+    run(Command::new(ASSETFS).arg("pin").arg(&model));
+    let held = info(&["cache", "info", "--json"]);
+    assert_eq!(held["pins"], json!(["rawmodels/m"]));
+    assert!(held["used_bytes"].as_u64() >= Some(MIB as u64), "{held}");
+    let verified = info(&["cache", "verify", "--json"]);
+    assert_eq!(verified["verify"]["bad_blocks"], 0);
+    assert!(
+        verified["verify"]["blocks"].as_u64() >= Some(16),
+        "{verified}"
+    );
+    let data = world
+        .cache_files("data")
+        .into_iter()
+        .max_by_key(|path| fs::metadata(path).map_or(0, |it| it.size()))
+        .expect("a file");
+    let rotten = File::options().write(true).open(&data).expect("it opens");
+    rotten.write_at(b"rot", 100_000).expect("spoiled");
+    let found = command(&["cache", "verify", "--json"]);
+    assert_eq!(found.status.code(), Some(1));
+    let report: Value = serde_json::from_slice(&found.stdout).expect("JSON");
+    assert_eq!(report[0]["verify"]["bad_blocks"], 1);
+    world.assert_whole();
+    run(Command::new(ASSETFS).arg("unpin").arg(&model));
+    assert!(command(&["cache", "clear"]).status.success());
+    let empty = info(&["cache", "info", "--json"]);
+    assert_eq!((&empty["objects"], &empty["pins"]), (&json!(0), &json!([])));
+    world.assert_whole();
+    run(Command::new(ASSETFS)
+        .args(["unmount", "--now"])
+        .arg(world.fixture.root()));
+    let cache = world.fixture.scratch.path().join("cache");
+    let offline = Command::new(ASSETFS)
+        .args(["cache", "verify", "--json", "--cache-dir"])
+        .arg(&cache)
+        .output()
+        .expect("assetfs runs");
+    // Another drive on this machine may be mounted; then the command means that one.
+    if let Ok(Value::Array(reports)) = serde_json::from_slice(&offline.stdout)
+        && let Some(report) = reports.first()
+        && report["cache"]
+            .as_str()
+            .is_some_and(|it| it.starts_with(&*cache.to_string_lossy()))
+    {
+        assert_eq!(report["verify"]["bad_blocks"], 0);
+    }
+}
+
+#[test]
+fn check_finds_what_is_missing_and_what_differs() {
+    needs_fuse!();
+    let world = World::new(200_000, &[]);
+    let local = world.fixture.scratch.path().join("local");
+    fs::create_dir(&local).expect("a folder");
+    fs::write(local.join("big.bin"), &*world.content).expect("a file");
+    fs::write(local.join("m.gltf"), triangle()).expect("a file");
+    let model = world.fixture.path("rawmodels/m");
+    let check = |more: &[&str]| {
+        let output = Command::new(ASSETFS)
+            .args(["check", "--json"])
+            .args([&local, &model])
+            .args(more)
+            .output()
+            .expect("assetfs runs");
+        let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        (output.status.code(), report)
+    };
+    let (code, report) = check(&[]);
+    assert_eq!((code, &report["differences"]), (Some(0), &json!([])));
+    assert_eq!(report["by_bytes"], 2);
+    let mut spoiled = world.content.to_vec();
+    spoiled[150_000] ^= 1;
+    fs::write(local.join("big.bin"), &spoiled).expect("a file");
+    fs::write(local.join("m.gltf"), "shorter").expect("a file");
+    fs::write(local.join("more.bin"), "more").expect("a file");
+    let (code, report) = check(&[]);
+    assert_eq!(code, Some(1));
+    let kinds: Vec<&str> = report["differences"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|it| it["what"]["kind"].as_str().expect("a kind"))
+        .collect();
+    assert_eq!(kinds, ["content", "size", "missing"]);
+    let (_, report) = check(&["--size-only"]);
+    assert_eq!(report["differences"].as_array().map(Vec::len), Some(2));
+}

@@ -1,0 +1,159 @@
+//! In whatever way a file is read, by whoever mounted the drive.
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt as _;
+use std::process::Command;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::{MIB, World, forget_pages, is_root};
+use crate::support::{ASSETFS, run, text, wait_until};
+use crate::{needs_fuse, needs_program};
+
+const EVERY_WAY: &str = r#"
+import hashlib, mmap, os, sys
+path, want = sys.argv[1], sys.argv[2]
+def check(name, data):
+    assert hashlib.md5(data).hexdigest() == want, name
+fd = os.open(path, os.O_RDONLY)
+size = os.fstat(fd).st_size
+with mmap.mmap(fd, size, prot=mmap.PROT_READ) as view:
+    check("mmap", view)
+os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+for name, copy in (("sendfile", lambda o, n: os.sendfile(o, fd, n, size - n)),
+                   ("copy_file_range", lambda o, n: os.copy_file_range(fd, o, size - n, n))):
+    with open(sys.argv[3], "w+b") as out:
+        done = 0
+        while done < size:
+            try:
+                done += copy(out.fileno(), done)
+            except OSError as error:  # as between any two file systems: tools copy the bytes then
+                assert name == "copy_file_range" and error.errno == 18, error
+                done += os.pwrite(out.fileno(), os.pread(fd, size - done, done), done)
+        out.seek(0)
+        check(name, out.read())
+direct = os.open(path, os.O_RDONLY | os.O_DIRECT)
+page = mmap.mmap(-1, 1 << 20)
+data, at = bytearray(), 0
+while at < size:
+    got = os.preadv(direct, [page], at)
+    assert got > 0
+    data += page[:got]
+    at += got
+check("O_DIRECT", data)
+"#;
+
+#[test]
+fn mmap_sendfile_copy_file_range_and_direct_io_give_the_same_bytes() {
+    needs_fuse!();
+    needs_program!("python3");
+    let world = World::new(3 * MIB + 5, &[]);
+    let copy = world.fixture.scratch.path().join("copy");
+    fs::write(&copy, &*world.content).expect("a copy");
+    let digest = run(Command::new("md5sum").arg(&copy));
+    let digest = digest.split(' ').next().expect("a digest");
+    // Cold, then from the cache, then lent to the kernel where that is possible.
+    for _ in 0..3 {
+        run(Command::new("timeout")
+            .args(["60", "python3", "-c", EVERY_WAY])
+            .arg(world.big())
+            .arg(digest)
+            .arg(world.fixture.scratch.path().join("out")));
+    }
+}
+
+#[test]
+fn a_complete_file_is_read_by_the_kernel_alone() {
+    needs_fuse!();
+    if !is_root() {
+        eprintln!("SKIPPED a_complete_file_is_read_by_the_kernel_alone: needs root");
+        return;
+    }
+    let mut world = World::new(2 * MIB, &[]);
+    world.assert_whole();
+    let asked = |world: &World| {
+        let cache = world.status()["cache"].clone();
+        (cache["hits"].clone(), cache["misses"].clone())
+    };
+    let is_read_past_the_drive = |world: &World| {
+        let before = asked(world);
+        let file = File::open(world.big()).expect("it opens");
+        forget_pages(&file);
+        let mut found = vec![0; 2 * MIB];
+        file.read_exact_at(&mut found, 0).expect("it reads");
+        assert!(found == *world.content);
+        asked(world) == before
+    };
+    // The handle that filled the cache may be on its way out yet.
+    wait_until("the kernel reads alone", || is_read_past_the_drive(&world));
+    // After a kill nothing is believed until it was compared once, behind the first reader.
+    world.fixture.kill_mount();
+    world.fixture.mount(&[]);
+    world.assert_whole();
+    wait_until("the cache is verified", || is_read_past_the_drive(&world));
+}
+
+#[test]
+fn a_user_without_rights_mounts_and_reads_the_same() {
+    needs_fuse!();
+    needs_program!("setpriv");
+    needs_program!("fusermount3");
+    if !is_root() {
+        eprintln!(
+            "SKIPPED a_user_without_rights_mounts_and_reads_the_same: every other test is it"
+        );
+        return;
+    }
+    let world = World::unmounted(3 * MIB);
+    let scratch = world.fixture.scratch.path();
+    run(Command::new("chmod").arg("755").arg(scratch));
+    let home = scratch.join("user");
+    fs::create_dir(&home).expect("a folder");
+    run(Command::new("chown").arg("nobody").arg(&home));
+    let as_user = |command: &Command| {
+        let mut run_as = Command::new("setpriv");
+        run_as
+            .args([
+                "--reuid=nobody",
+                "--regid=nogroup",
+                "--clear-groups",
+                "timeout",
+                "60",
+            ])
+            .arg(command.get_program())
+            .args(command.get_args())
+            .env("HOME", &home)
+            .env("ASSETFS_TOKEN", world.fixture.service.token());
+        run_as.output().expect("setpriv runs")
+    };
+    let mount_point = home.join("mnt");
+    let binary = home.join("assetfs");
+    fs::copy(ASSETFS, &binary).expect("a copy that the user may run");
+    let mut mount = Command::new(&binary);
+    mount.arg("mount").arg(&mount_point);
+    mount.args(["--base-url", &world.fixture.service.base_url, "--state-dir"]);
+    mount
+        .arg(home.join("state"))
+        .arg("--cache-dir")
+        .arg(home.join("cache"));
+    let mounted = as_user(&mount);
+    assert!(mounted.status.success(), "{}", text(&mounted.stderr));
+    let big = mount_point.join("rawmodels/m/big.bin");
+    let mut results = Vec::new();
+    for _ in 0..2 {
+        let mut cat = Command::new("cat");
+        cat.arg(&big);
+        results.push(as_user(&cat).stdout == *world.content);
+    }
+    let requests = world.storage.with(|it| it.requests);
+    let mut cat = Command::new("cat");
+    cat.arg(&big);
+    results.push(as_user(&cat).stdout == *world.content);
+    let asked_again = world.storage.with(|it| it.requests) > requests;
+    let mut unmount = Command::new(&binary);
+    unmount.args(["unmount", "--now"]).arg(&mount_point);
+    let unmounted = as_user(&unmount);
+    assert!(unmounted.status.success(), "{}", text(&unmounted.stderr));
+    assert_eq!(results, [true, true, true]);
+    assert!(!asked_again, "what is cached was fetched again");
+}
