@@ -203,7 +203,7 @@ impl Shared {
             // Who needs the names learns of a failure.
             let _ = shared.file_map(folder).await;
             // Listing the model asks for it, too.
-            shared.learn_renders(&model).await;
+            shared.learn_folders(&model).await;
         });
     }
 

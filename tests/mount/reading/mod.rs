@@ -165,3 +165,18 @@ fn peak_mib(pid: u32) -> u64 {
 fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
+
+/// False, and says so, where the cache takes nothing because too little of the disk is free: what is
+/// tested is then not there.
+fn cache_has_room() -> bool {
+    let disk = rustix::fs::statvfs(&std::env::temp_dir()).expect("a disk");
+    let has_room = disk.f_bavail * 100 > disk.f_blocks * 6;
+    if !has_room {
+        let thread = std::thread::current();
+        eprintln!(
+            "SKIPPED {}: less than 6 % of the disk is free",
+            thread.name().unwrap_or("this test")
+        );
+    }
+    has_room
+}

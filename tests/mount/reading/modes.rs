@@ -6,7 +6,7 @@ use std::process::Command;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{MIB, World, forget_pages, is_root};
+use super::{MIB, World, cache_has_room, forget_pages, is_root};
 use crate::support::{ASSETFS, run, text, wait_until};
 use crate::{needs_fuse, needs_program};
 
@@ -65,6 +65,9 @@ fn mmap_sendfile_copy_file_range_and_direct_io_give_the_same_bytes() {
 #[test]
 fn a_complete_file_is_read_by_the_kernel_alone() {
     needs_fuse!();
+    if !cache_has_room() {
+        return;
+    }
     if !is_root() {
         eprintln!("SKIPPED a_complete_file_is_read_by_the_kernel_alone: needs root");
         return;
@@ -96,6 +99,9 @@ fn a_complete_file_is_read_by_the_kernel_alone() {
 #[test]
 fn a_user_without_rights_mounts_and_reads_the_same() {
     needs_fuse!();
+    if !cache_has_room() {
+        return;
+    }
     needs_program!("setpriv");
     needs_program!("fusermount3");
     if !is_root() {
