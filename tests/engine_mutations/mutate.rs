@@ -77,8 +77,9 @@ fn plain(mut bytes: Vec<u8>, samples: &[Vec<u8>], dice: &mut Dice) -> Vec<u8> {
             bytes.splice(at..at, part.repeat(times));
         }
         5 => {
+            // A part of a container is spliced with itself.
             let other = dice.of(samples);
-            let from = dice.below(other.len());
+            let from = dice.below(other.len().max(1)).min(other.len());
             bytes.truncate(at);
             bytes.extend_from_slice(&other[from..]);
         }
@@ -193,7 +194,8 @@ fn text(bytes: Vec<u8>, dice: &mut Dice) -> Vec<u8> {
 /// Changes the JSON or the binary chunk and joins a sound container again.
 fn glb_part(bytes: Vec<u8>, dice: &mut Dice) -> Vec<u8> {
     let Ok(parts) = glb::split("m.glb", &bytes.clone().into()) else {
-        return plain(bytes, &[], dice);
+        let one = [bytes.clone()];
+        return plain(bytes, &one, dice);
     };
     let bin = parts.bin.unwrap_or_default().to_vec();
     if dice.below(2) == 0 || bin.is_empty() {
