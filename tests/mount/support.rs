@@ -139,6 +139,28 @@ impl ServeProcess {
         run(Command::new("kill").args(["-HUP", &self.child.id().to_string()]));
     }
 
+    /// Ends it without a word; what it has stays.
+    pub fn stop(&mut self) {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("a child");
+    }
+
+    /// Starts it anew at the same address.
+    pub fn start_again(&mut self) {
+        let mut child = Command::new(ASSETFS)
+            .args(["serve", "--json", "--no-pictures", "--listen", &self.listen])
+            .arg("--data")
+            .arg(self.token_file.parent().expect("its folder"))
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("assetfs serve starts");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("piped"))
+            .read_line(&mut line)
+            .expect("it speaks");
+        self.child = child;
+    }
+
     /// What it has logged.
     pub fn log(&self) -> String {
         fs::read_to_string(&self.log).expect("its log")

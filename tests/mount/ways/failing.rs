@@ -1,0 +1,180 @@
+//! When things fail: each cause has its error number and its sentence, nothing hangs, and what was
+//! accepted goes on by itself.
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::tools::{assert_arrived, tree};
+use crate::needs_fuse;
+use crate::support::{ASSETFS, Fixture, read, run, small_chair, text, wait_until};
+
+fn status_plan(path: &str, status: u16) -> String {
+    format!("[[rule]]\npath = \"{path}\"\nfault = {{ kind = \"status\", status = {status} }}\n")
+}
+
+#[test]
+fn each_refusal_of_the_service_has_its_error_number_and_a_sentence() {
+    needs_fuse!();
+    const EACCES: i32 = 13;
+    const ENOENT: i32 = 2;
+    const EBUSY: i32 = 16;
+    const EINVAL: i32 = 22;
+    const EIO: i32 = 5;
+    for (status, errno) in [
+        (401, EACCES),
+        (403, EACCES),
+        (404, ENOENT),
+        (400, EINVAL),
+        (422, EINVAL),
+        (429, EBUSY),
+        (503, EIO),
+    ] {
+        let plan = status_plan("/api/v2/user/rapidpoints", status);
+        let mut fixture = Fixture::unmounted_with_chaos(&plan, &[]);
+        fixture.mount(&[]);
+        let error = fs::read(fixture.path("account/points")).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(errno), "{status}: {error}");
+        // What is not there is its own explanation.
+        if errno != ENOENT {
+            let why = fixture.why("account/points");
+            assert!(!why.contains("nothing failed"), "{status}: {why}");
+        }
+    }
+}
+
+#[test]
+fn a_job_that_the_service_refuses_fails_the_copy_with_its_words() {
+    needs_fuse!();
+    let plan = "[[rule]]\nmethod = \"POST\"\npath = \"/api/v2/rawmodel/optimize/*\"\ntimes = 1\n\
+        fault = { kind = \"status\", status = 422, body = '{\"message\":\"No such decimator.\"}' }\n";
+    let mut fixture = Fixture::unmounted_with_chaos(plan, &[]);
+    fixture.mount(&[]);
+    fixture.add_chair();
+    let config = fixture.scratch.path().join("half.json");
+    fs::write(&config, r#"{"limits":{"faces":{"percentage":50}}}"#).unwrap();
+    let job = fixture.path("rawmodels/chair/optimize/half.json");
+    let copied = Command::new("cp").args([&config, &job]).output().unwrap();
+    assert!(
+        text(&copied.stderr).contains("Invalid argument"),
+        "{}",
+        text(&copied.stderr)
+    );
+    let why = fixture.why("rawmodels/chair/optimize/half.json");
+    assert!(why.contains("No such decimator"), "{why}");
+    assert_eq!(read(&job), read(&config), "the text is kept");
+}
+
+#[test]
+fn a_job_that_gets_no_answer_is_queued_within_ten_seconds_and_goes_out_later() {
+    needs_fuse!();
+    let plan = "[[rule]]\nmethod = \"POST\"\npath = \"/api/v2/rawmodel/optimize/*\"\ntimes = 1\n\
+        fault = { kind = \"latency\", ms = 14000 }\n";
+    let mut fixture = Fixture::unmounted_with_chaos(plan, &[]);
+    fixture.mount(&[]);
+    fixture.add_chair();
+    let config = fixture.scratch.path().join("half.json");
+    fs::write(&config, r#"{"limits":{"faces":{"percentage":50}}}"#).unwrap();
+    let job = fixture.path("rawmodels/chair/optimize/half.json");
+    let began = Instant::now();
+    run(Command::new("cp").args([&config, &job]));
+    assert!(
+        began.elapsed() < Duration::from_secs(13),
+        "{:?}",
+        began.elapsed()
+    );
+    let status = text(&read(fixture.path("rawmodels/chair/optimize/half.status")));
+    assert_eq!(status.trim(), "queued");
+    fixture.wait("rawmodels/chair/optimize/half.json");
+    assert_eq!(fixture.service.get("api/v2/rapidmodel")["meta"]["total"], 1);
+}
+
+/// A read that waits for the network, ended by a signal.
+fn a_waiting_read_ends_by(signal: &str, number: i32) {
+    let slow = "[[rule]]\nmethod = \"GET\"\npath = \"/storage/*\"\nfault = { kind = \"latency\", ms = 60000 }\n";
+    let mut fixture = Fixture::unmounted_with_chaos(slow, &[]);
+    fixture.mount(&[]);
+    fixture.copy_chair();
+    wait_until("the analysis is there", || {
+        fixture.path("rawmodels/chair/analysis").is_dir()
+    });
+    let mut cat = Command::new("cat")
+        .arg(fixture.path("rawmodels/chair/analysis/rpd_info.json"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(
+        cat.try_wait().unwrap().is_none(),
+        "it waits for the service"
+    );
+    let began = Instant::now();
+    run(Command::new("kill").args([signal, &cat.id().to_string()]));
+    let ended = cat.wait().unwrap();
+    assert!(
+        began.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        began.elapsed()
+    );
+    assert_eq!(ended.signal(), Some(number), "{ended}");
+}
+
+#[test]
+fn ctrl_c_ends_a_read_that_waits() {
+    needs_fuse!();
+    a_waiting_read_ends_by("-INT", 2);
+}
+
+#[test]
+fn sigkill_ends_a_read_that_waits() {
+    needs_fuse!();
+    a_waiting_read_ends_by("-KILL", 9);
+}
+
+#[test]
+fn without_network_a_drive_mounts_takes_drafts_and_sends_them_when_it_is_back() {
+    needs_fuse!();
+    let mut fixture = Fixture::new();
+    let source = fixture.add_chair();
+    run(Command::new(ASSETFS).arg("unmount").arg(fixture.root()));
+    fixture.service.stop();
+    fixture.mount(&[]);
+    let later = fixture.path("rawmodels/later");
+    run(Command::new("cp").arg("-r").args([&source, &later]));
+    run(Command::new("mv").args([&later, &fixture.path("rawmodels/latest")]));
+    assert_eq!(
+        tree(&fixture.path("rawmodels/latest"), &[]),
+        tree(&source, &[])
+    );
+    fixture.service.start_again();
+    assert_arrived(&fixture, "latest", &tree(&source, &[]));
+}
+
+#[test]
+fn what_fails_after_the_tool_has_gone_stands_in_error_txt() {
+    needs_fuse!();
+    let plan = "[[rule]]\nmethod = \"POST\"\npath = \"*/api-upload/start\"\ntimes = 1\n\
+        fault = { kind = \"status\", status = 422, body = '{\"message\":\"The name is reserved.\"}' }\n";
+    let mut fixture = Fixture::unmounted_with_chaos(plan, &[]);
+    fixture.mount(&[]);
+    let source = small_chair(fixture.scratch.path());
+    let target = fixture.path("rawmodels/chair");
+    run(Command::new("cp").arg("-r").args([&source, &target]));
+    let told = target.join("ERROR.txt");
+    wait_until("the failure is told", || told.is_file());
+    assert!(
+        text(&read(&told)).contains("The name is reserved"),
+        "{}",
+        text(&read(&told))
+    );
+    assert_eq!(
+        tree(&target, &["ERROR.txt"]),
+        tree(&source, &[]),
+        "nothing is lost"
+    );
+    run(Command::new(ASSETFS).arg("retry").arg(&target));
+    assert_arrived(&fixture, "chair", &tree(&source, &[]));
+    assert!(!told.exists(), "the retry worked");
+}
