@@ -67,6 +67,10 @@ pub fn simplify(scene: &mut Scene, limits: &Limits) -> Simplified {
     let texturings = scene.texturings();
     join_unseen(scene, &texturings);
     let source = Joined::new(scene, &texturings, &WEIGHTS);
+    // A model too large for its numbers has no shape to measure; it stays as it is.
+    if !source.is_finite() {
+        return done;
+    }
     let means: &[Means] = match limits.keep_topology {
         true => &[Means::Strict],
         false => &[Means::Careful, Means::Pruning, Means::Sloppy],

@@ -8,7 +8,7 @@ use super::super::super::document::{AccessorInfo, Cursor, DocumentError};
 use super::super::super::scene::{Attribute, Geometry, Mode};
 use super::super::ImportError;
 use super::Reader;
-use super::attributes::storage_of;
+use super::attributes::{allowed_components, storage_of};
 use super::geometry::taken;
 
 impl Reader<'_> {
@@ -26,7 +26,13 @@ impl Reader<'_> {
         let accessors = primitive.require("attributes")?;
         let mut attributes = Vec::new();
         for name in accessors.members()?.keys() {
-            let info = self.document.accessor(accessors.require(name)?.number()?)?;
+            let reference = accessors.require(name)?;
+            let info = self.document.accessor(reference.number()?)?;
+            if !allowed_components(name).contains(&info.element.components()) {
+                let element = info.element.name();
+                let what = format!("has elements of type {element}, which {name} cannot have");
+                return Err(reference.invalid(what).into());
+            }
             let values = match ids.get(name) {
                 Some(id) => {
                     self.charge(count as u64 * info.element.components() as u64 * 4)?;

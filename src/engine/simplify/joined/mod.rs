@@ -74,6 +74,14 @@ struct Columns {
 }
 
 impl Joined {
+    /// Whether every position is a number.
+    pub(super) fn is_finite(&self) -> bool {
+        self.positions
+            .iter()
+            .flatten()
+            .all(|number| number.is_finite())
+    }
+
     /// Triangles as a viewer counts them.
     pub(super) fn drawn_triangles(&self) -> u64 {
         self.triangles_of_parts()
