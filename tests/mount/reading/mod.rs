@@ -169,7 +169,7 @@ fn is_root() -> bool {
 /// False, and says so, where the cache takes nothing because too little of the disk is free: what is
 /// tested is then not there.
 fn cache_has_room() -> bool {
-    let disk = rustix::fs::statvfs(&std::env::temp_dir()).expect("a disk");
+    let disk = rustix::fs::statvfs(std::env::temp_dir()).expect("a disk");
     let has_room = disk.f_bavail * 100 > disk.f_blocks * 6;
     if !has_room {
         let thread = std::thread::current();

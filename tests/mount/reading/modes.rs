@@ -4,8 +4,6 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
 use std::process::Command;
 
-use rustix::process::{Pid, Signal, kill_process};
-
 use super::{MIB, World, cache_has_room, forget_pages, is_root};
 use crate::support::{ASSETFS, run, text, wait_until};
 use crate::{needs_fuse, needs_program};
