@@ -19,10 +19,7 @@ async fn complete_asset(world: &World, outbox: &Outbox) -> (AssetId, JobFolder) 
 
 async fn done(outbox: &Outbox, folder: &JobFolder, name: &str) -> assetfs::wire::RapidId {
     eventually("the job is done", async || {
-        matches!(
-            outbox.job(folder, name).unwrap().state,
-            JobState::Done { .. }
-        )
+        matches!(outbox.job(folder, name).unwrap().state, JobState::Done)
     })
     .await;
     outbox.job(folder, name).unwrap().rapid.unwrap()

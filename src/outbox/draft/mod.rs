@@ -4,5 +4,6 @@
 mod attributes;
 pub mod names;
 mod ops;
+mod remove;
 mod rename;
 pub mod tree;

@@ -12,9 +12,7 @@ use crate::outbox::journal::record::DraftRecord;
 use crate::outbox::moment::Moment;
 use crate::outbox::shared::Shared;
 use crate::outbox::staging::{Content, staging_error};
-use crate::outbox::types::{
-    Caller, DraftId, DraftInfo, DraftKind, EntryId, EntryInfo, EntryKind, OpenMode,
-};
+use crate::outbox::types::{Caller, DraftId, DraftInfo, DraftKind, EntryId, EntryInfo, OpenMode};
 use crate::outbox::upload::manifest::{self, KeptBack};
 use crate::outbox::{Outbox, OutboxConfig};
 
@@ -111,29 +109,6 @@ impl Outbox {
         drop(core);
         self.shared.draft_changed(draft);
         Ok((info, made.0, made.1))
-    }
-
-    /// Removes a draft with everything in it: cancels an upload under way and deletes what the
-    /// service already has of it. Durable on return.
-    pub fn remove_draft(&self, draft: DraftId) -> OutboxResult<()> {
-        let (ticket, there) = {
-            let mut core = self.shared.core();
-            match core.draft(draft) {
-                Ok(_) => {
-                    core.stop_upload(draft);
-                    let ticket = core.record(DraftRecord::Removed { draft })?;
-                    core.forget_gone();
-                    (ticket, Ok(()))
-                }
-                // An earlier removal may not be durable yet: "not there" has to be true tomorrow, too.
-                Err(gone) => (self.shared.journal.last(), Err(gone)),
-            }
-        };
-        self.shared.journal.settle(ticket)?;
-        there?;
-        self.shared.draft_changed(draft);
-        self.shared.discard_news.notify_one();
-        Ok(())
     }
 
     /// One entry; [`EntryId::ROOT`] is the draft's folder.
@@ -258,28 +233,6 @@ impl Outbox {
         Ok(file)
     }
 
-    /// Removes a file.
-    pub fn remove_file(
-        &self,
-        draft: DraftId,
-        parent: EntryId,
-        name: &str,
-        caller: &Caller,
-    ) -> OutboxResult<()> {
-        self.remove_entry(draft, parent, name, EntryKind::File, caller)
-    }
-
-    /// Removes an empty folder.
-    pub fn remove_dir(
-        &self,
-        draft: DraftId,
-        parent: EntryId,
-        name: &str,
-        caller: &Caller,
-    ) -> OutboxResult<()> {
-        self.remove_entry(draft, parent, name, EntryKind::Folder, caller)
-    }
-
     /// True when the caller's process wrote into the draft: its `fsync` of the folder only makes
     /// durable, anyone else's commits.
     pub fn wrote_into(&self, draft: DraftId, caller: &Caller) -> bool {
@@ -361,47 +314,6 @@ impl Outbox {
             (draft, entry),
             writer,
         ))
-    }
-
-    fn remove_entry(
-        &self,
-        draft: DraftId,
-        parent: EntryId,
-        name: &str,
-        kind: EntryKind,
-        caller: &Caller,
-    ) -> OutboxResult<()> {
-        {
-            let mut core = self.shared.core();
-            let found = core.draft(draft)?;
-            let entry = found
-                .tree
-                .child(parent, name)
-                .ok_or_else(|| not_found(name))?;
-            let node = found.tree.node(entry).ok_or_else(|| not_found(name))?;
-            match (kind, node.folder()) {
-                (EntryKind::File, Some(_)) => return Err(OutboxError::IsAFolder(name.to_owned())),
-                (EntryKind::Folder, None) => return Err(OutboxError::NotAFolder(name.to_owned())),
-                (EntryKind::Folder, Some(children)) if !children.is_empty() => {
-                    return Err(OutboxError::NotEmpty(name.to_owned()));
-                }
-                _ => {}
-            }
-            if found.kind == DraftKind::LooseFile {
-                drop(core);
-                return self.remove_draft(draft);
-            }
-            core.begin_change(draft)?;
-            core.record(DraftRecord::EntryRemoved {
-                draft,
-                entry,
-                at: Moment::now(),
-            })?;
-            core.stirred(draft, Some(caller), self.shared.now());
-        }
-        self.shared.draft_changed(draft);
-        self.shared.discard_news.notify_one();
-        Ok(())
     }
 }
 

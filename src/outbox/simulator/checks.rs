@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::goals::{DraftGoal, Files, Goals, JobGoal, JobKind, PresetGoal, asset_names};
-use super::service::{Asset, Holdings, Service};
+use super::network::Service;
+use super::service::{Asset, Holdings};
 use crate::outbox::Outbox;
 use crate::outbox::jobs::book::{EmbedStage, SubmissionStage, Wanted};
 use crate::outbox::state::Stage;

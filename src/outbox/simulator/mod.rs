@@ -1,7 +1,7 @@
 //! A simulation of whole histories in virtual time: people copy models in, drop jobs and edit presets, the
 //! process dies and begins again, the network loses and delays, another machine works on the same
 //! account, clocks jump, the disk fills. The outbox and the client are the real ones, on a real directory;
-//! the service is [`service`], the people are [`goals`].
+//! the service is [`service`] behind a [`network`], what people want is in [`goals`].
 //!
 //! Every run follows from its seed alone: `ASSETFS_SIM_SEED=7 cargo test --lib simulator` runs one again
 //! and prints what happened; `ASSETFS_SIM_SEEDS=1000..9000` runs many.
@@ -9,6 +9,8 @@
 mod checks;
 mod goals;
 pub mod hook;
+mod network;
+mod people;
 mod power;
 mod service;
 
@@ -22,9 +24,11 @@ use tempfile::TempDir;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-use self::goals::{Goals, pursue_draft, pursue_job, pursue_preset};
+use self::goals::Goals;
 use self::hook::{below, chance};
-use self::service::{BASE_URL, FAIR, Service, Weather};
+use self::network::{FAIR, Service, Weather};
+use self::people::{pursue_draft, pursue_job, pursue_preset};
+use self::service::BASE_URL;
 use crate::client::{Client, ClientConfig};
 use crate::outbox::{Outbox, OutboxConfig};
 use crate::wire::Token;

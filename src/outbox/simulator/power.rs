@@ -7,7 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::hook::{self, below, chance};
-use super::service::{BASE_URL, Service};
+use super::network::Service;
+use super::service::BASE_URL;
 use crate::client::{Client, ClientConfig};
 use crate::durable::recorder::{self, DiskOp};
 use crate::outbox::draft::tree::FileState;

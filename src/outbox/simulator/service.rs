@@ -1,17 +1,17 @@
-//! The service of a simulation: what it holds, what each request does to it, and what the network does to
-//! requests and answers. It notes what must never happen at the moment it happens.
+//! What the service of a simulation holds, and what each request does to it. It notes what must never happen at
+//! the moment it happens. What the network does to requests is [`network`](super::network)'s.
+
+mod works;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use md5::{Digest as _, Md5};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::hook::{self, below, chance};
-use crate::client::scripted::{ScriptedFault, ScriptedReply, ScriptedRequest, ScriptedServer};
+use crate::client::scripted::{ScriptedReply, ScriptedRequest};
 
 /// Where the service is.
 pub const BASE_URL: &str = "https://service.example";
@@ -78,174 +78,7 @@ pub struct Holdings {
     next: u64,
 }
 
-/// How unkind the network is.
-#[derive(Debug, Clone, Copy)]
-pub struct Weather {
-    /// Of a hundred requests, so many meet with something.
-    pub trouble: u64,
-    /// Of a hundred troubles, so many kill the process.
-    pub death: u64,
-    /// Nobody answers.
-    pub outage: bool,
-    /// The token is refused.
-    pub revoked: bool,
-}
-
-/// Fair weather.
-pub const FAIR: Weather = Weather {
-    trouble: 0,
-    death: 0,
-    outage: false,
-    revoked: false,
-};
-
-/// The service.
-#[derive(Debug, Clone)]
-pub struct Service {
-    holdings: Arc<Mutex<Holdings>>,
-    weather: Arc<Mutex<Weather>>,
-}
-
-/// What the network does to a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
-    Passes,
-    NeverLeaves,
-    LostBefore,
-    LostAfter,
-    Slow,
-    Refused(u16),
-    FailsAfter,
-    Garbage,
-    DiesBefore,
-    DiesAfter,
-}
-
-impl Service {
-    pub fn new() -> Service {
-        let holdings = Holdings {
-            storage_left: 1 << 40,
-            next: 100,
-            ..Holdings::default()
-        };
-        Service {
-            holdings: Arc::new(Mutex::new(holdings)),
-            weather: Arc::new(Mutex::new(FAIR)),
-        }
-    }
-
-    pub fn holdings(&self) -> MutexGuard<'_, Holdings> {
-        self.holdings.lock().unwrap()
-    }
-
-    pub fn set_weather(&self, change: impl FnOnce(&mut Weather)) {
-        change(&mut self.weather.lock().unwrap());
-    }
-
-    fn fate(&self) -> Fate {
-        let weather = *self.weather.lock().unwrap();
-        if weather.outage {
-            return Fate::NeverLeaves;
-        }
-        if weather.revoked {
-            return Fate::Refused(401);
-        }
-        if !chance(weather.trouble) {
-            return Fate::Passes;
-        }
-        if chance(weather.death) {
-            return if chance(50) {
-                Fate::DiesBefore
-            } else {
-                Fate::DiesAfter
-            };
-        }
-        match below(12) {
-            0 => Fate::NeverLeaves,
-            1 => Fate::LostBefore,
-            2 | 3 => Fate::LostAfter,
-            4 => Fate::Slow,
-            5 => Fate::Refused(429),
-            6 => Fate::Refused(503),
-            7 => Fate::Refused(500),
-            8 | 9 => Fate::FailsAfter,
-            10 => Fate::Garbage,
-            _ => Fate::Refused(if chance(30) { 422 } else { 502 }),
-        }
-    }
-
-    async fn handle(self, request: ScriptedRequest) -> Result<ScriptedReply, ScriptedFault> {
-        let fate = self.fate();
-        let line = format!("{} {}", request.method, request.url.path());
-        pause(Duration::from_millis(1 + below(40))).await;
-        if fate != Fate::Passes {
-            hook::note(format!("{line}: {fate:?}"));
-        }
-        match fate {
-            Fate::NeverLeaves => return Err(ScriptedFault::NotSent),
-            Fate::LostBefore => return Err(ScriptedFault::NoAnswer),
-            Fate::Refused(status) => return Ok(refusal(status)),
-            Fate::DiesBefore => die().await,
-            // The client gives up after 30 s; the effect may come a little later.
-            Fate::Slow => pause(Duration::from_secs(below(36))).await,
-            _ => {}
-        }
-        let reply = self.holdings().apply(&request);
-        hook::note(format!("{line}: {}", reply.status));
-        pause(Duration::from_millis(1 + below(40))).await;
-        match fate {
-            Fate::DiesAfter => die().await,
-            Fate::LostAfter => return Err(ScriptedFault::NoAnswer),
-            Fate::FailsAfter => return Ok(refusal(500)),
-            Fate::Garbage if reply.status < 300 => {
-                return Ok(ScriptedReply {
-                    body: b"<html>".to_vec(),
-                    ..reply
-                });
-            }
-            _ => {}
-        }
-        if line.ends_with("api-upload/start") && reply.status == 200 {
-            let id = serde_json::from_slice::<Value>(&reply.body).unwrap()["id"].as_u64();
-            if let Some(asset) = self.holdings().assets.get_mut(&id.unwrap()) {
-                asset.told = true;
-            }
-        }
-        Ok(reply)
-    }
-}
-
-impl ScriptedServer for Service {
-    fn answer(
-        &self,
-        request: ScriptedRequest,
-    ) -> BoxFuture<'static, Result<ScriptedReply, ScriptedFault>> {
-        Box::pin(self.clone().handle(request))
-    }
-}
-
-async fn pause(time: Duration) {
-    tokio::time::sleep(time).await;
-    if hook::is_dead() {
-        // Nobody is there to hear.
-        std::future::pending::<()>().await;
-    }
-}
-
-async fn die() {
-    hook::die();
-    std::future::pending::<()>().await;
-}
-
-fn refusal(status: u16) -> ScriptedReply {
-    let mut headers = Vec::new();
-    if status == 429 {
-        headers.push(("retry-after", "3".to_owned()));
-    }
-    reply_with(status, json!({"message": "not now"}), headers)
-}
-
-fn reply_with(status: u16, body: Value, headers: Vec<(&'static str, String)>) -> ScriptedReply {
+pub fn reply_with(status: u16, body: Value, headers: Vec<(&'static str, String)>) -> ScriptedReply {
     ScriptedReply {
         status,
         headers,
@@ -265,6 +98,15 @@ fn no_such() -> ScriptedReply {
 }
 
 impl Holdings {
+    /// An empty account.
+    pub fn new() -> Holdings {
+        Holdings {
+            storage_left: 1 << 40,
+            next: 100,
+            ..Holdings::default()
+        }
+    }
+
     fn fresh(&mut self) -> u64 {
         self.next += 1;
         self.next
@@ -285,7 +127,8 @@ impl Holdings {
         }
     }
 
-    fn apply(&mut self, request: &ScriptedRequest) -> ScriptedReply {
+    /// Does what a request asks for.
+    pub fn apply(&mut self, request: &ScriptedRequest) -> ScriptedReply {
         self.settle();
         let Some(bytes) = &request.body else {
             return reply(400, json!({"message": "the body broke"}));
@@ -445,239 +288,6 @@ impl Holdings {
         self.deleted.insert(id);
         self.rapids.retain(|_, rapid| rapid.asset != id);
         reply(200, Value::Null)
-    }
-
-    fn optimize_one(&mut self, id: Option<u64>, body: &Value) -> ScriptedReply {
-        let id = id.unwrap_or_default();
-        match self.add_rapid(id, body, false) {
-            Some(rapid) => reply(200, self.rapid_record(rapid)),
-            None => no_such(),
-        }
-    }
-
-    fn optimize_many(&mut self, body: &Value) -> ScriptedReply {
-        let items = body["optimizations"]
-            .as_array()
-            .cloned()
-            .unwrap_or_default();
-        let is_there = |item: &Value| {
-            let asset = self
-                .assets
-                .get(&item["model_id"].as_u64().unwrap_or_default());
-            asset.is_some_and(|asset| asset.status == "complete")
-        };
-        if !items.iter().all(is_there) {
-            return reply(422, Value::Null);
-        }
-        for item in items {
-            let config = &item["config"];
-            let body = json!({"config": config, "tags": config["tags"]});
-            self.add_rapid(item["model_id"].as_u64().unwrap_or_default(), &body, false);
-        }
-        reply(204, Value::Null)
-    }
-
-    pub fn add_rapid(&mut self, asset: u64, body: &Value, foreign: bool) -> Option<u64> {
-        if self.assets.get(&asset)?.status != "complete" {
-            return None;
-        }
-        let mut settings = body.clone();
-        let tags = settings
-            .as_object_mut()?
-            .shift_remove("tags")
-            .unwrap_or_default();
-        if let Some(config) = settings["config"].as_object_mut() {
-            config.shift_remove("tags");
-        }
-        let tags = tags.as_array().cloned().unwrap_or_default();
-        let tags = tags.iter().filter_map(|it| it.as_str()).map(str::to_owned);
-        let tags: Vec<String> = tags.collect();
-        if !foreign && !tags.iter().any(|tag| tag.starts_with("assetfs-")) {
-            self.violation("an optimization went out without its tag".to_owned());
-        }
-        let count = &settings["config"]["limits"]["faces"]["count"];
-        if !foreign {
-            *self.paid.entry(count.to_string()).or_default() += 1;
-        }
-        let id = self.fresh();
-        let rapid = Rapid {
-            asset,
-            settings: settings.to_string(),
-            tags: tags.into_iter().map(|tag| (self.fresh(), tag)).collect(),
-            done_at: Instant::now() + Duration::from_millis(below(60_000)),
-            fails: chance(5),
-        };
-        self.rapids.insert(id, rapid);
-        Some(id)
-    }
-
-    fn rapid_record(&self, id: u64) -> Value {
-        let rapid = &self.rapids[&id];
-        let done = rapid.done_at <= Instant::now();
-        let status = match (done, rapid.fails) {
-            (false, _) => "sent_to_queue",
-            (true, true) => "failed",
-            (true, false) => "done",
-        };
-        let tags: Vec<Value> = rapid
-            .tags
-            .iter()
-            .map(|(id, name)| json!({"id": id, "name": name}))
-            .collect();
-        json!({"id": id, "name": "r", "optimization_status": status, "progress": 40, "tags": tags})
-    }
-
-    fn running(&mut self) -> ScriptedReply {
-        let now = Instant::now();
-        let listed = self.rapids.iter();
-        let listed = listed.filter(|(_, it)| it.done_at > now || it.fails);
-        let data: Vec<Value> = listed.map(|(id, _)| self.rapid_record(*id)).collect();
-        reply(200, json!({"data": data}))
-    }
-
-    fn rapids_of(&mut self, asset: Option<u64>) -> ScriptedReply {
-        let asset = asset.unwrap_or_default();
-        if !self.assets.contains_key(&asset) {
-            return no_such();
-        }
-        let data: Vec<Value> = self
-            .rapids
-            .iter()
-            .filter(|(_, it)| it.asset == asset)
-            .map(|(id, _)| self.rapid_record(*id))
-            .collect();
-        reply(200, json!({"data": data}))
-    }
-
-    fn show_rapid(&mut self, id: Option<u64>) -> ScriptedReply {
-        match id.filter(|id| self.rapids.contains_key(id)) {
-            Some(id) => reply(200, json!({"data": self.rapid_record(id)})),
-            None => no_such(),
-        }
-    }
-
-    fn untag(&mut self, id: Option<u64>, tag: Option<u64>) -> ScriptedReply {
-        let rapid = id.and_then(|id| self.rapids.get_mut(&id));
-        let removed = rapid.and_then(|rapid| rapid.tags.remove(&tag?));
-        match removed {
-            Some(name) => {
-                if !name.starts_with("assetfs-") {
-                    self.violation(format!("the tag {name} was removed"));
-                }
-                reply(200, Value::Null)
-            }
-            None => no_such(),
-        }
-    }
-
-    fn embed(&mut self, raw: bool, body: &Value) -> ScriptedReply {
-        let of = body[if raw { "raw_model_id" } else { "model_id" }]
-            .as_u64()
-            .unwrap_or_default();
-        let there = match raw {
-            true => self.assets.contains_key(&of),
-            false => self.rapids.contains_key(&of),
-        };
-        if !there {
-            return no_such();
-        }
-        let id = self.fresh();
-        let text = |key: &str| body[key].as_str().unwrap_or_default().to_owned();
-        let embed = Embed {
-            of: (raw, of),
-            name: text("name"),
-            config: text("config"),
-            foreign: false,
-        };
-        self.embeds.insert(id, embed);
-        reply(
-            201,
-            json!({"status": "success", "embed_id": id, "embed_url": "https://e.example"}),
-        )
-    }
-
-    /// An embed of another machine.
-    pub fn foreign_embed(&mut self, asset: u64, name: &str) {
-        let id = self.fresh();
-        let embed = Embed {
-            of: (true, asset),
-            name: name.to_owned(),
-            config: String::new(),
-            foreign: true,
-        };
-        self.embeds.insert(id, embed);
-    }
-
-    fn list_embeds(&mut self, request: &ScriptedRequest) -> ScriptedReply {
-        let rapid = request.url.query_pairs().find(|(key, _)| key == "rapidId");
-        let rapid = rapid.and_then(|(_, value)| value.parse::<u64>().ok());
-        let shown = |embed: &Embed| rapid.is_none_or(|rapid| embed.of == (false, rapid));
-        let data = self.embeds.iter().filter(|(_, embed)| shown(embed));
-        let data = data.map(|(id, embed)| {
-            let key = if embed.of.0 {
-                "raw_model_id"
-            } else {
-                "rapidModelId"
-            };
-            json!({"id": id, "name": embed.name, key: embed.of.1})
-        });
-        reply(200, page(data.collect()))
-    }
-
-    fn list_presets(&mut self) -> ScriptedReply {
-        let all = self.presets.iter();
-        let all =
-            all.map(|(id, it)| json!({"id": id, "name": it.name, "config": it.config.to_string()}));
-        reply(200, all.collect())
-    }
-
-    fn create_preset(&mut self, body: &Value) -> ScriptedReply {
-        self.add_preset(body, false);
-        reply(200, Value::Null)
-    }
-
-    /// Makes a preset.
-    pub fn add_preset(&mut self, body: &Value, foreign: bool) {
-        let name = body["name"].as_str().unwrap_or_default().to_owned();
-        let id = self.fresh();
-        if !foreign {
-            if self
-                .presets
-                .values()
-                .any(|it| it.name == name && !it.foreign)
-            {
-                self.violation(format!("a second preset {name} was made"));
-            }
-            self.preset_ids.entry(name.clone()).or_default().insert(id);
-        }
-        let config = body["config"].clone();
-        self.presets.insert(
-            id,
-            Preset {
-                name,
-                config,
-                foreign,
-            },
-        );
-    }
-
-    fn update_preset(&mut self, body: &Value) -> ScriptedReply {
-        let id = body["id"].as_u64().unwrap_or_default();
-        match self.presets.get_mut(&id) {
-            Some(preset) => {
-                preset.name = body["name"].as_str().unwrap_or_default().to_owned();
-                preset.config = body["config"].clone();
-                reply(200, Value::Null)
-            }
-            None => no_such(),
-        }
-    }
-
-    fn delete_preset(&mut self, id: Option<u64>) -> ScriptedReply {
-        match id.and_then(|id| self.presets.remove(&id)) {
-            Some(_) => reply(200, Value::Null),
-            None => no_such(),
-        }
     }
 
     /// An asset of another machine.

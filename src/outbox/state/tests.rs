@@ -1,6 +1,8 @@
 //! The journal's promises about the state: every prefix of what happened can be replayed, a snapshot
 //! says the same as what it stands for, and no asset is ever forgotten.
 
+mod fixtures;
+
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
@@ -423,22 +425,4 @@ proptest! {
         prop_assert!(kept.is_disjoint(&freed));
         prop_assert_eq!(kept.union(&freed).copied().collect::<BTreeSet<_>>(), made);
     }
-}
-
-/// The journal of the first version, never edited.
-#[test]
-fn the_first_journal_is_still_understood() {
-    let text = include_str!("../../../tests/fixtures/outbox-journal-1.jsonl");
-    let records = text
-        .lines()
-        .map(|line| serde_json::from_str::<Record>(line).unwrap());
-    let state = State::replay(records).unwrap();
-    let draft = &state.drafts[&DraftId(1)];
-    assert_eq!((draft.name.as_str(), draft.tree.len()), ("stool", 4));
-    assert!(draft.stage().is_some_and(|stage| stage.is_accepted()));
-    assert_eq!(state.sent[&AssetId(1042)].entries.len(), 4);
-    assert_eq!(state.jobs.files.len(), 1);
-    assert_eq!(state.jobs.submissions.len(), 1);
-    assert_eq!(state.presets.held.len(), 1);
-    assert_eq!(state.open_starts.len(), 1);
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
+use crate::outbox::moment::Moment;
 
 fn attributes() -> Attributes {
     Attributes::new(0o644, Moment { secs: 1, nanos: 0 })

@@ -1,0 +1,54 @@
+//! Finds what was asked for before, and whose it is. Changes nothing.
+
+use super::{EmbedSubject, JobBook, JobFile, JobKey, Submission};
+use crate::outbox::staging::ContentHash;
+use crate::wire::AssetId;
+
+impl JobBook {
+    /// The tag of the latest request that a text made before, for one asset.
+    pub fn sent_before(&self, asset: AssetId, text_hash: ContentHash) -> Option<&String> {
+        let submissions = self.submissions.iter();
+        submissions
+            .filter(|(_, it)| it.asset == asset && it.text_hash == text_hash)
+            .filter(|(_, it)| it.group.is_none())
+            .max_by_key(|(_, it)| it.at)
+            .map(|(tag, _)| tag)
+    }
+
+    /// The same for several assets in one request.
+    pub fn many_sent_before(&self, text_hash: ContentHash) -> Option<&String> {
+        let submissions = self.submissions.values();
+        submissions
+            .filter(|it| it.text_hash == text_hash && it.group.is_some())
+            .max_by_key(|it| it.at)
+            .and_then(|it| it.group.as_ref())
+    }
+
+    /// The same for an embed.
+    pub fn embed_sent_before(&self, of: EmbedSubject, text_hash: ContentHash) -> Option<&String> {
+        let embeds = self.embeds.iter();
+        embeds
+            .filter(|(_, it)| it.of == of && it.text_hash == text_hash)
+            .max_by_key(|(_, it)| it.at)
+            .map(|(tag, _)| tag)
+    }
+
+    /// The optimizations that a request stands for: one, or those of its group.
+    pub fn optimizations_of(&self, request: &str) -> Vec<(&String, &Submission)> {
+        let submissions = self.submissions.iter();
+        submissions
+            .filter(|(tag, it)| *tag == request || it.group.as_deref() == Some(request))
+            .collect()
+    }
+
+    /// The files that made or joined a submission, alone or in its group.
+    pub fn keys_of(&self, tag: &str) -> Vec<JobKey> {
+        let group = self.submissions.get(tag).and_then(|it| it.group.as_deref());
+        let of_tag = |file: &JobFile| {
+            let request = file.submission.as_deref();
+            request.is_some() && (request == Some(tag) || request == group)
+        };
+        let files = self.files.iter().filter(|(_, file)| of_tag(file));
+        files.map(|(key, _)| key.clone()).collect()
+    }
+}
