@@ -57,8 +57,9 @@ impl Joined {
             .collect();
         let mut protected = vec![false; self.positions.len()];
         for (place, part) in self.parts.iter().enumerate() {
-            for vertex in part.first_vertex..part.end_vertex {
-                let first = firsts[vertex] as usize;
+            let own = part.first_vertex..part.end_vertex;
+            for (vertex, first) in own.clone().zip(&firsts[own]) {
+                let first = *first as usize;
                 if first == vertex {
                     continue;
                 }
