@@ -9,7 +9,7 @@ use super::facts::{self, Known};
 use super::inspect::{Finding, Subject, look_into};
 use super::readiness::{BytesState, DraftFacts};
 use super::rule::{Verdict, verdict};
-use crate::outbox::error::OutboxResult;
+use crate::outbox::error::{OutboxError, OutboxResult};
 use crate::outbox::shared::Shared;
 use crate::outbox::state::Stage;
 use crate::outbox::types::DraftId;
@@ -135,6 +135,10 @@ async fn judge(shared: &Arc<Shared>, draft: DraftId) -> Duration {
 /// draft is gone.
 pub async fn look(shared: &Arc<Shared>, draft: DraftId) -> OutboxResult<Option<DraftFacts>> {
     loop {
+        // Nothing is looked into any more then, and what is not known stays so.
+        if shared.is_closing() {
+            return Err(OutboxError::ShutDown);
+        }
         let known = facts::gather(&shared.core(), draft);
         let subjects = match known {
             None => return Ok(None),
