@@ -189,6 +189,8 @@ impl World {
             tokio::time::sleep(pause).await;
             waited += pause;
         }
+        // Whoever waits for an asset that has just become complete looks at it a little later.
+        tokio::time::sleep(Duration::from_secs(60)).await;
         problems.extend(checks::all(&outbox, &self.service, &self.goals));
         hook::die();
         bury(outbox, people).await;
