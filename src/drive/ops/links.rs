@@ -65,14 +65,28 @@ impl Shared {
                     return Ok(format!("../../../embeds/{page}"));
                 }
                 let rapid = job.rapid.ok_or(DriveError::NotFound)?;
-                // The link is there because the job is done, whatever was seen of its files before.
-                self.rapid_ended(rapid);
+                self.learn_end(rapid).await;
                 Ok(format!(
                     "../../../rapidmodels/{}",
                     self.linked_rapid(rapid).await?
                 ))
             }
             _ => Err(DriveError::Invalid("this is not a link".into())),
+        }
+    }
+
+    /// The link is there because the job is done, whatever was seen of the model while it ran. A look that
+    /// was under way already may still tell of that time, so one more follows.
+    async fn learn_end(self: &Arc<Self>, rapid: RapidId) {
+        self.rapid_ended(rapid);
+        for _ in 0..2 {
+            if self.rapid_is_final(rapid) {
+                break;
+            }
+            if let Err(error) = self.refreshed_rapid(rapid, Duration::ZERO).await {
+                tracing::debug!(rapid = %rapid, error = %error, "could not look at a model whose job is done");
+                break;
+            }
         }
     }
 

@@ -238,7 +238,7 @@ fn an_embed_is_made_once_wherever_the_mount_is_killed() {
         if !copied.status.success() {
             run(Command::new("cp").args([&config, &viewer]));
         }
-        let embeds = || fixture.service.get("api/v2/embed")["meta"]["total"].clone();
+        let embeds = || fixture.service.get("api/v2/embeds")["meta"]["total"].clone();
         wait_until(&format!("{step}: the embed is there"), || {
             embeds() == number + 1
         });
