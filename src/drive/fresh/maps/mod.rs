@@ -73,13 +73,7 @@ impl FileMaps {
         }
         drop(all);
         if stored(store, folder).is_some_and(|names| !names.is_settled) {
-            let removed = store.relaxed().batch(|batch| {
-                batch.remove(TABLE, &folder.to_string());
-                Ok(())
-            });
-            if let Err(error) = removed {
-                tracing::warn!(folder = %folder, error = %error, "could not forget the names of files");
-            }
+            forget_names(store, [folder.to_string()]);
         }
     }
 
@@ -102,15 +96,7 @@ impl FileMaps {
         self.lock()
             .retain(|folder, _| !folder.to_string().starts_with(&prefix));
         let kept: Vec<(String, StoredNames)> = store.scan(TABLE, &prefix).unwrap_or_default();
-        let removed = store.relaxed().batch(|batch| {
-            for (key, _) in &kept {
-                batch.remove(TABLE, key);
-            }
-            Ok(())
-        });
-        if let Err(error) = removed {
-            tracing::warn!(prefix, error = %error, "could not forget the names of files");
-        }
+        forget_names(store, kept.into_iter().map(|(key, _)| key));
     }
 
     fn get(&self, folder: RemoteFolder) -> Option<Kept> {
@@ -270,6 +256,19 @@ impl Shared {
         };
         self.maps.put(folder, kept.clone());
         Some(kept)
+    }
+}
+
+/// Names that are not forgotten now are asked for again later all the same.
+fn forget_names(store: &MetaStore, keys: impl IntoIterator<Item = String>) {
+    let removed = store.relaxed().batch(|batch| {
+        for key in keys {
+            batch.remove(TABLE, &key);
+        }
+        Ok(())
+    });
+    if let Err(error) = removed {
+        tracing::warn!(error = %error, "could not forget the names of files");
     }
 }
 
