@@ -1,5 +1,5 @@
 //! `docs/api-coverage.md` is complete and true: every endpoint has a row, every row a client method that
-//! exists and a test that exists.
+//! exists and a test that exists and goes the way users go.
 
 use std::fs;
 use std::path::Path;
@@ -154,6 +154,10 @@ fn every_row_names_a_client_method_and_a_test_that_exist() {
             let method = row.cells[0].trim_matches('`');
             let is_there = client.contains(&format!("pub async fn {method}("));
             assert!(is_there, "the client has no {method}");
+            assert!(
+                file.starts_with("mount/") || file.starts_with("cli/"),
+                "{test} goes neither through a mount nor through a command"
+            );
         }
     }
 }

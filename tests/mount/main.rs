@@ -4,10 +4,15 @@
 
 #![allow(clippy::print_stderr, reason = "what is skipped is said loudly")]
 
+mod api;
 mod bad_input;
+mod browser;
 mod commands;
 mod copying;
 mod crash;
+mod embeds;
+mod hostile;
+mod hostile_service;
 mod optimizing;
 mod reading;
 mod refused;

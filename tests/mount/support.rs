@@ -100,7 +100,7 @@ impl ServeProcess {
     pub fn start(data: &Path, extra: &[&str]) -> ServeProcess {
         let log = data.with_extension("log");
         let mut child = Command::new(ASSETFS)
-            .args(["serve", "--json", "--no-pictures"])
+            .args(["serve", "--json"])
             .args(["--listen", "127.0.0.1:0", "--data"])
             .arg(data)
             .args(extra)
@@ -328,8 +328,22 @@ impl Fixture {
         Fixture::over(scratch, &args)
     }
 
+    /// A drive over a service that draws all pictures, which takes its time.
+    pub fn with_pictures() -> Fixture {
+        let scratch = scratch();
+        let service = ServeProcess::start(&scratch.path().join("service"), &[]);
+        let mut fixture = Fixture {
+            mount: None,
+            service,
+            scratch,
+        };
+        fixture.mount(&[]);
+        fixture
+    }
+
     fn over(scratch: TempDir, serve: &[&str]) -> Fixture {
-        let service = ServeProcess::start(&scratch.path().join("service"), serve);
+        let args = [serve, &["--no-pictures"]].concat();
+        let service = ServeProcess::start(&scratch.path().join("service"), &args);
         Fixture {
             mount: None,
             service,

@@ -115,3 +115,37 @@ async fn what_cannot_be_shown_is_refused() {
         .await
         .expect(404);
 }
+
+#[tokio::test]
+async fn a_hostile_viewer_text_stays_text_in_the_page() {
+    let service = Fixture::start().await;
+    let asset = service.upload("chair", &[("a.glb", b"x")]).await;
+    let script = "</script></style></title><script>alert(1)</script>";
+    let config = json!({
+        "companyLogo": "data:image/png;base64,AA==",
+        "companyLink": "javascript:alert(1)",
+        "companyLogoCSS": format!("width:1px}}*{{background:url(//evil.test)}}</style>{script}"),
+        "renderCanvasCSS": "background:url(//evil.test);@import 'evil.test'",
+        "plainBackgroundColor": format!("#fff}}</style>{script}"),
+        "environmentURL": "https://evil.test/sky.hdr",
+        "baseUnit": format!("\">{script}"),
+        script: script,
+    });
+    let body = json!({ "raw_model_id": asset, "name": script, "config": config.to_string() });
+    let made = service.post("/api/v2/embeds/raw", body).await.expect(200);
+    let url = made.json()["embed_url"].as_str().unwrap().to_owned();
+    let page = service.read(&url).await.expect(200);
+    let html = page.text();
+    assert_eq!(html.matches("<script").count(), 3, "{html}");
+    assert_eq!(html.matches("</style>").count(), 1, "{html}");
+    for word in ["javascript:", "evil.test", "alert(1)</script>"] {
+        assert!(!html.contains(word), "{word}: {html}");
+    }
+    assert!(
+        html.contains("&lt;script&gt;alert(1)"),
+        "the name is shown as it is"
+    );
+    let policy = page.headers["content-security-policy"].to_str().unwrap();
+    assert!(policy.starts_with("default-src 'none'; script-src 'self' 'wasm-unsafe-eval';"));
+    assert_eq!(page.headers["x-content-type-options"], "nosniff");
+}

@@ -68,6 +68,7 @@ pub fn page(exhibit: &Exhibit<'_>) -> Page {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{name}</title>
+<link rel="icon" href="data:,">
 <style nonce="{nonce}">{styles}</style>
 <script src="assets/before.js"></script>
 <script type="module" src="assets/model-viewer.min.js"></script>

@@ -11,6 +11,6 @@ mod failing;
 mod interrupted;
 mod killed;
 mod lost_replies;
-mod models;
+pub mod models;
 mod promises;
 mod tools;

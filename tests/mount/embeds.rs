@@ -1,0 +1,221 @@
+//! Embeds as people see them: made by `cp`, opened in a browser, and harmless whatever their text says.
+//!
+//! `scripts/check/embeds` runs these and keeps the screenshots.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::browser::{Browser, Trap};
+use crate::support::{ASSETFS, Fixture, exists, run, shell, wait_until};
+use crate::{needs_fuse, needs_program};
+
+/// A service that draws no pictures is enough: the browser draws.
+fn optimized(fixture: &Fixture, preset: &str) -> String {
+    fixture.add_chair();
+    let text = fixture.scratch.path().join("small.json");
+    fs::write(&text, preset).unwrap();
+    fs::copy(&text, fixture.path("rawmodels/chair/optimize/small.json")).unwrap();
+    run(Command::new(ASSETFS)
+        .arg("wait")
+        .arg(fixture.path("rawmodels/chair/optimize/small.json")));
+    shell(&fixture.root(), "ls rapidmodels").trim().to_owned()
+}
+
+/// Copies a viewer text into a folder of embeds; gives the page in `embeds/`.
+fn embed(fixture: &Fixture, folder: &str, name: &str, viewer: &Value) -> String {
+    let text = fixture.scratch.path().join(format!("{name}.json"));
+    fs::write(&text, viewer.to_string()).unwrap();
+    run(Command::new("cp").args([&text, &fixture.path(folder)]));
+    let link = fixture.path(&format!("{folder}/{name}.html"));
+    wait_until("the embed is made", || exists(&link));
+    let page = fs::canonicalize(link).unwrap();
+    url::Url::from_file_path(page).unwrap().into()
+}
+
+/// Shows a page until the model is drawn; gives the picture, kept where `ASSETFS_SCREENSHOTS` says.
+fn drawn(browser: &mut Browser, url: &str, name: &str) -> image::RgbImage {
+    browser.go(url);
+    browser.until(
+        "location.protocol === 'http:' && document.getElementById('model')?.loaded === true",
+    );
+    browser.until("document.getElementById('model').modelIsVisible === true");
+    // The camera comes to rest, and what would go out late goes out.
+    browser.listen(Duration::from_secs(2));
+    let png = browser.screenshot();
+    if let Some(dir) = std::env::var_os("ASSETFS_SCREENSHOTS") {
+        fs::write(Path::new(&dir).join(format!("{name}.png")), &png).unwrap();
+    }
+    image::load_from_memory(&png).unwrap().to_rgb8()
+}
+
+/// How many pixels differ clearly from the corner, and in how many colours.
+fn pixels_drawn(picture: &image::RgbImage) -> (usize, usize) {
+    let ground = *picture.get_pixel(2, 2);
+    let differs = |pixel: &&image::Rgb<u8>| (0..3).any(|at| pixel[at].abs_diff(ground[at]) > 24);
+    let drawn: Vec<_> = picture.pixels().filter(differs).collect();
+    let colours: std::collections::HashSet<_> = drawn.iter().map(|pixel| pixel.0).collect();
+    (drawn.len(), colours.len())
+}
+
+fn assert_stayed_here(browser: &Browser, fixture: &Fixture) {
+    let service = &fixture.service.base_url;
+    for url in &browser.requests {
+        let is_here = ["data:", "blob:", "file://", service.as_str()]
+            .iter()
+            .any(|start| url.starts_with(start));
+        assert!(is_here, "{url}");
+    }
+    assert_eq!(
+        browser.ways_out(),
+        Vec::<String>::new(),
+        "requests that wanted to leave the machine"
+    );
+}
+
+const GLB: &str = r#"{"schema":"2.5","limits":{"faces":{"percentage":50}},
+"compressionAndExport":{"fileExports":[{"fileType":"glb"}]}}"#;
+
+const DRACO: &str = r#"{"schema":"2.5","limits":{"faces":{"percentage":50}},
+"compressionAndExport":{"fileExports":[{"fileType":"glb","meshCompressionMethod":"draco"}]}}"#;
+
+#[test]
+fn an_embed_made_by_cp_shows_the_model_in_a_browser_and_asks_nobody_else() {
+    needs_fuse!();
+    needs_program!("chromium");
+    let fixture = Fixture::new();
+    let rapid = optimized(&fixture, GLB);
+    let folder = format!("rapidmodels/{rapid}/embeds");
+    let plain = embed(&fixture, &folder, "plain", &json!({}));
+    let styled = json!({"name": "Oak chair", "config": {
+        "backgroundIsColor": "true", "plainBackgroundColor": "#203040", "shadowToggle": "true",
+        "enableSimpleMeasurement": "true", "displayUnits": "cm,in",
+        "companyLogo": "data:image/svg+xml;base64,PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciIHdpZHRoPSI4MCIgaGVpZ2h0PSI0MCI+PHJlY3Qgd2lkdGg9IjgwIiBoZWlnaHQ9IjQwIiBmaWxsPSIjZmY4ODAwIi8+PC9zdmc+",
+        "companyLink": "https://example.com/"}});
+    let styled = embed(&fixture, &folder, "styled", &styled);
+
+    let mut browser = Browser::start();
+    let picture = drawn(&mut browser, &plain, "plain");
+    let (drawn_pixels, colours) = pixels_drawn(&picture);
+    assert!(
+        drawn_pixels > 10_000 && colours > 200,
+        "{drawn_pixels} pixels in {colours} colours"
+    );
+    assert_eq!(browser.complaints, Vec::<String>::new());
+    assert_stayed_here(&browser, &fixture);
+    assert!(browser.requests.iter().any(|url| url.contains(".glb")));
+
+    let picture = drawn(&mut browser, &styled, "styled");
+    assert_eq!(
+        picture.get_pixel(400, 5).0,
+        [0x20, 0x30, 0x40],
+        "the background that was asked for"
+    );
+    assert!(pixels_drawn(&picture).0 > 10_000);
+    let note = browser.value("document.getElementById('note').textContent");
+    assert!(note.as_str().unwrap().contains(" cm"), "{note}");
+    assert_eq!(browser.value("document.title"), json!("Oak chair"));
+    assert_eq!(browser.complaints, Vec::<String>::new());
+    assert_stayed_here(&browser, &fixture);
+}
+
+#[test]
+fn a_draco_compressed_model_is_decoded_without_asking_anybody_else() {
+    needs_fuse!();
+    needs_program!("chromium");
+    let fixture = Fixture::new();
+    let rapid = optimized(&fixture, DRACO);
+    let page = embed(
+        &fixture,
+        &format!("rapidmodels/{rapid}/embeds"),
+        "draco",
+        &json!({}),
+    );
+    let mut browser = Browser::start();
+    let picture = drawn(&mut browser, &page, "draco");
+    assert!(pixels_drawn(&picture).0 > 10_000);
+    assert!(
+        browser
+            .requests
+            .iter()
+            .any(|url| url.contains("draco_decoder.wasm")),
+        "{:?}",
+        browser.requests
+    );
+    assert_eq!(browser.complaints, Vec::<String>::new());
+    assert_stayed_here(&browser, &fixture);
+}
+
+#[test]
+fn a_hostile_viewer_text_does_nothing_in_a_browser() {
+    needs_fuse!();
+    needs_program!("chromium");
+    let fixture = Fixture::new();
+    let rapid = optimized(&fixture, GLB);
+    let trap = Trap::set();
+    let elsewhere = format!("http://127.0.0.1:{}/", trap.port);
+    let script = "</script></style></title><script>alert(1)</script><img src=x onerror=alert(2)>";
+    let hostile = json!({
+        "name": format!("{script}\" autofocus onfocus=\"alert(3)"),
+        "config": {
+            "companyLogo": "data:image/svg+xml;base64,PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciIG9ubG9hZD0iYWxlcnQoNCkiPjxzY3JpcHQ+YWxlcnQoNSk8L3NjcmlwdD48L3N2Zz4=",
+            "companyLink": "javascript:alert(6)",
+            "companyLogoCSS": format!("width:100px}} * {{background:url({elsewhere}css)}} </style>{script}"),
+            "productLogo": format!("{elsewhere}logo.png"),
+            "productLink": " java\tscript:alert(7)",
+            "renderCanvasCSS": format!("background:url({elsewhere}canvas); position:fixed"),
+            "interactiveToolsCSS": format!("x:expression(alert(8));@import '{elsewhere}import'"),
+            "plainBackgroundColor": format!("#fff;}}@import url({elsewhere}colour);"),
+            "environmentURL": format!("{elsewhere}sky.hdr"),
+            "baseUnit": format!("\">{script}"),
+            "displayUnits": format!("cm,\">{script}"),
+            "displayUnit": "constructor",
+            "animationSpeed": "1\" onload=\"alert(9)",
+            "enableSimpleMeasurement": "true",
+            "__proto__": "x",
+            script: script,
+        },
+    });
+    let page = embed(
+        &fixture,
+        &format!("rapidmodels/{rapid}/embeds"),
+        "hostile",
+        &hostile,
+    );
+    let mut browser = Browser::start();
+    let picture = drawn(&mut browser, &page, "hostile");
+    assert!(
+        pixels_drawn(&picture).0 > 10_000,
+        "the model is still shown"
+    );
+    // The logo is where links would be.
+    browser.click(30.0, 30.0);
+    browser.listen(Duration::from_secs(1));
+    assert_eq!(browser.dialogs, Vec::<String>::new());
+    assert_eq!(browser.other_pages, 0, "no window opened");
+    assert_eq!(browser.complaints, Vec::<String>::new());
+    assert_eq!(
+        trap.visits(),
+        Vec::<String>::new(),
+        "nothing was loaded from elsewhere"
+    );
+    assert_stayed_here(&browser, &fixture);
+    let links = browser.value("[...document.links].map((link) => link.href).join(' ')");
+    assert_eq!(links, json!(""), "no link survived");
+    let ours = "[...document.scripts].every((it) => it.src.startsWith(location.origin + '/embed/assets/'))";
+    assert_eq!(
+        browser.value(ours),
+        json!(true),
+        "no script but those of the page"
+    );
+    // The page that the drive shows is as harmless as the one of the service.
+    let path = url::Url::parse(&page).unwrap().to_file_path().unwrap();
+    let html = fs::read_to_string(path).unwrap();
+    assert!(
+        !html.contains("<script") && !html.contains("onerror=alert(2)>"),
+        "{html}"
+    );
+}
