@@ -251,6 +251,19 @@ impl Drive {
         self.shared.noted(ino, None, result)
     }
 
+    /// Writes all of `data` where that needs nothing but the local disk, which spares a copy of it;
+    /// `None` where it needs [`Drive::write`].
+    pub fn write_staged(
+        &self,
+        ino: Ino,
+        fh: Fh,
+        offset: u64,
+        data: &[u8],
+    ) -> Option<DriveResult<u32>> {
+        let result = self.shared.write_staged(fh, offset, data)?;
+        Some(self.shared.noted(ino, None, result))
+    }
+
     /// Reserves room; with `keep_size` the length stays.
     pub async fn allocate(
         &self,

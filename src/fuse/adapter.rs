@@ -381,19 +381,25 @@ impl Filesystem for Adapter {
         _lock_owner: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        let (drive, caller, data) = (self.drive(), caller(request), data.to_vec());
-        self.dispatcher.answer(
-            caller.pid,
-            async move {
-                drive
-                    .write(ino(number), Fh(fh.0), offset, &data, &caller)
-                    .await
-            },
-            move |result| match result {
-                Ok(len) => reply.written(len),
-                Err(errno) => reply.error(errno),
-            },
-        );
+        let (drive, caller) = (self.drive(), caller(request));
+        let reply = move |result| match result {
+            Ok(len) => reply.written(len),
+            Err(errno) => reply.error(errno),
+        };
+        let staged = || drive.write_staged(ino(number), Fh(fh.0), offset, data);
+        match self.dispatcher.at_hand(staged) {
+            Ok(Some(written)) => reply(written.map_err(|error| super::errno::errno(&error))),
+            Ok(None) => {
+                let (drive, data) = (self.drive(), data.to_vec());
+                let work = async move {
+                    drive
+                        .write(ino(number), Fh(fh.0), offset, &data, &caller)
+                        .await
+                };
+                self.dispatcher.answer(caller.pid, work, reply);
+            }
+            Err(errno) => reply(Err(errno)),
+        }
     }
 
     fn fallocate(

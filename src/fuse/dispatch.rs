@@ -53,14 +53,19 @@ impl Dispatcher {
         }
     }
 
+    /// Runs what waits for nothing, on this thread; a panic is an I/O error.
+    pub(super) fn at_hand<T>(&self, work: impl FnOnce() -> T) -> Result<T, Errno> {
+        let _inside = self.runtime.enter();
+        catch_unwind(AssertUnwindSafe(work)).map_err(|_| {
+            tracing::error!("a request handler panicked");
+            Errno::EIO
+        })
+    }
+
     /// The first poll, on this thread; `None` after a panic, which must not end the session.
     fn first_poll<T>(&self, work: Pin<&mut (impl Future<Output = T> + ?Sized)>) -> Option<Poll<T>> {
-        let _inside = self.runtime.enter();
-        catch_unwind(AssertUnwindSafe(|| {
-            work.poll(&mut Context::from_waker(Waker::noop()))
-        }))
-        .inspect_err(|_| tracing::error!("a request handler panicked"))
-        .ok()
+        self.at_hand(|| work.poll(&mut Context::from_waker(Waker::noop())))
+            .ok()
     }
 }
 

@@ -14,6 +14,9 @@ use super::shared::Shared;
 use super::staging::Content;
 use super::types::{Caller, DraftId, EntryId};
 
+/// From how many bytes on a flush is long: some ten milliseconds of a fast disk.
+const LONG_FLUSH_LEN_BYTES: u64 = 8 << 20;
+
 /// An open file of a draft, with its bytes on local disk. Dropping it releases it.
 #[derive(Debug)]
 pub struct StagedFile {
@@ -112,12 +115,18 @@ impl StagedFile {
         }
     }
 
+    /// True when a flush would keep the disk busy for long enough that nobody else should wait for it.
+    pub fn is_flush_long(&self) -> bool {
+        self.writer.is_some() && self.content.unsynced_len() >= LONG_FLUSH_LEN_BYTES
+    }
+
     /// Makes durable what was written through any handle, and the file's place in its folder: data
     /// first, then a journal record of size and hash. Does nothing when nothing changed.
     pub fn flush(&self) -> OutboxResult<()> {
         if self.writer.is_none() {
             return Ok(());
         }
+        let _turn = self.content.flush_turn();
         let flushed = self.content.sync();
         let flushed = self.note_failure(flushed)?;
         failpoint::hit(Failpoint::AfterData);

@@ -97,7 +97,8 @@ impl Shared {
             .await
     }
 
-    async fn blocking(
+    /// Work that keeps the local disk busy, away from the threads that answer everybody.
+    pub(in crate::drive) async fn blocking(
         &self,
         work: impl FnOnce() -> DriveResult<()> + Send + 'static,
     ) -> DriveResult<()> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::create::check_writes;
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::handles::Body;
+use crate::drive::handles::{Body, OpenFile};
 use crate::drive::shared::Shared;
 use crate::drive::types::{Caller, Fh};
 
@@ -16,20 +16,45 @@ impl Shared {
         offset: u64,
         data: &[u8],
     ) -> DriveResult<u32> {
+        if let Some(written) = self.write_staged(fh, offset, data) {
+            return written;
+        }
         let open = self.handles.file(fh)?;
         check_writes(open.flags.access)?;
         match &open.body {
-            Body::Staged(staged) if open.flags.append => staged.append(data)?,
-            Body::Staged(staged) => staged.write_at(data, offset)?,
             Body::Text(text) if open.flags.append => text.write(text.len(), data)?,
             Body::Text(text) => text.write(offset, data)?,
             Body::Control(control) => self.write_control(control, data).await?,
             Body::Again(same) => same.write(offset, data)?,
-            Body::Remote(_) | Body::Member(_) | Body::Spool(_) | Body::Snapshot(_) => {
-                return Err(DriveError::BadHandle);
-            }
+            Body::Staged(_)
+            | Body::Remote(_)
+            | Body::Member(_)
+            | Body::Spool(_)
+            | Body::Snapshot(_) => return Err(DriveError::BadHandle),
         }
         Ok(u32::try_from(data.len()).unwrap_or(u32::MAX))
+    }
+
+    /// Writes all of `data` to a staged file, waiting for nothing but the local disk; `None` where
+    /// the bytes go anywhere else.
+    pub(in crate::drive) fn write_staged(
+        &self,
+        fh: Fh,
+        offset: u64,
+        data: &[u8],
+    ) -> Option<DriveResult<u32>> {
+        let open = self.handles.file(fh).ok()?;
+        let Body::Staged(staged) = &open.body else {
+            return None;
+        };
+        let written = check_writes(open.flags.access).and_then(|()| {
+            match open.flags.append {
+                true => staged.append(data)?,
+                false => staged.write_at(data, offset)?,
+            }
+            Ok(u32::try_from(data.len()).unwrap_or(u32::MAX))
+        });
+        Some(written)
     }
 
     /// Reserves room.
@@ -65,7 +90,7 @@ impl Shared {
             return Ok(());
         }
         match &open.body {
-            Body::Staged(staged) => Ok(staged.flush()?),
+            Body::Staged(_) => self.flush_staged(open).await,
             Body::Text(text) => self.flush_text(text, caller).await,
             Body::Control(control) => self.flush_control(control).await,
             Body::Again(same) => same.flush(),
@@ -77,7 +102,7 @@ impl Shared {
     pub(in crate::drive) async fn fsync(self: &Arc<Self>, fh: Fh) -> DriveResult<()> {
         let open = self.handles.file(fh)?;
         match &open.body {
-            Body::Staged(staged) if open.flags.access.writes() => Ok(staged.flush()?),
+            Body::Staged(_) if open.flags.access.writes() => self.flush_staged(open).await,
             Body::Text(text) => self.keep_text(text).await,
             Body::Again(same) => same.flush(),
             _ => Ok(()),
@@ -92,7 +117,29 @@ impl Shared {
         match &open.body {
             Body::Text(text) => self.release_text(text).await,
             // Dropping the last reference releases the staged file: the settle rule counts from there.
+            // What a killed writer left is flushed by that.
+            Body::Staged(staged) if staged.is_flush_long() => {
+                self.blocking(move || {
+                    drop(open);
+                    Ok(())
+                })
+                .await
+            }
             _ => Ok(()),
+        }
+    }
+
+    /// Flushes a staged file; a long flush away from the threads that answer everybody.
+    async fn flush_staged(&self, open: Arc<OpenFile>) -> DriveResult<()> {
+        let flush = |open: &OpenFile| match &open.body {
+            Body::Staged(staged) => Ok(staged.flush()?),
+            _ => Ok(()),
+        };
+        match &open.body {
+            Body::Staged(staged) if staged.is_flush_long() => {
+                self.blocking(move || flush(&open)).await
+            }
+            _ => flush(&open),
         }
     }
 }

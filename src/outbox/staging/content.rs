@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{ContentHash, ContentId, RunningHash, is_full, staging_error};
+use super::{ContentHash, ContentId, RunningHash, WriteOut, is_full, staging_error};
 use crate::durable::recorder;
 use crate::outbox::error::OutboxResult;
 use crate::outbox::failpoint;
@@ -20,11 +20,17 @@ pub struct Content {
     id: ContentId,
     file: Arc<File>,
     live: Mutex<Live>,
+    /// Held over a sync and its record, so that the journal hears of syncs in their order.
+    flushing: Mutex<()>,
 }
 
 struct Live {
     size: u64,
     hash: RunningHash,
+    /// Tells the disk early of what a large file will have to sync.
+    write_out: WriteOut,
+    /// Bytes written since the last sync began.
+    unsynced: u64,
     /// Raised by every change.
     generation: u64,
     /// The generation that the journal holds; `None` before the first flush.
@@ -88,11 +94,14 @@ impl Content {
             live: Mutex::new(Live {
                 size,
                 hash,
+                write_out: WriteOut::default(),
+                unsynced: 0,
                 generation: 0,
                 recorded,
                 written_at: None,
                 failed: None,
             }),
+            flushing: Mutex::new(()),
         }
     }
 
@@ -153,6 +162,7 @@ impl Content {
         let mut live = self.live();
         let offset = offset.unwrap_or(live.size);
         live.generation += 1;
+        live.unsynced += data.len() as u64;
         live.written_at = Some(Moment::now());
         let mut written = self.write_all(data, offset);
         if written.as_ref().is_err_and(is_full) {
@@ -169,6 +179,7 @@ impl Content {
         match written {
             Ok(()) => {
                 live.hash.wrote(offset, data);
+                live.write_out.wrote(&self.file, offset, data.len() as u64);
                 live.size = live.size.max(offset + data.len() as u64);
                 Ok(())
             }
@@ -245,6 +256,16 @@ impl Content {
         self.live().written_at = None;
     }
 
+    /// About how much the next sync has to wait for, in bytes.
+    pub fn unsynced_len(&self) -> u64 {
+        self.live().unsynced
+    }
+
+    /// The right to sync and to record what the sync gave.
+    pub fn flush_turn(&self) -> MutexGuard<'_, ()> {
+        self.flushing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Makes the bytes durable and gives what is to be recorded; `None` when the journal knows them.
     pub fn sync(&self) -> OutboxResult<Option<Flushed>> {
         let mut live = self.live();
@@ -256,21 +277,26 @@ impl Content {
         if live.recorded == Some(live.generation) {
             return Ok(None);
         }
-        let synced = if live.generation == 0 && live.size == 0 {
+        let (generation, size, written_at) = (live.generation, live.size, live.written_at);
+        let seen = live.hash.digest(size);
+        live.unsynced = 0;
+        // A large file takes the disk a while; meanwhile others may ask for its size.
+        drop(live);
+        let synced = if generation == 0 && size == 0 {
             Ok(())
         } else {
             self.file
                 .sync_data()
                 .inspect(|()| recorder::synced(&self.file))
         };
+        let mut live = self.live();
         if let Err(error) = synced {
             // After a failed sync the kernel may have dropped the pages: nothing here can be
             // trusted until the file is written anew.
             live.failed = Some(error.raw_os_error().unwrap_or(libc::EIO));
             return Err(staging_error("what was written")(error));
         }
-        let size = live.size;
-        let hash = match live.hash.digest(size) {
+        let hash = match seen {
             Some(hash) => hash,
             None => live
                 .hash
@@ -280,8 +306,8 @@ impl Content {
         Ok(Some(Flushed {
             size,
             hash,
-            written_at: live.written_at,
-            generation: live.generation,
+            written_at,
+            generation,
         }))
     }
 

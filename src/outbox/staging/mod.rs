@@ -5,9 +5,11 @@
 
 mod content;
 mod hash;
+mod write_out;
 
 pub use content::Content;
 pub use hash::{ContentHash, RunningHash, hash_file};
+use write_out::WriteOut;
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};

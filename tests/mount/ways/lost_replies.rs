@@ -5,9 +5,10 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use super::models::triangle_glb;
 use super::tools::{assert_arrived, tree};
 use crate::needs_fuse;
-use crate::support::{ASSETFS, Fixture, read, run, small_chair, wait_until};
+use crate::support::{ASSETFS, Fixture, read, run, small_chair, text, wait_until};
 
 /// A plan that loses the answer of the first call to each path, after its effect or before it.
 fn losing(kind: &str, calls: &[(&str, &str)]) -> String {
@@ -119,6 +120,29 @@ fn a_lost_answer_of_preset_create_and_update_makes_one_preset() {
     }
     assert_eq!(fixture.chaos_fired(), 2);
     assert_eq!(list(&fixture, "api/v2/preset").len(), 1);
+}
+
+#[test]
+fn a_lost_answer_of_an_embed_makes_one_embed() {
+    needs_fuse!();
+    let plan = losing("drop_after", &[("POST", "/api/v2/embeds/raw")]);
+    let mut fixture = Fixture::unmounted_with_chaos(&plan, &[]);
+    fixture.mount(&[]);
+    let source = fixture.scratch.path().join("shown.glb");
+    fs::write(&source, triangle_glb("embedded")).unwrap();
+    run(Command::new("cp").args([&source, &fixture.path("rawmodels/")]));
+    fixture.wait("rawmodels/shown.glb");
+    let config = fixture.scratch.path().join("viewer.json");
+    fs::write(&config, "{}").unwrap();
+    let viewer = fixture.path("rawmodels/shown/embeds/viewer.json");
+    run(Command::new("cp").args([&config, &viewer]));
+    fixture.wait("rawmodels/shown/embeds/viewer.json");
+    let status = viewer.with_extension("status");
+    assert_eq!(text(&read(&status)).trim(), "done");
+    // The same text once more asks for nothing.
+    run(Command::new("cp").args([&config, &viewer]));
+    assert_eq!(list(&fixture, "api/v2/embeds").len(), 1);
+    assert_eq!(fixture.chaos_fired(), 1);
 }
 
 /// Two machines drop the same job into the same asset at the same moment, and both lose the answer:

@@ -1,0 +1,62 @@
+//! Has the disk begin with a large file while it is still being written, so that the sync at its
+//! close has little left to wait for. Only advice: what is durable is decided by the sync alone.
+
+use std::fs::File;
+use std::num::NonZeroU64;
+
+use rustix::fs::Advice;
+
+/// How much is gathered before the disk is told.
+const STEP_LEN_BYTES: u64 = 8 << 20;
+
+/// The stretch that was written one piece after the other and that the disk was not told of.
+#[derive(Debug, Default)]
+pub struct WriteOut {
+    start: u64,
+    end: u64,
+}
+
+impl WriteOut {
+    /// Follows a write.
+    pub fn wrote(&mut self, file: &File, offset: u64, len: u64) {
+        if let Some((start, len)) = self.step(offset, len) {
+            // Pages that are not yet on the disk are queued for it and stay in memory.
+            let _ = rustix::fs::fadvise(file, start, NonZeroU64::new(len), Advice::DontNeed);
+        }
+    }
+
+    /// The stretch to write out now, as start and length.
+    fn step(&mut self, offset: u64, len: u64) -> Option<(u64, u64)> {
+        if offset != self.end {
+            self.start = offset;
+        }
+        self.end = offset.saturating_add(len);
+        let gathered = self.end - self.start;
+        if gathered < STEP_LEN_BYTES {
+            return None;
+        }
+        Some((std::mem::replace(&mut self.start, self.end), gathered))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn a_sequential_writer_is_followed_in_steps_that_leave_nothing_out() {
+        let mut write_out = WriteOut::default();
+        let steps: Vec<_> = (0..20)
+            .filter_map(|at| write_out.step(at * MIB, MIB))
+            .collect();
+        assert_eq!(steps, [(0, 8 * MIB), (8 * MIB, 8 * MIB)]);
+    }
+
+    #[test]
+    fn small_and_scattered_writes_are_left_to_the_kernel() {
+        let mut write_out = WriteOut::default();
+        assert!((0..100).all(|at| write_out.step(at * 16 * MIB, MIB).is_none()));
+    }
+}
