@@ -44,6 +44,9 @@ pub(super) struct Args {
     /// Meet the faults of this plan, for tests of clients; SIGHUP reads it again
     #[arg(long, value_name = "PLAN")]
     chaos: Option<PathBuf>,
+    /// Fill the account with so many small assets first, to measure how clients cope with large ones
+    #[arg(long, hide = true, value_name = "N")]
+    sample_assets: Option<u64>,
     /// Print where it listens and where the token is as JSON
     #[arg(long)]
     json: bool,
@@ -69,6 +72,9 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
             config.quota_bytes = quota.0;
         }
         let service = Service::start(config).await?;
+        if let Some(count) = args.sample_assets {
+            service.add_sample_assets(count).await?;
+        }
         let token_file = data_dir.join("token");
         write_atomic(&token_file, service.token().as_bytes())
             .context("cannot write the token file")?;

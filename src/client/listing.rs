@@ -139,7 +139,34 @@ impl Client {
             let (client, query) = (client.clone(), query.clone().at_page(page));
             async move { client.list_assets(query, priority).await }
         };
-        all_pages(fetch, |asset: &BaseAsset| asset.id.0)
+        all_pages(fetch, |asset: &BaseAsset| asset.id.0, Way::AsListed)
+    }
+
+    /// All base assets, the oldest page first where the newest are listed first, so that what comes
+    /// early has the lower ids.
+    pub fn asset_pages_oldest_first(&self, priority: Priority) -> PageStream<BaseAsset> {
+        let client = self.clone();
+        let fetch = move |page| {
+            let client = client.clone();
+            async move {
+                let query = ListQuery::all().at_page(page);
+                client.list_assets(query, priority).await
+            }
+        };
+        all_pages(fetch, |asset: &BaseAsset| asset.id.0, Way::OldestFirst)
+    }
+
+    /// All rapid models, in the same way.
+    pub fn rapid_pages_oldest_first(&self, priority: Priority) -> PageStream<RapidModel> {
+        let client = self.clone();
+        let fetch = move |page| {
+            let client = client.clone();
+            async move {
+                let query = ListQuery::all().at_page(page);
+                client.list_rapid_models(query, priority).await
+            }
+        };
+        all_pages(fetch, |rapid: &RapidModel| rapid.id.0, Way::OldestFirst)
     }
 
     /// All rapid models, or all that have this name or tag, page by page in order.
@@ -153,7 +180,7 @@ impl Client {
             let (client, query) = (client.clone(), query.clone().at_page(page));
             async move { client.list_rapid_models(query, priority).await }
         };
-        all_pages(fetch, |rapid: &RapidModel| rapid.id.0)
+        all_pages(fetch, |rapid: &RapidModel| rapid.id.0, Way::AsListed)
     }
 
     /// All embeds, or all of one rapid model, page by page in order.
@@ -168,7 +195,7 @@ impl Client {
             };
             async move { client.list_embeds(query, priority).await }
         };
-        all_pages(fetch, |embed: &Embed| embed.id.0)
+        all_pages(fetch, |embed: &Embed| embed.id.0, Way::AsListed)
     }
 
     /// All base assets in one list.
@@ -218,8 +245,15 @@ async fn collect<T>(mut pages: PageStream<T>) -> Result<Vec<T>, ClientError> {
     Ok(items)
 }
 
-/// The first page, which tells how many there are, and then the others, several at once but in order.
-fn all_pages<T, F, R>(fetch: F, id: fn(&T) -> u64) -> PageStream<T>
+/// In which order the pages of a list are handed out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    AsListed,
+    OldestFirst,
+}
+
+/// The first page, which tells how many there are, and the others, several at once but in order.
+fn all_pages<T, F, R>(fetch: F, id: fn(&T) -> u64, way: Way) -> PageStream<T>
 where
     T: Send + 'static,
     F: Fn(u64) -> R + Send + 'static,
@@ -228,8 +262,17 @@ where
     let pages = stream::once(async move {
         let first = fetch(1).await?;
         let last = first.meta.last_page.min(MAX_PAGES);
-        let others = stream::iter(2..=last).map(fetch).buffered(PAGES_AT_ONCE);
-        Ok::<_, ClientError>(stream::once(async { Ok(first) }).chain(others))
+        let is_newest_first = first.data.is_sorted_by(|a, b| id(a) > id(b));
+        let backwards = way == Way::OldestFirst && is_newest_first;
+        let others = stream::iter(2..=last)
+            .map(move |at| fetch(if backwards { last + 2 - at } else { at }))
+            .buffered(PAGES_AT_ONCE);
+        let (before, after) = match backwards {
+            true => (None, Some(first)),
+            false => (Some(first), None),
+        };
+        let alone = |page: Option<Page<T>>| stream::iter(page.map(Ok));
+        Ok::<_, ClientError>(alone(before).chain(others).chain(alone(after)))
     })
     .try_flatten();
     let mut seen: HashSet<u64> = HashSet::new();

@@ -1,5 +1,4 @@
-//! What is open: files with the place their bytes come from, folders with the rows of the moment
-//! they were opened.
+//! What is open: files with the place their bytes come from, folders with their rows.
 //!
 //! The invariant: a handle serves the same thing from open to release, whatever happens to its name
 //! meanwhile. Numbers are never used twice.
@@ -14,10 +13,11 @@ use super::archive::MemberFile;
 use super::error::{DriveError, DriveResult};
 use super::ops::again::SameBytes;
 use super::ops::control::ControlBuffer;
+use super::ops::list::OpenFolder;
 use super::ops::text::{TextBuffer, TextTarget};
 use super::reading::{RemoteFile, Spool};
 use super::tree::node::Node;
-use super::types::{DirEntry, Fh, OpenFlags};
+use super::types::{Fh, OpenFlags};
 use crate::outbox::StagedFile;
 
 /// An open file.
@@ -46,11 +46,6 @@ pub(super) enum Body {
     Control(ControlBuffer),
     /// A file of an asset that is copied in once more.
     Again(Box<SameBytes>),
-}
-
-/// An open folder.
-pub(super) struct OpenFolder {
-    pub(super) rows: Vec<DirEntry>,
 }
 
 /// Everything that is open.

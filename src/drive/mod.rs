@@ -295,15 +295,16 @@ impl Drive {
         self.shared.noted(ino, None, result)
     }
 
-    /// Opens a folder: its rows are those of this moment.
+    /// Opens a folder: its rows are those of this moment, or still on their way.
     pub async fn open_dir(&self, ino: Ino, _caller: &Caller) -> DriveResult<Fh> {
         let result = self.shared.open_dir(ino).await;
         self.shared.noted(ino, None, result)
     }
 
     /// The next rows after `offset`, a bounded number at a time; none at the end.
-    pub async fn read_dir(&self, _ino: Ino, fh: Fh, offset: u64) -> DriveResult<Vec<DirEntry>> {
-        self.shared.read_dir(fh, offset)
+    pub async fn read_dir(&self, ino: Ino, fh: Fh, offset: u64) -> DriveResult<Vec<DirEntry>> {
+        let result = self.shared.read_dir(fh, offset).await;
+        self.shared.noted(ino, None, result)
     }
 
     /// Closes a folder.

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant, SystemTime};
 
 use tokio::runtime::Handle;
+use tokio::sync::watch;
 
 use super::ahead::Ahead;
 use super::background::Background;
@@ -65,6 +66,8 @@ pub(super) struct Shared {
     pub(super) watched: Watched,
     pub(super) ahead: Ahead,
     pub(super) verification: Verification,
+    /// Moves on with each page of a long listing that came in.
+    pub(super) pages_arrived: watch::Sender<u64>,
     /// What was copied in and became an asset, both ways.
     pub(super) made: Mutex<HashMap<DraftId, AssetId>>,
     /// The drafts whose asset was brought into the listing.

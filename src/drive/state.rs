@@ -101,6 +101,7 @@ impl Shared {
             watched: Watched::default(),
             ahead: Ahead::new(),
             verification: Verification::default(),
+            pages_arrived: Default::default(),
             shown: Mutex::new(made.keys().copied().collect()),
             made: Mutex::new(made),
             offline: Mutex::new(None),

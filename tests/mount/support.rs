@@ -429,9 +429,13 @@ impl Fixture {
 
     /// The process behind the mount.
     pub fn pid(&self) -> u32 {
+        u32::try_from(self.status()["pid"].as_u64().expect("a pid")).expect("a pid")
+    }
+
+    /// What the mount says of itself.
+    pub fn status(&self) -> Value {
         let status = fs::read(self.path(".assetfs/status.json")).expect("the drive answers");
-        let status: Value = serde_json::from_slice(&status).expect("JSON");
-        u32::try_from(status["pid"].as_u64().expect("a pid")).expect("a pid")
+        serde_json::from_slice(&status).expect("JSON")
     }
 
     /// Ends the process behind the mount without a word, and waits until it is gone.

@@ -1,17 +1,43 @@
 //! Listing folders. A folder that is open shows the rows of the moment it was opened, so that
-//! positions stay true while `rm -r` removes what it has read.
+//! positions stay true while `rm -r` removes what it has read. A long listing that was never told
+//! goes on at the end of them, page by page as it comes.
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::rows::Row;
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::handles::OpenFolder;
+use crate::drive::fresh::flight::Landing;
+use crate::drive::fresh::listings::Which;
 use crate::drive::shared::Shared;
-use crate::drive::tree::node::{Home, Node, RemoteFolder};
+use crate::drive::tree::node::{Home, Node, RemoteFolder, Top};
 use crate::drive::types::{DirEntry, Fh, FileKind, Ino};
 
 /// Rows given out at a time.
 const ROWS_AT_ONCE: usize = 1024;
+
+/// An open folder.
+pub(in crate::drive) struct OpenFolder {
+    node: Node,
+    ino: Ino,
+    state: Mutex<FolderState>,
+}
+
+struct FolderState {
+    rows: Vec<DirEntry>,
+    arriving: Option<Arriving>,
+}
+
+/// A long listing that comes in page by page.
+#[derive(Clone)]
+struct Arriving {
+    which: Which,
+    landing: Landing,
+    /// The highest id that was taken in by its page.
+    highest: u64,
+    /// The rows that were at hand when the folder was opened: these may have any id.
+    at_hand: Arc<HashSet<Ino>>,
+}
 
 impl Shared {
     /// Opens a folder.
@@ -19,26 +45,102 @@ impl Shared {
         let node = self.node(ino)?;
         self.look(&node);
         self.learn_folders(&node).await;
-        let rows = self.rows(&node).await?;
+        let (rows, arriving) = match self.arriving(&node).await {
+            Some((arriving, None)) => (self.rows_at_hand(arriving.which), Some(arriving)),
+            Some((arriving, Some(Err(error)))) => {
+                // Drafts are shown even where nothing of the service is known.
+                let rows = self.rows_at_hand(arriving.which);
+                if rows.is_empty() {
+                    return Err(error);
+                }
+                (rows, None)
+            }
+            Some((_, Some(Ok(())))) | None => (self.rows(&node).await?, None),
+        };
         if let Some(folder) = self.remote_folder_of(&node) {
             self.watched.list(folder);
         }
         let rows = self.numbered(ino, rows);
-        Ok(self.handles.insert_folder(OpenFolder { rows }))
+        let arriving = arriving.map(|arriving| Arriving {
+            at_hand: Arc::new(rows.iter().map(|row| row.ino).collect()),
+            ..arriving
+        });
+        let state = Mutex::new(FolderState { rows, arriving });
+        Ok(self.handles.insert_folder(OpenFolder { node, ino, state }))
     }
 
-    /// The next rows of an open folder.
-    pub(in crate::drive) fn read_dir(&self, fh: Fh, offset: u64) -> DriveResult<Vec<DirEntry>> {
+    /// The next rows of an open folder; waits for them while there may be more.
+    pub(in crate::drive) async fn read_dir(
+        self: &Arc<Self>,
+        fh: Fh,
+        offset: u64,
+    ) -> DriveResult<Vec<DirEntry>> {
         let folder = self.handles.folder(fh)?;
         let from = usize::try_from(offset)
             .map_err(|_| DriveError::Invalid("no such position in the folder".into()))?;
-        Ok(folder
-            .rows
-            .iter()
-            .skip(from)
-            .take(ROWS_AT_ONCE)
-            .cloned()
-            .collect())
+        loop {
+            let (rows, arriving) = folder.after(from);
+            let Some(arriving) = arriving.filter(|_| rows.is_empty()) else {
+                return Ok(rows);
+            };
+            let mut news = self.pages_arrived.subscribe();
+            if self.take_in(&folder) {
+                continue;
+            }
+            tokio::select! {
+                landed = arriving.landing => {
+                    landed?;
+                    let rows = self.rows(&folder.node).await?;
+                    folder.complete(self.numbered(folder.ino, rows));
+                }
+                _ = news.changed() => {}
+            }
+        }
+    }
+
+    /// The listing that a folder shows, when it was never told: once its first page is there, or with
+    /// its end.
+    async fn arriving(
+        self: &Arc<Self>,
+        node: &Node,
+    ) -> Option<(Arriving, Option<DriveResult<()>>)> {
+        let which = match node {
+            Node::Top(Top::RawModels) => Which::Assets,
+            Node::Top(Top::RapidModels) => Which::Rapids,
+            _ => return None,
+        };
+        let mut news = self.pages_arrived.subscribe();
+        let landing = self.first_listing(which)?;
+        let landed = tokio::select! {
+            biased;
+            landed = landing.clone() => Some(landed),
+            _ = news.changed() => None,
+        };
+        let arriving = Arriving {
+            which,
+            landing,
+            highest: 0,
+            at_hand: Arc::default(),
+        };
+        Some((arriving, landed))
+    }
+
+    /// Takes in what came since; true when that was something.
+    fn take_in(&self, folder: &OpenFolder) -> bool {
+        let mut state = folder.state();
+        let FolderState { rows, arriving } = &mut *state;
+        let Some(arriving) = arriving else {
+            return true;
+        };
+        let (highest, new) = self.rows_after(arriving.which, arriving.highest);
+        arriving.highest = highest;
+        let before = rows.len();
+        for row in self.numbered(folder.ino, new).into_iter().skip(DOTS) {
+            if !arriving.at_hand.contains(&row.ino) {
+                rows.push(at_the_end(row, rows.len()));
+            }
+        }
+        rows.len() > before
     }
 
     /// The rows with their numbers, after the two that every folder has.
@@ -67,6 +169,45 @@ impl Shared {
             Node::Model(Home::Found(asset)) => Some(RemoteFolder::AssetFiles(*asset)),
             Node::Rapid(rapid) => Some(RemoteFolder::RapidFiles(*rapid)),
             _ => None,
+        }
+    }
+}
+
+/// The rows that every folder has: itself and the one above.
+const DOTS: usize = 2;
+
+/// A row as it stands behind `before` others.
+fn at_the_end(row: DirEntry, before: usize) -> DirEntry {
+    DirEntry {
+        offset: before as u64 + 1,
+        ..row
+    }
+}
+
+impl OpenFolder {
+    fn state(&self) -> MutexGuard<'_, FolderState> {
+        self.state.lock().expect("no panic while rows are held")
+    }
+
+    /// The rows from a position on, and what is on its way behind the last.
+    fn after(&self, from: usize) -> (Vec<DirEntry>, Option<Arriving>) {
+        let state = self.state();
+        let rows = state.rows.iter().skip(from).take(ROWS_AT_ONCE);
+        (rows.cloned().collect(), state.arriving.clone())
+    }
+
+    /// All of the listing came: what no page brought goes to the end.
+    fn complete(&self, all: Vec<DirEntry>) {
+        let mut state = self.state();
+        if state.arriving.take().is_none() {
+            return;
+        }
+        let given: HashSet<Ino> = state.rows.iter().map(|row| row.ino).collect();
+        for row in all.into_iter().skip(DOTS) {
+            if !given.contains(&row.ino) {
+                let before = state.rows.len();
+                state.rows.push(at_the_end(row, before));
+            }
         }
     }
 }

@@ -40,6 +40,7 @@ impl FromRequestParts<Arc<App>> for Caller {
         if !parts.uri.path().contains("/api-upload/") {
             app.limiter.take(caller.token).map_err(|full| {
                 let retry_after = full.retry_after;
+                tracing::warn!(token = %caller.token, "too many requests in a minute");
                 ApiError::TooManyRequests { retry_after }.into_response()
             })?;
         }

@@ -61,14 +61,18 @@ impl Shared {
                 }
             }
         }
-        let mut pages = self.client.asset_pages(None, Priority::Interactive);
-        let mut records = Vec::new();
-        while let Some(page) = self.asked(pages.try_next()).await? {
-            records.extend(page.data);
+        if !self.is_listed(Which::Assets) && self.first_assets(began).await? {
+            return Ok(());
         }
-        self.told_assets(records, |listing, rows, taken| {
+        let mut pages = self.client.asset_pages(None, Priority::Interactive);
+        let mut rows = Vec::new();
+        while let Some(page) = self.asked(pages.try_next()).await? {
+            rows.extend(page.data.iter().map(KnownAsset::from_record));
+        }
+        let changes = self.learned_rows(rows, |listing, rows, taken| {
             Some(listing.replace(rows, began, Instant::now(), taken))
         });
+        self.assets_changed(&changes.unwrap_or_default());
         Ok(())
     }
 
@@ -82,20 +86,46 @@ impl Shared {
             &HashSet<String>,
         ) -> Option<Changes>,
     ) -> bool {
-        let rows: Vec<KnownAsset> = records.iter().map(KnownAsset::from_record).collect();
+        let changes = self.learned_assets(records, learn);
+        if let Some(changes) = &changes {
+            self.assets_changed(changes);
+        }
+        changes.is_some()
+    }
+
+    /// The same, and tells nobody yet.
+    pub(super) fn learned_assets(
+        &self,
+        records: Vec<BaseAsset>,
+        learn: impl FnOnce(
+            &mut Listing<KnownAsset>,
+            Vec<KnownAsset>,
+            &HashSet<String>,
+        ) -> Option<Changes>,
+    ) -> Option<Changes> {
+        let rows = records.iter().map(KnownAsset::from_record).collect();
+        drop(records);
+        self.learned_rows(rows, learn)
+    }
+
+    fn learned_rows(
+        &self,
+        rows: Vec<KnownAsset>,
+        learn: impl FnOnce(
+            &mut Listing<KnownAsset>,
+            Vec<KnownAsset>,
+            &HashSet<String>,
+        ) -> Option<Changes>,
+    ) -> Option<Changes> {
         let taken = self.draft_names();
         let mut known = self.known();
         for row in &rows {
             self.claim_made(&mut known, row);
         }
-        let Some(changes) = learn(&mut known.assets, rows, &taken) else {
-            return false;
-        };
+        let changes = learn(&mut known.assets, rows, &taken)?;
         self.keep_rows(Which::Assets, &known.assets, &changes);
         touch(&mut known, Top::RawModels, &changes);
-        drop(known);
-        self.assets_changed(&changes);
-        true
+        Some(changes)
     }
 
     /// An asset that was copied in here keeps the name of its draft.
@@ -126,6 +156,9 @@ impl Shared {
                 self.told_rapids(known, &changes);
                 return Ok(());
             }
+        }
+        if !self.is_listed(Which::Rapids) && self.first_rapids(began).await? {
+            return Ok(());
         }
         let mut pages = self.client.rapid_pages(None, Priority::Interactive);
         let mut rows = Vec::new();

@@ -6,6 +6,7 @@
 
 mod changes;
 mod fetch;
+mod first;
 mod search;
 mod store;
 
@@ -15,6 +16,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::FlightKey;
+use super::flight::Landing;
 use crate::drive::error::DriveResult;
 use crate::drive::shared::{Known, Shared};
 use crate::drive::tree::belief::Belief;
@@ -89,10 +91,7 @@ impl Shared {
         if belief.is_fresh(now, refresh) || failed_lately {
             return Ok(());
         }
-        let shared = Arc::clone(self);
-        let landing = self.flights.join(FlightKey::Listing(which), || async move {
-            shared.fetch(which).await
-        });
+        let landing = self.asking(which);
         if !belief.is_known() {
             return landing.await;
         }
@@ -109,6 +108,22 @@ impl Shared {
         Ok(())
     }
 
+    /// The flight of a listing that was never told, which has to be waited for.
+    pub(in crate::drive) fn first_listing(self: &Arc<Self>, which: Which) -> Option<Landing> {
+        if self.is_listed(which) {
+            return None;
+        }
+        Some(self.asking(which))
+    }
+
+    /// The flight for a listing, begun now or under way.
+    fn asking(self: &Arc<Self>, which: Which) -> Landing {
+        let shared = Arc::clone(self);
+        self.flights.join(FlightKey::Listing(which), || async move {
+            shared.fetch(which).await
+        })
+    }
+
     /// Makes sure that a listing can say that a name is free: what an earlier mount knew cannot. True
     /// when it was confirmed just now.
     pub(in crate::drive) async fn confirmed(self: &Arc<Self>, which: Which) -> bool {
@@ -116,10 +131,7 @@ impl Shared {
         if belief.was_confirmed() || belief.failed_lately(Instant::now(), self.config.refresh) {
             return false;
         }
-        let shared = Arc::clone(self);
-        let landing = self.flights.join(FlightKey::Listing(which), || async move {
-            shared.fetch(which).await
-        });
+        let landing = self.asking(which);
         matches!(landing.within(self.patience()).await, Some(Ok(())))
     }
 

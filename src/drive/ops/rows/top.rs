@@ -118,6 +118,43 @@ impl Shared {
         rows
     }
 
+    /// What is known by now of a folder that shows a long listing, without asking for it.
+    pub(in crate::drive) fn rows_at_hand(&self, which: Which) -> Vec<Row> {
+        match which {
+            Which::Assets => self.raw_model_rows(),
+            _ => self.rapid_model_rows(),
+        }
+    }
+
+    /// The rows of what has a higher id than that, with the highest.
+    pub(in crate::drive) fn rows_after(&self, which: Which, id: u64) -> (u64, Vec<Row>) {
+        if which != Which::Assets {
+            let known = self.known();
+            let rows: Vec<_> = known.rapids.rows_after(id).collect();
+            let highest = rows.last().map_or(id, |row| row.id.0);
+            let named = rows.into_iter().filter_map(|row| {
+                let name = known.rapids.name(row.id.0)?;
+                Some(Row::new(name, Node::Rapid(row.id)))
+            });
+            return (highest, named.collect());
+        }
+        let unseen = self.outbox.unseen_assets();
+        let (highest, listed) = {
+            let known = self.known();
+            let rows: Vec<AssetId> = known.assets.rows_after(id).map(|row| row.id).collect();
+            let highest = rows.last().map_or(id, |asset| asset.0);
+            let shown = rows.into_iter().filter(|asset| !unseen.contains(asset));
+            let named: Vec<(AssetId, String)> = shown
+                .filter_map(|asset| Some((asset, known.assets.name(asset.0)?.to_owned())))
+                .collect();
+            (highest, named)
+        };
+        let rows = listed
+            .into_iter()
+            .map(|(asset, name)| Row::new(name, Node::Model(self.home_of(asset))));
+        (highest, rows.collect())
+    }
+
     /// The one file of a loose draft, as it stands at the top.
     pub(in crate::drive) fn loose_row(&self, draft: DraftId) -> Option<Row> {
         let children = self.outbox.children(draft, EntryId::ROOT).ok()?;

@@ -6,6 +6,7 @@
 //! by that pass. Nothing here does I/O; [`crate::drive::fresh`] asks the service.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Bound;
 use std::time::{Duration, Instant};
 
 use super::belief::Belief;
@@ -89,6 +90,15 @@ pub struct Listing<R> {
     deleted: HashMap<u64, Instant>,
     /// Called otherwise since the last changes were told.
     renamed: Vec<(u64, String)>,
+    /// The first pass, while its pages come in.
+    passing: Option<Passing>,
+}
+
+/// How far a pass has come that tells the lowest ids first.
+#[derive(Debug, Clone, Copy)]
+struct Passing {
+    began: Instant,
+    reached: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -108,6 +118,7 @@ impl<R: Row> Listing<R> {
             full_pass: None,
             deleted: HashMap::new(),
             renamed: Vec::new(),
+            passing: None,
         }
     }
 
@@ -137,15 +148,42 @@ impl<R: Row> Listing<R> {
         self.deleted.contains_key(&id)
     }
 
-    /// True when a record was told within `refresh`, on its own or with others.
+    /// True when a record was told within `refresh`, on its own or with others, or by the pass that
+    /// is under way.
     pub fn is_young(&self, id: u64, now: Instant, refresh: Duration) -> bool {
-        let learned = self.rows.get(&id);
-        learned.is_some_and(|learned| now.saturating_duration_since(learned.at) < refresh)
+        self.rows.get(&id).is_some_and(|learned| {
+            now.saturating_duration_since(learned.at) < refresh
+                || self.passing.is_some_and(|pass| learned.at >= pass.began)
+        })
+    }
+
+    /// The first pass begins: its pages come in one by one, by [`Listing::put_all`].
+    pub fn pass_begins(&mut self, began: Instant) {
+        self.passing = Some(Passing { began, reached: 0 });
+    }
+
+    /// The pass has told all up to this id.
+    pub fn pass_reached(&mut self, id: u64) {
+        if let Some(pass) = &mut self.passing {
+            pass.reached = id;
+        }
+    }
+
+    /// The pass is over, well or not.
+    pub fn pass_stops(&mut self) {
+        self.passing = None;
     }
 
     /// All records, by id.
     pub fn rows(&self) -> impl Iterator<Item = &R> {
         self.rows.values().map(|learned| &learned.row)
+    }
+
+    /// The records with a higher id, as far as the pass that is under way has come.
+    pub fn rows_after(&self, id: u64) -> impl Iterator<Item = &R> {
+        let reached = self.passing.map_or(0, |pass| pass.reached).max(id);
+        let told = (Bound::Excluded(id), Bound::Included(reached));
+        self.rows.range(told).map(|(_, learned)| &learned.row)
     }
 
     /// How many records there are.
@@ -222,6 +260,31 @@ impl<R: Row> Listing<R> {
     ) -> Changes {
         let order = order_of(&rows);
         let told: HashSet<u64> = rows.iter().map(Row::number).collect();
+        let mut changes = self.drop_untold(&told, began);
+        let rows = rows
+            .into_iter()
+            .filter(|row| !self.deleted.contains_key(&row.number()))
+            .collect();
+        self.learn(rows, now, taken, &mut changes);
+        self.passed(&told, order, began, now);
+        changes
+    }
+
+    /// A full pass whose records came in page by page has told all there is.
+    pub fn pass_ended(
+        &mut self,
+        told: &HashSet<u64>,
+        order: Order,
+        began: Instant,
+        now: Instant,
+    ) -> Changes {
+        let changes = self.drop_untold(told, began);
+        self.passed(told, order, began, now);
+        changes
+    }
+
+    /// What was known before a pass that did not tell of it is gone.
+    fn drop_untold(&mut self, told: &HashSet<u64>, began: Instant) -> Changes {
         let mut changes = Changes::default();
         let gone: Vec<u64> = self
             .rows
@@ -232,17 +295,15 @@ impl<R: Row> Listing<R> {
         for id in gone {
             self.drop_row(id, &mut changes);
         }
-        let rows = rows
-            .into_iter()
-            .filter(|row| !self.deleted.contains_key(&row.number()))
-            .collect();
-        self.learn(rows, now, taken, &mut changes);
+        changes
+    }
+
+    fn passed(&mut self, told: &HashSet<u64>, order: Order, began: Instant, now: Instant) {
         self.deleted
             .retain(|id, at| told.contains(id) || *at > began);
         self.order = order;
         self.full_pass = Some(now);
         self.belief.confirmed(now);
-        changes
     }
 
     /// One record became known on its own.

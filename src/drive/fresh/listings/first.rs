@@ -1,0 +1,179 @@
+//! The first pass over a long listing: each page is known, and shown to whoever lists the folder, as
+//! it comes.
+//!
+//! The oldest page comes first, so that of several objects with one name the lowest id has it, as when all were told at
+//! once. Between the pages others make and delete things: a pass that has not told as much as there is says so, and
+//! what is known of the listing is not all of it.
+
+use std::collections::HashSet;
+use std::time::Instant;
+
+use futures_util::TryStreamExt as _;
+
+use super::Which;
+use super::store::touch;
+use crate::client::Priority;
+use crate::drive::error::DriveResult;
+use crate::drive::shared::Shared;
+use crate::drive::tree::known::KnownRapid;
+use crate::drive::tree::listing::{Changes, Order};
+use crate::drive::tree::node::Top;
+use crate::wire::Page;
+
+impl Shared {
+    /// All base assets, page by page; false when that was not all.
+    pub(super) async fn first_assets(&self, began: Instant) -> DriveResult<bool> {
+        self.known().assets.pass_begins(began);
+        let pass = self.pages_of_assets().await;
+        let mut known = self.known();
+        known.assets.pass_stops();
+        let pass = pass?;
+        if pass.is_all() {
+            let (order, now) = (pass.order(), Instant::now());
+            let changes = known.assets.pass_ended(&pass.told, order, began, now);
+            self.keep_rows(Which::Assets, &known.assets, &changes);
+            touch(&mut known, Top::RawModels, &changes);
+            drop(known);
+            self.assets_changed(&changes);
+        }
+        Ok(pass.is_all())
+    }
+
+    async fn pages_of_assets(&self) -> DriveResult<Pass> {
+        let mut pages = self.client.asset_pages_oldest_first(Priority::Interactive);
+        let mut pass = Pass::new();
+        while let Some(page) = self.asked(pages.try_next()).await? {
+            pass.note(&page, |asset| asset.id.0);
+            let learned = self.learned_assets(page.data, |listing, rows, taken| {
+                Some(listing.put_all(rows, Instant::now(), taken))
+            });
+            self.known().assets.pass_reached(pass.highest);
+            self.assets_changed(&unasked(learned.unwrap_or_default()));
+            self.pages_arrived.send_modify(|count| *count += 1);
+        }
+        Ok(pass)
+    }
+
+    /// All rapid models in the same way.
+    pub(super) async fn first_rapids(&self, began: Instant) -> DriveResult<bool> {
+        self.known().rapids.pass_begins(began);
+        let pass = self.pages_of_rapids().await;
+        let mut known = self.known();
+        known.rapids.pass_stops();
+        let pass = pass?;
+        if pass.is_all() {
+            let (order, now) = (pass.order(), Instant::now());
+            let changes = known.rapids.pass_ended(&pass.told, order, began, now);
+            self.told_rapids(known, &changes);
+        }
+        Ok(pass.is_all())
+    }
+
+    async fn pages_of_rapids(&self) -> DriveResult<Pass> {
+        let mut pages = self.client.rapid_pages_oldest_first(Priority::Interactive);
+        let mut pass = Pass::new();
+        while let Some(page) = self.asked(pages.try_next()).await? {
+            pass.note(&page, |rapid| rapid.id.0);
+            let rows = page.data.iter().map(KnownRapid::from_record).collect();
+            let mut known = self.known();
+            let changes = known.rapids.put_all(rows, Instant::now(), &HashSet::new());
+            known.rapids.pass_reached(pass.highest);
+            self.keep_rows(Which::Rapids, &known.rapids, &changes);
+            touch(&mut known, Top::RapidModels, &changes);
+            drop(known);
+            self.rapids_changed(&unasked(changes));
+            self.pages_arrived.send_modify(|count| *count += 1);
+        }
+        Ok(pass)
+    }
+}
+
+/// The kernel has asked for none of the names of a listing that it has never seen.
+fn unasked(mut changes: Changes) -> Changes {
+    changes.appeared.clear();
+    changes
+}
+
+/// What the pages of one pass said.
+struct Pass {
+    told: HashSet<u64>,
+    unreadable: usize,
+    /// How many there are, as the page said that was asked for last.
+    total: u64,
+    highest: u64,
+    falls: bool,
+    rises: bool,
+}
+
+impl Pass {
+    fn new() -> Pass {
+        Pass {
+            told: HashSet::new(),
+            unreadable: 0,
+            total: 0,
+            highest: 0,
+            falls: true,
+            rises: true,
+        }
+    }
+
+    fn note<T>(&mut self, page: &Page<T>, id: impl Fn(&T) -> u64) {
+        let ids: Vec<u64> = page.data.iter().map(id).collect();
+        let is_higher = ids.iter().all(|id| *id > self.highest);
+        self.falls &= is_higher && ids.is_sorted_by(|a, b| a > b);
+        self.rises &= is_higher && ids.is_sorted_by(|a, b| a < b);
+        self.highest = ids.iter().copied().fold(self.highest, u64::max);
+        // The first page was asked for before all others, even where it is handed out last.
+        if self.told.is_empty() || page.meta.current_page > 1 {
+            self.total = page.meta.total;
+        }
+        self.unreadable += page.unreadable;
+        self.told.extend(ids);
+    }
+
+    fn is_all(&self) -> bool {
+        (self.told.len() + self.unreadable) as u64 >= self.total
+    }
+
+    fn order(&self) -> Order {
+        match (self.falls, self.rises) {
+            (true, _) => Order::NewestFirst,
+            (false, true) => Order::NewestLast,
+            (false, false) => Order::Unknown,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pass_of(pages: &[(u64, &[u64])], total: u64) -> Pass {
+        let mut pass = Pass::new();
+        for (number, ids) in pages {
+            let page =
+                serde_json::json!({"data": ids, "meta": {"current_page": number, "total": total}});
+            pass.note(&serde_json::from_value::<Page<u64>>(page).unwrap(), |id| {
+                *id
+            });
+        }
+        pass
+    }
+
+    #[test]
+    fn the_order_of_the_service_is_seen_from_pages_that_come_oldest_first() {
+        let order = |pages: &[(u64, &[u64])]| pass_of(pages, 4).order();
+        assert_eq!(order(&[(2, &[2, 1]), (1, &[4, 3])]), Order::NewestFirst);
+        assert_eq!(order(&[(1, &[1, 2]), (2, &[3, 4])]), Order::NewestLast);
+        assert_eq!(order(&[(1, &[2, 1]), (2, &[4, 9, 7])]), Order::Unknown);
+        assert_eq!(order(&[(2, &[3, 1]), (1, &[4, 2])]), Order::Unknown);
+        assert_eq!(order(&[(1, &[7])]), Order::NewestFirst);
+    }
+
+    #[test]
+    fn a_pass_that_missed_what_was_made_meanwhile_is_not_all() {
+        assert!(pass_of(&[(2, &[2, 1]), (1, &[4, 3])], 4).is_all());
+        assert!(!pass_of(&[(2, &[2, 1]), (1, &[4])], 4).is_all());
+        assert!(pass_of(&[], 0).is_all());
+    }
+}
