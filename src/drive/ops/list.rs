@@ -35,8 +35,8 @@ struct Arriving {
     landing: Landing,
     /// The highest id that was taken in by its page.
     highest: u64,
-    /// The rows that were at hand when the folder was opened: these may have any id.
-    at_hand: Arc<HashSet<Ino>>,
+    /// The rows of this machine alone, of which a page may tell too.
+    our_own: Arc<HashSet<Ino>>,
 }
 
 impl Shared {
@@ -46,7 +46,7 @@ impl Shared {
         self.look(&node);
         self.learn_folders(&node).await;
         let (rows, arriving) = match self.arriving(&node).await {
-            Some((arriving, None)) => (self.rows_at_hand(arriving.which), Some(arriving)),
+            Some((arriving, None)) => (self.rows_of_our_own(arriving.which), Some(arriving)),
             Some((arriving, Some(Err(error)))) => {
                 // Drafts are shown even where nothing of the service is known.
                 let rows = self.rows_at_hand(arriving.which);
@@ -62,7 +62,7 @@ impl Shared {
         }
         let rows = self.numbered(ino, rows);
         let arriving = arriving.map(|arriving| Arriving {
-            at_hand: Arc::new(rows.iter().map(|row| row.ino).collect()),
+            our_own: Arc::new(rows.iter().map(|row| row.ino).collect()),
             ..arriving
         });
         let state = Mutex::new(FolderState { rows, arriving });
@@ -120,7 +120,7 @@ impl Shared {
             which,
             landing,
             highest: 0,
-            at_hand: Arc::default(),
+            our_own: Arc::default(),
         };
         Some((arriving, landed))
     }
@@ -136,7 +136,7 @@ impl Shared {
         arriving.highest = highest;
         let before = rows.len();
         for row in self.numbered(folder.ino, new).into_iter().skip(DOTS) {
-            if !arriving.at_hand.contains(&row.ino) {
+            if !arriving.our_own.contains(&row.ino) {
                 rows.push(at_the_end(row, rows.len()));
             }
         }

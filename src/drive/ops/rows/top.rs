@@ -79,8 +79,8 @@ impl Shared {
         }
     }
 
-    /// Drafts by name and number, then what the service has.
-    fn raw_model_rows(&self) -> Vec<Row> {
+    /// Drafts by name and number.
+    fn draft_rows(&self) -> Vec<Row> {
         let mut rows = Vec::new();
         for draft in self.outbox.drafts() {
             if self.is_asset_by_now(&draft) {
@@ -93,6 +93,12 @@ impl Shared {
                 DraftKind::LooseFile => rows.extend(self.loose_row(draft.id)),
             }
         }
+        rows
+    }
+
+    /// Drafts, then what the service has.
+    fn raw_model_rows(&self) -> Vec<Row> {
+        let mut rows = self.draft_rows();
         let unseen = self.outbox.unseen_assets();
         let listed: Vec<(AssetId, String)> = {
             let known = self.known();
@@ -116,6 +122,14 @@ impl Shared {
             ));
         }
         rows
+    }
+
+    /// What is of this machine alone in a folder that shows a long listing.
+    pub(in crate::drive) fn rows_of_our_own(&self, which: Which) -> Vec<Row> {
+        match which {
+            Which::Assets => self.draft_rows(),
+            _ => Vec::new(),
+        }
     }
 
     /// What is known by now of a folder that shows a long listing, without asking for it.

@@ -179,11 +179,15 @@ impl<R: Row> Listing<R> {
         self.rows.values().map(|learned| &learned.row)
     }
 
-    /// The records with a higher id, as far as the pass that is under way has come.
+    /// The records with a higher id that the pass that is under way has told, as far as it has come.
     pub fn rows_after(&self, id: u64) -> impl Iterator<Item = &R> {
         let reached = self.passing.map_or(0, |pass| pass.reached).max(id);
-        let told = (Bound::Excluded(id), Bound::Included(reached));
-        self.rows.range(told).map(|(_, learned)| &learned.row)
+        let range = (Bound::Excluded(id), Bound::Included(reached));
+        let began = self.passing.map(|pass| pass.began);
+        self.rows
+            .range(range)
+            .filter(move |(_, learned)| began.is_some_and(|began| learned.at >= began))
+            .map(|(_, learned)| &learned.row)
     }
 
     /// How many records there are.
