@@ -32,7 +32,7 @@ impl Progress {
     pub(super) fn task(&self, name: impl Into<String>) -> Task {
         let name = name.into();
         let bar = self.bars.as_ref().map(|bars| {
-            let style = ProgressStyle::with_template("{prefix} {bar:30.cyan/dim} {msg}")
+            let style = ProgressStyle::with_template("{prefix} {bar:30.cyan/dim} {wide_msg}")
                 .expect("the template is well-formed")
                 .progress_chars("━━╌");
             let bar = bars.add(ProgressBar::new(100).with_style(style));
@@ -50,6 +50,11 @@ impl Progress {
 }
 
 impl Task {
+    /// True where somebody sees each change as it comes.
+    pub(super) fn is_watched(&self) -> bool {
+        self.bar.is_some()
+    }
+
     /// Shows `status`; a percentage in it moves the bar.
     pub(super) fn show(&mut self, status: &str) {
         match &self.bar {

@@ -12,6 +12,7 @@ use super::Exit;
 use super::mounted::{self, MountedDrive, POLL_PERIOD};
 use super::progress::Progress;
 use super::settings::Span;
+use crate::drive::TransferStatus;
 
 /// Wait until models are ready or jobs are done
 #[derive(Debug, clap::Args)]
@@ -99,7 +100,10 @@ pub(super) fn wait_for(
             match &state {
                 State::Going(text) => {
                     if let Some(task) = task {
-                        task.show(text);
+                        match task.is_watched().then(|| pace_of(path)).flatten() {
+                            Some(pace) => task.show(&format!("{text}{pace}")),
+                            None => task.show(text),
+                        }
                     }
                 }
                 State::Done(text) | State::Failed(text) => {
@@ -127,6 +131,17 @@ pub(super) fn wait_for(
         }
         std::thread::sleep(POLL_PERIOD);
     }
+}
+
+/// How fast an upload goes and when it ends, as soon as its drive can tell.
+fn pace_of(path: &Path) -> Option<String> {
+    let drive = MountedDrive::of(path).ok()?;
+    let path = path.canonicalize().ok()?;
+    let below = path.strip_prefix(drive.root()).ok()?;
+    let status = drive.status().ok()?;
+    let is_it = |it: &&TransferStatus| Path::new(it.path.trim_start_matches('/')) == below;
+    let transfer = status.transfers.iter().find(is_it)?;
+    Some(super::status::pace(transfer))
 }
 
 /// What to wait for at each path: an `optimize/` folder stands for the jobs in it.
