@@ -77,10 +77,14 @@ impl MountedDrive {
     pub(super) fn order(&self, line: &str) -> Result<()> {
         write_command(&self.root.join(CONTROLS).join("ctl"), line).map_err(|error| {
             match why(&self.root).ok().flatten() {
-                Some(sentence) => anyhow::anyhow!("{sentence}"),
-                None => self.explain(error),
+                Some(sentence) if !self.is_read_only() => anyhow::anyhow!("{sentence}"),
+                _ => self.explain(error),
             }
         })
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.status().is_ok_and(|status| status.read_only)
     }
 
     fn explain(&self, error: io::Error) -> anyhow::Error {
@@ -89,6 +93,8 @@ impl MountedDrive {
             anyhow::anyhow!(
                 "the process behind {root} is gone; `assetfs mount {root}` starts it again and finishes what was under way"
             )
+        } else if error.raw_os_error() == Some(libc::EROFS) && self.is_read_only() {
+            anyhow::anyhow!("the drive at {root} is mounted read-only and takes no orders")
         } else {
             anyhow::Error::new(error).context(format!("cannot reach the drive at {root}"))
         }
@@ -98,10 +104,14 @@ impl MountedDrive {
 /// Gives one asset, rapid model or draft a command. The failure of the command is the failure of the
 /// write; the drive's sentence about it is the error.
 pub(super) fn command_at(path: &Path, line: &str) -> Result<()> {
-    MountedDrive::of(path)?;
+    let drive = MountedDrive::of(path)?;
     let (folder, order) = addressed(path, line);
     write_command(&folder.join(CONTROLS).join("ctl"), &order).map_err(|error| {
-        match why(path).ok().flatten() {
+        let said = match error.raw_os_error() {
+            Some(libc::EROFS) if drive.is_read_only() => return drive.explain(error),
+            _ => why(path).ok().flatten(),
+        };
+        match said {
             Some(sentence) => anyhow::anyhow!("{}: {sentence}", path.display()),
             None => {
                 anyhow::Error::new(error).context(format!("{}: `{line}` failed", path.display()))

@@ -43,7 +43,9 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     }
     // A dead mount has no status: nothing can be sent, and its drafts wait on disk.
     let status = drive.status().ok();
-    if status.is_some() && !args.now && !drain(&drive, args.timeout.map(|span| span.0))? {
+    // Nothing was copied into one that is read-only, and it takes no orders.
+    let may_send = status.as_ref().is_some_and(|status| !status.read_only);
+    if may_send && !args.now && !drain(&drive, args.timeout.map(|span| span.0))? {
         eprintln!(
             "assetfs: still sending; it stays mounted (`--now` leaves the rest to the next mount)"
         );

@@ -53,6 +53,7 @@ impl Shared {
             .iter()
             .map(|record| (record.draft, record.asset))
             .collect();
+        let (jobs, jobs_belief) = listings::restore_jobs(&meta);
         let known = Known {
             assets: listings::restore(&meta, Which::Assets, ""),
             rapids: listings::restore(&meta, Which::Rapids, ""),
@@ -61,8 +62,8 @@ impl Shared {
             embeds: listings::restore(&meta, Which::Embeds, ".html"),
             tokens: listings::restore(&meta, Which::Tokens, ".json"),
             webhooks: listings::restore(&meta, Which::Webhooks, ".json"),
-            jobs: Vec::new(),
-            jobs_belief: Default::default(),
+            jobs,
+            jobs_belief,
             searches: HashMap::new(),
             changed: HashMap::new(),
             account: HashMap::new(),
@@ -122,6 +123,7 @@ impl Shared {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             account: self.config.account_label.clone(),
             online: offline.is_none(),
+            read_only: self.config.read_only,
             offline_because: offline,
             drafts: drafts
                 .iter()

@@ -17,6 +17,9 @@ pub struct MountStatus {
     /// The last failure to reach the service, while it lasts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offline_because: Option<String>,
+    /// True when nothing can be written through it.
+    #[serde(default)]
+    pub read_only: bool,
     /// Models on their way in.
     pub drafts: Vec<DraftStatus>,
     /// Files that move at this moment.

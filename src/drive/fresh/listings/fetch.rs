@@ -271,15 +271,19 @@ impl Shared {
     /// Takes in which optimizations run or failed lately.
     pub(in crate::drive) fn told_jobs(&self, mut rapids: Vec<RapidId>) {
         rapids.sort_unstable();
-        let before = {
+        let (before, is_news) = {
             let mut known = self.known();
+            let is_news = !known.jobs_belief.is_known();
             known.jobs_belief.confirmed(Instant::now());
             let before = std::mem::replace(&mut known.jobs, rapids.clone());
             if before != rapids {
                 known.changed.insert(Top::Jobs, SystemTime::now());
             }
-            before
+            (before, is_news)
         };
+        if is_news || before != rapids {
+            super::store::keep_jobs(&self.meta, &rapids);
+        }
         for rapid in before.iter().filter(|rapid| !rapids.contains(rapid)) {
             if let Some(name) = self.rapid_name(*rapid) {
                 self.tell_removed(&Node::Top(Top::Jobs), &Node::JobLink(*rapid), &name);

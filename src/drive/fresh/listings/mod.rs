@@ -10,7 +10,7 @@ mod first;
 mod search;
 mod store;
 
-pub(in crate::drive) use store::restore;
+pub(in crate::drive) use store::{restore, restore_jobs};
 
 use std::sync::Arc;
 use std::time::Instant;

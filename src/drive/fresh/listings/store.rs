@@ -7,9 +7,11 @@ use serde::de::DeserializeOwned;
 
 use super::Which;
 use crate::drive::shared::{Known, Shared};
+use crate::drive::tree::belief::Belief;
 use crate::drive::tree::listing::{Changes, Listing, Row};
 use crate::drive::tree::node::Top;
 use crate::durable::MetaStore;
+use crate::wire::RapidId;
 
 impl Shared {
     pub(super) fn keep_rows<R: Row + Serialize>(
@@ -77,6 +79,26 @@ pub(in crate::drive) fn restore<R: Row + DeserializeOwned>(
     }
     listing
 }
+
+/// Keeps which optimizations run or failed.
+pub(super) fn keep_jobs(store: &MetaStore, jobs: &[RapidId]) {
+    let table = Which::Jobs.table();
+    if let Err(error) = store.relaxed().put(table, JOBS_KEY, &jobs) {
+        tracing::warn!(table, error = %error, "could not keep a listing");
+    }
+}
+
+/// Takes up which optimizations an earlier mount saw run or fail.
+pub(in crate::drive) fn restore_jobs(store: &MetaStore) -> (Vec<RapidId>, Belief) {
+    let kept: Option<Vec<RapidId>> = store.get(Which::Jobs.table(), JOBS_KEY).unwrap_or_default();
+    let mut belief = Belief::default();
+    if kept.is_some() {
+        belief.remembered();
+    }
+    (kept.unwrap_or_default(), belief)
+}
+
+const JOBS_KEY: &str = "ids";
 
 fn row_key(id: u64) -> String {
     format!("{id:020}")
