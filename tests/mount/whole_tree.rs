@@ -128,6 +128,43 @@ fn the_rest_of_the_tree_is_reached_by_shell_tools() {
 }
 
 #[test]
+fn every_tool_that_reads_a_tree_ends_well_on_the_whole_drive() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let rapid = optimized(&fixture);
+    let root = fixture.root();
+    let out = fixture.scratch.path().join("out");
+    fs::create_dir(&out).unwrap();
+    for (program, line) in [
+        ("find", "find . -ls"),
+        ("du", "du -a ."),
+        ("ls", "ls -lR ."),
+        ("grep", "grep -rq glTF ."),
+        ("grep", "grep -Rc nothing-says-this . || test $? = 1"),
+        ("tar", "tar cf $OUT/drive.tar ."),
+        ("zip", "zip -qr $OUT/drive.zip ."),
+        ("rsync", "rsync -a . $OUT/rsync"),
+        ("rsync", "rsync -aL . $OUT/rsync-links"),
+        ("cp", "cp -a . $OUT/cp-a"),
+        ("cp", "cp -rL . $OUT/cp-rL"),
+    ] {
+        if !crate::support::has_program(program) {
+            eprintln!("SKIPPED part of the tools on the whole drive: {program} is not installed");
+            continue;
+        }
+        let line = format!("OUT={}; timeout 100 {line} >/dev/null", out.display());
+        shell(&root, &line);
+    }
+    // Links became what they point to, and files are whole.
+    let compare = format!(
+        "cmp cp-rL/rawmodels/chair/optimize/small/chair.glb cp-a/rapidmodels/{rapid}/chair.glb"
+    );
+    shell(&out, &compare);
+    let same = format!("diff -r --no-dereference cp-a {}", root.display());
+    shell(&out, &same);
+}
+
+#[test]
 fn rm_deletes_many_models_with_few_requests_and_keeps_to_the_limit() {
     needs_fuse!();
     let fixture = Fixture::with(&[], &["--delete-limit", "2"]);
