@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{Fixture, exists, run, shell, wait_until};
+use crate::support::{ASSETFS, Fixture, exists, run, shell, wait_until};
 use crate::ways::models::triangle_glb;
 use crate::{needs_fuse, needs_program};
 
@@ -202,6 +202,31 @@ fn with_webhooks_the_ends_of_work_elsewhere_show_within_a_second() {
     let body = format!(r#"{{"model_id":{rapid},"name":"Showroom"}}"#);
     curl(&fixture, "POST", "embeds/create", &body);
     assert_eq!(a_second_later("ls embeds"), "Showroom.html\n");
+}
+
+#[test]
+fn the_first_look_after_a_remount_shows_what_was_done_meanwhile() {
+    needs_fuse!();
+    needs_program!("curl");
+    let mut fixture = Fixture::unmounted(&[]);
+    fixture.mount(&[]);
+    let root = fixture.root();
+    let gone = begin(&fixture, "gone");
+    begin(&fixture, "stays");
+    assert_eq!(
+        shell(&root, "ls rawmodels; ls presets"),
+        "gone\nstays\nfactory\n"
+    );
+    run(Command::new(ASSETFS).arg("unmount").arg(&root));
+    curl(&fixture, "DELETE", &format!("rawmodel/{}", gone["id"]), "");
+    begin(&fixture, "new");
+    let preset = r#"{"name":"web","config":{"limits":{"faces":{"count":500}}}}"#;
+    curl(&fixture, "POST", "preset/create", preset);
+    fixture.mount(&[]);
+    assert_eq!(
+        shell(&root, "ls rawmodels; ls presets"),
+        "new\nstays\nfactory\nweb.json\n"
+    );
 }
 
 #[test]

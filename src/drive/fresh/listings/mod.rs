@@ -13,7 +13,7 @@ mod store;
 pub(in crate::drive) use store::{restore, restore_jobs};
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::FlightKey;
 use super::flight::Landing;
@@ -21,6 +21,9 @@ use crate::drive::error::DriveResult;
 use crate::drive::shared::{Known, Shared};
 use crate::drive::tree::belief::Belief;
 use crate::drive::tree::node::Top;
+
+/// How long the first look in a mount waits for what an earlier mount knew to be confirmed.
+const FIRST_LOOK: Duration = Duration::from_millis(400);
 
 /// A listing of the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -95,15 +98,17 @@ impl Shared {
         if !belief.is_known() {
             return landing.await;
         }
-        // What an earlier mount knew is shown at once while it is confirmed.
-        if belief.was_confirmed() {
-            match landing.within(self.patience()).await {
-                Some(Err(error)) => {
-                    tracing::debug!(error = %error, "a listing could not be refreshed");
-                }
-                None => tracing::debug!("a listing is slow; what is known is shown"),
-                Some(Ok(())) => {}
+        // What an earlier mount knew is shown soon, confirmed where that takes one quick request.
+        let patience = match belief.was_confirmed() {
+            true => self.patience(),
+            false => self.patience().min(FIRST_LOOK),
+        };
+        match landing.within(patience).await {
+            Some(Err(error)) => {
+                tracing::debug!(error = %error, "a listing could not be refreshed");
             }
+            None => tracing::debug!("a listing is slow; what is known is shown"),
+            Some(Ok(())) => {}
         }
         Ok(())
     }

@@ -211,6 +211,11 @@ impl<R: Row> Listing<R> {
 
     /// The page that can confirm the listing in one request, where there is one.
     pub fn confirming_page(&self, now: Instant, per_page: usize) -> Option<u32> {
+        if self.belief.is_known() && !self.belief.was_confirmed() {
+            // Known from an earlier mount: where the newest come first, one page tells whether it holds.
+            // The next look makes a full pass.
+            return Some(1);
+        }
         let pass = self.full_pass?;
         if now.saturating_duration_since(pass) >= FULL_PASS_HOLDS {
             return None;
