@@ -24,6 +24,7 @@ impl Shared {
                 OutboxEvent::AssetChanged(asset) => self.asset_moved(asset),
                 OutboxEvent::JobChanged(folder, name) => self.job_changed(&folder, &name),
                 OutboxEvent::RapidFound(rapid) => {
+                    self.doubt(Which::Jobs);
                     let shared = Arc::clone(&self);
                     self.background.spawn(async move {
                         let found = shared.refreshed_rapid(rapid, Duration::ZERO).await;

@@ -86,29 +86,17 @@ impl Shared {
             &HashSet<String>,
         ) -> Option<Changes>,
     ) -> bool {
-        let changes = self.learned_assets(records, learn);
+        let rows = records.iter().map(KnownAsset::from_record).collect();
+        drop(records);
+        let changes = self.learned_rows(rows, learn);
         if let Some(changes) = &changes {
             self.assets_changed(changes);
         }
         changes.is_some()
     }
 
-    /// The same, and tells nobody yet.
-    pub(super) fn learned_assets(
-        &self,
-        records: Vec<BaseAsset>,
-        learn: impl FnOnce(
-            &mut Listing<KnownAsset>,
-            Vec<KnownAsset>,
-            &HashSet<String>,
-        ) -> Option<Changes>,
-    ) -> Option<Changes> {
-        let rows = records.iter().map(KnownAsset::from_record).collect();
-        drop(records);
-        self.learned_rows(rows, learn)
-    }
-
-    fn learned_rows(
+    /// The same with rows, and tells nobody yet.
+    pub(super) fn learned_rows(
         &self,
         rows: Vec<KnownAsset>,
         learn: impl FnOnce(

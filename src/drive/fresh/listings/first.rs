@@ -15,7 +15,7 @@ use super::store::touch;
 use crate::client::Priority;
 use crate::drive::error::DriveResult;
 use crate::drive::shared::Shared;
-use crate::drive::tree::known::KnownRapid;
+use crate::drive::tree::known::{KnownAsset, KnownRapid};
 use crate::drive::tree::listing::{Changes, Order};
 use crate::drive::tree::node::Top;
 use crate::wire::Page;
@@ -44,7 +44,8 @@ impl Shared {
         let mut pass = Pass::new();
         while let Some(page) = self.asked(pages.try_next()).await? {
             pass.note(&page, |asset| asset.id.0);
-            let learned = self.learned_assets(page.data, |listing, rows, taken| {
+            let rows = page.data.iter().map(KnownAsset::from_record).collect();
+            let learned = self.learned_rows(rows, |listing, rows, taken| {
                 Some(listing.put_all(rows, Instant::now(), taken))
             });
             self.known().assets.pass_reached(pass.highest);
