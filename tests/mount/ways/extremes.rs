@@ -263,15 +263,16 @@ fn a_file_of_five_gibibytes_arrives_whole() {
         .service
         .get(&format!("api/v2/rawmodel/{id}/downloads"));
     let url = downloads["huge.stl"].as_str().expect("a signed URL");
-    let fetch = Command::new("curl")
+    let mut fetch = Command::new("curl")
         .args(["-sS", "--fail", url])
         .stdout(std::process::Stdio::piped())
         .spawn()
         .unwrap();
     let compared = Command::new("cmp")
         .arg(&source)
-        .stdin(fetch.stdout.expect("piped"))
+        .stdin(fetch.stdout.take().expect("piped"))
         .status();
+    fetch.wait().unwrap();
     assert!(
         compared.unwrap().success(),
         "the service has something else"
