@@ -19,7 +19,7 @@ use super::key::{FileId, FileKind, NameHash};
 use super::map_file::{MapHeader, read_slots};
 use super::object::{CachedObject, OpenObject, Parts, free_unclaimed, map_cost, open_file};
 use super::shared::Shared;
-use super::space::{CacheLimits, Space};
+use super::space::{CacheLimits, DiskShortage, Space};
 use super::{BLOCK_LEN_BYTES, CacheError, ObjectKey, index_file};
 use crate::durable::{DirLock, PrivateDir, write_atomic};
 
@@ -49,6 +49,8 @@ pub struct CacheStats {
     pub evictions: u64,
     /// Blocks that were found damaged and dropped.
     pub bad_blocks: u64,
+    /// Pinned and open files left no room for what was to be taken last.
+    pub is_taken_up: bool,
 }
 
 /// What [`BlockCache::verify`] found.
@@ -124,6 +126,12 @@ impl BlockCache {
     /// What is in the cache and how it did.
     pub fn stats(&self) -> CacheStats {
         self.shared.stats()
+    }
+
+    /// Whether the disk is too full for anything new, as it is at this moment.
+    pub fn disk_shortage(&self) -> Option<DiskShortage> {
+        let limits = self.shared.space().limits();
+        DiskShortage::of(&self.shared.root, limits.keep_free_percent)
     }
 
     /// Drops everything, pinned objects too, and gives the bytes that are free now.

@@ -20,4 +20,4 @@ pub use block_cache::{BlockCache, CacheStats, VerifyReport};
 pub use error::CacheError;
 pub use key::{BLOCK_LEN_BYTES, ObjectKey};
 pub use object::CachedObject;
-pub use space::CacheLimits;
+pub use space::{CacheLimits, DiskShortage};

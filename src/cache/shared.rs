@@ -81,8 +81,12 @@ impl Shared {
     pub(super) fn make_room(&self, bytes: u64) -> Result<(), CacheError> {
         self.space.add(bytes);
         let lack = self.space.disk_lack(&self.root, bytes);
-        if (lack == 0 || self.evict(lack) >= lack) && self.shrink_to_limit() {
-            return Ok(());
+        if lack == 0 || self.evict(lack) >= lack {
+            let has_room = self.shrink_to_limit();
+            self.space.note_taken_up(!has_room);
+            if has_room {
+                return Ok(());
+            }
         }
         self.space.give_back(bytes);
         Err(self.space.full())
@@ -216,6 +220,7 @@ impl Shared {
             misses: count(&self.counters.misses),
             evictions: count(&self.counters.evictions),
             bad_blocks: count(&self.counters.bad_blocks),
+            is_taken_up: self.space.is_taken_up(),
         }
     }
 }

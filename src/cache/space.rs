@@ -4,9 +4,10 @@
 //! never holds more than the count says.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::CacheError;
+use super::key::BLOCK_LEN_BYTES;
 
 /// The free room on disk is looked at once in so many bytes written, and sooner when it is short.
 const LOOK_EVERY_BYTES: u64 = 4 << 20;
@@ -30,12 +31,59 @@ impl Default for CacheLimits {
     }
 }
 
+/// A disk that is too full for the cache to take anything new.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct DiskShortage {
+    /// What is free.
+    pub free_bytes: u64,
+    /// What the cache leaves free.
+    pub keep_free_bytes: u64,
+}
+
+impl DiskShortage {
+    /// Whether no more of the disk with this folder is free than the share that has to stay free. A
+    /// disk that cannot be asked, as when the folder was deleted, is taken to have room: a write
+    /// itself will tell.
+    pub fn of(dir: &Path, keep_free_percent: u8) -> Option<DiskShortage> {
+        let disk = DiskRoom::of(dir, keep_free_percent)?;
+        (disk.free < disk.keep.saturating_add(BLOCK_LEN_BYTES)).then_some(DiskShortage {
+            free_bytes: disk.free,
+            keep_free_bytes: disk.keep,
+        })
+    }
+}
+
+/// What is free on a disk, and what has to stay free.
+struct DiskRoom {
+    free: u64,
+    keep: u64,
+}
+
+impl DiskRoom {
+    /// `None` where nothing has to stay free, or the disk cannot be asked.
+    fn of(dir: &Path, keep_free_percent: u8) -> Option<DiskRoom> {
+        let percent = u64::from(keep_free_percent.min(100));
+        let disk = match percent {
+            0 => return None,
+            _ => rustix::fs::statvfs(dir).ok()?,
+        };
+        let keep =
+            (disk.f_blocks / 100).saturating_mul(percent) + disk.f_blocks % 100 * percent / 100;
+        Some(DiskRoom {
+            free: disk.f_bavail.saturating_mul(disk.f_frsize),
+            keep: keep.saturating_mul(disk.f_frsize),
+        })
+    }
+}
+
 /// The count of bytes in use.
 #[derive(Debug)]
 pub(super) struct Space {
     limits: CacheLimits,
     used: AtomicU64,
     until_look: AtomicU64,
+    /// What is pinned and open left no room for what was to be taken last.
+    is_taken_up: AtomicBool,
 }
 
 impl Space {
@@ -44,6 +92,7 @@ impl Space {
             limits,
             used: AtomicU64::new(used),
             until_look: AtomicU64::new(0),
+            is_taken_up: AtomicBool::new(false),
         }
     }
 
@@ -81,27 +130,24 @@ impl Space {
         if !due {
             return 0;
         }
-        let (wanted, free) = self.look(dir, bytes);
+        let Some(disk) = DiskRoom::of(dir, self.limits.keep_free_percent) else {
+            return 0;
+        };
+        let (wanted, free) = (disk.keep.saturating_add(bytes), disk.free);
         let spare = free.saturating_sub(wanted);
         self.until_look
             .store(LOOK_EVERY_BYTES.min(spare / 2), Ordering::Release);
         wanted.saturating_sub(free)
     }
 
-    /// The bytes that have to be free for this write, and those that are. A disk that cannot be
-    /// asked, as when the folder was deleted, is taken to have room: the write itself will tell.
-    fn look(&self, dir: &Path, bytes: u64) -> (u64, u64) {
-        let Ok(disk) = rustix::fs::statvfs(dir) else {
-            return (0, u64::MAX);
-        };
-        let percent = u64::from(self.limits.keep_free_percent.min(100));
-        if percent == 0 {
-            return (0, u64::MAX);
-        }
-        let keep =
-            (disk.f_blocks / 100).saturating_mul(percent) + disk.f_blocks % 100 * percent / 100;
-        let wanted = keep.saturating_mul(disk.f_frsize).saturating_add(bytes);
-        (wanted, disk.f_bavail.saturating_mul(disk.f_frsize))
+    /// Notes whether what may not go left room for what was to be taken.
+    pub(super) fn note_taken_up(&self, is_taken_up: bool) {
+        self.is_taken_up.store(is_taken_up, Ordering::Relaxed);
+    }
+
+    /// Whether what may not go left no room for what was to be taken last.
+    pub(super) fn is_taken_up(&self) -> bool {
+        self.is_taken_up.load(Ordering::Relaxed)
     }
 
     pub(super) fn full(&self) -> CacheError {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde::Serialize;
 
-use crate::cache::{BlockCache, CacheLimits};
+use crate::cache::{BlockCache, CacheLimits, DiskShortage};
 use crate::drive::CacheStatus;
 use crate::fuse;
 
@@ -166,9 +166,27 @@ fn open_and(path: &Path, order: Order) -> Result<Report> {
             used_bytes: stats.bytes,
             objects: stats.objects,
             bad_blocks: stats.bad_blocks,
+            disk_shortage: DiskShortage::of(path, CacheLimits::default().keep_free_percent),
             pins: cache.pins(),
             ..status
         },
+    })
+}
+
+/// Why what is read is not kept, and what to do; nothing while it is.
+pub(super) fn keeps_nothing_new(status: &CacheStatus) -> Option<String> {
+    if let Some(disk) = status.disk_shortage {
+        return Some(format!(
+            "The cache keeps nothing new: {} of its disk are free, and {} stay free. Make room on \
+             that disk, or mount with --cache-dir on another.",
+            bytes(disk.free_bytes),
+            bytes(disk.keep_free_bytes)
+        ));
+    }
+    status.is_taken_up.then(|| {
+        "The cache keeps nothing new: pinned and open files take all it may hold. \
+         Mount with a larger --cache-size, or `assetfs unpin` some."
+            .to_owned()
     })
 }
 
@@ -191,6 +209,9 @@ fn show(report: &Report, order: Order) {
         row("damaged", grouped(status.verify.bad_blocks));
     }
     print!("{}", table(&rows));
+    if let Some(sentence) = keeps_nothing_new(status) {
+        println!("{sentence}");
+    }
     for pin in &status.pins {
         println!("pinned  {pin}");
     }

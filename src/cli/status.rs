@@ -8,6 +8,7 @@ use anyhow::Result;
 use crate::drive::{MountStatus, TransferStatus};
 
 use super::Exit;
+use super::cache::keeps_nothing_new;
 use super::mounted::MountedDrive;
 use super::table::{bytes, grouped};
 
@@ -107,6 +108,9 @@ fn describe(root: &str, status: &MountStatus) -> String {
         status.rate.available,
         status.rate.limit_per_minute,
     ));
+    if let Some(sentence) = keeps_nothing_new(&status.cache) {
+        page.push_str(&format!("{sentence}\n"));
+    }
     page
 }
 
@@ -155,6 +159,7 @@ fn bar(done: u64, total: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cache::DiskShortage;
     use crate::drive::{DraftStatus, FileTransferStatus};
 
     #[test]
@@ -187,6 +192,22 @@ mod tests {
             ..TransferStatus::default()
         };
         assert_eq!(pace(&slow), ", 2 min left");
+    }
+
+    #[test]
+    fn a_cache_that_keeps_nothing_new_says_why_and_what_to_do() {
+        let mut status = MountStatus::default();
+        assert!(!describe("/mnt", &status).contains("nothing new"));
+        status.cache.is_taken_up = true;
+        assert!(describe("/mnt", &status).contains("--cache-size"));
+        status.cache.disk_shortage = Some(DiskShortage {
+            free_bytes: 1_200_000_000,
+            keep_free_bytes: 13_000_000_000,
+        });
+        let page = describe("/mnt", &status);
+        for told in ["1.2 GB", "13 GB stay free", "--cache-dir"] {
+            assert!(page.contains(told), "{told}: {page}");
+        }
     }
 
     #[test]

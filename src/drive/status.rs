@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::cache::DiskShortage;
+
 /// The state of a mount at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct MountStatus {
@@ -139,6 +141,12 @@ pub struct CacheStatus {
     /// Blocks that were found damaged, and fetched again.
     #[serde(default)]
     pub bad_blocks: u64,
+    /// Pinned and open files left no room for what was to be kept last.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_taken_up: bool,
+    /// Its disk is too full for anything new.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_shortage: Option<DiskShortage>,
     /// Paths that are kept whatever happens.
     #[serde(default)]
     pub pins: Vec<String>,

@@ -372,6 +372,30 @@ fn a_share_of_the_disk_is_left_free() {
 }
 
 #[test]
+fn a_cache_without_room_says_so_until_it_has_some() {
+    let dir = tempfile::tempdir().unwrap();
+    let greedy = CacheLimits {
+        max_bytes: 1 << 40,
+        keep_free_percent: 100,
+    };
+    let cache = BlockCache::open(dir.path(), greedy).unwrap();
+    let shortage = cache.disk_shortage().unwrap();
+    assert!(shortage.free_bytes <= shortage.keep_free_bytes);
+    drop(cache);
+    let cache = BlockCache::open(dir.path(), limit(160_000)).unwrap();
+    assert_eq!(cache.disk_shortage(), None);
+    assert!(!cache.stats().is_taken_up);
+    cache.pin("pinned").unwrap();
+    fill(&cache.object(&key("pinned", 120_000, 1)).unwrap());
+    let other = cache.object(&key("other", 120_000, 1)).unwrap();
+    assert!(other.write_block(0, &block(other.key(), 0)).is_err());
+    assert!(cache.stats().is_taken_up);
+    cache.unpin("pinned").unwrap();
+    fill(&other);
+    assert!(!cache.stats().is_taken_up);
+}
+
+#[test]
 fn a_full_disk_makes_room_by_eviction_and_never_fails_a_reader() {
     let dir = tempfile::tempdir().unwrap();
     let Some(_disk) = SmallDisk::mount(dir.path(), 2 << 20) else {

@@ -21,8 +21,6 @@ use super::secrets::protect_memory;
 use super::{Account, Exit, MountPlan};
 use crate::cli::{logging, serve};
 
-/// Share of the disk that the cache leaves free, in percent.
-const CACHE_KEEP_FREE_PERCENT: u8 = 5;
 /// How long the parts may take to stop before the process ends without them. Everything that counts
 /// is on disk by then.
 const STOP_DEADLINE: Duration = Duration::from_secs(20);
@@ -173,7 +171,7 @@ fn connect(plan: &MountPlan, base_url: &url::Url, token: crate::wire::Token) -> 
 async fn open_drive(plan: &MountPlan, client: &Client, places: &Places) -> Result<(Outbox, Drive)> {
     let limits = CacheLimits {
         max_bytes: plan.cache_size,
-        keep_free_percent: CACHE_KEEP_FREE_PERCENT,
+        ..CacheLimits::default()
     };
     let cache = BlockCache::open(places.cache.path(), limits).context("cannot open the cache")?;
     let meta = MetaStore::open(places.state.join("meta.redb"))

@@ -52,6 +52,8 @@ impl Shared {
             misses: stats.misses,
             evictions: stats.evictions,
             bad_blocks: stats.bad_blocks,
+            is_taken_up: stats.is_taken_up,
+            disk_shortage: self.cache.disk_shortage(),
             pins: self
                 .cache
                 .pins()

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::{MIB, World, cache_has_room, triangle};
+use super::{MIB, SmallDisk, World, cache_has_room, forget_pages, triangle};
 use crate::needs_fuse;
 use crate::support::{ASSETFS, run};
 
@@ -75,6 +75,34 @@ fn the_cache_is_shown_verified_pinned_and_cleared_by_commands() {
     {
         assert_eq!(report["verify"]["bad_blocks"], 0);
     }
+}
+
+#[test]
+fn a_cache_whose_disk_is_too_full_says_so_and_what_to_do() {
+    needs_fuse!();
+    let mut world = World::unmounted(MIB);
+    let disk = world.fixture.scratch.path().join("cache");
+    fs::create_dir(&disk).expect("a folder");
+    let Some(_disk) = SmallDisk::mount(&disk, "16M") else {
+        return;
+    };
+    let filler = disk.join("filler");
+    fs::write(&filler, vec![1; 15 * MIB + 700_000]).expect("filled");
+    world.fixture.mount(&[]);
+    world.assert_whole();
+    let told = |args: &[&str]| run(Command::new(ASSETFS).args(args).arg(world.fixture.root()));
+    let shortage = world.status()["cache"]["disk_shortage"].clone();
+    assert!(shortage["free_bytes"].as_u64() < shortage["keep_free_bytes"].as_u64());
+    for command in [&["status"][..], &["cache", "info"]] {
+        let page = told(command);
+        assert!(page.contains("keeps nothing new"), "{page}");
+        assert!(page.contains("--cache-dir"), "{page}");
+    }
+    fs::remove_file(&filler).expect("removed");
+    assert!(!told(&["status"]).contains("keeps nothing new"));
+    forget_pages(&File::open(world.big()).expect("it opens"));
+    world.assert_whole();
+    assert!(world.status()["cache"]["used_bytes"].as_u64() >= Some(MIB as u64));
 }
 
 #[test]

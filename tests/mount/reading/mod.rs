@@ -8,13 +8,14 @@ mod faults;
 mod modes;
 
 use std::fs::{self, File};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use crate::storage::{Chance, Storage};
-use crate::support::{Fixture, ServeProcess, wait_until};
+use crate::support::{Fixture, ServeProcess, run, wait_until};
 
 const MIB: usize = 1 << 20;
 
@@ -160,6 +161,29 @@ fn peak_mib(pid: u32) -> u64 {
         .and_then(|line| line.split_whitespace().nth(1)?.parse().ok())
         .expect("a number");
     kib / 1024
+}
+
+/// A small disk of its own; only root may mount one.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    fn mount(dir: &Path, size: &str) -> Option<SmallDisk> {
+        if !is_root() {
+            let thread = std::thread::current();
+            eprintln!("SKIPPED {}: needs root", thread.name().unwrap_or("a test"));
+            return None;
+        }
+        run(Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "assetfs-test"])
+            .arg(dir));
+        Some(SmallDisk(dir.to_owned()))
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).output();
+    }
 }
 
 fn is_root() -> bool {
