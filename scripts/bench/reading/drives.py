@@ -1,0 +1,89 @@
+"""The file systems under test: the drive and rclone."""
+import json, os, shutil, subprocess
+from pathlib import Path
+
+from .process import HZ, ended, quiet, run, wait_for
+from .stage import PORTS
+
+
+class Mounted:
+    """A file system under test: where it is, which process serves it, how to make it cold."""
+
+    label = ""
+    # What every command starts with that looks into it.
+    as_user = ()
+
+    def path(self, name):
+        return self.dir / name
+
+    def cpu(self):
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / HZ
+
+    def peak_mib(self):
+        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
+            if line.startswith("VmHWM"):
+                return int(line.split()[1]) / 1024
+        return 0.0
+
+    def unmount(self):
+        if os.path.ismount(self.dir):
+            subprocess.run(["fusermount3", "-uz", str(self.dir)], stderr=subprocess.DEVNULL)
+        if self.pid:
+            wait_for(f"the end of {self.label}", lambda: ended(self.pid), 30)
+            self.pid = None
+
+
+class Assetfs(Mounted):
+    def __init__(self, bench, privileged=True):
+        self.bench, self.privileged, self.pid = bench, privileged, None
+        self.label = "assetfs" if privileged else "assetfs, not root"
+        home = bench.base / ("drive" if privileged else "drive-user")
+        self.dir, self.home = home / "mnt", home
+        self.dir.mkdir(parents=True)
+        if not privileged:
+            self.as_user = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups")
+            run("chown", "-R", "nobody:nogroup", home)
+
+    def mount(self, *more):
+        quiet(*self.as_user, self.bench.binary, "mount", self.dir, "--base-url", self.bench.service.url,
+              "--state-dir", self.home / "state", "--cache-dir", self.home / "cache",
+              "--refresh", "1h", "--log-file", self.home / "log", *more,
+              env={**os.environ, "ASSETFS_TOKEN": self.bench.service.token,
+                   "HOME": str(self.home)})
+        status = run(*self.as_user, "cat", self.dir / ".assetfs/status.json",
+                     stdout=subprocess.PIPE).stdout
+        self.pid = json.loads(status)["pid"]
+
+    def path(self, name):
+        return self.dir / "rawmodels" / name
+
+    def unmount(self):
+        if self.pid:
+            quiet(*self.as_user, self.bench.binary, "unmount", "--now", self.dir)
+        super().unmount()
+
+    def reset(self, form=None, *more):
+        """A fresh mount with an empty cache; what was known of the listings is still known."""
+        self.unmount()
+        shutil.rmtree(self.home / "cache", ignore_errors=True)
+        self.mount(*more)
+
+
+class Rclone(Mounted):
+    def __init__(self, bench, label, *flags):
+        self.bench, self.flags, self.pid = bench, flags, None
+        self.label = f"rclone {label}"
+        home = bench.base / ("rclone-" + label.replace(" ", "-").replace(",", ""))
+        self.dir, self.cache = home / "mnt", home / "cache"
+        self.dir.mkdir(parents=True)
+
+    def reset(self, form, *_):
+        self.unmount()
+        shutil.rmtree(self.cache, ignore_errors=True)
+        self.pid = subprocess.Popen(
+            [str(self.bench.rclone), "--config", "/dev/null", "mount",
+             f":http,url='http://127.0.0.1:{PORTS[form]}/show/':", str(self.dir),
+             "--cache-dir", str(self.cache), *self.flags],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).pid
+        wait_for("rclone's mount", lambda: os.path.ismount(self.dir))
