@@ -81,7 +81,7 @@ pub(super) enum Fault {
     NotSent(String),
     /// Connecting took too long.
     ConnectTimeout,
-    /// The address must not be used.
+    /// The address must not be used, or the certificate there not be believed.
     Refused(String),
     /// The request left, or may have left.
     NoAnswer(String),
@@ -208,6 +208,10 @@ pub(super) fn fault_of(error: reqwest::Error) -> Fault {
     if let Some(refused) = cause::<RefusedAddress>(&error) {
         return Fault::Refused(refused.reason.clone());
     }
+    if has_untrusted_certificate(&error) {
+        // Asking again would not make it trusted.
+        return Fault::Refused(reason_of(error));
+    }
     if error.is_connect() && error.is_timeout() {
         return Fault::ConnectTimeout;
     }
@@ -215,6 +219,25 @@ pub(super) fn fault_of(error: reqwest::Error) -> Fault {
         return Fault::NotSent(reason_of(error));
     }
     Fault::NoAnswer(reason_of(error))
+}
+
+/// Whether the other side showed a certificate that must not be believed. TLS hides its errors in
+/// those of reading and writing, whose source is the source of what they hold.
+fn has_untrusted_certificate(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let io = error.downcast_ref::<std::io::Error>();
+        let held = io.and_then(std::io::Error::get_ref);
+        let tls = held.and_then(|held| held.downcast_ref::<rustls::Error>());
+        if matches!(tls, Some(rustls::Error::InvalidCertificate(_))) {
+            return true;
+        }
+        next = match held {
+            Some(held) if held.is::<std::io::Error>() => Some(held),
+            _ => error.source(),
+        };
+    }
+    false
 }
 
 /// The cause of a type, anywhere in the chain of an error.
