@@ -19,6 +19,9 @@ use crate::cache::map_file::{MapHeader, write_slots};
 
 /// The kernel takes no more pieces in one write (UIO_MAXIOV).
 const MAX_PIECES: usize = 1024;
+/// The kernel keeps what is written at once in pages as large as that. Larger ones are dear to come
+/// by: their memory may have to be got together, or back from a machine above this one.
+const WRITE_BYTES: u64 = 256 << 10;
 
 impl OpenObject {
     /// Stores whole blocks from `first` on. Blocks that are there are left alone.
@@ -115,13 +118,26 @@ impl OpenObject {
                 MapHeader::block_check(self.id.salt, index, &block)
             })
             .collect();
-        self.write_pieces(pieces, run.start * BLOCK_LEN_BYTES)?;
+        self.write_aligned(pieces, run.start * BLOCK_LEN_BYTES)?;
         write_slots(&self.map, self.header_len, run.start, &checks)?;
         // Before anybody can take the blocks away again and give their bytes back.
         let cost = run.clone().map(|it| block_cost(it, self.key.size)).sum();
         self.cost.fetch_add(cost, Ordering::AcqRel);
         for (index, check) in run.zip(checks) {
             self.blocks.insert(index, check, true);
+        }
+        Ok(())
+    }
+
+    /// Writes in parts that end at multiples of their length.
+    fn write_aligned(&self, pieces: &[&[u8]], offset: u64) -> io::Result<()> {
+        let end = offset + pieces.iter().map(|piece| piece.len() as u64).sum::<u64>();
+        let mut start = offset;
+        while start < end {
+            let next = end.min((start / WRITE_BYTES + 1) * WRITE_BYTES);
+            let at = |position: u64| usize::try_from(position - offset).expect("in memory");
+            self.write_pieces(&cut(pieces, &(at(start)..at(next))), start)?;
+            start = next;
         }
         Ok(())
     }

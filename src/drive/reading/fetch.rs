@@ -30,7 +30,7 @@ pub(super) const DEADLINE: Duration = Duration::from_secs(30);
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(4);
 /// What is fetched ahead goes to the cache in runs of this length, where it comes quickly.
-const RUN_BYTES: usize = 1 << 20;
+const RUN_BYTES: usize = 512 << 10;
 /// The same while a reader waits: long enough that the cache's pages stay large.
 const AWAITED_RUN_BYTES: usize = 256 << 10;
 
@@ -79,6 +79,8 @@ struct Fetch<'a> {
     block: u64,
     /// What has come of it and of those behind it.
     gathered: Gathered,
+    /// Blocks that landed out of memory and are not in the cache yet, with the number of the first.
+    unstored: Vec<(u64, Vec<Bytes>)>,
     last_progress: Instant,
     /// Failures since the last byte.
     failures: u32,
@@ -93,6 +95,7 @@ impl<'a> Fetch<'a> {
             course,
             block: course.blocks.start,
             gathered: Gathered::default(),
+            unstored: Vec::new(),
             last_progress: Instant::now(),
             failures: 0,
             renewed: false,
@@ -130,17 +133,21 @@ impl<'a> Fetch<'a> {
             return Ok(());
         }
         loop {
-            let chunk = match stream.next().now_or_never() {
-                Some(chunk) => chunk,
+            let next = match stream.next().now_or_never() {
+                Some(chunk) => Some(chunk),
                 None => {
-                    // Nothing more has come yet: time to put away what has.
-                    self.land(0).await;
-                    self.in_time(stream.next()).await?
+                    if self.course.is_awaited() {
+                        // Nothing more has come yet: what has is put away for who waits for it.
+                        self.land(0).await;
+                    }
+                    let next = self.course.unless_asked(stream.next());
+                    self.in_time(next).await?
                 }
             };
-            match chunk {
-                Some(chunk) => self.take(chunk?)?,
-                None => break,
+            match next {
+                Some(Some(chunk)) => self.take(chunk?)?,
+                Some(None) => break,
+                None => continue,
             }
             self.land(RUN_BYTES).await;
         }
@@ -210,14 +217,20 @@ impl<'a> Fetch<'a> {
             self.block += 1;
         }
         if !wanted.is_empty() {
-            self.store(first, wanted).await;
+            self.unstored.push((first, wanted));
+        }
+        // The end of a body comes first: after it the connection can serve the next request.
+        if at_least == 0 || self.position() < self.end() {
+            for (first, blocks) in std::mem::take(&mut self.unstored) {
+                self.store(first, blocks).await;
+            }
         }
         let at_least = match self.course.is_awaited() {
             true => at_least.min(AWAITED_RUN_BYTES),
             false => at_least,
         };
         if self.has_block() && self.gathered.len() >= at_least {
-            self.land_run().await;
+            self.land_run(at_least as u64 / BLOCK_LEN_BYTES).await;
         }
     }
 
@@ -226,15 +239,23 @@ impl<'a> Fetch<'a> {
             && self.gathered.len() >= self.object.block_len(self.block)
     }
 
-    /// Puts all whole blocks that have come into the cache; into memory where that takes them not.
-    async fn land_run(&mut self) {
+    /// Puts whole blocks that have come into the cache; into memory where that takes them not. The
+    /// run ends at a multiple of `align` blocks where it reaches one: the kernel keeps what is
+    /// written in one go in pages that are large only where they are aligned.
+    async fn land_run(&mut self, align: u64) {
         let first = self.block;
-        let mut len = 0;
+        let (mut len, mut aligned) = (0, None);
         while self.block < self.course.blocks.end
             && self.gathered.len() >= len + self.object.block_len(self.block)
         {
             len += self.object.block_len(self.block);
             self.block += 1;
+            if align > 1 && self.block.is_multiple_of(align) {
+                aligned = Some((self.block, len));
+            }
+        }
+        if let Some(aligned) = aligned {
+            (self.block, len) = aligned;
         }
         let mut run = self.gathered.split_to(len);
         if self.store(first, run.pieces().to_vec()).await {
@@ -266,6 +287,8 @@ impl<'a> Fetch<'a> {
                 debug!(name = self.object.key().name, "renewing a signed URL");
                 self.in_time(self.object.urls().renew(&url)).await?
             }
+            // A single answer without sense may be a proxy's on the way; a second is the storage's own.
+            ClientError::Protocol { .. } if self.failures == 1 => Ok(url),
             error if error.is_transient() => {
                 self.pause(&error).await?;
                 Ok(url)

@@ -34,6 +34,8 @@ pub(super) struct Course {
     changed: Notify,
     /// How many wait for a block that has not landed.
     waiting: AtomicU32,
+    /// Tells the task that somebody began to wait.
+    asked: Notify,
     pub(super) share: Share,
 }
 
@@ -79,6 +81,7 @@ impl Course {
             wanted,
             changed: Notify::new(),
             waiting: AtomicU32::new(0),
+            asked: Notify::new(),
             share,
         }
     }
@@ -86,14 +89,27 @@ impl Course {
     /// Waits until the block has landed or never will. Needs no runtime: the flight has a deadline
     /// of its own.
     pub(super) async fn wait_for(&self, block: u64) -> Result<Landed, ReadError> {
+        if let Some(outcome) = self.outcome(block) {
+            return outcome;
+        }
+        let _waits = Waits::new(&self.waiting);
+        self.asked.notify_one();
         loop {
             // Before the look, so that a change after it wakes us.
             let changed = self.changed.notified();
             if let Some(outcome) = self.outcome(block) {
                 return outcome;
             }
-            let _waits = Waits::new(&self.waiting);
             changed.await;
+        }
+    }
+
+    /// The future's value, or nothing when somebody begins to wait before it is there.
+    pub(super) async fn unless_asked<T>(&self, future: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            biased;
+            value = future => Some(value),
+            () = self.asked.notified() => None,
         }
     }
 

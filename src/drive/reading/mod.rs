@@ -7,6 +7,7 @@
 //! neither inodes nor paths; signed URLs come from whoever opens a file.
 
 mod budget;
+mod disk_ahead;
 mod error;
 mod fetch;
 mod flight;

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 
+use super::disk_ahead::DiskAhead;
 use super::flight::{Flight, Landed};
 use super::object::{Cover, RemoteObject};
 use super::pace::Pace;
@@ -19,6 +20,9 @@ use crate::cache::{BLOCK_LEN_BYTES, ObjectKey};
 
 /// How often a read whose blocks are evicted while it waits for others starts anew.
 const ATTEMPTS: u32 = 8;
+/// A read that failed after such a wait is not waited for again by who asks at once.
+const LONG_WAIT: Duration = Duration::from_secs(5);
+const AT_ONCE: Duration = Duration::from_secs(1);
 /// The window of a file that the cache does not take, whose blocks are kept in memory.
 const UNCACHED_WINDOW_BYTES: u64 = 4 << 20;
 
@@ -28,6 +32,15 @@ pub struct RemoteFile {
     object: Arc<RemoteObject>,
     window: Mutex<Window>,
     is_begun: AtomicBool,
+    on_disk: DiskAhead,
+    /// The last read that was waited for long and in vain.
+    in_vain: Mutex<Option<InVain>>,
+}
+
+#[derive(Debug)]
+struct InVain {
+    at: Instant,
+    error: ReadError,
 }
 
 #[derive(Debug)]
@@ -44,6 +57,8 @@ impl RemoteFile {
         RemoteFile {
             object,
             is_begun: AtomicBool::new(false),
+            on_disk: DiskAhead::default(),
+            in_vain: Mutex::default(),
             window: Mutex::new(Window {
                 planner,
                 pace: Pace::new(Instant::now()),
@@ -91,10 +106,36 @@ impl RemoteFile {
             self.look_ahead(&range);
             return Ok(bytes);
         }
+        if let Some(error) = self.failed_just_now() {
+            return Err(error);
+        }
         let asked = Instant::now();
-        let bytes = self.fetch(range).await?;
+        let bytes = self
+            .fetch(range)
+            .await
+            .inspect_err(|error| self.note_failure(asked, error))?;
         self.window().note(bytes.len() as u64, asked.elapsed());
         Ok(bytes)
+    }
+
+    fn note_failure(&self, asked: Instant, error: &ReadError) {
+        if asked.elapsed() >= LONG_WAIT {
+            *self.in_vain() = Some(InVain {
+                at: Instant::now(),
+                error: error.clone(),
+            });
+        }
+    }
+
+    /// The kernel asks again, page by page, for what it could not read ahead; nobody shall wait twice.
+    fn failed_just_now(&self) -> Option<ReadError> {
+        let in_vain = self.in_vain();
+        let failed = in_vain.as_ref()?;
+        (failed.at.elapsed() < AT_ONCE).then(|| failed.error.clone())
+    }
+
+    fn in_vain(&self) -> MutexGuard<'_, Option<InVain>> {
+        self.in_vain.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// True once, for the first read.
@@ -128,6 +169,11 @@ impl RemoteFile {
     /// After a read from the cache: goes on fetching ahead where there is something to fetch.
     fn look_ahead(&self, range: &Range<u64>) {
         if self.is_complete() {
+            if let (Some(cached), Some(next)) =
+                (self.object.cached(), self.on_disk.read(range, self.size()))
+            {
+                cached.expect(next);
+            }
             return;
         }
         let mut window = self.window();
