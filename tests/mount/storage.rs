@@ -1,11 +1,16 @@
 //! Storage that another origin serves: a plain HTTP server inside the test, with faults by chance or on
 //! order. The local service signs its download URLs for it; what they name is found by its file name.
 
-use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Write};
+use std::collections::{HashMap, VecDeque};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 /// How an answer is spoiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,10 +35,18 @@ pub enum Fault {
     Drip,
     /// To another path.
     Redirect,
+    /// The connection is reset in the middle of the body.
+    Reset,
+    /// No answer, and no end of the connection.
+    Silence,
+    /// Bytes in the middle of the body that are not what the protocol below it allows.
+    Garbage,
 }
 
-const FAULTS: [Fault; 11] = [
+/// What happens by chance.
+const FAULTS: [Fault; 12] = [
     Fault::NoHead,
+    Fault::Reset,
     Fault::CutAfter(1),
     Fault::CutAfter(100_000),
     Fault::Busy,
@@ -53,6 +66,12 @@ pub struct Behaviour {
     pub files: HashMap<String, (Arc<Vec<u8>>, u32)>,
     /// Every so-manieth answer is spoiled; none where it is 0.
     pub fault_in: u64,
+    /// How the next answers with a range are spoiled, besides.
+    pub orders: VecDeque<Fault>,
+    /// So many connections end before anything is said.
+    pub hang_ups: u32,
+    /// The requests, where they are noted.
+    pub log: Option<Vec<Asked>>,
     /// Before each answer.
     pub latency: Duration,
     /// What one connection gives at most.
@@ -61,6 +80,32 @@ pub struct Behaviour {
     pub requests: u64,
     pub sent: u64,
     chance: Chance,
+}
+
+/// A request.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// Path and query.
+    pub target: String,
+    pub range: Option<(usize, usize)>,
+    pub if_range: Option<String>,
+}
+
+/// A connection, plain or not.
+trait Connection: Read + Write {
+    fn tcp(&mut self) -> &mut TcpStream;
+}
+
+impl Connection for TcpStream {
+    fn tcp(&mut self) -> &mut TcpStream {
+        self
+    }
+}
+
+impl Connection for StreamOwned<ServerConnection, TcpStream> {
+    fn tcp(&mut self) -> &mut TcpStream {
+        &mut self.sock
+    }
 }
 
 /// A seeded generator: the same numbers in every run.
@@ -94,28 +139,47 @@ impl Chance {
 pub struct Storage {
     pub address: SocketAddr,
     behaviour: Arc<Mutex<Behaviour>>,
+    tls: Option<Arc<ServerConfig>>,
 }
 
 impl Storage {
     pub fn start() -> Storage {
+        Storage::start_with(None)
+    }
+
+    /// One that speaks TLS, with what `cert.pem` and `key.pem` in the folder say.
+    pub fn start_tls(dir: &Path) -> Storage {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let cert = CertificateDer::from_pem_file(dir.join("cert.pem")).expect("a certificate");
+        let key = PrivateKeyDer::from_pem_file(dir.join("key.pem")).expect("a key");
+        let config = ServerConfig::builder()
+            .with_no_client_auth()
+            .with_single_cert(vec![cert], key)
+            .expect("they belong together");
+        Storage::start_with(Some(Arc::new(config)))
+    }
+
+    fn start_with(tls: Option<Arc<ServerConfig>>) -> Storage {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let storage = Storage {
             address: listener.local_addr().expect("an address"),
             behaviour: Arc::default(),
+            tls,
         };
         let accepting = storage.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let serving = accepting.clone();
                 // A client may hang up at any time.
-                std::thread::spawn(move || drop(serving.serve(stream)));
+                std::thread::spawn(move || drop(serving.welcome(stream)));
             }
         });
         storage
     }
 
     pub fn url(&self) -> String {
-        format!("http://{}", self.address)
+        let scheme = self.tls.as_ref().map_or("http", |_| "https");
+        format!("{scheme}://{}", self.address)
     }
 
     pub fn with<R>(&self, change: impl FnOnce(&mut Behaviour) -> R) -> R {
@@ -131,8 +195,26 @@ impl Storage {
         });
     }
 
-    fn serve(&self, stream: TcpStream) -> std::io::Result<()> {
+    fn welcome(&self, stream: TcpStream) -> io::Result<()> {
+        let hangs_up = self.with(|it| {
+            let hangs_up = it.hang_ups > 0;
+            it.hang_ups -= u32::from(hangs_up);
+            hangs_up
+        });
+        if hangs_up {
+            return Ok(());
+        }
         stream.set_nodelay(true)?;
+        match &self.tls {
+            None => self.serve(stream),
+            Some(config) => {
+                let session = ServerConnection::new(config.clone()).map_err(io::Error::other)?;
+                self.serve(StreamOwned::new(session, stream))
+            }
+        }
+    }
+
+    fn serve(&self, stream: impl Connection) -> io::Result<()> {
         let mut reader = BufReader::new(stream);
         loop {
             let mut line = String::new();
@@ -166,11 +248,11 @@ impl Storage {
     /// Says whether the connection can take another request.
     fn answer(
         &self,
-        stream: &mut TcpStream,
+        stream: &mut impl Connection,
         target: &str,
         range: Option<(usize, usize)>,
         if_range: Option<String>,
-    ) -> std::io::Result<bool> {
+    ) -> io::Result<bool> {
         let path = target.split('?').next().unwrap_or_default();
         let name = path.rsplit('/').next().unwrap_or_default();
         let is_moved = target.starts_with("/moved/");
@@ -178,6 +260,15 @@ impl Storage {
             it.requests += 1;
             let spoiled = it.fault_in > 0 && !is_moved && it.chance.below(it.fault_in) == 0;
             let fault = spoiled.then(|| FAULTS[it.chance.below(FAULTS.len() as u64) as usize]);
+            let ordered = range.filter(|_| !is_moved);
+            let fault = fault.or_else(|| ordered.and_then(|_| it.orders.pop_front()));
+            if let Some(log) = &mut it.log {
+                log.push(Asked {
+                    target: target.to_owned(),
+                    range,
+                    if_range: if_range.clone(),
+                });
+            }
             let file = it.files.get(name).cloned();
             (file, fault, it.latency, it.bytes_per_second)
         });
@@ -188,6 +279,10 @@ impl Storage {
         };
         match fault {
             Some(Fault::NoHead) => return Ok(false),
+            Some(Fault::Silence) => {
+                std::thread::sleep(Duration::from_secs(120));
+                return Ok(false);
+            }
             Some(Fault::Busy) => return plain(stream, "503 Service Unavailable", &[]),
             Some(Fault::Refused) => return plain(stream, "403 Forbidden", &[]),
             Some(Fault::Redirect) => {
@@ -231,6 +326,18 @@ impl Storage {
                 stream.write_all(&body[..len])?;
                 return Ok(false);
             }
+            Some(Fault::Reset) => {
+                stream.write_all(&body[..body.len() / 2])?;
+                stream.flush()?;
+                rustix::net::sockopt::set_socket_linger(stream.tcp(), Some(Duration::ZERO))?;
+                return Ok(false);
+            }
+            Some(Fault::Garbage) => {
+                stream.write_all(&body[..body.len() / 2])?;
+                stream.flush()?;
+                stream.tcp().write_all(&[0x55; 4096])?;
+                return Ok(false);
+            }
             Some(Fault::Drip) => {
                 for part in body.chunks(4096) {
                     stream.write_all(part)?;
@@ -251,7 +358,7 @@ impl Storage {
     }
 }
 
-fn slowly(stream: &mut TcpStream, body: &[u8], bytes_per_second: u64) -> std::io::Result<()> {
+fn slowly(stream: &mut impl Write, body: &[u8], bytes_per_second: u64) -> io::Result<()> {
     const STEP: Duration = Duration::from_millis(20);
     let part = usize::try_from(bytes_per_second / 50)
         .expect("a speed")
@@ -263,7 +370,7 @@ fn slowly(stream: &mut TcpStream, body: &[u8], bytes_per_second: u64) -> std::io
     Ok(())
 }
 
-fn plain(stream: &mut TcpStream, status: &str, headers: &[&str]) -> std::io::Result<bool> {
+fn plain(stream: &mut impl Write, status: &str, headers: &[&str]) -> io::Result<bool> {
     let mut head = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n");
     for header in headers {
         head += &format!("{header}\r\n");

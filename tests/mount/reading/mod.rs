@@ -6,6 +6,7 @@ mod cache;
 mod commands;
 mod faults;
 mod modes;
+mod repair;
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -94,6 +95,10 @@ impl World {
     fn unmounted(len: usize) -> World {
         let storage = Storage::start();
         let fixture = Fixture::unmounted(&["--files-url", &storage.url()]);
+        World::over(storage, fixture, len)
+    }
+
+    fn over(storage: Storage, fixture: Fixture, len: usize) -> World {
         let content = Chance(5).bytes(len);
         let model = triangle();
         let files = [

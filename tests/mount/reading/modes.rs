@@ -60,6 +60,49 @@ fn mmap_sendfile_copy_file_range_and_direct_io_give_the_same_bytes() {
     }
 }
 
+/// Whether the kernel reads the large file without asking the drive.
+fn is_read_past_the_drive(world: &World) -> bool {
+    let asked = || {
+        let cache = world.status()["cache"].clone();
+        (cache["hits"].clone(), cache["misses"].clone())
+    };
+    let before = asked();
+    let file = File::open(world.big()).expect("it opens");
+    forget_pages(&file);
+    let mut found = vec![0; world.content.len()];
+    file.read_exact_at(&mut found, 0).expect("it reads");
+    assert!(found == *world.content);
+    asked() == before
+}
+
+#[test]
+fn a_file_that_was_opened_while_it_filled_is_lent_to_the_kernel_after_its_last_close() {
+    needs_fuse!();
+    if !cache_has_room() {
+        return;
+    }
+    if !is_root() {
+        eprintln!("SKIPPED the promotion of a file that was filled: needs root");
+        return;
+    }
+    let world = World::new(2 * MIB, &[]);
+    let filling = File::open(world.big()).expect("it opens");
+    filling.read_exact_at(&mut [0; 1000], 0).expect("it reads");
+    world.assert_whole();
+    // Complete now, but the kernel lets an inode have one mode at a time.
+    let file = File::open(world.big()).expect("it opens beside the other");
+    forget_pages(&file);
+    let mut found = vec![0; 2 * MIB];
+    file.read_exact_at(&mut found, 0).expect("it reads");
+    filling
+        .read_exact_at(&mut [0; 1000], 0)
+        .expect("so does it");
+    assert!(found == *world.content);
+    assert!(!is_read_past_the_drive(&world));
+    drop((filling, file));
+    wait_until("the kernel reads alone", || is_read_past_the_drive(&world));
+}
+
 #[test]
 fn a_complete_file_is_read_by_the_kernel_alone() {
     needs_fuse!();
@@ -72,19 +115,6 @@ fn a_complete_file_is_read_by_the_kernel_alone() {
     }
     let mut world = World::new(2 * MIB, &[]);
     world.assert_whole();
-    let asked = |world: &World| {
-        let cache = world.status()["cache"].clone();
-        (cache["hits"].clone(), cache["misses"].clone())
-    };
-    let is_read_past_the_drive = |world: &World| {
-        let before = asked(world);
-        let file = File::open(world.big()).expect("it opens");
-        forget_pages(&file);
-        let mut found = vec![0; 2 * MIB];
-        file.read_exact_at(&mut found, 0).expect("it reads");
-        assert!(found == *world.content);
-        asked(world) == before
-    };
     // The handle that filled the cache may be on its way out yet.
     wait_until("the kernel reads alone", || is_read_past_the_drive(&world));
     // After a kill nothing is believed until it was compared once, behind the first reader.
