@@ -108,19 +108,6 @@ impl CachedObject {
         Ok(found)
     }
 
-    /// Has the disk begin to read these bytes, which somebody will ask for next.
-    pub fn expect(&self, range: Range<u64>) {
-        if let Some(len) = std::num::NonZeroU64::new(range.end.saturating_sub(range.start)) {
-            // A disk that cannot read ahead reads when it is asked.
-            let _ = rustix::fs::fadvise(
-                &self.open.data,
-                range.start,
-                Some(len),
-                rustix::fs::Advice::WillNeed,
-            );
-        }
-    }
-
     /// Stores the block `index`, whole. An error means only that it is not cached.
     pub fn write_block(&self, index: u64, bytes: &[u8]) -> Result<(), CacheError> {
         self.open.write_run(index, &[bytes])

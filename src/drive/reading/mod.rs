@@ -7,7 +7,6 @@
 //! neither inodes nor paths; signed URLs come from whoever opens a file.
 
 mod budget;
-mod disk_ahead;
 mod error;
 mod fetch;
 mod flight;

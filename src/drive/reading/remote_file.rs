@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 
-use super::disk_ahead::DiskAhead;
 use super::flight::{Flight, Landed};
 use super::object::{Cover, RemoteObject};
 use super::pace::Pace;
@@ -32,7 +31,6 @@ pub struct RemoteFile {
     object: Arc<RemoteObject>,
     window: Mutex<Window>,
     is_begun: AtomicBool,
-    on_disk: DiskAhead,
     /// The last read that was waited for long and in vain.
     in_vain: Mutex<Option<InVain>>,
 }
@@ -57,7 +55,6 @@ impl RemoteFile {
         RemoteFile {
             object,
             is_begun: AtomicBool::new(false),
-            on_disk: DiskAhead::default(),
             in_vain: Mutex::default(),
             window: Mutex::new(Window {
                 planner,
@@ -169,11 +166,6 @@ impl RemoteFile {
     /// After a read from the cache: goes on fetching ahead where there is something to fetch.
     fn look_ahead(&self, range: &Range<u64>) {
         if self.is_complete() {
-            if let (Some(cached), Some(next)) =
-                (self.object.cached(), self.on_disk.read(range, self.size()))
-            {
-                cached.expect(next);
-            }
             return;
         }
         let mut window = self.window();
