@@ -498,7 +498,10 @@ fn skins_animations_morph_targets_and_unknown_extensions_survive() {
     let animation = &scene.list("animations")[0];
     assert_eq!(animation["channels"].as_array().unwrap().len(), 2);
     let turns = &scene.tables[animation["samplers"][0]["output"].as_u64().unwrap() as usize];
-    assert_eq!(turns.values, [0., 0., 0., 1., 0., 0., 0.6, 0.8]);
+    // Rotations take 16 bits a number where triangles were removed.
+    for (turn, before) in turns.values.iter().zip([0., 0., 0., 1., 0., 0., 0.6, 0.8]) {
+        assert!((turn - before).abs() < 2e-5, "{:?}", turns.values);
+    }
     let geometry = &scene.geometries[0];
     assert_eq!(geometry.targets.len(), 1);
     for vertex in 0..geometry.vertex_count() {

@@ -242,7 +242,8 @@ fn the_fox_runs_as_before() {
     };
     let source = read(&path);
     assert_eq!(names(&source, "animations"), ["Survey", "Walk", "Run"]);
-    for (percent, slack) in [(100, 2e-3), (25, 0.02)] {
+    // Of 144 triangles the corners lie between those of the source, some of which follow other joints.
+    for (percent, slack) in [(100, 2e-3), (25, 0.03)] {
         let optimized = Optimized::of(&path, all_ways(percent));
         for (name, result) in optimized.scenes() {
             assert_eq!(names(&source, "nodes"), names(&result, "nodes"), "{name}");

@@ -2,6 +2,7 @@
 
 #![allow(clippy::print_stderr, reason = "what is skipped is said loudly")]
 
+mod memory;
 mod optimize;
 mod refusals;
 #[path = "../support/samples.rs"]

@@ -4,6 +4,7 @@
 mod degenerate;
 mod equal;
 mod finite;
+mod keyframes;
 mod order;
 mod prune;
 mod tidy;
@@ -71,5 +72,6 @@ pub fn finish(scene: &mut Scene) {
     });
 }
 
+pub use keyframes::pack_keyframes;
 pub use prune::prune;
 pub use weld::weld_by;

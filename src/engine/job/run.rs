@@ -309,6 +309,9 @@ fn reduce(scene: &mut Scene, settings: &Settings, bench: &mut Bench<'_>) {
         },
     );
     bench.metrics.lap("simplify");
+    if done.before != done.after {
+        clean::pack_keyframes(scene);
+    }
     if done.before == done.after {
         bench.info(format!(
             "{} triangles are within the limit of {}",

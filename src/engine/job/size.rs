@@ -105,13 +105,16 @@ impl Search<'_> {
     fn size_with(&self, settings: &Settings) -> Result<u64, EngineError> {
         let mut scene = self.scene.clone();
         if let Some(triangles) = settings.face_limit(scene.drawn_triangles()) {
-            simplify(
+            let done = simplify(
                 &mut scene,
                 &Limits {
                     triangles,
                     keep_topology: settings.preserve_topology,
                 },
             );
+            if done.before != done.after {
+                clean::pack_keyframes(&mut scene);
+            }
         }
         clean::finish(&mut scene);
         clean::prune(&mut scene);

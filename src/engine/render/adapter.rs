@@ -28,6 +28,18 @@ pub struct Adapted {
 impl RenderScene {
     /// Everything that the model's default scene draws.
     pub fn from_model(model: &Scene) -> Adapted {
+        let (mut adapted, used) = RenderScene::adapt(model);
+        (adapted.scene.textures, adapted.warnings) = decode(model, &used);
+        adapted
+    }
+
+    /// The same without the pixels of its textures, for [`super::PreparedScene::reshaped`].
+    pub fn shape_of(model: &Scene) -> RenderScene {
+        RenderScene::adapt(model).0.scene
+    }
+
+    /// The scene without textures, and the images that its textures are to be decoded from.
+    fn adapt(model: &Scene) -> (Adapted, Vec<usize>) {
         let mut adapter = Adapter {
             model,
             scene: RenderScene::default(),
@@ -38,13 +50,12 @@ impl RenderScene {
             adapter.add(&draw);
         }
         let used = adapter.take_materials();
-        let (textures, warnings) = decode(model, &used);
-        adapter.scene.textures = textures;
-        Adapted {
+        let adapted = Adapted {
             scene: adapter.scene,
             geometries: adapter.geometries,
-            warnings,
-        }
+            warnings: Vec::new(),
+        };
+        (adapted, used)
     }
 }
 

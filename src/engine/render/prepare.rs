@@ -3,6 +3,8 @@
 //! After this step every index is in range, every attribute has its full length and every number is finite; the
 //! rasterizer relies on it.
 
+use std::sync::Arc;
+
 use glam::{Mat3, Vec2, Vec3, Vec4};
 use rayon::prelude::*;
 
@@ -18,7 +20,7 @@ pub struct PreparedScene {
     /// Triangles in the mesh of each instance, those included that cannot be drawn.
     pub(super) triangle_counts: Vec<usize>,
     pub(super) materials: Vec<Material>,
-    pub(super) pyramids: Vec<Pyramid>,
+    pub(super) pyramids: Arc<Vec<Pyramid>>,
     /// The name of each drawn part, by its number.
     pub(super) part_names: Vec<String>,
 }
@@ -61,6 +63,19 @@ impl PreparedScene {
             metallic: 0.0,
             ..RenderMaterial::default()
         }));
+        PreparedScene::place(scene, materials, Arc::new(pyramids))
+    }
+
+    /// Another shape of this scene's model: its meshes and places with these materials and textures.
+    pub fn reshaped(&self, scene: &RenderScene) -> PreparedScene {
+        PreparedScene::place(scene, self.materials.clone(), Arc::clone(&self.pyramids))
+    }
+
+    fn place(
+        scene: &RenderScene,
+        materials: Vec<Material>,
+        pyramids: Arc<Vec<Pyramid>>,
+    ) -> PreparedScene {
         let parts: Vec<Part> = scene
             .instances
             .par_iter()
@@ -116,7 +131,7 @@ impl PreparedScene {
         });
         let mut bare = PreparedScene {
             materials: vec![plain],
-            pyramids: Vec::new(),
+            pyramids: Arc::default(),
             ..self.clone()
         };
         for attributes in &mut bare.attributes {

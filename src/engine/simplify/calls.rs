@@ -74,7 +74,7 @@ fn check(joined: &Joined) {
 pub(super) fn simplify(joined: &mut Joined, target: usize, means: Means) -> f32 {
     match means {
         Means::Sloppy => simplify_sloppy(joined, target),
-        _ => run(joined, target, means.options()),
+        _ => run(joined, target, means.options() | joined.recipe.options()),
     }
 }
 
@@ -85,6 +85,7 @@ fn run(joined: &mut Joined, target: usize, options: SimplifyOptions) -> f32 {
     }
     let mut error = 0.0;
     let target = (target * 3).min(joined.indices.len());
+    let before = joined.positions.clone();
     let length = meshopt::simplify_with_update(
         &mut joined.indices,
         &mut joined.positions,
@@ -98,6 +99,12 @@ fn run(joined: &mut Joined, target: usize, options: SimplifyOptions) -> f32 {
         Some(&mut error),
     );
     joined.indices.truncate(length);
+    // Sums of numbers of very different size may leave the floats; such a vertex stays where it was.
+    for (position, before) in joined.positions.iter_mut().zip(before) {
+        if !position.iter().all(|number| number.is_finite()) {
+            *position = before;
+        }
+    }
     check(joined);
     error
 }

@@ -6,11 +6,14 @@
 //! to sloppy, and only when the gentler ones cannot reach it.
 
 mod calls;
+mod choose;
 mod joined;
+mod recipe;
 
 pub use calls::Means;
 
-use joined::{AttributeWeights, Joined};
+use joined::Joined;
+use recipe::Recipe;
 
 use rayon::prelude::*;
 
@@ -32,6 +35,18 @@ pub struct Simplified {
     pub means: Means,
 }
 
+impl Simplified {
+    fn nothing(triangles: u64) -> Simplified {
+        Simplified {
+            before: triangles,
+            after: triangles,
+            error: 0.0,
+            relative_error: 0.0,
+            means: Means::Careful,
+        }
+    }
+}
+
 /// What the simplifier may do.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
@@ -41,32 +56,29 @@ pub struct Limits {
     pub keep_topology: bool,
 }
 
-/// Found by comparing pictures and surface distances on the sample models: a higher weight of the
-/// normals costs shape, a lower one costs shading. A map of normals hides half of what theirs do.
-const WEIGHTS: AttributeWeights = AttributeWeights {
-    normal: 0.4,
-    mapped_normal: 0.2,
-    tangent: 0.15,
-    color: 0.2,
-    tex_coord: 0.3,
-};
-
 /// Simplifies the scene to the limits, or as near as the means allow.
 pub fn simplify(scene: &mut Scene, limits: &Limits) -> Simplified {
     let before = scene.drawn_triangles();
-    let mut done = Simplified {
-        before,
-        after: before,
-        error: 0.0,
-        relative_error: 0.0,
-        means: Means::Careful,
-    };
     if before <= limits.triangles {
-        return done;
+        return Simplified::nothing(before);
     }
     let texturings = scene.texturings();
     join_unseen(scene, &texturings);
-    let source = Joined::new(scene, &texturings, &WEIGHTS);
+    let recipes = choose::recipes_for(scene, &texturings);
+    if recipes.len() == 1 {
+        return simplify_by(&recipes[0], scene, limits, &texturings);
+    }
+    choose::simplify_by_best(&recipes, scene, limits, &texturings)
+}
+
+fn simplify_by(
+    recipe: &Recipe,
+    scene: &mut Scene,
+    limits: &Limits,
+    texturings: &[Texturing],
+) -> Simplified {
+    let mut done = Simplified::nothing(scene.drawn_triangles());
+    let source = Joined::new(scene, texturings, recipe);
     // A model too large for its numbers has no shape to measure; it stays as it is.
     if !source.is_finite() {
         return done;
@@ -75,21 +87,23 @@ pub fn simplify(scene: &mut Scene, limits: &Limits) -> Simplified {
         true => &[Means::Strict],
         false => &[Means::Careful, Means::Pruning, Means::Sloppy],
     };
-    let mut best = Attempt {
-        joined: source.clone(),
-        error: 0.0,
-        means: Means::Careful,
-    };
+    let mut best: Option<Attempt> = None;
     for means in means {
         let attempt = reach_whole(&source, limits.triangles, *means);
-        let is_better = attempt.joined.drawn_triangles() < best.joined.drawn_triangles();
-        if is_better && attempt.joined.vanished_parts(&source).is_empty() {
-            best = attempt;
+        let known = best.as_ref().map_or(done.before, Attempt::triangles);
+        if attempt.triangles() < known && attempt.joined.lost_parts(&source).is_empty() {
+            best = Some(attempt);
         }
-        if best.joined.drawn_triangles() <= limits.triangles {
+        if best
+            .as_ref()
+            .is_some_and(|best| best.triangles() <= limits.triangles)
+        {
             break;
         }
     }
+    let Some(best) = best else {
+        return done;
+    };
     best.joined.split_into(scene);
     done.after = scene.drawn_triangles();
     done.error = best.error * source.extent;
@@ -127,21 +141,26 @@ struct Attempt {
     means: Means,
 }
 
-/// Simplifies to the budget; parts that would vanish are kept in their coarsest form, and the
-/// others pay for them.
+impl Attempt {
+    fn triangles(&self) -> u64 {
+        self.joined.drawn_triangles()
+    }
+}
+
+/// Simplifies to the budget; parts that would vanish, and solids that would become flat, are kept in their
+/// coarsest form, and the others pay for them.
 fn reach_whole(source: &Joined, budget: u64, means: Means) -> Attempt {
     let mut kept: Vec<(usize, Joined)> = Vec::new();
     let (mut joined, mut error) = reach(source, budget, means);
     for _ in 0..MAX_RESCUES {
         let is_kept = |part: &usize| kept.iter().any(|(known, _)| known == part);
-        let mut vanished = joined.vanished_parts(source);
-        vanished.retain(|part| !is_kept(part));
-        if vanished.is_empty() {
+        let mut lost = joined.lost_parts(source);
+        lost.retain(|part| !is_kept(part));
+        if lost.is_empty() {
             break;
         }
         kept.extend(
-            vanished
-                .into_iter()
+            lost.into_iter()
                 .map(|part| (part, coarsest(source.alone(part)))),
         );
         let cost: u64 = kept.iter().map(|(_, part)| part.drawn_triangles()).sum();
@@ -163,18 +182,18 @@ fn reach_whole(source: &Joined, budget: u64, means: Means) -> Attempt {
     }
 }
 
-/// How often parts that vanished are taken out of the competition.
+/// How often parts that were lost are taken out of the competition.
 const MAX_RESCUES: usize = 4;
 
-/// A part in as few triangles as the means allow, from four on, but some.
+/// A part in as few triangles as the means allow, from four on, such that it is not lost.
 fn coarsest(part: Joined) -> Joined {
     let mut best = part.clone();
     for target in [4, 8, 16, 32] {
         for means in [Means::Careful, Means::Sloppy] {
             let mut coarse = part.clone();
             calls::simplify(&mut coarse, target, means);
-            let is_some = !coarse.indices.is_empty();
-            if is_some && coarse.indices.len() < best.indices.len() {
+            let is_there = coarse.lost_parts(&part).is_empty();
+            if is_there && coarse.indices.len() < best.indices.len() {
                 best = coarse;
             }
         }

@@ -54,9 +54,15 @@ impl Writer<'_> {
             }
             Value::Object(members) => {
                 let is_property = in_extension && members.get("values").is_some_and(Value::is_u64);
-                for (key, member) in members.iter_mut().filter(|(key, _)| {
-                    !["extras", "KHR_draco_mesh_compression"].contains(&key.as_str())
-                }) {
+                let passes = |key: &str| {
+                    ![
+                        "extras",
+                        "KHR_draco_mesh_compression",
+                        "EXT_mesh_gpu_instancing",
+                    ]
+                    .contains(&key)
+                };
+                for (key, member) in members.iter_mut().filter(|(key, _)| passes(key)) {
                     let is_metadata = ["values", "arrayOffsets", "stringOffsets"];
                     let names_view = in_extension && key == "bufferView"
                         || is_property && is_metadata.contains(&key.as_str());

@@ -129,7 +129,9 @@ impl Reader<'_> {
             Value::Object(members) => {
                 let is_property =
                     in_extension && members.contains_key("values") && members["values"].is_u64();
-                for (key, member) in members.iter_mut().filter(|(key, _)| *key != "extras") {
+                // Transforms of instances have names of their own, and are tables.
+                let passes = |key: &str| !["extras", "EXT_mesh_gpu_instancing"].contains(&key);
+                for (key, member) in members.iter_mut().filter(|(key, _)| passes(key)) {
                     let names_view = in_extension && key == "bufferView"
                         || is_property && METADATA_VIEWS.contains(&key.as_str());
                     match (names_view, member.as_u64()) {

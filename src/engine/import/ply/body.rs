@@ -55,8 +55,12 @@ impl Body {
             rest: bytes,
         };
         for element in &header.elements {
+            // However many elements without properties there are, they hold nothing.
+            if element.properties.is_empty() {
+                continue;
+            }
             // Even an element of one byte, or of a digit and a space, takes room in the file.
-            if element.count > source.rest.len() && !element.properties.is_empty() {
+            if element.count > source.rest.len() {
                 return Err(format!(
                     "is truncated: the header says {} elements of \"{}\", more than the {} bytes left can hold",
                     element.count,

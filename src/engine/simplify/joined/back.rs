@@ -92,7 +92,9 @@ impl Joined {
             if reaches[vertex].is_some() {
                 let joined = Vec3::from_array(self.positions[part.first_vertex + vertex]);
                 let local = part.from_joined.transform_point3(joined);
-                position.copy_from_slice(&local.to_array());
+                if local.is_finite() {
+                    position.copy_from_slice(&local.to_array());
+                }
             }
         }
     }
@@ -147,8 +149,8 @@ impl Joined {
     ) {
         let width = colors.components;
         for (vertex, color) in colors.values.chunks_exact_mut(width).enumerate() {
-            if reaches[vertex].is_some() {
-                let moved = &self.row(part, vertex)[column..column + 3];
+            let moved = &self.row(part, vertex)[column..column + 3];
+            if reaches[vertex].is_some() && moved.iter().all(|channel| channel.is_finite()) {
                 scaled(&mut color[..3], moved, part.color_scale.recip());
                 for channel in color {
                     *channel = channel.clamp(0.0, 1.0);

@@ -5,10 +5,11 @@ use meshopt::SimplifyVertex;
 
 use super::super::super::scene::{Geometry, Scene, Texturing};
 use super::super::calls::MAX_ATTRIBUTES;
+use super::super::recipe::{AttributeWeights, Recipe};
 use super::place::{
     placed_geometries, size_of_all, size_of_part, strongest_targets, tex_coord_scale,
 };
-use super::{AttributeWeights, Columns, Joined, Part, scaled};
+use super::{Columns, Joined, Part, scaled};
 
 /// Displacements of so many morph targets take part in the error.
 const MAX_MORPHS: usize = 6;
@@ -18,10 +19,14 @@ impl Joined {
     pub(in super::super) fn new(
         scene: &Scene,
         texturings: &[Texturing],
-        weights: &AttributeWeights,
+        recipe: &Recipe,
     ) -> Joined {
         let placed = placed_geometries(scene);
-        let mut joined = Joined::default();
+        let weights = &recipe.weights;
+        let mut joined = Joined {
+            recipe: *recipe,
+            ..Joined::default()
+        };
         joined.choose_columns(scene, &placed, weights);
         let (center, extent) = size_of_all(scene, &placed);
         joined.extent = extent;

@@ -9,20 +9,12 @@ mod back;
 mod build;
 mod place;
 mod seams;
+mod shape;
 
 use glam::Mat4;
 use meshopt::SimplifyVertex;
 
-/// How much a change of each attribute counts, as parts of the model's size.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct AttributeWeights {
-    pub(super) normal: f32,
-    /// Where a map of normals is shown.
-    pub(super) mapped_normal: f32,
-    pub(super) tangent: f32,
-    pub(super) color: f32,
-    pub(super) tex_coord: f32,
-}
+use super::recipe::Recipe;
 
 /// One geometry's part of the joined mesh.
 #[derive(Debug, Clone)]
@@ -57,6 +49,8 @@ pub(super) struct Joined {
     /// For each vertex, whether its seam must not be crossed.
     pub(super) protections: Vec<SimplifyVertex>,
     pub(super) parts: Vec<Part>,
+    /// How it is simplified.
+    pub(super) recipe: Recipe,
     /// One in the joined space is so much in the world.
     pub(super) extent: f32,
     columns: Columns,
@@ -100,15 +94,6 @@ impl Joined {
         counts
     }
 
-    /// Parts that have triangles in `source` and none here.
-    pub(super) fn vanished_parts(&self, source: &Joined) -> Vec<usize> {
-        let before = source.triangles_of_parts();
-        let after = self.triangles_of_parts();
-        (0..self.parts.len())
-            .filter(|part| before[*part] > 0 && after[*part] == 0)
-            .collect()
-    }
-
     /// One part as a mesh of its own.
     pub(super) fn alone(&self, part: usize) -> Joined {
         let known = &self.parts[part];
@@ -132,6 +117,7 @@ impl Joined {
                 end_vertex: end - first,
                 ..known.clone()
             }],
+            recipe: self.recipe,
             extent: self.extent,
             columns: self.columns,
         }

@@ -1,0 +1,114 @@
+//! The best of several recipes, for models that are small enough to try them all.
+//!
+//! Each result is drawn from six sides and laid beside the source, as the comparison of a job does it, but smaller, and
+//! the surfaces are measured. What is tried depends on the model alone and never on the clock, so that the same model
+//! always gives the same result.
+
+use rayon::prelude::*;
+
+use super::super::compare::quick_difference;
+use super::super::render::{
+    BoundingBox, Picture, PreparedScene, RenderScene, RenderSettings, View,
+};
+use super::super::scene::{Scene, Texturing};
+use super::super::surface::Surface;
+use super::super::textures::dimensions;
+use super::recipe::Recipe;
+use super::{Limits, Simplified, simplify_by};
+
+/// Larger models look good with the usual recipe, and drawing them takes its time; smaller ones leave no choice.
+const TRIANGLES: std::ops::RangeInclusive<u64> = 100..=3_000;
+/// Reading more pixels takes longer than all the rest.
+const MOST_PIXELS: u64 = 6 << 20;
+/// Pictures to choose by.
+const PICTURES: RenderSettings = RenderSettings {
+    size: 96,
+    samples: 1,
+    background: Some([236, 237, 239]),
+    sky_lights: 0,
+};
+
+/// The recipes worth trying on a model.
+pub(super) fn recipes_for(scene: &Scene, texturings: &[Texturing]) -> Vec<Recipe> {
+    let drawn = scene
+        .images
+        .iter()
+        .filter_map(|image| dimensions(&image.bytes));
+    let pixels: u64 = drawn
+        .map(|(width, height)| u64::from(width) * u64::from(height))
+        .sum();
+    if !TRIANGLES.contains(&scene.drawn_triangles()) || pixels > MOST_PIXELS {
+        return vec![Recipe::default()];
+    }
+    let has = |name: &str, is_seen: &dyn Fn(&Texturing) -> bool| {
+        let mut known = scene.geometries.iter().zip(texturings);
+        known.any(|(geometry, seen)| geometry.attribute(name).is_some() && is_seen(seen))
+    };
+    Recipe::all(
+        has("NORMAL", &|_| true),
+        has("TEXCOORD_0", &|seen| seen.coordinate_sets > 0),
+    )
+}
+
+/// Simplifies the scene by each recipe and keeps the result that looks most like it.
+pub(super) fn simplify_by_best(
+    recipes: &[Recipe],
+    scene: &mut Scene,
+    limits: &Limits,
+    texturings: &[Texturing],
+) -> Simplified {
+    let Some(judge) = Judge::new(scene) else {
+        return simplify_by(&recipes[0], scene, limits, texturings);
+    };
+    let tried: Vec<(Simplified, f64, Scene)> = recipes
+        .par_iter()
+        .map(|recipe| {
+            let mut result = scene.clone();
+            let done = simplify_by(recipe, &mut result, limits, texturings);
+            (done, judge.loss(&result), result)
+        })
+        .collect();
+    // Not every recipe meets the limit, or by means as gentle; the first of equals is the more usual one.
+    let rank = |done: &Simplified| (done.after.max(limits.triangles), done.means);
+    let best = tried.into_iter().min_by(|one, other| {
+        let by_rank = rank(&one.0).cmp(&rank(&other.0));
+        by_rank.then(one.1.total_cmp(&other.1))
+    });
+    let (done, _, result) = best.expect("there is at least one recipe");
+    *scene = result;
+    done
+}
+
+/// The source, drawn and measured.
+struct Judge {
+    prepared: PreparedScene,
+    bounds: BoundingBox,
+    pictures: Vec<(View, Picture)>,
+    surface: Surface,
+}
+
+impl Judge {
+    /// `None` for a model of which nothing can be seen.
+    fn new(scene: &Scene) -> Option<Judge> {
+        let adapted = RenderScene::from_model(scene).scene;
+        let bounds = adapted.bounding_box()?;
+        let prepared = PreparedScene::new(&adapted);
+        Some(Judge {
+            pictures: prepared.render_six(&bounds, &PICTURES),
+            prepared,
+            bounds,
+            surface: Surface::of(scene),
+        })
+    }
+
+    /// How far a result is from the source, on a scale of its own. Looks, the worst place and the shape count as
+    /// factors, so that none of them is bought with much of another.
+    fn loss(&self, result: &Scene) -> f64 {
+        let shape = self.prepared.reshaped(&RenderScene::shape_of(result));
+        let pictures = shape.render_six(&self.bounds, &PICTURES);
+        let looks = quick_difference(&self.pictures, &pictures);
+        let distance = self.surface.quick_distance(&Surface::of(result));
+        let factor = |value: f64, least: f64| value.max(least).ln();
+        2.0 * factor(looks.mean, 1e-4) + factor(looks.worst_tile, 1e-3) + factor(distance, 1e-3)
+    }
+}

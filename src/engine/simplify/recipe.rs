@@ -1,0 +1,95 @@
+//! Recipes: how changes of what a vertex carries are weighed against changes of the shape.
+//!
+//! No recipe is best for all models. One of many triangles looks like its source with any of them; of one with some
+//! hundred, whose texture a few triangles must show, the best is found by trying.
+
+use meshopt::SimplifyOptions;
+
+/// How much a change of each attribute counts, as parts of the model's size.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct AttributeWeights {
+    pub(super) normal: f32,
+    /// Where a map of normals is shown.
+    pub(super) mapped_normal: f32,
+    pub(super) tangent: f32,
+    pub(super) color: f32,
+    pub(super) tex_coord: f32,
+}
+
+/// One way to simplify.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Recipe {
+    pub(super) weights: AttributeWeights,
+    /// Whether triangles of like sizes are preferred, at a small cost to the measured error.
+    pub(super) evens_out: bool,
+}
+
+/// Found by comparing pictures and surface distances on the sample models: a higher weight of the normals costs shape, a
+/// lower one costs shading. A map of normals hides half of what theirs do.
+impl Default for Recipe {
+    fn default() -> Recipe {
+        Recipe {
+            weights: AttributeWeights {
+                normal: 0.4,
+                mapped_normal: 0.2,
+                tangent: 0.15,
+                color: 0.2,
+                tex_coord: 0.3,
+            },
+            evens_out: false,
+        }
+    }
+}
+
+/// What is tried on small models: weights of normals and of texture coordinates, and whether sizes are evened out.
+const OTHERS: [(f32, f32, bool); 6] = [
+    (0.4, 2.0, false),
+    (0.4, 1.0, true),
+    (0.1, 1.0, false),
+    (0.1, 2.0, false),
+    (0.05, 2.0, false),
+    (0.05, 2.0, true),
+];
+
+impl Recipe {
+    /// All recipes that differ for a model with or without normals and texture coordinates, the usual one first.
+    pub(super) fn all(has_normals: bool, has_coords: bool) -> Vec<Recipe> {
+        let usual = Recipe::default();
+        let mut all = vec![usual];
+        for (normal, tex_coord, evens_out) in OTHERS {
+            let mut recipe = Recipe { evens_out, ..usual };
+            if has_normals {
+                recipe.weights.normal = normal;
+                recipe.weights.mapped_normal = normal / 2.0;
+            }
+            if has_coords {
+                recipe.weights.tex_coord = tex_coord;
+            }
+            if !all.contains(&recipe) {
+                all.push(recipe);
+            }
+        }
+        all
+    }
+
+    /// The simplifier's own switches.
+    pub(super) fn options(&self) -> SimplifyOptions {
+        match self.evens_out {
+            true => SimplifyOptions::RegularizeLight,
+            false => SimplifyOptions::None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recipes_that_make_no_difference_are_not_tried() {
+        assert_eq!(Recipe::all(true, true).len(), 7);
+        assert_eq!(Recipe::all(false, true).len(), 5);
+        assert_eq!(Recipe::all(false, false).len(), 2);
+        assert_eq!(Recipe::all(true, true)[0], Recipe::default());
+    }
+}

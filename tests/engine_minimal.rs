@@ -1,0 +1,120 @@
+//! The smallest inputs that once ended the engine instead of being read or refused; all were found by mutated files.
+
+use std::fs;
+
+use assetfs::engine::clean;
+use assetfs::engine::document::glb;
+use assetfs::engine::export::gltf::write_glb;
+use assetfs::engine::import::import;
+use assetfs::engine::scene::Scene;
+use assetfs::engine::settings::MeshCompression;
+use assetfs::engine::simplify::{Limits, simplify};
+use serde_json::{Value, json};
+
+fn import_bytes(name: &str, bytes: &[u8]) -> Result<Scene, String> {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join(name), bytes).unwrap();
+    let imported = import(dir.path(), &[name.to_owned()]).map_err(|error| error.to_string())?;
+    Ok(imported.scene)
+}
+
+/// A GLB of two triangles with changed JSON.
+fn changed_glb(change: impl FnOnce(&mut Value)) -> Vec<u8> {
+    let bin: Vec<u8> = [0f32, 0., 0., 1., 0., 0., 0., 1., 0., 1., 1., 0.]
+        .iter()
+        .flat_map(|number| number.to_le_bytes())
+        .chain([0u16, 1, 2, 2, 1, 3].into_iter().flat_map(u16::to_le_bytes))
+        .collect();
+    let mut json = json!({
+        "asset": { "version": "2.0" },
+        "scene": 0, "scenes": [{ "nodes": [0] }], "nodes": [{ "mesh": 0 }],
+        "meshes": [{ "primitives": [{ "attributes": { "POSITION": 0 }, "indices": 1 }] }],
+        "buffers": [{ "byteLength": 60 }],
+        "bufferViews": [
+            { "buffer": 0, "byteLength": 48 }, { "buffer": 0, "byteOffset": 48, "byteLength": 12 },
+        ],
+        "accessors": [
+            { "bufferView": 0, "componentType": 5126, "count": 4, "type": "VEC3" },
+            { "bufferView": 1, "componentType": 5123, "count": 6, "type": "SCALAR" },
+        ],
+    });
+    change(&mut json);
+    glb::join(json.to_string().as_bytes(), &bin)
+}
+
+fn simplified(mut scene: Scene) -> Scene {
+    clean::clean(&mut scene);
+    let limits = Limits {
+        triangles: scene.drawn_triangles() / 2,
+        keep_topology: false,
+    };
+    simplify(&mut scene, &limits);
+    clean::finish(&mut scene);
+    scene
+}
+
+#[test]
+fn ply_elements_without_properties_take_no_memory_however_many_there_are() {
+    for (element, count) in [
+        ("face", u64::from(u32::MAX)),
+        ("vertex", u64::MAX),
+        ("other", u64::MAX),
+    ] {
+        let text = format!("ply\nformat ascii 1.0\nelement {element} {count}\nend_header\n");
+        let read = import_bytes("m.ply", text.as_bytes());
+        assert!(read.is_err(), "there is nothing in it");
+    }
+}
+
+#[test]
+fn instancing_attribute_named_like_a_buffer_view_is_an_accessor() {
+    let bytes = changed_glb(|json| {
+        json["nodes"][0]["extensions"] =
+            json!({ "EXT_mesh_gpu_instancing": { "attributes": { "bufferView": 0 } } });
+        json["extensionsUsed"] = json!(["EXT_mesh_gpu_instancing"]);
+    });
+    let scene = import_bytes("m.glb", &bytes).unwrap();
+    let written = write_glb(&scene, MeshCompression::None).unwrap();
+    let again = import_bytes("m.glb", &written).unwrap();
+    assert_eq!(again.drawn_triangles(), scene.drawn_triangles());
+}
+
+#[test]
+fn draco_positions_of_two_numbers_are_refused() {
+    let scene = import_bytes("m.glb", &changed_glb(|_| {})).unwrap();
+    let packed = write_glb(&scene, MeshCompression::Draco).unwrap();
+    let parts = glb::split("m.glb", &packed.into()).unwrap();
+    let mut json: Value = serde_json::from_slice(&parts.json).unwrap();
+    let position = json["meshes"][0]["primitives"][0]["attributes"]["POSITION"]
+        .as_u64()
+        .unwrap();
+    json["accessors"][position as usize]["type"] = "VEC2".into();
+    let bytes = glb::join(json.to_string().as_bytes(), &parts.bin.unwrap());
+    let error = import_bytes("m.glb", &bytes).unwrap_err();
+    assert!(error.contains("VEC2"), "{error}");
+}
+
+#[test]
+fn model_whose_places_are_infinite_keeps_its_triangles() {
+    let bytes = changed_glb(|json| {
+        json["nodes"] =
+            json!([{ "mesh": 0, "scale": [3e38, 3e38, 3e38], "translation": [3e38, 0, 0] }]);
+    });
+    let scene = import_bytes("m.glb", &bytes).unwrap();
+    assert_eq!(simplified(scene).drawn_triangles(), 2);
+}
+
+#[test]
+fn sums_beyond_the_floats_leave_a_vertex_where_it_was() {
+    const FAR: &str = "ply\nformat ascii 1.0\nelement vertex 17\nproperty float x\nproperty float y\nproperty float z\n\
+        property float nx\nproperty float ny\nproperty float nz\nelement face 7\n\
+        property list uchar int vertex_indices\nend_header\n\
+        0 0 2.09879e+38 0 0 0\n0 0 0 0 0 0\n0 0 3.93889e+37 0 0 0\n0 0 1e+31 0 0 0\n0 0 0 0 1.45101e+13 0\n\
+        0 0 2.09879e+38 0 0 0\n0 0 1e+36 0 0 0\n0 -1e+28 0 0 0 0\n0 0 1e+34 0 0 0\n-1e+27 0 0 0 0 0\n0 0 1 0 0 0\n\
+        0 0 0 0 0 0\n0 0 2.99817e+38 0 0 0\n0 0 1e+33 0 0 0\n0 0 3.93889e+37 0 1.45101e+13 0\n0 -1e+23 0 0 0 0\n\
+        0 0 0 0 0 0\n3 7 8 9\n3 2 1 10\n3 0 10 11\n3 3 13 12\n3 4 14 15\n3 6 15 13\n3 5 11 16\n";
+    let scene = simplified(import_bytes("m.ply", FAR.as_bytes()).unwrap());
+    for geometry in &scene.geometries {
+        assert!(geometry.positions().iter().all(|number| number.is_finite()));
+    }
+}

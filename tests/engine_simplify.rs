@@ -1,0 +1,181 @@
+//! What simplification does to models of few triangles: solids stay solid, textures stay where they were, and the same
+//! model gives the same file.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use assetfs::engine::import::import;
+use assetfs::engine::job::{OptimizeTask, Pictures, Report, Task, run_with};
+use assetfs::engine::pictures::ModelPictures;
+use assetfs::engine::scene::Scene;
+use serde_json::{Value, json};
+
+/// The triangles of a box from `low` to `high`, as an object of an OBJ file whose vertices start behind `before`.
+fn cuboid(name: &str, low: [f32; 3], high: [f32; 3], before: usize) -> String {
+    let mut text = format!("o {name}\n");
+    for corner in 0..8 {
+        let at = |axis: usize| {
+            if corner >> axis & 1 == 0 {
+                low[axis]
+            } else {
+                high[axis]
+            }
+        };
+        writeln!(text, "v {} {} {}", at(0), at(1), at(2)).unwrap();
+    }
+    for [a, b, c, d] in [
+        [0, 2, 3, 1],
+        [4, 5, 7, 6],
+        [0, 1, 5, 4],
+        [2, 6, 7, 3],
+        [0, 4, 6, 2],
+        [1, 3, 7, 5],
+    ] {
+        let [a, b, c, d] = [a, b, c, d].map(|corner| corner + 1 + before);
+        writeln!(text, "f {a} {b} {c}\nf {a} {c} {d}").unwrap();
+    }
+    text
+}
+
+/// A ball of many triangles whose picture is a checkerboard, in two halves of the picture that meet in a seam.
+fn checkered_ball(dir: &Path) {
+    let mut text = String::from("mtllib m.mtl\nusemtl m\n");
+    let (rings, steps) = (12, 24);
+    for ring in 0..=rings {
+        for step in 0..=steps {
+            let (v, u) = (ring as f32 / rings as f32, step as f32 / steps as f32);
+            let (low, around) = (v * std::f32::consts::PI, u * std::f32::consts::TAU);
+            let (x, y, z) = (
+                low.sin() * around.cos(),
+                low.cos(),
+                low.sin() * around.sin(),
+            );
+            writeln!(text, "v {x} {y} {z}\nvt {u} {v}").unwrap();
+        }
+    }
+    for ring in 0..rings {
+        for step in 0..steps {
+            let a = ring * (steps + 1) + step + 1;
+            let (b, c, d) = (a + 1, a + steps + 2, a + steps + 1);
+            writeln!(text, "f {a}/{a} {b}/{b} {c}/{c}\nf {a}/{a} {c}/{c} {d}/{d}").unwrap();
+        }
+    }
+    fs::write(dir.join("ball.obj"), text).unwrap();
+    fs::write(dir.join("m.mtl"), "newmtl m\nmap_Kd m.png\n").unwrap();
+    let picture = image::RgbImage::from_fn(64, 64, |x, y| {
+        image::Rgb(if (x / 8 + y / 8) % 2 == 0 {
+            [250, 200, 40]
+        } else {
+            [20, 60, 160]
+        })
+    });
+    picture.save(dir.join("m.png")).unwrap();
+}
+
+fn optimize(dir: &Path, files: &[&str], config: Value, out: &str) -> Report {
+    let task = Task::Optimize(OptimizeTask {
+        input_dir: dir.to_owned(),
+        files: files.iter().map(|name| (*name).to_owned()).collect(),
+        output_dir: dir.join(out),
+        config: config.as_object().unwrap().clone(),
+        export_name: None,
+        base_name: "model".to_owned(),
+    });
+    run_with(&task, Pictures::Skipped, &mut |_| {}).unwrap()
+}
+
+fn read(dir: &Path, files: &[&str]) -> Scene {
+    let files: Vec<String> = files.iter().map(|name| (*name).to_owned()).collect();
+    import(dir, &files).unwrap().scene
+}
+
+#[test]
+fn a_closed_box_does_not_become_a_sheet() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(
+        dir.path().join("box.obj"),
+        cuboid("box", [0.0; 3], [1.0, 2.0, 3.0], 0),
+    )
+    .unwrap();
+    for count in [1, 2, 3, 6] {
+        let config = json!({ "limits": { "faces": { "count": count } } });
+        let report = optimize(dir.path(), &["box.obj"], config, "out");
+        let result = read(&dir.path().join("out/exports"), &["model.glb"]);
+        let size = result.bounds().unwrap().size();
+        assert!(size.min_element() > 0.3, "{count}: {size}");
+        assert!(
+            (4..12).contains(&report.result.triangles),
+            "{count}: {report:?}"
+        );
+        let gives_way = report
+            .warnings
+            .iter()
+            .any(|line| line.contains("is not met"));
+        assert_eq!(
+            gives_way,
+            report.result.triangles > count,
+            "{:?}",
+            report.warnings
+        );
+    }
+}
+
+#[test]
+fn small_solids_beside_a_large_one_stay_solid() {
+    let dir = tempfile::tempdir().unwrap();
+    checkered_ball(dir.path());
+    let ball = fs::read_to_string(dir.path().join("ball.obj")).unwrap();
+    let vertices = ball.lines().filter(|line| line.starts_with("v ")).count();
+    let text =
+        ball + "usemtl other\n" + &cuboid("foot", [-0.1, -1.2, -0.1], [0.1, -1.1, 0.1], vertices);
+    fs::write(dir.path().join("ball.obj"), text).unwrap();
+    let files = ["ball.obj", "m.mtl", "m.png"];
+    let config = json!({ "limits": { "faces": { "count": 40 } } });
+    let report = optimize(dir.path(), &files, config, "out");
+    assert!(report.result.triangles <= 40, "{report:?}");
+    let result = read(&dir.path().join("out/exports"), &["model.glb"]);
+    let sizes: Vec<_> = result
+        .geometries
+        .iter()
+        .map(|part| part.bounds().unwrap().size())
+        .collect();
+    assert_eq!(sizes.len(), 2);
+    for size in sizes {
+        assert!(size.min_element() > size.max_element() * 0.2, "{size}");
+    }
+}
+
+#[test]
+fn texture_of_a_small_model_stays_where_it_was() {
+    let dir = tempfile::tempdir().unwrap();
+    checkered_ball(dir.path());
+    let files = ["ball.obj", "m.mtl", "m.png"];
+    let source = ModelPictures::draw(&read(dir.path(), &files));
+    let config = json!({ "limits": { "faces": { "percentage": 40 } } });
+    let report = optimize(dir.path(), &files, config, "out");
+    assert!(report.result.triangles <= 230, "{report:?}");
+    let result = read(&dir.path().join("out/exports"), &["model.glb"]);
+    let score = source
+        .compare(&source.draw_where_it_is(&result))
+        .average_score();
+    assert!(score > 75.0, "{score}");
+}
+
+#[test]
+fn the_same_model_gives_the_same_file_on_one_core_and_on_many() {
+    let dir = tempfile::tempdir().unwrap();
+    checkered_ball(dir.path());
+    let bytes = |cores: usize| {
+        let out = format!("out-{cores}");
+        let config = json!({ "limits": { "faces": { "percentage": 20 } } });
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(cores)
+            .build()
+            .unwrap();
+        pool.install(|| optimize(dir.path(), &["ball.obj", "m.mtl", "m.png"], config, &out));
+        fs::read(dir.path().join(out).join("exports/model.glb")).unwrap()
+    };
+    let alone = bytes(1);
+    assert!(bytes(2) == alone && bytes(5) == alone);
+}
