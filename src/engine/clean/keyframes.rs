@@ -104,11 +104,14 @@ mod tests {
             normalized: false,
             values: values.to_vec(),
         };
-        let mut scene = Scene::default();
-        scene.tables = vec![
+        let tables = vec![
             table(ElementType::Scalar, &[0.0, 1.0]),
             table(ElementType::Vec4, values),
         ];
+        let mut scene = Scene {
+            tables,
+            ..Scene::default()
+        };
         let animations = json!([{
             "samplers": [{ "input": 0, "output": 1, "interpolation": interpolation }],
             "channels": [{ "sampler": 0, "target": { "node": 0, "path": path } }],
