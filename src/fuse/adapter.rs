@@ -390,7 +390,7 @@ impl Filesystem for Adapter {
         match self.dispatcher.at_hand(staged) {
             Ok(Some(written)) => reply(written.map_err(|error| super::errno::errno(&error))),
             Ok(None) => {
-                let (drive, data) = (self.drive(), data.to_vec());
+                let data = data.to_vec();
                 let work = async move {
                     drive
                         .write(ino(number), Fh(fh.0), offset, &data, &caller)

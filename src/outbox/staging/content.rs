@@ -29,7 +29,7 @@ struct Live {
     hash: RunningHash,
     /// Tells the disk early of what a large file will have to sync.
     write_out: WriteOut,
-    /// Bytes written since the last sync began.
+    /// Bytes written that no sync has made durable yet.
     unsynced: u64,
     /// Raised by every change.
     generation: u64,
@@ -279,7 +279,7 @@ impl Content {
         }
         let (generation, size, written_at) = (live.generation, live.size, live.written_at);
         let seen = live.hash.digest(size);
-        live.unsynced = 0;
+        let syncing = live.unsynced;
         // A large file takes the disk a while; meanwhile others may ask for its size.
         drop(live);
         let synced = if generation == 0 && size == 0 {
@@ -296,6 +296,7 @@ impl Content {
             live.failed = Some(error.raw_os_error().unwrap_or(libc::EIO));
             return Err(staging_error("what was written")(error));
         }
+        live.unsynced = live.unsynced.saturating_sub(syncing);
         let hash = match seen {
             Some(hash) => hash,
             None => live
@@ -342,12 +343,14 @@ mod tests {
         let content = content();
         write(&content, b"abc", Some(0));
         write(&content, b"def", None);
+        assert_eq!(content.unsynced_len(), 6);
         let flushed = content.sync().unwrap().unwrap();
         assert_eq!(
             (flushed.size, flushed.hash),
             (6, ContentHash::of(b"abcdef"))
         );
         content.recorded(&flushed);
+        assert_eq!(content.unsynced_len(), 0);
         assert_eq!(content.sync().unwrap(), None);
         write(&content, b"X", Some(1));
         let flushed = content.sync().unwrap().unwrap();
