@@ -96,6 +96,15 @@ pub struct ServeProcess {
     pub token_file: PathBuf,
 }
 
+/// What a service says once it listens.
+fn first_line(child: &mut Child) -> String {
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("piped"))
+        .read_line(&mut line)
+        .expect("it speaks");
+    line
+}
+
 impl ServeProcess {
     pub fn start(data: &Path, extra: &[&str]) -> ServeProcess {
         let log = data.with_extension("log");
@@ -108,11 +117,7 @@ impl ServeProcess {
             .stderr(File::create(&log).expect("a log"))
             .spawn()
             .expect("assetfs serve starts");
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().expect("piped"))
-            .read_line(&mut line)
-            .expect("it speaks");
-        let said: Value = serde_json::from_str(&line).expect("it speaks JSON");
+        let said: Value = serde_json::from_str(&first_line(&mut child)).expect("it speaks JSON");
         ServeProcess {
             child,
             log,
@@ -154,10 +159,7 @@ impl ServeProcess {
             .stdout(Stdio::piped())
             .spawn()
             .expect("assetfs serve starts");
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().expect("piped"))
-            .read_line(&mut line)
-            .expect("it speaks");
+        first_line(&mut child);
         self.child = child;
     }
 

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -44,17 +45,23 @@ fn each_refusal_of_the_service_has_its_error_number_and_a_sentence() {
     }
 }
 
-#[test]
-fn a_job_that_the_service_refuses_fails_the_copy_with_its_words() {
-    needs_fuse!();
-    let plan = "[[rule]]\nmethod = \"POST\"\npath = \"/api/v2/rawmodel/optimize/*\"\ntimes = 1\n\
-        fault = { kind = \"status\", status = 422, body = '{\"message\":\"No such decimator.\"}' }\n";
+/// A mount with the chair in it, a configuration beside it, and the job that a copy of it makes.
+fn chair_and_job(plan: &str) -> (Fixture, PathBuf, PathBuf) {
     let mut fixture = Fixture::unmounted_with_chaos(plan, &[]);
     fixture.mount(&[]);
     fixture.add_chair();
     let config = fixture.scratch.path().join("half.json");
     fs::write(&config, r#"{"limits":{"faces":{"percentage":50}}}"#).unwrap();
     let job = fixture.path("rawmodels/chair/optimize/half.json");
+    (fixture, config, job)
+}
+
+#[test]
+fn a_job_that_the_service_refuses_fails_the_copy_with_its_words() {
+    needs_fuse!();
+    let plan = "[[rule]]\nmethod = \"POST\"\npath = \"/api/v2/rawmodel/optimize/*\"\ntimes = 1\n\
+        fault = { kind = \"status\", status = 422, body = '{\"message\":\"No such decimator.\"}' }\n";
+    let (fixture, config, job) = chair_and_job(plan);
     let copied = Command::new("cp").args([&config, &job]).output().unwrap();
     assert!(
         text(&copied.stderr).contains("Invalid argument"),
@@ -71,12 +78,7 @@ fn a_job_that_gets_no_answer_is_queued_within_ten_seconds_and_goes_out_later() {
     needs_fuse!();
     let plan = "[[rule]]\nmethod = \"POST\"\npath = \"/api/v2/rawmodel/optimize/*\"\ntimes = 1\n\
         fault = { kind = \"latency\", ms = 14000 }\n";
-    let mut fixture = Fixture::unmounted_with_chaos(plan, &[]);
-    fixture.mount(&[]);
-    fixture.add_chair();
-    let config = fixture.scratch.path().join("half.json");
-    fs::write(&config, r#"{"limits":{"faces":{"percentage":50}}}"#).unwrap();
-    let job = fixture.path("rawmodels/chair/optimize/half.json");
+    let (fixture, config, job) = chair_and_job(plan);
     let began = Instant::now();
     run(Command::new("cp").args([&config, &job]));
     assert!(
