@@ -268,7 +268,7 @@ impl Content {
 
     /// Makes the bytes durable and gives what is to be recorded; `None` when the journal knows them.
     pub fn sync(&self) -> OutboxResult<Option<Flushed>> {
-        let mut live = self.live();
+        let live = self.live();
         if let Some(code) = live.failed {
             return Err(staging_error("what was written")(
                 io::Error::from_raw_os_error(code),
