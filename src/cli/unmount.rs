@@ -1,12 +1,13 @@
 //! `assetfs unmount`: sends what is ready, waits for it with progress, then takes the mount away.
 
 use std::path::PathBuf;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, test_kill_process};
 
-use crate::drive::MountStatus;
+use crate::drive::{DraftStatus, MountStatus};
 use crate::fuse;
 
 use super::mounted::{MountedDrive, POLL_PERIOD};
@@ -60,28 +61,46 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
 
 /// Sends what is ready; false when the time is over before it is all sent.
 fn drain(drive: &MountedDrive, timeout: Option<Duration>) -> Result<bool> {
-    drive
-        .command("drain")
-        .context("cannot tell the drive to send what is ready")?;
     let start = Instant::now();
     let progress = Progress::new(false);
     let mut task = None;
-    loop {
-        let status = drive.status()?;
-        let Some(line) = under_way(&status) else {
-            if let Some(task) = task {
-                super::progress::Task::finish(task, "all sent");
-            }
-            report_what_stays(&status);
-            return Ok(true);
-        };
-        task.get_or_insert_with(|| progress.task("sending"))
-            .show(&line);
+    let outcome = order_drain(drive.clone());
+    // The order is answered when all is sent; meanwhile its progress is shown.
+    let drained = loop {
+        match outcome.recv_timeout(POLL_PERIOD) {
+            Err(RecvTimeoutError::Timeout) => {}
+            Ok(drained) => break drained,
+            Err(RecvTimeoutError::Disconnected) => bail!("the order to send what is ready is lost"),
+        }
+        if let Some(line) = under_way(&drive.status()?) {
+            task.get_or_insert_with(|| progress.task("sending"))
+                .show(&line);
+        }
         if timeout.is_some_and(|timeout| start.elapsed() >= timeout) {
             return Ok(false);
         }
-        std::thread::sleep(POLL_PERIOD);
+    };
+    drained.context("cannot tell the drive to send what is ready")?;
+    let status = drive.status()?;
+    if let Some(task) = task {
+        let done = match under_way(&status) {
+            None => "all sent",
+            Some(_) => "not all sent",
+        };
+        super::progress::Task::finish(task, done);
     }
+    report_what_stays(&status);
+    Ok(true)
+}
+
+/// Has the drive send what is ready, from a thread of its own; its answer comes through the channel.
+fn order_drain(drive: MountedDrive) -> Receiver<Result<()>> {
+    let (tell, outcome) = mpsc::channel();
+    std::thread::spawn(move || {
+        // Nobody listens any more when the time was over.
+        let _ = tell.send(drive.command("drain ready"));
+    });
+    outcome
 }
 
 /// What is still being sent, in one line; `None` when nothing is.
@@ -89,8 +108,7 @@ fn under_way(status: &MountStatus) -> Option<String> {
     let sending: Vec<_> = status
         .drafts
         .iter()
-        .filter(|draft| draft.asset.is_none() || draft.status.starts_with("uploading"))
-        .filter(|draft| !draft.stuck)
+        .filter(|draft| draft.status.starts_with("uploading") && !draft.stuck)
         .collect();
     let first = sending.first()?;
     let (sent, total) = sending.iter().fold((0, 0), |(sent, total), draft| {
@@ -105,9 +123,12 @@ fn under_way(status: &MountStatus) -> Option<String> {
     ))
 }
 
-/// Drafts that cannot go by themselves stay, and that is said.
+/// Drafts that cannot go, or not yet, stay, and that is said.
 fn report_what_stays(status: &MountStatus) {
-    for draft in status.drafts.iter().filter(|draft| draft.stuck) {
+    let stays = |draft: &&DraftStatus| {
+        draft.stuck || draft.asset.is_none() || draft.status.starts_with("uploading")
+    };
+    for draft in status.drafts.iter().filter(stays) {
         eprintln!(
             "{} stays a draft on this machine: {}",
             draft.path, draft.status

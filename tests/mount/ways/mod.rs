@@ -10,6 +10,7 @@ mod extremes;
 mod failing;
 mod interrupted;
 mod killed;
+mod leaving;
 mod lost_replies;
 pub mod models;
 mod promises;
