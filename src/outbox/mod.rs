@@ -32,6 +32,7 @@ mod state;
 mod types;
 mod upload;
 
+pub use draft::names::is_service_folder;
 pub use error::{OutboxError, OutboxResult};
 pub use failpoint::Failpoint;
 pub use handle::StagedFile;

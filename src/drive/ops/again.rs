@@ -31,9 +31,14 @@ struct Seen {
 
 impl SameBytes {
     /// For an entry that was sent, if it can be compared: written from its start to its end, by
-    /// somebody who does not want to read.
+    /// somebody who does not want to read what is there.
     fn of(sent: SentEntry, path: String, flags: OpenFlags) -> Option<SameBytes> {
-        if flags.access != Access::Write || flags.append {
+        let reads = match flags.access {
+            Access::Read => true,
+            Access::Write => false,
+            Access::ReadWrite => !flags.truncate,
+        };
+        if reads || flags.append {
             return None;
         }
         let seen = Seen {
@@ -209,7 +214,13 @@ mod tests {
 
     #[test]
     fn who_reads_or_appends_gets_no_comparison() {
-        assert!(SameBytes::of(sent(), String::new(), flags(Access::ReadWrite)).is_none());
+        let in_place = OpenFlags {
+            truncate: false,
+            ..flags(Access::ReadWrite)
+        };
+        assert!(SameBytes::of(sent(), String::new(), in_place).is_none());
+        let anew = flags(Access::ReadWrite);
+        assert!(SameBytes::of(sent(), String::new(), anew).is_some());
         let append = OpenFlags {
             append: true,
             ..flags(Access::Write)

@@ -225,6 +225,15 @@ impl Shared {
                 Ok((self.entry(&node).await?, opened))
             }
             Err(error) if error == DriveError::NotFound || error.leaves_the_tree_as_it_was() => {
+                if let Some(node) = self.removed_file(&folder, name) {
+                    let anew = OpenFlags {
+                        truncate: true,
+                        ..flags
+                    };
+                    let opened = self.open_node(node.clone(), anew, caller).await?;
+                    self.bring_back(&node);
+                    return Ok((self.entry(&node).await?, opened));
+                }
                 let (node, opened) = self
                     .create_new(&folder, name, mode, flags, caller, error)
                     .await?;

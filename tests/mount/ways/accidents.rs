@@ -78,6 +78,18 @@ fn a_backup_of_the_drive_that_is_copied_back_pays_nothing() {
     assert_eq!(total(&fixture, "api/v2/rawmodel"), 2);
     assert_eq!(total(&fixture, "api/v2/rapidmodel"), 1, "nothing was paid");
     assert_eq!(fixture.service.get("api/v2/user/rapidpoints"), points);
+
+    // Its links cannot be copied; the folder they leave behind is not in the way of the service's.
+    let (chair, again) = (source.display(), fixture.path("rawmodels/again"));
+    let target = again.display();
+    shell(
+        &fixture.root(),
+        &format!("cp -r '{chair}' '{target}'; mkdir '{target}/rapidmodels'"),
+    );
+    fixture.wait("rawmodels/again");
+    wait_until("the service's folder has its name", || {
+        exists(again.join("rapidmodels")) && !exists(again.join("rapidmodels@"))
+    });
 }
 
 #[test]
@@ -146,6 +158,51 @@ fn a_folder_copied_again_over_its_asset_changes_nothing_and_is_no_error() {
         run(Command::new("cp").args(args).args([&source, &target]));
     }
     assert_arrived(&fixture, "chair", &tree(&source, &[]));
+    assert_eq!(total(&fixture, "api/v2/rawmodel"), 1);
+}
+
+#[test]
+fn tools_that_remove_a_file_before_they_write_it_anew_change_nothing_either() {
+    needs_fuse!();
+    needs_program!("unzip");
+    needs_program!("zip");
+    let fixture = Fixture::new();
+    let source = fixture.add_chair();
+    let expected = tree(&source, &[]);
+    let target = fixture.path("rawmodels/chair");
+    let (from, to) = (source.display(), target.display());
+    let scratch = fixture.scratch.path();
+    for line in [
+        format!("cp -rT --remove-destination '{from}' '{to}'"),
+        format!("tar -C '{from}' -cf - . | tar -C '{to}' -xf -"),
+        format!(
+            "(cd '{from}'; zip -qr '{}/all.zip' .); unzip -qo all.zip -d '{to}'",
+            scratch.display()
+        ),
+        format!("install -m 644 '{from}/chair.gltf' '{to}/'"),
+        format!("cp '{from}/chair.gltf' .; mv chair.gltf '{to}/'"),
+    ] {
+        let output = Command::new("bash")
+            .args(["-euc", &line])
+            .current_dir(scratch)
+            .output()
+            .unwrap();
+        let said = text(&output.stderr);
+        assert!(output.status.success(), "{line}: {said}");
+        // At once, not only when what was removed is shown again.
+        let shown = tree(&target, SERVICE_FOLDERS);
+        assert_same_trees(&line, &expected, &shown);
+    }
+    // Other bytes are refused, and what was there is there.
+    fs::write(scratch.join("chair.gltf"), "{}").unwrap();
+    let output = Command::new("install")
+        .arg(scratch.join("chair.gltf"))
+        .arg(&target)
+        .output()
+        .unwrap();
+    let said = text(&output.stderr);
+    assert!(said.contains("Read-only file system"), "{said}");
+    assert_same_trees("refused", &expected, &tree(&target, SERVICE_FOLDERS));
     assert_eq!(total(&fixture, "api/v2/rawmodel"), 1);
 }
 

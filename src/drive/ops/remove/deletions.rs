@@ -60,6 +60,13 @@ impl Deletions {
         hiding.last = Instant::now();
     }
 
+    /// Shows again what was removed.
+    pub(super) fn bring_back(&mut self, place: Place, node: &Node) {
+        if let Some(hiding) = self.hiding.get_mut(&place) {
+            hiding.nodes.remove(node);
+        }
+    }
+
     /// True when the process may end what was begun: it removed the entries, or there were none.
     pub(super) fn may_end(&self, place: Place, process: u32) -> bool {
         self.hiding
@@ -114,6 +121,18 @@ mod tests {
         deletions.hide(PLACE, node.clone(), 42, Duration::from_secs(10));
         assert!(deletions.is_hidden(PLACE, &node, Duration::from_secs(10)));
         assert!(!deletions.is_hidden(PLACE, &node, Duration::ZERO));
+    }
+
+    #[test]
+    fn what_is_made_again_is_back_at_once() {
+        const HOLD: Duration = Duration::from_secs(10);
+        let mut deletions = Deletions::default();
+        let (node, other) = (Node::Rapid(RapidId(1)), Node::Rapid(RapidId(2)));
+        deletions.hide(PLACE, node.clone(), 42, HOLD);
+        deletions.hide(PLACE, other.clone(), 42, HOLD);
+        deletions.bring_back(PLACE, &node);
+        assert!(!deletions.is_hidden(PLACE, &node, HOLD));
+        assert!(deletions.is_hidden(PLACE, &other, HOLD));
     }
 
     #[test]

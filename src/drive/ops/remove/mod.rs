@@ -20,7 +20,7 @@ use crate::drive::fresh::listings::Which;
 use crate::drive::shared::Shared;
 use crate::drive::tree::node::{DropFolder, Home, JobPart, Node, Place, Subject, Top};
 use crate::drive::types::{Caller, FileKind, Ino};
-use crate::outbox::{DraftId, EntryId};
+use crate::outbox::{DraftId, EntryId, EntryKind};
 use crate::wire::EmbedId;
 
 /// Models that one request deletes.
@@ -43,6 +43,35 @@ impl Shared {
         let deletions = self.deletions();
         if deletions.hiding.contains_key(&place) {
             rows.retain(|row| !deletions.is_hidden(place, &row.node, self.config.restore_after));
+        }
+    }
+
+    /// The file of an asset that was removed under this name, to be copied in again, as tools do that
+    /// remove first what they are about to write.
+    pub(in crate::drive) fn removed_file(&self, folder: &Node, name: &str) -> Option<Node> {
+        let (draft, parent) = match folder {
+            Node::Model(Home::Made(draft)) => (*draft, EntryId::ROOT),
+            Node::Entry(draft, entry) => (*draft, *entry),
+            _ => return None,
+        };
+        let record = self.outbox.sent_record(self.asset_of_draft(draft)?)?;
+        let entries = &record.entries;
+        let path = match parent {
+            EntryId::ROOT => name.to_owned(),
+            parent => {
+                let within = entries.iter().find(|entry| entry.id == parent)?;
+                format!("{}/{name}", within.path)
+            }
+        };
+        let entry = entries.iter().find(|entry| entry.path == path)?;
+        let node = Node::Entry(draft, entry.id);
+        (entry.kind == EntryKind::File && self.is_hidden(&node)).then_some(node)
+    }
+
+    /// Shows again what was removed.
+    pub(in crate::drive) fn bring_back(&self, node: &Node) {
+        if let Some(place) = self.owner_of(node) {
+            self.deletions().bring_back(place, node);
         }
     }
 

@@ -8,7 +8,7 @@ use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::shared::{ModelView, Shared};
 use crate::drive::tree::known::KnownAsset;
 use crate::drive::tree::node::{DropFolder, ErrorPlace, Home, Node, Place, RemoteFolder};
-use crate::outbox::{DraftId, EntryId, EntryKind, SentEntry};
+use crate::outbox::{DraftId, EntryId, EntryKind, SentEntry, is_service_folder};
 use crate::wire::{AssetId, UploadStatus};
 
 impl Shared {
@@ -158,7 +158,8 @@ impl Shared {
     }
 }
 
-/// What was never sent went with the staged copy, and so did a folder that held nothing else.
+/// What was never sent went with the staged copy, and so did a folder that held nothing else. An empty
+/// folder is the owner's own, unless it has the name of one of the service's.
 fn is_still_there(entries: &[SentEntry], entry: &SentEntry) -> bool {
     if entry.kind == EntryKind::File {
         return entry.sent_as.is_some();
@@ -167,7 +168,10 @@ fn is_still_there(entries: &[SentEntry], entry: &SentEntry) -> bool {
     let is_file_within =
         |other: &&SentEntry| other.kind == EntryKind::File && other.path.starts_with(&within);
     let mut files = entries.iter().filter(is_file_within).peekable();
-    files.peek().is_none() || files.any(|file| file.sent_as.is_some())
+    match files.peek() {
+        None => !is_service_folder(&entry.path),
+        Some(_) => files.any(|file| file.sent_as.is_some()),
+    }
 }
 
 fn has_files(view: &ModelView) -> bool {
