@@ -51,7 +51,7 @@ pub(super) fn cancel(args: &CancelArgs) -> Result<Exit> {
     match args.orphan {
         Some(id) => {
             let drive = MountedDrive::at_or_only(args.drive.as_deref())?;
-            drive.command(&format!("cancel --orphan {id}"))?;
+            drive.order(&format!("cancel --orphan {id}"))?;
             Ok(Exit::Done)
         }
         None if args.paths.is_empty() => {

@@ -51,9 +51,22 @@ fn one_asset_although_answers_are_lost(kind: &str) {
     for orphan in begun {
         let status = run(Command::new(ASSETFS).arg("status").arg(fixture.root()));
         assert!(status.contains("orphan"), "{status}");
-        run(Command::new(ASSETFS)
-            .args(["cancel", "--orphan", &orphan["id"].to_string(), "--drive"])
-            .arg(fixture.root()));
+        let cancel = || {
+            let mut command = Command::new(ASSETFS);
+            command.args(["cancel", "--orphan", &orphan["id"].to_string(), "--drive"]);
+            command.arg(fixture.root());
+            command
+        };
+        run(&mut cancel());
+        let status = run(Command::new(ASSETFS).arg("status").arg(fixture.root()));
+        assert!(!status.contains("orphan"), "{status}");
+        let again = cancel().output().unwrap();
+        let said = text(&again.stderr);
+        assert_eq!(again.status.code(), Some(1), "{said}");
+        assert!(
+            said.contains("is not there; `assetfs status` lists"),
+            "{said}"
+        );
     }
     assert_arrived(&fixture, "chair", &tree(&source, &[]));
     assert_eq!(

@@ -14,7 +14,7 @@ use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::fresh::listings::Which;
 use crate::drive::shared::Shared;
 use crate::drive::tree::node::{DropFolder, Home, Node, Place, RemoteFolder, Subject, Top};
-use crate::outbox::DraftId;
+use crate::outbox::{DraftId, OutboxError};
 use crate::wire::{AssetId, AssetUpdate, RapidId};
 use command::Command;
 
@@ -126,8 +126,16 @@ impl Shared {
             Command::CancelOrphan(asset) => {
                 let shared = Arc::clone(self);
                 self.detached(async move {
-                    shared.outbox.cancel_orphan(asset).await?;
+                    match shared.outbox.cancel_orphan(asset).await {
+                        Err(error @ OutboxError::NotFound(_)) => {
+                            return Err(DriveError::Invalid(format!(
+                                "{error}; `assetfs status` lists those there are"
+                            )));
+                        }
+                        outcome => outcome?,
+                    }
                     shared.asset_gone(asset);
+                    shared.known().orphans = None;
                     Ok(())
                 })
                 .await
