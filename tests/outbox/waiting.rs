@@ -52,7 +52,8 @@ async fn a_name_in_flight_is_named() {
         ".wood.png.Xa3fG9",
         b"half",
     );
-    let words = ["draft: .wood.png.Xa3fG9 is a temporary file of a copy"];
+    let words =
+        ["draft: .wood.png.Xa3fG9 is a temporary file of a copy; remove it when that is over"];
     says(&outbox, draft.id, &words).await;
     outbox.shut_down().await;
 }

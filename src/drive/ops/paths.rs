@@ -6,7 +6,7 @@ use crate::drive::tree::names::HIDDEN_FOLDER;
 use crate::drive::tree::node::{
     DropFolder, ErrorPlace, Home, JobPart, Node, Place, RemoteFolder, Subject, Top,
 };
-use crate::outbox::{DraftId, EntryId, JobFolder, OwnerFolder};
+use crate::outbox::{DraftId, DraftInfo, DraftKind, EntryId, JobFolder, OwnerFolder};
 use crate::wire::{AssetId, RapidId};
 
 impl Shared {
@@ -176,6 +176,12 @@ impl Shared {
     }
 
     fn entry_path(&self, draft: DraftId, entry: EntryId) -> String {
+        let home = self.home_path(Home::Made(draft));
+        // A file that stands directly in `rawmodels/` has the draft's path.
+        let is_loose = |info: DraftInfo| info.kind == DraftKind::LooseFile;
+        if self.asset_of_draft(draft).is_none() && self.outbox.draft(draft).is_some_and(is_loose) {
+            return home;
+        }
         let mut parts = Vec::new();
         let mut at = entry;
         while at != EntryId::ROOT {
@@ -190,7 +196,7 @@ impl Shared {
         {
             parts.push(sent.path.clone());
         }
-        parts.push(self.home_path(Home::Made(draft)));
+        parts.push(home);
         parts.reverse();
         parts.join("/")
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::drive::error::DriveError;
 use crate::drive::shared::Shared;
 use crate::drive::tree::node::{ErrorPlace, Home, JobPart, Node, Place, Top};
+use crate::outbox::{DraftId, DraftPhase};
 
 use super::rows::job_folder;
 
@@ -80,13 +81,36 @@ pub(in crate::drive) fn not_permitted_here(path: &str) -> DriveError {
     ))
 }
 
+/// The service's own words, and what to do.
+fn after_a_failed_import(said: &str) -> String {
+    format!(
+        "{said}; the service could not import it: remove it and copy the whole model in again, \
+         or `assetfs retry` when it is to be tried as it is"
+    )
+}
+
 impl Shared {
     /// The sentence of the last failure of a thing: one of an operation, or of what went on behind.
     pub(in crate::drive) fn why(self: &Arc<Self>, node: &Node) -> Option<String> {
         let path = self.path_of(node);
         let standing = || self.standing_failure(node);
         let own = self.failures.of(&path).or_else(standing);
-        own.or_else(|| self.failures.last_in(&path))
+        let inside = own.or_else(|| self.failures.last_in(&path));
+        inside.or_else(|| self.waits_for(node))
+    }
+
+    /// What a draft that has not failed waits for.
+    fn waits_for(&self, node: &Node) -> Option<String> {
+        let home = match node {
+            Node::Entry(draft, _) if self.is_alone(node, *draft) => Home::Made(*draft),
+            Node::Model(home)
+            | Node::Hidden(Place::Model(home))
+            | Node::HiddenFile(Place::Model(home), _) => *home,
+            _ => return None,
+        };
+        let view = self.model(home)?;
+        let draft = view.draft.filter(|_| view.asset.is_none())?;
+        Some(draft.status_text)
     }
 
     /// The sentence for a name in a folder that may stand for nothing.
@@ -100,10 +124,7 @@ impl Shared {
     fn standing_failure(&self, node: &Node) -> Option<String> {
         match node {
             Node::Entry(draft, entry) => self.outbox.why_kept_back(*draft, *entry).or_else(|| {
-                let is_alone = self
-                    .loose_row(*draft)
-                    .is_some_and(|row| row.node.is_same(node));
-                is_alone
+                self.is_alone(node, *draft)
                     .then(|| self.model_failure(Home::Made(*draft)))
                     .flatten()
             }),
@@ -150,18 +171,24 @@ impl Shared {
         }
     }
 
+    /// True for the one file of a draft that stands directly in `rawmodels/`.
+    fn is_alone(&self, node: &Node, draft: DraftId) -> bool {
+        self.loose_row(draft)
+            .is_some_and(|row| row.node.is_same(node))
+    }
+
     fn model_failure(&self, home: Home) -> Option<String> {
         let view = self.model(home)?;
-        if let Some(draft) = view.draft {
-            if let Some(sentence) = draft.failure.or(draft.warning) {
-                return Some(sentence);
-            }
-            if view.asset.is_none() {
-                return Some(draft.status_text);
-            }
+        if let Some(draft) = view.draft
+            && let Some(sentence) = draft.failure.or(draft.warning)
+        {
+            return Some(match draft.phase {
+                DraftPhase::ImportFailed => after_a_failed_import(&sentence),
+                _ => sentence,
+            });
         }
         view.known
             .filter(|known| known.state.is_failure())
-            .map(|known| self.asset_failure(&known))
+            .map(|known| after_a_failed_import(&self.asset_failure(&known)))
     }
 }

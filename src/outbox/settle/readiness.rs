@@ -98,7 +98,9 @@ impl Obstacle {
             Obstacle::NoModel => "draft: no model file yet".to_owned(),
             Obstacle::NeedsFolder { why } => format!("draft: {why}"),
             Obstacle::BeingWritten(path) => format!("draft: {path} is being written"),
-            Obstacle::InFlight(path) => format!("draft: {path} is a temporary file of a copy"),
+            Obstacle::InFlight(path) => {
+                format!("draft: {path} is a temporary file of a copy; remove it when that is over")
+            }
             Obstacle::NotWhole(what) => format!("incomplete: {what}"),
         }
     }

@@ -150,11 +150,25 @@ fn a_full_staging_disk_is_enospc_loses_nothing_and_works_again_with_room() {
         "{}",
         text(&copied.stderr)
     );
-    let why = fixture.why("rawmodels/large/large.glb");
+    for path in ["rawmodels/large/large.glb", "rawmodels/large"] {
+        let why = fixture.why(path);
+        assert!(
+            why.contains("no room for what was written"),
+            "{path}: {why}"
+        );
+    }
+    let loose = Command::new("cp")
+        .arg(&large)
+        .arg(fixture.path("rawmodels"))
+        .output()
+        .unwrap();
+    assert!(text(&loose.stderr).contains("No space left"));
+    let status = run(Command::new(ASSETFS).arg("status").arg(fixture.root()));
     assert!(
-        why.contains("room") || why.contains("full") || why.contains("space"),
-        "{why}"
+        status.contains(" /rawmodels/large.glb: no room"),
+        "{status}"
     );
+    run(Command::new("rm").arg(fixture.path("rawmodels/large.glb")));
 
     // What was accepted before is whole, and can be sent while the disk is full.
     assert_eq!(tree(&chair, &[]), tree(&source, &[]));

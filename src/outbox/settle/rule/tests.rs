@@ -198,7 +198,7 @@ fn what_is_in_the_way_is_said() {
         ),
         (
             with(|facts| facts.in_flight.push(".chair.bin.x7Gh2k".to_owned())),
-            "draft: .chair.bin.x7Gh2k is a temporary file of a copy",
+            "draft: .chair.bin.x7Gh2k is a temporary file of a copy; remove it when that is over",
         ),
         (
             with(|facts| facts.version_control = Some(".git".to_owned())),
