@@ -1,0 +1,293 @@
+//! A drive mounted over a service, with folders of its own; taken away with the value.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::ASSETFS;
+use super::models::{model, small_chair};
+use super::service::ServeProcess;
+use super::shell::{run, text, wait_until};
+
+/// One mounted drive over one service, with folders of its own.
+pub struct Fixture {
+    // Dropped in this order: the mount before the service before the folders.
+    mount: Option<MountPoint>,
+    pub service: ServeProcess,
+    pub scratch: TempDir,
+}
+
+/// A mount that is taken away with the value.
+pub struct MountPoint(pub PathBuf);
+
+/// Another machine with the same account.
+pub struct SecondMachine {
+    // Unmounted before its folder goes.
+    _mount: MountPoint,
+    dir: TempDir,
+}
+
+impl SecondMachine {
+    /// Where its drive is.
+    pub fn root(&self) -> PathBuf {
+        self.dir.path().join("mnt")
+    }
+}
+
+fn scratch() -> TempDir {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix("assetfs-test").tempdir().expect("a folder")
+}
+
+impl Drop for MountPoint {
+    fn drop(&mut self) {
+        let unmounted = Command::new(ASSETFS)
+            .args(["unmount", "--now"])
+            .arg(&self.0)
+            .output();
+        if !unmounted.is_ok_and(|output| output.status.success()) {
+            let _ = Command::new("umount").arg("-l").arg(&self.0).output();
+        }
+    }
+}
+
+impl Fixture {
+    /// A service and a drive mounted over it, quick to settle.
+    pub fn new() -> Fixture {
+        Fixture::with(&[], &[])
+    }
+
+    pub fn with(serve: &[&str], mount: &[&str]) -> Fixture {
+        let mut fixture = Fixture::unmounted(serve);
+        fixture.mount(mount);
+        fixture
+    }
+
+    /// The service alone.
+    pub fn unmounted(serve: &[&str]) -> Fixture {
+        Fixture::over(scratch(), serve)
+    }
+
+    /// The service alone, with a plan of faults.
+    pub fn unmounted_with_chaos(plan: &str, serve: &[&str]) -> Fixture {
+        let scratch = scratch();
+        let path = scratch.path().join("chaos.toml");
+        fs::write(&path, plan).expect("written");
+        let chaos = path.to_str().expect("a plain path");
+        let args = [serve, &["--chaos", chaos]].concat();
+        Fixture::over(scratch, &args)
+    }
+
+    /// A drive over a service that draws all pictures, which takes its time.
+    pub fn with_pictures() -> Fixture {
+        let scratch = scratch();
+        let service = ServeProcess::start(&scratch.path().join("service"), &[]);
+        let mut fixture = Fixture {
+            mount: None,
+            service,
+            scratch,
+        };
+        fixture.mount(&[]);
+        fixture
+    }
+
+    fn over(scratch: TempDir, serve: &[&str]) -> Fixture {
+        let args = [serve, &["--no-pictures"]].concat();
+        let service = ServeProcess::start(&scratch.path().join("service"), &args);
+        Fixture {
+            mount: None,
+            service,
+            scratch,
+        }
+    }
+
+    /// How many planned faults were met so far.
+    pub fn chaos_fired(&self) -> usize {
+        self.service.chaos_fired()
+    }
+
+    /// The same account mounted once more, as another machine would: nothing local is shared.
+    pub fn second_machine(&self) -> SecondMachine {
+        let dir = scratch();
+        let place = |name: &str| dir.path().join(name);
+        run(Command::new(ASSETFS)
+            .arg("mount")
+            .arg(place("mnt"))
+            .args(["--base-url", &self.service.base_url])
+            .arg("--state-dir")
+            .arg(place("state"))
+            .arg("--cache-dir")
+            .arg(place("cache"))
+            .env("ASSETFS_TOKEN", self.service.token())
+            .env("ASSETFS_SETTLE", "300ms")
+            .env("ASSETFS_REFRESH", "1s"));
+        SecondMachine {
+            _mount: MountPoint(place("mnt")),
+            dir,
+        }
+    }
+
+    /// Where the drive is, or will be.
+    pub fn root(&self) -> PathBuf {
+        self.scratch.path().join("mnt")
+    }
+
+    pub fn path(&self, below: &str) -> PathBuf {
+        self.root().join(below)
+    }
+
+    /// The mount command with this fixture's folders.
+    pub fn mount_command(&self, extra: &[&str]) -> Command {
+        let mut command = Command::new(ASSETFS);
+        command
+            .arg("mount")
+            .arg(self.root())
+            .args(["--base-url", &self.service.base_url])
+            .arg("--state-dir")
+            .arg(self.scratch.path().join("state"))
+            .arg("--cache-dir")
+            .arg(self.scratch.path().join("cache"))
+            .arg("--log-file")
+            .arg(self.scratch.path().join("mount.log"))
+            .args(extra)
+            .env("ASSETFS_TOKEN", self.service.token())
+            .env("ASSETFS_SETTLE", "300ms")
+            .env("ASSETFS_REFRESH", "1s")
+            .env("ASSETFS_LOG", "assetfs=debug");
+        command
+    }
+
+    /// Mounts, also after an earlier mount was unmounted or died.
+    pub fn mount(&mut self, extra: &[&str]) {
+        self.mount_with(extra, &[]);
+    }
+
+    /// The same, with variables of its own.
+    pub fn mount_with(&mut self, extra: &[&str], variables: &[(&str, &str)]) {
+        // What it would unmount when dropped is the new mount.
+        std::mem::forget(self.mount.take());
+        let mut command = self.mount_command(extra);
+        let output = command.envs(variables.iter().copied()).output();
+        let output = output.expect("assetfs runs");
+        assert!(
+            output.status.success(),
+            "mount failed: {}",
+            text(&output.stderr)
+        );
+        self.mount = Some(MountPoint(self.root()));
+    }
+
+    /// The process behind the mount.
+    pub fn pid(&self) -> u32 {
+        u32::try_from(self.status()["pid"].as_u64().expect("a pid")).expect("a pid")
+    }
+
+    /// What the mount says of itself.
+    pub fn status(&self) -> Value {
+        let status = fs::read(self.path(".assetfs/status.json")).expect("the drive answers");
+        serde_json::from_slice(&status).expect("JSON")
+    }
+
+    /// Ends the process behind the mount without a word, and waits until it is gone.
+    pub fn kill_mount(&self) {
+        let pid = self.pid();
+        run(Command::new("kill").args(["-9", &pid.to_string()]));
+        self.wait_until_dead();
+    }
+
+    /// Waits until the process behind the mount is gone, and the kernel knows.
+    pub fn wait_until_dead(&self) {
+        const ENOTCONN: i32 = 107;
+        wait_until("the mount is dead", || {
+            let asked = fs::read(self.path(".assetfs/status.json"));
+            asked.is_err_and(|error| error.raw_os_error() == Some(ENOTCONN))
+        });
+    }
+
+    /// Copies the small chair to `rawmodels/chair`; gives the folder that it was copied from.
+    pub fn copy_chair(&self) -> PathBuf {
+        let source = small_chair(self.scratch.path());
+        run(Command::new("cp")
+            .arg("-r")
+            .args([&source, &self.path("rawmodels/chair")]));
+        source
+    }
+
+    /// The same, and waits until it is complete.
+    pub fn add_chair(&self) -> PathBuf {
+        let source = self.copy_chair();
+        self.wait("rawmodels/chair");
+        source
+    }
+
+    /// Copies the real model to `rawmodels/model` and waits until it is complete.
+    pub fn add_model(&self) {
+        let source = model(self.scratch.path());
+        run(Command::new("cp")
+            .arg("-r")
+            .args([&source, &self.path("rawmodels/model")]));
+        self.wait("rawmodels/model");
+    }
+
+    /// `assetfs wait`, which must end well.
+    pub fn wait(&self, below: &str) {
+        let output = self.try_wait(below);
+        assert!(
+            output.status.success(),
+            "wait {below}: {} {}\n{}",
+            text(&output.stdout),
+            text(&output.stderr),
+            self.log_tail()
+        );
+    }
+
+    pub fn try_wait(&self, below: &str) -> Output {
+        Command::new(ASSETFS)
+            .arg("wait")
+            .arg(self.path(below))
+            .args(["--timeout", "110s"])
+            .output()
+            .expect("assetfs runs")
+    }
+
+    pub fn why(&self, below: &str) -> String {
+        let output = Command::new(ASSETFS)
+            .arg("why")
+            .arg(self.path(below))
+            .output()
+            .expect("assetfs runs");
+        text(&output.stdout)
+    }
+
+    /// The end of the mount's log, for messages of failures.
+    pub fn log_tail(&self) -> String {
+        let log = fs::read_to_string(self.scratch.path().join("mount.log")).unwrap_or_default();
+        let lines: Vec<_> = log.lines().collect();
+        lines[lines.len().saturating_sub(60)..].join("\n")
+    }
+
+    /// The one asset of the account, which must be the only one.
+    pub fn only_asset(&self) -> Value {
+        let assets = self.service.assets();
+        assert_eq!(assets.len(), 1, "exactly one asset: {assets:#?}");
+        assets.into_iter().next().expect("one")
+    }
+
+    /// Names of the files that the service has of an asset, sorted.
+    pub fn uploaded_names(&self, asset: &Value) -> Vec<String> {
+        let downloads = self
+            .service
+            .get(&format!("api/v2/rawmodel/{}/downloads", asset["id"]));
+        let mut names: Vec<_> = downloads
+            .as_object()
+            .expect("a map")
+            .keys()
+            .cloned()
+            .collect();
+        names.sort();
+        names
+    }
+}

@@ -1,0 +1,21 @@
+//! What the mount tests share: a service process, a mount process, folders that clean up after
+//! themselves, and models to copy.
+
+mod files;
+mod fixture;
+mod http;
+mod models;
+mod needs;
+mod service;
+mod shell;
+
+pub use files::{assert_same_files, exists, file_names, read};
+pub use fixture::{Fixture, MountPoint};
+pub use http::{fetch, post_json, request, status_of};
+pub use models::{model, sample, small_chair, triangles_of};
+pub use needs::{fuse_works, has_program};
+pub use service::ServeProcess;
+pub use shell::{PATIENCE, run, shell, text, wait_until};
+
+/// The binary under test.
+pub const ASSETFS: &str = env!("CARGO_BIN_EXE_assetfs");

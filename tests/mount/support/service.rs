@@ -1,0 +1,122 @@
+//! `assetfs serve` as a process of its own, which ends with the value.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+use super::ASSETFS;
+use super::http::get_json;
+use super::shell::run;
+
+/// `assetfs serve` as a process of its own.
+pub struct ServeProcess {
+    child: Child,
+    listen: String,
+    log: PathBuf,
+    pub base_url: String,
+    pub token_file: PathBuf,
+}
+
+/// What a service says once it listens.
+fn first_line(child: &mut Child) -> String {
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("piped"))
+        .read_line(&mut line)
+        .expect("it speaks");
+    line
+}
+
+impl ServeProcess {
+    pub fn start(data: &Path, extra: &[&str]) -> ServeProcess {
+        let log = data.with_extension("log");
+        let mut child = Command::new(ASSETFS)
+            .args(["serve", "--json"])
+            .args(["--listen", "127.0.0.1:0", "--data"])
+            .arg(data)
+            .args(extra)
+            .stdout(Stdio::piped())
+            .stderr(File::create(&log).expect("a log"))
+            .spawn()
+            .expect("assetfs serve starts");
+        let said: Value = serde_json::from_str(&first_line(&mut child)).expect("it speaks JSON");
+        ServeProcess {
+            child,
+            log,
+            listen: said["listen"].as_str().expect("an address").to_owned(),
+            base_url: said["base_url"].as_str().expect("a URL").to_owned(),
+            token_file: said["token_file"].as_str().expect("a path").into(),
+        }
+    }
+
+    /// The address behind the public URL.
+    pub fn listens_on(&self) -> String {
+        self.listen.clone()
+    }
+
+    pub fn token(&self) -> String {
+        fs::read_to_string(&self.token_file)
+            .expect("the token file is there")
+            .trim()
+            .to_owned()
+    }
+
+    /// Has it read its plan of faults again.
+    pub fn hang_up(&self) {
+        run(Command::new("kill").args(["-HUP", &self.child.id().to_string()]));
+    }
+
+    /// Ends it without a word; what it has stays.
+    pub fn stop(&mut self) {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("a child");
+    }
+
+    /// Starts it anew at the same address.
+    pub fn start_again(&mut self) {
+        let mut child = Command::new(ASSETFS)
+            .args(["serve", "--json", "--no-pictures", "--listen", &self.listen])
+            .arg("--data")
+            .arg(self.token_file.parent().expect("its folder"))
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("assetfs serve starts");
+        first_line(&mut child);
+        self.child = child;
+    }
+
+    /// What it has logged.
+    pub fn log(&self) -> String {
+        fs::read_to_string(&self.log).expect("its log")
+    }
+
+    /// How many planned faults were met so far.
+    pub fn chaos_fired(&self) -> usize {
+        self.log()
+            .lines()
+            .filter(|line| line.contains("chaos"))
+            .count()
+    }
+
+    /// One GET of the API, as curl would do it.
+    pub fn get(&self, path: &str) -> Value {
+        get_json(&format!("http://{}/{path}", self.listen), &self.token())
+    }
+
+    /// The base assets of the account.
+    pub fn assets(&self) -> Vec<Value> {
+        self.get("api/v2/rawmodel?itemsPerPage=50")["data"]
+            .as_array()
+            .expect("a list")
+            .clone()
+    }
+}
+
+impl Drop for ServeProcess {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,41 @@
+//! Programs that are run to their end, and conditions that are waited for.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// Longest time anything may take before a test calls it a hang.
+pub const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Runs a command that must end well; gives its standard output.
+pub fn run(command: &mut Command) -> String {
+    let output = command
+        .output()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(
+        output.status.success(),
+        "{command:?} ended with {}: {}{}",
+        output.status,
+        text(&output.stdout),
+        text(&output.stderr)
+    );
+    text(&output.stdout)
+}
+
+/// Runs a line of shell in a folder.
+pub fn shell(dir: &Path, line: &str) -> String {
+    run(Command::new("bash").args(["-euc", line]).current_dir(dir))
+}
+
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Waits for a condition; a test that would hang fails instead.
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < PATIENCE, "waited too long until {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
