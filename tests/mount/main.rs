@@ -12,7 +12,6 @@ mod copying;
 mod crash;
 mod embeds;
 mod hostile;
-mod hostile_service;
 mod long;
 mod optimizing;
 mod others;

@@ -1,0 +1,153 @@
+//! Pages and bodies that never end, that are too large, or that have the wrong type.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use axum::body::Body;
+use axum::http::{Method, Response, StatusCode};
+use futures_util::stream;
+use serde_json::{Value, json};
+
+use super::service::{Asked, HostileService, answer, asset, page, status, text};
+use super::{Mounted, file};
+use crate::needs_fuse;
+use crate::support::{ASSETFS, run, shell};
+
+/// A list whose pages repeat after three, and which says it never ends.
+fn endless(asked: &Asked, _: &str) -> Option<Response<Body>> {
+    if asked.path != "/api/v2/rawmodel" || asked.query.contains("q=") {
+        return None;
+    }
+    let number = asked.page();
+    let first = 1 + (number - 1) % 3 * 10;
+    let records: Vec<Value> = (first..first + 10)
+        .map(|id| asset(id, &json!(format!("model {id}"))))
+        .collect();
+    answer(&page(&records, number, u64::MAX, u64::MAX))
+}
+
+#[test]
+fn pages_without_end_that_go_in_circles_end() {
+    needs_fuse!();
+    let mounted = Mounted::over(HostileService::start(endless), &[]);
+    let began = Instant::now();
+    assert_eq!(shell(mounted.root(), "ls rawmodels | wc -l").trim(), "30");
+    let asked = mounted
+        .service
+        .asked(&Method::GET, "/api/v2/rawmodel")
+        .len();
+    assert!(
+        asked < 30 && began.elapsed() < Duration::from_secs(20),
+        "{asked} requests"
+    );
+    shell(mounted.root(), "stat 'rawmodels/model 17' >/dev/null");
+}
+
+/// A list that is a gigabyte of white space, and files that are no list at all.
+fn gigantic(asked: &Asked, _: &str) -> Option<Response<Body>> {
+    match asked.path.as_str() {
+        "/api/v2/rawmodel" => {
+            let space = bytes::Bytes::from(vec![b' '; 1 << 20]);
+            let body = stream::iter((0..1024).map(move |_| Ok::<_, std::io::Error>(space.clone())));
+            Some(text(Body::from_stream(body)))
+        }
+        "/api/v2/rapidmodel" => {
+            let deep = "[".repeat(2_000_000);
+            Some(text(format!(r#"{{"data":{deep}"#)))
+        }
+        "/api/v2/preset" => answer(&json!([{"id": 1, "name": "web", "config": {"limits": {}}}])),
+        _ => None,
+    }
+}
+
+#[test]
+fn gigantic_and_bottomless_bodies_are_refused_and_the_rest_goes_on() {
+    needs_fuse!();
+    let mounted = Mounted::over(HostileService::start(gigantic), &[]);
+    for folder in ["rawmodels", "rapidmodels"] {
+        let listed = format!("timeout 60 ls {folder} 2>&1 && echo listed || true");
+        let said = shell(mounted.root(), &listed);
+        assert!(said.contains("Input/output error"), "{folder}: {said}");
+        let why = run(Command::new(ASSETFS)
+            .arg("why")
+            .arg(mounted.root().join(folder)));
+        assert!(!why.trim().is_empty());
+    }
+    assert_eq!(shell(mounted.root(), "ls presets"), "factory\nweb.json\n");
+    let memory = mounted.memory_mib();
+    assert!(memory < 200, "{memory} MiB");
+}
+
+/// Records in which nothing has the type that it should have, between two that are as they should be.
+fn wrong_types(asked: &Asked, base_url: &str) -> Option<Response<Body>> {
+    if asked.path == "/api/v2/rawmodel" && !asked.query.contains("q=") {
+        let mut odd = asset(3, &json!(["a", "list"]));
+        for (key, value) in [
+            ("tags", json!("none")),
+            ("downloads", json!([1, 2])),
+            ("size", json!({})),
+            ("created_at", json!(-1)),
+            ("upload_status", json!(null)),
+            ("progress", json!("many")),
+            ("scale_factor", json!([])),
+            ("format", json!(7)),
+            ("rapid_models", json!({"a": "b"})),
+        ] {
+            odd[key] = value;
+        }
+        let records = [
+            asset(5, &json!("last")),
+            json!(null),
+            json!("text"),
+            json!([]),
+            json!({}),
+            json!({"id": "x"}),
+            json!({"id": -1, "name": "negative"}),
+            json!({"id": 1e300, "name": "large"}),
+            odd,
+            asset(1, &json!("first")),
+        ];
+        return answer(&page(&records, 1, 1, 3));
+    }
+    if let Some((id, below)) = asked.id_after("/api/v2/rawmodel/") {
+        return match below {
+            "" => answer(&json!({"data": asset(id, &json!("first"))})),
+            "downloads" => answer(&json!({
+                "null": null, "number": 7, "list": [], "no url": "not a URL", "file url": "file:///etc/passwd",
+                "script": "javascript:alert(1)", "good.txt": format!("{base_url}storage/1")})),
+            _ => answer(&json!("nothing of what was asked")),
+        };
+    }
+    match asked.path.as_str() {
+        "/storage/1" => Some(file()),
+        "/api/v2/rapidmodel" | "/api/v2/embeds" => answer(&json!(7)),
+        "/api/v2/preset" => answer(&json!({"data": {"a": 1}})),
+        "/api/v2/user/rapidpoints" | "/api/v2/user/storage" => {
+            answer(&json!({"rapidpoints": [], "storage_left": -5}))
+        }
+        "/api/v2/rawmodel/jobs" => Some(status(StatusCode::IM_A_TEAPOT)),
+        _ => None,
+    }
+}
+
+#[test]
+fn what_has_the_wrong_type_hides_nothing_that_has_the_right_one() {
+    needs_fuse!();
+    let mounted = Mounted::over(HostileService::start(wrong_types), &[]);
+    let root = mounted.root();
+    let listed = shell(root, "ls rawmodels");
+    assert!(
+        listed.contains("first\n") && listed.contains("last\n"),
+        "{listed}"
+    );
+    assert_eq!(shell(root, "cat rawmodels/first/good.txt"), "hello");
+    let secret = shell(root, "cat rawmodels/first/* 2>/dev/null || true");
+    assert!(!secret.contains("root:"), "{secret}");
+    // All of it can be walked, whatever fails on the way.
+    shell(root, "timeout 100 find . >/dev/null 2>&1 || test $? = 1");
+    shell(root, "timeout 100 ls -lR >/dev/null 2>&1 || test $? -le 2");
+    shell(
+        root,
+        "timeout 10 df . >/dev/null; test -s .assetfs/status.json",
+    );
+}
