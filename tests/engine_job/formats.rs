@@ -1,0 +1,211 @@
+//! Each format that is written: its files, what is in them, and what it cannot hold.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::shapes::{bar, boxes, decode, png, spheres, textured};
+
+#[test]
+fn gltf_is_written_with_its_files_and_reads_back() {
+    let colour = png(8, |x, y| [x as u8 * 30, y as u8 * 30, 9, 255]);
+    let model = textured(
+        json!({ "pbrMetallicRoughness": { "baseColorTexture": { "index": 0 } } }),
+        &[("my wood #1.png", colour.clone())],
+    );
+    let report = model
+        .optimize(json!({ "compressionAndExport": { "fileExports": [
+            { "fileType": "gltf", "fileName": "out" }, { "fileType": "glb", "fileName": "out" },
+        ] } }))
+        .unwrap();
+    assert_eq!(
+        report.exports[0].parts,
+        ["out.gltf", "out.bin", "my wood #1.png"]
+    );
+    assert_eq!(report.exports[1].parts, ["out.glb"]);
+    let scene = model.result("out.gltf");
+    assert_eq!(scene.images[0].bytes, colour);
+    assert_eq!(scene.drawn_triangles(), 2);
+}
+
+#[test]
+fn every_format_is_written_and_reads_back() {
+    let model = spheres();
+    let formats = ["glb", "gltf", "obj", "stl", "ply", "usdz"];
+    let exports: Vec<Value> = formats
+        .iter()
+        .map(|format| json!({ "fileType": format }))
+        .collect();
+    let report = model
+        .optimize(json!({
+            "limits": { "faces": { "count": 2_000 } },
+            "compressionAndExport": { "fileExports": exports },
+        }))
+        .unwrap();
+    let names: Vec<&str> = report
+        .exports
+        .iter()
+        .map(|export| export.format.as_str())
+        .collect();
+    assert_eq!(names, formats);
+    for name in [
+        "model.glb",
+        "model.gltf",
+        "model.obj",
+        "model.stl",
+        "model.ply",
+    ] {
+        let scene = model.result(name);
+        assert_eq!(scene.drawn_triangles(), report.result.triangles, "{name}");
+        let size = scene.bounds().unwrap().size();
+        assert!((size.x - 4.65).abs() < 0.02, "{name}: {size}");
+    }
+    let usdz = fs::read(model.dir.path().join("out/exports/model.usdz")).unwrap();
+    assert!(usdz.starts_with(b"PK\x03\x04"));
+    let start = usdz.windows(6).position(|part| part == b"#usda ").unwrap();
+    assert_eq!(start % 64, 0, "the stage starts at a multiple of 64 bytes");
+}
+
+#[test]
+fn what_a_format_cannot_hold_is_said() {
+    let model = bar();
+    let report = model
+        .optimize(json!({ "compressionAndExport": { "fileExports": [{ "fileType": "usdz" }] } }))
+        .unwrap();
+    for what in ["animations", "skins", "morph targets"] {
+        let says = |line: &String| line.contains("usdz cannot hold") && line.contains(what);
+        assert!(
+            report.warnings.iter().any(says),
+            "{what}: {:?}",
+            report.warnings
+        );
+    }
+}
+
+#[test]
+fn packed_geometry_reads_back_as_it_was() {
+    let model = spheres();
+    let plain = model.optimize(json!({})).unwrap();
+    for method in ["draco", "meshopt"] {
+        let report = model
+            .optimize(json!({ "compressionAndExport": { "fileExports": [
+                { "fileType": "glb", "meshCompressionMethod": method, "fileName": method },
+                { "fileType": "gltf", "meshCompressionMethod": method, "fileName": method },
+            ] } }))
+            .unwrap();
+        assert_eq!(report.warnings, Vec::<String>::new());
+        assert!(
+            report.exports[0].size_bytes * 2 < plain.exports[0].size_bytes,
+            "{method}: {report:?}"
+        );
+        for name in [format!("{method}.glb"), format!("{method}.gltf")] {
+            let scene = model.result(&name);
+            assert_eq!(scene.drawn_triangles(), plain.result.triangles, "{name}");
+            let bounds = scene.bounds().unwrap();
+            assert!((bounds.size().x - 4.65).abs() < 1e-3, "{name}: {bounds:?}");
+            for normal in scene.geometries[0]
+                .attribute("NORMAL")
+                .unwrap()
+                .values
+                .chunks_exact(3)
+            {
+                let length = normal.iter().map(|part| part * part).sum::<f32>().sqrt();
+                assert!((length - 1.0).abs() < 0.01, "{name}: {normal:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_export_may_leave_out_what_another_keeps() {
+    let model = bar();
+    let report = model
+        .optimize(json!({ "export": [
+            { "fileName": "still", "discard": ["animations", "morphTargets"] },
+            { "fileName": "moving" },
+        ] }))
+        .unwrap();
+    let names: Vec<&str> = report
+        .exports
+        .iter()
+        .map(|export| export.name.as_str())
+        .collect();
+    assert_eq!(names, ["still.glb", "moving.glb"]);
+    let has = |name: &str| {
+        let scene = model.result(name);
+        let morphs = scene
+            .geometries
+            .iter()
+            .any(|geometry| !geometry.targets.is_empty());
+        (!scene.list("animations").is_empty(), morphs)
+    };
+    assert_eq!(has("still.glb"), (false, false));
+    assert_eq!(has("moving.glb"), (true, true));
+}
+
+#[test]
+fn obj_keeps_what_is_rough_and_what_is_metal() {
+    let orm = png(64, |x, y| {
+        [
+            255,
+            if x < 32 { 40 } else { 220 },
+            if y < 32 { 0 } else { 255 },
+            255,
+        ]
+    });
+    let model = textured(
+        json!({ "pbrMetallicRoughness": {
+            "metallicRoughnessTexture": { "index": 0 }, "roughnessFactor": 0.5,
+        } }),
+        &[("steel.png", orm)],
+    );
+    let report = model
+        .optimize(json!({ "compressionAndExport": { "fileExports": [{ "fileType": "obj" }] } }))
+        .unwrap();
+    let parts = &report.exports[0].parts;
+    for name in ["steel_roughness.png", "steel_metallic.png"] {
+        assert!(parts.iter().any(|part| part == name), "{parts:?}");
+    }
+    let scene = model.result("model.obj");
+    let material = scene.material(Some(0));
+    assert_eq!((material.roughness, material.metallic), (1.0, 1.0));
+    let image = material.metallic_roughness_texture.unwrap().image;
+    let pixels = decode(&scene.images[image].bytes);
+    for (x, y, rough, metal) in [(5, 5, 20, 0), (60, 60, 110, 255)] {
+        assert_eq!(pixels.get_pixel(x, y).0[1..3], [rough, metal]);
+    }
+    // One value everywhere needs no image.
+    let even = textured(
+        json!({ "pbrMetallicRoughness": { "metallicRoughnessTexture": { "index": 0 } } }),
+        &[("even.png", png(8, |_, _| [255, 51, 0, 255]))],
+    );
+    even.optimize(json!({ "compressionAndExport": { "fileExports": [{ "fileType": "obj" }] } }))
+        .unwrap();
+    let material = even.result("model.obj").material(Some(0));
+    assert!((material.roughness - 0.2).abs() < 1e-6 && material.metallic == 0.0);
+    assert!(material.metallic_roughness_texture.is_none());
+}
+
+#[test]
+fn what_is_flat_stays_flat_in_obj() {
+    let model = boxes(json!({}), |_, _| {});
+    model
+        .optimize(json!({ "compressionAndExport": { "fileExports": [{ "fileType": "obj" }] } }))
+        .unwrap();
+    let scene = model.result("model.obj");
+    assert_eq!(scene.drawn_triangles(), 36);
+    for geometry in &scene.geometries {
+        let normals = geometry.attribute("NORMAL").expect("written with the file");
+        for corners in geometry.indices.chunks_exact(3) {
+            let [a, b, c] = [0, 1, 2].map(|corner| geometry.position(corners[corner]));
+            let face = (b - a).cross(c - a).normalize();
+            for corner in corners {
+                let normal = normals.at(*corner as usize);
+                assert!(
+                    face.distance(glam::Vec3::from_slice(normal)) < 1e-5,
+                    "{normal:?} {face}"
+                );
+            }
+        }
+    }
+}

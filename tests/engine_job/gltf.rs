@@ -1,0 +1,131 @@
+//! A glTF model in the making, and in a folder of its own from which jobs read it.
+
+use std::fs;
+
+use assetfs::engine::EngineError;
+use assetfs::engine::import::import;
+use assetfs::engine::job::{OptimizeTask, Pictures, Report, Task, run_with};
+use assetfs::engine::scene::Scene;
+use serde_json::{Value, json};
+
+/// A model written to a folder of its own.
+pub struct Model {
+    pub dir: tempfile::TempDir,
+}
+
+impl Model {
+    pub fn new(json: &Value, bin: &[u8], files: &[(&str, Vec<u8>)]) -> Model {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("in")).unwrap();
+        fs::write(dir.path().join("in/model.gltf"), json.to_string()).unwrap();
+        fs::write(dir.path().join("in/model.bin"), bin).unwrap();
+        for (name, bytes) in files {
+            fs::write(dir.path().join("in").join(name), bytes).unwrap();
+        }
+        Model { dir }
+    }
+
+    pub fn optimize(&self, config: Value) -> Result<Report, EngineError> {
+        let task = Task::Optimize(OptimizeTask {
+            input_dir: self.dir.path().join("in"),
+            files: vec!["model.gltf".to_owned()],
+            output_dir: self.dir.path().join("out"),
+            config: config.as_object().unwrap().clone(),
+            export_name: None,
+            base_name: "model".to_owned(),
+        });
+        run_with(&task, Pictures::Skipped, &mut |_| {})
+    }
+
+    pub fn result(&self, name: &str) -> Scene {
+        import(&self.dir.path().join("out/exports"), &[name.to_owned()])
+            .unwrap()
+            .scene
+    }
+
+    pub fn log(&self, name: &str) -> String {
+        fs::read_to_string(self.dir.path().join("out").join(name)).unwrap()
+    }
+}
+
+/// Buffers and accessors in the making.
+#[derive(Default)]
+pub struct Maker {
+    pub bin: Vec<u8>,
+    pub views: Vec<Value>,
+    pub accessors: Vec<Value>,
+}
+
+impl Maker {
+    pub fn floats(&mut self, kind: &str, numbers: &[f32]) -> usize {
+        let width = match kind {
+            "SCALAR" => 1,
+            "VEC2" => 2,
+            "VEC3" => 3,
+            "VEC4" => 4,
+            _ => 16,
+        };
+        let limits = |start: f32, pick: fn(f32, f32) -> f32| -> Vec<f32> {
+            (0..width)
+                .map(|part| {
+                    numbers
+                        .iter()
+                        .skip(part)
+                        .step_by(width)
+                        .fold(start, |a, b| pick(a, *b))
+                })
+                .collect()
+        };
+        let (min, max) = (limits(f32::MAX, f32::min), limits(f32::MIN, f32::max));
+        self.view(
+            numbers
+                .iter()
+                .flat_map(|number| number.to_le_bytes())
+                .collect(),
+        );
+        self.accessors.push(json!({
+            "bufferView": self.views.len() - 1, "componentType": 5126,
+            "count": numbers.len() / width, "type": kind, "min": min, "max": max,
+        }));
+        self.accessors.len() - 1
+    }
+
+    pub fn indices(&mut self, numbers: &[u32]) -> usize {
+        self.view(
+            numbers
+                .iter()
+                .flat_map(|number| number.to_le_bytes())
+                .collect(),
+        );
+        self.accessors.push(json!({
+            "bufferView": self.views.len() - 1, "componentType": 5125,
+            "count": numbers.len(), "type": "SCALAR",
+        }));
+        self.accessors.len() - 1
+    }
+
+    pub fn bytes(&mut self, numbers: Vec<u8>, kind: &str) -> usize {
+        let count = numbers.len() / 4;
+        self.view(numbers);
+        self.accessors.push(json!({
+            "bufferView": self.views.len() - 1, "componentType": 5121, "count": count, "type": kind,
+        }));
+        self.accessors.len() - 1
+    }
+
+    pub fn view(&mut self, bytes: Vec<u8>) {
+        self.bin.resize(self.bin.len().next_multiple_of(4), 0);
+        self.views.push(json!({
+            "buffer": 0, "byteOffset": self.bin.len(), "byteLength": bytes.len(),
+        }));
+        self.bin.extend(bytes);
+    }
+
+    pub fn finish(self, mut json: Value) -> (Value, Vec<u8>) {
+        json["asset"] = json!({ "version": "2.0" });
+        json["buffers"] = json!([{ "uri": "model.bin", "byteLength": self.bin.len() }]);
+        json["bufferViews"] = self.views.into();
+        json["accessors"] = self.accessors.into();
+        (json, self.bin)
+    }
+}

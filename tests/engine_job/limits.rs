@@ -1,0 +1,109 @@
+//! How many faces and bytes a result may have, and who pays for it.
+
+use serde_json::{Value, json};
+
+use crate::gltf::{Maker, Model};
+use crate::shapes::{png, sphere_primitive, spheres, textured};
+
+#[test]
+fn the_face_limit_is_never_passed_and_no_part_vanishes() {
+    let model = spheres();
+    for (limits, most) in [
+        (json!({ "percentage": 25 }), 3_444),
+        (json!({ "percentage": 10 }), 1_377),
+        (json!({ "count": 500 }), 500),
+        (json!({ "count": 160 }), 160),
+    ] {
+        let report = model
+            .optimize(json!({ "limits": { "faces": limits } }))
+            .unwrap();
+        assert!(
+            report.result.triangles <= most,
+            "{:?} of {most}",
+            report.result
+        );
+        assert!(
+            report.result.triangles * 10 >= most * 7,
+            "{:?} of {most}",
+            report.result
+        );
+        let scene = model.result("model.glb");
+        assert_eq!(scene.drawn_triangles(), report.result.triangles);
+        assert_eq!(
+            scene.meshes.len(),
+            10,
+            "every sphere is still there at {most}"
+        );
+    }
+}
+
+#[test]
+fn the_older_key_for_faces_means_the_same() {
+    let model = spheres();
+    let config = json!({ "workflowSettings": { "targetMeshResolution": { "faceCount": 700 } } });
+    assert!(model.optimize(config).unwrap().result.triangles <= 700);
+}
+
+#[test]
+fn a_small_part_keeps_its_shape_while_a_dense_one_pays() {
+    let model = spheres();
+    model
+        .optimize(json!({ "limits": { "faces": { "percentage": 10 } } }))
+        .unwrap();
+    let scene = model.result("model.glb");
+    for geometry in &scene.geometries {
+        let size = geometry.bounds().unwrap().size();
+        let source = if size.x > 1.0 { 2.0 } else { 0.1 };
+        assert!((size.x / source - 1.0).abs() < 0.2, "{size} of {source}");
+        for normal in geometry.attribute("NORMAL").unwrap().values.chunks_exact(3) {
+            let length = normal.iter().map(|part| part * part).sum::<f32>().sqrt();
+            assert!((length - 1.0).abs() < 5e-4);
+        }
+    }
+}
+
+#[test]
+fn an_instanced_mesh_counts_each_time_it_is_drawn() {
+    let mut maker = Maker::default();
+    let primitive = sphere_primitive(&mut maker, 24, [0.0; 3], 1.0);
+    let nodes: Vec<Value> = (0..5)
+        .map(|index| json!({ "mesh": 0, "translation": [index as f32 * 3.0, 0.0, 0.0] }))
+        .collect();
+    let (json, bin) = maker.finish(json!({
+        "scene": 0, "scenes": [{ "nodes": [0, 1, 2, 3, 4] }], "nodes": nodes,
+        "meshes": [{ "primitives": [primitive] }],
+    }));
+    let model = Model::new(&json, &bin, &[]);
+    let report = model
+        .optimize(json!({ "limits": { "faces": { "count": 1000 } } }))
+        .unwrap();
+    assert_eq!(report.source.triangles, 5 * 2 * 48 * 23);
+    assert!(report.result.triangles <= 1000);
+    let scene = model.result("model.glb");
+    assert_eq!(scene.meshes.len(), 1, "still stored once");
+    assert!(scene.geometries[0].triangle_count() <= 200);
+}
+
+#[test]
+fn a_target_size_is_met_by_faces_and_textures() {
+    let model = spheres();
+    for (megabytes, most) in [(0.2, 200_000), (0.05, 50_000)] {
+        let report = model
+            .optimize(json!({ "workflowSettings": { "targetMBSize": megabytes } }))
+            .unwrap();
+        let size = report.exports[0].size_bytes;
+        assert!(size <= most && size * 2 > most, "{size} of {most}");
+    }
+    let noise = png(256, |x, y| {
+        let mixed = (x * 7_919 + y * 104_729).wrapping_mul(2_654_435_761);
+        [mixed as u8, (mixed >> 8) as u8, (mixed >> 16) as u8, 255]
+    });
+    let model = textured(
+        json!({ "pbrMetallicRoughness": { "baseColorTexture": { "index": 0 } } }),
+        &[("noise.png", noise)],
+    );
+    let report = model
+        .optimize(json!({ "workflowSettings": { "targetMBSize": 0.03 } }))
+        .unwrap();
+    assert!(report.exports[0].size_bytes <= 30_000, "{report:?}");
+}

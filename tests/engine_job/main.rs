@@ -1,0 +1,9 @@
+//! Whole jobs on small models made here: budgets, textures, what passes through, what is refused.
+
+mod formats;
+mod gltf;
+mod limits;
+mod reports;
+mod scene;
+mod shapes;
+mod textures;

@@ -1,0 +1,108 @@
+//! What passes through a job, what is discarded, and where it stands afterwards.
+
+use serde_json::json;
+
+use crate::shapes::{bar, boxes, spheres};
+
+#[test]
+fn skins_animations_morph_targets_and_unknown_extensions_survive() {
+    let model = bar();
+    let report = model
+        .optimize(json!({ "limits": { "faces": { "percentage": 30 } } }))
+        .unwrap();
+    assert!(report.result.triangles <= 192 && report.result.triangles > 0);
+    let scene = model.result("model.glb");
+    assert_eq!(
+        scene.json["extensions"]["VENDOR_secret"]["depth"][1]["deeper"],
+        true
+    );
+    assert_eq!(scene.list("nodes")[0]["extras"]["mark"], 42);
+    assert_eq!(scene.meshes[0].json["extras"]["targetNames"][0], "swell");
+    let animation = &scene.list("animations")[0];
+    assert_eq!(animation["channels"].as_array().unwrap().len(), 2);
+    let turns = &scene.tables[animation["samplers"][0]["output"].as_u64().unwrap() as usize];
+    // Rotations take 16 bits a number where triangles were removed.
+    for (turn, before) in turns.values.iter().zip([0., 0., 0., 1., 0., 0., 0.6, 0.8]) {
+        assert!((turn - before).abs() < 2e-5, "{:?}", turns.values);
+    }
+    let geometry = &scene.geometries[0];
+    assert_eq!(geometry.targets.len(), 1);
+    for vertex in 0..geometry.vertex_count() {
+        let height = geometry.position(vertex as u32).y / 10.0;
+        let weights = geometry.attribute("WEIGHTS_0").unwrap().at(vertex);
+        assert!((weights.iter().sum::<f32>() - 1.0).abs() < 1e-6);
+        assert!(
+            (weights[1] - height).abs() < 1e-4,
+            "the weight of its own place"
+        );
+        let delta = geometry.targets[0][0].at(vertex);
+        assert!(
+            (delta[2] - height).abs() < 1e-4,
+            "the displacement of its own place"
+        );
+    }
+}
+
+#[test]
+fn what_is_discarded_is_gone_without_a_trace() {
+    let model = bar();
+    model
+        .optimize(json!({ "import": { "discard": { "animations": true, "morphTargets": true } } }))
+        .unwrap();
+    let scene = model.result("model.glb");
+    assert!(scene.list("animations").is_empty());
+    assert!(scene.geometries[0].targets.is_empty());
+    assert!(!scene.meshes[0].json.contains_key("weights"));
+    assert_eq!(scene.list("skins").len(), 1);
+}
+
+#[test]
+fn the_scene_is_turned_centred_and_scaled_as_asked() {
+    let model = spheres();
+    model
+        .optimize(json!({
+            "sceneManipulation": { "rotateZUp": true, "centerModel": true },
+            "compressionAndExport": { "fileExports": [{ "fileType": "glb", "customScaling": 10 }] },
+        }))
+        .unwrap();
+    let bounds = model.result("model.glb").bounds().unwrap();
+    assert!(bounds.center().length() < 1e-3, "{bounds:?}");
+    assert!((bounds.size().x - 46.5).abs() < 0.05, "{bounds:?}");
+}
+
+#[test]
+fn what_nobody_can_see_is_removed_when_asked() {
+    let asked = json!({ "sceneManipulation": { "removeInvisibleGeometry": true } });
+    let model = boxes(json!({}), |_, _| {});
+    assert_eq!(model.optimize(json!({})).unwrap().result.triangles, 36);
+    let report = model.optimize(asked.clone()).unwrap();
+    assert_eq!(report.result.triangles, 24);
+    assert!(
+        model
+            .log("info.log")
+            .contains("12 triangles that nobody can see")
+    );
+    // Seen through, or seen a moment later: it stays.
+    let glass = json!({ "alphaMode": "BLEND", "pbrMetallicRoughness": { "baseColorFactor": [1, 1, 1, 0.2] } });
+    let liquid =
+        json!({ "extensions": { "KHR_materials_transmission": { "transmissionFactor": 1 } } });
+    for material in [glass, liquid] {
+        let report = boxes(material, |_, _| {}).optimize(asked.clone()).unwrap();
+        assert_eq!(report.result.triangles, 36);
+    }
+    for moving in [0, 1] {
+        let lid = boxes(json!({}), |maker, json| {
+            json["animations"] = json!([{
+                "samplers": [{
+                    "input": maker.floats("SCALAR", &[0.0, 1.0]),
+                    "output": maker.floats("VEC3", &[0.0, 0.0, 0.0, 0.0, 9.0, 0.0]),
+                }],
+                "channels": [{ "sampler": 0, "target": { "node": moving, "path": "translation" } }],
+            }]);
+        });
+        assert_eq!(lid.optimize(asked.clone()).unwrap().result.triangles, 36);
+        let mut still = asked.clone();
+        still["sceneManipulation"]["discardAnimations"] = json!(true);
+        assert_eq!(lid.optimize(still).unwrap().result.triangles, 24);
+    }
+}
