@@ -1,0 +1,31 @@
+//! Importing: what is in the file is in the scene, and a damaged file is refused with its reason.
+
+#![allow(clippy::print_stderr, reason = "what is skipped is said loudly")]
+
+mod fbx;
+mod obj;
+mod samples;
+mod stl_and_ply;
+mod texts;
+mod zip_archives;
+
+use assetfs::engine::import::import;
+
+#[test]
+fn cad_and_unknown_files_are_refused_clearly() {
+    let dir = tempfile::tempdir().unwrap();
+    for (file, start) in [
+        ("part.STEP", "part.STEP: CAD files are not supported"),
+        ("scene.blend", "scene.blend: this format is not supported"),
+        (
+            "notes.txt",
+            "no 3D model found: the upload holds only notes.txt",
+        ),
+    ] {
+        std::fs::write(dir.path().join(file), b"x").unwrap();
+        let error = import(dir.path(), &[file.to_owned()]).unwrap_err();
+        assert!(error.to_string().starts_with(start), "{error}");
+    }
+    let empty = import(dir.path(), &[]).unwrap_err();
+    assert_eq!(empty.to_string(), "no 3D model found: the upload is empty");
+}

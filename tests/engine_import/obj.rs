@@ -1,0 +1,78 @@
+//! OBJ, with the materials and textures that it names.
+
+use crate::texts::import_texts;
+
+pub const SQUARE_OBJ: &[u8] =
+    b"mtllib my square.mtl\no Square\nv 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\n\
+vt 0 0\nvt 1 0\nvt 1 1\nvt 0 1\nusemtl painted\nf 1/1 2/2 3/3 4/4\n";
+
+#[test]
+fn obj_comes_with_its_materials_and_textures() {
+    let png = {
+        let mut bytes = Vec::new();
+        let mut encoder = png::Encoder::new(&mut bytes, 2, 2);
+        encoder.set_color(png::ColorType::Grayscale);
+        let mut writer = encoder.write_header().unwrap();
+        writer.write_image_data(&[1, 2, 3, 4]).unwrap();
+        writer.finish().unwrap();
+        bytes
+    };
+    let mtl =
+        b"newmtl\tpainted\t\nKd 1 0 0\nd 0.5\nNs 98\nmap_Kd -s 1 1 1 C:\\textures\\my wood.png\n";
+    let imported = import_texts(&[
+        ("square.obj", SQUARE_OBJ),
+        ("my square.mtl", mtl),
+        ("my wood.png", &png),
+    ])
+    .unwrap();
+    let scene = &imported.scene;
+    assert_eq!(imported.warnings, Vec::<String>::new());
+    assert_eq!(scene.drawn_triangles(), 2);
+    assert_eq!(scene.meshes[0].name(), Some("Square"));
+    assert_eq!(scene.images[0].bytes, png);
+    let material = scene.material(Some(0));
+    assert_eq!(material.base_color, [1.0, 0.0, 0.0, 0.5]);
+    assert!((material.roughness - 0.141_421).abs() < 1e-4);
+    assert_eq!(material.base_color_texture.unwrap().image, 0);
+    let geometry = &scene.geometries[0];
+    assert_eq!(geometry.attribute("NORMAL").unwrap().at(0), [0.0, 0.0, 1.0]);
+    assert_eq!(geometry.attribute("TEXCOORD_0").unwrap().at(0), [0.0, 1.0]);
+}
+
+#[test]
+fn a_missing_texture_or_library_is_a_warning() {
+    let imported = import_texts(&[("square.obj", SQUARE_OBJ)]).unwrap();
+    assert!(
+        imported.warnings[0].contains("my square.mtl"),
+        "{:?}",
+        imported.warnings
+    );
+    let imported = import_texts(&[
+        ("square.obj", SQUARE_OBJ),
+        ("my square.mtl", b"newmtl painted\nmap_Kd gone.png\n"),
+    ])
+    .unwrap();
+    assert!(
+        imported.warnings[0].contains("gone.png"),
+        "{:?}",
+        imported.warnings
+    );
+    assert_eq!(imported.scene.drawn_triangles(), 2);
+}
+
+#[test]
+fn a_damaged_obj_is_refused_with_its_line() {
+    for (text, sentence) in [
+        (
+            &b"v 0 0\nf 1 1 1\n"[..],
+            "a.obj: line 1 is not a position: \"v 0 0\"",
+        ),
+        (
+            b"v 0 0 0\nf 1 2 3\n",
+            "a.obj: line 2 names a vertex that is not there: \"f 1 2 3\"",
+        ),
+        (b"# nothing\n", "a.obj: holds no faces"),
+    ] {
+        assert_eq!(import_texts(&[("a.obj", text)]).unwrap_err(), sentence);
+    }
+}

@@ -1,0 +1,71 @@
+//! Models inside of zip archives.
+
+use crate::obj::SQUARE_OBJ;
+use crate::texts::import_texts;
+
+/// A zip archive of stored or deflated entries.
+fn zip_of(entries: &[(&str, &[u8])]) -> Vec<u8> {
+    use std::io::Write;
+    let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for (name, bytes) in entries {
+        let options = zip::write::SimpleFileOptions::default()
+            .compression_method(zip::CompressionMethod::Deflated);
+        writer.start_file(*name, options).unwrap();
+        writer.write_all(bytes).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+#[test]
+fn a_zip_is_unpacked_and_its_junk_ignored() {
+    let archive = zip_of(&[
+        ("__MACOSX/._square.obj", b"junk"),
+        ("square/._square.obj", b"junk"),
+        ("square/square.obj", SQUARE_OBJ),
+        ("square/my square.mtl", b"newmtl painted\nKd 0 1 0\n"),
+    ]);
+    let imported = import_texts(&[("square.zip", &archive)]).unwrap();
+    assert_eq!(imported.warnings, Vec::<String>::new());
+    assert_eq!(imported.format, "obj");
+    assert_eq!(
+        imported.scene.material(Some(0)).base_color,
+        [0.0, 1.0, 0.0, 1.0]
+    );
+}
+
+#[test]
+fn a_hostile_zip_is_refused_with_its_reason() {
+    let bomb = vec![0u8; 64 << 20];
+    let many: Vec<(String, &[u8])> = (0..20_001)
+        .map(|index| (format!("{index}.txt"), &b""[..]))
+        .collect();
+    let many: Vec<(&str, &[u8])> = many
+        .iter()
+        .map(|(name, bytes)| (name.as_str(), *bytes))
+        .collect();
+    for (archive, sentence) in [
+        (
+            zip_of(&[("../evil.obj", SQUARE_OBJ)]),
+            "a.zip holds the entry \"../evil.obj\", which leads out of the archive; it is refused",
+        ),
+        (
+            zip_of(&[("/etc/evil.obj", SQUARE_OBJ)]),
+            "a.zip holds the entry \"/etc/evil.obj\", which leads out of the archive; it is refused",
+        ),
+        (
+            zip_of(&[("bomb.obj", &bomb)]),
+            "a.zip is refused: it unpacks to more than 200 times its size",
+        ),
+        (
+            zip_of(&many),
+            "a.zip is refused: it has 20,001 entries; 10,000 are allowed",
+        ),
+    ] {
+        assert_eq!(import_texts(&[("a.zip", &archive)]).unwrap_err(), sentence);
+    }
+    let error = import_texts(&[("a.zip", b"PK no zip")]).unwrap_err();
+    assert!(
+        error.starts_with("a.zip is not a readable zip archive"),
+        "{error}"
+    );
+}
