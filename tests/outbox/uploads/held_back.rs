@@ -1,0 +1,134 @@
+//! Drafts that do not go, or not yet, and say why.
+
+use std::time::Duration;
+
+use assetfs::outbox::{DraftPhase, EntryId, OutboxError};
+
+use crate::support::{Fault, ME, World, chair, copy_chair, eventually, glb, put};
+
+#[tokio::test]
+async fn what_is_sent_by_force_and_fails_keeps_its_copy() {
+    let world = World::start().await;
+    let outbox = world.outbox();
+    let draft = outbox.create_draft("broken", 0o755, &ME).unwrap();
+    put(
+        &outbox,
+        draft.id,
+        EntryId::ROOT,
+        "broken.glb",
+        &glb(400)[..100],
+    );
+    let asset = outbox.commit(draft.id, true).await.unwrap();
+    eventually("the import has failed", async || {
+        outbox.draft(draft.id).unwrap().phase == DraftPhase::ImportFailed
+    })
+    .await;
+    let info = outbox.draft(draft.id).unwrap();
+    assert!(
+        info.failure
+            .unwrap()
+            .contains("ends in the middle of a chunk")
+    );
+    assert!(
+        info.status_text.starts_with("failed: "),
+        "{}",
+        info.status_text
+    );
+    assert!(info.warning.unwrap().contains("by force"));
+    assert_eq!(outbox.open_sent(asset, "broken.glb").unwrap().size(), 100);
+    // Nothing moves by itself.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(outbox.draft(draft.id).is_some());
+    outbox.cancel(draft.id).await.unwrap();
+    eventually("the asset is gone", async || {
+        world.assets().await.is_empty()
+    })
+    .await;
+    assert!(outbox.sent_record(asset).is_none());
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn missing_references_are_waited_for_and_named() {
+    let world = World::start().await;
+    let outbox = world.outbox();
+    let draft = outbox.create_draft("chair", 0o755, &ME).unwrap();
+    for (name, bytes) in chair().into_iter().filter(|(name, _)| *name != "wood.png") {
+        put(&outbox, draft.id, EntryId::ROOT, name, &bytes);
+    }
+    eventually("the status names it", async || {
+        outbox
+            .draft(draft.id)
+            .is_some_and(|it| it.status_text == "waiting for wood.png")
+    })
+    .await;
+    // 80 ms of settling make 2.4 s of this waiting.
+    eventually("it goes with a warning", async || {
+        world.assets().await.len() == 1
+    })
+    .await;
+    let asset = world.assets().await[0].id;
+    eventually("it is accepted", async || {
+        outbox.sent_record(asset).is_some()
+    })
+    .await;
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_draft_larger_than_the_room_left_does_not_start_and_says_so() {
+    let world = World::with(|config| config.quota_bytes = 1000).await;
+    let outbox = world.outbox();
+    let draft = copy_chair(&outbox, "chair");
+    let refused = outbox.commit(draft.id, false).await.unwrap_err();
+    assert!(
+        matches!(refused, OutboxError::QuotaExceeded { .. }),
+        "{refused}"
+    );
+    let status = outbox.status(draft.id).unwrap();
+    assert!(status.contains("the account has 1.0 kB left"), "{status}");
+    assert!(world.proxy.calls("POST", "api-upload/start").is_empty());
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_refused_token_is_told_at_once() {
+    let world = World::start().await;
+    world
+        .proxy
+        .fault("GET", "/user/storage", Fault::Status(401), 1000);
+    let outbox = world.outbox();
+    let draft = copy_chair(&outbox, "chair");
+    let refused = outbox.commit(draft.id, false).await.unwrap_err();
+    let OutboxError::Service { source, .. } = &refused else {
+        panic!("{refused}")
+    };
+    assert!(source.is_about_token());
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_drain_sends_what_is_ready_and_names_what_stays() {
+    let world = World::start().await;
+    let (outbox, mut events) = {
+        let config = assetfs::outbox::OutboxConfig {
+            settle: Duration::from_secs(3600),
+            ..world.config()
+        };
+        assetfs::outbox::Outbox::open(config, world.client()).unwrap()
+    };
+    tokio::spawn(async move { while events.recv().await.is_some() {} });
+    let ready = copy_chair(&outbox, "chair");
+    let half = outbox.create_draft("half", 0o755, &ME).unwrap();
+    put(&outbox, half.id, EntryId::ROOT, "half.glb", &glb(400)[..50]);
+    let report = outbox.drain(true).await;
+    assert_eq!(report.accepted.len(), 1);
+    assert_eq!(report.accepted[0].0, ready.id);
+    assert_eq!(report.left.len(), 1);
+    assert!(
+        report.left[0].1.starts_with("incomplete: half.glb"),
+        "{:?}",
+        report.left
+    );
+    outbox.shut_down().await;
+}

@@ -1,0 +1,82 @@
+//! Uploads that are taken back while they are under way.
+
+use std::time::Duration;
+
+use assetfs::outbox::{DraftPhase, EntryId, OpenMode};
+
+use crate::support::{Fault, ME, World, as_map, chair, copy_chair, eventually, glb, put};
+
+#[tokio::test]
+async fn a_change_during_the_upload_takes_it_back() {
+    let world = World::start().await;
+    world
+        .proxy
+        .fault("PUT", "", Fault::Late(Duration::from_millis(1500)), 3);
+    let outbox = world.outbox();
+    let draft = copy_chair(&outbox, "chair");
+    eventually("it is on its way", async || {
+        matches!(
+            outbox.draft(draft.id).unwrap().phase,
+            DraftPhase::Uploading { .. }
+        ) && !world.proxy.calls("PUT", "").is_empty()
+    })
+    .await;
+    assert!(outbox.status(draft.id).unwrap().starts_with("uploading"));
+    put(&outbox, draft.id, EntryId::ROOT, "notes.txt", b"changed");
+    assert_eq!(outbox.draft(draft.id).unwrap().phase, DraftPhase::Editing);
+    eventually("it is complete", async || outbox.draft(draft.id).is_none()).await;
+    eventually("the old one is gone", async || {
+        world.assets().await.len() == 1
+    })
+    .await;
+    let asset = world.the_one(&world.assets().await);
+    let mut files = as_map(chair());
+    files.insert("notes.txt".to_owned(), b"changed".to_vec());
+    assert_eq!(world.files(asset).await, files);
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn removing_a_draft_cancels_its_upload_and_removes_what_the_service_has() {
+    let world = World::start().await;
+    world
+        .proxy
+        .fault("PUT", "", Fault::Late(Duration::from_secs(3)), 3);
+    let outbox = world.outbox();
+    let draft = copy_chair(&outbox, "chair");
+    eventually("it is on its way", async || {
+        !world.proxy.calls("PUT", "").is_empty()
+    })
+    .await;
+    outbox.remove_draft(draft.id).unwrap();
+    assert!(outbox.draft(draft.id).is_none());
+    eventually("nothing is left", async || world.assets().await.is_empty()).await;
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn an_asset_deleted_elsewhere_before_it_is_complete_gives_the_draft_back() {
+    let world = World::start().await;
+    let outbox = world.outbox();
+    let draft = outbox.create_draft("slow", 0o755, &ME).unwrap();
+    put(&outbox, draft.id, EntryId::ROOT, "slow.glb", &glb(500));
+    let asset = outbox.commit(draft.id, false).await.unwrap();
+    world.direct().delete_asset(asset).await.unwrap();
+    eventually("the draft says so", async || {
+        let info = outbox.draft(draft.id).unwrap();
+        info.failure
+            .is_some_and(|why| why.contains("deleted on the service"))
+    })
+    .await;
+    let entry = outbox.child(draft.id, EntryId::ROOT, "slow.glb").unwrap();
+    assert_eq!(
+        outbox
+            .open_staged(draft.id, entry.id, OpenMode::Read, &ME)
+            .unwrap()
+            .size(),
+        500
+    );
+    outbox.retry(draft.id).await.unwrap();
+    eventually("it is complete", async || outbox.draft(draft.id).is_none()).await;
+    outbox.shut_down().await;
+}
