@@ -1,8 +1,8 @@
-//! API calls: repetition, refusals, tokens.
+//! Calls with an effect: sent once, and a lost reply is told.
 
 use std::time::Duration;
 
-use assetfs::client::{Client, ClientError, Priority};
+use assetfs::client::{Client, ClientError};
 use assetfs::wire::{
     AssetId, AssetUpdate, CreateEmbed, CreatePreset, CreateRawEmbed, CreateWebhook, EmbedId,
     MultiOptimize, OptimizeRequest, OptimizerConfig, Password, PresetId, RapidId, StartUpload,
@@ -10,10 +10,8 @@ use assetfs::wire::{
 };
 use serde_json::json;
 
-use super::scripted::{Reply, ScriptedServer};
-use super::{client_of, quick_config};
-
-const I: Priority = Priority::Interactive;
+use crate::scripted::{Reply, ScriptedServer};
+use crate::{client_of, quick_config};
 
 /// Every call that has an effect each time it is sent, by name.
 async fn once_calls(client: &Client) -> Vec<(&'static str, Result<(), ClientError>)> {
@@ -188,88 +186,6 @@ async fn without_a_connection_a_call_with_an_effect_was_certainly_not_made() {
 }
 
 #[tokio::test]
-async fn a_reading_call_is_repeated_until_it_works() {
-    let faults = [
-        Reply::hang_up(),
-        Reply::status(502),
-        Reply::status(500),
-        Reply::json(json!({"data": {"id": 5}})).cut_after(3),
-    ];
-    let server = ScriptedServer::start(move |_, before| match faults.get(before) {
-        Some(fault) => fault.clone(),
-        None => {
-            Reply::json(json!({"data": {"id": 5, "name": "chair", "upload_status": "complete"}}))
-        }
-    })
-    .await;
-    let asset = client_of(&server).asset(AssetId(5), I).await.unwrap();
-    assert_eq!(asset.name, "chair");
-    assert_eq!(server.count(), 5);
-}
-
-#[tokio::test]
-async fn a_reading_call_is_given_up_after_five_attempts() {
-    let server = ScriptedServer::start(|_, _| Reply::new(503, &[], "down for maintenance")).await;
-    let error = client_of(&server).asset(AssetId(5), I).await.unwrap_err();
-    assert!(
-        error.to_string().contains("down for maintenance") && error.is_transient(),
-        "{error}"
-    );
-    assert_eq!(server.count(), 5);
-}
-
-#[tokio::test]
-async fn retry_after_is_honoured() {
-    let server = ScriptedServer::start(|_, before| match before {
-        0 => Reply::new(429, &[("retry-after", "1")], ""),
-        _ => Reply::json(json!({"rapidpoints": 12})),
-    })
-    .await;
-    assert_eq!(client_of(&server).points(I).await.unwrap().rapidpoints, 12);
-    let seen = server.seen();
-    assert_eq!(seen.len(), 2);
-    assert!(seen[1].at - seen[0].at >= Duration::from_secs(1));
-}
-
-#[tokio::test]
-async fn retry_after_of_an_unavailable_service_is_honoured_as_well() {
-    let server = ScriptedServer::start(|_, before| match before {
-        0 => Reply::new(503, &[("retry-after", "1")], ""),
-        _ => Reply::json(json!({"storage_left": 12})),
-    })
-    .await;
-    assert_eq!(
-        client_of(&server).storage(I).await.unwrap().storage_left,
-        12
-    );
-    let seen = server.seen();
-    assert!(seen[1].at - seen[0].at >= Duration::from_secs(1));
-}
-
-#[tokio::test]
-async fn a_repetition_goes_over_a_fresh_connection_when_all_kept_ones_are_dead() {
-    // Four connections are opened and kept; afterwards nothing comes back on any of them.
-    let server = ScriptedServer::start(|seen, before| match before {
-        0..4 => Reply::json(json!({"rapidpoints": 1})).after(Duration::from_millis(100)),
-        _ if seen.connection < 4 => Reply::silence(),
-        _ => Reply::json(json!({"rapidpoints": 2})),
-    })
-    .await;
-    let client = client_of(&server);
-    futures_util::future::join_all((0..4).map(|_| client.points(I))).await;
-    assert_eq!(client.points(I).await.unwrap().rapidpoints, 2);
-    assert_eq!(server.count(), 6, "more than one dead connection was tried");
-}
-
-#[tokio::test]
-async fn a_wait_longer_than_anyones_patience_is_told_instead_of_taken() {
-    let server = ScriptedServer::start(|_, _| Reply::new(429, &[("retry-after", "600")], "")).await;
-    let error = client_of(&server).points(I).await.unwrap_err();
-    assert_eq!(error.retry_after(), Some(Duration::from_secs(600)));
-    assert_eq!(server.count(), 1);
-}
-
-#[tokio::test]
 async fn a_delete_whose_reply_was_lost_is_done_when_nothing_is_left() {
     let server = ScriptedServer::start(|_, before| match before {
         0 => Reply::hang_up(),
@@ -312,112 +228,4 @@ async fn calls_that_set_a_state_are_repeated() {
     client.delete_preset(PresetId(1)).await.unwrap();
     client.delete_embed(EmbedId(1)).await.unwrap();
     assert_eq!(server.count(), 14);
-}
-
-#[tokio::test]
-async fn without_a_token_nothing_is_sent_but_the_sign_in() {
-    let server = ScriptedServer::start(|_, _| Reply::new(200, &[], "17|abc")).await;
-    let mut config = quick_config(&server.base_url());
-    config.token = None;
-    let client = Client::new(config).unwrap();
-    assert!(matches!(
-        client.asset(AssetId(1), I).await,
-        Err(ClientError::NoToken)
-    ));
-    assert_eq!(server.count(), 0);
-    let token = client
-        .login("me@example.com", Password::new("pw"))
-        .await
-        .unwrap();
-    assert_eq!(token.expose(), "17|abc");
-    let seen = server.seen();
-    assert_eq!(seen[0].header("authorization"), None);
-    assert_eq!(
-        seen[0].body,
-        br#"{"email":"me@example.com","password":"pw"}"#
-    );
-    client.set_token(Some(token));
-    let _ = client.asset(AssetId(1), I).await;
-    assert_eq!(
-        server.seen()[1].header("authorization"),
-        Some("Bearer 17|abc")
-    );
-}
-
-#[tokio::test]
-async fn calls_carry_the_headers_and_paths_of_the_api() {
-    let server = ScriptedServer::start(|_, _| {
-        Reply::json(
-            json!({"id": 1042, "links": {"s3_upload_urls": {"a.glb": "https://s/a?sig=1"}}}),
-        )
-    })
-    .await;
-    let mut config = quick_config(&format!("{}/prefix/", server.base_url()));
-    config.burst = 1;
-    let client = Client::new(config).unwrap();
-    let start = StartUpload {
-        model_name: "chair".into(),
-        filenames: vec!["a.glb".into()],
-        is_zip: false,
-    };
-    let started = client.start_upload(&start).await.unwrap();
-    assert_eq!(
-        (started.id, started.links.s3_upload_urls.len()),
-        (AssetId(1042), 1)
-    );
-    let seen = &server.seen()[0];
-    assert_eq!(
-        (seen.method.as_str(), seen.target.as_str()),
-        ("POST", "/prefix/api/v2/rawmodel/api-upload/start")
-    );
-    assert_eq!(seen.header("authorization"), Some("Bearer 17|t0ken-s3cret"));
-    assert_eq!(seen.header("accept"), Some("application/json"));
-    assert_eq!(seen.header("content-type"), Some("application/json"));
-    assert_eq!(
-        seen.body,
-        br#"{"model_name":"chair","filenames":["a.glb"],"is_zip":false}"#
-    );
-}
-
-#[tokio::test]
-async fn upload_calls_do_not_use_the_rate_budget_and_others_do() {
-    let server = ScriptedServer::start(|_, _| {
-        Reply::json(json!({"data": {"id": 1}, "id": 1, "links": {"s3_upload_urls": []}}))
-    })
-    .await;
-    let mut config = quick_config(&server.base_url());
-    config.requests_per_minute = 1;
-    let client = Client::new(config).unwrap();
-    let before = client.budget().available;
-    for _ in 0..3 {
-        client
-            .start_upload(&StartUpload {
-                filenames: vec!["a".into()],
-                ..StartUpload::default()
-            })
-            .await
-            .unwrap();
-        client.complete_upload(AssetId(1)).await.unwrap();
-        client.retry_import(AssetId(1)).await.unwrap();
-    }
-    assert_eq!(client.budget().available, before);
-    for _ in 0..20 {
-        client.asset(AssetId(1), I).await.unwrap();
-    }
-    assert_eq!(client.budget().available, before - 20);
-}
-
-#[tokio::test]
-async fn the_account_is_the_tokens_owner_or_else_the_token() {
-    let server = ScriptedServer::start(|seen, _| {
-        assert_eq!(seen.target, "/api/v2/user/tokens/17");
-        Reply::json(json!({"id": 17, "name": "t", "tokenable_id": 4}))
-    })
-    .await;
-    let account = client_of(&server).account().await.unwrap();
-    assert_eq!(account.key(), format!("{}#user-4", server.base_url()));
-
-    let server = ScriptedServer::start(|_, _| Reply::status(404)).await;
-    let account = client_of(&server).account().await.unwrap();
-    assert_eq!(account.key(), format!("{}#token-17", server.base_url()));
 }

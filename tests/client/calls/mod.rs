@@ -1,0 +1,9 @@
+//! API calls: repetition, refusals, tokens.
+
+mod effects;
+mod repeated;
+mod what_is_sent;
+
+use assetfs::client::Priority;
+
+const I: Priority = Priority::Interactive;

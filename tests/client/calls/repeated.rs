@@ -1,0 +1,92 @@
+//! Calls that read: repeated until they work, as patiently as the service asks for.
+
+use std::time::Duration;
+
+use assetfs::wire::AssetId;
+use serde_json::json;
+
+use super::I;
+use crate::client_of;
+use crate::scripted::{Reply, ScriptedServer};
+
+#[tokio::test]
+async fn a_reading_call_is_repeated_until_it_works() {
+    let faults = [
+        Reply::hang_up(),
+        Reply::status(502),
+        Reply::status(500),
+        Reply::json(json!({"data": {"id": 5}})).cut_after(3),
+    ];
+    let server = ScriptedServer::start(move |_, before| match faults.get(before) {
+        Some(fault) => fault.clone(),
+        None => {
+            Reply::json(json!({"data": {"id": 5, "name": "chair", "upload_status": "complete"}}))
+        }
+    })
+    .await;
+    let asset = client_of(&server).asset(AssetId(5), I).await.unwrap();
+    assert_eq!(asset.name, "chair");
+    assert_eq!(server.count(), 5);
+}
+
+#[tokio::test]
+async fn a_reading_call_is_given_up_after_five_attempts() {
+    let server = ScriptedServer::start(|_, _| Reply::new(503, &[], "down for maintenance")).await;
+    let error = client_of(&server).asset(AssetId(5), I).await.unwrap_err();
+    assert!(
+        error.to_string().contains("down for maintenance") && error.is_transient(),
+        "{error}"
+    );
+    assert_eq!(server.count(), 5);
+}
+
+#[tokio::test]
+async fn retry_after_is_honoured() {
+    let server = ScriptedServer::start(|_, before| match before {
+        0 => Reply::new(429, &[("retry-after", "1")], ""),
+        _ => Reply::json(json!({"rapidpoints": 12})),
+    })
+    .await;
+    assert_eq!(client_of(&server).points(I).await.unwrap().rapidpoints, 12);
+    let seen = server.seen();
+    assert_eq!(seen.len(), 2);
+    assert!(seen[1].at - seen[0].at >= Duration::from_secs(1));
+}
+
+#[tokio::test]
+async fn retry_after_of_an_unavailable_service_is_honoured_as_well() {
+    let server = ScriptedServer::start(|_, before| match before {
+        0 => Reply::new(503, &[("retry-after", "1")], ""),
+        _ => Reply::json(json!({"storage_left": 12})),
+    })
+    .await;
+    assert_eq!(
+        client_of(&server).storage(I).await.unwrap().storage_left,
+        12
+    );
+    let seen = server.seen();
+    assert!(seen[1].at - seen[0].at >= Duration::from_secs(1));
+}
+
+#[tokio::test]
+async fn a_repetition_goes_over_a_fresh_connection_when_all_kept_ones_are_dead() {
+    // Four connections are opened and kept; afterwards nothing comes back on any of them.
+    let server = ScriptedServer::start(|seen, before| match before {
+        0..4 => Reply::json(json!({"rapidpoints": 1})).after(Duration::from_millis(100)),
+        _ if seen.connection < 4 => Reply::silence(),
+        _ => Reply::json(json!({"rapidpoints": 2})),
+    })
+    .await;
+    let client = client_of(&server);
+    futures_util::future::join_all((0..4).map(|_| client.points(I))).await;
+    assert_eq!(client.points(I).await.unwrap().rapidpoints, 2);
+    assert_eq!(server.count(), 6, "more than one dead connection was tried");
+}
+
+#[tokio::test]
+async fn a_wait_longer_than_anyones_patience_is_told_instead_of_taken() {
+    let server = ScriptedServer::start(|_, _| Reply::new(429, &[("retry-after", "600")], "")).await;
+    let error = client_of(&server).points(I).await.unwrap_err();
+    assert_eq!(error.retry_after(), Some(Duration::from_secs(600)));
+    assert_eq!(server.count(), 1);
+}

@@ -1,0 +1,45 @@
+//! Over how many connections ranges come.
+
+use std::time::Duration;
+
+use super::bytes_of;
+use crate::scripted::{ScriptedServer, serve_range};
+use crate::{client_of, content};
+
+#[tokio::test]
+async fn parallel_ranges_use_parallel_connections_and_later_ones_use_them_again() {
+    let server = ScriptedServer::start(|seen, _| {
+        serve_range(seen, &content(100_000), "\"v1\"").after(Duration::from_millis(50))
+    })
+    .await;
+    let client = client_of(&server);
+    let url = server.signed("a");
+    for _ in 0..3 {
+        let reads = (0..8).map(|i| {
+            let (client, url) = (client.clone(), url.clone());
+            async move {
+                bytes_of(
+                    client
+                        .get_range(&url, i * 10_000, Some(10_000), None)
+                        .await
+                        .unwrap(),
+                )
+                .await
+            }
+        });
+        for (i, read) in futures_util::future::join_all(reads)
+            .await
+            .into_iter()
+            .enumerate()
+        {
+            assert!(read.unwrap() == content(100_000)[i * 10_000..(i + 1) * 10_000]);
+        }
+    }
+    let connections: std::collections::BTreeSet<usize> =
+        server.seen().iter().map(|seen| seen.connection).collect();
+    assert!(
+        (5..=16).contains(&connections.len()),
+        "{} connections for 24 requests",
+        connections.len()
+    );
+}

@@ -1,0 +1,168 @@
+//! Answers that break off, stall or fail: repaired where that is safe, else an error.
+
+use std::sync::Mutex;
+
+use assetfs::client::ClientError;
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+
+use super::bytes_of;
+use crate::scripted::{Reply, ScriptedServer, Seen, serve_range};
+use crate::{client_of, content};
+
+#[tokio::test]
+async fn a_break_a_stall_and_a_short_answer_are_repaired_where_the_version_is_known() {
+    type Fault = fn(Reply) -> Reply;
+    let faults: [(&str, Fault); 3] = [
+        ("cut", |reply| reply.cut_after(3_000)),
+        ("cut at once", |reply| reply.cut_after(0)),
+        ("stall", |reply| reply.stall_after(3_000)),
+    ];
+    let file = content(50_000);
+    for (name, fault) in faults {
+        let served = file.clone();
+        let server = ScriptedServer::start(move |seen, before| {
+            let reply = serve_range(seen, &served, "\"v1\"");
+            if before < 3 { fault(reply) } else { reply }
+        })
+        .await;
+        let client = client_of(&server);
+        let reply = client
+            .get_range(&server.signed("a"), 10_000, Some(30_000), None)
+            .await
+            .unwrap();
+        assert!(
+            bytes_of(reply).await.unwrap() == file[10_000..40_000],
+            "{name}"
+        );
+        assert_eq!(server.count(), 4, "{name}");
+        assert_eq!(
+            server.seen()[3].header("if-range"),
+            Some("\"v1\""),
+            "{name}"
+        );
+    }
+    // A server that never sends more than 4,000 bytes at once.
+    let served = file.clone();
+    let server = ScriptedServer::start(move |seen, _| {
+        let (first, last) = seen.range().unwrap();
+        let last = last.unwrap().min(first + 3_999);
+        let range = format!("bytes {first}-{last}/50000");
+        Reply::new(
+            206,
+            &[("content-range", &range), ("etag", "\"v1\"")],
+            &served[first..=last],
+        )
+    })
+    .await;
+    let reply = client_of(&server)
+        .get_range(&server.signed("a"), 10_000, Some(30_000), None)
+        .await
+        .unwrap();
+    assert!(bytes_of(reply).await.unwrap() == file[10_000..40_000]);
+}
+
+#[tokio::test]
+async fn a_break_that_cannot_be_repaired_safely_is_an_error_and_never_the_end() {
+    for etag in ["W/\"v1\"", ""] {
+        let server = ScriptedServer::start(move |_, _| {
+            let headers = [("content-range", "bytes 0-9999/10000"), ("etag", etag)];
+            Reply::new(
+                206,
+                &headers[..if etag.is_empty() { 1 } else { 2 }],
+                content(10_000),
+            )
+            .cut_after(3_000)
+        })
+        .await;
+        let reply = client_of(&server)
+            .get_range(&server.signed("a"), 0, Some(10_000), None)
+            .await
+            .unwrap();
+        let error = bytes_of(reply).await.unwrap_err();
+        assert!(
+            matches!(
+                error,
+                ClientError::CutShort {
+                    missing_bytes: 7_000,
+                    ..
+                }
+            ),
+            "{error:?}"
+        );
+        assert!(error.is_transient());
+    }
+}
+
+#[tokio::test]
+async fn probes_and_ranges_are_asked_again_after_an_error() {
+    let server = ScriptedServer::start(|seen, before| match before % 3 {
+        0 => Reply::status(503),
+        1 => Reply::hang_up(),
+        _ => serve_range(seen, &content(100), "\"v1\""),
+    })
+    .await;
+    let client = client_of(&server);
+    assert_eq!(
+        client.probe(&server.signed("a")).await.unwrap().size,
+        Some(100)
+    );
+    let reply = client
+        .get_range(&server.signed("a"), 10, Some(10), None)
+        .await
+        .unwrap();
+    assert!(bytes_of(reply).await.unwrap() == content(100)[10..20]);
+    assert_eq!(server.count(), 6);
+}
+
+/// What a flaky server does with one request, chosen by a seed.
+fn flaky(seen: &Seen, file: &[u8], rng: &mut SmallRng) -> Reply {
+    let good = serve_range(seen, file, "\"v1\"");
+    match rng.random_range(0..10) {
+        0 => Reply::hang_up(),
+        1 => Reply::status(503),
+        2 => good.cut_after(rng.random_range(0..5000)),
+        3 => Reply::new(200, &[("etag", "\"v1\"")], file),
+        4 => {
+            Reply::new(200, &[("etag", "\"v1\"")], file).cut_after(rng.random_range(0..file.len()))
+        }
+        5 => Reply::new(429, &[("retry-after", "0")], ""),
+        _ => good,
+    }
+}
+
+#[tokio::test]
+async fn whatever_a_flaky_server_does_the_bytes_are_right_or_there_is_an_error() {
+    let file = content(60_000);
+    for seed in 0..4 {
+        let served = file.clone();
+        let server_rng = Mutex::new(SmallRng::seed_from_u64(seed));
+        let server = ScriptedServer::start(move |seen, _| {
+            flaky(seen, &served, &mut server_rng.lock().unwrap())
+        })
+        .await;
+        let client = client_of(&server);
+        let url = server.signed("a");
+        let mut rng = SmallRng::seed_from_u64(seed + 1000);
+        let mut good = 0;
+        for _ in 0..150 {
+            let offset = rng.random_range(0..file.len() as u64);
+            let len = rng.random_range(1..20_000);
+            let end = (offset + len).min(file.len() as u64);
+            let Ok(reply) = client
+                .get_range(&url, offset, Some(len), Some("\"v1\""))
+                .await
+            else {
+                continue;
+            };
+            if let Ok(bytes) = bytes_of(reply).await {
+                assert!(
+                    bytes == file[offset as usize..end as usize],
+                    "seed {seed}: {offset} {len}"
+                );
+                good += 1;
+            }
+        }
+        assert!(good > 140, "seed {seed}: only {good} reads of 150 worked");
+    }
+}

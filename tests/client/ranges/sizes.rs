@@ -1,0 +1,101 @@
+//! How large something is, asked with one small request.
+
+use super::bytes_of;
+use crate::scripted::{Reply, ScriptedServer};
+use crate::{client_of, content};
+
+#[tokio::test]
+async fn the_size_is_found_with_one_small_request() {
+    let dated = ("last-modified", "Sun, 06 Nov 1994 08:49:37 GMT");
+    let cases: [(&str, Reply, u64, usize); 6] = [
+        (
+            "206",
+            Reply::new(206, &[("content-range", "bytes 0-0/123456"), dated], "x"),
+            123_456,
+            1,
+        ),
+        ("200", Reply::new(200, &[dated], content(4321)), 4321, 1),
+        (
+            "empty by 416",
+            Reply::new(416, &[("content-range", "bytes */0")], ""),
+            0,
+            1,
+        ),
+        ("empty by 200", Reply::new(200, &[], ""), 0, 1),
+        ("empty by 204", Reply::status(204), 0, 1),
+        (
+            "chunked",
+            Reply::new(
+                200,
+                &[("transfer-encoding", "chunked")],
+                "5\r\n01234\r\n0\r\n\r\n",
+            ),
+            5,
+            1,
+        ),
+    ];
+    for (name, reply, size, requests) in cases {
+        let server = ScriptedServer::start(move |seen, _| {
+            assert_eq!(
+                (seen.method.as_str(), seen.header("range")),
+                ("GET", Some("bytes=0-0"))
+            );
+            reply.clone()
+        })
+        .await;
+        let meta = client_of(&server).probe(&server.signed("a")).await.unwrap();
+        assert_eq!(meta.size, Some(size), "{name}");
+        assert_eq!(server.count(), requests, "{name}");
+        if name == "206" {
+            assert_eq!(meta.last_modified.unwrap().plain(), "1994-11-06 08:49:37");
+        }
+    }
+    for odd in [
+        Reply::new(206, &[("content-range", "bytes 0-0/*")], "x"),
+        Reply::status(416),
+    ] {
+        let server = ScriptedServer::start(move |seen, _| match seen.range() {
+            Some(_) => odd.clone(),
+            None => Reply::new(200, &[], content(777)),
+        })
+        .await;
+        assert_eq!(
+            client_of(&server)
+                .probe(&server.signed("a"))
+                .await
+                .unwrap()
+                .size,
+            Some(777)
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_416_without_a_length_is_asked_again_without_a_range() {
+    let server = ScriptedServer::start(|seen, _| match seen.range() {
+        Some(_) => Reply::status(416),
+        None => Reply::new(200, &[], content(50)),
+    })
+    .await;
+    let client = client_of(&server);
+    assert!(
+        bytes_of(
+            client
+                .get_range(&server.signed("a"), 50, Some(5), None)
+                .await
+                .unwrap()
+        )
+        .await
+        .unwrap()
+        .is_empty()
+    );
+    let bytes = bytes_of(
+        client
+            .get_range(&server.signed("a"), 40, Some(5), None)
+            .await
+            .unwrap(),
+    )
+    .await
+    .unwrap();
+    assert!(bytes == content(50)[40..45]);
+}
