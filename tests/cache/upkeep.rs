@@ -1,0 +1,126 @@
+//! Clearing, verifying and forgetting, and the one process that may.
+
+use std::fs;
+use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
+use std::path::PathBuf;
+
+use assetfs::cache::{BLOCK_LEN_BYTES, BlockCache};
+
+use crate::support::{PLENTY, assert_whole, block, data_files, files, fill, key};
+
+#[test]
+fn a_cleared_and_a_deleted_cache_leave_open_objects_usable() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("cache");
+    let cache = BlockCache::open(&root, PLENTY).unwrap();
+    let key_a = key("raw/1/a", 100_000, 1);
+    let open = cache.object(&key_a).unwrap();
+    open.write_block(0, &block(&key_a, 0)).unwrap();
+    fill(&cache.object(&key("raw/2/b", 100_000, 1)).unwrap());
+
+    cache.clear();
+    assert_eq!(files(&root), [] as [PathBuf; 0]);
+    open.write_block(1, &block(&key_a, 1)).unwrap();
+    assert_whole(&open);
+    assert!(
+        cache.stats().bytes > 100_000,
+        "the open file still takes its room"
+    );
+    drop(open);
+    assert_eq!(cache.stats().bytes, 0);
+
+    for whole in [true, false] {
+        let open = cache.object(&key_a).unwrap();
+        fill(&open);
+        fill(&cache.object(&key("raw/2/b", 100_000, 1)).unwrap());
+        let doomed = if whole {
+            root.clone()
+        } else {
+            root.join("objects")
+        };
+        fs::remove_dir_all(doomed).unwrap();
+        assert_whole(&open);
+        let again = cache.object(&key_a).unwrap();
+        assert_eq!(again.read(0, 1).unwrap(), None);
+        fill(&again);
+        assert_whole(&again);
+        assert_whole(&open);
+        drop(open);
+        assert_eq!(cache.stats().objects, 1);
+        assert_eq!(
+            fs::metadata(&root).unwrap().permissions().mode() & 0o777,
+            0o700
+        );
+        drop(again);
+        cache.clear();
+        assert_eq!(cache.stats().bytes, 0);
+    }
+    fill(&cache.object(&key_a).unwrap());
+    for path in files(&root) {
+        assert_eq!(
+            fs::metadata(path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+    }
+}
+
+#[test]
+fn verify_finds_every_damaged_block_and_only_those() {
+    let dir = tempfile::tempdir().unwrap();
+    let keys = [key("a", 10 * BLOCK_LEN_BYTES, 1), key("b", 5, 1)];
+    let cache = BlockCache::open(dir.path(), PLENTY).unwrap();
+    keys.iter()
+        .for_each(|key| fill(&cache.object(key).unwrap()));
+    let report = cache.verify();
+    assert_eq!(
+        (report.objects, report.blocks, report.bad_blocks),
+        (2, 11, 0)
+    );
+    let large = data_files(dir.path())
+        .into_iter()
+        .find(|path| fs::metadata(path).unwrap().len() > 5)
+        .unwrap();
+    let file = fs::OpenOptions::new().write(true).open(large).unwrap();
+    file.write_all_at(b"rotten", 3 * BLOCK_LEN_BYTES).unwrap();
+    file.write_all_at(b"rotten", 7 * BLOCK_LEN_BYTES + 99)
+        .unwrap();
+    let report = cache.verify();
+    assert_eq!((report.blocks, report.bad_blocks), (11, 2));
+    let object = cache.object(&keys[0]).unwrap();
+    let missing = [3, 7].map(|at| at * BLOCK_LEN_BYTES..(at + 1) * BLOCK_LEN_BYTES);
+    assert_eq!(object.missing(0..u64::MAX), missing);
+    fill(&object);
+    assert!(object.verify().unwrap());
+}
+
+#[test]
+fn forgetting_keeps_what_only_looks_alike() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = BlockCache::open(dir.path(), PLENTY).unwrap();
+    for name in ["raw/10/a", "raw/10/b/c", "raw/104/a", "rapid/10/a"] {
+        fill(&cache.object(&key(name, 10, 1)).unwrap());
+    }
+    cache.forget("raw/10");
+    assert_eq!(cache.stats().objects, 2);
+    assert_eq!(files(dir.path()).len(), 4);
+    assert!(
+        cache
+            .object(&key("raw/104/a", 10, 1))
+            .unwrap()
+            .is_complete()
+    );
+}
+
+#[test]
+fn one_process_at_a_time_has_the_cache() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = BlockCache::open(dir.path(), PLENTY).unwrap();
+    let object = cache.object(&key("a", 1, 1)).unwrap();
+    drop(cache);
+    assert!(
+        BlockCache::open(dir.path(), PLENTY).is_err(),
+        "an open object still uses it"
+    );
+    drop(object);
+    BlockCache::open(dir.path(), PLENTY).unwrap();
+}
