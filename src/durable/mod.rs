@@ -8,17 +8,13 @@ mod error;
 mod file;
 mod lock;
 mod log;
-mod log_format;
 mod private_dir;
 pub(crate) mod recorder;
-mod shared_log;
 mod store;
 
 pub use error::DurableError;
 pub use file::{sync_dir, write_atomic, write_atomic_relaxed};
 pub use lock::DirLock;
-pub use log::AppendLog;
-pub use log_format::TornTail;
+pub use log::{AppendLog, SharedLog, TornTail};
 pub use private_dir::PrivateDir;
-pub use shared_log::SharedLog;
 pub use store::{Batch, MetaStore};

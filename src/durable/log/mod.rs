@@ -1,0 +1,245 @@
+//! A file that only grows: records that are durable when `append` returns.
+//!
+//! Invariant: the file is a run of good frames up to `good_len`, and what lies behind it is cut off
+//! before anything else is written. A failed append therefore leaves no trace, now or after a
+//! restart. One process at a time; the lock on the folder is the caller's.
+
+mod format;
+mod shared;
+#[cfg(test)]
+mod tests;
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use tracing::warn;
+
+use super::file::write_atomic;
+use super::{DurableError, recorder};
+use format::{DecodeError, Decoded, HEADER_LEN, MAX_FRAME_BODY_LEN, VERSION};
+
+pub use format::TornTail;
+pub use shared::SharedLog;
+
+/// What the log asks of its file; tests put a failing disk here.
+pub(super) trait LogFile: std::fmt::Debug + Send {
+    fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()>;
+    fn set_len(&mut self, len: u64) -> io::Result<()>;
+    fn sync_data(&mut self) -> io::Result<()>;
+}
+
+impl LogFile for File {
+    fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        std::os::unix::fs::FileExt::write_all_at(self, bytes, offset)?;
+        recorder::wrote(self, offset, bytes);
+        Ok(())
+    }
+
+    fn set_len(&mut self, len: u64) -> io::Result<()> {
+        File::set_len(self, len)?;
+        recorder::resized(self, len);
+        Ok(())
+    }
+
+    fn sync_data(&mut self) -> io::Result<()> {
+        File::sync_data(self)?;
+        recorder::synced(self);
+        Ok(())
+    }
+}
+
+/// An append-only log of checksummed records.
+#[derive(Debug)]
+pub struct AppendLog {
+    path: PathBuf,
+    magic: [u8; 8],
+    salt: u64,
+    file: Box<dyn LogFile>,
+    good_len: u64,
+    /// Something may lie behind `good_len`: a failed append that could not be cut off yet.
+    dirty_tail: bool,
+    torn: Option<TornTail>,
+}
+
+impl AppendLog {
+    /// Opens the log, or makes it, and gives the records that it holds.
+    ///
+    /// What a crash cut short at the end is cut off and reported by [`AppendLog::torn_tail`];
+    /// damage before good records is an error, and nothing is changed.
+    pub fn open(
+        path: impl AsRef<Path>,
+        magic: [u8; 8],
+    ) -> Result<(AppendLog, Vec<Vec<u8>>), DurableError> {
+        let path = path.as_ref();
+        let Some(decoded) = read(path, magic)? else {
+            return Ok((create(path, magic, &[] as &[&[u8]])?, Vec::new()));
+        };
+        let mut log = AppendLog {
+            path: path.to_path_buf(),
+            magic,
+            salt: decoded.salt,
+            file: Box::new(open_file(path).map_err(DurableError::io("open", path))?),
+            good_len: decoded.good_len,
+            dirty_tail: decoded.torn.is_some(),
+            torn: decoded.torn,
+        };
+        if let Some(torn) = decoded.torn {
+            warn!(
+                path = %path.display(),
+                offset = torn.offset,
+                len = torn.len_bytes,
+                "cut the end of a log that a crash had left half written"
+            );
+            log.cut_tail()
+                .map_err(DurableError::io("cut the torn end of", path))?;
+        }
+        Ok((log, decoded.records))
+    }
+
+    /// Where the log is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What was cut off when the log was opened.
+    pub fn torn_tail(&self) -> Option<TornTail> {
+        self.torn
+    }
+
+    /// Bytes of the log on disk, to judge when [`AppendLog::replace_all`] pays.
+    pub fn len_bytes(&self) -> u64 {
+        self.good_len
+    }
+
+    /// Adds one record; it is durable on return. After an error it is not in the log.
+    pub fn append(&mut self, record: &[u8]) -> Result<(), DurableError> {
+        self.append_all(&[record])
+    }
+
+    /// Adds the records with one sync; after a crash or an error either all are there or none.
+    pub fn append_all<R: AsRef<[u8]>>(&mut self, records: &[R]) -> Result<(), DurableError> {
+        if records.is_empty() {
+            return Ok(());
+        }
+        let frame = encode(&self.path, self.salt, self.good_len, records)?;
+        self.write_frame(&frame)
+            .map_err(DurableError::io("append to", &self.path))
+    }
+
+    /// Puts these records in place of all that the log holds; a crash leaves the old or the new.
+    pub fn replace_all<R: AsRef<[u8]>>(&mut self, records: &[R]) -> Result<(), DurableError> {
+        let torn = self.torn;
+        *self = create(&self.path, self.magic, records)?;
+        self.torn = torn;
+        Ok(())
+    }
+
+    /// Hands the log to many threads, whose appends then share their syncs.
+    pub fn into_shared(self) -> SharedLog {
+        SharedLog::new(self)
+    }
+
+    fn write_frame(&mut self, frame: &[u8]) -> io::Result<()> {
+        if self.dirty_tail {
+            self.cut_tail()?;
+        }
+        self.dirty_tail = true;
+        let written = self
+            .file
+            .write_all_at(frame, self.good_len)
+            .and_then(|()| self.file.sync_data());
+        if let Err(error) = written {
+            // When this fails too, the next append tries it again before it writes.
+            if let Err(uncut) = self.cut_tail() {
+                warn!(path = %self.path.display(), error = %uncut, "could not cut off a failed append yet");
+            }
+            return Err(error);
+        }
+        self.dirty_tail = false;
+        self.good_len += frame.len() as u64;
+        Ok(())
+    }
+
+    /// The cut itself has to be durable: otherwise the failed record could be back after a crash.
+    fn cut_tail(&mut self) -> io::Result<()> {
+        self.file.set_len(self.good_len)?;
+        self.file.sync_data()?;
+        self.dirty_tail = false;
+        Ok(())
+    }
+}
+
+/// Reads and understands the file; `None` when there is no log in it yet.
+fn read(path: &Path, magic: [u8; 8]) -> Result<Option<Decoded>, DurableError> {
+    let mut bytes = Vec::new();
+    match open_file(path).and_then(|mut file| file.read_to_end(&mut bytes)) {
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(DurableError::io("read", path)(error)),
+    }
+    let path = path.to_path_buf();
+    match format::decode(magic, &bytes) {
+        Ok(decoded) => Ok(Some(decoded)),
+        Err(DecodeError::Unborn) => Ok(None),
+        Err(DecodeError::NotALog) => Err(DurableError::NotALog { path }),
+        Err(DecodeError::Version(found)) => Err(DurableError::LogVersion {
+            path,
+            found,
+            known: VERSION,
+        }),
+        Err(DecodeError::Damaged { offset, next_good }) => Err(DurableError::LogDamaged {
+            path,
+            offset,
+            next_good,
+        }),
+    }
+}
+
+/// Makes a new log with these records in the place of whatever is there.
+fn create<R: AsRef<[u8]>>(
+    path: &Path,
+    magic: [u8; 8],
+    records: &[R],
+) -> Result<AppendLog, DurableError> {
+    let salt = rand::random();
+    let mut bytes = format::encode_header(magic, salt).to_vec();
+    if !records.is_empty() {
+        bytes.extend(encode(path, salt, HEADER_LEN as u64, records)?);
+    }
+    write_atomic(path, &bytes)?;
+    Ok(AppendLog {
+        path: path.to_path_buf(),
+        magic,
+        salt,
+        file: Box::new(open_file(path).map_err(DurableError::io("open", path))?),
+        good_len: bytes.len() as u64,
+        dirty_tail: false,
+        torn: None,
+    })
+}
+
+fn encode<R: AsRef<[u8]>>(
+    path: &Path,
+    salt: u64,
+    offset: u64,
+    records: &[R],
+) -> Result<Vec<u8>, DurableError> {
+    format::encode_frame(salt, offset, records).ok_or_else(|| DurableError::RecordTooLarge {
+        path: path.to_path_buf(),
+        len: records
+            .iter()
+            .map(|record| record.as_ref().len())
+            .fold(0, usize::saturating_add)
+            .max(MAX_FRAME_BODY_LEN),
+    })
+}
+
+fn open_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
+        .open(path)
+}
