@@ -1,0 +1,94 @@
+//! URLs that run out and contents that change.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+
+use super::server::Answer;
+use super::world::{MIB, World};
+use crate::cache::{CacheLimits, ObjectKey};
+use crate::drive::reading::ReadError;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_url_that_is_refused_is_renewed_once_for_all_readers() {
+    let world = World::new(20 * MIB).await;
+    let file = world.open();
+    world.assert_read(&file, 0, 10).await;
+    world.server.with(|storage| {
+        storage.url_number = 7;
+        storage.delay = Duration::from_millis(20);
+    });
+    join_all((1..10).map(|at| world.assert_read(&file, at * 2 * MIB, 10))).await;
+    assert_eq!(world.urls.renewals.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_url_that_stays_refused_is_an_error_and_the_next_read_tries_again() {
+    let world = World::new(MIB).await;
+    let file = world.open();
+    world.script([Answer::RefuseUrl, Answer::RefuseUrl]);
+    assert!(matches!(
+        file.read(0, 10).await,
+        Err(ReadError::Transfer(_))
+    ));
+    world.assert_read(&file, 0, 10).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn content_that_changed_is_stale_and_never_mixed() {
+    let world = World::new(10 * MIB).await;
+    let file = world.open();
+    world.assert_read(&file, 0, 10).await;
+    world.server.with(|storage| {
+        storage.content.fill(b'!');
+        storage.etag = Some("\"version-2\"".to_owned());
+    });
+    let error = file.read(5 * MIB, 10).await.unwrap_err();
+    assert!(matches!(error, ReadError::Stale { .. }), "{error}");
+    let error = file.read(0, 10).await.unwrap_err();
+    assert!(
+        matches!(error, ReadError::Stale { .. }),
+        "the open file stays failed: {error}"
+    );
+    let renewed = ObjectKey {
+        etag: Some("\"version-2\"".to_owned()),
+        ..world.key.clone()
+    };
+    let file = world.reading.open(&renewed, world.urls.clone());
+    assert_eq!(file.read(0, 3).await.unwrap(), "!!!");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn content_that_changed_in_the_middle_of_a_body_is_never_mixed() {
+    let world = World::new(MIB).await;
+    let file = world.open();
+    world.script([Answer::CutAfter(100_000)]);
+    let server = world.server.clone();
+    world
+        .server
+        .with(|storage| storage.delay = Duration::from_millis(100));
+    let changing = tokio::spawn(async move {
+        while server.asked().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        server.with(|storage| {
+            storage.content.fill(b'!');
+            storage.etag = Some("\"version-2\"".to_owned());
+        });
+    });
+    let error = file.read(0, MIB).await.unwrap_err();
+    assert!(matches!(error, ReadError::Stale { .. }), "{error}");
+    changing.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_size_is_stale_even_without_an_etag() {
+    let world = World::with(MIB, None, CacheLimits::default()).await;
+    let file = world.open();
+    world.server.with(|storage| storage.content.push(0));
+    assert!(matches!(
+        file.read(0, 10).await,
+        Err(ReadError::Stale { .. })
+    ));
+}
