@@ -1,5 +1,6 @@
 //! Confirming, replacing and losing records.
 
+use super::passes::FULL_PASS_HOLDS;
 use super::*;
 
 #[derive(Debug, Clone, PartialEq)]

@@ -1,0 +1,145 @@
+//! What the pages of a pass say of a listing: which page confirms it, what a full pass takes away, and in
+//! which order the service lists.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use super::{Changes, Confirmation, Listing, Order, Passing, Row};
+
+/// How long a full pass is believed, however often single pages confirm it.
+pub(super) const FULL_PASS_HOLDS: Duration = Duration::from_secs(600);
+
+impl<R: Row> Listing<R> {
+    /// The first pass begins: its pages come in one by one, by [`Listing::put_all`].
+    pub fn pass_begins(&mut self, began: Instant) {
+        self.passing = Some(Passing { began, reached: 0 });
+    }
+
+    /// The pass has told all up to this id.
+    pub fn pass_reached(&mut self, id: u64) {
+        if let Some(pass) = &mut self.passing {
+            pass.reached = id;
+        }
+    }
+
+    /// The pass is over, well or not.
+    pub fn pass_stops(&mut self) {
+        self.passing = None;
+    }
+
+    /// The page that can confirm the listing in one request, where there is one.
+    pub fn confirming_page(&self, now: Instant, per_page: usize) -> Option<u32> {
+        if self.belief.is_known() && !self.belief.was_confirmed() {
+            // Known from an earlier mount: where the newest come first, one page tells whether it holds.
+            // The next look makes a full pass.
+            return Some(1);
+        }
+        let pass = self.full_pass?;
+        if now.saturating_duration_since(pass) >= FULL_PASS_HOLDS {
+            return None;
+        }
+        match self.order {
+            Order::NewestFirst => Some(1),
+            Order::NewestLast => u32::try_from(self.rows.len().div_ceil(per_page).max(1)).ok(),
+            Order::Unknown => None,
+        }
+    }
+
+    /// What the confirming page said: the number of all records and some of the newest.
+    pub fn confirm(
+        &mut self,
+        total: u64,
+        page: Vec<R>,
+        began: Instant,
+        now: Instant,
+        taken: &HashSet<String>,
+    ) -> Confirmation {
+        let page: Vec<R> = page
+            .into_iter()
+            .filter(|row| !self.deleted.contains_key(&row.number()))
+            .collect();
+        let new_rows = page
+            .iter()
+            .filter(|row| !self.rows.contains_key(&row.number()))
+            .count();
+        let highest_known = self.rows.keys().next_back().copied().unwrap_or(0);
+        let page_meets_the_known =
+            self.rows.is_empty() || page.iter().any(|row| row.number() == highest_known);
+        let only_newer = page
+            .iter()
+            .all(|row| row.number() > highest_known || self.rows.contains_key(&row.number()));
+        if (self.rows.len() + new_rows) as u64 != total || !page_meets_the_known || !only_newer {
+            return Confirmation::NeedsFullPass;
+        }
+        let mut changes = Changes::default();
+        self.learn(page, began.max(now), taken, &mut changes);
+        self.belief.confirmed(now);
+        Confirmation::Holds(changes)
+    }
+
+    /// A full pass: everything there is, in the order in which the service gave it.
+    pub fn replace(
+        &mut self,
+        rows: Vec<R>,
+        began: Instant,
+        now: Instant,
+        taken: &HashSet<String>,
+    ) -> Changes {
+        let order = order_of(&rows);
+        let told: HashSet<u64> = rows.iter().map(Row::number).collect();
+        let mut changes = self.drop_untold(&told, began);
+        let rows = rows
+            .into_iter()
+            .filter(|row| !self.deleted.contains_key(&row.number()))
+            .collect();
+        self.learn(rows, now, taken, &mut changes);
+        self.passed(&told, order, began, now);
+        changes
+    }
+
+    /// A full pass whose records came in page by page has told all there is.
+    pub fn pass_ended(
+        &mut self,
+        told: &HashSet<u64>,
+        order: Order,
+        began: Instant,
+        now: Instant,
+    ) -> Changes {
+        let changes = self.drop_untold(told, began);
+        self.passed(told, order, began, now);
+        changes
+    }
+
+    /// What was known before a pass that did not tell of it is gone.
+    fn drop_untold(&mut self, told: &HashSet<u64>, began: Instant) -> Changes {
+        let mut changes = Changes::default();
+        let gone: Vec<u64> = self
+            .rows
+            .iter()
+            .filter(|(id, learned)| !told.contains(id) && learned.at <= began)
+            .map(|(id, _)| *id)
+            .collect();
+        for id in gone {
+            self.drop_row(id, &mut changes);
+        }
+        changes
+    }
+
+    fn passed(&mut self, told: &HashSet<u64>, order: Order, began: Instant, now: Instant) {
+        self.deleted
+            .retain(|id, at| told.contains(id) || *at > began);
+        self.order = order;
+        self.full_pass = Some(now);
+        self.belief.confirmed(now);
+    }
+}
+
+fn order_of<R: Row>(rows: &[R]) -> Order {
+    if rows.is_sorted_by(|a, b| a.number() > b.number()) {
+        Order::NewestFirst
+    } else if rows.is_sorted_by(|a, b| a.number() < b.number()) {
+        Order::NewestLast
+    } else {
+        Order::Unknown
+    }
+}
