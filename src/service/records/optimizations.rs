@@ -1,0 +1,172 @@
+//! Optimizations as they begin and end: the rapid model, the job that makes it and what it costs are one commit.
+
+use super::files::{self, NewFile};
+use super::{
+    Area, JobId, JobKind, JobState, Owner, Records, Result, Tx, count, jobs, key, stored, tags,
+};
+use crate::service::ids::random_uuid;
+use crate::wire::{AssetId, OptimizationStatus, PresetId, RapidId, TokenId, UserId};
+
+/// An optimization that is about to be accepted.
+#[derive(Debug, Clone)]
+pub struct NewRapid {
+    /// The asset that it starts from.
+    pub asset: AssetId,
+    /// The name of that asset.
+    pub asset_name: String,
+    /// Its scale.
+    pub scale_factor: f64,
+    /// The name of the rapid model.
+    pub name: String,
+    /// The configuration as JSON text.
+    pub config: String,
+    /// The preset that it comes from.
+    pub preset: Option<(PresetId, String)>,
+    /// The name asked for the exported files.
+    pub export_name: Option<String>,
+    /// Tags to begin with.
+    pub tags: Vec<String>,
+    /// The version of the optimizer.
+    pub core_version: String,
+}
+
+/// What came of asking for optimizations.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Started {
+    /// They are queued and paid for.
+    Queued(Vec<RapidId>),
+    /// The points do not suffice; nothing happened.
+    NoPoints {
+        /// The points there are.
+        left: u64,
+    },
+}
+
+/// How an optimization ended.
+#[derive(Debug)]
+pub struct OptimizationEnd {
+    /// Done or failed.
+    pub status: OptimizationStatus,
+    /// What the worker reported, as JSON text.
+    pub report: Option<String>,
+    /// The files it made.
+    pub files: Vec<NewFile>,
+    /// What the worker left to say, as JSON.
+    pub output: String,
+}
+
+async fn insert(tx: &mut Tx, user: UserId, token: TokenId, new: &NewRapid) -> Result<RapidId> {
+    let row = sqlx::query(
+        "INSERT INTO rapids (user_id, token_id, uuid, name, name_folded, asset_id, asset_name, status, \
+         config, preset_id, preset_name, export_name, core_version, scale_factor, created_at, updated_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15) RETURNING id",
+    )
+    .bind(key(user.0))
+    .bind(key(token.0))
+    .bind(random_uuid())
+    .bind(&new.name)
+    .bind(new.name.to_lowercase())
+    .bind(key(new.asset.0))
+    .bind(&new.asset_name)
+    .bind(OptimizationStatus::SentToQueue.as_str())
+    .bind(&new.config)
+    .bind(new.preset.as_ref().map(|(preset, _)| key(preset.0)))
+    .bind(new.preset.as_ref().map(|(_, name)| name))
+    .bind(&new.export_name)
+    .bind(&new.core_version)
+    .bind(new.scale_factor)
+    .bind(tx.now())
+    .fetch_one(&mut **tx)
+    .await?;
+    Ok(RapidId(count(&row, "id")?))
+}
+
+impl Records {
+    /// Accepts optimizations, all or none: takes a point for each, makes the rapid models and queues
+    /// their jobs.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn start_optimizations(
+        &self,
+        user: UserId,
+        token: TokenId,
+        new: &[NewRapid],
+    ) -> Result<Started> {
+        let price = stored(new.len() as u64);
+        let mut tx = self.begin().await?;
+        let paid =
+            sqlx::query("UPDATE users SET points = points - $2 WHERE id = $1 AND points >= $2")
+                .bind(key(user.0))
+                .bind(price)
+                .execute(&mut *tx)
+                .await?;
+        if paid.rows_affected() == 0 {
+            drop(tx);
+            let left = self.user(user).await?.map_or(0, |user| user.points);
+            return Ok(Started::NoPoints { left });
+        }
+        let mut ids = Vec::with_capacity(new.len());
+        for rapid in new {
+            let id = insert(&mut tx, user, token, rapid).await?;
+            tags::add(&mut tx, user, Owner::Rapid(id), &rapid.tags).await?;
+            jobs::add(
+                &mut tx,
+                JobKind::Optimize,
+                user,
+                rapid.asset,
+                Some(id),
+                None,
+            )
+            .await?;
+            ids.push(id);
+        }
+        sqlx::query("UPDATE tokens SET optimization_count = optimization_count + $2 WHERE id = $1")
+            .bind(key(token.0))
+            .bind(price)
+            .execute(&mut *tx)
+            .await?;
+        tx.commit().await?;
+        Ok(Started::Queued(ids))
+    }
+
+    /// Records the end of an optimization together with the end of its job. Returns the blobs that it
+    /// replaced, or none when rapid model or job is gone: then the new files are nobody's.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn end_optimization(
+        &self,
+        job: JobId,
+        user: UserId,
+        rapid: RapidId,
+        end: &OptimizationEnd,
+    ) -> Result<Option<Vec<String>>> {
+        let mut tx = self.begin().await?;
+        let (state, step) = if end.status == OptimizationStatus::Done {
+            (JobState::Finished, "Done")
+        } else {
+            (JobState::Failed, "Failed")
+        };
+        if !jobs::end(&mut tx, job, state, step, &end.output).await? {
+            return Ok(None);
+        }
+        let done = sqlx::query(
+            "UPDATE rapids SET status = $2, report = $3, updated_at = $4 WHERE id = $1",
+        )
+        .bind(key(rapid.0))
+        .bind(end.status.as_str())
+        .bind(&end.report)
+        .bind(self.now())
+        .execute(&mut *tx)
+        .await?;
+        if done.rows_affected() == 0 {
+            return Ok(None);
+        }
+        let owner = Owner::Rapid(rapid);
+        let replaced = files::remove(&mut tx, user, owner, &Area::ALL).await?;
+        files::add(&mut tx, user, owner, &end.files).await?;
+        tx.commit().await?;
+        Ok(Some(replaced))
+    }
+}
