@@ -1,4 +1,4 @@
-//! MTL files: materials and the textures that they name.
+//! The materials of an OBJ in the scene, with the textures that they name.
 //!
 //! What is missing or unknown costs its texture or nothing, never the model: old files refer to
 //! paths of other machines as a rule.
@@ -11,18 +11,9 @@ use serde_json::{Value, json};
 
 use super::super::find_file as find;
 use super::super::images::plain_image;
-use super::super::lines::{lines, number, text, words};
-use super::super::make::{SceneMaker, linear_of_srgb};
+use super::super::make::SceneMaker;
 use super::channels;
-
-/// A material as the file says it: numbers and texture references by key.
-#[derive(Debug, Default)]
-struct Entry {
-    numbers: HashMap<String, Vec<f32>>,
-    maps: HashMap<String, String>,
-    /// The library that it stands in, relative to the upload: its references start there.
-    library: PathBuf,
-}
+use super::mtl::{Entry, base_color, linear, opacity, parse, roughness};
 
 /// The materials of all libraries, and what of them is in the scene already.
 pub(super) struct Library<'a> {
@@ -67,7 +58,7 @@ impl<'a> Library<'a> {
                 Ok(bytes) => {
                     self.size_bytes += bytes.len() as u64;
                     let library = path.strip_prefix(self.dir).unwrap_or(&path).to_owned();
-                    self.parse(&bytes, &library);
+                    self.entries.extend(parse(&bytes, &library));
                 }
                 Err(error) => warnings.push(format!("{}: {error}", path.display())),
             }
@@ -89,38 +80,6 @@ impl<'a> Library<'a> {
         ]
         .iter()
         .find_map(|name| find(self.dir, self.model, name))
-    }
-
-    fn parse(&mut self, bytes: &[u8], library: &Path) {
-        let mut current: Option<(String, Entry)> = None;
-        for (_, line) in lines(bytes) {
-            let line = line.trim_ascii();
-            let key = words(line).next().unwrap_or_default();
-            let rest = line[key.len()..].trim_ascii();
-            let key = text(key).to_lowercase();
-            if key == "newmtl" {
-                self.entries.extend(current.take());
-                let entry = Entry {
-                    library: library.to_owned(),
-                    ..Entry::default()
-                };
-                current = Some((text(rest), entry));
-                continue;
-            }
-            let Some((_, entry)) = &mut current else {
-                continue;
-            };
-            let is_map = key.starts_with("map_")
-                || ["bump", "norm", "disp", "decal"].contains(&key.as_str());
-            if is_map {
-                entry.maps.insert(key, file_of_map(rest));
-            } else {
-                entry
-                    .numbers
-                    .insert(key, words(rest).map_while(number).collect());
-            }
-        }
-        self.entries.extend(current);
     }
 
     /// The scene's material of this name; `None` when no library has it.
@@ -317,108 +276,5 @@ impl<'a> Library<'a> {
         };
         self.textures.insert(path, texture);
         texture
-    }
-}
-
-impl Entry {
-    fn one(&self, key: &str) -> Option<f32> {
-        self.numbers.get(key)?.first().copied()
-    }
-
-    fn three(&self, key: &str) -> Option<[f32; 3]> {
-        match self.numbers.get(key)?[..] {
-            [red, green, blue, ..] => Some([red, green, blue]),
-            [grey] => Some([grey; 3]),
-            _ => None,
-        }
-    }
-}
-
-fn linear(color: [f32; 3]) -> [f32; 3] {
-    color.map(|part| linear_of_srgb(part.clamp(0.0, 1.0)))
-}
-
-fn base_color(entry: &Entry, has_map: bool) -> [f32; 4] {
-    let color = entry.three("kd").map_or([1.0; 3], linear);
-    // Black times a texture would be black: such files mean the texture alone.
-    let [red, green, blue] = if has_map && color == [0.0; 3] {
-        [1.0; 3]
-    } else {
-        color
-    };
-    [red, green, blue, opacity(entry)]
-}
-
-/// `d`, else one minus `Tr`. Some programs write `Tr 1` for what is opaque, so that is not believed.
-fn opacity(entry: &Entry) -> f32 {
-    let of_tr = entry.one("tr").filter(|tr| *tr < 1.0).map(|tr| 1.0 - tr);
-    entry.one("d").or(of_tr).unwrap_or(1.0).clamp(0.0, 1.0)
-}
-
-fn roughness(entry: &Entry) -> f32 {
-    let of_shininess = entry
-        .one("ns")
-        .map(|shininess| (2.0 / (shininess.max(0.0) + 2.0)).sqrt());
-    entry
-        .one("pr")
-        .or(of_shininess)
-        .unwrap_or(0.9)
-        .clamp(0.0, 1.0)
-}
-
-/// The file of a map: what is left after the options, spaces included.
-fn file_of_map(rest: &[u8]) -> String {
-    let whole = text(rest);
-    let mut left = whole.as_str();
-    while let Some(option) = left.strip_prefix('-') {
-        let name = option.split_whitespace().next().unwrap_or_default();
-        let (least, most) = match name {
-            "o" | "s" | "t" => (1, 3),
-            "mm" => (2, 2),
-            "blendu" | "blendv" | "cc" | "clamp" | "bm" | "boost" | "texres" | "imfchan"
-            | "type" => (1, 1),
-            // A file name may start with a dash.
-            _ => break,
-        };
-        let mut after = option[name.len()..].trim_start();
-        for count in 0..most {
-            let word = after.split_whitespace().next().unwrap_or_default();
-            if count >= least && number(word.as_bytes()).is_none() {
-                break;
-            }
-            after = after[word.len()..].trim_start();
-        }
-        left = after;
-    }
-    left.trim().trim_matches('"').to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn options_of_maps_are_skipped_and_spaces_kept() {
-        for (line, file) in [
-            ("fuze uv.jpg", "fuze uv.jpg"),
-            ("-s 1 1 1 wood.png", "wood.png"),
-            ("-bm 0.5 -clamp on my bump.png", "my bump.png"),
-            ("-o 0.1 tex 2.png", "tex 2.png"),
-            ("-dash.png", "-dash.png"),
-            ("\"a b.png\"", "a b.png"),
-        ] {
-            assert_eq!(file_of_map(line.as_bytes()), file);
-        }
-    }
-
-    #[test]
-    fn a_tr_of_one_is_taken_for_opaque() {
-        let entry = |key: &str, value: f32| Entry {
-            numbers: [(key.to_owned(), vec![value])].into(),
-            ..Entry::default()
-        };
-        assert_eq!(opacity(&entry("tr", 1.0)), 1.0);
-        assert_eq!(opacity(&entry("tr", 0.25)), 0.75);
-        assert_eq!(opacity(&entry("d", 0.5)), 0.5);
     }
 }

@@ -5,6 +5,7 @@
 
 mod channels;
 mod material;
+mod mtl;
 mod polygon;
 
 use std::collections::HashMap;
