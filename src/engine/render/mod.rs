@@ -5,6 +5,7 @@
 
 mod adapter;
 mod camera;
+mod coverage;
 mod prepare;
 mod raster;
 mod scene;
@@ -25,7 +26,8 @@ pub use scene::{
 };
 
 use camera::Camera;
-use raster::{NOTHING, Projection, Setup, TileBuffer, Window};
+use coverage::{Setup, Window};
+use raster::{NOTHING, Projection, TileBuffer};
 use shade::{Exposure, Hit, Lights};
 use studio::Studio;
 use texture::{linear_to_srgb, srgb_to_linear};

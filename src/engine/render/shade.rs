@@ -7,8 +7,9 @@ use glam::{Vec2, Vec3, Vec4};
 use std::f32::consts::PI;
 
 use super::camera::Camera;
+use super::coverage::Setup;
 use super::prepare::{Material, PreparedScene};
-use super::raster::{Projection, Setup};
+use super::raster::Projection;
 use super::scene::Alpha;
 use super::texture::Slot;
 

@@ -7,8 +7,9 @@ use glam::Vec3;
 use rayon::prelude::*;
 
 use super::camera::Camera;
+use super::coverage::Setup;
 use super::prepare::PreparedScene;
-use super::raster::{NOTHING, Projection, Setup};
+use super::raster::{NOTHING, Projection};
 use super::scene::BoundingBox;
 
 impl PreparedScene {
