@@ -7,19 +7,18 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use fuser::{
-    BsdFileFlags, Errno, FileHandle, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
-    KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData,
-    ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr,
-    Request, TimeOrNow, WriteFlags,
+    BsdFileFlags, Errno, FileHandle, Filesystem, INodeNo, InitFlags, KernelConfig, LockOwner,
+    OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyEmpty,
+    ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
 
-use crate::drive::{Drive, Entry, Fh, Opened, SetAttributes};
+use crate::drive::{Caller, Drive, DriveResult, Fh, SetAttributes};
 
 use super::dispatch::Dispatcher;
-use super::modes::{KernelMode, OpenModes};
-use super::translate::{
-    caller, file_attr, file_type, ino, open_flags, permissions, rename_mode, set_time, xattr_mode,
-};
+use super::errno::errno;
+use super::modes::OpenModes;
+use super::reply::{ClosedFile, CreatedFile, OpenedFile, Reply, Xattr};
+use super::translate::{caller, ino, open_flags, permissions, rename_mode, set_time, xattr_mode};
 
 /// Largest write in one request; the kernel takes no more than its page limit allows.
 const MAX_WRITE_LEN_BYTES: u32 = 1 << 20;
@@ -27,8 +26,6 @@ const MAX_WRITE_LEN_BYTES: u32 = 1 << 20;
 const MAX_BACKGROUND_REQUESTS: u16 = 64;
 /// How often a stacked file system may lie under a backing file: 2 allows overlayfs.
 const MAX_STACK_DEPTH: u32 = 2;
-/// Inode numbers are never used again for something else, so one generation is enough.
-const GENERATION: Generation = Generation(0);
 
 /// The drive as fuser sees it.
 pub(super) struct Adapter {
@@ -46,40 +43,20 @@ impl Adapter {
         }
     }
 
-    /// A clone for one request to own.
-    fn drive(&self) -> Drive {
-        self.drive.clone()
-    }
-}
-
-fn reply_entry(reply: ReplyEntry, result: Result<Entry, Errno>) {
-    match result {
-        Ok(entry) => reply.entry(&entry.ttl, &file_attr(&entry.attributes), GENERATION),
-        Err(errno) => reply.error(errno),
-    }
-}
-
-fn reply_attr(reply: ReplyAttr, result: Result<Entry, Errno>) {
-    match result {
-        Ok(entry) => reply.attr(&entry.ttl, &file_attr(&entry.attributes)),
-        Err(errno) => reply.error(errno),
-    }
-}
-
-fn reply_empty(reply: ReplyEmpty, result: Result<(), Errno>) {
-    match result {
-        Ok(()) => reply.ok(),
-        Err(errno) => reply.error(errno),
-    }
-}
-
-/// Size where the caller asks for it, the value where its buffer holds it.
-fn reply_xattr(reply: ReplyXattr, size: u32, result: Result<Vec<u8>, Errno>) {
-    match result {
-        Err(errno) => reply.error(errno),
-        Ok(value) if size == 0 => reply.size(u32::try_from(value.len()).unwrap_or(u32::MAX)),
-        Ok(value) if value.len() > size as usize => reply.error(Errno::ERANGE),
-        Ok(value) => reply.data(&value),
+    /// Has the drive do what a request asks for; its result, or its errno, is the reply.
+    fn ask<T, Work>(
+        &self,
+        request: &Request,
+        reply: impl Reply<T>,
+        work: impl FnOnce(Drive, Caller) -> Work,
+    ) where
+        T: Send + 'static,
+        Work: Future<Output = DriveResult<T>> + Send + 'static,
+    {
+        let caller = caller(request);
+        let work = work(self.drive.clone(), caller);
+        let give = move |result| reply.give(result);
+        self.dispatcher.answer(caller.pid, work, give);
     }
 }
 
@@ -106,12 +83,10 @@ impl Filesystem for Adapter {
     }
 
     fn lookup(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        let (drive, name, caller) = (self.drive(), name.to_owned(), caller(request));
-        self.dispatcher.answer(
-            caller.pid,
-            async move { drive.lookup(ino(parent), &name, &caller).await },
-            move |result| reply_entry(reply, result),
-        );
+        let name = name.to_owned();
+        self.ask(request, reply, move |drive, caller| async move {
+            drive.lookup(ino(parent), &name, &caller).await
+        });
     }
 
     fn forget(&self, _request: &Request, number: INodeNo, count: u64) {
@@ -125,12 +100,10 @@ impl Filesystem for Adapter {
         fh: Option<FileHandle>,
         reply: ReplyAttr,
     ) {
-        let (drive, caller, fh) = (self.drive(), caller(request), fh.map(|fh| Fh(fh.0)));
-        self.dispatcher.answer(
-            caller.pid,
-            async move { drive.getattr(ino(number), fh, &caller).await },
-            move |result| reply_attr(reply, result),
-        );
+        let fh = fh.map(|fh| Fh(fh.0));
+        self.ask(request, reply, move |drive, caller| async move {
+            drive.getattr(ino(number), fh, &caller).await
+        });
     }
 
     fn setattr(
@@ -151,7 +124,6 @@ impl Filesystem for Adapter {
         _flags: Option<BsdFileFlags>,
         reply: ReplyAttr,
     ) {
-        let (drive, caller) = (self.drive(), caller(request));
         let change = SetAttributes {
             mode: mode.map(|mode| permissions(mode, 0)),
             uid,
@@ -161,23 +133,15 @@ impl Filesystem for Adapter {
             mtime: mtime.map(set_time),
             fh: fh.map(|fh| Fh(fh.0)),
         };
-        self.dispatcher.answer(
-            caller.pid,
-            async move { drive.setattr(ino(number), &change, &caller).await },
-            move |result| reply_attr(reply, result),
-        );
+        self.ask(request, reply, move |drive, caller| async move {
+            drive.setattr(ino(number), &change, &caller).await
+        });
     }
 
     fn readlink(&self, request: &Request, number: INodeNo, reply: ReplyData) {
-        let drive = self.drive();
-        self.dispatcher.answer(
-            request.pid(),
-            async move { drive.readlink(ino(number)).await },
-            move |result| match result {
-                Ok(target) => reply.data(target.as_encoded_bytes()),
-                Err(errno) => reply.error(errno),
-            },
-        );
+        self.ask(request, reply, move |drive, _| async move {
+            drive.readlink(ino(number)).await
+        });
     }
 
     fn mknod(
@@ -193,13 +157,10 @@ impl Filesystem for Adapter {
         if mode & libc::S_IFMT != libc::S_IFREG {
             return reply.error(Errno::EPERM);
         }
-        let (drive, name, caller) = (self.drive(), name.to_owned(), caller(request));
-        let mode = permissions(mode, umask);
-        self.dispatcher.answer(
-            caller.pid,
-            async move { drive.make_node(ino(parent), &name, mode, &caller).await },
-            move |result| reply_entry(reply, result),
-        );
+        let (name, mode) = (name.to_owned(), permissions(mode, umask));
+        self.ask(request, reply, move |drive, caller| async move {
+            drive.make_node(ino(parent), &name, mode, &caller).await
+        });
     }
 
     fn mkdir(
@@ -211,31 +172,24 @@ impl Filesystem for Adapter {
         umask: u32,
         reply: ReplyEntry,
     ) {
-        let (drive, name, caller) = (self.drive(), name.to_owned(), caller(request));
-        let mode = permissions(mode, umask);
-        self.dispatcher.answer(
-            caller.pid,
-            async move { drive.make_dir(ino(parent), &name, mode, &caller).await },
-            move |result| reply_entry(reply, result),
-        );
+        let (name, mode) = (name.to_owned(), permissions(mode, umask));
+        self.ask(request, reply, move |drive, caller| async move {
+            drive.make_dir(ino(parent), &name, mode, &caller).await
+        });
     }
 
     fn unlink(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        let (drive, name, caller) = (self.drive(), name.to_owned(), caller(request));
-        self.dispatcher.answer(
-            caller.pid,
-            async move { drive.remove_file(ino(parent), &name, &caller).await },
-            move |result| reply_empty(reply, result),
-        );
+        let name = name.to_owned();
+        self.ask(request, reply, move |drive, caller| async move {
+            drive.remove_file(ino(parent), &name, &caller).await
+        });
     }
 
     fn rmdir(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        let (drive, name, caller) = (self.drive(), name.to_owned(), caller(request));
-        self.dispatcher.answer(
-            caller.pid,
-            async move { drive.remove_dir(ino(parent), &name, &caller).await },
-            move |result| reply_empty(reply, result),
-        );
+        let name = name.to_owned();
+        self.ask(request, reply, move |drive, caller| async move {
+            drive.remove_dir(ino(parent), &name, &caller).await
+        });
     }
 
     fn symlink(
@@ -262,46 +216,22 @@ impl Filesystem for Adapter {
         let Some(mode) = rename_mode(flags) else {
             return reply.error(Errno::EINVAL);
         };
-        let (drive, caller) = (self.drive(), caller(request));
-        let (name, new_name) = (name.to_owned(), new_name.to_owned());
-        self.dispatcher.answer(
-            caller.pid,
-            async move {
-                drive
-                    .rename(
-                        ino(parent),
-                        &name,
-                        ino(new_parent),
-                        &new_name,
-                        mode,
-                        &caller,
-                    )
-                    .await
-            },
-            move |result| reply_empty(reply, result),
-        );
+        let (from, name) = (ino(parent), name.to_owned());
+        let (to, new_name) = (ino(new_parent), new_name.to_owned());
+        self.ask(request, reply, move |drive, caller| async move {
+            drive
+                .rename(from, &name, to, &new_name, mode, &caller)
+                .await
+        });
     }
 
     fn open(&self, request: &Request, number: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
-        let (drive, caller, modes) = (self.drive(), caller(request), Arc::clone(&self.modes));
-        let flags = open_flags(flags);
-        self.dispatcher.answer(
-            caller.pid,
-            async move { drive.open_file(ino(number), flags, &caller).await },
-            move |result| match result {
-                Ok(Opened { fh, mode }) => {
-                    let register = |file: &std::fs::File| reply.open_backing(file);
-                    match modes.opened(ino(number), &mode, register) {
-                        KernelMode::Flags(flags) => reply.opened(FileHandle(fh.0), flags),
-                        KernelMode::Backed(backing) => reply.opened_passthrough(
-                            FileHandle(fh.0),
-                            FopenFlags::empty(),
-                            &backing,
-                        ),
-                    }
-                }
-                Err(errno) => reply.error(errno),
-            },
+        let (ino, flags) = (ino(number), open_flags(flags));
+        let modes = Arc::clone(&self.modes);
+        self.ask(
+            request,
+            OpenedFile { reply, ino, modes },
+            move |drive, caller| async move { drive.open_file(ino, flags, &caller).await },
         );
     }
 
@@ -315,34 +245,14 @@ impl Filesystem for Adapter {
         flags: i32,
         reply: ReplyCreate,
     ) {
-        let (drive, name, caller) = (self.drive(), name.to_owned(), caller(request));
-        let (modes, mode, flags) = (
-            Arc::clone(&self.modes),
-            permissions(mode, umask),
-            open_flags(OpenFlags(flags)),
-        );
-        self.dispatcher.answer(
-            caller.pid,
-            async move { drive.create(ino(parent), &name, mode, flags, &caller).await },
-            move |result| match result {
-                Ok((entry, Opened { fh, mode })) => {
-                    let attr = file_attr(&entry.attributes);
-                    let register = |file: &std::fs::File| reply.open_backing(file);
-                    match modes.opened(entry.attributes.ino, &mode, register) {
-                        KernelMode::Flags(flags) => {
-                            reply.created(&entry.ttl, &attr, GENERATION, FileHandle(fh.0), flags);
-                        }
-                        KernelMode::Backed(backing) => reply.created_passthrough(
-                            &entry.ttl,
-                            &attr,
-                            GENERATION,
-                            FileHandle(fh.0),
-                            FopenFlags::empty(),
-                            &backing,
-                        ),
-                    }
-                }
-                Err(errno) => reply.error(errno),
+        let (name, mode) = (name.to_owned(), permissions(mode, umask));
+        let flags = open_flags(OpenFlags(flags));
+        let modes = Arc::clone(&self.modes);
+        self.ask(
+            request,
+            CreatedFile { reply, modes },
+            move |drive, caller| async move {
+                drive.create(ino(parent), &name, mode, flags, &caller).await
             },
         );
     }
@@ -358,15 +268,9 @@ impl Filesystem for Adapter {
         _lock_owner: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        let drive = self.drive();
-        self.dispatcher.answer(
-            request.pid(),
-            async move { drive.read(ino(number), Fh(fh.0), offset, size).await },
-            move |result| match result {
-                Ok(data) => reply.data(&data),
-                Err(errno) => reply.error(errno),
-            },
-        );
+        self.ask(request, reply, move |drive, _| async move {
+            drive.read(ino(number), Fh(fh.0), offset, size).await
+        });
     }
 
     fn write(
@@ -381,24 +285,17 @@ impl Filesystem for Adapter {
         _lock_owner: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        let (drive, caller) = (self.drive(), caller(request));
-        let reply = move |result| match result {
-            Ok(len) => reply.written(len),
-            Err(errno) => reply.error(errno),
-        };
-        let staged = || drive.write_staged(ino(number), Fh(fh.0), offset, data);
+        let (ino, fh) = (ino(number), Fh(fh.0));
+        let staged = || self.drive.write_staged(ino, fh, offset, data);
         match self.dispatcher.at_hand(staged) {
-            Ok(Some(written)) => reply(written.map_err(|error| super::errno::errno(&error))),
+            Ok(Some(written)) => reply.give(written.map_err(|error| errno(&error))),
             Ok(None) => {
                 let data = data.to_vec();
-                let work = async move {
-                    drive
-                        .write(ino(number), Fh(fh.0), offset, &data, &caller)
-                        .await
-                };
-                self.dispatcher.answer(caller.pid, work, reply);
+                self.ask(request, reply, move |drive, caller| async move {
+                    drive.write(ino, fh, offset, &data, &caller).await
+                });
             }
-            Err(errno) => reply(Err(errno)),
+            Err(errno) => reply.give(Err(errno)),
         }
     }
 
@@ -417,16 +314,10 @@ impl Filesystem for Adapter {
             libc::FALLOC_FL_KEEP_SIZE => true,
             _ => return reply.error(Errno::ENOTSUP),
         };
-        let drive = self.drive();
-        self.dispatcher.answer(
-            request.pid(),
-            async move {
-                drive
-                    .allocate(ino(number), Fh(fh.0), offset, length, keep_size)
-                    .await
-            },
-            move |result| reply_empty(reply, result),
-        );
+        let (ino, fh) = (ino(number), Fh(fh.0));
+        self.ask(request, reply, move |drive, _| async move {
+            drive.allocate(ino, fh, offset, length, keep_size).await
+        });
     }
 
     fn flush(
@@ -437,12 +328,9 @@ impl Filesystem for Adapter {
         _lock_owner: LockOwner,
         reply: ReplyEmpty,
     ) {
-        let (drive, caller) = (self.drive(), caller(request));
-        self.dispatcher.answer(
-            caller.pid,
-            async move { drive.flush(ino(number), Fh(fh.0), &caller).await },
-            move |result| reply_empty(reply, result),
-        );
+        self.ask(request, reply, move |drive, caller| async move {
+            drive.flush(ino(number), Fh(fh.0), &caller).await
+        });
     }
 
     fn release(
@@ -455,14 +343,11 @@ impl Filesystem for Adapter {
         _flush: bool,
         reply: ReplyEmpty,
     ) {
-        let (drive, modes) = (self.drive(), Arc::clone(&self.modes));
-        self.dispatcher.answer(
-            request.pid(),
-            async move { drive.release(ino(number), Fh(fh.0)).await },
-            move |result| {
-                modes.released(ino(number));
-                reply_empty(reply, result);
-            },
+        let (ino, modes) = (ino(number), Arc::clone(&self.modes));
+        self.ask(
+            request,
+            ClosedFile { reply, ino, modes },
+            move |drive, _| async move { drive.release(ino, Fh(fh.0)).await },
         );
     }
 
@@ -474,24 +359,15 @@ impl Filesystem for Adapter {
         _datasync: bool,
         reply: ReplyEmpty,
     ) {
-        let (drive, caller) = (self.drive(), caller(request));
-        self.dispatcher.answer(
-            caller.pid,
-            async move { drive.fsync(ino(number), Fh(fh.0), &caller).await },
-            move |result| reply_empty(reply, result),
-        );
+        self.ask(request, reply, move |drive, caller| async move {
+            drive.fsync(ino(number), Fh(fh.0), &caller).await
+        });
     }
 
     fn opendir(&self, request: &Request, number: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
-        let (drive, caller) = (self.drive(), caller(request));
-        self.dispatcher.answer(
-            caller.pid,
-            async move { drive.open_dir(ino(number), &caller).await },
-            move |result| match result {
-                Ok(fh) => reply.opened(FileHandle(fh.0), FopenFlags::empty()),
-                Err(errno) => reply.error(errno),
-            },
-        );
+        self.ask(request, reply, move |drive, caller| async move {
+            drive.open_dir(ino(number), &caller).await
+        });
     }
 
     fn readdir(
@@ -500,25 +376,11 @@ impl Filesystem for Adapter {
         number: INodeNo,
         fh: FileHandle,
         offset: u64,
-        mut reply: ReplyDirectory,
+        reply: ReplyDirectory,
     ) {
-        let drive = self.drive();
-        self.dispatcher.answer(
-            request.pid(),
-            async move { drive.read_dir(ino(number), Fh(fh.0), offset).await },
-            move |result| match result {
-                Ok(rows) => {
-                    for row in rows {
-                        let kind = file_type(row.kind);
-                        if reply.add(INodeNo(row.ino.0), row.offset, kind, &row.name) {
-                            break;
-                        }
-                    }
-                    reply.ok();
-                }
-                Err(errno) => reply.error(errno),
-            },
-        );
+        self.ask(request, reply, move |drive, _| async move {
+            drive.read_dir(ino(number), Fh(fh.0), offset).await
+        });
     }
 
     fn releasedir(
@@ -529,12 +391,9 @@ impl Filesystem for Adapter {
         _flags: OpenFlags,
         reply: ReplyEmpty,
     ) {
-        let drive = self.drive();
-        self.dispatcher.answer(
-            request.pid(),
-            async move { drive.release_dir(ino(number), Fh(fh.0)).await },
-            move |result| reply_empty(reply, result),
-        );
+        self.ask(request, reply, move |drive, _| async move {
+            drive.release_dir(ino(number), Fh(fh.0)).await
+        });
     }
 
     fn fsyncdir(
@@ -545,33 +404,15 @@ impl Filesystem for Adapter {
         _datasync: bool,
         reply: ReplyEmpty,
     ) {
-        let (drive, caller) = (self.drive(), caller(request));
-        self.dispatcher.answer(
-            caller.pid,
-            async move { drive.sync_dir(ino(number), Fh(fh.0), &caller).await },
-            move |result| reply_empty(reply, result),
-        );
+        self.ask(request, reply, move |drive, caller| async move {
+            drive.sync_dir(ino(number), Fh(fh.0), &caller).await
+        });
     }
 
     fn statfs(&self, request: &Request, _number: INodeNo, reply: ReplyStatfs) {
-        let drive = self.drive();
-        self.dispatcher.answer(
-            request.pid(),
-            async move { drive.statfs().await },
-            move |result| match result {
-                Ok(status) => reply.statfs(
-                    status.blocks,
-                    status.blocks_free,
-                    status.blocks_available,
-                    status.files,
-                    u64::from(u32::MAX),
-                    status.block_size,
-                    status.name_max,
-                    status.block_size,
-                ),
-                Err(errno) => reply.error(errno),
-            },
-        );
+        self.ask(request, reply, move |drive, _| async move {
+            drive.statfs().await
+        });
     }
 
     fn setxattr(
@@ -584,17 +425,11 @@ impl Filesystem for Adapter {
         _position: u32,
         reply: ReplyEmpty,
     ) {
-        let (drive, caller) = (self.drive(), caller(request));
-        let (name, value, mode) = (name.to_owned(), value.to_vec(), xattr_mode(flags));
-        self.dispatcher.answer(
-            caller.pid,
-            async move {
-                drive
-                    .set_xattr(ino(number), &name, &value, mode, &caller)
-                    .await
-            },
-            move |result| reply_empty(reply, result),
-        );
+        let (ino, mode) = (ino(number), xattr_mode(flags));
+        let (name, value) = (name.to_owned(), value.to_vec());
+        self.ask(request, reply, move |drive, caller| async move {
+            drive.set_xattr(ino, &name, &value, mode, &caller).await
+        });
     }
 
     fn getxattr(
@@ -605,35 +440,33 @@ impl Filesystem for Adapter {
         size: u32,
         reply: ReplyXattr,
     ) {
-        let (drive, name, caller) = (self.drive(), name.to_owned(), caller(request));
-        self.dispatcher.answer(
-            caller.pid,
-            async move { drive.get_xattr(ino(number), &name, &caller).await },
-            move |result| reply_xattr(reply, size, result),
+        let name = name.to_owned();
+        self.ask(
+            request,
+            Xattr { reply, size },
+            move |drive, caller| async move { drive.get_xattr(ino(number), &name, &caller).await },
         );
     }
 
     fn listxattr(&self, request: &Request, number: INodeNo, size: u32, reply: ReplyXattr) {
-        let (drive, caller) = (self.drive(), caller(request));
-        let names = async move {
-            let mut list = Vec::new();
-            for name in drive.list_xattr(ino(number), &caller).await? {
-                list.extend_from_slice(name.as_encoded_bytes());
-                list.push(0);
-            }
-            Ok(list)
-        };
-        self.dispatcher.answer(caller.pid, names, move |result| {
-            reply_xattr(reply, size, result)
-        });
+        self.ask(
+            request,
+            Xattr { reply, size },
+            move |drive, caller| async move {
+                let mut list = Vec::new();
+                for name in drive.list_xattr(ino(number), &caller).await? {
+                    list.extend_from_slice(name.as_encoded_bytes());
+                    list.push(0);
+                }
+                Ok(list)
+            },
+        );
     }
 
     fn removexattr(&self, request: &Request, number: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        let (drive, name, caller) = (self.drive(), name.to_owned(), caller(request));
-        self.dispatcher.answer(
-            caller.pid,
-            async move { drive.remove_xattr(ino(number), &name, &caller).await },
-            move |result| reply_empty(reply, result),
-        );
+        let name = name.to_owned();
+        self.ask(request, reply, move |drive, caller| async move {
+            drive.remove_xattr(ino(number), &name, &caller).await
+        });
     }
 }

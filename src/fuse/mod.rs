@@ -11,6 +11,7 @@ mod kernel;
 mod modes;
 mod mountpoint;
 mod readahead;
+mod reply;
 mod session;
 mod translate;
 

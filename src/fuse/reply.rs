@@ -1,0 +1,218 @@
+//! The drive's results in the kernel's replies: each kind of reply says here, once, how it is given.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use fuser::{
+    Errno, FileHandle, FopenFlags, Generation, INodeNo, ReplyAttr, ReplyCreate, ReplyData,
+    ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr,
+};
+
+use crate::drive::{DirEntry, Entry, Fh, FileSystemStatus, Ino, Opened};
+
+use super::modes::{KernelMode, OpenModes};
+use super::translate::{file_attr, file_type};
+
+/// Inode numbers are never used again for something else, so one generation is enough.
+const GENERATION: Generation = Generation(0);
+
+/// A reply that takes a `T`.
+pub(super) trait Reply<T>: Send + 'static {
+    /// Tells the kernel; every reply is given exactly once.
+    fn give(self, result: Result<T, Errno>);
+}
+
+impl Reply<Entry> for ReplyEntry {
+    fn give(self, result: Result<Entry, Errno>) {
+        match result {
+            Ok(entry) => self.entry(&entry.ttl, &file_attr(&entry.attributes), GENERATION),
+            Err(errno) => self.error(errno),
+        }
+    }
+}
+
+impl Reply<Entry> for ReplyAttr {
+    fn give(self, result: Result<Entry, Errno>) {
+        match result {
+            Ok(entry) => self.attr(&entry.ttl, &file_attr(&entry.attributes)),
+            Err(errno) => self.error(errno),
+        }
+    }
+}
+
+impl Reply<()> for ReplyEmpty {
+    fn give(self, result: Result<(), Errno>) {
+        match result {
+            Ok(()) => self.ok(),
+            Err(errno) => self.error(errno),
+        }
+    }
+}
+
+/// The target of a link.
+impl Reply<OsString> for ReplyData {
+    fn give(self, result: Result<OsString, Errno>) {
+        match result {
+            Ok(target) => self.data(target.as_encoded_bytes()),
+            Err(errno) => self.error(errno),
+        }
+    }
+}
+
+impl Reply<Bytes> for ReplyData {
+    fn give(self, result: Result<Bytes, Errno>) {
+        match result {
+            Ok(data) => self.data(&data),
+            Err(errno) => self.error(errno),
+        }
+    }
+}
+
+impl Reply<u32> for ReplyWrite {
+    fn give(self, result: Result<u32, Errno>) {
+        match result {
+            Ok(len) => self.written(len),
+            Err(errno) => self.error(errno),
+        }
+    }
+}
+
+/// An open folder; files are opened by [`OpenedFile`].
+impl Reply<Fh> for ReplyOpen {
+    fn give(self, result: Result<Fh, Errno>) {
+        match result {
+            Ok(fh) => self.opened(FileHandle(fh.0), FopenFlags::empty()),
+            Err(errno) => self.error(errno),
+        }
+    }
+}
+
+impl Reply<Vec<DirEntry>> for ReplyDirectory {
+    fn give(mut self, result: Result<Vec<DirEntry>, Errno>) {
+        match result {
+            Ok(rows) => {
+                for row in rows {
+                    let kind = file_type(row.kind);
+                    if self.add(INodeNo(row.ino.0), row.offset, kind, &row.name) {
+                        break;
+                    }
+                }
+                self.ok();
+            }
+            Err(errno) => self.error(errno),
+        }
+    }
+}
+
+impl Reply<FileSystemStatus> for ReplyStatfs {
+    fn give(self, result: Result<FileSystemStatus, Errno>) {
+        match result {
+            Ok(status) => self.statfs(
+                status.blocks,
+                status.blocks_free,
+                status.blocks_available,
+                status.files,
+                u64::from(u32::MAX),
+                status.block_size,
+                status.name_max,
+                status.block_size,
+            ),
+            Err(errno) => self.error(errno),
+        }
+    }
+}
+
+/// An extended attribute, or the list of them: the size where the caller asks for it, the value where
+/// its buffer of `size` bytes holds it.
+pub(super) struct Xattr {
+    pub(super) reply: ReplyXattr,
+    pub(super) size: u32,
+}
+
+impl Reply<Vec<u8>> for Xattr {
+    fn give(self, result: Result<Vec<u8>, Errno>) {
+        match result {
+            Err(errno) => self.reply.error(errno),
+            Ok(value) if self.size == 0 => {
+                let len = u32::try_from(value.len()).unwrap_or(u32::MAX);
+                self.reply.size(len);
+            }
+            Ok(value) if value.len() > self.size as usize => self.reply.error(Errno::ERANGE),
+            Ok(value) => self.reply.data(&value),
+        }
+    }
+}
+
+/// A file that was opened, with the open modes that choose how its pages are kept.
+pub(super) struct OpenedFile {
+    pub(super) reply: ReplyOpen,
+    pub(super) ino: Ino,
+    pub(super) modes: Arc<OpenModes>,
+}
+
+impl Reply<Opened> for OpenedFile {
+    fn give(self, result: Result<Opened, Errno>) {
+        let reply = self.reply;
+        match result {
+            Ok(Opened { fh, mode }) => {
+                let fh = FileHandle(fh.0);
+                let register = |file: &File| reply.open_backing(file);
+                match self.modes.opened(self.ino, &mode, register) {
+                    KernelMode::Flags(flags) => reply.opened(fh, flags),
+                    KernelMode::Backed(backing) => {
+                        reply.opened_passthrough(fh, FopenFlags::empty(), &backing);
+                    }
+                }
+            }
+            Err(errno) => reply.error(errno),
+        }
+    }
+}
+
+/// A file that was made and opened.
+pub(super) struct CreatedFile {
+    pub(super) reply: ReplyCreate,
+    pub(super) modes: Arc<OpenModes>,
+}
+
+impl Reply<(Entry, Opened)> for CreatedFile {
+    fn give(self, result: Result<(Entry, Opened), Errno>) {
+        let reply = self.reply;
+        match result {
+            Ok((entry, Opened { fh, mode })) => {
+                let (attr, fh) = (file_attr(&entry.attributes), FileHandle(fh.0));
+                let register = |file: &File| reply.open_backing(file);
+                match self.modes.opened(entry.attributes.ino, &mode, register) {
+                    KernelMode::Flags(flags) => {
+                        reply.created(&entry.ttl, &attr, GENERATION, fh, flags);
+                    }
+                    KernelMode::Backed(backing) => reply.created_passthrough(
+                        &entry.ttl,
+                        &attr,
+                        GENERATION,
+                        fh,
+                        FopenFlags::empty(),
+                        &backing,
+                    ),
+                }
+            }
+            Err(errno) => reply.error(errno),
+        }
+    }
+}
+
+/// The last close of a file: its open mode is counted out before the kernel hears of it.
+pub(super) struct ClosedFile {
+    pub(super) reply: ReplyEmpty,
+    pub(super) ino: Ino,
+    pub(super) modes: Arc<OpenModes>,
+}
+
+impl Reply<()> for ClosedFile {
+    fn give(self, result: Result<(), Errno>) {
+        self.modes.released(self.ino);
+        self.reply.give(result);
+    }
+}
