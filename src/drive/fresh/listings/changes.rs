@@ -2,12 +2,13 @@
 
 use std::time::Instant;
 
+use serde::Serialize;
+
 use super::Which;
-use super::store::touch;
 use crate::client::Priority;
 use crate::drive::shared::{Known, Shared};
 use crate::drive::tree::known::KnownRapid;
-use crate::drive::tree::listing::Changes;
+use crate::drive::tree::listing::{Changes, Listing, Row};
 use crate::drive::tree::node::{HiddenFile, Node, Place, RemoteFolder, Subject, Top};
 use crate::wire::{AssetId, BaseAsset, EmbedId, RapidId};
 
@@ -35,13 +36,7 @@ impl Shared {
     /// A source model is gone from the service.
     pub(in crate::drive) fn asset_gone(&self, asset: AssetId) {
         let home = self.home_of(asset);
-        let changes = {
-            let mut known = self.known();
-            let changes = known.assets.remove(asset.0, Instant::now());
-            self.keep_rows(Which::Assets, &known.assets, &changes);
-            touch(&mut known, Top::RawModels, &changes);
-            changes
-        };
+        let changes = self.removed(Which::Assets, |known| &mut known.assets, asset.0);
         self.outbox.asset_gone(asset);
         self.forget_files(&format!("raw/{asset}"));
         for (_, name) in &changes.gone {
@@ -51,13 +46,7 @@ impl Shared {
 
     /// An embed is gone from the service.
     pub(in crate::drive) fn embed_gone(&self, embed: EmbedId) {
-        let changes = {
-            let mut known = self.known();
-            let changes = known.embeds.remove(embed.0, Instant::now());
-            self.keep_rows(Which::Embeds, &known.embeds, &changes);
-            touch(&mut known, Top::Embeds, &changes);
-            changes
-        };
+        let changes = self.removed(Which::Embeds, |known| &mut known.embeds, embed.0);
         for (_, name) in &changes.gone {
             self.tell_removed(&Node::Top(Top::Embeds), &Node::Embed(embed), name);
         }
@@ -65,15 +54,22 @@ impl Shared {
 
     /// An optimized model is gone from the service.
     pub(in crate::drive) fn rapid_gone(&self, rapid: RapidId) {
-        let changes = {
-            let mut known = self.known();
-            let changes = known.rapids.remove(rapid.0, Instant::now());
-            self.keep_rows(Which::Rapids, &known.rapids, &changes);
-            touch(&mut known, Top::RapidModels, &changes);
-            changes
-        };
+        let changes = self.removed(Which::Rapids, |known| &mut known.rapids, rapid.0);
         self.outbox.rapid_gone(rapid);
         self.rapids_changed(&changes);
+    }
+
+    /// Takes a record out of its listing.
+    fn removed<R: Row + Serialize>(
+        &self,
+        which: Which,
+        listing: fn(&mut Known) -> &mut Listing<R>,
+        id: u64,
+    ) -> Changes {
+        let mut known = self.known();
+        let changes = listing(&mut known).remove(id, Instant::now());
+        self.keep(which, &mut known, listing, &changes);
+        changes
     }
 
     fn forget_files(&self, prefix: &str) {

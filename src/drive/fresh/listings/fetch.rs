@@ -8,8 +8,7 @@ use futures_util::TryStreamExt as _;
 use serde::Serialize;
 
 use super::Which;
-use super::store::touch;
-use crate::client::{EmbedQuery, ListQuery, Priority};
+use crate::client::{ClientError, EmbedQuery, ListQuery, Priority};
 use crate::drive::error::DriveResult;
 use crate::drive::shared::{Known, Shared};
 use crate::drive::tree::known::{KnownAsset, KnownEmbed, KnownPreset, KnownRapid, KnownRecord};
@@ -18,6 +17,8 @@ use crate::drive::tree::node::{Node, Top};
 use crate::outbox::DraftKind;
 use crate::wire::{BaseAsset, RapidId};
 
+/// Somebody waits for each listing that is asked for here.
+const NOW: Priority = Priority::Interactive;
 /// Records on a page.
 const PER_PAGE: usize = 50;
 /// Embeds on a page: as many as the service likes.
@@ -46,9 +47,7 @@ impl Shared {
         let page = self.known().assets.confirming_page(began, PER_PAGE);
         if let Some(page) = page {
             let query = ListQuery::all().at_page(page.into());
-            let reply = self
-                .asked(self.client.list_assets(query, Priority::Interactive))
-                .await?;
+            let reply = self.asked(self.client.list_assets(query, NOW)).await?;
             if reply.unreadable == 0 {
                 let confirmed = self.told_assets(reply.data, |listing, rows, taken| match listing
                     .confirm(reply.meta.total, rows, began, Instant::now(), taken)
@@ -64,7 +63,7 @@ impl Shared {
         if !self.is_listed(Which::Assets) && self.first_assets(began).await? {
             return Ok(());
         }
-        let mut pages = self.client.asset_pages(None, Priority::Interactive);
+        let mut pages = self.client.asset_pages(None, NOW);
         let mut rows = Vec::new();
         while let Some(page) = self.asked(pages.try_next()).await? {
             rows.extend(page.data.iter().map(KnownAsset::from_record));
@@ -111,9 +110,25 @@ impl Shared {
             self.claim_made(&mut known, row);
         }
         let changes = learn(&mut known.assets, rows, &taken)?;
-        self.keep_rows(Which::Assets, &known.assets, &changes);
-        touch(&mut known, Top::RawModels, &changes);
+        self.keep(
+            Which::Assets,
+            &mut known,
+            |known| &mut known.assets,
+            &changes,
+        );
         Some(changes)
+    }
+
+    /// Keeps what changed among the assets, and tells the kernel.
+    pub(super) fn told_asset_changes(&self, mut known: MutexGuard<'_, Known>, changes: &Changes) {
+        self.keep(
+            Which::Assets,
+            &mut known,
+            |known| &mut known.assets,
+            changes,
+        );
+        drop(known);
+        self.assets_changed(changes);
     }
 
     /// An asset that was copied in here keeps the name of its draft.
@@ -131,7 +146,7 @@ impl Shared {
         if let Some(page) = page {
             let query = ListQuery::all().at_page(page.into());
             let reply = self
-                .asked(self.client.list_rapid_models(query, Priority::Interactive))
+                .asked(self.client.list_rapid_models(query, NOW))
                 .await?;
             let rows = reply.data.iter().map(KnownRapid::from_record).collect();
             let mut known = self.known();
@@ -148,7 +163,7 @@ impl Shared {
         if !self.is_listed(Which::Rapids) && self.first_rapids(began).await? {
             return Ok(());
         }
-        let mut pages = self.client.rapid_pages(None, Priority::Interactive);
+        let mut pages = self.client.rapid_pages(None, NOW);
         let mut rows = Vec::new();
         while let Some(page) = self.asked(pages.try_next()).await? {
             rows.extend(page.data.iter().map(KnownRapid::from_record));
@@ -162,32 +177,71 @@ impl Shared {
     }
 
     pub(super) fn told_rapids(&self, mut known: MutexGuard<'_, Known>, changes: &Changes) {
-        self.keep_rows(Which::Rapids, &known.rapids, changes);
-        touch(&mut known, Top::RapidModels, changes);
+        self.keep(
+            Which::Rapids,
+            &mut known,
+            |known| &mut known.rapids,
+            changes,
+        );
         drop(known);
         self.rapids_changed(changes);
     }
 
     async fn fetch_presets(&self) -> DriveResult<()> {
-        let began = Instant::now();
-        let records = self
-            .asked(self.client.presets(Priority::Interactive))
-            .await?;
-        let rows = records.iter().map(KnownPreset::from_record).collect();
-        self.told_all(Which::Presets, |known| &mut known.presets, rows, began);
-        Ok(())
+        let all = self.client.presets(NOW);
+        self.fetch_whole(
+            Which::Presets,
+            |known| &mut known.presets,
+            all,
+            KnownPreset::from_record,
+        )
+        .await
     }
 
     async fn fetch_factory(&self) -> DriveResult<()> {
+        let all = self.client.factory_presets(NOW);
+        self.fetch_whole(
+            Which::Factory,
+            |known| &mut known.factory,
+            all,
+            KnownPreset::from_factory_record,
+        )
+        .await
+    }
+
+    async fn fetch_tokens(&self) -> DriveResult<()> {
+        let all = self.client.tokens(NOW);
+        self.fetch_whole(
+            Which::Tokens,
+            |known| &mut known.tokens,
+            all,
+            KnownRecord::from_token,
+        )
+        .await
+    }
+
+    async fn fetch_webhooks(&self) -> DriveResult<()> {
+        let all = self.client.webhooks(NOW);
+        self.fetch_whole(
+            Which::Webhooks,
+            |known| &mut known.webhooks,
+            all,
+            KnownRecord::from_webhook,
+        )
+        .await
+    }
+
+    /// A listing that one request tells whole.
+    async fn fetch_whole<T, R: Row + Serialize>(
+        &self,
+        which: Which,
+        listing: fn(&mut Known) -> &mut Listing<R>,
+        all: impl Future<Output = Result<Vec<T>, ClientError>>,
+        row: fn(&T) -> R,
+    ) -> DriveResult<()> {
         let began = Instant::now();
-        let records = self
-            .asked(self.client.factory_presets(Priority::Interactive))
-            .await?;
-        let rows = records
-            .iter()
-            .map(KnownPreset::from_factory_record)
-            .collect();
-        self.told_all(Which::Factory, |known| &mut known.factory, rows, began);
+        let records = self.asked(all).await?;
+        self.told_all(which, listing, records.iter().map(row).collect(), began);
         Ok(())
     }
 
@@ -199,9 +253,7 @@ impl Shared {
                 page: Some(page.into()),
                 ..EmbedQuery::default()
             };
-            let reply = self
-                .asked(self.client.list_embeds(query, Priority::Interactive))
-                .await?;
+            let reply = self.asked(self.client.list_embeds(query, NOW)).await?;
             let rows = reply.data.iter().map(KnownEmbed::from_record).collect();
             let mut known = self.known();
             let confirmation = known.embeds.confirm(
@@ -216,39 +268,15 @@ impl Shared {
                 return Ok(());
             }
         }
-        let records = self
-            .asked(self.client.all_embeds(None, Priority::Interactive))
-            .await?;
+        let records = self.asked(self.client.all_embeds(None, NOW)).await?;
         let rows = records.iter().map(KnownEmbed::from_record).collect();
         self.told_all(Which::Embeds, |known| &mut known.embeds, rows, began);
         Ok(())
     }
 
-    async fn fetch_tokens(&self) -> DriveResult<()> {
-        let began = Instant::now();
-        let records = self
-            .asked(self.client.tokens(Priority::Interactive))
-            .await?;
-        let rows = records.iter().map(KnownRecord::from_token).collect();
-        self.told_all(Which::Tokens, |known| &mut known.tokens, rows, began);
-        Ok(())
-    }
-
-    async fn fetch_webhooks(&self) -> DriveResult<()> {
-        let began = Instant::now();
-        let records = self
-            .asked(self.client.webhooks(Priority::Interactive))
-            .await?;
-        let rows = records.iter().map(KnownRecord::from_webhook).collect();
-        self.told_all(Which::Webhooks, |known| &mut known.webhooks, rows, began);
-        Ok(())
-    }
-
     /// What runs or failed: one request tells of all.
     async fn fetch_jobs(&self) -> DriveResult<()> {
-        let records = self
-            .asked(self.client.running_jobs(Priority::Interactive))
-            .await?;
+        let records = self.asked(self.client.running_jobs(NOW)).await?;
         for record in &records {
             self.told_rapid(KnownRapid::from_record(record));
         }
@@ -299,8 +327,8 @@ impl Shared {
         mut known: MutexGuard<'_, Known>,
         changes: &Changes,
     ) {
+        self.keep(which, &mut known, listing, changes);
         let rows = listing(&mut known);
-        self.keep_rows(which, rows, changes);
         let mut names: Vec<String> = changes
             .gone
             .iter()
@@ -309,7 +337,6 @@ impl Shared {
             .collect();
         let changed = changes.changed.iter().chain(&changes.appeared);
         names.extend(changed.filter_map(|id| rows.name(*id).map(str::to_owned)));
-        touch(&mut known, which.top(), changes);
         drop(known);
         // Another text is another inode: the name stands for something else now.
         for name in names.into_iter().take(super::changes::MAX_TOLD) {

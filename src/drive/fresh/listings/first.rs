@@ -11,82 +11,92 @@ use std::time::Instant;
 use futures_util::TryStreamExt as _;
 
 use super::Which;
-use super::store::touch;
-use crate::client::Priority;
+use crate::client::{PageStream, Priority};
 use crate::drive::error::DriveResult;
 use crate::drive::shared::Shared;
 use crate::drive::tree::known::{KnownAsset, KnownRapid};
-use crate::drive::tree::listing::{Changes, Order};
-use crate::drive::tree::node::Top;
-use crate::wire::Page;
+use crate::drive::tree::listing::{Changes, Listing, Order, Row};
+use crate::wire::{BaseAsset, Page, RapidModel};
 
 impl Shared {
     /// All base assets, page by page; false when that was not all.
     pub(super) async fn first_assets(&self, began: Instant) -> DriveResult<bool> {
         self.known().assets.pass_begins(began);
-        let pass = self.pages_of_assets().await;
-        let mut known = self.known();
-        known.assets.pass_stops();
-        let pass = pass?;
-        if pass.is_all() {
-            let (order, now) = (pass.order(), Instant::now());
-            let changes = known.assets.pass_ended(&pass.told, order, began, now);
-            self.keep_rows(Which::Assets, &known.assets, &changes);
-            touch(&mut known, Top::RawModels, &changes);
-            drop(known);
-            self.assets_changed(&changes);
-        }
-        Ok(pass.is_all())
-    }
-
-    async fn pages_of_assets(&self) -> DriveResult<Pass> {
-        let mut pages = self.client.asset_pages_oldest_first(Priority::Interactive);
-        let mut pass = Pass::new();
-        while let Some(page) = self.asked(pages.try_next()).await? {
-            pass.note(&page, |asset| asset.id.0);
-            let rows = page.data.iter().map(KnownAsset::from_record).collect();
+        let pages = self.client.asset_pages_oldest_first(Priority::Interactive);
+        let learn = |records: &[BaseAsset], highest: u64| {
+            let rows = records.iter().map(KnownAsset::from_record).collect();
             let learned = self.learned_rows(rows, |listing, rows, taken| {
                 Some(listing.put_all(rows, Instant::now(), taken))
             });
-            self.known().assets.pass_reached(pass.highest);
+            self.known().assets.pass_reached(highest);
             self.assets_changed(&unasked(learned.unwrap_or_default()));
-            self.pages_arrived.send_modify(|count| *count += 1);
-        }
-        Ok(pass)
+        };
+        let pass = self.pass_over(pages, |asset| asset.id.0, learn).await;
+        let mut known = self.known();
+        let Some(changes) = end_pass(&mut known.assets, pass, began)? else {
+            return Ok(false);
+        };
+        self.told_asset_changes(known, &changes);
+        Ok(true)
     }
 
     /// All rapid models in the same way.
     pub(super) async fn first_rapids(&self, began: Instant) -> DriveResult<bool> {
         self.known().rapids.pass_begins(began);
-        let pass = self.pages_of_rapids().await;
-        let mut known = self.known();
-        known.rapids.pass_stops();
-        let pass = pass?;
-        if pass.is_all() {
-            let (order, now) = (pass.order(), Instant::now());
-            let changes = known.rapids.pass_ended(&pass.told, order, began, now);
-            self.told_rapids(known, &changes);
-        }
-        Ok(pass.is_all())
-    }
-
-    async fn pages_of_rapids(&self) -> DriveResult<Pass> {
-        let mut pages = self.client.rapid_pages_oldest_first(Priority::Interactive);
-        let mut pass = Pass::new();
-        while let Some(page) = self.asked(pages.try_next()).await? {
-            pass.note(&page, |rapid| rapid.id.0);
-            let rows = page.data.iter().map(KnownRapid::from_record).collect();
+        let pages = self.client.rapid_pages_oldest_first(Priority::Interactive);
+        let learn = |records: &[RapidModel], highest: u64| {
+            let rows = records.iter().map(KnownRapid::from_record).collect();
             let mut known = self.known();
             let changes = known.rapids.put_all(rows, Instant::now(), &HashSet::new());
-            known.rapids.pass_reached(pass.highest);
-            self.keep_rows(Which::Rapids, &known.rapids, &changes);
-            touch(&mut known, Top::RapidModels, &changes);
+            known.rapids.pass_reached(highest);
+            self.keep(
+                Which::Rapids,
+                &mut known,
+                |known| &mut known.rapids,
+                &changes,
+            );
             drop(known);
             self.rapids_changed(&unasked(changes));
+        };
+        let pass = self.pass_over(pages, |rapid| rapid.id.0, learn).await;
+        let mut known = self.known();
+        let Some(changes) = end_pass(&mut known.rapids, pass, began)? else {
+            return Ok(false);
+        };
+        self.told_rapids(known, &changes);
+        Ok(true)
+    }
+
+    /// Gives `learn` the records of each page, with the highest id so far.
+    async fn pass_over<T>(
+        &self,
+        mut pages: PageStream<T>,
+        id: fn(&T) -> u64,
+        learn: impl Fn(&[T], u64),
+    ) -> DriveResult<Pass> {
+        let mut pass = Pass::new();
+        while let Some(page) = self.asked(pages.try_next()).await? {
+            pass.note(&page, id);
+            learn(&page.data, pass.highest);
             self.pages_arrived.send_modify(|count| *count += 1);
         }
         Ok(pass)
     }
+}
+
+/// Ends a pass, however it went; what it changed, where it told of all there is.
+fn end_pass<R: Row>(
+    listing: &mut Listing<R>,
+    pass: DriveResult<Pass>,
+    began: Instant,
+) -> DriveResult<Option<Changes>> {
+    listing.pass_stops();
+    let pass = pass?;
+    if !pass.is_all() {
+        return Ok(None);
+    }
+    let (order, now) = (pass.order(), Instant::now());
+    Ok(Some(listing.pass_ended(&pass.told, order, began, now)))
 }
 
 /// The kernel has asked for none of the names of a listing that it has never seen.

@@ -4,14 +4,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::store::touch;
 use crate::client::{ListQuery, Priority};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::fresh::FlightKey;
 use crate::drive::shared::Shared;
 use crate::drive::tree::known::KnownRapid;
 use crate::drive::tree::names::{original_name, split_id};
-use crate::drive::tree::node::{Family, Subject, Top};
+use crate::drive::tree::node::{Family, Subject};
 use crate::wire::{AssetId, BaseAsset, RapidId};
 
 /// Queries whose answers are kept.
@@ -194,7 +193,6 @@ impl Shared {
     fn found_rapids(&self, rows: Vec<KnownRapid>) {
         let mut known = self.known();
         let changes = known.rapids.put_all(rows, Instant::now(), &HashSet::new());
-        touch(&mut known, Top::RapidModels, &changes);
         self.told_rapids(known, &changes);
     }
 }

@@ -9,17 +9,25 @@ use super::Which;
 use crate::drive::shared::{Known, Shared};
 use crate::drive::tree::belief::Belief;
 use crate::drive::tree::listing::{Changes, Listing, Row};
-use crate::drive::tree::node::Top;
 use crate::durable::MetaStore;
 use crate::wire::RapidId;
 
 impl Shared {
-    pub(super) fn keep_rows<R: Row + Serialize>(
+    /// Keeps what changed in a listing; its folder shows that it did.
+    pub(super) fn keep<R: Row + Serialize>(
         &self,
         which: Which,
-        listing: &Listing<R>,
+        known: &mut Known,
+        listing: fn(&mut Known) -> &mut Listing<R>,
         changes: &Changes,
     ) {
+        self.keep_rows(which, listing(known), changes);
+        if !changes.is_empty() {
+            known.changed.insert(which.top(), SystemTime::now());
+        }
+    }
+
+    fn keep_rows<R: Row + Serialize>(&self, which: Which, listing: &Listing<R>, changes: &Changes) {
         let table = which.table();
         let is_kept = || self.meta.get("confirmed", table).ok().flatten() == Some(true);
         if changes.is_empty() && (is_kept() || !listing.belief.is_known()) {
@@ -102,10 +110,4 @@ const JOBS_KEY: &str = "ids";
 
 fn row_key(id: u64) -> String {
     format!("{id:020}")
-}
-
-pub(super) fn touch(known: &mut Known, top: Top, changes: &Changes) {
-    if !changes.is_empty() {
-        known.changed.insert(top, SystemTime::now());
-    }
 }
