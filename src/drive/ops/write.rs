@@ -16,10 +16,10 @@ impl Shared {
         offset: u64,
         data: &[u8],
     ) -> DriveResult<u32> {
-        if let Some(written) = self.write_staged(fh, offset, data) {
+        let open = self.handles.file(fh)?;
+        if let Some(written) = write_staged(&open, offset, data) {
             return written;
         }
-        let open = self.handles.file(fh)?;
         check_writes(open.flags.access)?;
         match &open.body {
             Body::Text(text) if open.flags.append => text.write(text.len(), data)?,
@@ -43,18 +43,7 @@ impl Shared {
         offset: u64,
         data: &[u8],
     ) -> Option<DriveResult<u32>> {
-        let open = self.handles.file(fh).ok()?;
-        let Body::Staged(staged) = &open.body else {
-            return None;
-        };
-        let written = check_writes(open.flags.access).and_then(|()| {
-            match open.flags.append {
-                true => staged.append(data)?,
-                false => staged.write_at(data, offset)?,
-            }
-            Ok(u32::try_from(data.len()).unwrap_or(u32::MAX))
-        });
-        Some(written)
+        write_staged(&*self.handles.file(fh).ok()?, offset, data)
     }
 
     /// Reserves room.
@@ -142,4 +131,18 @@ impl Shared {
             _ => flush(&open),
         }
     }
+}
+
+fn write_staged(open: &OpenFile, offset: u64, data: &[u8]) -> Option<DriveResult<u32>> {
+    let Body::Staged(staged) = &open.body else {
+        return None;
+    };
+    let written = check_writes(open.flags.access).and_then(|()| {
+        match open.flags.append {
+            true => staged.append(data)?,
+            false => staged.write_at(data, offset)?,
+        }
+        Ok(u32::try_from(data.len()).unwrap_or(u32::MAX))
+    });
+    Some(written)
 }
