@@ -92,6 +92,21 @@ impl Shared {
         }
     }
 
+    /// What a name stands for, with its folder; refused where nothing may be removed.
+    async fn to_be_removed<'a>(
+        self: &Arc<Self>,
+        parent: Ino,
+        name: &'a OsStr,
+    ) -> DriveResult<(Node, &'a str, Node)> {
+        let folder = self.node(parent)?;
+        let name = text(name)?;
+        let node = self.child(&folder, name).await?;
+        if self.config.read_only {
+            return Err(why::read_only_mount());
+        }
+        Ok((folder, name, node))
+    }
+
     /// Removes a file or a link.
     pub(in crate::drive) async fn remove_file(
         self: &Arc<Self>,
@@ -99,10 +114,7 @@ impl Shared {
         name: &OsStr,
         caller: &Caller,
     ) -> DriveResult<()> {
-        let folder = self.node(parent)?;
-        let name = text(name)?;
-        let node = self.child(&folder, name).await?;
-        self.check_not_read_only()?;
+        let (folder, name, node) = self.to_be_removed(parent, name).await?;
         match &node {
             Node::Entry(draft, entry) => {
                 if self.attributes(&node).await?.kind == FileKind::Folder {
@@ -219,10 +231,7 @@ impl Shared {
         name: &OsStr,
         caller: &Caller,
     ) -> DriveResult<()> {
-        let folder = self.node(parent)?;
-        let name = text(name)?;
-        let node = self.child(&folder, name).await?;
-        self.check_not_read_only()?;
+        let (folder, name, node) = self.to_be_removed(parent, name).await?;
         match &node {
             Node::Model(Home::Made(draft)) if self.asset_of_draft(*draft).is_none() => {
                 if !self.outbox.children(*draft, EntryId::ROOT)?.is_empty() {
@@ -379,14 +388,6 @@ impl Shared {
             return Err(why::delete_limit(limit));
         }
         Ok(())
-    }
-
-    fn check_not_read_only(&self) -> DriveResult<()> {
-        if self.config.read_only {
-            Err(why::read_only_mount())
-        } else {
-            Ok(())
-        }
     }
 }
 
