@@ -50,6 +50,11 @@ impl ListQuery {
         }
     }
 
+    /// Everything, or only what has this name or tag.
+    fn all_with(q: Option<String>) -> Self {
+        Self { q, ..Self::all() }
+    }
+
     /// The same list at another page.
     pub fn at_page(mut self, page: u64) -> Self {
         self.page = Some(page);
@@ -130,57 +135,51 @@ impl Client {
 
     /// All base assets, or all that have this name or tag, page by page in order.
     pub fn asset_pages(&self, q: Option<String>, priority: Priority) -> PageStream<BaseAsset> {
-        let query = ListQuery {
-            q,
-            ..ListQuery::all()
-        };
-        let client = self.clone();
-        let fetch = move |page| {
-            let (client, query) = (client.clone(), query.clone().at_page(page));
-            async move { client.list_assets(query, priority).await }
-        };
-        all_pages(fetch, |asset: &BaseAsset| asset.id.0, Way::AsListed)
+        self.pages_of_assets(ListQuery::all_with(q), Way::AsListed, priority)
     }
 
     /// All base assets, the oldest page first where the newest are listed first, so that what comes
     /// early has the lower ids.
     pub fn asset_pages_oldest_first(&self, priority: Priority) -> PageStream<BaseAsset> {
-        let client = self.clone();
-        let fetch = move |page| {
-            let client = client.clone();
-            async move {
-                let query = ListQuery::all().at_page(page);
-                client.list_assets(query, priority).await
-            }
-        };
-        all_pages(fetch, |asset: &BaseAsset| asset.id.0, Way::OldestFirst)
+        self.pages_of_assets(ListQuery::all(), Way::OldestFirst, priority)
     }
 
-    /// All rapid models, in the same way.
-    pub fn rapid_pages_oldest_first(&self, priority: Priority) -> PageStream<RapidModel> {
+    fn pages_of_assets(
+        &self,
+        query: ListQuery,
+        way: Way,
+        priority: Priority,
+    ) -> PageStream<BaseAsset> {
         let client = self.clone();
         let fetch = move |page| {
-            let client = client.clone();
-            async move {
-                let query = ListQuery::all().at_page(page);
-                client.list_rapid_models(query, priority).await
-            }
+            let (client, query) = (client.clone(), query.clone().at_page(page));
+            async move { client.list_assets(query, priority).await }
         };
-        all_pages(fetch, |rapid: &RapidModel| rapid.id.0, Way::OldestFirst)
+        all_pages(fetch, |asset: &BaseAsset| asset.id.0, way)
     }
 
     /// All rapid models, or all that have this name or tag, page by page in order.
     pub fn rapid_pages(&self, q: Option<String>, priority: Priority) -> PageStream<RapidModel> {
-        let query = ListQuery {
-            q,
-            ..ListQuery::all()
-        };
+        self.pages_of_rapids(ListQuery::all_with(q), Way::AsListed, priority)
+    }
+
+    /// All rapid models, the oldest page first in the same way as base assets.
+    pub fn rapid_pages_oldest_first(&self, priority: Priority) -> PageStream<RapidModel> {
+        self.pages_of_rapids(ListQuery::all(), Way::OldestFirst, priority)
+    }
+
+    fn pages_of_rapids(
+        &self,
+        query: ListQuery,
+        way: Way,
+        priority: Priority,
+    ) -> PageStream<RapidModel> {
         let client = self.clone();
         let fetch = move |page| {
             let (client, query) = (client.clone(), query.clone().at_page(page));
             async move { client.list_rapid_models(query, priority).await }
         };
-        all_pages(fetch, |rapid: &RapidModel| rapid.id.0, Way::AsListed)
+        all_pages(fetch, |rapid: &RapidModel| rapid.id.0, way)
     }
 
     /// All embeds, or all of one rapid model, page by page in order.
