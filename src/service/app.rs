@@ -94,9 +94,10 @@ impl App {
         self.chaos.set(plan);
     }
 
-    /// Finishes a deletion: stops the jobs that are gone and removes the bytes.
-    pub async fn clear_away(&self, removal: Removal) {
+    /// Finishes a deletion: stops the jobs that are gone and removes the bytes. Tells how many records went.
+    pub async fn clear_away(&self, removal: Removal) -> usize {
         self.queue.cancel(&removal.jobs);
         self.files.remove(&removal.blobs).await;
+        removal.records
     }
 }

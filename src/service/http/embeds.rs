@@ -218,9 +218,8 @@ async fn written(app: &App, row: &EmbedRow, form: EmbedForm) -> Result<Value, Ap
     };
     let thumbnail = match form {
         EmbedForm::Detail => None,
-        EmbedForm::List => Beside::read(app, &[owner])
+        EmbedForm::List => Beside::area(app, owner, Area::Analysis)
             .await?
-            .downloads(app, owner, Area::Analysis)
             .get("thumb.jpg")
             .map(|url| url.expose().to_owned()),
     };

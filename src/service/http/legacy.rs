@@ -97,10 +97,7 @@ pub async fn rapid(
     ids: Ids,
 ) -> Result<Json<Value>, ApiError> {
     let row = rapidmodel::existing(&app, caller, ids.rapid()?).await?;
-    let owner = Owner::Rapid(row.id);
-    let exports = Beside::read(&app, &[owner])
-        .await?
-        .downloads(&app, owner, Area::Export);
+    let exports = Beside::area(&app, Owner::Rapid(row.id), Area::Export).await?;
     let mut downloads = serde_json::Map::new();
     for (name, url) in exports.iter() {
         let format = names::extension(name);

@@ -17,6 +17,7 @@ mod rawmodel;
 mod request;
 mod server;
 mod storage;
+mod tags;
 mod tokens;
 mod upload;
 mod user;

@@ -11,13 +11,14 @@ use super::body::Fields;
 use super::error::ApiError;
 use super::page::envelope;
 use super::request::{Caller, Ids, Query};
+use super::tags;
 use super::view::{self, Beside};
 use crate::engine::job::Report;
 use crate::service::app::App;
 use crate::service::names;
 use crate::service::records::{Area, Owner, RapidRow};
 use crate::wire::paths::route;
-use crate::wire::{Downloads, Page, RapidForm, RapidId, TagName};
+use crate::wire::{Downloads, Page, RapidForm, RapidId};
 
 const DEFAULT_PER_PAGE: u64 = 12;
 const MOST_PER_PAGE: u64 = 50;
@@ -93,9 +94,7 @@ pub async fn update(
 /// Deletes rapid models; tells how many there were.
 async fn remove(app: &App, caller: Caller, rapids: &[RapidId]) -> Result<usize, ApiError> {
     let removal = app.records.delete_rapids(caller.user, rapids).await?;
-    let records = removal.records;
-    app.clear_away(removal).await;
-    Ok(records)
+    Ok(app.clear_away(removal).await)
 }
 
 pub async fn delete(
@@ -126,20 +125,11 @@ pub async fn delete_tag(
     ids: Ids,
 ) -> Result<StatusCode, ApiError> {
     let owner = Owner::Rapid(ids.rapid()?);
-    match app
-        .records
-        .remove_tag(caller.user, owner, ids.tag()?)
-        .await?
-    {
-        true => Ok(StatusCode::OK),
-        false => Err(ApiError::no("tag")),
-    }
+    tags::take_off(&app, caller, owner, &ids).await
 }
 
 pub async fn tags(State(app): State<Arc<App>>, caller: Caller) -> Result<Json<Value>, ApiError> {
-    let names = app.records.tag_names(caller.user, Owner::RAPID).await?;
-    let data: Vec<TagName> = names.into_iter().map(|name| TagName { name }).collect();
-    Ok(Json(json!({ "data": data })))
+    tags::names(&app, caller, Owner::RAPID).await
 }
 
 pub async fn exports(
@@ -148,11 +138,8 @@ pub async fn exports(
     ids: Ids,
 ) -> Result<Json<Value>, ApiError> {
     let row = existing(&app, caller, ids.rapid()?).await?;
-    let owner = Owner::Rapid(row.id);
     let report = view::report(&row);
-    let files = Beside::read(&app, &[owner])
-        .await?
-        .downloads(&app, owner, Area::Export);
+    let files = Beside::area(&app, Owner::Rapid(row.id), Area::Export).await?;
     let data: serde_json::Map<String, Value> = files
         .iter()
         .map(|(name, url)| {
@@ -194,10 +181,7 @@ pub async fn renders(
     ids: Ids,
 ) -> Result<Json<Downloads>, ApiError> {
     let row = existing(&app, caller, ids.rapid()?).await?;
-    let owner = Owner::Rapid(row.id);
-    let renders = Beside::read(&app, &[owner])
-        .await?
-        .downloads(&app, owner, Area::Render);
+    let renders = Beside::area(&app, Owner::Rapid(row.id), Area::Render).await?;
     if renders.is_empty() {
         let message = "There are no renders of this rapid model.";
         return Err(ApiError::PlainNotFound(message.to_owned()));

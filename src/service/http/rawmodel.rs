@@ -13,11 +13,12 @@ use super::error::ApiError;
 use super::page::envelope;
 use super::rapidmodel;
 use super::request::{Caller, Ids, Query};
+use super::tags;
 use super::view::{self, Beside};
 use crate::service::app::App;
 use crate::service::records::{Area, AssetRow, Owner};
 use crate::wire::paths::route;
-use crate::wire::{AssetForm, AssetId, Downloads, Page, TagName};
+use crate::wire::{AssetForm, AssetId, Downloads, Page};
 
 const DEFAULT_PER_PAGE: u64 = 10;
 const MOST_PER_PAGE: u64 = 50;
@@ -107,9 +108,7 @@ pub async fn update(
 /// Deletes assets; tells how many there were.
 async fn remove(app: &App, caller: Caller, assets: &[AssetId]) -> Result<usize, ApiError> {
     let removal = app.records.delete_assets(caller.user, assets).await?;
-    let records = removal.records;
-    app.clear_away(removal).await;
-    Ok(records)
+    Ok(app.clear_away(removal).await)
 }
 
 pub async fn delete(
@@ -140,30 +139,18 @@ pub async fn delete_tag(
     ids: Ids,
 ) -> Result<StatusCode, ApiError> {
     let owner = Owner::Asset(ids.asset()?);
-    match app
-        .records
-        .remove_tag(caller.user, owner, ids.tag()?)
-        .await?
-    {
-        true => Ok(StatusCode::OK),
-        false => Err(ApiError::no("tag")),
-    }
+    tags::take_off(&app, caller, owner, &ids).await
 }
 
 pub async fn tags(State(app): State<Arc<App>>, caller: Caller) -> Result<Json<Value>, ApiError> {
-    let names = app.records.tag_names(caller.user, Owner::ASSET).await?;
-    let data: Vec<TagName> = names.into_iter().map(|name| TagName { name }).collect();
-    Ok(Json(json!({ "data": data })))
+    tags::names(&app, caller, Owner::ASSET).await
 }
 
 /// The files of one area of an asset.
 async fn area(app: &App, caller: Caller, ids: &Ids, area: Area) -> Result<Downloads, ApiError> {
     let id = ids.asset()?;
     existing(app, caller, id).await?;
-    let owner = Owner::Asset(id);
-    Ok(Beside::read(app, &[owner])
-        .await?
-        .downloads(app, owner, area))
+    Beside::area(app, Owner::Asset(id), area).await
 }
 
 pub async fn downloads(

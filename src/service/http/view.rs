@@ -34,6 +34,12 @@ impl Beside {
         Ok(Beside { files, tags })
     }
 
+    /// The files that one owner has in one area, and where they are.
+    pub async fn area(app: &App, owner: Owner, area: Area) -> Result<Downloads, ApiError> {
+        let beside = Beside::read(app, &[owner]).await?;
+        Ok(beside.downloads(app, owner, area))
+    }
+
     fn files(&self, owner: Owner, area: Area) -> impl Iterator<Item = &FileRow> {
         self.files
             .get(&owner)

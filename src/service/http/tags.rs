@@ -1,0 +1,32 @@
+//! Tags of base assets and of rapid models: listed by name, and taken off.
+
+use axum::Json;
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+
+use super::error::ApiError;
+use super::request::{Caller, Ids};
+use crate::service::app::App;
+use crate::service::records::Owner;
+use crate::wire::TagName;
+
+/// The names of all tags that the caller has on owners of a kind, such as [`Owner::ASSET`].
+pub(super) async fn names(app: &App, caller: Caller, kind: &str) -> Result<Json<Value>, ApiError> {
+    let names = app.records.tag_names(caller.user, kind).await?;
+    let data: Vec<TagName> = names.into_iter().map(|name| TagName { name }).collect();
+    Ok(Json(json!({ "data": data })))
+}
+
+/// Takes the tag that the path names off its owner.
+pub(super) async fn take_off(
+    app: &App,
+    caller: Caller,
+    owner: Owner,
+    ids: &Ids,
+) -> Result<StatusCode, ApiError> {
+    let tag = ids.tag()?;
+    match app.records.remove_tag(caller.user, owner, tag).await? {
+        true => Ok(StatusCode::OK),
+        false => Err(ApiError::no("tag")),
+    }
+}
