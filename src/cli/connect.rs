@@ -3,7 +3,7 @@
 
 use anyhow::{Context, Result};
 
-use crate::client::{Client, ClientConfig};
+use crate::client::{Client, ClientConfig, ClientError};
 use crate::wire::Token;
 
 use super::WrongUse;
@@ -66,5 +66,14 @@ impl ServiceArgs {
     /// The account as a client.
     pub(super) fn client(&self) -> Result<Client> {
         client(&self.account, self.allow_insecure)
+    }
+
+    /// What the account's service says to one question.
+    pub(super) fn ask<T>(
+        &self,
+        question: impl AsyncFnOnce(Client) -> Result<T, ClientError>,
+    ) -> Result<T> {
+        let client = self.client()?;
+        block_on(async { Ok(question(client).await?) })
     }
 }

@@ -25,16 +25,18 @@ mod mount;
 mod mounted;
 mod optimize;
 mod pages;
+mod preset;
 mod progress;
-mod records;
 mod rm;
 mod serve;
 mod settings;
 mod sign_in;
 mod status;
 mod table;
+mod token;
 mod unmount;
 mod wait;
+mod webhook;
 mod why;
 
 use std::process::ExitCode;
@@ -98,9 +100,9 @@ enum Command {
     Login(sign_in::LoginArgs),
     Logout(sign_in::LogoutArgs),
     Whoami(sign_in::WhoamiArgs),
-    Token(records::TokenArgs),
-    Webhook(records::WebhookArgs),
-    Preset(records::PresetArgs),
+    Token(token::TokenArgs),
+    Webhook(webhook::WebhookArgs),
+    Preset(preset::PresetArgs),
     Account(sign_in::AccountCommandArgs),
     Optimize(optimize::Args),
     Pin(cache::PinArgs),
@@ -137,9 +139,9 @@ pub fn run() -> ExitCode {
         Command::Login(args) => sign_in::login(&args),
         Command::Logout(args) => sign_in::logout(&args),
         Command::Whoami(args) => sign_in::whoami(&args),
-        Command::Token(args) => records::token(&args),
-        Command::Webhook(args) => records::webhook(&args),
-        Command::Preset(args) => records::preset(&args),
+        Command::Token(args) => token::token(&args),
+        Command::Webhook(args) => webhook::webhook(&args),
+        Command::Preset(args) => preset::preset(&args),
         Command::Account(args) => sign_in::account(&args),
         Command::Optimize(args) => optimize::run(&args),
         Command::Pin(args) => cache::pin(&args),

@@ -1,5 +1,18 @@
 //! Plain tables for people, and numbers as people read them.
 
+use crate::wire::Timestamp;
+
+/// Rows below their head, laid out by [`table`].
+pub(super) fn table_below(head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
+    let head = head.iter().map(|name| (*name).to_owned()).collect();
+    table(&std::iter::once(head).chain(rows).collect::<Vec<_>>())
+}
+
+/// A time in a row, where there was one.
+pub(super) fn moment(at: Option<Timestamp>) -> String {
+    at.map_or_else(|| "never".to_owned(), |at| at.plain())
+}
+
 /// Lays rows out in columns; the first column is flush left, the others flush right. The first row
 /// is the head.
 pub(super) fn table(rows: &[Vec<String>]) -> String {

@@ -1,0 +1,112 @@
+//! `assetfs preset …`: presets as text and as zips to take along.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use futures_util::StreamExt as _;
+
+use super::connect::{ServiceArgs, block_on};
+use super::{Exit, WrongUse};
+use crate::client::{Client, Download, Priority};
+use crate::wire::{OptimizerConfig, PresetId};
+
+/// Take presets along
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: assetfs preset export web --out web.zip")]
+pub(super) struct PresetArgs {
+    #[command(subcommand)]
+    command: PresetCommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum PresetCommand {
+    /// Print the configuration of a preset, as the service has it
+    Show {
+        /// Name of a preset of the account
+        preset: String,
+        #[command(flatten)]
+        service: ServiceArgs,
+    },
+    /// Write a preset, or a configuration in a file, as a zip
+    Export {
+        /// Name of a preset of the account, or a JSON file with a configuration
+        preset: String,
+        /// The zip to be
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+        /// Only the form of the command line; a file has no other
+        #[arg(long)]
+        cli: bool,
+        #[command(flatten)]
+        service: ServiceArgs,
+    },
+}
+
+pub(super) fn preset(args: &PresetArgs) -> Result<Exit> {
+    match &args.command {
+        PresetCommand::Show { preset, service } => {
+            let client = service.client()?;
+            let preset = block_on(async {
+                let id = named(&client, preset).await?;
+                Ok(client.preset(id, Priority::Interactive).await?)
+            })?;
+            println!("{}", preset.config.to_pretty_text());
+            Ok(Exit::Done)
+        }
+        PresetCommand::Export {
+            preset,
+            out,
+            cli,
+            service,
+        } => export(&service.client()?, preset, out, *cli),
+    }
+}
+
+fn export(client: &Client, preset: &str, out: &Path, cli: bool) -> Result<Exit> {
+    let file = Path::new(preset);
+    let is_file = file.extension().is_some_and(|it| it == "json") && file.is_file();
+    block_on(async {
+        let download = if is_file {
+            let text = fs::read_to_string(file).with_context(|| file.display().to_string())?;
+            let config = OptimizerConfig::parse(&text)
+                .with_context(|| format!("{} is no configuration", file.display()))?;
+            client.config_rpdx(&config).await?
+        } else {
+            let id = named(client, preset).await?;
+            match cli {
+                true => client.preset_rpdx(id, Priority::Interactive).await?,
+                false => client.preset_zip(id, Priority::Interactive).await?,
+            }
+        };
+        let bytes = whole(download).await?;
+        fs::write(out, bytes).with_context(|| out.display().to_string())?;
+        println!("{}", out.display());
+        Ok(Exit::Done)
+    })
+}
+
+/// The preset of a name.
+async fn named(client: &Client, name: &str) -> Result<PresetId> {
+    let all = client.presets(Priority::Interactive).await?;
+    if let Some(preset) = all.iter().find(|preset| preset.name == name) {
+        return Ok(preset.id);
+    }
+    let names: Vec<&str> = all.iter().map(|preset| preset.name.as_str()).collect();
+    let names = names.join(", ");
+    Err(WrongUse(format!("there is no preset {name:?}; there are: {names}")).into())
+}
+
+/// No preset is longer.
+const MAX_BYTES: usize = 64 << 20;
+
+async fn whole(mut download: Download) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    while let Some(chunk) = download.stream.next().await {
+        bytes.extend_from_slice(&chunk?);
+        if bytes.len() > MAX_BYTES {
+            bail!("the service sends more than a preset can be");
+        }
+    }
+    Ok(bytes)
+}

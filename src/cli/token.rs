@@ -1,0 +1,86 @@
+//! `assetfs token …`: the API tokens of an account.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+
+use super::Exit;
+use super::connect::ServiceArgs;
+use super::table::{moment, table_below};
+use crate::client::Priority;
+use crate::durable::write_atomic;
+use crate::wire::TokenId;
+
+/// List, make and delete API tokens
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: assetfs token create studio --out ~/studio.token")]
+pub(super) struct TokenArgs {
+    #[command(subcommand)]
+    command: TokenCommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum TokenCommand {
+    /// Show the tokens; never their secrets
+    List {
+        #[command(flatten)]
+        service: ServiceArgs,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Make a token; its text is told this once
+    Create {
+        /// What it is called
+        name: String,
+        /// File to keep it in, readable by you alone; else it is printed
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+        #[command(flatten)]
+        service: ServiceArgs,
+    },
+    /// Delete a token
+    Delete {
+        /// Its number
+        id: u64,
+        #[command(flatten)]
+        service: ServiceArgs,
+    },
+}
+
+pub(super) fn token(args: &TokenArgs) -> Result<Exit> {
+    match &args.command {
+        TokenCommand::List { service, json } => {
+            let tokens = service.ask(async |it| it.tokens(Priority::Interactive).await)?;
+            if *json {
+                println!("{}", serde_json::to_string(&tokens)?);
+                return Ok(Exit::Done);
+            }
+            let head = ["name", "number", "last used", "optimizations"];
+            let rows = tokens.iter().map(|token| {
+                vec![
+                    token.name.clone(),
+                    token.id.to_string(),
+                    moment(token.last_used_at),
+                    token.optimization_count.unwrap_or(0).to_string(),
+                ]
+            });
+            print!("{}", table_below(&head, rows));
+        }
+        TokenCommand::Create { name, out, service } => {
+            let token = service.ask(async |it| it.create_token(name).await)?;
+            match out {
+                Some(path) => {
+                    write_atomic(path, token.expose().as_bytes())
+                        .with_context(|| path.display().to_string())?;
+                    println!("The token is in {}", path.display());
+                }
+                None => println!("{}", token.expose()),
+            }
+        }
+        TokenCommand::Delete { id, service } => {
+            service.ask(async |it| it.delete_token(TokenId(*id)).await)?;
+        }
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,108 @@
+//! `assetfs webhook …`: the addresses that hear of events.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+
+use super::Exit;
+use super::connect::ServiceArgs;
+use super::table::{moment, table_below};
+use crate::client::Priority;
+use crate::wire::{CreateWebhook, WebhookId};
+
+/// List, register, test and delete webhooks
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: assetfs webhook test 3")]
+pub(super) struct WebhookArgs {
+    #[command(subcommand)]
+    command: WebhookCommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum WebhookCommand {
+    /// Show the webhooks; never their secrets
+    List {
+        #[command(flatten)]
+        service: ServiceArgs,
+    },
+    /// Register an address for events
+    Add {
+        /// The address
+        url: String,
+        /// File that holds the key with which events are signed
+        #[arg(long, value_name = "FILE")]
+        secret_file: Option<PathBuf>,
+        /// Do not check the address's certificate
+        #[arg(long)]
+        no_verify: bool,
+        #[command(flatten)]
+        service: ServiceArgs,
+    },
+    /// Send a test event
+    Test {
+        /// Its number
+        id: u64,
+        #[command(flatten)]
+        service: ServiceArgs,
+    },
+    /// Delete a webhook
+    Delete {
+        /// Its number
+        id: u64,
+        #[command(flatten)]
+        service: ServiceArgs,
+    },
+}
+
+pub(super) fn webhook(args: &WebhookArgs) -> Result<Exit> {
+    match &args.command {
+        WebhookCommand::List { service } => {
+            let hooks = service.ask(async |it| it.webhooks(Priority::Interactive).await)?;
+            let head = ["address", "number", "last called", "failed calls"];
+            let rows = hooks.iter().map(|hook| {
+                vec![
+                    without_path(&hook.url),
+                    hook.id.to_string(),
+                    moment(hook.last_called_at),
+                    hook.failed_calls.to_string(),
+                ]
+            });
+            print!("{}", table_below(&head, rows));
+        }
+        WebhookCommand::Add {
+            url,
+            secret_file,
+            no_verify,
+            service,
+        } => {
+            let read = |path: &PathBuf| {
+                let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
+                Ok::<_, anyhow::Error>(text.trim().to_owned())
+            };
+            let request = CreateWebhook {
+                url: url.clone(),
+                verify_ssl: !no_verify,
+                secret: secret_file.as_ref().map(read).transpose()?,
+            };
+            let made = service.ask(async |it| it.create_webhook(&request).await)?;
+            println!("Webhook {} is registered", made.id);
+        }
+        WebhookCommand::Test { id, service } => {
+            service.ask(async |it| it.test_webhook(WebhookId(*id)).await)?;
+            println!("A test event is on its way; `assetfs webhook list` shows whether it came");
+        }
+        WebhookCommand::Delete { id, service } => {
+            service.ask(async |it| it.delete_webhook(WebhookId(*id)).await)?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// The path of an address may be what proves that a call is the service's.
+fn without_path(url: &str) -> String {
+    url::Url::parse(url).map_or_else(
+        |_| "unreadable".to_owned(),
+        |url| url.origin().ascii_serialization(),
+    )
+}
