@@ -1,6 +1,9 @@
 //! Damaged and hostile files: an error or a model, never a panic, never memory that the file does
 //! not pay for.
 
+#[path = "support/square_glb.rs"]
+mod square_glb;
+
 use std::fs;
 
 use assetfs::engine::document::glb;
@@ -8,38 +11,24 @@ use assetfs::engine::import::import;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use square_glb::changed_glb;
+
 /// A GLB with most kinds of references.
 fn sample() -> Vec<u8> {
-    let positions: Vec<u8> = [0f32, 0., 0., 1., 0., 0., 0., 1., 0., 1., 1., 0.]
-        .iter()
-        .flat_map(|number| number.to_le_bytes())
-        .collect();
-    let indices = [0u16, 1, 2, 2, 1, 3].map(u16::to_le_bytes).concat();
-    let bin = [positions, indices].concat();
-    let json = json!({
-        "asset": { "version": "2.0" },
-        "scene": 0, "scenes": [{ "nodes": [0] }],
-        "nodes": [{ "mesh": 0, "children": [1] }, {}],
-        "meshes": [{ "primitives": [{
-            "attributes": { "POSITION": 0 }, "indices": 1, "material": 0,
-            "targets": [{ "POSITION": 2 }],
-        }] }],
-        "materials": [{ "pbrMetallicRoughness": { "baseColorFactor": [1, 0, 0, 1] } }],
-        "buffers": [{ "byteLength": 60 }],
-        "bufferViews": [
-            { "buffer": 0, "byteLength": 48 }, { "buffer": 0, "byteOffset": 48, "byteLength": 12 },
-        ],
-        "accessors": [
-            { "bufferView": 0, "componentType": 5126, "count": 4, "type": "VEC3" },
-            { "bufferView": 1, "componentType": 5123, "count": 6, "type": "SCALAR" },
-            { "componentType": 5126, "count": 4, "type": "VEC3", "sparse": {
-                "count": 1,
-                "indices": { "bufferView": 1, "componentType": 5123 },
-                "values": { "bufferView": 0 },
-            } },
-        ],
-    });
-    glb::join(json.to_string().as_bytes(), &bin)
+    changed_glb(|json| {
+        json["nodes"] = json!([{ "mesh": 0, "children": [1] }, {}]);
+        let primitive = &mut json["meshes"][0]["primitives"][0];
+        primitive["material"] = json!(0);
+        primitive["targets"] = json!([{ "POSITION": 2 }]);
+        json["materials"] =
+            json!([{ "pbrMetallicRoughness": { "baseColorFactor": [1, 0, 0, 1] } }]);
+        let sparse = json!({ "componentType": 5126, "count": 4, "type": "VEC3", "sparse": {
+            "count": 1,
+            "indices": { "bufferView": 1, "componentType": 5123 },
+            "values": { "bufferView": 0 },
+        } });
+        json["accessors"].as_array_mut().unwrap().push(sparse);
+    })
 }
 
 fn import_bytes(bytes: &[u8]) -> Result<usize, String> {

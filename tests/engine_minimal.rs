@@ -1,5 +1,8 @@
 //! The smallest inputs that once ended the engine instead of being read or refused; all were found by mutated files.
 
+#[path = "support/square_glb.rs"]
+mod square_glb;
+
 use std::fs;
 
 use assetfs::engine::clean;
@@ -11,35 +14,13 @@ use assetfs::engine::settings::MeshCompression;
 use assetfs::engine::simplify::{Limits, simplify};
 use serde_json::{Value, json};
 
+use square_glb::changed_glb;
+
 fn import_bytes(name: &str, bytes: &[u8]) -> Result<Scene, String> {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join(name), bytes).unwrap();
     let imported = import(dir.path(), &[name.to_owned()]).map_err(|error| error.to_string())?;
     Ok(imported.scene)
-}
-
-/// A GLB of two triangles with changed JSON.
-fn changed_glb(change: impl FnOnce(&mut Value)) -> Vec<u8> {
-    let bin: Vec<u8> = [0f32, 0., 0., 1., 0., 0., 0., 1., 0., 1., 1., 0.]
-        .iter()
-        .flat_map(|number| number.to_le_bytes())
-        .chain([0u16, 1, 2, 2, 1, 3].into_iter().flat_map(u16::to_le_bytes))
-        .collect();
-    let mut json = json!({
-        "asset": { "version": "2.0" },
-        "scene": 0, "scenes": [{ "nodes": [0] }], "nodes": [{ "mesh": 0 }],
-        "meshes": [{ "primitives": [{ "attributes": { "POSITION": 0 }, "indices": 1 }] }],
-        "buffers": [{ "byteLength": 60 }],
-        "bufferViews": [
-            { "buffer": 0, "byteLength": 48 }, { "buffer": 0, "byteOffset": 48, "byteLength": 12 },
-        ],
-        "accessors": [
-            { "bufferView": 0, "componentType": 5126, "count": 4, "type": "VEC3" },
-            { "bufferView": 1, "componentType": 5123, "count": 6, "type": "SCALAR" },
-        ],
-    });
-    change(&mut json);
-    glb::join(json.to_string().as_bytes(), &bin)
 }
 
 fn simplified(mut scene: Scene) -> Scene {

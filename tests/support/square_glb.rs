@@ -1,0 +1,26 @@
+//! The smallest GLB that is a model: a square of two triangles, with whatever a test changes about it.
+
+use assetfs::engine::document::glb;
+use serde_json::{Value, json};
+
+/// The square, its JSON changed.
+pub fn changed_glb(change: impl FnOnce(&mut Value)) -> Vec<u8> {
+    let positions = [0f32, 0., 0., 1., 0., 0., 0., 1., 0., 1., 1., 0.].map(f32::to_le_bytes);
+    let indices = [0u16, 1, 2, 2, 1, 3].map(u16::to_le_bytes);
+    let bin = [positions.concat(), indices.concat()].concat();
+    let mut json = json!({
+        "asset": { "version": "2.0" },
+        "scene": 0, "scenes": [{ "nodes": [0] }], "nodes": [{ "mesh": 0 }],
+        "meshes": [{ "primitives": [{ "attributes": { "POSITION": 0 }, "indices": 1 }] }],
+        "buffers": [{ "byteLength": 60 }],
+        "bufferViews": [
+            { "buffer": 0, "byteLength": 48 }, { "buffer": 0, "byteOffset": 48, "byteLength": 12 },
+        ],
+        "accessors": [
+            { "bufferView": 0, "componentType": 5126, "count": 4, "type": "VEC3" },
+            { "bufferView": 1, "componentType": 5123, "count": 6, "type": "SCALAR" },
+        ],
+    });
+    change(&mut json);
+    glb::join(json.to_string().as_bytes(), &bin)
+}
