@@ -4,8 +4,7 @@ use assetfs::client::Priority;
 use assetfs::drive::{DriveError, FileKind};
 use assetfs::wire::{AssetUpdate, CreateWebhook};
 
-use crate::layout::MINIMAL_GLTF;
-use crate::support::account::Account;
+use crate::support::account::{Account, MINIMAL_GLTF};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tokens_and_webhooks_are_records_without_any_secret() {
@@ -148,9 +147,7 @@ async fn metrics_categories_and_presets_as_zips_are_hidden_files() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_read_only_mount_refuses_before_anything_changes() {
     let account = Account::new().await;
-    account
-        .upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF)])
-        .await;
+    account.add_cube().await;
     let mounted = account.mount_with(|config| config.read_only = true).await;
     let tree = &mounted.tree;
     let refusals = [
@@ -177,9 +174,7 @@ async fn a_read_only_mount_refuses_before_anything_changes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn scale_sets_the_factor_of_the_asset() {
     let account = Account::new().await;
-    let asset = account
-        .upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF)])
-        .await;
+    let asset = account.add_cube().await;
     let mounted = account.mount().await;
     mounted
         .tree

@@ -7,8 +7,7 @@ use assetfs::drive::{Access, DriveError, FileKind};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
-use crate::layout::MINIMAL_GLTF;
-use crate::support::account::Account;
+use crate::support::account::{Account, MINIMAL_GLTF};
 use crate::support::tree::Tree;
 
 /// Bytes that deflate well, and not to nothing.

@@ -5,8 +5,7 @@ use std::time::{Duration, SystemTime};
 use assetfs::drive::{Access, DriveError, SetAttributes};
 use assetfs::wire::UploadStatus;
 
-use crate::layout::MINIMAL_GLTF;
-use crate::support::account::{Account, OtherProcess, files_in};
+use crate::support::account::{Account, MINIMAL_GLTF, OtherProcess, files_in};
 
 fn is_complete(status: &str) -> bool {
     status == "complete"
@@ -207,9 +206,7 @@ async fn a_draft_is_an_ordinary_folder() {
 #[tokio::test(flavor = "multi_thread")]
 async fn into_an_asset_that_exists_no_file_can_be_added_and_why_says_so() {
     let account = Account::new().await;
-    account
-        .upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF)])
-        .await;
+    account.add_cube().await;
     let mounted = account.mount().await;
     let tree = &mounted.tree;
     for path in [
@@ -238,9 +235,7 @@ async fn into_an_asset_that_exists_no_file_can_be_added_and_why_says_so() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_asset_folder_cannot_be_renamed() {
     let account = Account::new().await;
-    account
-        .upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF)])
-        .await;
+    account.add_cube().await;
     let mounted = account.mount().await;
     let tree = &mounted.tree;
     let refused = tree

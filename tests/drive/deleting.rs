@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use assetfs::drive::{DriveError, SetAttributes};
 
-use crate::layout::MINIMAL_GLTF;
-use crate::support::account::{Account, OtherProcess};
+use crate::support::account::{Account, MINIMAL_GLTF, OtherProcess};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn rm_r_of_an_asset_deletes_it_on_the_service() {
@@ -31,9 +30,7 @@ async fn rm_r_of_an_asset_deletes_it_on_the_service() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_unlinked_is_back_when_the_rmdir_does_not_come() {
     let account = Account::new().await;
-    account
-        .upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF)])
-        .await;
+    account.add_cube().await;
     let mounted = account
         .mount_with(|config| config.restore_after = Duration::from_millis(300))
         .await;
@@ -50,9 +47,7 @@ async fn what_was_unlinked_is_back_when_the_rmdir_does_not_come() {
 #[tokio::test(flavor = "multi_thread")]
 async fn only_the_process_that_removed_the_entries_ends_the_deletion() {
     let account = Account::new().await;
-    account
-        .upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF)])
-        .await;
+    account.add_cube().await;
     let mounted = account.mount().await;
     let tree = &mounted.tree;
     assert_eq!(
@@ -111,9 +106,7 @@ async fn more_than_the_limit_a_minute_is_refused_until_allow_delete() {
 #[tokio::test(flavor = "multi_thread")]
 async fn read_only_and_no_delete_refuse_before_anything_is_hidden() {
     let account = Account::new().await;
-    account
-        .upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF)])
-        .await;
+    account.add_cube().await;
     let mounted = account.mount_with(|config| config.no_delete = true).await;
     let refused = mounted
         .tree

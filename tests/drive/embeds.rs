@@ -3,17 +3,14 @@
 use assetfs::client::{EmbedQuery, Priority};
 use assetfs::drive::{DriveError, FileKind};
 
-use crate::layout::MINIMAL_GLTF;
-use crate::support::account::{Account, Mounted};
+use crate::support::account::{Account, MINIMAL_GLTF, Mounted};
 
 const TEN_PERCENT: &[u8] = br#"{"schema":"2.5","limits":{"faces":{"percentage":10}},
 "compressionAndExport":{"fileExports":[{"fileType":"glb"}]}}"#;
 
 async fn with_rapid() -> (Account, Mounted, String) {
     let account = Account::new().await;
-    account
-        .upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF)])
-        .await;
+    account.add_cube().await;
     let mounted = account.mount().await;
     let tree = &mounted.tree;
     tree.write("/rawmodels/cube/optimize/small.json", TEN_PERCENT)

@@ -7,8 +7,7 @@ use std::time::Duration;
 use assetfs::client::Priority;
 use assetfs::drive::{DriveError, Ino, KernelCache};
 
-use crate::layout::MINIMAL_GLTF;
-use crate::support::account::Account;
+use crate::support::account::{Account, MINIMAL_GLTF};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_done_elsewhere_shows_within_the_refresh_time() {
@@ -16,9 +15,7 @@ async fn what_is_done_elsewhere_shows_within_the_refresh_time() {
     let mounted = account.mount().await;
     let tree = &mounted.tree;
     assert_eq!(tree.list("/rawmodels").await.unwrap(), [""; 0]);
-    let asset = account
-        .upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF)])
-        .await;
+    let asset = account.add_cube().await;
     tokio::time::sleep(Duration::from_millis(120)).await;
     assert_eq!(tree.list("/rawmodels").await.unwrap(), ["cube"]);
     let second = account
@@ -63,9 +60,7 @@ impl KernelCache for Recorder {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_kernel_is_told_what_others_removed() {
     let account = Account::new().await;
-    let asset = account
-        .upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF)])
-        .await;
+    let asset = account.add_cube().await;
     let mounted = account.mount().await;
     let recorder = Arc::new(Recorder::default());
     mounted.drive.attach_kernel(recorder.clone());
@@ -92,9 +87,7 @@ async fn the_kernel_is_told_what_others_removed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn tags_are_read_and_set_as_file_managers_do() {
     let account = Account::new().await;
-    let asset = account
-        .upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF)])
-        .await;
+    let asset = account.add_cube().await;
     let mounted = account.mount().await;
     let tree = &mounted.tree;
     tree.set_xattr("/rawmodels/cube", "user.xdg.tags", "red%2C shiny,wood")

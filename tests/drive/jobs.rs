@@ -2,15 +2,12 @@
 
 use assetfs::drive::{DriveError, FileKind};
 
-use crate::layout::MINIMAL_GLTF;
 use crate::support::account::{Account, Mounted};
 
 /// An asset that is quickly optimized.
 async fn with_cube() -> (Account, Mounted) {
     let account = Account::new().await;
-    account
-        .upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF)])
-        .await;
+    account.add_cube().await;
     let mounted = account.mount().await;
     (account, mounted)
 }

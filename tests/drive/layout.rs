@@ -2,7 +2,7 @@
 
 use assetfs::drive::{DriveError, FileKind, MountStatus};
 
-use crate::support::account::Account;
+use crate::support::account::{Account, MINIMAL_GLTF};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_top_holds_the_folders_of_the_account() {
@@ -48,9 +48,7 @@ async fn the_top_holds_the_folders_of_the_account() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hidden_assetfs_folder_is_never_listed_and_always_resolves() {
     let account = Account::new().await;
-    let asset = account
-        .upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF)])
-        .await;
+    let asset = account.add_cube().await;
     let mounted = account.mount().await;
     let tree = &mounted.tree;
     for folder in [
@@ -97,9 +95,7 @@ async fn a_hidden_assetfs_folder_is_never_listed_and_always_resolves() {
 #[tokio::test(flavor = "multi_thread")]
 async fn detail_json_is_the_record_with_signed_urls_left_out() {
     let account = Account::new().await;
-    let asset = account
-        .upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF)])
-        .await;
+    let asset = account.add_cube().await;
     let mounted = account.mount().await;
     let detail = mounted
         .tree
@@ -184,11 +180,3 @@ async fn other_peoples_incomplete_assets_are_folders_without_files() {
     );
     mounted.close().await;
 }
-
-/// A triangle, whole in itself.
-pub const MINIMAL_GLTF: &[u8] = br#"{"asset":{"version":"2.0"},"scene":0,"scenes":[{"nodes":[0]}],"nodes":[{"mesh":0}],
-"meshes":[{"primitives":[{"attributes":{"POSITION":1},"indices":0}]}],
-"buffers":[{"uri":"data:application/octet-stream;base64,AAABAAIAAAAAAAAAAAAAAAAAAAAAAIA/AAAAAAAAAAAAAAAAAACAPwAAAAA=","byteLength":44}],
-"bufferViews":[{"buffer":0,"byteOffset":0,"byteLength":6,"target":34963},{"buffer":0,"byteOffset":8,"byteLength":36,"target":34962}],
-"accessors":[{"bufferView":0,"byteOffset":0,"componentType":5123,"count":3,"type":"SCALAR","max":[2],"min":[0]},
-{"bufferView":1,"byteOffset":0,"componentType":5126,"count":3,"type":"VEC3","max":[1.0,1.0,0.0],"min":[0.0,0.0,0.0]}]}"#;

@@ -2,15 +2,12 @@
 
 use assetfs::drive::DriveError;
 
-use crate::layout::MINIMAL_GLTF;
-use crate::support::account::Account;
+use crate::support::account::{Account, MINIMAL_GLTF};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_objects_with_one_name_are_told_apart_over_remounts_too() {
     let account = Account::new().await;
-    let first = account
-        .upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF)])
-        .await;
+    let first = account.add_cube().await;
     let mounted = account.mount().await;
     assert_eq!(mounted.tree.list("/rawmodels").await.unwrap(), ["cube"]);
     let second = account

@@ -2,15 +2,12 @@
 
 use assetfs::drive::DriveError;
 
-use crate::layout::MINIMAL_GLTF;
-use crate::support::account::Account;
+use crate::support::account::{Account, MINIMAL_GLTF};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_known_and_cached_is_shown_and_read_while_the_service_is_away() {
     let mut account = Account::new().await;
-    account
-        .upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF)])
-        .await;
+    account.add_cube().await;
     let mounted = account.mount().await;
     assert_eq!(
         mounted
@@ -71,9 +68,7 @@ async fn what_is_known_and_cached_is_shown_and_read_while_the_service_is_away() 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_never_known_fails_with_a_sentence_and_is_there_when_the_service_is_back() {
     let mut account = Account::new().await;
-    account
-        .upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF)])
-        .await;
+    account.add_cube().await;
     account.stop_service().await;
     let mounted = account.mount().await;
     let error = mounted.tree.list("/rawmodels").await.unwrap_err();

@@ -2,7 +2,6 @@
 
 use assetfs::drive::DriveError;
 
-use crate::layout::MINIMAL_GLTF;
 use crate::support::account::Account;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -45,9 +44,7 @@ async fn nothing_can_be_made_where_it_has_no_meaning() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_error_of_a_write_to_ctl_is_the_error_of_its_command() {
     let account = Account::new().await;
-    account
-        .upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF)])
-        .await;
+    account.add_cube().await;
     let mounted = account.mount().await;
     let tree = &mounted.tree;
     let refused = tree

@@ -6,16 +6,13 @@ use std::time::Duration;
 use assetfs::drive::DriveError;
 use assetfs::service::WorkerCommand;
 
-use crate::layout::MINIMAL_GLTF;
-use crate::support::account::{Account, Mounted};
+use crate::support::account::{Account, MINIMAL_GLTF, Mounted};
 
 const TWO_FORMATS: &[u8] = br#"{"schema":"2.5","limits":{"faces":{"percentage":50}},
 "compressionAndExport":{"fileExports":[{"fileType":"glb"},{"fileType":"usdz"}]}}"#;
 
 async fn optimized(account: &Account) -> (Mounted, String) {
-    account
-        .upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF)])
-        .await;
+    account.add_cube().await;
     let mounted = account.mount().await;
     let tree = &mounted.tree;
     tree.write("/rawmodels/cube/optimize/two.json", TWO_FORMATS)
@@ -64,9 +61,7 @@ async fn qc_holds_one_report_per_format() {
 #[tokio::test(flavor = "multi_thread")]
 async fn converted_appears_when_a_conversion_has_ended_and_formats_json_tells_of_it() {
     let account = Account::new().await;
-    account
-        .upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF)])
-        .await;
+    account.add_cube().await;
     let mounted = account.mount().await;
     let tree = &mounted.tree;
     assert!(!tree.exists("/rawmodels/cube/converted").await);
@@ -106,9 +101,7 @@ async fn converted_appears_when_a_conversion_has_ended_and_formats_json_tells_of
 #[tokio::test(flavor = "multi_thread")]
 async fn listing_a_finished_model_again_asks_the_service_nothing() {
     let account = Account::new().await;
-    account
-        .upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF)])
-        .await;
+    account.add_cube().await;
     let mounted = account
         .mount_with(|config| config.refresh = Duration::from_secs(600))
         .await;
@@ -144,9 +137,7 @@ fn failing_worker(account_dir: &std::path::Path) -> WorkerCommand {
 async fn a_failed_optimization_says_the_services_own_reason_everywhere() {
     let scripts = tempfile::tempdir().unwrap();
     let account = Account::with_worker(failing_worker(scripts.path())).await;
-    account
-        .upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF)])
-        .await;
+    account.add_cube().await;
     let mounted = account.mount().await;
     let tree = &mounted.tree;
     tree.write("/rawmodels/cube/optimize/two.json", TWO_FORMATS)
@@ -264,9 +255,7 @@ async fn folders_that_a_model_does_not_have_are_not_shown() {
     mounted.close().await;
 
     let account = Account::with_pictures().await;
-    let asset = account
-        .upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF)])
-        .await;
+    let asset = account.add_cube().await;
     let mounted = account.mount().await;
     let views = mounted.tree.list("/rawmodels/cube/renders").await.unwrap();
     assert_eq!(views.len(), 6, "{views:?} of {asset}");

@@ -9,7 +9,6 @@ use assetfs::drive::{DriveConfig, Ino, KernelCache, WebhookConfig};
 use assetfs::wire::Webhook;
 use std::ffi::OsStr;
 
-use crate::layout::MINIMAL_GLTF;
 use crate::support::account::Account;
 
 fn receiving(config: &mut DriveConfig) {
@@ -114,9 +113,7 @@ async fn the_end_of_an_analysis_and_of_an_optimization_elsewhere_shows_within_a_
     assert!(tree.list("/rawmodels").await.unwrap().is_empty());
     assert!(tree.list("/rapidmodels").await.unwrap().is_empty());
 
-    let asset = account
-        .upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF)])
-        .await;
+    let asset = account.add_cube().await;
     let ended = Instant::now();
     while tree.list("/rawmodels").await.unwrap() != ["cube"] {
         assert!(

@@ -220,10 +220,7 @@ async fn check(world: &World, name: &str, armed: &str, outcome: &str) {
         "{armed}: {named:?}"
     );
     assert_eq!(world.files(whole[0].id).await, as_map(chair()), "{armed}");
-    let models = direct
-        .asset_rapid_models(whole[0].id, Priority::Interactive)
-        .await
-        .unwrap();
+    let models = world.rapid_models(whole[0].id).await;
     // A death between the intent and the request leaves it unknown; nothing may pay twice.
     let certain = ["after-optimize", "before-tag-removal", "after-tag-removal"].contains(&armed);
     let allowed = match outcome {

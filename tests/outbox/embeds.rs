@@ -40,9 +40,8 @@ async fn embeds(world: &World) -> Vec<Embed> {
 }
 
 async fn rapids_of(world: &World, asset: AssetId) -> Vec<RapidId> {
-    let direct = world.direct();
-    let models = direct.asset_rapid_models(asset, Priority::Interactive);
-    models.await.unwrap().iter().map(|it| it.id).collect()
+    let models = world.rapid_models(asset).await;
+    models.iter().map(|it| it.id).collect()
 }
 
 #[tokio::test]

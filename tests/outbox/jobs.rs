@@ -17,6 +17,12 @@ async fn complete_asset(world: &World, outbox: &Outbox) -> (AssetId, JobFolder) 
     (asset, JobFolder::Optimize(OwnerFolder::Asset(asset)))
 }
 
+/// Writes the configuration and closes the file.
+async fn drop_config(outbox: &Outbox, folder: &JobFolder, name: &str) -> JobState {
+    outbox.write_job_text(folder, name, CONFIG).unwrap();
+    outbox.submit_job(folder, name).await.unwrap()
+}
+
 async fn done(outbox: &Outbox, folder: &JobFolder, name: &str) -> assetfs::wire::RapidId {
     eventually("the job is done", async || {
         matches!(outbox.job(folder, name).unwrap().state, JobState::Done)
@@ -30,8 +36,7 @@ async fn a_dropped_job_makes_one_rapid_model_and_its_tag_goes() {
     let world = World::start().await;
     let outbox = world.outbox();
     let (asset, folder) = complete_asset(&world, &outbox).await;
-    outbox.write_job_text(&folder, "web.json", CONFIG).unwrap();
-    let state = outbox.submit_job(&folder, "web.json").await.unwrap();
+    let state = drop_config(&outbox, &folder, "web.json").await;
     assert!(
         !matches!(state, JobState::Editing | JobState::Failed { .. }),
         "{state:?}"
@@ -53,27 +58,20 @@ async fn a_dropped_job_makes_one_rapid_model_and_its_tag_goes() {
     })
     .await;
     // The same text does nothing more: rewritten, under another name, copied back, after a reopen.
-    outbox.write_job_text(&folder, "web.json", CONFIG).unwrap();
-    outbox.submit_job(&folder, "web.json").await.unwrap();
-    outbox.write_job_text(&folder, "copy.json", CONFIG).unwrap();
-    outbox.submit_job(&folder, "copy.json").await.unwrap();
+    drop_config(&outbox, &folder, "web.json").await;
+    drop_config(&outbox, &folder, "copy.json").await;
     assert_eq!(done(&outbox, &folder, "copy.json").await, rapid);
     outbox.remove_job(&folder, "web.json").unwrap();
     outbox.shut_down().await;
     drop(outbox);
     let outbox = world.outbox();
-    outbox.write_job_text(&folder, "web.json", CONFIG).unwrap();
-    outbox.submit_job(&folder, "web.json").await.unwrap();
+    drop_config(&outbox, &folder, "web.json").await;
     assert_eq!(done(&outbox, &folder, "web.json").await, rapid);
     assert_eq!(world.proxy.calls("POST", "rawmodel/optimize").len(), 1);
     // Only `run` pays again.
     outbox.run_job(&folder, "web.json").await.unwrap();
     eventually("a second model comes", async || {
-        let models = world
-            .direct()
-            .asset_rapid_models(asset, Priority::Interactive)
-            .await;
-        models.unwrap().len() == 2
+        world.rapid_models(asset).await.len() == 2
     })
     .await;
     outbox.shut_down().await;
@@ -87,15 +85,9 @@ async fn a_lost_reply_of_optimize_pays_once() {
         .fault("POST", "rawmodel/optimize", Fault::LostAfter, 1);
     let outbox = world.outbox();
     let (asset, folder) = complete_asset(&world, &outbox).await;
-    outbox.write_job_text(&folder, "web.json", CONFIG).unwrap();
-    outbox.submit_job(&folder, "web.json").await.unwrap();
+    drop_config(&outbox, &folder, "web.json").await;
     done(&outbox, &folder, "web.json").await;
-    let models = world
-        .direct()
-        .asset_rapid_models(asset, Priority::Interactive)
-        .await
-        .unwrap();
-    assert_eq!(models.len(), 1);
+    assert_eq!(world.rapid_models(asset).await.len(), 1);
     outbox.shut_down().await;
 }
 
@@ -108,8 +100,7 @@ async fn what_stays_unclear_is_unknown_and_never_sent_again_by_itself() {
         .fault("POST", "rawmodel/optimize", Fault::Status(500), 1);
     let outbox = world.outbox();
     let (asset, folder) = complete_asset(&world, &outbox).await;
-    outbox.write_job_text(&folder, "web.json", CONFIG).unwrap();
-    outbox.submit_job(&folder, "web.json").await.unwrap();
+    drop_config(&outbox, &folder, "web.json").await;
     eventually("it is given up", async || {
         outbox.job(&folder, "web.json").unwrap().state == JobState::Unknown
     })
@@ -118,20 +109,12 @@ async fn what_stays_unclear_is_unknown_and_never_sent_again_by_itself() {
     outbox.shut_down().await;
     drop(outbox);
     let outbox = world.outbox();
-    outbox.write_job_text(&folder, "web.json", CONFIG).unwrap();
-    assert_eq!(
-        outbox.submit_job(&folder, "web.json").await.unwrap(),
-        JobState::Unknown
-    );
+    let state = drop_config(&outbox, &folder, "web.json").await;
+    assert_eq!(state, JobState::Unknown);
     assert_eq!(world.proxy.calls("POST", "rawmodel/optimize").len(), 1);
     outbox.run_job(&folder, "web.json").await.unwrap();
     done(&outbox, &folder, "web.json").await;
-    let models = world
-        .direct()
-        .asset_rapid_models(asset, Priority::Interactive)
-        .await
-        .unwrap();
-    assert_eq!(models.len(), 1);
+    assert_eq!(world.rapid_models(asset).await.len(), 1);
     outbox.shut_down().await;
 }
 
@@ -143,15 +126,9 @@ async fn a_request_that_had_no_effect_for_sure_is_sent_again() {
         .fault("POST", "rawmodel/optimize", Fault::Status(429), 1);
     let outbox = world.outbox();
     let (asset, folder) = complete_asset(&world, &outbox).await;
-    outbox.write_job_text(&folder, "web.json", CONFIG).unwrap();
-    outbox.submit_job(&folder, "web.json").await.unwrap();
+    drop_config(&outbox, &folder, "web.json").await;
     done(&outbox, &folder, "web.json").await;
-    let models = world
-        .direct()
-        .asset_rapid_models(asset, Priority::Interactive)
-        .await
-        .unwrap();
-    assert_eq!(models.len(), 1);
+    assert_eq!(world.rapid_models(asset).await.len(), 1);
     outbox.shut_down().await;
 }
 
@@ -196,8 +173,7 @@ async fn what_the_service_refuses_is_told_in_its_words_and_may_be_sent_again() {
     outbox.write_job_text(&folder, "web.json", CONFIG).unwrap();
     let refused = outbox.submit_job(&folder, "web.json").await.unwrap_err();
     assert_eq!(refused.to_string(), "by us");
-    outbox.write_job_text(&folder, "web.json", CONFIG).unwrap();
-    outbox.submit_job(&folder, "web.json").await.unwrap();
+    drop_config(&outbox, &folder, "web.json").await;
     done(&outbox, &folder, "web.json").await;
     outbox.shut_down().await;
 }

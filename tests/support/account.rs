@@ -18,6 +18,14 @@ use tempfile::TempDir;
 
 use super::tree::Tree;
 
+/// A triangle, whole in itself.
+pub const MINIMAL_GLTF: &[u8] = br#"{"asset":{"version":"2.0"},"scene":0,"scenes":[{"nodes":[0]}],"nodes":[{"mesh":0}],
+"meshes":[{"primitives":[{"attributes":{"POSITION":1},"indices":0}]}],
+"buffers":[{"uri":"data:application/octet-stream;base64,AAABAAIAAAAAAAAAAAAAAAAAAAAAAIA/AAAAAAAAAAAAAAAAAACAPwAAAAA=","byteLength":44}],
+"bufferViews":[{"buffer":0,"byteOffset":0,"byteLength":6,"target":34963},{"buffer":0,"byteOffset":8,"byteLength":36,"target":34962}],
+"accessors":[{"bufferView":0,"byteOffset":0,"componentType":5123,"count":3,"type":"SCALAR","max":[2],"min":[0]},
+{"bufferView":1,"byteOffset":0,"componentType":5126,"count":3,"type":"VEC3","max":[1.0,1.0,0.0],"min":[0.0,0.0,0.0]}]}"#;
+
 /// The service, the place of all state, and what is opened over them.
 pub struct Account {
     pub dir: TempDir,
@@ -170,6 +178,12 @@ impl Account {
     pub async fn upload_zip_elsewhere(&self, name: &str, zip: &[u8]) -> AssetId {
         let file = format!("{name}.zip");
         self.upload(name, &[(&file, zip)], true).await
+    }
+
+    /// A complete asset `cube` of one triangle in one file, uploaded without the drive.
+    pub async fn add_cube(&self) -> AssetId {
+        self.upload_elsewhere("cube", &[("cube.gltf", MINIMAL_GLTF)])
+            .await
     }
 
     async fn upload(&self, name: &str, files: &[(&str, &[u8])], is_zip: bool) -> AssetId {

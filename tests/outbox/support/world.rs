@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use assetfs::client::{Client, ClientConfig, Priority};
 use assetfs::outbox::{Outbox, OutboxConfig, OutboxEvent};
 use assetfs::service::{RunningService, Service, ServiceConfig, WorkerCommand};
-use assetfs::wire::{AssetId, BaseAsset, UploadStatus};
+use assetfs::wire::{AssetId, BaseAsset, RapidModel, UploadStatus};
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
@@ -123,6 +123,13 @@ impl World {
             .collect();
         assert_eq!(whole.len(), 1, "{assets:?}");
         whole[0].id
+    }
+
+    /// What was optimized of an asset.
+    pub async fn rapid_models(&self, asset: AssetId) -> Vec<RapidModel> {
+        let direct = self.direct();
+        let models = direct.asset_rapid_models(asset, Priority::Interactive);
+        models.await.unwrap()
     }
 
     /// The files of an asset as the service has them.
