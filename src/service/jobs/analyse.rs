@@ -2,7 +2,7 @@
 
 use tokio_util::sync::CancellationToken;
 
-use super::collect::{collect, discard, read_text, store_text};
+use super::collect::{collect, read_text, settle, store_text};
 use super::place::{LaidOut, Place};
 use super::{Done, JobError, have_done, tell};
 use crate::engine::job::{AnalyseTask, Task};
@@ -109,20 +109,12 @@ async fn record(
 }
 
 async fn store(app: &App, job: &JobRow, end: &AnalysisEnd) -> Result<(), JobError> {
-    match app
+    let ended = app
         .records
         .end_analysis(job.id, job.user, job.asset, end)
-        .await
-    {
-        Ok(Some(replaced)) => {
-            app.files.remove(&replaced).await;
-            tell::analysed(app, job, end.error_message.as_deref());
-        }
-        Ok(None) => discard(app, &end.files).await,
-        Err(error) => {
-            discard(app, &end.files).await;
-            return Err(error.into());
-        }
+        .await;
+    if settle(app, ended, &end.files).await? {
+        tell::analysed(app, job, end.error_message.as_deref());
     }
     Ok(())
 }

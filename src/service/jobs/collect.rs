@@ -13,7 +13,7 @@ use super::JobError;
 use super::place::Place;
 use crate::service::app::App;
 use crate::service::names;
-use crate::service::records::{Area, NewFile};
+use crate::service::records::{Area, NewFile, RecordsError};
 
 /// More files than any export has.
 const MOST_FILES: usize = 20_000;
@@ -55,6 +55,29 @@ pub async fn store_text(app: &App, name: &str, text: String) -> Result<NewFile, 
         md5: stored.md5,
         crc32: stored.crc32,
     })
+}
+
+/// Ends the way of a job's files by what the records said to them. With an owner they replace what it
+/// had, whose bytes go; without one, or where the records failed, they are nobody's. True with an owner.
+pub async fn settle(
+    app: &App,
+    recorded: Result<Option<Vec<String>>, RecordsError>,
+    files: &[NewFile],
+) -> Result<bool, JobError> {
+    match recorded {
+        Ok(Some(replaced)) => {
+            app.files.remove(&replaced).await;
+            Ok(true)
+        }
+        Ok(None) => {
+            discard(app, files).await;
+            Ok(false)
+        }
+        Err(error) => {
+            discard(app, files).await;
+            Err(error.into())
+        }
+    }
 }
 
 /// Removes the bytes of files that nobody will have.

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::collect::{collect, discard};
+use super::collect::{collect, discard, settle};
 use super::place::{LaidOut, Place};
 use super::{Done, JobError, have_done};
 use crate::engine::job::{OptimizeTask, Task};
@@ -91,13 +91,6 @@ async fn end(
         .records
         .end_conversion(job.id, of, reason, &files, &Failure::output(failure))
         .await;
-    match ended {
-        Ok(Some(replaced)) => app.files.remove(&replaced).await,
-        Ok(None) => discard(app, &files).await,
-        Err(error) => {
-            discard(app, &files).await;
-            return Err(error.into());
-        }
-    }
+    settle(app, ended, &files).await?;
     Ok(())
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::collect::{collect, discard, store_text};
+use super::collect::{collect, settle, store_text};
 use super::place::{LaidOut, Place};
 use super::{Done, JobError, have_done, tell};
 use crate::engine::job::{OptimizeTask, Task};
@@ -100,20 +100,12 @@ async fn record(
     end: &OptimizationEnd,
     failure: Option<&str>,
 ) -> Result<(), JobError> {
-    match app
+    let ended = app
         .records
         .end_optimization(job.id, job.user, rapid, end)
-        .await
-    {
-        Ok(Some(replaced)) => {
-            app.files.remove(&replaced).await;
-            tell::optimized(app, job, rapid, failure).await;
-        }
-        Ok(None) => discard(app, &end.files).await,
-        Err(error) => {
-            discard(app, &end.files).await;
-            return Err(error.into());
-        }
+        .await;
+    if settle(app, ended, &end.files).await? {
+        tell::optimized(app, job, rapid, failure).await;
     }
     Ok(())
 }
