@@ -184,14 +184,10 @@ impl Records {
     /// # Errors
     /// When the database fails.
     pub async fn asset_ids(&self, user: UserId) -> Result<Vec<AssetId>> {
-        let rows = sqlx::query("SELECT id FROM assets WHERE user_id = $1")
-            .bind(key(user.0))
-            .fetch_all(&self.reader)
+        let ids = self
+            .ids("SELECT id FROM assets WHERE user_id = $1", user.0)
             .await?;
-        Ok(rows
-            .iter()
-            .map(|row| count(row, "id").map(AssetId))
-            .collect::<sqlx::Result<_>>()?)
+        Ok(ids.into_iter().map(AssetId).collect())
     }
 
     /// The ids of the rapid models made from an asset, oldest first.
@@ -199,14 +195,13 @@ impl Records {
     /// # Errors
     /// When the database fails.
     pub async fn rapid_ids_of(&self, asset: AssetId) -> Result<Vec<RapidId>> {
-        let rows = sqlx::query("SELECT id FROM rapids WHERE asset_id = $1 ORDER BY id")
-            .bind(key(asset.0))
-            .fetch_all(&self.reader)
+        let ids = self
+            .ids(
+                "SELECT id FROM rapids WHERE asset_id = $1 ORDER BY id",
+                asset.0,
+            )
             .await?;
-        Ok(rows
-            .iter()
-            .map(|row| count(row, "id").map(RapidId))
-            .collect::<sqlx::Result<_>>()?)
+        Ok(ids.into_iter().map(RapidId).collect())
     }
 
     /// Sets the scale of an asset of `user`.

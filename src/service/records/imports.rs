@@ -51,6 +51,16 @@ async fn set_status(tx: &mut Tx, asset: AssetId, status: &UploadStatus) -> Resul
     Ok(())
 }
 
+async fn status_of(tx: &mut Tx, user: UserId, asset: AssetId) -> Result<Option<UploadStatus>> {
+    let row = sqlx::query("SELECT upload_status FROM assets WHERE id = $1 AND user_id = $2")
+        .bind(key(asset.0))
+        .bind(key(user.0))
+        .fetch_optional(&mut **tx)
+        .await?;
+    let word = row.map(|row| row.try_get::<String, _>("upload_status"));
+    Ok(word.transpose()?.map(|word| UploadStatus::from_word(&word)))
+}
+
 impl Records {
     /// Completes an upload and queues its analysis, or says why not.
     ///
@@ -58,16 +68,10 @@ impl Records {
     /// When the database fails.
     pub async fn complete_upload(&self, user: UserId, asset: AssetId) -> Result<Completion> {
         let mut tx = self.begin().await?;
-        let row = sqlx::query("SELECT upload_status FROM assets WHERE id = $1 AND user_id = $2")
-            .bind(key(asset.0))
-            .bind(key(user.0))
-            .fetch_optional(&mut *tx)
-            .await?;
-        let Some(row) = row else {
-            return Ok(Completion::Gone);
-        };
-        if row.try_get::<String, _>("upload_status")? != UploadStatus::Incomplete.as_str() {
-            return Ok(Completion::Before);
+        match status_of(&mut tx, user, asset).await? {
+            None => return Ok(Completion::Gone),
+            Some(UploadStatus::Incomplete) => {}
+            Some(_) => return Ok(Completion::Before),
         }
         let missing = sqlx::query(
             "SELECT name FROM files WHERE owner_kind = 'asset' AND owner_id = $1 AND area = 'source' \
@@ -92,18 +96,8 @@ impl Records {
     /// When the database fails.
     pub async fn retry_import(&self, user: UserId, asset: AssetId) -> Result<bool> {
         let mut tx = self.begin().await?;
-        let row = sqlx::query("SELECT upload_status FROM assets WHERE id = $1 AND user_id = $2")
-            .bind(key(asset.0))
-            .bind(key(user.0))
-            .fetch_optional(&mut *tx)
-            .await?;
-        let failed = match row {
-            Some(row) => {
-                UploadStatus::from_word(row.try_get::<&str, _>("upload_status")?).is_failure()
-            }
-            None => false,
-        };
-        if !failed {
+        let status = status_of(&mut tx, user, asset).await?;
+        if !status.is_some_and(|status| status.is_failure()) {
             return Ok(false);
         }
         sqlx::query(

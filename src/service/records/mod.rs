@@ -129,6 +129,16 @@ impl Records {
         self.writer.close().await;
     }
 
+    /// The numbers in the column `id` that `query` finds for one owner.
+    async fn ids(&self, query: &'static str, owner: u64) -> Result<Vec<u64>> {
+        let rows = sqlx::query(query)
+            .bind(key(owner))
+            .fetch_all(&self.reader)
+            .await?;
+        let ids = rows.iter().map(|row| count(row, "id"));
+        Ok(ids.collect::<sqlx::Result<_>>()?)
+    }
+
     /// Starts a change; nothing of it stands before `commit`.
     async fn begin(&self) -> Result<Tx> {
         // Twin: a plain `BEGIN`; PostgreSQL locks rows, not the database.

@@ -223,14 +223,10 @@ impl Records {
     /// # Errors
     /// When the database fails.
     pub async fn rapid_ids(&self, user: UserId) -> Result<Vec<RapidId>> {
-        let rows = sqlx::query("SELECT id FROM rapids WHERE user_id = $1")
-            .bind(key(user.0))
-            .fetch_all(&self.reader)
+        let ids = self
+            .ids("SELECT id FROM rapids WHERE user_id = $1", user.0)
             .await?;
-        Ok(rows
-            .iter()
-            .map(|row| count(row, "id").map(RapidId))
-            .collect::<sqlx::Result<_>>()?)
+        Ok(ids.into_iter().map(RapidId).collect())
     }
 
     /// Deletes those of `rapids` that `user` has, with their files, tags, jobs and embeds.
