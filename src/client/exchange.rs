@@ -296,14 +296,15 @@ fn protocol(call: &Call, reason: String) -> ClientError {
     }
 }
 
+/// What a refusal says, or else what its status is called.
+pub(super) fn message_of(status: StatusCode, body: &ErrorBody) -> String {
+    let reason = status.canonical_reason().unwrap_or("no reason given");
+    body.sentence().unwrap_or_else(|| reason.to_owned())
+}
+
 /// What an answer that is neither success nor redirect means.
 fn refusal(call: &Call, status: StatusCode, headers: &HeaderMap, body: &ErrorBody) -> ClientError {
-    let message = body.sentence().unwrap_or_else(|| {
-        status
-            .canonical_reason()
-            .unwrap_or("no reason given")
-            .to_owned()
-    });
+    let message = message_of(status, body);
     let code = status.as_u16();
     match code {
         401 if !call.anonymous => ClientError::Unauthorized { message },

@@ -12,6 +12,7 @@ use url::Url;
 use super::Client;
 use super::body::{self, BodyFault, Download};
 use super::error::ClientError;
+use super::exchange::message_of;
 use super::retry::retry_after;
 use super::transport::{self, Connection, Fault};
 use crate::wire::{ErrorBody, SignedUrl};
@@ -103,12 +104,7 @@ fn refusal_of(
     what: &str,
 ) -> ClientError {
     let what = what.to_owned();
-    let message = body.sentence().unwrap_or_else(|| {
-        status
-            .canonical_reason()
-            .unwrap_or("no reason given")
-            .to_owned()
-    });
+    let message = message_of(status, body);
     let code = status.as_u16();
     match (code, body.code.as_deref()) {
         // A new URL would be refused as well: the clock is what is wrong.
