@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use assetfs::client::{Client, ClientError, Priority};
+use assetfs::client::{Client, ClientConfig, ClientError, Priority};
 use assetfs::wire::{AssetId, OptimizeRequest, PresetId};
 use serde_json::json;
 
@@ -74,19 +74,24 @@ async fn each_refusal_has_its_own_kind_and_the_services_words() {
     }
 }
 
+/// Why an asset could not be had, with other settings.
+async fn asset_error(
+    server: &ScriptedServer,
+    change: impl FnOnce(&mut ClientConfig),
+) -> ClientError {
+    let mut config = quick_config(&server.base_url());
+    change(&mut config);
+    let client = Client::new(config).unwrap();
+    client.asset(AssetId(1), I).await.unwrap_err()
+}
+
 #[tokio::test]
 async fn an_answer_that_is_too_large_or_endless_ends_the_call() {
     let server = ScriptedServer::start(|_, _| {
         Reply::json(json!({"data": {"id": 1, "name": "x".repeat(5000)}}))
     })
     .await;
-    let mut config = quick_config(&server.base_url());
-    config.max_json_bytes = 4000;
-    let error = Client::new(config)
-        .unwrap()
-        .asset(AssetId(1), I)
-        .await
-        .unwrap_err();
+    let error = asset_error(&server, |config| config.max_json_bytes = 4000).await;
     assert!(
         matches!(
             error,
@@ -104,27 +109,15 @@ async fn an_answer_that_is_too_large_or_endless_ends_the_call() {
         Reply::new(200, &[("transfer-encoding", "chunked")], chunked.clone())
     })
     .await;
-    let mut config = quick_config(&server.base_url());
-    config.max_json_bytes = 4000;
-    let error = Client::new(config)
-        .unwrap()
-        .asset(AssetId(1), I)
-        .await
-        .unwrap_err();
+    let error = asset_error(&server, |config| config.max_json_bytes = 4000).await;
     assert!(matches!(error, ClientError::TooLarge { .. }), "{error}");
 
     let server = ScriptedServer::start(|_, _| {
         Reply::json(json!({"data": {"id": 1, "name": "x".repeat(500)}})).drip()
     })
     .await;
-    let mut config = quick_config(&server.base_url());
-    config.retries.attempts = 1;
     let begun = std::time::Instant::now();
-    let error = Client::new(config)
-        .unwrap()
-        .asset(AssetId(1), I)
-        .await
-        .unwrap_err();
+    let error = asset_error(&server, |config| config.retries.attempts = 1).await;
     assert!(matches!(error, ClientError::Timeout { .. }), "{error}");
     assert!(begun.elapsed() < Duration::from_secs(3));
 }

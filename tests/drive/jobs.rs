@@ -1,5 +1,6 @@
 //! Drop folders: an optimization is a file that is copied.
 
+use assetfs::client::{ListQuery, Priority};
 use assetfs::drive::{DriveError, FileKind};
 
 use crate::support::account::{Account, Mounted};
@@ -14,6 +15,13 @@ async fn with_cube() -> (Account, Mounted) {
 
 const TEN_PERCENT: &[u8] = br#"{"schema":"2.5","limits":{"faces":{"percentage":10}},
 "compressionAndExport":{"fileExports":[{"fileType":"glb"}]}}"#;
+
+/// How many optimizations the account has.
+async fn paid(account: &Account) -> u64 {
+    let all = ListQuery::all();
+    let page = account.client.list_rapid_models(all, Priority::Interactive);
+    page.await.unwrap().meta.total
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn next_to_a_dropped_preset_appear_its_status_and_a_link_to_the_result() {
@@ -92,15 +100,7 @@ async fn not_json_is_refused_at_close_the_text_stays_and_why_says_line_and_colum
     assert_eq!(tree.read(path).await.unwrap(), b"{\n  \"limits\": {,}\n}\n");
     let why = tree.why(path).await;
     assert!(why.contains("line 2") && why.contains("column"), "{why}");
-    let page = account
-        .client
-        .list_rapid_models(
-            assetfs::client::ListQuery::all(),
-            assetfs::client::Priority::Interactive,
-        )
-        .await
-        .unwrap();
-    assert_eq!(page.meta.total, 0, "nothing was paid");
+    assert_eq!(paid(&account).await, 0, "nothing was paid");
     tree.unlink(path).await.unwrap();
     assert!(!tree.exists(path).await);
     mounted.close().await;
@@ -151,15 +151,7 @@ async fn the_same_text_in_the_same_asset_does_not_pay_twice() {
     mounted.close().await;
     let mounted = account.mount().await;
     mounted.tree.write(path, TEN_PERCENT).await.unwrap();
-    let page = account
-        .client
-        .list_rapid_models(
-            assetfs::client::ListQuery::all(),
-            assetfs::client::Priority::Interactive,
-        )
-        .await
-        .unwrap();
-    assert_eq!(page.meta.total, 1);
+    assert_eq!(paid(&account).await, 1);
     mounted.close().await;
 }
 

@@ -77,48 +77,36 @@ impl Maker {
                 .collect()
         };
         let (min, max) = (limits(f32::MAX, f32::min), limits(f32::MIN, f32::max));
-        self.view(
-            numbers
-                .iter()
-                .flat_map(|number| number.to_le_bytes())
-                .collect(),
-        );
-        self.accessors.push(json!({
-            "bufferView": self.views.len() - 1, "componentType": 5126,
-            "count": numbers.len() / width, "type": kind, "min": min, "max": max,
-        }));
-        self.accessors.len() - 1
+        let bytes = numbers.iter().flat_map(|number| number.to_le_bytes());
+        let accessor = json!({
+            "componentType": 5126, "count": numbers.len() / width, "type": kind,
+            "min": min, "max": max,
+        });
+        self.accessor(bytes.collect(), accessor)
     }
 
     pub fn indices(&mut self, numbers: &[u32]) -> usize {
-        self.view(
-            numbers
-                .iter()
-                .flat_map(|number| number.to_le_bytes())
-                .collect(),
-        );
-        self.accessors.push(json!({
-            "bufferView": self.views.len() - 1, "componentType": 5125,
-            "count": numbers.len(), "type": "SCALAR",
-        }));
-        self.accessors.len() - 1
+        let bytes = numbers.iter().flat_map(|number| number.to_le_bytes());
+        let accessor = json!({ "componentType": 5125, "count": numbers.len(), "type": "SCALAR" });
+        self.accessor(bytes.collect(), accessor)
     }
 
     pub fn bytes(&mut self, numbers: Vec<u8>, kind: &str) -> usize {
         let count = numbers.len() / 4;
-        self.view(numbers);
-        self.accessors.push(json!({
-            "bufferView": self.views.len() - 1, "componentType": 5121, "count": count, "type": kind,
-        }));
-        self.accessors.len() - 1
+        let accessor = json!({ "componentType": 5121, "count": count, "type": kind });
+        self.accessor(numbers, accessor)
     }
 
-    pub fn view(&mut self, bytes: Vec<u8>) {
+    /// Stores the bytes in a view of their own; gives the accessor's number.
+    fn accessor(&mut self, bytes: Vec<u8>, mut accessor: Value) -> usize {
+        accessor["bufferView"] = json!(self.views.len());
+        self.accessors.push(accessor);
         self.bin.resize(self.bin.len().next_multiple_of(4), 0);
         self.views.push(json!({
             "buffer": 0, "byteOffset": self.bin.len(), "byteLength": bytes.len(),
         }));
         self.bin.extend(bytes);
+        self.accessors.len() - 1
     }
 
     pub fn finish(self, mut json: Value) -> (Value, Vec<u8>) {

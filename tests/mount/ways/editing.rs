@@ -1,6 +1,7 @@
 //! Editors and tools that save texts: one preset with its id kept, one optimization for one job.
 
 use std::fs;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
@@ -71,20 +72,40 @@ fn preset_named(fixture: &Fixture, name: &str) -> Value {
     found.remove(0)
 }
 
+/// The editors that make a file; the others change one that is there.
+fn makers() -> Vec<&'static Tool> {
+    let changes = [
+        "sed-i",
+        "vim",
+        "vim-backup",
+        "vim-backup-copy",
+        "nano",
+        "nano-backup",
+        "cp-backup",
+    ];
+    let makes = |tool: &&Tool| !changes.contains(&tool.name) && tool.is_here();
+    EDITORS.iter().filter(makes).collect()
+}
+
+/// Saves a new configuration as the editor does.
+fn save(fixture: &Fixture, tool: &Tool, target: &Path) {
+    let own = fixture.scratch.path().join(tool.name);
+    fs::create_dir(&own).unwrap();
+    let source = own.join("new.json");
+    fs::write(&source, config(40, tool.name)).unwrap();
+    tool.run_well(&source, target, &own);
+}
+
 #[test]
 fn every_editor_updates_the_one_preset_and_keeps_its_id() {
     needs_fuse!();
     let fixture = Fixture::new();
     let here: Vec<&Tool> = EDITORS.iter().filter(|tool| tool.is_here()).collect();
     for tool in &here {
-        let own = fixture.scratch.path().join(tool.name);
-        fs::create_dir(&own).unwrap();
         let target = fixture.path(&format!("presets/{}.json", tool.name));
         fs::write(&target, config(50, tool.name)).unwrap();
         let before = preset_named(&fixture, tool.name);
-        let source = own.join("new.json");
-        fs::write(&source, config(40, tool.name)).unwrap();
-        tool.run_well(&source, &target, &own);
+        save(&fixture, tool, &target);
         wait_until(&format!("{} has saved", tool.name), || {
             let read = fs::read(&target).map(|bytes| text(&bytes));
             read.is_ok_and(|text| text.contains("40"))
@@ -114,25 +135,10 @@ fn every_editor_updates_the_one_preset_and_keeps_its_id() {
 fn every_editor_creates_one_preset() {
     needs_fuse!();
     let fixture = Fixture::new();
-    let creates = |tool: &&Tool| {
-        let changes = [
-            "sed-i",
-            "vim",
-            "vim-backup",
-            "vim-backup-copy",
-            "nano",
-            "nano-backup",
-        ];
-        !changes.contains(&tool.name) && tool.name != "cp-backup" && tool.is_here()
-    };
-    let here: Vec<&Tool> = EDITORS.iter().filter(creates).collect();
+    let here = makers();
     for tool in &here {
-        let own = fixture.scratch.path().join(tool.name);
-        fs::create_dir(&own).unwrap();
-        let source = own.join("new.json");
-        fs::write(&source, config(40, tool.name)).unwrap();
         let target = fixture.path(&format!("presets/{}.json", tool.name));
-        tool.run_well(&source, &target, &own);
+        save(&fixture, tool, &target);
         preset_named(&fixture, tool.name);
     }
     assert_eq!(presets(&fixture).len(), here.len());
@@ -144,26 +150,10 @@ fn every_editor_starts_one_optimization() {
     let fixture = Fixture::new();
     fixture.add_chair();
     let id = fixture.only_asset()["id"].clone();
-    let changes = [
-        "sed-i",
-        "vim",
-        "vim-backup",
-        "vim-backup-copy",
-        "nano",
-        "nano-backup",
-        "cp-backup",
-    ];
-    let here: Vec<&Tool> = EDITORS
-        .iter()
-        .filter(|tool| !changes.contains(&tool.name) && tool.is_here())
-        .collect();
+    let here = makers();
     for tool in &here {
-        let own = fixture.scratch.path().join(tool.name);
-        fs::create_dir(&own).unwrap();
-        let source = own.join("new.json");
-        fs::write(&source, config(40, tool.name)).unwrap();
         let target = fixture.path(&format!("rawmodels/chair/optimize/{}.json", tool.name));
-        tool.run_well(&source, &target, &own);
+        save(&fixture, tool, &target);
     }
     for tool in &here {
         fixture.wait(&format!("rawmodels/chair/optimize/{}.json", tool.name));
