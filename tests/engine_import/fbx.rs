@@ -1,4 +1,4 @@
-//! FBX.
+//! FBX as text: its units, its axes, its materials.
 
 use crate::texts::import_texts;
 

@@ -1,4 +1,4 @@
-//! Paths of the deprecated version 1. Nothing here is ever called by the client.
+//! Paths of the deprecated version 1. The service answers at them; the client never asks.
 
 use super::{filled, legacy_route};
 use crate::wire::id::{AssetId, RapidId};

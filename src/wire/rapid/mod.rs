@@ -1,4 +1,4 @@
-//! Rapid models (optimized models): the record and the job behind it.
+//! Rapid models (optimized models): the record and its forms; what stands in it is in `parts`.
 //!
 //! [`RapidModel::to_form`] writes exactly the fields of one form, nulls included, for whoever plays the
 //! service.
