@@ -5,10 +5,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::engine::import::{Imported, import};
 use crate::engine::pictures::ModelPictures;
+use crate::engine::scene::Scene;
 use crate::engine::surface::Surface;
 
 use super::Exit;
@@ -27,12 +28,13 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<Exit> {
-    let source = read(&args.source)?;
+    let mut source = read(&args.source)?;
     let pictures = ModelPictures::draw(&source.scene);
     let surface = Surface::of(&source.scene);
     write_views(args, "source", &pictures)?;
+    let moved = Moments::of(&mut source.scene);
     for (place, file) in args.results.iter().enumerate() {
-        let result = read(file)?;
+        let mut result = read(file)?;
         let drawn = pictures.draw_where_it_is(&result.scene);
         write_views(args, &format!("result-{place}"), &drawn)?;
         let comparison = pictures.compare(&drawn);
@@ -47,10 +49,48 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
             "worst_tile": comparison.worst_tile().map_or(100.0, |(_, tile)| tile.score),
             "there": there,
             "back": back,
+            "in_motion": moved.compare(&mut result.scene),
         });
         println!("{line}");
     }
     Ok(Exit::Done)
+}
+
+/// A model at moments of its animations.
+struct Moments(Vec<(ModelPictures, Surface)>);
+
+/// Moments that are looked at.
+const POSES: usize = 6;
+
+impl Moments {
+    fn of(scene: &mut Scene) -> Moments {
+        let poses = scene.poses(POSES);
+        let looks = poses.iter().map(|pose| {
+            scene.in_pose(pose, |posed| {
+                (ModelPictures::draw(posed), Surface::of(posed))
+            })
+        });
+        Moments(looks.collect())
+    }
+
+    /// Mean difference and worst distance of a result at the same moments; `null` where nothing moves or the result
+    /// moves otherwise.
+    fn compare(&self, result: &mut Scene) -> Value {
+        let poses = result.poses(POSES);
+        if self.0.is_empty() || poses.len() != self.0.len() {
+            return Value::Null;
+        }
+        let (mut flip, mut p99) = (0.0, 0.0f64);
+        for (pose, (pictures, surface)) in poses.iter().zip(&self.0) {
+            result.in_pose(pose, |posed| {
+                let drawn = pictures.draw_where_it_is(posed);
+                flip += pictures.compare(&drawn).mean_difference();
+                let [there, back] = surface.distances(&Surface::of(posed));
+                p99 = p99.max(there.p99).max(back.p99);
+            });
+        }
+        json!({ "flip": flip / poses.len() as f64, "p99": p99 })
+    }
 }
 
 fn read(file: &Path) -> Result<Imported> {

@@ -10,6 +10,7 @@
 mod geometry;
 mod material;
 mod nodes;
+mod pose;
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
@@ -19,6 +20,7 @@ pub use material::{
     AlphaMode, Material, TextureSlot, TextureUse, Texturing, UvTransform, Wrap, slots_of,
 };
 pub use nodes::{Bounds, Draw, local_matrix};
+pub use pose::Pose;
 
 use super::document::{ComponentType, ElementType};
 

@@ -1,0 +1,222 @@
+//! Moments of animations: the nodes of a scene as they stand then.
+
+use serde_json::{Value, json};
+
+use super::{Scene, index_in};
+
+/// The nodes of a scene at one moment of one of its animations.
+#[derive(Debug, Clone)]
+pub struct Pose {
+    nodes: Vec<Value>,
+}
+
+impl Scene {
+    /// Poses from the midst of the scene's animations, at most so many; none where only whole meshes move.
+    pub fn poses(&self, most: usize) -> Vec<Pose> {
+        let animations = self.list("animations");
+        if most == 0 || animations.is_empty() || !self.changes_shapes() {
+            return Vec::new();
+        }
+        // Of many animations some, from the first to the last; of few several moments each.
+        let shown = most.min(animations.len());
+        let moments = most.div_ceil(shown);
+        let parts = (1..=moments).map(|moment| moment as f32 / (moments + 1) as f32);
+        let chosen = (0..shown).map(|at| at * (animations.len() - 1) / (shown - 1).max(1));
+        let all = chosen.flat_map(|at| parts.clone().map(move |part| (at, part)));
+        all.take(most)
+            .map(|(at, part)| self.pose(&animations[at], part))
+            .collect()
+    }
+
+    /// What `look` sees of the scene in a pose; the scene is as before afterwards.
+    pub fn in_pose<T>(&mut self, pose: &Pose, look: impl FnOnce(&Scene) -> T) -> T {
+        let posed = Value::Array(pose.nodes.clone());
+        let rest = self.json.insert("nodes".to_owned(), posed);
+        let seen = look(self);
+        match rest {
+            Some(rest) => self.json.insert("nodes".to_owned(), rest),
+            None => self.json.remove("nodes"),
+        };
+        seen
+    }
+
+    /// Whether nodes move parts of a mesh and not only the whole of it.
+    fn changes_shapes(&self) -> bool {
+        let is_skinned = |node: &Value| node.get("skin").is_some();
+        self.list("nodes").iter().any(is_skinned)
+            || self
+                .geometries
+                .iter()
+                .any(|known| !known.targets.is_empty())
+    }
+
+    /// An animation at a part of its length. What it does not move stays as it is at rest.
+    fn pose(&self, animation: &Value, part: f32) -> Pose {
+        let mut nodes = self.list("nodes").to_vec();
+        let samplers = animation["samplers"].as_array();
+        let lengths = samplers.into_iter().flatten().filter_map(|sampler| {
+            let times = &self.tables.get(index_in(sampler, "input")?)?.values;
+            times.last().copied()
+        });
+        let time = part * lengths.fold(0.0, f32::max);
+        for channel in animation["channels"].as_array().into_iter().flatten() {
+            let target = &channel["target"];
+            let moved = index_in(target, "node").and_then(|node| nodes.get_mut(node));
+            let sampler = index_in(channel, "sampler").map(|at| &animation["samplers"][at]);
+            let value = sampler.and_then(|sampler| self.value_at(sampler, time));
+            if let (Some(Value::Object(node)), Some(path), Some(value)) =
+                (moved, target["path"].as_str(), value)
+            {
+                // A matrix would count for more than the parts of it.
+                node.remove("matrix");
+                node.insert(path.to_owned(), json!(value));
+            }
+        }
+        Pose { nodes }
+    }
+
+    /// The value of a sampler at a time, by the rules of glTF 2.0, appendix C; a rotation comes out longer or shorter
+    /// than 1.
+    fn value_at(&self, sampler: &Value, time: f32) -> Option<Vec<f32>> {
+        let table = |key| Some(&self.tables.get(index_in(sampler, key)?)?.values);
+        let (times, values) = (table("input")?, table("output")?);
+        let width = values
+            .len()
+            .checked_div(times.len())
+            .filter(|width| *width > 0)?;
+        let after = times.partition_point(|key| *key <= time);
+        let (one, two) = (after.saturating_sub(1), after.min(times.len() - 1));
+        let span = times[two] - times[one];
+        let share = match span > 0.0 {
+            true => ((time - times[one]) / span).clamp(0.0, 1.0),
+            false => 0.0,
+        };
+        let key = |at: usize| &values[at * width..(at + 1) * width];
+        Some(match sampler["interpolation"].as_str() {
+            Some("STEP") => key(one).to_vec(),
+            Some("CUBICSPLINE") => on_curve(key(one), key(two), span, share),
+            _ => between(key(one), key(two), share),
+        })
+    }
+}
+
+fn between(one: &[f32], two: &[f32], share: f32) -> Vec<f32> {
+    let pairs = || one.iter().zip(two);
+    // A rotation and its negative are the same; the shorter way is meant. Other values of four numbers are none.
+    let turns_back = one.len() == 4 && pairs().map(|(one, two)| one * two).sum::<f32>() < 0.0;
+    let sign = if turns_back { -1.0 } else { 1.0 };
+    pairs()
+        .map(|(one, two)| one + (two * sign - one) * share)
+        .collect()
+}
+
+/// Each key is three values: the tangent that comes in, the value, the tangent that goes out.
+fn on_curve(one: &[f32], two: &[f32], span: f32, t: f32) -> Vec<f32> {
+    let width = one.len() / 3;
+    let (t2, t3) = (t * t, t * t * t);
+    (0..width)
+        .map(|part| {
+            let (from, leaving) = (one[width + part], one[2 * width + part] * span);
+            let (to, coming) = (two[width + part], two[part] * span);
+            (2.0 * t3 - 3.0 * t2 + 1.0) * from
+                + (t3 - 2.0 * t2 + t) * leaving
+                + (3.0 * t2 - 2.0 * t3) * to
+                + (t3 - t2) * coming
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::document::{ComponentType, ElementType};
+    use super::super::Table;
+    use super::*;
+
+    fn table(element: ElementType, values: &[f32]) -> Table {
+        Table {
+            element,
+            component: ComponentType::F32,
+            normalized: false,
+            values: values.to_vec(),
+        }
+    }
+
+    /// A skinned node that an animation of four seconds moves along x to 8.
+    fn moving(interpolation: &str, values: &[f32]) -> Scene {
+        let mut scene = Scene {
+            tables: vec![
+                table(ElementType::Scalar, &[0.0, 1.0, 4.0]),
+                table(ElementType::Vec3, values),
+            ],
+            ..Scene::default()
+        };
+        let nodes = json!([{ "skin": 0, "mesh": 0, "translation": [7.0, 0.0, 0.0] }]);
+        let animations = json!([{
+            "samplers": [{ "input": 0, "output": 1, "interpolation": interpolation }],
+            "channels": [{ "sampler": 0, "target": { "node": 0, "path": "translation" } }],
+        }]);
+        scene.json.insert("nodes".to_owned(), nodes);
+        scene.json.insert("animations".to_owned(), animations);
+        scene
+    }
+
+    fn place(scene: &Scene) -> f64 {
+        scene.list("nodes")[0]["translation"][0].as_f64().unwrap()
+    }
+
+    #[test]
+    fn poses_lie_between_keys_and_the_rest_pose_returns() {
+        let values = [1.0, 0.0, 0.0, 2.0, 0.0, 0.0, 8.0, 0.0, 0.0];
+        for (interpolation, expected) in [("LINEAR", [2.0, 4.0, 6.0]), ("STEP", [2.0, 2.0, 2.0])] {
+            let mut scene = moving(interpolation, &values);
+            let poses = scene.poses(3);
+            let places: Vec<f64> = poses
+                .iter()
+                .map(|pose| scene.in_pose(pose, place))
+                .collect();
+            assert_eq!(places, expected, "{interpolation}");
+            assert_eq!(place(&scene), 7.0);
+        }
+    }
+
+    #[test]
+    fn curve_goes_through_its_keys_along_their_tangents() {
+        let key = |place: f32, slope: f32| [slope, 0.0, 0.0, place, 0.0, 0.0, slope, 0.0, 0.0];
+        let flat = [key(1.0, 0.0), key(2.0, 0.0), key(8.0, 0.0)].concat();
+        let steep = [key(1.0, 0.0), key(2.0, 3.0), key(8.0, 0.0)].concat();
+        // A third of the way of three seconds: the cubic with these ends, by hand.
+        for (values, expected) in [
+            (flat, 2.0 + 6.0 * 7.0 / 27.0),
+            (steep, 2.0 + 14.0 / 9.0 + 4.0 / 3.0),
+        ] {
+            let mut scene = moving("CUBICSPLINE", &values);
+            let pose = &scene.poses(1)[0];
+            assert!((scene.in_pose(pose, place) - expected).abs() < 1e-5);
+        }
+    }
+
+    #[test]
+    fn rotation_takes_the_shorter_way() {
+        let half = [0.0, 0.0, 0.6, 0.8];
+        let back = half.map(|number: f32| -number);
+        assert_eq!(between(&half, &back, 0.5), half);
+    }
+
+    #[test]
+    fn model_that_moves_as_a_whole_has_no_poses_of_interest() {
+        let mut scene = moving("LINEAR", &[0.0; 9]);
+        scene.list_mut("nodes").unwrap()[0] = json!({ "mesh": 0 });
+        assert!(scene.poses(3).is_empty());
+    }
+
+    #[test]
+    fn animation_without_numbers_leaves_the_rest_pose() {
+        let mut scene = moving("LINEAR", &[]);
+        let pose = &scene.poses(1)[0];
+        assert_eq!(scene.in_pose(pose, place), 7.0);
+        scene
+            .json
+            .insert("animations".to_owned(), json!([{}, { "channels": [{}] }]));
+        assert_eq!(scene.poses(2).len(), 2);
+    }
+}
