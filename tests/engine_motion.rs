@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use assetfs::engine::import::import;
 use assetfs::engine::job::{OptimizeTask, Pictures, Report, Task, run_with};
 use assetfs::engine::scene::{Draw, Scene, index_in};
+use assetfs::engine::surface::Surface;
 use glam::{Quat, Vec3};
 use serde_json::{Map, Value, json};
 
@@ -251,6 +252,32 @@ fn the_fox_runs_as_before() {
                 result.drawn_triangles() * 100 <= source.drawn_triangles() * u64::from(percent)
             );
             assert_plays_alike(&source, &result, slack, &format!("{percent} % {name}"));
+        }
+    }
+}
+
+#[test]
+fn the_fox_keeps_its_surface_in_motion() {
+    let Some(path) = sample("04-fox-animated.glb") else {
+        return;
+    };
+    let source = read(&path);
+    let optimized = Optimized::of(
+        &path,
+        json!({ "limits": { "faces": { "percentage": 25 } } }),
+    );
+    let (_, result) = optimized.scenes().remove(0);
+    let apart = |one: &Scene, two: &Scene| Surface::of(one).quick_distance(&Surface::of(two));
+    let at_rest = apart(&source, &result);
+    for animation in 0..source.list("animations").len() {
+        for part in [0.0, 0.3, 0.6] {
+            let time = duration(&source, animation) * part;
+            let [before, after] = [&source, &result].map(|scene| posed(scene, animation, time));
+            let moved = apart(&before, &after);
+            assert!(
+                moved < 2.5 * at_rest,
+                "animation {animation} at {time} s: {moved} % apart, {at_rest} % at rest"
+            );
         }
     }
 }

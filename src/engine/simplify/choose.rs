@@ -1,8 +1,8 @@
 //! The best of several recipes, for models that are small enough to try them all.
 //!
 //! Each result is drawn from six sides and laid beside the source, as the comparison of a job does it, but smaller, and
-//! the surfaces are measured. What is tried depends on the model alone and never on the clock, so that the same model
-//! always gives the same result.
+//! the surfaces are measured, of what is animated also in motion. What is tried depends on the model alone
+//! and never on the clock, so that the same model always gives the same result.
 
 use rayon::prelude::*;
 
@@ -10,11 +10,12 @@ use super::super::compare::quick_difference;
 use super::super::render::{
     BoundingBox, Picture, PreparedScene, RenderScene, RenderSettings, View,
 };
-use super::super::scene::{Scene, Texturing};
+use super::super::scene::{Pose, Scene, Texturing};
 use super::super::surface::Surface;
 use super::super::textures::dimensions;
-use super::recipe::Recipe;
-use super::{Limits, Simplified, simplify_by};
+use super::motion::Motion;
+use super::recipe::{Recipe, Traits};
+use super::{Known, Limits, Simplified, simplify_by};
 
 /// Larger models look good with the usual recipe, and drawing them takes its time; smaller ones leave no choice.
 const TRIANGLES: std::ops::RangeInclusive<u64> = 100..=3_000;
@@ -29,7 +30,7 @@ const PICTURES: RenderSettings = RenderSettings {
 };
 
 /// The recipes worth trying on a model.
-pub(super) fn recipes_for(scene: &Scene, texturings: &[Texturing]) -> Vec<Recipe> {
+pub(super) fn recipes_for(scene: &Scene, known: &Known) -> Vec<Recipe> {
     let drawn = scene
         .images
         .iter()
@@ -41,13 +42,14 @@ pub(super) fn recipes_for(scene: &Scene, texturings: &[Texturing]) -> Vec<Recipe
         return vec![Recipe::default()];
     }
     let has = |name: &str, is_seen: &dyn Fn(&Texturing) -> bool| {
-        let mut known = scene.geometries.iter().zip(texturings);
-        known.any(|(geometry, seen)| geometry.attribute(name).is_some() && is_seen(seen))
+        let mut all = scene.geometries.iter().zip(&known.texturings);
+        all.any(|(geometry, seen)| geometry.attribute(name).is_some() && is_seen(seen))
     };
-    Recipe::all(
-        has("NORMAL", &|_| true),
-        has("TEXCOORD_0", &|seen| seen.coordinate_sets > 0),
-    )
+    Recipe::all(Traits {
+        normals: has("NORMAL", &|_| true),
+        coords: has("TEXCOORD_0", &|seen| seen.coordinate_sets > 0),
+        motion: known.motion.skinned_poses() > 0,
+    })
 }
 
 /// Simplifies the scene by each recipe and keeps the result that looks most like it.
@@ -55,17 +57,18 @@ pub(super) fn simplify_by_best(
     recipes: &[Recipe],
     scene: &mut Scene,
     limits: &Limits,
-    texturings: &[Texturing],
+    known: &Known,
 ) -> Simplified {
-    let Some(judge) = Judge::new(scene) else {
-        return simplify_by(&recipes[0], scene, limits, texturings);
+    let Some(judge) = Judge::new(scene, &known.motion) else {
+        return simplify_by(&recipes[0], scene, limits, known);
     };
     let tried: Vec<(Simplified, f64, Scene)> = recipes
         .par_iter()
         .map(|recipe| {
             let mut result = scene.clone();
-            let done = simplify_by(recipe, &mut result, limits, texturings);
-            (done, judge.loss(&result), result)
+            let done = simplify_by(recipe, &mut result, limits, known);
+            let loss = judge.loss(&mut result);
+            (done, loss, result)
         })
         .collect();
     // Not every recipe meets the limit, or by means as gentle; the first of equals is the more usual one.
@@ -85,15 +88,20 @@ struct Judge {
     bounds: BoundingBox,
     pictures: Vec<(View, Picture)>,
     surface: Surface,
+    /// The same surface in motion.
+    moved: Vec<(Pose, Surface)>,
 }
 
 impl Judge {
     /// `None` for a model of which nothing can be seen.
-    fn new(scene: &Scene) -> Option<Judge> {
+    fn new(scene: &mut Scene, motion: &Motion) -> Option<Judge> {
         let adapted = RenderScene::from_model(scene).scene;
         let bounds = adapted.bounding_box()?;
         let prepared = PreparedScene::new(&adapted);
+        let moved = motion.poses.iter();
+        let moved = moved.map(|pose| (pose.clone(), scene.in_pose(pose, Surface::of)));
         Some(Judge {
+            moved: moved.collect(),
             pictures: prepared.render_six(&bounds, &PICTURES),
             prepared,
             bounds,
@@ -101,14 +109,21 @@ impl Judge {
         })
     }
 
-    /// How far a result is from the source, on a scale of its own. Looks, the worst place and the shape count as
-    /// factors, so that none of them is bought with much of another.
-    fn loss(&self, result: &Scene) -> f64 {
+    /// How far a result is from the source, on a scale of its own. Looks, the worst place, the shape and the shape in
+    /// motion count as factors, so that none of them is bought with much of another.
+    fn loss(&self, result: &mut Scene) -> f64 {
         let shape = self.prepared.reshaped(&RenderScene::shape_of(result));
         let pictures = shape.render_six(&self.bounds, &PICTURES);
         let looks = quick_difference(&self.pictures, &pictures);
-        let distance = self.surface.quick_distance(&Surface::of(result));
         let factor = |value: f64, least: f64| value.max(least).ln();
-        2.0 * factor(looks.mean, 1e-4) + factor(looks.worst_tile, 1e-3) + factor(distance, 1e-3)
+        let apart =
+            |source: &Surface, result: &Surface| factor(source.quick_distance(result), 1e-3);
+        let at_rest = apart(&self.surface, &Surface::of(result));
+        let moved = self.moved.iter();
+        let moved: f64 = moved
+            .map(|(pose, source)| apart(source, &result.in_pose(pose, Surface::of)))
+            .sum();
+        let in_motion = moved / self.moved.len().max(1) as f64;
+        2.0 * factor(looks.mean, 1e-4) + factor(looks.worst_tile, 1e-3) + at_rest + in_motion
     }
 }

@@ -8,11 +8,13 @@
 mod calls;
 mod choose;
 mod joined;
+mod motion;
 mod recipe;
 
 pub use calls::Means;
 
 use joined::Joined;
+use motion::Motion;
 use recipe::Recipe;
 
 use rayon::prelude::*;
@@ -64,21 +66,27 @@ pub fn simplify(scene: &mut Scene, limits: &Limits) -> Simplified {
     }
     let texturings = scene.texturings();
     join_unseen(scene, &texturings);
-    let recipes = choose::recipes_for(scene, &texturings);
+    let known = Known {
+        motion: Motion::of(scene),
+        texturings,
+    };
+    let recipes = choose::recipes_for(scene, &known);
     if recipes.len() == 1 {
-        return simplify_by(&recipes[0], scene, limits, &texturings);
+        return simplify_by(&recipes[0], scene, limits, &known);
     }
-    choose::simplify_by_best(&recipes, scene, limits, &texturings)
+    choose::simplify_by_best(&recipes, scene, limits, &known)
 }
 
-fn simplify_by(
-    recipe: &Recipe,
-    scene: &mut Scene,
-    limits: &Limits,
-    texturings: &[Texturing],
-) -> Simplified {
+/// What is known of a scene before any triangle goes.
+struct Known {
+    /// For each geometry, which of its attributes show.
+    texturings: Vec<Texturing>,
+    motion: Motion,
+}
+
+fn simplify_by(recipe: &Recipe, scene: &mut Scene, limits: &Limits, known: &Known) -> Simplified {
     let mut done = Simplified::nothing(scene.drawn_triangles());
-    let source = Joined::new(scene, texturings, recipe);
+    let source = Joined::new(scene, known, recipe);
     // A model too large for its numbers has no shape to measure; it stays as it is.
     if !source.is_finite() {
         return done;

@@ -14,6 +14,8 @@ pub(super) struct AttributeWeights {
     pub(super) tangent: f32,
     pub(super) color: f32,
     pub(super) tex_coord: f32,
+    /// Where a skin moves a vertex to, in poses.
+    pub(super) motion: f32,
 }
 
 /// One way to simplify.
@@ -35,6 +37,7 @@ impl Default for Recipe {
                 tangent: 0.15,
                 color: 0.2,
                 tex_coord: 0.3,
+                motion: 0.5,
             },
             evens_out: false,
         }
@@ -50,24 +53,48 @@ const OTHERS: [(f32, f32, bool); 6] = [
     (0.05, 2.0, false),
     (0.05, 2.0, true),
 ];
+/// And on skinned ones: a weight of motion that keeps apart what a skin moves apart, with two of texture coordinates.
+const IN_MOTION: f32 = 2.0;
+const COORDS_IN_MOTION: [f32; 2] = [0.3, 2.0];
+
+/// What a model has that recipes differ in.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Traits {
+    pub(super) normals: bool,
+    /// Texture coordinates that a texture shows.
+    pub(super) coords: bool,
+    /// Skins that an animation moves.
+    pub(super) motion: bool,
+}
 
 impl Recipe {
-    /// All recipes that differ for a model with or without normals and texture coordinates, the usual one first.
-    pub(super) fn all(has_normals: bool, has_coords: bool) -> Vec<Recipe> {
+    /// All recipes that differ for a model, the usual one first.
+    pub(super) fn all(traits: Traits) -> Vec<Recipe> {
         let usual = Recipe::default();
         let mut all = vec![usual];
-        for (normal, tex_coord, evens_out) in OTHERS {
-            let mut recipe = Recipe { evens_out, ..usual };
-            if has_normals {
-                recipe.weights.normal = normal;
-                recipe.weights.mapped_normal = normal / 2.0;
-            }
-            if has_coords {
-                recipe.weights.tex_coord = tex_coord;
-            }
+        let mut add = |recipe: Recipe| {
             if !all.contains(&recipe) {
                 all.push(recipe);
             }
+        };
+        for (normal, tex_coord, evens_out) in OTHERS {
+            let mut recipe = Recipe { evens_out, ..usual };
+            if traits.normals {
+                recipe.weights.normal = normal;
+                recipe.weights.mapped_normal = normal / 2.0;
+            }
+            if traits.coords {
+                recipe.weights.tex_coord = tex_coord;
+            }
+            add(recipe);
+        }
+        for tex_coord in COORDS_IN_MOTION.into_iter().filter(|_| traits.motion) {
+            let mut recipe = usual;
+            recipe.weights.motion = IN_MOTION;
+            if traits.coords {
+                recipe.weights.tex_coord = tex_coord;
+            }
+            add(recipe);
         }
         all
     }
@@ -87,9 +114,18 @@ mod tests {
 
     #[test]
     fn recipes_that_make_no_difference_are_not_tried() {
-        assert_eq!(Recipe::all(true, true).len(), 7);
-        assert_eq!(Recipe::all(false, true).len(), 5);
-        assert_eq!(Recipe::all(false, false).len(), 2);
-        assert_eq!(Recipe::all(true, true)[0], Recipe::default());
+        let tried = |normals, coords, motion| {
+            Recipe::all(Traits {
+                normals,
+                coords,
+                motion,
+            })
+        };
+        assert_eq!(tried(true, true, false).len(), 7);
+        assert_eq!(tried(false, true, false).len(), 5);
+        assert_eq!(tried(false, false, false).len(), 2);
+        assert_eq!(tried(false, true, true).len(), 7);
+        assert_eq!(tried(false, false, true).len(), 3);
+        assert_eq!(tried(true, true, true)[0], Recipe::default());
     }
 }

@@ -3,8 +3,10 @@
 use glam::{Mat3, Mat4, Vec3};
 use meshopt::SimplifyVertex;
 
-use super::super::super::scene::{Geometry, Scene, Texturing};
+use super::super::super::scene::{Geometry, Scene};
+use super::super::Known;
 use super::super::calls::MAX_ATTRIBUTES;
+use super::super::motion::Motion;
 use super::super::recipe::{AttributeWeights, Recipe};
 use super::place::{
     placed_geometries, size_of_all, size_of_part, strongest_targets, tex_coord_scale,
@@ -15,12 +17,8 @@ use super::{Columns, Joined, Part, scaled};
 const MAX_MORPHS: usize = 6;
 
 impl Joined {
-    /// Joins the scene's triangles. What no texture shows takes no part in the error.
-    pub(in super::super) fn new(
-        scene: &Scene,
-        texturings: &[Texturing],
-        recipe: &Recipe,
-    ) -> Joined {
+    /// Joins the scene's triangles. What no texture shows takes no part in the error; where skins move to does.
+    pub(in super::super) fn new(scene: &Scene, known: &Known, recipe: &Recipe) -> Joined {
         let placed = placed_geometries(scene);
         let weights = &recipe.weights;
         let mut joined = Joined {
@@ -28,6 +26,7 @@ impl Joined {
             ..Joined::default()
         };
         joined.choose_columns(scene, &placed, weights);
+        joined.choose_motion(&known.motion);
         let (center, extent) = size_of_all(scene, &placed);
         joined.extent = extent;
         let to_unit = Mat4::from_scale(Vec3::splat(1.0 / extent)) * Mat4::from_translation(-center);
@@ -36,7 +35,7 @@ impl Joined {
             let geometry = &scene.geometries[index];
             let to_joined = to_unit * matrix;
             let size = size_of_part(geometry, to_joined);
-            let texturing = &texturings[index];
+            let texturing = &known.texturings[index];
             let normal_part = match texturing.has_normal_map {
                 true => weights.mapped_normal / weights.normal,
                 false => 1.0,
@@ -58,9 +57,37 @@ impl Joined {
                     shows_coords: texturing.coordinate_sets > 0,
                 },
             );
+            joined.fill_motion(&known.motion, geometry, to_unit);
         }
-        joined.settle_seams(scene, texturings);
+        joined.settle_seams(scene, &known.texturings);
         joined
+    }
+
+    /// Makes room for the places of skinned vertices in as many poses as the simplifier takes.
+    fn choose_motion(&mut self, motion: &Motion) {
+        let start = self.weights.len();
+        let count = motion.skinned_poses().min((MAX_ATTRIBUTES - start) / 3);
+        if count > 0 {
+            self.weights
+                .resize(start + count * 3, self.recipe.weights.motion);
+            self.columns.motion = Some(start);
+            self.columns.pose_count = count;
+        }
+    }
+
+    /// The places of the vertices of the last part in each pose.
+    fn fill_motion(&mut self, motion: &Motion, geometry: &Geometry, to_unit: Mat4) {
+        let (Some(column), Some(part)) = (self.columns.motion, self.parts.last().cloned()) else {
+            return;
+        };
+        for pose in 0..self.columns.pose_count {
+            if let Some(places) = motion.places(pose, part.geometry, geometry) {
+                self.fill(&part, column + pose * 3, 3, |vertex, to| {
+                    let place = to_unit.transform_point3(places[vertex]);
+                    to.copy_from_slice(&place.to_array());
+                });
+            }
+        }
     }
 
     fn choose_columns(

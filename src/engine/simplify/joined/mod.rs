@@ -65,6 +65,8 @@ struct Columns {
     tex_coord: Option<usize>,
     morphs: Option<usize>,
     morph_count: usize,
+    motion: Option<usize>,
+    pose_count: usize,
 }
 
 impl Joined {

@@ -1,0 +1,60 @@
+//! Where a skinned model's vertices are in motion.
+//!
+//! A skin moves each vertex by the weights of its joints, which a position at rest does not tell: two vertices that lie
+//! side by side may part. Their places in a few poses take part in the error of a collapse as an attribute does. What
+//! moves as one costs nothing, since its places are linear in those at rest.
+
+use glam::Vec3;
+
+use super::super::scene::{Geometry, Pose, Scene};
+
+/// Moments of the animations that are looked at.
+const POSES: usize = 2;
+
+/// The poses of a scene, and where skinned vertices are in them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Motion {
+    /// Empty for what stays as it is.
+    pub(super) poses: Vec<Pose>,
+    /// For each pose and geometry the world positions of its first draw; empty where it has no skin.
+    places: Vec<Vec<Vec<Vec3>>>,
+}
+
+impl Motion {
+    /// The scene in motion. It is changed while it is looked at, and as before afterwards.
+    pub(super) fn of(scene: &mut Scene) -> Motion {
+        let poses = scene.poses(POSES);
+        let places = poses.iter().map(|pose| scene.in_pose(pose, places));
+        Motion {
+            places: places.collect(),
+            poses,
+        }
+    }
+
+    /// How many poses show something new about skinned vertices.
+    pub(super) fn skinned_poses(&self) -> usize {
+        let moves = |places: &&Vec<Vec<Vec3>>| places.iter().any(|places| !places.is_empty());
+        self.places.iter().filter(moves).count()
+    }
+
+    /// Where the vertices of a geometry are in a pose; `None` where no skin moves them or not all are numbers.
+    pub(super) fn places(&self, pose: usize, index: usize, geometry: &Geometry) -> Option<&[Vec3]> {
+        let places = self.places.get(pose)?.get(index)?;
+        let known =
+            places.len() == geometry.vertex_count() && places.iter().all(|place| place.is_finite());
+        known.then_some(places)
+    }
+}
+
+fn places(scene: &Scene) -> Vec<Vec<Vec3>> {
+    let mut places = vec![Vec::new(); scene.geometries.len()];
+    for draw in scene.draws().iter().filter(|draw| draw.joints.is_some()) {
+        for primitive in &scene.meshes[draw.mesh].primitives {
+            let known = &mut places[primitive.geometry];
+            if known.is_empty() {
+                *known = draw.world_positions(&scene.geometries[primitive.geometry]);
+            }
+        }
+    }
+    places
+}
