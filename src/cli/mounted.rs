@@ -161,24 +161,28 @@ fn attribute(path: &Path, name: &str) -> rustix::io::Result<Option<String>> {
     }
 }
 
-/// The last failure at `path`. For what does not exist: the failure of that name in its folder, else the
-/// folder's own.
+/// The last failure at `path`. For what does not exist, or cannot be looked up: the failure of that name
+/// in its folder, else the folder's own.
 pub(super) fn why(path: &Path) -> Result<Option<String>> {
-    let sentence = match (
-        attribute(path, WHY_ATTRIBUTE),
-        path.parent(),
-        path.file_name(),
-    ) {
-        (Err(rustix::io::Errno::NOENT), Some(folder), Some(name)) => {
-            let of_name = format!("{WHY_ATTRIBUTE}.{}", name.to_string_lossy());
-            match attribute(folder, &of_name) {
-                Ok(None) => attribute(folder, WHY_ATTRIBUTE),
-                other => other,
-            }
-        }
-        (other, ..) => other,
-    };
-    sentence
+    sentence_at(path)
         .map_err(io::Error::from)
         .with_context(|| path.display().to_string())
+}
+
+fn sentence_at(path: &Path) -> rustix::io::Result<Option<String>> {
+    let asked = attribute(path, WHY_ATTRIBUTE);
+    let (Err(error), Some(folder), Some(name)) = (&asked, path.parent(), path.file_name()) else {
+        return asked;
+    };
+    // A drive whose process is gone has no folder that answers.
+    if *error == rustix::io::Errno::NOTCONN {
+        return asked;
+    }
+    let of_name = format!("{WHY_ATTRIBUTE}.{}", name.to_string_lossy());
+    match attribute(folder, &of_name) {
+        Ok(Some(sentence)) => Ok(Some(sentence)),
+        Ok(None) => attribute(folder, WHY_ATTRIBUTE),
+        Err(_) if *error != rustix::io::Errno::NOENT => sentence_at(folder),
+        Err(error) => Err(error),
+    }
 }

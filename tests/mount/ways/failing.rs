@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::tools::{assert_arrived, tree};
 use crate::needs_fuse;
-use crate::support::{ASSETFS, Fixture, read, run, small_chair, text, wait_until};
+use crate::support::{ASSETFS, Fixture, exists, read, run, small_chair, text, wait_until};
 
 fn status_plan(path: &str, status: u16) -> String {
     format!("[[rule]]\npath = \"{path}\"\nfault = {{ kind = \"status\", status = {status} }}\n")
@@ -152,6 +152,24 @@ fn without_network_a_drive_mounts_takes_drafts_and_sends_them_when_it_is_back() 
     );
     fixture.service.start_again();
     assert_arrived(&fixture, "latest", &tree(&source, &[]));
+}
+
+#[test]
+fn why_of_what_cannot_be_looked_up_says_that_the_service_is_away() {
+    needs_fuse!();
+    let mut fixture = Fixture::new();
+    fixture.add_chair();
+    let away = fixture.second_machine();
+    assert!(
+        exists(away.root().join("rawmodels/chair")),
+        "listed, not opened"
+    );
+    fixture.service.stop();
+    let unknown = away.root().join("rawmodels/chair/chair.gltf");
+    assert!(fs::read(&unknown).is_err());
+    let why = run(Command::new(ASSETFS).arg("why").arg(&unknown));
+    assert!(why.contains("cannot be reached"), "{why}");
+    fixture.service.start_again();
 }
 
 #[test]
