@@ -47,6 +47,8 @@ pub struct CacheStats {
     pub misses: u64,
     /// Objects, or runs of blocks of open ones, that had to go.
     pub evictions: u64,
+    /// Times that there was no room for what was to be taken.
+    pub refused: u64,
     /// Blocks that were found damaged and dropped.
     pub bad_blocks: u64,
     /// Pinned and open files left no room for what was to be taken last.

@@ -40,6 +40,7 @@ struct Counters {
     hits: AtomicU64,
     misses: AtomicU64,
     evictions: AtomicU64,
+    refused: AtomicU64,
     bad_blocks: AtomicU64,
 }
 
@@ -89,6 +90,7 @@ impl Shared {
             }
         }
         self.space.give_back(bytes);
+        self.counters.refused.fetch_add(1, Ordering::Relaxed);
         Err(self.space.full())
     }
 
@@ -219,6 +221,7 @@ impl Shared {
             hits: count(&self.counters.hits),
             misses: count(&self.counters.misses),
             evictions: count(&self.counters.evictions),
+            refused: count(&self.counters.refused),
             bad_blocks: count(&self.counters.bad_blocks),
             is_taken_up: self.space.is_taken_up(),
         }

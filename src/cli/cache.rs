@@ -232,7 +232,9 @@ pub(super) fn pin(args: &PinArgs) -> Result<Exit> {
     let progress = Progress::new(false);
     let mut exit = Exit::Done;
     for path in &args.paths {
+        let drive = MountedDrive::of(path)?;
         tell(path, "pin")?;
+        let refused_before = drive.status()?.cache.refused;
         let list = files::below(path)?;
         let total: u64 = list.iter().map(|file| file.len).sum();
         let mut task = progress.task(path.display().to_string());
@@ -253,6 +255,15 @@ pub(super) fn pin(args: &PinArgs) -> Result<Exit> {
             grouped(list.len() as u64),
             bytes(total)
         ));
+        let cache = drive.status()?.cache;
+        if cache.refused > refused_before {
+            let path = path.display();
+            eprintln!(
+                "assetfs: {path} is pinned, but the cache had no room for all of it: mount with a \
+                 larger --cache-size, make room on its disk, or `assetfs unpin` some"
+            );
+            exit = Exit::Failed;
+        }
     }
     Ok(exit)
 }

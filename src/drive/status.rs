@@ -138,6 +138,9 @@ pub struct CacheStatus {
     /// Objects, or parts of open ones, that had to go.
     #[serde(default)]
     pub evictions: u64,
+    /// Times that there was no room for what was read.
+    #[serde(default)]
+    pub refused: u64,
     /// Blocks that were found damaged, and fetched again.
     #[serde(default)]
     pub bad_blocks: u64,

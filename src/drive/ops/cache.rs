@@ -51,6 +51,7 @@ impl Shared {
             hits: stats.hits,
             misses: stats.misses,
             evictions: stats.evictions,
+            refused: stats.refused,
             bad_blocks: stats.bad_blocks,
             is_taken_up: stats.is_taken_up,
             disk_shortage: self.cache.disk_shortage(),

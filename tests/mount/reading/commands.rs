@@ -106,6 +106,35 @@ fn a_cache_whose_disk_is_too_full_says_so_and_what_to_do() {
 }
 
 #[test]
+fn pinning_more_than_the_cache_may_hold_fails_and_says_so() {
+    needs_fuse!();
+    let mut world = World::unmounted(3 * MIB);
+    world.fixture.mount(&["--cache-size", "1M"]);
+    let model = world.fixture.path("rawmodels/m");
+    let pin = || {
+        let mut command = Command::new(ASSETFS);
+        command
+            .arg("pin")
+            .arg(&model)
+            .output()
+            .expect("assetfs runs")
+    };
+    let output = pin();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("no room for all of it"), "{said}");
+    assert!(said.contains("--cache-size"), "{said}");
+    world.assert_whole();
+
+    run(Command::new(ASSETFS)
+        .args(["unmount", "--now"])
+        .arg(world.fixture.root()));
+    world.fixture.mount(&["--cache-size", "64M"]);
+    let output = pin();
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
 fn check_finds_what_is_missing_and_what_differs() {
     needs_fuse!();
     let world = World::new(200_000, &[]);
