@@ -1,8 +1,10 @@
 //! What stands where.
 
+use std::time::Duration;
+
 use assetfs::drive::{DriveError, FileKind, MountStatus};
 
-use crate::support::account::{Account, MINIMAL_GLTF};
+use crate::support::account::{Account, MINIMAL_GLTF, files_in};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_top_holds_the_folders_of_the_account() {
@@ -42,6 +44,43 @@ async fn the_top_holds_the_folders_of_the_account() {
     let room = mounted.drive.statfs().await.unwrap();
     assert_eq!(room.blocks_free, left / u64::from(room.block_size));
     assert!(room.blocks_available <= room.blocks_free && room.blocks_available > 0);
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_room_that_is_left_follows_what_is_sent_and_deleted_here() {
+    let account = Account::new().await;
+    let mounted = account
+        .mount_with(|config| config.refresh = Duration::from_secs(600))
+        .await;
+    let free = || async { mounted.drive.statfs().await.unwrap().blocks_free };
+    let until = |is_so: fn(u64, u64) -> bool, before: u64| async move {
+        for _ in 0..400 {
+            if is_so(free().await, before) {
+                return true;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        false
+    };
+    let empty = free().await;
+    let files = files_in(&account.chair());
+    mounted
+        .tree
+        .copy_in(&files, "/rawmodels/chair")
+        .await
+        .unwrap();
+    mounted.tree.sync("/rawmodels/chair").await.unwrap();
+    assert!(
+        until(|now, before| now < before, empty).await,
+        "after sending"
+    );
+    let full = free().await;
+    mounted.tree.remove_all("/rawmodels/chair").await.unwrap();
+    assert!(
+        until(|now, before| now > before, full).await,
+        "after deleting"
+    );
     mounted.close().await;
 }
 

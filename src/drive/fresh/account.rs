@@ -45,6 +45,14 @@ impl Shared {
         known.map(|(value, _)| value)
     }
 
+    /// What was sent or deleted here changes the room that is left: it is asked for anew, so that who
+    /// looks next is told the truth at once.
+    pub(in crate::drive) fn room_changed(self: &Arc<Self>) {
+        if self.known_account_value(AccountFile::StorageLeft).is_some() {
+            drop(self.account_landing(AccountFile::StorageLeft));
+        }
+    }
+
     fn account_landing(self: &Arc<Self>, file: AccountFile) -> Landing {
         let shared = Arc::clone(self);
         self.flights.join(FlightKey::Account(file), || async move {

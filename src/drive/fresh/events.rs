@@ -58,6 +58,7 @@ impl Shared {
         self.watched.look_at_asset(asset);
         self.asset_moved(asset);
         self.draft_changed(draft);
+        self.room_changed();
         if let Some(info) = info {
             self.tell_entry(&Node::Top(Top::RawModels), &info.name);
         }

@@ -368,6 +368,7 @@ impl Shared {
             Place::Rapid(rapid) => self.rapid_gone(rapid),
             Place::Root | Place::Top(_) => {}
         }
+        self.room_changed();
         Ok(())
     }
 
