@@ -10,14 +10,19 @@ use crate::drive::DriveError;
 pub enum ReadError {
     /// The content on the service is another one than was opened.
     #[error(
-        "{name} changed on the service while it was open; open it again to read the new content"
+        "{} changed on the service while it was open; open it again to read the new content",
+        file_name(.name)
     )]
     Stale {
         /// The object.
         name: String,
     },
     /// Nothing came for the whole deadline.
-    #[error("{name}: nothing came from the service within {} s; reading it again tries again", .after.as_secs())]
+    #[error(
+        "{}: nothing came from the service within {} s; reading it again tries again",
+        file_name(.name),
+        .after.as_secs()
+    )]
     TimedOut {
         /// The object.
         name: String,
@@ -31,9 +36,31 @@ pub enum ReadError {
     #[error(transparent)]
     NoUrl(DriveError),
     /// The fetch was given up, because the mount ends.
-    #[error("{name}: the fetch was stopped")]
+    #[error("{}: the fetch was stopped", file_name(.name))]
     Stopped {
         /// The object.
         name: String,
     },
+}
+
+/// What a person calls an object: its name in the cache has numbers in front that nobody else knows.
+fn file_name(object: &str) -> &str {
+    object.rsplit('/').next().unwrap_or(object)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_name_the_file_and_not_where_the_cache_has_it() {
+        let error = ReadError::Stale {
+            name: "raw/112/files/chair.bin".into(),
+        };
+        let said = error.to_string();
+        assert!(
+            said.starts_with("chair.bin changed on the service"),
+            "{said}"
+        );
+    }
 }
