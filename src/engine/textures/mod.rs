@@ -6,6 +6,7 @@
 
 mod encode;
 mod pixels;
+mod resize;
 mod usage;
 
 use rayon::prelude::*;
