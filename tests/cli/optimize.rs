@@ -90,11 +90,9 @@ fn json_says_all_and_quiet_says_nothing_else() {
     assert_eq!(formats, ["glb", "usdz"]);
     let first = &said["exports"][0];
     assert_eq!(first["triangles"], *after, "counted again in the file");
-    let (mean, worst) = (
-        &first["similarity"]["average"],
-        &first["similarity"]["worst_view"],
-    );
-    assert!(worst.as_f64().unwrap() <= mean.as_f64().unwrap());
+    let score = |name: &str| first["similarity"][name].as_f64().unwrap();
+    assert!(score("worst_view") <= score("average"));
+    assert!(score("worst_tile") <= score("worst_view"));
     let warnings = said["warnings"].as_array().unwrap();
     let is_told = |warning: &Value| warning.as_str().unwrap().contains("meshDecimation.method");
     assert!(warnings.iter().any(is_told), "{warnings:?}");

@@ -112,6 +112,7 @@ impl Finished<'_> {
                     "average": quality.avg_score,
                     "worst_view": quality.min_score,
                     "best_view": quality.max_score,
+                    "worst_tile": quality.worst_tile,
                 })),
             })
         });

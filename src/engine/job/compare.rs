@@ -82,6 +82,11 @@ pub(super) fn compare_exports(
             max_score: comparison.best_score(),
             avg_score: comparison.average_score(),
             min_score: Some(comparison.worst_score()),
+            worst_tile: Some(
+                comparison
+                    .worst_tile()
+                    .map_or(100.0, |(_, tile)| tile.score),
+            ),
         });
         bench.info(format!(
             "{}: {:.1} of 100 like the source (mean of six views), {} triangles counted in the file",

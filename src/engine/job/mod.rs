@@ -131,6 +131,9 @@ pub struct QualityScore {
     /// The worst view; not known of jobs of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_score: Option<f64>,
+    /// The least like its source of all tiles that the views are cut into; as above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worst_tile: Option<f64>,
 }
 
 /// The size of a model in the numbers people ask for.
