@@ -47,6 +47,47 @@ fn ply_elements_without_properties_take_no_memory_however_many_there_are() {
     }
 }
 
+/// A node of a binary FBX file of version 7.4 that begins at `start`; numbers are little-endian.
+fn fbx_node(
+    start: usize,
+    name: &str,
+    count: u32,
+    properties: &[u8],
+    child: &dyn Fn(usize) -> Vec<u8>,
+) -> Vec<u8> {
+    let inside = start + 13 + name.len() + properties.len();
+    let mut children = child(inside);
+    if !children.is_empty() {
+        children.extend([0; 13]);
+    }
+    let end = (inside + children.len()) as u32;
+    let numbers = [end, count, properties.len() as u32].map(u32::to_le_bytes);
+    let mut node = numbers.concat();
+    node.push(name.len() as u8);
+    node.extend([name.as_bytes(), properties, &children].concat());
+    node
+}
+
+#[test]
+fn fbx_array_takes_no_more_memory_than_a_file_of_its_size_can_fill() {
+    // 2^28 numbers of eight bytes, packed into sixteen.
+    let packed = [
+        &b"d"[..],
+        &(1u32 << 28).to_le_bytes(),
+        &1u32.to_le_bytes(),
+        &16u32.to_le_bytes(),
+        &[0; 16],
+    ];
+    let vertices = |start| fbx_node(start, "Vertices", 1, &packed.concat(), &|_| Vec::new());
+    let names = b"L\x07\0\0\0\0\0\0\0S\x04\0\0\0MeshS\x04\0\0\0Mesh";
+    let geometry = |start| fbx_node(start, "Geometry", 3, names, &vertices);
+    let mut bytes = b"Kaydara FBX Binary  \0\x1a\0\xe8\x1c\0\0".to_vec();
+    bytes.extend(fbx_node(bytes.len(), "Objects", 0, b"", &geometry));
+    bytes.extend([0; 176]);
+    let refused = import_bytes("m.fbx", &bytes).unwrap_err();
+    assert!(refused.contains("emory limit"), "{refused}");
+}
+
 #[test]
 fn instancing_attribute_named_like_a_buffer_view_is_an_accessor() {
     let bytes = changed_glb(|json| {

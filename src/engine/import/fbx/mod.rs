@@ -17,18 +17,23 @@ use super::make::SceneMaker;
 use super::{ImportError, Imported};
 use material::Materials;
 
-/// The reader may use so much memory for itself.
+/// The reader may use at most so much memory for itself, whatever the file.
 const MEMORY_LIMIT_BYTES: usize = 3 << 30;
+/// And so much for a small file, and for each of its bytes: arrays in a file are packed, those of plain shapes by
+/// some hundred times.
+const MEMORY_OF_A_FILE: usize = 64 << 20;
+const MEMORY_OF_A_BYTE: usize = 512;
 
 /// Reads the file `model` in `dir`.
 pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> {
     let path = dir.join(model);
     let bytes = fs::read(&path).map_err(|source| DocumentError::Io { path, source })?;
     let file = super::file_name(model);
-    let loaded = ufbx::load_memory(&bytes, options()).map_err(|error| ImportError::Damaged {
-        file: file.clone(),
-        what: format!("cannot be read as FBX: {}", &*error.description),
-    })?;
+    let loaded =
+        ufbx::load_memory(&bytes, options(bytes.len())).map_err(|error| ImportError::Damaged {
+            file: file.clone(),
+            what: format!("cannot be read as FBX: {}", &*error.description),
+        })?;
     let mut materials = Materials::new(dir, model, bytes.len() as u64);
     let mut warnings = Vec::new();
     let mut maker = SceneMaker::new();
@@ -60,9 +65,13 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
     })
 }
 
-fn options() -> ufbx::LoadOpts<'static> {
+fn options(file_bytes: usize) -> ufbx::LoadOpts<'static> {
+    let memory_limit = file_bytes
+        .saturating_mul(MEMORY_OF_A_BYTE)
+        .saturating_add(MEMORY_OF_A_FILE)
+        .min(MEMORY_LIMIT_BYTES);
     let limited = || ufbx::AllocatorOpts {
-        memory_limit: MEMORY_LIMIT_BYTES,
+        memory_limit,
         ..Default::default()
     };
     ufbx::LoadOpts {
