@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
@@ -19,7 +19,7 @@ use crate::drive::TransferStatus;
 #[command(
     after_help = "Example: cp -r chair ~/assets/rawmodels/ && assetfs wait ~/assets/rawmodels/chair\n\
     Example: assetfs wait ~/assets/rawmodels/chair/optimize/web.json --timeout 10m\n\
-    Exit codes: 0 all done, 1 one failed, 3 timed out"
+    Exit codes: 0 all done, 1 one failed or cannot go without help, 3 timed out"
 )]
 pub(super) struct Args {
     /// Models, rapid models, job texts or optimize/ folders
@@ -81,10 +81,56 @@ pub(super) struct Outcome {
     pub(super) exit: Exit,
 }
 
+/// How long a draft that only its owner can complete is waited for: the copy may still be under way.
+const STANDSTILL: Duration = Duration::from_secs(60);
+
+/// How long a thing has had its present status.
+struct Standing {
+    text: String,
+    since: Instant,
+}
+
+impl Standing {
+    fn new() -> Standing {
+        Standing {
+            text: String::new(),
+            since: Instant::now(),
+        }
+    }
+
+    /// The state, which is a failure when nothing will change any more without help.
+    fn judge(&mut self, state: State) -> State {
+        let State::Going(text) = state else {
+            return state;
+        };
+        if self.text != text {
+            self.since = Instant::now();
+            self.text.clone_from(&text);
+        }
+        match patience_with(&text) {
+            Some(patience) if self.since.elapsed() >= patience => State::Failed(text),
+            _ => State::Going(text),
+        }
+    }
+}
+
+/// How long a status may stand that only a person can change; `None` where it changes by itself.
+fn patience_with(status: &str) -> Option<Duration> {
+    let is_held_back = status.contains("into a folder") || status.contains("`assetfs commit` only");
+    let is_unfinished = status.starts_with("incomplete:")
+        || status.contains("is a temporary file of a copy")
+        || status.ends_with("no model file yet");
+    match (status.starts_with("draft: ") && is_held_back, is_unfinished) {
+        (true, _) => Some(Duration::ZERO),
+        (false, true) => Some(STANDSTILL),
+        (false, false) => None,
+    }
+}
+
 /// Waits for all of `targets`, showing progress.
 pub(super) fn wait_for(
     targets: &[PathBuf],
-    timeout: Option<std::time::Duration>,
+    timeout: Option<Duration>,
     quiet: bool,
 ) -> Result<Outcome> {
     let start = Instant::now();
@@ -93,10 +139,11 @@ pub(super) fn wait_for(
         .iter()
         .map(|path| Some(progress.task(short_name(path))))
         .collect();
+    let mut standing: Vec<_> = targets.iter().map(|_| Standing::new()).collect();
     loop {
         let mut states = Vec::with_capacity(targets.len());
-        for (path, task) in targets.iter().zip(&mut tasks) {
-            let state = state_of(path)?;
+        for ((path, task), standing) in targets.iter().zip(&mut tasks).zip(&mut standing) {
+            let state = standing.judge(state_of(path)?);
             match &state {
                 State::Going(text) => {
                     if let Some(task) = task {
@@ -257,6 +304,36 @@ mod tests {
             "waiting for a.png",
         ] {
             assert!(matches!(state_in(going), State::Going(_)), "{going}");
+        }
+    }
+
+    #[test]
+    fn what_only_a_person_can_change_is_not_waited_for_without_end() {
+        for held in [
+            "draft: x.obj is no model that stands alone, so it is kept and not sent; put it into a folder with its model",
+            "draft: holds .git, so it is sent by `assetfs commit` only",
+        ] {
+            assert_eq!(patience_with(held), Some(Duration::ZERO), "{held}");
+            let state = Standing::new().judge(State::Going(held.into()));
+            assert!(matches!(state, State::Failed(_)), "{held}");
+        }
+        for unfinished in [
+            "incomplete: chair.glb has 47 of 300 MB",
+            "draft: no model file yet",
+            "draft: .a.bin.x7Gh2k is a temporary file of a copy; remove it when that is over",
+        ] {
+            assert_eq!(patience_with(unfinished), Some(STANDSTILL), "{unfinished}");
+            let state = Standing::new().judge(State::Going(unfinished.into()));
+            assert!(matches!(state, State::Going(_)), "{unfinished}");
+        }
+        for going in [
+            "draft",
+            "draft: chair.bin is being written",
+            "settling 2 s",
+            "waiting for a.png",
+            "uploading 43%",
+        ] {
+            assert_eq!(patience_with(going), None, "{going}");
         }
     }
 }

@@ -110,6 +110,21 @@ fn unmount_of_what_is_no_mount_and_of_what_is_in_use_is_said_clearly() {
 }
 
 #[test]
+fn wait_fails_for_a_draft_that_cannot_go_without_help() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    fs::write(fixture.path("rawmodels/alone.obj"), "v 0 0 0\n").unwrap();
+    let output = Command::new(ASSETFS)
+        .args(["wait", "--timeout", "30s"])
+        .arg(fixture.path("rawmodels/alone.obj"))
+        .output()
+        .unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("into a folder"), "{said}");
+}
+
+#[test]
 fn the_local_service_can_be_mounted_without_an_account() {
     needs_fuse!();
     let scratch = tempfile::tempdir().unwrap();
