@@ -1,4 +1,4 @@
-//! The pictures of a job: a thumbnail, six views of the source, six of each export, their differences and scores.
+//! The pictures of a job: a thumbnail, a turntable, six views of the source, six of each export, their differences and scores.
 //!
 //! This is what analysis and optimization call. The source is drawn once and kept; each export is drawn with the
 //! source's camera, so that its pictures can be laid over the source's pixel by pixel.
@@ -15,6 +15,8 @@ use super::scene::Scene;
 
 /// The folder for pictures, below a job's output folder.
 pub const RENDERS_FOLDER: &str = "renders";
+/// The folder for pictures of a result from all around, below a job's output folder.
+pub const TURNTABLE_FOLDER: &str = "turntable";
 /// The thumbnail's name in a job's output folder.
 pub const THUMBNAIL_NAME: &str = "thumb.jpg";
 /// The name of the picture of source and result, where one is asked for.
@@ -150,6 +152,26 @@ impl ModelPictures {
         Ok(THUMBNAIL_NAME.to_owned())
     }
 
+    /// Writes `turntable/<degrees>.jpg` into a job's output folder: the model from all around; returns the names.
+    pub fn write_turntable(&self, output_dir: &Path) -> Result<Vec<String>, EngineError> {
+        let settings = RenderSettings {
+            size: PICTURE_SIZE / 2,
+            ..RenderSettings::default()
+        };
+        make_folder(&output_dir.join(TURNTABLE_FOLDER))?;
+        (0..View::TURNS)
+            .into_par_iter()
+            .map(|step| {
+                let degrees = u16::from(step) * 360 / u16::from(View::TURNS);
+                let name = format!("{TURNTABLE_FOLDER}/{degrees:03}.jpg");
+                self.scene
+                    .render(View::Turn(step), &self.bounds, &settings)
+                    .write_jpeg(&output_dir.join(&name))?;
+                Ok(name)
+            })
+            .collect()
+    }
+
     /// Writes `renders/<prefix>-<view>.png` into a job's output folder; returns the names below that folder. The prefix
     /// is the format, or `original` for the source next to its result.
     pub fn write_views(&self, output_dir: &Path, prefix: &str) -> Result<Vec<String>, EngineError> {
@@ -207,15 +229,19 @@ impl Comparison {
     }
 }
 
+fn make_folder(folder: &Path) -> Result<(), EngineError> {
+    std::fs::create_dir_all(folder).map_err(|source| EngineError::Io {
+        path: folder.to_owned(),
+        source,
+    })
+}
+
 fn write_all(
     output_dir: &Path,
     pictures: Vec<(String, &Picture)>,
 ) -> Result<Vec<String>, EngineError> {
     let folder = output_dir.join(RENDERS_FOLDER);
-    std::fs::create_dir_all(&folder).map_err(|source| EngineError::Io {
-        path: folder.clone(),
-        source,
-    })?;
+    make_folder(&folder)?;
     pictures
         .into_par_iter()
         .map(|(name, picture)| {
@@ -270,6 +296,41 @@ mod tests {
             let size = PICTURE_SIZE as u32;
             assert_eq!((image.width(), image.height()), (size, size), "{name}");
         }
+    }
+
+    #[test]
+    fn turntable_shows_the_whole_model_from_all_around() {
+        let dir = tempfile::tempdir().unwrap();
+        let names = ModelPictures::draw(&chair())
+            .write_turntable(dir.path())
+            .unwrap();
+        assert_eq!(names.len(), usize::from(View::TURNS));
+        assert_eq!(names[0], "turntable/000.jpg");
+        let pictures: Vec<_> = names
+            .iter()
+            .map(|name| image::open(dir.path().join(name)).unwrap().into_rgb8())
+            .collect();
+        let background = *pictures[0].get_pixel(0, 0);
+        for (name, picture) in names.iter().zip(&pictures) {
+            let size = picture.width();
+            assert_eq!(size, PICTURE_SIZE as u32 / 2);
+            let seen = |x: u32, y: u32| {
+                let pixel = picture.get_pixel(x, y);
+                pixel
+                    .0
+                    .iter()
+                    .zip(background.0)
+                    .any(|(one, two)| one.abs_diff(two) > 24)
+            };
+            let border =
+                (0..size).flat_map(|at| [(at, 0), (at, size - 1), (0, at), (size - 1, at)]);
+            assert!(
+                !border.into_iter().any(|(x, y)| seen(x, y)),
+                "{name} is cut off"
+            );
+            assert!((0..size).any(|at| seen(at, size / 2)), "{name} is empty");
+        }
+        assert_ne!(pictures[0], pictures[1], "it turns");
     }
 
     #[test]

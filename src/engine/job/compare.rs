@@ -110,6 +110,8 @@ pub(super) fn compare_exports(
         let sheet = source.before_and_after(first);
         sheet.write_png(&output_dir.join(BEFORE_AFTER_NAME))?;
         bench.written.push(BEFORE_AFTER_NAME.to_owned());
+    } else {
+        bench.written.extend(first.write_turntable(&output_dir)?);
     }
     let originals = source.write_views(&output_dir, "original")?;
     bench.written.extend(originals);

@@ -158,10 +158,10 @@ pub struct ModelCounts {
 /// Whether a job draws pictures of its model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Pictures {
-    /// Thumbnail, six views, and for exports differences and scores.
+    /// Thumbnail, six views, and for exports a turntable, differences and scores.
     #[default]
     Drawn,
-    /// These, and `before-after.png`: source and result next to each other.
+    /// These, but instead of the turntable `before-after.png`: source and result next to each other.
     Shown,
     /// None, for who needs the files alone.
     Skipped,

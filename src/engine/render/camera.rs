@@ -4,6 +4,8 @@
 //! view is in perspective. Everything depends on the given box alone, never on the scene that is drawn: source and
 //! result get the same camera.
 
+use std::f32::consts::TAU;
+
 use glam::{Mat4, Vec3, Vec4};
 
 use super::scene::BoundingBox;
@@ -25,6 +27,9 @@ pub enum View {
     Bottom,
     /// From the front, a little to the right and above; in perspective.
     ThreeQuarter,
+    /// One of [`View::TURNS`] steps around, counted from the front to the right, from as high as the three-quarter view;
+    /// in perspective, and equally far at every step.
+    Turn(u8),
 }
 
 impl View {
@@ -38,6 +43,9 @@ impl View {
         View::Top,
     ];
 
+    /// The steps of a turntable. Code that is not optimized takes fewer.
+    pub const TURNS: u8 = if cfg!(debug_assertions) { 6 } else { 24 };
+
     /// The name in file names.
     pub fn name(self) -> &'static str {
         match self {
@@ -48,6 +56,7 @@ impl View {
             View::Top => "top",
             View::Bottom => "bottom",
             View::ThreeQuarter => "three-quarter",
+            View::Turn(_) => "turn",
         }
     }
 
@@ -60,7 +69,14 @@ impl View {
             View::Right => (Vec3::X, Vec3::Y),
             View::Top => (Vec3::Y, Vec3::NEG_Z),
             View::Bottom => (Vec3::NEG_Y, Vec3::Z),
-            View::ThreeQuarter => (Vec3::new(0.56, 0.36, 0.80).normalize(), Vec3::Y),
+            View::ThreeQuarter => (THREE_QUARTER.normalize(), Vec3::Y),
+            View::Turn(step) => {
+                let angle = TAU * f32::from(step) / f32::from(View::TURNS);
+                let height = THREE_QUARTER.normalize().y;
+                let across = (1.0 - height * height).sqrt();
+                let towards = Vec3::new(angle.sin() * across, height, angle.cos() * across);
+                (towards, Vec3::Y)
+            }
         }
     }
 }
@@ -78,6 +94,9 @@ pub(super) struct Camera {
     pub(super) up: Vec3,
 }
 
+/// Where the three-quarter view looks from.
+const THREE_QUARTER: Vec3 = Vec3::new(0.56, 0.36, 0.80);
+
 /// Empty border around the model, as a fraction.
 const BORDER: f32 = 1.07;
 
@@ -87,10 +106,10 @@ impl Camera {
         let right = helper.cross(towards).normalize();
         let up = towards.cross(right);
         let frame = CameraFrame { towards, right, up };
-        if view == View::ThreeQuarter {
-            frame.perspective(bounds)
-        } else {
-            frame.parallel(bounds)
+        match view {
+            View::ThreeQuarter => frame.perspective(bounds, &corners(bounds)),
+            View::Turn(_) => frame.perspective(bounds, &rims(bounds)),
+            _ => frame.parallel(bounds),
         }
     }
 
@@ -133,21 +152,22 @@ impl CameraFrame {
         self.camera(clip, None)
     }
 
-    /// Steps back until all corners are inside of a 26° lens, then centres the picture.
-    fn perspective(&self, bounds: &BoundingBox) -> Camera {
+    /// Steps back until all points are inside of a 26° lens, then centres the picture.
+    fn perspective(&self, bounds: &BoundingBox, points: &[Vec3]) -> Camera {
         const HALF_ANGLE_TANGENT: f32 = 0.231;
         let centre = (bounds.low + bounds.high) / 2.0;
-        let corners = corners(bounds).map(|corner| self.local(corner - centre));
+        let points = points.iter().map(|point| self.local(*point - centre));
+        let points: Vec<Vec3> = points.collect();
         let (mut shift_x, mut shift_y, mut distance) = (0.0_f32, 0.0_f32, 1.0_f32);
         for _ in 0..8 {
-            distance = corners
+            distance = points
                 .iter()
                 .map(|c| {
                     c.z + (c.x - shift_x).abs().max((c.y - shift_y).abs()) * BORDER
                         / HALF_ANGLE_TANGENT
                 })
                 .fold(0.0, f32::max);
-            let (low, high) = corners
+            let (low, high) = points
                 .iter()
                 .fold((Vec3::MAX, Vec3::MIN), |(low, high), c| {
                     let seen =
@@ -157,7 +177,7 @@ impl CameraFrame {
             shift_x += (low.x + high.x) / 2.0 * distance;
             shift_y += (low.y + high.y) / 2.0 * distance;
         }
-        let reach = corners.iter().map(|c| c.z.abs()).fold(0.0, f32::max);
+        let reach = points.iter().map(|c| c.z.abs()).fold(0.0, f32::max);
         let distance = distance.max(1e-6);
         let eye = centre + self.right * shift_x + self.up * shift_y + self.towards * distance;
         let near = (distance - reach * 1.5).max(distance * 0.02);
@@ -224,6 +244,21 @@ fn corners(bounds: &BoundingBox) -> [Vec3; 8] {
             pick(2, bounds.low.z, bounds.high.z),
         )
     })
+}
+
+/// The rims of the upright cylinder around the box: the same seen from every step of a turntable.
+fn rims(bounds: &BoundingBox) -> Vec<Vec3> {
+    let centre = (bounds.low + bounds.high) / 2.0;
+    let half = (bounds.high - bounds.low) / 2.0;
+    let radius = half.x.hypot(half.z);
+    let points = 4 * u16::from(View::TURNS);
+    (0..points)
+        .flat_map(|point| {
+            let angle = TAU * f32::from(point) / f32::from(points);
+            let across = Vec3::new(angle.sin(), 0.0, angle.cos()) * radius;
+            [-half.y, half.y].map(|height| centre + across + Vec3::Y * height)
+        })
+        .collect()
 }
 
 #[cfg(test)]

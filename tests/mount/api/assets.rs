@@ -3,6 +3,8 @@
 use std::fs;
 use std::process::Command;
 
+use assetfs::engine::render::View;
+
 use super::{add_triangle, json_of, optimized, tags_of, total};
 use crate::needs_fuse;
 use crate::support::{ASSETFS, Fixture, exists, run, shell, text, wait_until};
@@ -123,6 +125,15 @@ fn views_of_a_model_and_of_its_result_are_pictures_to_copy() {
     let fixture = Fixture::with_pictures();
     add_triangle(&fixture, "cube");
     let rapid = optimized(&fixture, "cube");
+    let turntable = fixture.path(&format!("{rapid}/analysis/turntable"));
+    let steps: Vec<_> = fs::read_dir(turntable)
+        .unwrap()
+        .map(|it| it.unwrap().path())
+        .collect();
+    assert_eq!(steps.len(), usize::from(View::TURNS));
+    for step in steps {
+        image::open(&step).unwrap_or_else(|error| panic!("{}: {error}", step.display()));
+    }
     for (folder, at_least) in [("rawmodels/cube".to_owned(), 6), (rapid, 12)] {
         let out = fixture.scratch.path().join(folder.replace('/', "-"));
         shell(
