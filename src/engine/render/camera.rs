@@ -44,7 +44,7 @@ impl View {
     ];
 
     /// The steps of a turntable. Code that is not optimized takes fewer.
-    pub const TURNS: u8 = if cfg!(debug_assertions) { 6 } else { 24 };
+    pub const TURNS: u8 = if cfg!(debug_assertions) { 6 } else { 18 };
 
     /// The name in file names.
     pub fn name(self) -> &'static str {
