@@ -24,12 +24,11 @@ impl Pixels {
 
     fn resized_values(&self, size: (u32, u32), usage: &Usage) -> Pixels {
         let mapper = usage.is_srgb().then(create_srgb_mapper);
-        let widened = |rows: &[u8]| {
-            let height = rows.len() / 4 / self.width as usize;
-            let mut wide = Buffer::new(self.width, height as u32, PixelType::U16x4);
+        let widened = |rows: &[u8], height: u32| {
+            let mut wide = Buffer::new(self.width, height, PixelType::U16x4);
             match &mapper {
                 Some(mapper) => mapper
-                    .forward_map(&bytes_of(rows, self.width, height as u32), &mut wide)
+                    .forward_map(&bytes_of(rows, self.width, height), &mut wide)
                     .expect("both buffers have four channels and one size"),
                 None => widen(rows, wide.buffer_mut()),
             }
@@ -53,26 +52,25 @@ impl Pixels {
 
     /// Directions are resized as vectors and made unit vectors again.
     fn resized_directions(&self, size: (u32, u32)) -> Pixels {
-        let widened = |rows: &[u8]| {
+        let widened = |rows: &[u8], height: u32| {
             let floats: Vec<u8> = rows
                 .chunks_exact(4)
                 .flat_map(|pixel| [pixel[0], pixel[1], pixel[2]])
                 .flat_map(|byte| (f32::from(byte) / 127.5 - 1.0).to_ne_bytes())
                 .collect();
-            let height = rows.len() / 4 / self.width as usize;
-            Buffer::from_vec_u8(self.width, height as u32, floats, PixelType::F32x3)
+            Buffer::from_vec_u8(self.width, height, floats, PixelType::F32x3)
                 .expect("three floats for each pixel")
         };
         self.resized_in_bands(size, false, widened, |small| directions(small.buffer()))
     }
 
-    /// Resizes some rows at a time, since the wider numbers that this is done in take several times the memory of the
+    /// Resizes some rows at a time, given to `widened` with their number, since the wider numbers that this is done in take several times the memory of the
     /// image. The bands depend on the sizes alone, so the result is the same on any number of cores.
     fn resized_in_bands(
         &self,
         size: (u32, u32),
         weighs_alpha: bool,
-        widened: impl Fn(&[u8]) -> Buffer<'static> + Sync,
+        widened: impl Fn(&[u8], u32) -> Buffer<'static> + Sync,
         narrowed: impl Fn(Buffer<'_>) -> Vec<u8> + Sync,
     ) -> Pixels {
         let row = self.width as usize * 4;
@@ -81,7 +79,7 @@ impl Pixels {
             .map(|band| {
                 let rows =
                     &self.rgba[band.source.start as usize * row..band.source.end as usize * row];
-                let wide = widened(rows);
+                let wide = widened(rows, band.source.end - band.source.start);
                 let height = band.target.end - band.target.start;
                 let mut small = Buffer::new(size.0, height, wide.pixel_type());
                 let options = ResizeOptions::new()
@@ -251,8 +249,7 @@ mod tests {
     fn bands_give_what_the_whole_gives() {
         // Wide enough for several bands.
         let source = noise(2048, 1500);
-        let wide = |rows: &[u8]| {
-            let height = rows.len() as u32 / 4 / source.width;
+        let wide = |rows: &[u8], height: u32| {
             Buffer::from_vec_u8(source.width, height, rows.to_vec(), PixelType::U8x4).unwrap()
         };
         for size in [(1024, 750), (700, 512), (333, 1), (2048, 1499)] {
@@ -264,7 +261,7 @@ mod tests {
                 .resize_alg(ResizeAlg::Convolution(FilterType::CatmullRom))
                 .use_alpha(false);
             Resizer::new()
-                .resize(&wide(&source.rgba), &mut whole, &options)
+                .resize(&wide(&source.rgba, source.height), &mut whole, &options)
                 .unwrap();
             let apart = banded.rgba.iter().zip(whole.buffer());
             let most = apart.map(|(one, two)| one.abs_diff(*two)).max().unwrap();
