@@ -98,8 +98,8 @@ pub(super) struct Known {
     pub(super) details: HashMap<FlightKey, (Arc<str>, Instant)>,
     /// Uploads that nobody finished, and when they were looked for.
     pub(super) orphans: Option<Orphans>,
-    /// How many presets the outbox had saved when their listing was last doubted for it.
-    pub(super) preset_saves: u64,
+    /// How many presets the outbox had changed when that was last written into the listing.
+    pub(super) preset_saves: Option<u64>,
     /// The optimized models of an asset, and when the service told.
     pub(super) rapids_of: HashMap<AssetId, (Vec<RapidId>, Instant)>,
 }

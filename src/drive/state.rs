@@ -70,7 +70,7 @@ impl Shared {
             details: HashMap::new(),
             rapids_of: HashMap::new(),
             orphans: None,
-            preset_saves: 0,
+            preset_saves: None,
         };
         let reading = Reading::new(
             client.clone(),

@@ -43,7 +43,7 @@ pub use types::{
     AttributeChange, Caller, DraftId, DraftInfo, DraftKind, DraftPhase, DrainReport, EntryId,
     EntryInfo, EntryKind, FileTransfer, JobFolder, JobInfo, JobState, OpenMode, Orphan,
     OutboxConfig, OutboxEvent, OwnerFolder, Place, PresetFile, PresetOverlay, PresetState, Renamed,
-    SentEntry, SentRecord, TransferInfo,
+    SavedPreset, SentEntry, SentRecord, TransferInfo,
 };
 
 use std::sync::Arc;

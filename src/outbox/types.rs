@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::wire::{AssetId, RapidId};
 
-pub use jobs::{JobFolder, JobInfo, JobState, OwnerFolder, PresetFile, PresetOverlay, PresetState};
+pub use jobs::{
+    JobFolder, JobInfo, JobState, OwnerFolder, PresetFile, PresetOverlay, PresetState, SavedPreset,
+};
 
 macro_rules! local_id {
     ($(#[$doc:meta])* $name:ident) => {

@@ -13,6 +13,7 @@ mod embeds;
 mod freshness;
 mod jobs;
 mod large;
+mod late;
 mod layout;
 mod names;
 mod offline;

@@ -18,6 +18,7 @@ mod others;
 mod reading;
 mod refused;
 mod samples;
+mod stale;
 mod storage;
 mod support;
 mod validators;

@@ -11,7 +11,7 @@ use assetfs::drive::{Drive, DriveConfig};
 use assetfs::durable::MetaStore;
 use assetfs::engine::sample::{ChairDetail, write_chair_with};
 use assetfs::outbox::{Outbox, OutboxConfig};
-use assetfs::service::{RunningService, Service, ServiceConfig, WorkerCommand};
+use assetfs::service::{ChaosPlan, RunningService, Service, ServiceConfig, WorkerCommand};
 use assetfs::wire::{AssetId, StartUpload, Token, UploadStatus};
 use futures_util::StreamExt as _;
 use tempfile::TempDir;
@@ -119,6 +119,26 @@ impl Account {
                 .await
                 .expect("the service starts again"),
         );
+    }
+
+    /// The service goes on with the faults of a plan.
+    pub async fn meet_faults(&mut self, plan: &str) {
+        self.stop_service().await;
+        let plan = ChaosPlan::parse(plan).expect("a plan");
+        self.service_config.chaos = Some(plan);
+        self.start_service().await;
+    }
+
+    /// Opens the drive over a copy of the state as it is on disk now: what a mount finds after the one
+    /// before was killed.
+    pub async fn mount_after_kill(&self) -> Mounted {
+        let (state, copy) = (
+            self.dir.path().join("state"),
+            self.dir.path().join("killed"),
+        );
+        let copied = Command::new("cp").arg("-r").args([&state, &copy]).status();
+        assert!(copied.expect("cp runs").success());
+        self.mount_at("killed", |_| {}).await
     }
 
     /// Opens the drive with a refresh time short enough for a test.

@@ -134,6 +134,11 @@ impl Tree {
     /// `cat`.
     pub async fn read(&self, path: &str) -> DriveResult<Vec<u8>> {
         let ino = self.walk(path, true).await?.attributes.ino;
+        self.read_number(ino).await
+    }
+
+    /// Reads what an inode number stands for, as the kernel does for a name that it remembers.
+    pub async fn read_number(&self, ino: Ino) -> DriveResult<Vec<u8>> {
         let opened = self
             .drive
             .open_file(ino, OpenFlags::READ, &self.caller)

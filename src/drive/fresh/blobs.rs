@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
@@ -137,8 +138,9 @@ impl Shared {
             }
             Err(DriveError::NotFound) => {
                 self.keep_len(&blob.to_string(), MISSING);
+                let began = Instant::now();
                 let record = self.asked(self.client.rapid_model(rapid, Priority::Interactive));
-                self.told_rapid_detail(&record.await?);
+                self.told_rapid_detail(&record.await?, began);
                 self.tell_removed(
                     &Node::RemoteFolder(folder),
                     &Node::RemoteFile(folder, path.into(), 0),

@@ -2,7 +2,7 @@
 //! was saved.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::mpsc;
 
@@ -91,7 +91,7 @@ impl Shared {
         };
         let mut record = BaseAsset::new(asset, name.to_owned(), UploadStatus::Waiting);
         record.created_at = Some(crate::wire::Timestamp::from(created));
-        self.told_asset(&record);
+        self.told_asset(&record, Instant::now());
     }
 
     /// An earlier mount may have died before it kept the row of an asset that it made.

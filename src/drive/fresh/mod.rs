@@ -10,6 +10,7 @@ pub(super) mod flight;
 pub(super) mod listings;
 pub(super) mod maps;
 pub(super) mod models;
+mod presets;
 pub(super) mod reasons;
 pub(super) mod sizes;
 pub(super) mod watch;

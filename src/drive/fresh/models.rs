@@ -29,11 +29,12 @@ impl Shared {
         if !self.detail_is_young(&FlightKey::Asset(asset), believed) {
             let shared = Arc::clone(self);
             let landing = self.flights.join(FlightKey::Asset(asset), || async move {
+                let began = Instant::now();
                 let record = shared
                     .asked(shared.client.asset(asset, Priority::Interactive))
                     .await;
                 match record {
-                    Ok(record) => shared.told_asset_detail(&record),
+                    Ok(record) => shared.told_asset_detail(&record, began),
                     Err(DriveError::NotFound) => {
                         shared.asset_gone(asset);
                         return Err(DriveError::NotFound);
@@ -61,11 +62,12 @@ impl Shared {
         if !self.detail_is_young(&FlightKey::Rapid(rapid), believed) {
             let shared = Arc::clone(self);
             let landing = self.flights.join(FlightKey::Rapid(rapid), || async move {
+                let began = Instant::now();
                 let record = shared
                     .asked(shared.client.rapid_model(rapid, Priority::Interactive))
                     .await;
                 match record {
-                    Ok(record) => shared.told_rapid_detail(&record),
+                    Ok(record) => shared.told_rapid_detail(&record, began),
                     Err(DriveError::NotFound) => {
                         shared.rapid_gone(rapid);
                         return Err(DriveError::NotFound);
@@ -111,6 +113,7 @@ impl Shared {
         let landing = self
             .flights
             .join(FlightKey::RapidsOf(asset), || async move {
+                let began = Instant::now();
                 let records = shared
                     .asked(
                         shared
@@ -119,7 +122,7 @@ impl Shared {
                     )
                     .await?;
                 for record in &records {
-                    shared.told_rapid(KnownRapid::from_record(record));
+                    shared.told_rapid(KnownRapid::from_record(record), began);
                 }
                 let mut rapids: Vec<RapidId> = records.iter().map(|record| record.id).collect();
                 rapids.sort_unstable();
@@ -142,16 +145,22 @@ impl Shared {
         self.known().rapids_of.remove(&asset);
     }
 
-    /// Takes in the detail record of a source model.
-    pub(in crate::drive) fn told_asset_detail(&self, record: &BaseAsset) {
-        self.told_asset(record);
+    /// Takes in the detail record of a source model, told by a request that began at `asked`.
+    pub(in crate::drive) fn told_asset_detail(&self, record: &BaseAsset, asked: Instant) {
+        if self.known().assets.is_late(record.id.0, asked) {
+            return;
+        }
+        self.told_asset(record, asked);
         self.told_asset_files(record);
         self.keep_detail(FlightKey::Asset(record.id), record);
     }
 
-    /// Takes in the detail record of an optimized model.
-    pub(in crate::drive) fn told_rapid_detail(&self, record: &RapidModel) {
-        self.told_rapid(KnownRapid::from_record(record));
+    /// Takes in the detail record of an optimized model, likewise.
+    pub(in crate::drive) fn told_rapid_detail(&self, record: &RapidModel, asked: Instant) {
+        if self.known().rapids.is_late(record.id.0, asked) {
+            return;
+        }
+        self.told_rapid(KnownRapid::from_record(record), asked);
         self.told_rapid_files(record);
         self.keep_detail(FlightKey::Rapid(record.id), record);
     }

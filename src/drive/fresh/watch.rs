@@ -197,12 +197,13 @@ impl Shared {
     }
 
     async fn look_after_asset(self: &Arc<Self>, asset: AssetId) {
+        let began = Instant::now();
         let reply = self
             .asked(self.client.asset(asset, Priority::Background))
             .await;
         let status = match reply {
             Ok(record) => {
-                self.told_asset_detail(&record);
+                self.told_asset_detail(&record, began);
                 self.known()
                     .assets
                     .row(asset.0)
@@ -283,14 +284,15 @@ impl Shared {
         let running = self.running_rapids();
         let shared = Arc::clone(self);
         let landing = self.flights.join(FlightKey::RunningJobs, || async move {
+            let began = Instant::now();
             let records = shared
                 .asked(shared.client.running_jobs(Priority::Background))
                 .await?;
             let named: HashSet<RapidId> = records.iter().map(|record| record.id).collect();
             for record in &records {
-                shared.told_rapid(KnownRapid::from_record(record));
+                shared.told_rapid(KnownRapid::from_record(record), began);
             }
-            shared.told_jobs(records.iter().map(|record| record.id).collect());
+            shared.told_jobs(records.iter().map(|record| record.id).collect(), began);
             for ended in running
                 .into_iter()
                 .filter(|rapid| !named.contains(rapid))

@@ -313,12 +313,13 @@ impl Shared {
             | Node::Embed(_)
             | Node::ByIdLink(..)
             | Node::SourceLink(_)
-            | Node::Preset(..)
             | Node::FactoryPreset(..) => self.config.refresh,
             // Changes at any time, or is not there until something happens.
             Node::HiddenFile(..)
             | Node::Job(..)
             | Node::ErrorText(_)
+            // Its text changes with each writing, and its length is believed by who copies it.
+            | Node::Preset(..)
             | Node::PresetFile(_)
             | Node::Token(_)
             | Node::Webhook(_)

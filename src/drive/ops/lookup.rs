@@ -196,8 +196,7 @@ impl Shared {
     }
 
     async fn preset(self: &Arc<Self>, name: &str) -> DriveResult<Node> {
-        let overlay = self.outbox.preset_overlay();
-        self.note_preset_saves(overlay.saves);
+        let overlay = self.preset_overlay();
         if overlay.files.iter().any(|file| file.name == name) {
             return Ok(Node::PresetFile(name.into()));
         }
@@ -213,16 +212,6 @@ impl Shared {
             found => found,
         }
         .ok_or(DriveError::NotFound)
-    }
-
-    /// What was held here until a moment ago is on the service now: a listing made before does not
-    /// say that the name is free.
-    fn note_preset_saves(&self, saves: u64) {
-        let mut known = self.known();
-        if known.preset_saves != saves {
-            known.presets.belief.doubt();
-            known.preset_saves = saves;
-        }
     }
 
     async fn by_id(self: &Arc<Self>, family: Family, name: &str) -> DriveResult<Node> {

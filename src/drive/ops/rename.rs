@@ -15,7 +15,7 @@ use crate::drive::shared::Shared;
 use crate::drive::tree::names::HIDDEN_FOLDER;
 use crate::drive::tree::node::{DropFolder, Home, JobPart, Node, Top};
 use crate::drive::types::{Caller, Ino, RenameMode};
-use crate::outbox::{DraftId, EntryId, Place, Renamed};
+use crate::outbox::{DraftId, EntryId, Place, PresetFile, Renamed};
 
 impl Shared {
     /// Renames.
@@ -215,9 +215,22 @@ impl Shared {
         if noreplace && self.child(&folder, new_name).await.is_ok() {
             return Err(DriveError::Exists);
         }
-        let (outbox, from, to) = (self.outbox.clone(), name.to_owned(), new_name.to_owned());
-        self.detached(async move { Ok(outbox.rename_preset(&from, &to).await?) })
-            .await?;
+        let (shared, from, to) = (Arc::clone(self), name.to_owned(), new_name.to_owned());
+        self.detached(async move {
+            let gone = shared.outbox.rename_preset(&from, &to).await?;
+            if let Some(gone) = gone {
+                shared.preset_gone(gone);
+            }
+            shared.preset_overlay();
+            shared.keep_for_good().await
+        })
+        .await?;
+        // The kernel keeps the number of what it renamed.
+        let is_held = |file: &PresetFile| file.name == new_name;
+        if self.preset_overlay().files.iter().any(is_held) {
+            self.inodes()
+                .relocate(&source, Node::PresetFile(new_name.into()));
+        }
         self.handles.rename_text(
             &TextTarget::Preset(name.into()),
             &TextTarget::Preset(new_name.into()),

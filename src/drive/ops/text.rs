@@ -218,9 +218,8 @@ impl Shared {
             let saved = shared.outbox.save_preset(&name, &bytes).await;
             let node = Node::PresetFile(name.as_str().into());
             let result = shared.noted_node(&node, saved.map(|_| ()).map_err(DriveError::from));
-            if result.is_ok() {
-                shared.doubt(crate::drive::fresh::listings::Which::Presets);
-            }
+            // What the service has now is what every read gives from here on.
+            shared.preset_overlay();
             result
         })
         .await

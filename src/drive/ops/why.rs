@@ -152,7 +152,7 @@ impl Shared {
                 _ => self.error_text(*place),
             },
             Node::PresetFile(name) => {
-                let overlay = self.outbox.preset_overlay();
+                let overlay = self.preset_overlay();
                 overlay
                     .files
                     .into_iter()

@@ -14,6 +14,8 @@ pub struct Belief {
     is_known: bool,
     /// The last attempt failed.
     failed_at: Option<Instant>,
+    /// Something changed then: answers to earlier requests do not tell of it.
+    doubted_at: Option<Instant>,
 }
 
 impl Belief {
@@ -22,9 +24,12 @@ impl Belief {
         self.is_known = true;
     }
 
-    /// The service said that all of it is so.
-    pub fn confirmed(&mut self, now: Instant) {
-        self.confirmed = Some(now);
+    /// The service said, in answer to a request that began at `asked`, that all of it is so.
+    pub fn confirmed(&mut self, asked: Instant, now: Instant) {
+        if self.doubted_at.is_none_or(|doubted| doubted < asked) {
+            self.confirmed = Some(now);
+            self.doubted_at = None;
+        }
         self.was_confirmed = true;
         self.failed_at = None;
         self.is_known = true;
@@ -35,9 +40,15 @@ impl Belief {
         self.failed_at = Some(now);
     }
 
-    /// The next look must ask the service.
-    pub fn doubt(&mut self) {
+    /// The next look must ask the service, by a request that begins later.
+    pub fn doubt(&mut self, now: Instant) {
         self.confirmed = None;
+        self.doubted_at = Some(now);
+    }
+
+    /// True while no request that began after the last doubt was answered.
+    pub fn is_doubted(&self) -> bool {
+        self.doubted_at.is_some()
     }
 
     /// True once all of it was ever told.

@@ -7,10 +7,12 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::listing::Row;
+use crate::outbox::SavedPreset;
 use crate::wire::secret::json_without_secrets;
 use crate::wire::{
-    ApiToken, AssetId, BaseAsset, Embed, EmbedId, FactoryPreset, OptimizationStatus, Preset,
-    PresetId, RapidId, RapidModel, Tag, TagId, Timestamp, UploadStatus, Webhook,
+    ApiToken, AssetId, BaseAsset, Embed, EmbedId, FactoryPreset, OptimizationStatus,
+    OptimizerConfig, Preset, PresetId, RapidId, RapidModel, Tag, TagId, Timestamp, UploadStatus,
+    Webhook,
 };
 
 /// A tag of a model.
@@ -246,6 +248,23 @@ impl KnownPreset {
             rpdx_version: record.rpdx_version.clone(),
             updated: record.updated_at.or(record.created_at),
         }
+    }
+
+    /// A preset as the outbox saved it, with what was known of it `before`; none where the text cannot
+    /// be read.
+    pub fn saved(saved: &SavedPreset, before: Option<&KnownPreset>) -> Option<KnownPreset> {
+        let text = std::str::from_utf8(&saved.text).ok()?;
+        let config = OptimizerConfig::parse(text).ok()?;
+        let name = saved.name.rsplit_once('.').map_or(&*saved.name, |it| it.0);
+        let described = before.and_then(|before| before.description.clone());
+        Some(KnownPreset {
+            id: saved.preset,
+            name: name.to_owned(),
+            text: pretty(&config),
+            description: described.or_else(|| saved.description.clone()),
+            rpdx_version: before.and_then(|before| before.rpdx_version.clone()),
+            updated: Some(Timestamp::from(saved.mtime)),
+        })
     }
 
     /// What the record of a factory preset says.

@@ -2,6 +2,7 @@
 //! first, the one call, and what its answer says.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::book::{EmbedStage, EmbedSubject, EmbedSubmission, JobKey, JobRecord};
 use super::resolve::{Presets, Unresolved};
@@ -128,7 +129,7 @@ pub enum Made {
 impl Outgoing {
     /// Prepares the request of a file's text for its models, which are ready.
     pub async fn prepare(
-        shared: &Shared,
+        shared: &Arc<Shared>,
         job: &JobKey,
         text: &[u8],
         request: Request,
@@ -186,7 +187,7 @@ impl Outgoing {
 }
 
 struct Preparation<'a> {
-    shared: &'a Shared,
+    shared: &'a Arc<Shared>,
     job: &'a JobKey,
     text_hash: ContentHash,
 }

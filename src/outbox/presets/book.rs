@@ -1,6 +1,7 @@
 //! The texts of the presets folder that are held here, as the journal has them. Pure.
 //!
-//! A text leaves the book when the service has it: from then on the service's list shows it. A
+//! A text stays in the book after the service took it, until a list of presets that was asked for
+//! later came in: answers to earlier questions, and what an earlier mount knew, say the old text. A
 //! preset whose file was renamed to a backup name is parked, so that the file that then appears
 //! under the old name updates the same preset.
 
@@ -31,6 +32,23 @@ pub struct HeldPreset {
     /// Why it was refused.
     #[serde(default)]
     pub failure: Option<String>,
+    /// The preset that has the text on the service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saved: Option<PresetId>,
+}
+
+impl HeldPreset {
+    /// True while the service does not have the text.
+    pub fn is_local(&self) -> bool {
+        self.saved.is_none()
+    }
+
+    fn mark_saved(&mut self, preset: Option<PresetId>) {
+        self.saved = preset;
+        self.wanted = false;
+        self.in_doubt = false;
+        self.failure = None;
+    }
 }
 
 /// A preset whose file has a backup name.
@@ -103,6 +121,25 @@ pub enum PresetRecord {
     Saved {
         /// The file.
         name: String,
+        /// The preset that has it. Earlier versions did not record it and dropped the text.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        preset: Option<PresetId>,
+    },
+    /// The service gave a preset another name.
+    RenamedThere {
+        /// The file's new name.
+        name: String,
+        /// The preset.
+        preset: PresetId,
+        /// Its text.
+        text: Blob,
+        /// When.
+        at: Moment,
+    },
+    /// A list of presets that was asked for after the text was saved came in.
+    Listed {
+        /// The file.
+        name: String,
     },
     /// It was refused.
     Refused {
@@ -171,9 +208,33 @@ impl PresetBook {
                     held.in_doubt = true;
                 }
             }
-            PresetRecord::Saved { name } => {
+            PresetRecord::Saved { name, preset: None } => {
                 self.held.remove(name);
                 self.parked.remove(name);
+            }
+            PresetRecord::Saved { name, preset } => {
+                if let Some(held) = self.held.get_mut(name) {
+                    held.mark_saved(*preset);
+                }
+                self.parked.remove(name);
+            }
+            PresetRecord::RenamedThere {
+                name,
+                preset,
+                text,
+                at,
+            } => {
+                self.held.retain(|_, held| held.saved != Some(*preset));
+                self.hold(name, text, *at, false);
+                if let Some(held) = self.held.get_mut(name) {
+                    held.mark_saved(Some(*preset));
+                }
+                self.parked.remove(name);
+            }
+            PresetRecord::Listed { name } => {
+                if self.held.get(name).is_some_and(|held| !held.is_local()) {
+                    self.held.remove(name);
+                }
             }
             PresetRecord::Refused { name, reason } => {
                 if let Some(held) = self.held.get_mut(name) {
@@ -194,6 +255,7 @@ impl PresetBook {
             wanted,
             in_doubt: false,
             failure: None,
+            saved: None,
         };
         self.held.insert(name.to_owned(), held);
     }

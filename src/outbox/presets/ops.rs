@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use super::book::PresetRecord;
+use super::book::{HeldPreset, PresetRecord};
 use super::save::{self, Outcome};
 use crate::client::ClientError;
 use crate::outbox::Outbox;
@@ -13,15 +13,16 @@ use crate::outbox::jobs::check_length;
 use crate::outbox::jobs::text::{self, is_sendable_name};
 use crate::outbox::journal::record::Blob;
 use crate::outbox::moment::Moment;
-use crate::outbox::types::{OutboxEvent, PresetFile, PresetOverlay, PresetState};
-use crate::wire::{Preset, UpdatePreset};
+use crate::outbox::types::{OutboxEvent, PresetFile, PresetOverlay, PresetState, SavedPreset};
+use crate::wire::{Preset, PresetId, UpdatePreset};
 
 impl Outbox {
     /// What is held here of the presets folder.
     pub fn preset_overlay(&self) -> PresetOverlay {
         let core = self.shared.core();
         let book = &core.state.presets;
-        let files = book.held.iter().map(|(name, held)| PresetFile {
+        let local = book.held.iter().filter(|(_, held)| held.is_local());
+        let files = local.map(|(name, held)| PresetFile {
             name: name.clone(),
             text: held.text.0.clone(),
             state: match &held.failure {
@@ -34,10 +35,44 @@ impl Outbox {
             description: held.description.clone(),
             mtime: held.at.into(),
         });
+        let saved = book.held.iter().filter_map(|(name, held)| {
+            Some(SavedPreset {
+                name: name.clone(),
+                preset: held.saved?,
+                text: held.text.0.clone(),
+                description: held.description.clone(),
+                mtime: held.at.into(),
+            })
+        });
         PresetOverlay {
             saves: core.preset_saves,
+            saved: saved.collect(),
             files: files.collect(),
             hidden: book.parked.values().map(|parked| parked.preset).collect(),
+        }
+    }
+
+    /// Drops the texts that `overlay` tells as saved: a list of presets that was asked for after it was
+    /// taken is kept durably, so they are not needed any more. What was written since stays.
+    pub async fn presets_listed(&self, overlay: &PresetOverlay) -> OutboxResult<()> {
+        let ticket = {
+            let mut core = self.shared.core();
+            let mut ticket = None;
+            for listed in &overlay.saved {
+                let held = core.state.presets.held.get(&listed.name);
+                let is_same = held.is_some_and(|held| {
+                    held.saved == Some(listed.preset) && held.text.0 == listed.text
+                });
+                if is_same {
+                    let name = listed.name.clone();
+                    ticket = Some(core.record(PresetRecord::Listed { name })?);
+                }
+            }
+            ticket
+        };
+        match ticket {
+            Some(ticket) => self.shared.settle(ticket).await,
+            None => Ok(()),
         }
     }
 
@@ -45,14 +80,7 @@ impl Outbox {
     /// new one. Local, durable on return.
     pub async fn describe_preset(&self, file_name: &str, description: &str) -> OutboxResult<()> {
         check_length(file_name, description.as_bytes())?;
-        if !self
-            .shared
-            .core()
-            .state
-            .presets
-            .held
-            .contains_key(file_name)
-        {
+        if !self.is_here(file_name).0 {
             return Err(OutboxError::NotFound(file_name.to_owned()));
         }
         let record = PresetRecord::Described {
@@ -82,11 +110,11 @@ impl Outbox {
     }
 
     /// Renames a preset file: to a backup name locally, a temporary file over a preset as an update,
-    /// else on the service.
-    pub async fn rename_preset(&self, from: &str, to: &str) -> OutboxResult<()> {
+    /// else on the service. Gives the preset that is gone because another took its name.
+    pub async fn rename_preset(&self, from: &str, to: &str) -> OutboxResult<Option<PresetId>> {
         names::check_new(to)?;
         if from == to {
-            return Ok(());
+            return Ok(None);
         }
         // What is on its way under the old name arrives first.
         let turn = self.preset_turn().await?;
@@ -94,7 +122,8 @@ impl Outbox {
         if held {
             let text = self.rename_held(from, to).await?;
             drop(turn);
-            return self.after_rename(to, text).await;
+            self.after_rename(to, text).await?;
+            return Ok(None);
         }
         let preset = match parked {
             true => None,
@@ -106,12 +135,13 @@ impl Outbox {
         if is_sendable_name(to) {
             self.rename_on_service(preset, from, to).await
         } else {
-            self.park(preset, from, to).await
+            self.park(preset, from, to).await?;
+            Ok(None)
         }
     }
 
-    /// Removes a preset file: a local one here, a preset on the service.
-    pub async fn remove_preset(&self, file_name: &str) -> OutboxResult<()> {
+    /// Removes a preset file: a local one here, a preset on the service. Gives the preset that is gone.
+    pub async fn remove_preset(&self, file_name: &str) -> OutboxResult<Option<PresetId>> {
         // What is on its way under that name arrives first, so that it cannot come after the removal.
         let _turn = self.preset_turn().await?;
         let (held, parked) = self.is_here(file_name);
@@ -124,15 +154,15 @@ impl Outbox {
             self.shared.settle(self.shared.journal.last()).await?;
             return Err(OutboxError::NotFound(file_name.to_owned()));
         }
-        if let Some(preset) = preset {
-            self.delete_on_service(&preset).await?;
+        if let Some(preset) = &preset {
+            self.delete_on_service(preset).await?;
         }
-        if held {
+        if self.is_in_book(file_name) {
             let name = file_name.to_owned();
             self.shared.record(PresetRecord::Dropped { name }).await?;
         }
         self.shared.events.tell(OutboxEvent::PresetsChanged);
-        Ok(())
+        Ok(preset.map(|preset| preset.id))
     }
 
     async fn delete_on_service(&self, preset: &Preset) -> OutboxResult<()> {
@@ -150,14 +180,24 @@ impl Outbox {
         within(self, async { Ok(self.shared.presets.lock().await) }).await
     }
 
-    /// Whether a text is held under a name, and whether the preset of that name is parked.
+    /// Whether a text is held under a name that the service does not have, and whether the preset of that name is parked.
     fn is_here(&self, file_name: &str) -> (bool, bool) {
         let core = self.shared.core();
         let book = &core.state.presets;
         (
-            book.held.contains_key(file_name),
+            book.held.get(file_name).is_some_and(HeldPreset::is_local),
             book.parked.contains_key(file_name),
         )
+    }
+
+    /// Whether anything is known here of a name, be it on the service or not.
+    fn is_in_book(&self, file_name: &str) -> bool {
+        self.shared
+            .core()
+            .state
+            .presets
+            .held
+            .contains_key(file_name)
     }
 
     /// Keeps a preset under a backup's name; the file that then appears under its own updates it.
@@ -215,9 +255,10 @@ impl Outbox {
             core.state.presets.held.get(file_name).cloned()
         };
         if let Some(held) = held {
-            return match held.failure {
-                Some(reason) => Err(OutboxError::Invalid(reason)),
-                None => Ok(PresetState::Queued),
+            return match (held.failure, held.saved) {
+                (Some(reason), _) => Err(OutboxError::Invalid(reason)),
+                (None, Some(preset)) => Ok(PresetState::Saved { preset }),
+                (None, None) => Ok(PresetState::Queued),
             };
         }
         let preset = within(self, save::lookup(&self.shared, file_name)).await?;
@@ -264,7 +305,12 @@ impl Outbox {
         Ok(())
     }
 
-    async fn rename_on_service(&self, preset: Preset, from: &str, to: &str) -> OutboxResult<()> {
+    async fn rename_on_service(
+        &self,
+        preset: Preset,
+        from: &str,
+        to: &str,
+    ) -> OutboxResult<Option<PresetId>> {
         let new_name = names::stem(to).to_owned();
         let standing = within(self, save::lookup(&self.shared, to)).await?;
         let target = standing.as_ref().map_or(preset.id, |standing| standing.id);
@@ -278,13 +324,25 @@ impl Outbox {
             // The other name's preset has the content now; this one has become its double.
             within(self, self.shared.client.delete_preset(preset.id)).await?;
         }
-        if self.shared.core().state.presets.held.contains_key(to) {
-            let name = to.to_owned();
-            self.shared.record(PresetRecord::Dropped { name }).await?;
-        }
+        let ticket = {
+            let mut core = self.shared.core();
+            if core.state.presets.held.contains_key(from) {
+                let name = from.to_owned();
+                core.record(PresetRecord::Dropped { name })?;
+            }
+            let ticket = core.record(PresetRecord::RenamedThere {
+                name: to.to_owned(),
+                preset: target,
+                text: Blob(preset.config.to_pretty_text().into_bytes()),
+                at: Moment::now(),
+            })?;
+            core.preset_saves += 1;
+            ticket
+        };
+        self.shared.settle(ticket).await?;
         tracing::info!(from, to, "renamed a preset");
         self.shared.events.tell(OutboxEvent::PresetsChanged);
-        Ok(())
+        Ok(standing.map(|_| preset.id))
     }
 }
 

@@ -97,7 +97,7 @@ pub async fn save(shared: &Arc<Shared>, name: &str) -> OutboxResult<Outcome> {
     let parked = parked.map(|parked| parked.preset);
     match put(shared, name, &held, &config, parked).await? {
         Ok(id) => {
-            finish(shared, name, &held).await?;
+            finish(shared, name, &held, id).await?;
             Ok(Outcome::Saved(id))
         }
         Err(error) if passes(&error) => {
@@ -202,7 +202,12 @@ async fn known(
     Ok(known)
 }
 
-async fn finish(shared: &Arc<Shared>, name: &str, sent: &HeldPreset) -> OutboxResult<()> {
+async fn finish(
+    shared: &Arc<Shared>,
+    name: &str,
+    sent: &HeldPreset,
+    preset: PresetId,
+) -> OutboxResult<()> {
     let ticket = {
         let mut core = shared.core();
         let held = core.state.presets.held.get(name);
@@ -212,6 +217,7 @@ async fn finish(shared: &Arc<Shared>, name: &str, sent: &HeldPreset) -> OutboxRe
         }
         let ticket = core.record(PresetRecord::Saved {
             name: name.to_owned(),
+            preset: Some(preset),
         })?;
         core.preset_saves += 1;
         ticket

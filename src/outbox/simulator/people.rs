@@ -336,17 +336,17 @@ async fn edit_preset(outbox: &Outbox, name: &str, edit: &Edit) -> OutboxResult<(
         Edit::Detour(text) => {
             let backup = format!("{name}~");
             match outbox.rename_preset(name, &backup).await {
-                Ok(()) | Err(OutboxError::NotFound(_)) => {}
+                Ok(_) | Err(OutboxError::NotFound(_)) => {}
                 Err(error) => return Err(error),
             }
             saved(outbox.save_preset(name, text.as_bytes()).await?)?;
             match outbox.remove_preset(&backup).await {
-                Ok(()) | Err(OutboxError::NotFound(_)) => Ok(()),
+                Ok(_) | Err(OutboxError::NotFound(_)) => Ok(()),
                 Err(error) => Err(error),
             }
         }
         Edit::Remove => match outbox.remove_preset(name).await {
-            Ok(()) | Err(OutboxError::NotFound(_)) => Ok(()),
+            Ok(_) | Err(OutboxError::NotFound(_)) => Ok(()),
             Err(error) => Err(error),
         },
     }

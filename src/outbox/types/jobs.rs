@@ -149,11 +149,28 @@ pub struct PresetFile {
     pub mtime: SystemTime,
 }
 
+/// A preset that this outbox changed on the service, until a later list of presets shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SavedPreset {
+    /// The file, with the extension.
+    pub name: String,
+    /// The preset.
+    pub preset: PresetId,
+    /// The text that the service has.
+    pub text: Vec<u8>,
+    /// What it is for, as far as that was said here.
+    pub description: Option<String>,
+    /// When the text was written.
+    pub mtime: SystemTime,
+}
+
 /// What the outbox adds to, and takes from, the service's list of presets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PresetOverlay {
-    /// How many texts were saved in this run: what was held is on the service since.
+    /// How often a preset was changed on the service in this run: `saved` is news when it grows.
     pub saves: u64,
+    /// What the service has since, in place of what earlier lists say.
+    pub saved: Vec<SavedPreset>,
     /// Files held here. One with a service's preset of the same name stands for it.
     pub files: Vec<PresetFile>,
     /// Presets whose file was renamed to a backup name: not shown under their own.

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::Which;
 use crate::client::Priority;
 use crate::drive::shared::{Known, Shared};
-use crate::drive::tree::known::KnownRapid;
+use crate::drive::tree::known::{KnownAsset, KnownRapid, KnownTag};
 use crate::drive::tree::listing::{Changes, Listing, Row};
 use crate::drive::tree::node::{HiddenFile, Node, Place, RemoteFolder, Subject, Top};
 use crate::wire::{AssetId, BaseAsset, EmbedId, RapidId};
@@ -17,20 +17,48 @@ use crate::wire::{AssetId, BaseAsset, EmbedId, RapidId};
 pub(super) const MAX_TOLD: usize = 64;
 
 impl Shared {
-    /// Takes in one record of a source model.
-    pub(in crate::drive) fn told_asset(&self, record: &BaseAsset) {
+    /// Takes in one record of a source model, told by a request that began at `asked`.
+    pub(in crate::drive) fn told_asset(&self, record: &BaseAsset, asked: Instant) {
         self.told_assets(vec![record.clone()], |listing, rows, taken| {
             rows.into_iter()
                 .next()
-                .map(|row| listing.put(row, Instant::now(), taken))
+                .map(|row| listing.put(row, asked, Instant::now(), taken))
         });
     }
 
     /// Takes in one row of an optimized model.
-    pub(in crate::drive) fn told_rapid(&self, row: KnownRapid) {
+    pub(in crate::drive) fn told_rapid(&self, row: KnownRapid, asked: Instant) {
         let mut known = self.known();
-        let changes = known.rapids.put(row, Instant::now(), &Default::default());
+        let changes = known
+            .rapids
+            .put(row, asked, Instant::now(), &Default::default());
         self.told_rapids(known, &changes);
+    }
+
+    /// The tags of a model were changed through this drive.
+    pub(in crate::drive) fn write_tags(&self, subject: Subject, tags: Vec<KnownTag>) {
+        let now = Instant::now();
+        match subject {
+            Subject::Asset(asset) => {
+                let row = self.known().assets.row(asset.0).cloned();
+                let rows = row.map(|row| KnownAsset { tags, ..row }).into_iter();
+                let changes = self.learned_rows(rows.collect(), |listing, rows, taken| {
+                    rows.into_iter()
+                        .next()
+                        .map(|row| listing.write(row, now, taken))
+                });
+                self.assets_changed(&changes.unwrap_or_default());
+            }
+            Subject::Rapid(rapid) => {
+                let mut known = self.known();
+                let Some(row) = known.rapids.row(rapid.0).cloned() else {
+                    return;
+                };
+                let row = KnownRapid { tags, ..row };
+                let changes = known.rapids.write(row, now, &Default::default());
+                self.told_rapids(known, &changes);
+            }
+        }
     }
 
     /// A source model is gone from the service.
@@ -60,7 +88,7 @@ impl Shared {
     }
 
     /// Takes a record out of its listing.
-    fn removed<R: Row + Serialize>(
+    pub(in crate::drive) fn removed<R: Row + Serialize>(
         &self,
         which: Which,
         listing: fn(&mut Known) -> &mut Listing<R>,

@@ -188,6 +188,7 @@ impl Shared {
     }
 
     async fn fetch_presets(&self) -> DriveResult<()> {
+        let before = self.preset_overlay();
         let all = self.client.presets(NOW);
         self.fetch_whole(
             Which::Presets,
@@ -195,7 +196,12 @@ impl Shared {
             all,
             KnownPreset::from_record,
         )
-        .await
+        .await?;
+        if !before.saved.is_empty() {
+            self.keep_for_good().await?;
+            self.outbox.presets_listed(&before).await?;
+        }
+        Ok(())
     }
 
     async fn fetch_factory(&self) -> DriveResult<()> {
@@ -276,21 +282,22 @@ impl Shared {
 
     /// What runs or failed: one request tells of all.
     async fn fetch_jobs(&self) -> DriveResult<()> {
+        let began = Instant::now();
         let records = self.asked(self.client.running_jobs(NOW)).await?;
         for record in &records {
-            self.told_rapid(KnownRapid::from_record(record));
+            self.told_rapid(KnownRapid::from_record(record), began);
         }
-        self.told_jobs(records.iter().map(|record| record.id).collect());
+        self.told_jobs(records.iter().map(|record| record.id).collect(), began);
         Ok(())
     }
 
     /// Takes in which optimizations run or failed lately.
-    pub(in crate::drive) fn told_jobs(&self, mut rapids: Vec<RapidId>) {
+    pub(in crate::drive) fn told_jobs(&self, mut rapids: Vec<RapidId>, asked: Instant) {
         rapids.sort_unstable();
         let (before, is_news) = {
             let mut known = self.known();
             let is_news = !known.jobs_belief.is_known();
-            known.jobs_belief.confirmed(Instant::now());
+            known.jobs_belief.confirmed(asked, Instant::now());
             let before = std::mem::replace(&mut known.jobs, rapids.clone());
             if before != rapids {
                 known.changed.insert(Top::Jobs, SystemTime::now());
@@ -320,7 +327,7 @@ impl Shared {
         self.told_changes(which, listing, known, &changes);
     }
 
-    fn told_changes<R: Row + Serialize>(
+    pub(in crate::drive) fn told_changes<R: Row + Serialize>(
         &self,
         which: Which,
         listing: fn(&mut Known) -> &mut Listing<R>,

@@ -26,7 +26,7 @@ impl Shared {
         let learn = |records: &[BaseAsset], highest: u64| {
             let rows = records.iter().map(KnownAsset::from_record).collect();
             let learned = self.learned_rows(rows, |listing, rows, taken| {
-                Some(listing.put_all(rows, Instant::now(), taken))
+                Some(listing.put_all(rows, began, Instant::now(), taken))
             });
             self.known().assets.pass_reached(highest);
             self.assets_changed(&unasked(learned.unwrap_or_default()));
@@ -47,7 +47,9 @@ impl Shared {
         let learn = |records: &[RapidModel], highest: u64| {
             let rows = records.iter().map(KnownRapid::from_record).collect();
             let mut known = self.known();
-            let changes = known.rapids.put_all(rows, Instant::now(), &HashSet::new());
+            let changes = known
+                .rapids
+                .put_all(rows, began, Instant::now(), &HashSet::new());
             known.rapids.pass_reached(highest);
             self.keep(
                 Which::Rapids,

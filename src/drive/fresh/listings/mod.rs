@@ -88,6 +88,15 @@ impl Known {
 impl Shared {
     /// Makes sure that a listing can be shown.
     pub(in crate::drive) async fn refreshed(self: &Arc<Self>, which: Which) -> DriveResult<()> {
+        self.refreshed_once(which).await?;
+        // A request that was under way when something changed does not tell of it.
+        if self.known().belief(which).is_doubted() {
+            self.refreshed_once(which).await?;
+        }
+        Ok(())
+    }
+
+    async fn refreshed_once(self: &Arc<Self>, which: Which) -> DriveResult<()> {
         let (belief, now) = (*self.known().belief(which), Instant::now());
         let refresh = self.config.refresh;
         let failed_lately = belief.is_known() && belief.failed_lately(now, refresh);
@@ -152,6 +161,6 @@ impl Shared {
 
     /// The next look at a listing asks the service.
     pub(in crate::drive) fn doubt(&self, which: Which) {
-        self.known().belief(which).doubt();
+        self.known().belief(which).doubt(Instant::now());
     }
 }

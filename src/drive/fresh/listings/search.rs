@@ -53,6 +53,7 @@ impl Shared {
         let mut ids = Vec::new();
         let mut page = 1;
         loop {
+            let began = Instant::now();
             let asked = ListQuery::search(&*query).at_page(page);
             let last = match family {
                 Family::Raw => {
@@ -60,7 +61,7 @@ impl Shared {
                         .asked(self.client.list_assets(asked, Priority::Interactive))
                         .await?;
                     ids.extend(reply.data.iter().map(|record| record.id.0));
-                    self.found_assets(&reply.data);
+                    self.found_assets(&reply.data, began);
                     reply.meta.last_page
                 }
                 Family::Rapid => {
@@ -68,7 +69,8 @@ impl Shared {
                         .asked(self.client.list_rapid_models(asked, Priority::Interactive))
                         .await?;
                     ids.extend(reply.data.iter().map(|record| record.id.0));
-                    self.found_rapids(reply.data.iter().map(KnownRapid::from_record).collect());
+                    let rows = reply.data.iter().map(KnownRapid::from_record).collect();
+                    self.found_rapids(rows, began);
                     reply.meta.last_page
                 }
             };
@@ -149,6 +151,7 @@ impl Shared {
         if wanted.is_empty() || wanted.contains('"') || wanted.len() > MAX_QUERY_BYTES {
             return Ok(false);
         }
+        let began = Instant::now();
         let query = ListQuery::search(format!("\"{wanted}\""));
         match family {
             Family::Raw => {
@@ -163,7 +166,7 @@ impl Shared {
                 if reply.meta.last_page > 1 || hits.is_empty() {
                     return Ok(false);
                 }
-                self.found_assets(&hits);
+                self.found_assets(&hits, began);
             }
             Family::Rapid => {
                 let reply = self
@@ -178,21 +181,23 @@ impl Shared {
                 if reply.meta.last_page > 1 || hits.is_empty() {
                     return Ok(false);
                 }
-                self.found_rapids(hits);
+                self.found_rapids(hits, began);
             }
         }
         Ok(true)
     }
 
-    fn found_assets(&self, records: &[BaseAsset]) {
+    fn found_assets(&self, records: &[BaseAsset], asked: Instant) {
         self.told_assets(records.to_vec(), |listing, rows, taken| {
-            Some(listing.put_all(rows, Instant::now(), taken))
+            Some(listing.put_all(rows, asked, Instant::now(), taken))
         });
     }
 
-    fn found_rapids(&self, rows: Vec<KnownRapid>) {
+    fn found_rapids(&self, rows: Vec<KnownRapid>, asked: Instant) {
         let mut known = self.known();
-        let changes = known.rapids.put_all(rows, Instant::now(), &HashSet::new());
+        let changes = known
+            .rapids
+            .put_all(rows, asked, Instant::now(), &HashSet::new());
         self.told_rapids(known, &changes);
     }
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Which;
+use crate::drive::error::DriveResult;
 use crate::drive::shared::{Known, Shared};
 use crate::drive::tree::belief::Belief;
 use crate::drive::tree::listing::{Changes, Listing, Row};
@@ -25,6 +26,20 @@ impl Shared {
         if !changes.is_empty() {
             known.changed.insert(which.top(), SystemTime::now());
         }
+    }
+
+    /// Makes all that was kept durable. A change through the drive is answered after this, so that no
+    /// later mount shows what was before.
+    pub(in crate::drive) async fn keep_for_good(&self) -> DriveResult<()> {
+        let meta = self.meta.clone();
+        self.blocking(move || {
+            if let Err(error) = meta.flush() {
+                // What is known is only a memory of the service: the change itself is made.
+                tracing::warn!(error = %error, "could not keep what was changed");
+            }
+            Ok(())
+        })
+        .await
     }
 
     fn keep_rows<R: Row + Serialize>(&self, which: Which, listing: &Listing<R>, changes: &Changes) {

@@ -30,6 +30,7 @@ impl Shared {
         folder: RemoteFolder,
     ) -> DriveResult<()> {
         let (client, now) = (&self.client, Priority::Interactive);
+        let began = Instant::now();
         match folder {
             RemoteFolder::AssetFiles(asset) => {
                 let files = self.asked(client.asset_downloads(asset, now)).await?;
@@ -37,7 +38,7 @@ impl Shared {
             }
             RemoteFolder::AssetAnalysis(asset) => {
                 let record = self.asked(client.asset(asset, now)).await?;
-                self.told_asset_detail(&record);
+                self.told_asset_detail(&record, began);
             }
             RemoteFolder::AssetMembers(asset) => self.fetch_members(asset).await?,
             RemoteFolder::AssetRenders(asset) => {
@@ -56,7 +57,7 @@ impl Shared {
             | RemoteFolder::RapidAnalysis(rapid)
             | RemoteFolder::RapidQc(rapid) => {
                 let record = self.asked(client.rapid_model(rapid, now)).await?;
-                self.told_rapid_detail(&record);
+                self.told_rapid_detail(&record, began);
             }
             RemoteFolder::RapidRenders(rapid) => {
                 let files = or_none(self.asked(client.rapid_renders(rapid, now)).await)?;

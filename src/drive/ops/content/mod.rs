@@ -15,8 +15,9 @@ use super::rows::job_folder;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::fresh::blobs::Blob;
 use crate::drive::shared::Shared;
-use crate::drive::tree::known::system_time;
+use crate::drive::tree::known::{KnownPreset, system_time};
 use crate::drive::tree::node::{AccountFile, DropFolder, JobPart, Node, RemoteFolder};
+use crate::outbox::PresetOverlay;
 use page::embed_page;
 
 /// A text and when it came to be.
@@ -39,6 +40,20 @@ impl Text {
     }
 }
 
+/// The text that is held here under a name.
+fn held_text(overlay: &PresetOverlay, name: Option<&str>) -> Option<Text> {
+    let name = name?;
+    let file = overlay.files.iter().find(|file| file.name == name)?;
+    Some(Text {
+        bytes: file.text.clone().into(),
+        modified: file.mtime,
+    })
+}
+
+fn preset_text(row: &KnownPreset) -> Text {
+    Text::new(row.text.as_str(), system_time(row.updated))
+}
+
 impl Shared {
     /// The text of a file that the drive writes itself.
     pub(in crate::drive) async fn text_of(self: &Arc<Self>, node: &Node) -> DriveResult<Text> {
@@ -50,18 +65,20 @@ impl Shared {
                 Ok(Text::new(text, self.opened))
             }
             Node::Preset(preset, _) => {
+                let overlay = self.preset_overlay();
                 let known = self.known();
                 let row = known.presets.row(preset.0).ok_or(DriveError::NotFound)?;
-                Ok(Text::new(row.text.as_str(), system_time(row.updated)))
+                // The kernel may still know the preset whose file has another text by now.
+                let name = known.presets.name(preset.0);
+                Ok(held_text(&overlay, name).unwrap_or_else(|| preset_text(row)))
             }
             Node::PresetFile(name) => {
-                let overlay = self.outbox.preset_overlay();
-                let file = overlay.files.into_iter().find(|file| *file.name == **name);
-                let file = file.ok_or(DriveError::NotFound)?;
-                Ok(Text {
-                    bytes: file.text.into(),
-                    modified: file.mtime,
-                })
+                let overlay = self.preset_overlay();
+                let known = self.known();
+                // Somebody may have it open still while the service has the text already.
+                let saved = || known.presets.find(name).map(preset_text);
+                let text = held_text(&overlay, Some(name)).or_else(saved);
+                text.ok_or(DriveError::NotFound)
             }
             Node::FactoryPreset(preset, _) => {
                 let known = self.known();

@@ -130,11 +130,17 @@ impl Shared {
             }
             Node::ErrorText(place) => self.dismiss_error(*place),
             Node::Preset(..) | Node::PresetFile(_) => {
-                let (outbox, file_name) = (self.outbox.clone(), name.to_owned());
-                self.detached(async move { Ok(outbox.remove_preset(&file_name).await?) })
-                    .await?;
-                self.doubt(Which::Presets);
-                Ok(())
+                let (shared, file_name) = (Arc::clone(self), name.to_owned());
+                self.detached(async move {
+                    let gone = shared.outbox.remove_preset(&file_name).await?;
+                    if let Some(gone) = gone {
+                        shared.preset_gone(gone);
+                        shared.keep_for_good().await?;
+                    }
+                    shared.doubt(Which::Presets);
+                    Ok(())
+                })
+                .await
             }
             Node::Embed(embed) => self.delete_embed(*embed).await,
             Node::RemoteFile(..) | Node::RapidLink(..) | Node::Job(..) => {
@@ -157,7 +163,7 @@ impl Shared {
                 Err(error) => return Err(error),
             }
             shared.embed_gone(embed);
-            Ok(())
+            shared.keep_for_good().await
         })
         .await
     }
@@ -341,7 +347,7 @@ impl Shared {
                 self.rapid_gone(*rapid);
             }
         }
-        Ok(())
+        self.keep_for_good().await
     }
 
     async fn delete_on_service(self: &Arc<Self>, place: Place) -> DriveResult<()> {
@@ -369,7 +375,7 @@ impl Shared {
             Place::Root | Place::Top(_) => {}
         }
         self.room_changed();
-        Ok(())
+        self.keep_for_good().await
     }
 
     /// Refuses before anything is hidden.

@@ -185,7 +185,7 @@ impl Shared {
 
     /// What is held here, then what the service has and nothing here stands for.
     pub(in crate::drive) fn preset_rows(&self) -> Vec<Row> {
-        let overlay = self.outbox.preset_overlay();
+        let overlay = self.preset_overlay();
         let mut rows: Vec<Row> = overlay
             .files
             .iter()

@@ -266,7 +266,7 @@ impl Shared {
     fn description_of(&self, node: &Node) -> Option<String> {
         match node {
             Node::PresetFile(name) => {
-                let overlay = self.outbox.preset_overlay();
+                let overlay = self.preset_overlay();
                 let file = overlay.files.into_iter().find(|it| *it.name == **name);
                 file.and_then(|file| file.description)
             }

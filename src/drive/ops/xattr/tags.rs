@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use super::unsupported;
 use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::fresh::FlightKey;
 use crate::drive::shared::Shared;
 use crate::drive::tree::known::KnownTag;
 use crate::drive::tree::node::{Node, Subject};
-use crate::wire::AssetUpdate;
+use crate::wire::{AssetUpdate, TagId};
 
 /// Longest tag, in characters.
 const MAX_TAG_CHARS: usize = 255;
@@ -57,9 +58,29 @@ impl Shared {
                 }
             }
         }
-        self.fresh_tags(subject).await?;
-        self.known().searches.clear();
-        Ok(())
+        self.wrote_tags(subject, &before, &wanted);
+        // The service's own record, with the numbers of the new tags. What is written is known anyway.
+        if let Err(error) = self.fresh_tags(subject).await {
+            tracing::debug!(error = %error, "new tags are shown without their numbers");
+        }
+        self.keep_for_good().await
+    }
+
+    /// From here on every read gives what was written, whatever requests under way still answer.
+    fn wrote_tags(&self, subject: Subject, before: &[KnownTag], wanted: &[String]) {
+        let number = |name: &str| before.iter().find(|known| known.name == name);
+        let tags = wanted.iter().map(|name| KnownTag {
+            id: number(name).map_or(TagId(0), |known| known.id),
+            name: name.clone(),
+        });
+        self.write_tags(subject, tags.collect());
+        let mut known = self.known();
+        known.searches.clear();
+        let key = match subject {
+            Subject::Asset(asset) => FlightKey::Asset(asset),
+            Subject::Rapid(rapid) => FlightKey::Rapid(rapid),
+        };
+        known.details.remove(&key);
     }
 
     async fn add_tags(&self, subject: Subject, tags: Vec<String>) -> DriveResult<()> {
@@ -117,7 +138,6 @@ fn split_tags(value: &[u8]) -> DriveResult<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::TagId;
 
     #[test]
     fn a_comma_in_a_tag_is_escaped_both_ways() {

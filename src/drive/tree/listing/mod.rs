@@ -2,8 +2,8 @@
 //! believed.
 //!
 //! The invariant: a record disappears only when the service said so (a full pass without it, or its
-//! deletion), never because a request failed; and what became known after a pass began is not undone
-//! by that pass. Nothing here does I/O; [`crate::drive::fresh`] asks the service.
+//! deletion), never because a request failed; and what was changed through this drive after a request
+//! began (written, deleted, named) is not undone by its answer. Nothing here does I/O; [`crate::drive::fresh`] asks the service.
 
 mod passes;
 #[cfg(test)]
@@ -103,6 +103,8 @@ struct Passing {
 struct Learned<R> {
     row: R,
     at: Instant,
+    /// When it was last changed through this drive, until a later request told of it.
+    written: Option<Instant>,
 }
 
 impl<R: Row> Listing<R> {
@@ -132,7 +134,12 @@ impl<R: Row> Listing<R> {
         for row in rows {
             self.claims
                 .assign([(row.number(), row.service_name())], &HashSet::new());
-            self.rows.insert(row.number(), Learned { row, at: now });
+            let learned = Learned {
+                row,
+                at: now,
+                written: None,
+            };
+            self.rows.insert(learned.row.number(), learned);
         }
     }
 
@@ -190,20 +197,54 @@ impl<R: Row> Listing<R> {
         self.row(id)
     }
 
-    /// One record became known on its own.
-    pub fn put(&mut self, row: R, now: Instant, taken: &HashSet<String>) -> Changes {
-        self.put_all(vec![row], now, taken)
+    /// One record became known on its own, by a request that began at `asked`.
+    pub fn put(
+        &mut self,
+        row: R,
+        asked: Instant,
+        now: Instant,
+        taken: &HashSet<String>,
+    ) -> Changes {
+        self.put_all(vec![row], asked, now, taken)
     }
 
     /// Some records became known, which says nothing about others.
-    pub fn put_all(&mut self, rows: Vec<R>, now: Instant, taken: &HashSet<String>) -> Changes {
+    pub fn put_all(
+        &mut self,
+        rows: Vec<R>,
+        asked: Instant,
+        now: Instant,
+        taken: &HashSet<String>,
+    ) -> Changes {
         let mut changes = Changes::default();
-        let rows = rows
-            .into_iter()
-            .filter(|row| !self.deleted.contains_key(&row.number()))
-            .collect();
+        let rows = self.without_late(rows, asked);
         self.learn(rows, now, taken, &mut changes);
         changes
+    }
+
+    /// A record as a change through this drive left it. What requests that are under way say of it is
+    /// not taken in.
+    pub fn write(&mut self, row: R, now: Instant, taken: &HashSet<String>) -> Changes {
+        let mut changes = Changes::default();
+        let id = row.number();
+        self.learn(vec![row], now, taken, &mut changes);
+        if let Some(learned) = self.rows.get_mut(&id) {
+            learned.written = Some(now);
+        }
+        changes
+    }
+
+    /// True for what was deleted through this drive, and for a record that was changed through it after
+    /// a request began: the answer says what was before.
+    pub fn is_late(&self, id: u64, asked: Instant) -> bool {
+        let written = self.rows.get(&id).and_then(|learned| learned.written);
+        self.deleted.contains_key(&id) || written.is_some_and(|written| written >= asked)
+    }
+
+    fn without_late(&self, rows: Vec<R>, asked: Instant) -> Vec<R> {
+        rows.into_iter()
+            .filter(|row| !self.is_late(row.number(), asked))
+            .collect()
     }
 
     /// A record, known or about to be, gets exactly this name.
@@ -261,7 +302,12 @@ impl<R: Row> Listing<R> {
                     }
                 }
             }
-            self.rows.insert(id, Learned { row, at: now });
+            let learned = Learned {
+                row,
+                at: now,
+                written: None,
+            };
+            self.rows.insert(id, learned);
         }
     }
 

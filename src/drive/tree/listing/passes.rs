@@ -72,8 +72,9 @@ impl<R: Row> Listing<R> {
             return Confirmation::NeedsFullPass;
         }
         let mut changes = Changes::default();
+        let page = self.without_late(page, began);
         self.learn(page, began.max(now), taken, &mut changes);
-        self.belief.confirmed(now);
+        self.belief.confirmed(began, now);
         Confirmation::Holds(changes)
     }
 
@@ -88,10 +89,7 @@ impl<R: Row> Listing<R> {
         let order = order_of(&rows);
         let told: HashSet<u64> = rows.iter().map(Row::number).collect();
         let mut changes = self.drop_untold(&told, began);
-        let rows = rows
-            .into_iter()
-            .filter(|row| !self.deleted.contains_key(&row.number()))
-            .collect();
+        let rows = self.without_late(rows, began);
         self.learn(rows, now, taken, &mut changes);
         self.passed(&told, order, began, now);
         changes
@@ -130,7 +128,7 @@ impl<R: Row> Listing<R> {
             .retain(|id, at| told.contains(id) || *at > began);
         self.order = order;
         self.full_pass = Some(now);
-        self.belief.confirmed(now);
+        self.belief.confirmed(began, now);
     }
 }
 

@@ -73,7 +73,7 @@ fn what_became_known_after_a_pass_began_is_not_undone_by_it() {
     let began = Instant::now();
     let mut listing = listing(&[Thing(1, "a"), Thing(2, "b")], began);
     let later = began + Duration::from_millis(5);
-    listing.put(Thing(3, "new"), later, &taken());
+    listing.put(Thing(3, "new"), began, later, &taken());
     listing.remove(1, later);
     let changes = listing.replace(vec![Thing(2, "b"), Thing(1, "a")], began, later, &taken());
     assert!(changes.is_empty(), "{changes:?}");
@@ -90,4 +90,47 @@ fn a_failure_removes_nothing_and_marks_what_is_shown() {
     assert!(listing.belief.failed_lately(now, Duration::from_secs(10)));
     listing.replace(NONE.to_vec(), now, now, &taken());
     assert!(!listing.belief.is_stale());
+}
+
+#[test]
+fn an_answer_to_an_earlier_request_does_not_undo_what_was_written() {
+    let began = Instant::now();
+    let (wrote, asked) = (
+        began + Duration::from_millis(5),
+        began + Duration::from_millis(9),
+    );
+    let later = began + Duration::from_millis(50);
+    let mut listing = listing(&[Thing(1, "old"), Thing(2, "b")], began);
+    let changes = listing.write(Thing(1, "new"), wrote, &taken());
+    assert_eq!(changes.renamed, [(1, "old".to_owned())]);
+    for late in [
+        listing.replace(vec![Thing(2, "b"), Thing(1, "old")], began, later, &taken()),
+        listing.put(Thing(1, "old"), began, later, &taken()),
+        listing.put_all(vec![Thing(1, "old")], wrote, later, &taken()),
+    ] {
+        assert!(late.is_empty(), "{late:?}");
+    }
+    let page = vec![Thing(2, "b"), Thing(1, "old")];
+    assert_eq!(
+        listing.confirm(2, page, began, later, &taken()),
+        Confirmation::Holds(Changes::default())
+    );
+    assert!(listing.find("new").is_some() && listing.find("old").is_none());
+    // What was asked after it is the service's word again.
+    listing.put(Thing(1, "newest"), asked, later, &taken());
+    assert!(listing.find("newest").is_some() && listing.find("new").is_none());
+}
+
+#[test]
+fn an_answer_to_an_earlier_request_does_not_end_a_doubt() {
+    let began = Instant::now();
+    let refresh = Duration::from_secs(10);
+    let mut listing = listing(&[Thing(1, "a")], began);
+    let doubted = began + Duration::from_millis(5);
+    listing.belief.doubt(doubted);
+    listing.replace(vec![Thing(1, "a")], began, doubted, &taken());
+    assert!(!listing.belief.is_fresh(doubted, refresh) && listing.belief.is_doubted());
+    let asked = began + Duration::from_millis(9);
+    listing.replace(vec![Thing(1, "a")], asked, asked, &taken());
+    assert!(listing.belief.is_fresh(asked, refresh) && !listing.belief.is_doubted());
 }

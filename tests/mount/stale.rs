@@ -1,0 +1,40 @@
+//! What was written through the drive is what every later read gives, however slow the service is.
+
+use std::fs;
+
+use crate::needs_fuse;
+use crate::support::{Fixture, shell};
+
+/// Every answer of the service takes this long.
+const SLOW: &str =
+    "seed = 7\n[[rule]]\npath = \"/api/*\"\nfault = { kind = \"latency\", ms = 100 }\n";
+
+#[test]
+fn a_preset_that_was_just_written_is_the_one_that_is_copied_to_optimize() {
+    needs_fuse!();
+    let mut fixture = Fixture::unmounted_with_chaos(SLOW, &[]);
+    fixture.mount(&["--refresh", "10s"]);
+    fixture.add_chair();
+    let chair = fixture.path("rawmodels/chair");
+    assert!(chair.join("optimize").is_dir());
+    let new = fixture.scratch.path().join("new.json");
+    for round in 0..6 {
+        let count = 1000 + round;
+        fs::write(
+            &new,
+            format!(r#"{{"limits":{{"faces":{{"count":{count}}}}}}}"#),
+        )
+        .unwrap();
+        let line = format!(
+            "cp {} presets/web.json && cp presets/web.json rawmodels/chair/optimize/r{round}.json",
+            new.display()
+        );
+        shell(&fixture.root(), &line);
+        let sent = fs::read_to_string(chair.join(format!("optimize/r{round}.json"))).unwrap();
+        assert!(sent.contains(&count.to_string()), "round {round}: {sent}");
+        // What shows its length shows that of its text.
+        let preset = fixture.path("presets/web.json");
+        let text = fs::read(&preset).unwrap();
+        assert_eq!(fs::metadata(&preset).unwrap().len(), text.len() as u64);
+    }
+}
