@@ -7,6 +7,8 @@ pub mod wire;
 
 pub mod durable;
 
+pub mod listener;
+
 pub mod engine;
 
 pub mod client;

@@ -11,19 +11,24 @@ use std::path::{Path, PathBuf};
 const LAYERS: &[(&str, &[&str])] = &[
     ("wire", &[]),
     ("durable", &[]),
+    ("listener", &[]),
     ("engine", &[]),
     ("client", &["wire"]),
     ("cache", &["durable", "wire"]),
     ("outbox", &["client", "durable", "wire"]),
-    ("drive", &["client", "cache", "outbox", "durable", "wire"]),
+    (
+        "drive",
+        &["client", "cache", "outbox", "listener", "durable", "wire"],
+    ),
     ("fuse", &["drive"]),
     ("hotfolder", &["drive", "outbox", "wire"]),
-    ("service", &["engine", "durable", "wire"]),
+    ("service", &["engine", "listener", "durable", "wire"]),
     (
         "cli",
         &[
             "wire",
             "durable",
+            "listener",
             "engine",
             "client",
             "cache",

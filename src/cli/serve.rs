@@ -9,7 +9,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use url::Url;
 
 use crate::durable::write_atomic;
-use crate::service::{ChaosPlan, RunningService, Service, ServiceConfig, WorkerCommand};
+use crate::service::{
+    ChaosPlan, RunningService, Service, ServiceConfig, TOKEN_FILE, WorkerCommand,
+};
 
 use super::{Exit, logging, settings};
 
@@ -54,6 +56,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<Exit> {
     logging::to_stderr();
+    allow_many_files();
     let data_dir = match &args.data {
         Some(dir) => std::path::absolute(dir)?,
         None => settings::local_service_dir()?,
@@ -75,7 +78,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         if let Some(count) = args.sample_assets {
             service.add_sample_assets(count).await?;
         }
-        let token_file = data_dir.join("token");
+        let token_file = data_dir.join(TOKEN_FILE);
         write_atomic(&token_file, service.token().as_bytes())
             .context("cannot write the token file")?;
         announce(args.json, &service, &data_dir, &token_file);
@@ -84,6 +87,19 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         service.shutdown().await;
         Ok(Exit::Done)
     })
+}
+
+/// Raises the limit of open files as far as it goes: each connection is one, and so is what it reads.
+fn allow_many_files() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: maximum,
+        maximum,
+    };
+    if let Err(error) = setrlimit(Resource::Nofile, raised) {
+        tracing::warn!(%error, "the limit of open files cannot be raised");
+    }
 }
 
 /// Returns when a signal says to stop. A hangup reads the plan of faults again.

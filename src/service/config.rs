@@ -10,6 +10,7 @@ use std::time::Duration;
 use url::Url;
 
 use super::chaos::ChaosPlan;
+use crate::listener::ConnectionLimits;
 
 /// Gibibytes in bytes.
 const GIB: u64 = 1 << 30;
@@ -72,6 +73,8 @@ pub struct ServiceConfig {
     pub workers: usize,
     /// What each of them may use.
     pub worker_limits: WorkerLimits,
+    /// How long a job is kept for an attempt that is not heard of any more.
+    pub job_lease: Duration,
     /// How clients reach the API; `http://<address>/` when none is given.
     pub public_url: Option<Url>,
     /// Puts the signed URLs on an origin of their own.
@@ -92,8 +95,8 @@ pub struct ServiceConfig {
     pub max_webhooks: u32,
     /// Faults to begin with.
     pub chaos: Option<ChaosPlan>,
-    /// Connections that are served at the same time; more of them wait.
-    pub max_connections: usize,
+    /// How many connections are served at the same time, and for how long without a use.
+    pub connections: ConnectionLimits,
 }
 
 impl ServiceConfig {
@@ -105,6 +108,7 @@ impl ServiceConfig {
             worker,
             workers: 1,
             worker_limits: WorkerLimits::default(),
+            job_lease: Duration::from_secs(60),
             public_url: None,
             storage_origin: None,
             files_url: None,
@@ -115,7 +119,7 @@ impl ServiceConfig {
             download_url_lifetime: Duration::from_secs(3_600),
             max_webhooks: 10,
             chaos: None,
-            max_connections: 512,
+            connections: ConnectionLimits::new(512),
         }
     }
 }

@@ -63,6 +63,23 @@ fn read(path: &Path) -> Result<Option<Account>, ServiceError> {
     Ok(Some(account))
 }
 
+/// Removes what the data folder says in plain text about an account that was deleted.
+pub fn forget(data_dir: &Path, email: &str) -> Result<(), ServiceError> {
+    let path = data_dir.join("account.json");
+    if read(&path)?.is_none_or(|account| account.email != email) {
+        return Ok(());
+    }
+    for path in [data_dir.join(super::TOKEN_FILE), path] {
+        match std::fs::remove_file(&path) {
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                return Err(ServiceError::Io { path, source });
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 /// Writes the file; `write_atomic` makes it readable for its owner only.
 fn write(path: &Path, account: &Account) -> Result<(), ServiceError> {
     let text = serde_json::to_string_pretty(account).expect("an account can be written");

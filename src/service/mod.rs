@@ -30,18 +30,18 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::durable::{DirLock, DurableError, PrivateDir};
+use crate::listener::{Connections, Listener};
 use crate::wire::Token;
 use app::App;
 use files::{FileStore, FilesError};
-use http::{Bound, Server};
+use http::Server;
 use records::{Records, RecordsError};
 use signing::Signer;
 
@@ -49,6 +49,12 @@ pub use chaos::{ChaosError, ChaosPlan};
 pub use config::{ServiceConfig, StorageOrigin, WorkerCommand, WorkerLimits};
 pub use presets::{FACTORY, FactoryPreset};
 pub use workers::{Failure, Outcome, Workers};
+
+/// Where the token of the first account stands alone, for scripts; written by who starts the service.
+pub const TOKEN_FILE: &str = "token";
+
+/// How often files without an owner are looked for.
+const SWEEP_PAUSE: Duration = Duration::from_secs(3_600);
 
 /// Why a service could not start.
 #[derive(Debug, thiserror::Error)]
@@ -123,7 +129,6 @@ impl Service {
     /// # Errors
     /// When the data folder cannot be used or an address cannot be bound.
     pub async fn start(config: ServiceConfig) -> Result<RunningService, ServiceError> {
-        let started = SystemTime::now();
         let data_dir = PrivateDir::open(&config.data_dir)?;
         let lock = DirLock::acquire(data_dir.path())?;
         let api = bind(config.listen).await?;
@@ -163,7 +168,7 @@ impl Service {
             tasks: JoinSet::new(),
             _lock: lock,
         };
-        running.begin(api, storage, started);
+        running.begin(api, storage);
         let delivering = events::deliver(Arc::clone(&running.app), notices);
         running.tasks.spawn(delivering);
         Ok(running)
@@ -177,8 +182,8 @@ fn origin(public: Option<Url>, addr: SocketAddr) -> Url {
     })
 }
 
-async fn bind(addr: SocketAddr) -> Result<Bound, ServiceError> {
-    Bound::bind(addr)
+async fn bind(addr: SocketAddr) -> Result<Listener, ServiceError> {
+    Listener::bind(addr)
         .await
         .map_err(|source| ServiceError::Listen { addr, source })
 }
@@ -187,7 +192,7 @@ async fn signer(
     config: &ServiceConfig,
     records: &Records,
     api: SocketAddr,
-    storage: Option<&Bound>,
+    storage: Option<&Listener>,
 ) -> Result<Signer, ServiceError> {
     let key = records.setting("signing_key", ids::random_secret).await?;
     let base = match (&config.storage_origin, storage) {
@@ -213,12 +218,12 @@ fn empty_dir(path: PathBuf) -> Result<PathBuf, ServiceError> {
 
 impl RunningService {
     /// Starts the tasks: listeners, workers, the sweep of left-overs.
-    fn begin(&mut self, api: Bound, storage: Option<Bound>, started: SystemTime) {
+    fn begin(&mut self, api: Listener, storage: Option<Listener>) {
         let app = &self.app;
-        let connections = Arc::new(Semaphore::new(app.config.max_connections));
-        let server = |bound| Server {
-            bound,
-            connections: Arc::clone(&connections),
+        let connections = Connections::new(app.config.connections.clone());
+        let server = |listener| Server {
+            listener,
+            connections: connections.clone(),
             chaos: app.chaos.clone(),
             stop: app.stop.clone(),
         };
@@ -237,7 +242,8 @@ impl RunningService {
         for _ in 0..app.config.workers {
             self.tasks.spawn(jobs::work(Arc::clone(app)));
         }
-        self.tasks.spawn(sweep(Arc::clone(app), started));
+        self.tasks.spawn(jobs::keep(Arc::clone(app)));
+        self.tasks.spawn(sweep(Arc::clone(app)));
     }
 
     /// The base of every API path, such as `http://127.0.0.1:4321/`.
@@ -293,13 +299,20 @@ impl Drop for RunningService {
     }
 }
 
-async fn sweep(app: Arc<App>, started: SystemTime) {
+/// Removes what has no owner, now and every hour.
+async fn sweep(app: Arc<App>) {
+    let sweeping = async {
+        loop {
+            match app.files.sweep(&app.records, SystemTime::now()).await {
+                Ok(0) => {}
+                Ok(files) => tracing::info!(files, "files without an owner removed"),
+                Err(error) => tracing::warn!(%error, "files without an owner stay"),
+            }
+            tokio::time::sleep(SWEEP_PAUSE).await;
+        }
+    };
     tokio::select! {
         () = app.stop.cancelled() => {}
-        swept = app.files.sweep(&app.records, started) => match swept {
-            Ok(0) => {}
-            Ok(files) => tracing::info!(files, "left-overs of the last run removed"),
-            Err(error) => tracing::warn!(%error, "left-overs of the last run stay"),
-        },
+        () = sweeping => {}
     }
 }

@@ -76,6 +76,25 @@ async fn a_mount_registers_itself_hears_only_what_is_proven_and_removes_itself_a
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn idle_connections_to_the_receiver_leave_room_for_events() {
+    let account = Account::new().await;
+    let mounted = account.mount_with(receiving).await;
+    let hook = until_registered(&account).await;
+    let addr = reqwest::Url::parse(&hook.url).unwrap();
+    let addr = addr.socket_addrs(|| None).unwrap()[0];
+    let mut idle = Vec::new();
+    for _ in 0..200 {
+        idle.push(tokio::net::TcpStream::connect(addr).await.unwrap());
+    }
+    let event = r#"{"event_type":"analysis_finished","data":{"rawmodel_id":1}}"#;
+    for _ in 0..5 {
+        let posting = tokio::time::timeout(Duration::from_secs(5), post(&hook.url, None, event));
+        assert_eq!(posting.await.expect("an answer in time"), 204);
+    }
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_a_mount_that_died_left_registered_is_taken_back_by_the_next() {
     let account = Account::new().await;
     let mounted = account.mount_with(receiving).await;

@@ -2,15 +2,19 @@
 
 #![allow(clippy::print_stderr, reason = "what is skipped is said loudly")]
 
+mod account_end;
 mod archives;
 mod chaos;
+mod connections;
 mod embeds;
 mod formats;
 mod hostile;
 mod kill_9;
+mod leases;
 mod listings;
 mod main_job;
 mod presets;
+mod races;
 mod real_engine;
 #[path = "../support/samples.rs"]
 mod samples;

@@ -9,28 +9,34 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
 use axum::routing::post;
 use hmac::{Hmac, KeyInit as _, Mac as _};
+use hyper::service::Service as _;
+use hyper_util::service::TowerToHyperService;
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
-use tokio::net::TcpListener;
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 use super::listings::Which;
 use crate::client::ClientError;
 use crate::drive::config::WebhookConfig;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::shared::Shared;
+use crate::listener::{ConnectionLimits, Connections, Listener, RequestBody, Service};
 use crate::wire::{CreateWebhook, Event, EventType, WebhookId};
 
 /// The header of the signature, where it is known.
 const SIGNATURE_HEADER: &str = "x-engine-signature";
 /// No event is longer.
 const MAX_BODY_BYTES: usize = 1 << 20;
+/// Connections at the same time; an event is one short request.
+const MAX_CONNECTIONS: usize = 64;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// How long the end of a mount waits for taking its registration back.
@@ -56,6 +62,22 @@ struct Proof {
     secret: String,
 }
 
+/// The routes of the receiver as `listener` serves them.
+#[derive(Clone)]
+struct Routes(TowerToHyperService<Router>);
+
+impl Service for Routes {
+    type Body = Body;
+    type Error = std::convert::Infallible;
+
+    async fn answer(
+        &self,
+        request: axum::http::Request<RequestBody>,
+    ) -> Result<Response, std::convert::Infallible> {
+        self.0.call(request.map(Body::new)).await
+    }
+}
+
 #[derive(Clone)]
 struct Hearing {
     shared: Arc<Shared>,
@@ -68,15 +90,13 @@ impl Receiver {
         shared: &Arc<Shared>,
         config: &WebhookConfig,
     ) -> DriveResult<Receiver> {
-        let listener = TcpListener::bind(config.listen).await.map_err(|error| {
+        let listener = Listener::bind(config.listen).await.map_err(|error| {
             DriveError::Local(format!(
                 "cannot listen for events at {}: {error}; choose another --webhook-listen",
                 config.listen
             ))
         })?;
-        let addr = listener.local_addr().map_err(|error| {
-            DriveError::Local(format!("the receiver of events has no address: {error}"))
-        })?;
+        let addr = listener.addr();
         let base = match &config.url {
             Some(url) => url.trim_end_matches('/').to_owned(),
             None => format!("http://{addr}"),
@@ -99,11 +119,12 @@ impl Receiver {
             .with_state(hearing);
         let registered = Arc::new(Mutex::new(None));
         let tasks = vec![
-            tokio::spawn(async move {
-                if let Err(error) = axum::serve(listener, router).await {
-                    tracing::error!(%error, "events are not received any more");
-                }
-            }),
+            // Aborted by `stop`: an event is a hint, none has to be heard to its end.
+            tokio::spawn(listener.serve(
+                Routes(TowerToHyperService::new(router)),
+                Connections::new(ConnectionLimits::new(MAX_CONNECTIONS)),
+                CancellationToken::new(),
+            )),
             tokio::spawn(register(
                 Arc::clone(shared),
                 request,

@@ -1,6 +1,5 @@
 //! Puts the faults of a plan around the service, request by request.
 
-use std::pin::Pin;
 use std::time::Duration;
 
 use axum::Router;
@@ -9,12 +8,13 @@ use axum::extract::Request;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, DATE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
-use hyper::body::{Body as _, Incoming};
-use hyper::service::Service;
+use hyper::body::Body as _;
+use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 use serde_json::json;
 
 use super::{Chaos, Fault, body};
+use crate::listener::{RequestBody, Service};
 
 /// The service with its faults.
 #[derive(Debug, Clone)]
@@ -38,14 +38,12 @@ impl ChaosService {
     }
 }
 
-impl Service<Request<Incoming>> for ChaosService {
-    type Response = Response;
+impl Service for ChaosService {
+    type Body = Body;
     type Error = Dropped;
-    type Future = Pin<Box<dyn Future<Output = Result<Response, Dropped>> + Send>>;
 
-    fn call(&self, request: Request<Incoming>) -> Self::Future {
-        let service = self.clone();
-        Box::pin(async move { service.handle(request.map(Body::new)).await })
+    async fn answer(&self, request: axum::http::Request<RequestBody>) -> Result<Response, Dropped> {
+        self.clone().handle(request.map(Body::new)).await
     }
 }
 

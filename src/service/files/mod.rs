@@ -2,7 +2,7 @@
 //!
 //! A blob is complete and on disk before its key is given out, and never changes afterwards. Memory is
 //! bounded whatever the size: bytes pass through in parts. Which file has which blob is in `records`;
-//! a blob without a file (the service died in between) is swept away at the next start.
+//! a blob without a file (the service died in between) is swept away after a while.
 
 mod stream;
 mod sweep;
@@ -10,7 +10,7 @@ mod sweep;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt as _};
@@ -243,6 +243,8 @@ impl FileStore {
                 hash.update(&buffer[..len]);
                 size += len as u64;
             }
+            // For the sweep it is new, however long ago the worker wrote it.
+            file.set_modified(SystemTime::now()).map_err(disk(&path))?;
             file.sync_all().map_err(disk(&path))?;
             let folder = target.parent().expect("a key lies below the root");
             if !folder.is_dir() {
@@ -302,7 +304,7 @@ impl FileStore {
         })
     }
 
-    /// Removes blobs. What cannot be removed is told in the log and swept away at the next start.
+    /// Removes blobs. What cannot be removed is told in the log and swept away later.
     pub async fn remove(&self, blobs: &[String]) {
         for blob in blobs {
             if let Err(error) = self.store.delete(&Key::from(blob.as_str())).await {

@@ -1,25 +1,29 @@
-//! Removes what a service that died has left in the store: staged uploads, blobs without a file.
+//! Removes what has no owner: staged uploads that broke off, blobs that no file has.
 //!
-//! Only what is older than this process is looked at, so nothing that is under way is touched.
+//! Only what is old is looked at. A blob gets its file within moments of its last byte; one that has none
+//! after an hour never gets one, so nothing that is under way is touched, whoever works on it.
 
 use std::fs;
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use super::{FileStore, FilesError, blocking, disk};
 use crate::service::records::{Records, RecordsError};
+
+/// What is younger may still get its owner.
+const YOUNG: Duration = Duration::from_secs(3_600);
 
 /// Blobs that are looked up at once.
 const BATCH: usize = 500;
 
 impl FileStore {
-    /// Removes left-overs from before `started`; returns how many there were.
+    /// Removes what had no owner an hour before `now`; returns how many files there were.
     ///
     /// # Errors
     /// When the disk or the database fails; what was not reached stays for the next time.
-    pub async fn sweep(&self, records: &Records, started: SystemTime) -> Result<usize, SweepError> {
+    pub async fn sweep(&self, records: &Records, now: SystemTime) -> Result<usize, SweepError> {
         let root = self.root.clone();
-        let old = blocking(move || old_files(&root, started)).await?;
+        let old = blocking(move || old_files(&root, now - YOUNG)).await?;
         let mut left_over = Vec::new();
         let (staged, blobs): (Vec<_>, Vec<_>) =
             old.into_iter().partition(|name| name.contains('#'));
@@ -50,8 +54,8 @@ pub enum SweepError {
     Records(#[from] RecordsError),
 }
 
-/// The files below `root` from before `started`, as `<folder>/<file>`.
-fn old_files(root: &Path, started: SystemTime) -> Result<Vec<String>, FilesError> {
+/// The files below `root` from before `before`, as `<folder>/<file>`.
+fn old_files(root: &Path, before: SystemTime) -> Result<Vec<String>, FilesError> {
     let mut found = Vec::new();
     for folder in fs::read_dir(root).map_err(disk(root))? {
         let folder = folder.map_err(disk(root))?.path();
@@ -62,7 +66,7 @@ fn old_files(root: &Path, started: SystemTime) -> Result<Vec<String>, FilesError
             let file = file.map_err(disk(&folder))?;
             let modified = file.metadata().and_then(|file| file.modified());
             // One that is gone meanwhile needs no sweeping.
-            if modified.is_ok_and(|modified| modified < started)
+            if modified.is_ok_and(|modified| modified < before)
                 && let (Some(folder), Some(name)) = (
                     folder.file_name().and_then(|name| name.to_str()),
                     file.file_name().to_str(),

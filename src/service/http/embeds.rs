@@ -72,6 +72,7 @@ impl Wish {
             config: &config,
         };
         let id = app.records.create_embed(user, &new).await?;
+        let id = id.ok_or_else(|| ApiError::no("model"))?;
         Ok((id, viewer_url(app, &identifier)))
     }
 }

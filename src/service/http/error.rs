@@ -169,7 +169,11 @@ fn chain(error: &dyn std::error::Error) -> String {
 
 impl From<RecordsError> for ApiError {
     fn from(error: RecordsError) -> ApiError {
-        ApiError::Internal(Box::new(error))
+        match error {
+            // Its tokens are gone with it.
+            RecordsError::NoAccount => ApiError::InvalidToken,
+            inside => ApiError::Internal(Box::new(inside)),
+        }
     }
 }
 

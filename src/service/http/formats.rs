@@ -13,9 +13,8 @@ use super::rawmodel;
 use super::request::{Caller, Ids};
 use super::view;
 use crate::service::app::App;
-use crate::service::names;
-use crate::service::records::{Area, AssetRow, JobState, Owner};
-use crate::wire::{ConversionJob, ConversionStatus, FormatsAdded, UploadStatus};
+use crate::service::records::{Conversion, JobState};
+use crate::wire::{ConversionJob, ConversionStatus, FormatsAdded};
 
 /// What assets are converted to.
 const FORMATS: &[&str] = &["glb", "gltf", "obj", "ply", "stl", "usdz"];
@@ -46,45 +45,29 @@ pub async fn add(
         fields.refuse("formats", "must name at least one format");
     }
     fields.finish()?;
-    let asset = rawmodel::existing(&app, caller, id).await?;
-    if asset.status != UploadStatus::Complete {
-        return Err(ApiError::field("id", "The base asset is not complete."));
-    }
-    let existing = existing_formats(&app, &asset).await?;
-    if formats.iter().any(|format| existing.contains(format)) {
-        return Err(ApiError::BadRequest(format!(
-            "The model already has these formats: {}.",
-            existing.join(", ")
-        )));
-    }
-    app.records
-        .start_conversion(caller.user, id, &formats)
+    let asked = app
+        .records
+        .start_conversion(caller.user, id, &formats, FORMATS)
         .await?;
+    match asked {
+        Conversion::Queued => {}
+        Conversion::Existing(existing) => {
+            return Err(ApiError::BadRequest(format!(
+                "The model already has these formats: {}.",
+                existing.join(", ")
+            )));
+        }
+        Conversion::NotComplete => {
+            return Err(ApiError::field("id", "The base asset is not complete."));
+        }
+        Conversion::Gone => return Err(ApiError::no("base asset")),
+    }
     app.queue.wake();
     Ok(Json(FormatsAdded {
         message: "The conversion has started.".to_owned(),
         formats,
         other: Default::default(),
     }))
-}
-
-/// The formats that an asset has or is being converted to.
-async fn existing_formats(app: &App, asset: &AssetRow) -> Result<Vec<String>, ApiError> {
-    let mut formats = vec![asset.format.clone()];
-    for file in app.records.files_of(&[Owner::Asset(asset.id)]).await? {
-        if file.area == Area::Converted {
-            formats.push(names::extension(&file.name));
-        }
-    }
-    for conversion in app.records.conversions_of(asset.id).await? {
-        if conversion.state != JobState::Failed {
-            formats.extend(conversion.formats);
-        }
-    }
-    formats.retain(|format| FORMATS.contains(&format.as_str()));
-    formats.sort_unstable();
-    formats.dedup();
-    Ok(formats)
 }
 
 pub async fn processed(

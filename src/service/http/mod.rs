@@ -34,7 +34,7 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, delete, get, patch, post};
 use tracing::Instrument as _;
 
-pub use server::{Bound, Server};
+pub use server::Server;
 pub use tokens::make as make_token;
 
 use super::app::App;

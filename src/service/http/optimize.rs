@@ -105,12 +105,7 @@ pub(super) fn new_rapid(
     export_name: Option<String>,
 ) -> Result<NewRapid, ApiError> {
     if asset.status != UploadStatus::Complete {
-        let problem = format!(
-            "The base asset {} is not complete, its upload_status is {:?}.",
-            asset.id,
-            asset.status.as_str()
-        );
-        return Err(ApiError::field("id", problem));
+        return Err(not_complete(asset.id, Some(&asset.status)));
     }
     Ok(NewRapid {
         asset: asset.id,
@@ -123,6 +118,17 @@ pub(super) fn new_rapid(
         tags,
         core_version: CORE_VERSION.to_owned(),
     })
+}
+
+fn not_complete(asset: AssetId, status: Option<&UploadStatus>) -> ApiError {
+    let state = match status {
+        Some(status) => format!("its upload_status is {:?}", status.as_str()),
+        None => "it was deleted or changed meanwhile".to_owned(),
+    };
+    ApiError::field(
+        "id",
+        format!("The base asset {asset} is not complete, {state}."),
+    )
 }
 
 /// Queues optimizations and pays for them, all or none.
@@ -144,6 +150,7 @@ pub(super) async fn start(
             "{} rapid points are needed and {left} are left.",
             new.len()
         ))),
+        Started::NotComplete(asset) => Err(not_complete(asset, None)),
     }
 }
 

@@ -87,7 +87,9 @@ pub async fn update(
     fields.finish()?;
     existing(&app, caller, id).await?;
     let owner = Owner::Rapid(id);
-    app.records.add_tags(caller.user, owner, &tags).await?;
+    if !app.records.add_tags(caller.user, owner, &tags).await? {
+        return Err(ApiError::no("rapid model"));
+    }
     written(&app, caller, id).await
 }
 

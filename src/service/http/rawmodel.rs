@@ -99,7 +99,9 @@ pub async fn update(
     }
     if let Some(tags) = tags {
         let owner = Owner::Asset(id);
-        app.records.add_tags(caller.user, owner, &tags).await?;
+        if !app.records.add_tags(caller.user, owner, &tags).await? {
+            return Err(ApiError::no("base asset"));
+        }
     }
     let data = written(&app, caller, id, AssetForm::Detail).await?;
     Ok(Json(json!({ "data": data })))

@@ -12,12 +12,10 @@ use super::error::ApiError;
 use super::request::Caller;
 use super::tokens;
 use crate::service::app::App;
+use crate::service::first_start;
 use crate::service::records::UserRow;
 use crate::service::secrets::password_matches;
 use crate::wire::{RapidPoints, StorageLeft};
-
-/// Records that are deleted in one commit when an account ends.
-const DELETED_AT_ONCE: usize = 200;
 
 pub async fn login(
     State(app): State<Arc<App>>,
@@ -76,16 +74,9 @@ pub async fn delete(
     if !is_password_of(&app, &user, password).await? {
         return Err(ApiError::field("password", "The password is not correct."));
     }
-    let assets = app.records.asset_ids(user.id).await?;
-    for some in assets.chunks(DELETED_AT_ONCE) {
-        let removal = app.records.delete_assets(user.id, some).await?;
-        app.clear_away(removal).await;
-    }
-    let rapids = app.records.rapid_ids(user.id).await?;
-    for some in rapids.chunks(DELETED_AT_ONCE) {
-        let removal = app.records.delete_rapids(user.id, some).await?;
-        app.clear_away(removal).await;
-    }
-    app.records.delete_user(user.id).await?;
+    let removal = app.records.delete_user(user.id).await?;
+    app.clear_away(removal).await;
+    first_start::forget(&app.config.data_dir, &user.email)
+        .map_err(|error| ApiError::Internal(Box::new(error)))?;
     Ok(StatusCode::OK)
 }

@@ -23,9 +23,9 @@ pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Do
     let Some(place) = prepare(app, job).await? else {
         return Ok(Done::Recorded);
     };
-    app.records
-        .set_asset_status(job.asset, &UploadStatus::Analysing)
-        .await?;
+    if !show(app, job, &UploadStatus::Analysing).await? {
+        return Ok(Done::Lost);
+    }
     let task = Task::Analyse(AnalyseTask {
         input_dir: place.input(),
         files: place.files.clone(),
@@ -35,9 +35,7 @@ pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Do
         Outcome::Done(_) => None,
         Outcome::Failed(failure) => Some(failure),
         Outcome::Stopped => {
-            app.records
-                .set_asset_status(job.asset, &UploadStatus::Waiting)
-                .await?;
+            show(app, job, &UploadStatus::Waiting).await?;
             return Ok(Done::Stopped);
         }
     };
@@ -45,14 +43,21 @@ pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Do
     Ok(Done::Recorded)
 }
 
+/// Shows how far an asset is; false when the attempt has lost its job.
+async fn show(app: &App, job: &JobRow, status: &UploadStatus) -> Result<bool, JobError> {
+    Ok(app
+        .records
+        .set_asset_status(job.lease(), job.asset, status)
+        .await?)
+}
+
 /// Lays the upload out, or records why it cannot be.
 async fn prepare(app: &App, job: &JobRow) -> Result<Option<Place>, JobError> {
     let asset = app.records.asset(job.user, job.asset).await?;
     let is_zip = asset.is_some_and(|asset| asset.is_zip);
     if is_zip {
-        app.records
-            .set_asset_status(job.asset, &UploadStatus::Unzipping)
-            .await?;
+        // A lost job is noticed before its worker starts.
+        show(app, job, &UploadStatus::Unzipping).await?;
     }
     match Place::lay_out(app, job).await? {
         LaidOut::Ready(place) => {
@@ -111,9 +116,9 @@ async fn record(
 async fn store(app: &App, job: &JobRow, end: &AnalysisEnd) -> Result<(), JobError> {
     let ended = app
         .records
-        .end_analysis(job.id, job.user, job.asset, end)
+        .end_analysis(job.lease(), job.user, job.asset, end)
         .await;
-    if settle(app, ended, &end.files).await? {
+    if settle(app, job.lease(), ended, &end.files).await? {
         tell::analysed(app, job, end.error_message.as_deref());
     }
     Ok(())

@@ -13,7 +13,7 @@ use super::JobError;
 use super::place::Place;
 use crate::service::app::App;
 use crate::service::names;
-use crate::service::records::{Area, NewFile, RecordsError};
+use crate::service::records::{Area, Lease, NewFile, RecordsError};
 
 /// More files than any export has.
 const MOST_FILES: usize = 20_000;
@@ -58,9 +58,13 @@ pub async fn store_text(app: &App, name: &str, text: String) -> Result<NewFile, 
 }
 
 /// Ends the way of a job's files by what the records said to them. With an owner they replace what it
-/// had, whose bytes go; without one, or where the records failed, they are nobody's. True with an owner.
+/// had, whose bytes go; where the attempt has lost its job they are nobody's. True with an owner.
+///
+/// When the records failed, the commit may have happened all the same: the records are asked again, and
+/// nothing is removed. What is nobody's then is for the sweep.
 pub async fn settle(
     app: &App,
+    lease: Lease,
     recorded: Result<Option<Vec<String>>, RecordsError>,
     files: &[NewFile],
 ) -> Result<bool, JobError> {
@@ -74,8 +78,12 @@ pub async fn settle(
             Ok(false)
         }
         Err(error) => {
-            discard(app, files).await;
-            Err(error.into())
+            tracing::warn!(job = %lease.job, %error, "it is not known whether a job ended: looking again");
+            if app.records.was_ended(lease).await? {
+                Ok(true)
+            } else {
+                Err(error.into())
+            }
         }
     }
 }

@@ -5,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::collect::{collect, discard, settle};
 use super::place::{LaidOut, Place};
-use super::{Done, JobError, have_done};
+use super::{Done, JobError, end_for_nothing, have_done};
 use crate::engine::job::{OptimizeTask, Task};
 use crate::service::app::App;
 use crate::service::names::file_stem;
@@ -20,7 +20,7 @@ pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Do
     };
     let asset = app.records.asset(job.user, job.asset).await?;
     let (Some(conversion), Some(asset)) = (conversion, asset) else {
-        return Ok(Done::Recorded);
+        return end_for_nothing(app, job).await;
     };
     let place = match Place::lay_out(app, job).await? {
         LaidOut::Ready(place) => place,
@@ -89,8 +89,8 @@ async fn end(
     let of = (job.user, job.asset, conversion);
     let ended = app
         .records
-        .end_conversion(job.id, of, reason, &files, &Failure::output(failure))
+        .end_conversion(job.lease(), of, reason, &files, &Failure::output(failure))
         .await;
-    settle(app, ended, &files).await?;
+    settle(app, job.lease(), ended, &files).await?;
     Ok(())
 }

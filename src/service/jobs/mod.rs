@@ -1,14 +1,18 @@
 //! The work behind the API: jobs are taken from the table, done by worker processes, and recorded.
 //!
-//! A job is done by one worker at a time. When the service stops, running jobs go back into the
-//! queue; when a job's record is deleted, its worker is stopped and its result thrown away.
+//! A job is done by one worker at a time, which holds a lease on it (see `leases`). When the service
+//! stops, running jobs go back into the queue; when a job's record is deleted or its lease is lost, its
+//! worker is killed and its result thrown away.
 
 mod analyse;
 mod collect;
 mod convert;
+mod leases;
 mod optimize;
 mod place;
 mod tell;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -19,9 +23,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::app::App;
 use super::files::FilesError;
-use super::records::{JobId, JobKind, JobRow, RecordsError};
-use super::workers::Outcome;
+use super::records::{JobId, JobKind, JobRow, Lease, RecordsError};
+use super::workers::{Failure, Outcome};
 use crate::engine::job::{Progress, Task};
+
+pub use leases::{keep, recover};
 
 /// How often the queue is looked at when nobody says that there is work; another process may add some.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
@@ -47,7 +53,14 @@ pub enum JobError {
 #[derive(Debug, Default)]
 pub struct Queue {
     wake: Notify,
-    running: Mutex<HashMap<JobId, CancellationToken>>,
+    running: Mutex<HashMap<JobId, Running>>,
+}
+
+/// An attempt that is under way here.
+#[derive(Debug, Clone)]
+struct Running {
+    lease: Lease,
+    stop: CancellationToken,
 }
 
 impl Queue {
@@ -60,13 +73,13 @@ impl Queue {
     pub fn cancel(&self, jobs: &[JobId]) {
         let running = self.running();
         for job in jobs {
-            if let Some(stop) = running.get(job) {
-                stop.cancel();
+            if let Some(attempt) = running.get(job) {
+                attempt.stop.cancel();
             }
         }
     }
 
-    fn running(&self) -> std::sync::MutexGuard<'_, HashMap<JobId, CancellationToken>> {
+    fn running(&self) -> std::sync::MutexGuard<'_, HashMap<JobId, Running>> {
         self.running.lock().expect("no holder of this lock panics")
     }
 }
@@ -77,12 +90,14 @@ enum Done {
     Recorded,
     /// It was stopped before its end.
     Stopped,
+    /// Another attempt has the job, or nobody needs it any more: nothing is to be recorded.
+    Lost,
 }
 
 /// Takes jobs and does them, one after the other, until the service stops.
 pub async fn work(app: Arc<App>) {
     while !app.stop.is_cancelled() {
-        match app.records.claim_job().await {
+        match app.records.claim_job(app.config.job_lease).await {
             Ok(Some(job)) => {
                 // There may be more than this one, and another worker free.
                 app.queue.wake();
@@ -106,7 +121,11 @@ pub async fn work(app: Arc<App>) {
 async fn run(app: &Arc<App>, job: &JobRow) {
     tracing::info!(job = %job.id, op = job.kind.text(), asset = %job.asset, attempt = job.attempts, "job taken");
     let stop = app.stop.child_token();
-    app.queue.running().insert(job.id, stop.clone());
+    let attempt = Running {
+        lease: job.lease(),
+        stop: stop.clone(),
+    };
+    app.queue.running().insert(job.id, attempt);
     let done = match job.kind {
         JobKind::Analyse => analyse::run(app, job, &stop).await,
         JobKind::Optimize => optimize::run(app, job, &stop).await,
@@ -116,6 +135,7 @@ async fn run(app: &Arc<App>, job: &JobRow) {
     match done {
         Ok(Done::Recorded) => tracing::info!(job = %job.id, "job ended"),
         Ok(Done::Stopped) => give_back(app, job).await,
+        Ok(Done::Lost) => tracing::warn!(job = %job.id, "job lost: its result does not count"),
         Err(error) => {
             tracing::error!(job = %job.id, %error, "a job could not be worked on");
             if job.attempts < u64::from(app.config.worker_limits.attempts) {
@@ -129,8 +149,8 @@ async fn run(app: &Arc<App>, job: &JobRow) {
 }
 
 async fn give_back(app: &App, job: &JobRow) {
-    if let Err(error) = app.records.return_job(job.id).await {
-        // It stays `running` in the table and is queued again at the next start.
+    if let Err(error) = app.records.return_job(job.lease()).await {
+        // It stays `running` in the table until its lease runs out.
         tracing::error!(job = %job.id, %error, "a job could not be given back");
     }
 }
@@ -147,17 +167,11 @@ async fn give_up(app: &App, job: &JobRow, reason: &str) {
     }
 }
 
-/// Queues again what was running when the last service died, and fails what died too often with it.
-///
-/// # Errors
-/// When the records fail.
-pub async fn recover(app: &App) -> Result<(), RecordsError> {
-    let attempts = app.config.worker_limits.attempts;
-    for job in app.records.recover_jobs(attempts).await? {
-        let reason = format!("the service was lost {attempts} times while it worked on this");
-        give_up(app, &job, &reason).await;
-    }
-    Ok(())
+/// Ends a job that has lost what it works for.
+async fn end_for_nothing(app: &App, job: &JobRow) -> Result<Done, JobError> {
+    let output = Failure::output(Some(&Failure::of("what this was for has been deleted")));
+    app.records.end_for_nothing(job.lease(), &output).await?;
+    Ok(Done::Recorded)
 }
 
 /// Has a task done by a worker process and its progress written down meanwhile.
@@ -173,10 +187,15 @@ async fn have_done(app: &App, job: &JobRow, task: &Task, stop: &CancellationToke
     let noting = async {
         while changes.changed().await.is_ok() {
             let progress = changes.borrow_and_update().clone();
-            if let Some(Progress { percent, step }) = progress
-                && let Err(error) = app.records.note_progress(job.id, percent, &step).await
-            {
-                tracing::warn!(job = %job.id, %error, "progress could not be noted");
+            if let Some(Progress { percent, step }) = progress {
+                let noted = app.records.note_progress(job.lease(), percent, &step);
+                match noted.await {
+                    Ok(true) => {}
+                    Ok(false) => stop.cancel(),
+                    Err(error) => {
+                        tracing::warn!(job = %job.id, %error, "progress could not be noted");
+                    }
+                }
             }
             tokio::time::sleep(PROGRESS_PAUSE).await;
         }

@@ -5,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::collect::{collect, settle, store_text};
 use super::place::{LaidOut, Place};
-use super::{Done, JobError, have_done, tell};
+use super::{Done, JobError, end_for_nothing, have_done, tell};
 use crate::engine::job::{OptimizeTask, Task};
 use crate::service::app::App;
 use crate::service::names;
@@ -16,7 +16,7 @@ use crate::wire::{OptimizationStatus, RapidId};
 /// Does one optimization.
 pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Done, JobError> {
     let Some(rapid) = rapid_of(app, job).await? else {
-        return Ok(Done::Recorded);
+        return end_for_nothing(app, job).await;
     };
     let place = match Place::lay_out(app, job).await? {
         LaidOut::Ready(place) => place,
@@ -102,9 +102,9 @@ async fn record(
 ) -> Result<(), JobError> {
     let ended = app
         .records
-        .end_optimization(job.id, job.user, rapid, end)
+        .end_optimization(job.lease(), job.user, rapid, end)
         .await;
-    if settle(app, ended, &end.files).await? {
+    if settle(app, job.lease(), ended, &end.files).await? {
         tell::optimized(app, job, rapid, failure).await;
     }
     Ok(())

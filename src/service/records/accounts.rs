@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 
-use super::{Records, Result, Tx, count, key, moment, optional_moment, stored};
+use super::{JobId, Records, Removal, Result, Tx, count, key, moment, optional_moment, stored};
 use crate::wire::{TokenId, UserId};
 
 /// An account that is about to be made.
@@ -25,6 +25,8 @@ pub struct NewUser<'a> {
 pub struct UserRow {
     /// Its id.
     pub id: UserId,
+    /// What the user logs in with.
+    pub email: String,
     /// The hash of the password.
     pub password_hash: String,
     /// Points left.
@@ -66,6 +68,7 @@ pub struct TokenRow {
 fn user_row(row: &SqliteRow) -> sqlx::Result<UserRow> {
     Ok(UserRow {
         id: UserId(count(row, "id")?),
+        email: row.try_get("email")?,
         password_hash: row.try_get("password_hash")?,
         points: count(row, "points")?,
         quota_bytes: count(row, "quota_bytes")?,
@@ -176,6 +179,7 @@ impl Records {
         name: &str,
         secret_hash: &str,
     ) -> Result<TokenId> {
+        let mut tx = self.begin_for(user).await?;
         let row = sqlx::query(
             "INSERT INTO tokens (user_id, name, secret_hash, optimization_count, created_at, updated_at) \
              VALUES ($1, $2, $3, 0, $4, $4) RETURNING id",
@@ -184,8 +188,9 @@ impl Records {
         .bind(name)
         .bind(secret_hash)
         .bind(self.now())
-        .fetch_one(&self.writer)
+        .fetch_one(&mut *tx)
         .await?;
+        tx.commit().await?;
         Ok(TokenId(count(&row, "id")?))
     }
 
@@ -239,17 +244,44 @@ impl Records {
         Ok(())
     }
 
-    /// Deletes what is left of an account once its assets and rapid models are gone.
+    /// Deletes an account with all it has. What is made for it at the same time is deleted too, or not made.
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn delete_user(&self, user: UserId) -> Result<()> {
+    pub async fn delete_user(&self, user: UserId) -> Result<Removal> {
         let mut tx = self.begin().await?;
+        let mut removal = Removal::default();
+        let rows = sqlx::query("DELETE FROM jobs WHERE user_id = $1 RETURNING id")
+            .bind(key(user.0))
+            .fetch_all(&mut *tx)
+            .await?;
+        for row in &rows {
+            removal.jobs.push(JobId(count(row, "id")?));
+        }
+        let rows = sqlx::query(
+            "DELETE FROM files WHERE \
+             (owner_kind = 'asset' AND owner_id IN (SELECT id FROM assets WHERE user_id = $1)) OR \
+             (owner_kind = 'rapid' AND owner_id IN (SELECT id FROM rapids WHERE user_id = $1)) \
+             RETURNING blob",
+        )
+        .bind(key(user.0))
+        .fetch_all(&mut *tx)
+        .await?;
+        for row in &rows {
+            removal
+                .blobs
+                .extend(row.try_get::<Option<String>, _>("blob")?);
+        }
         for statement in [
+            "DELETE FROM conversions WHERE asset_id IN (SELECT id FROM assets WHERE user_id = $1)",
+            "DELETE FROM tags WHERE user_id = $1",
+            "DELETE FROM assets WHERE user_id = $1",
+            "DELETE FROM rapids WHERE user_id = $1",
             "DELETE FROM tokens WHERE user_id = $1",
             "DELETE FROM presets WHERE user_id = $1",
             "DELETE FROM embeds WHERE user_id = $1",
             "DELETE FROM webhooks WHERE user_id = $1",
+            "DELETE FROM settings WHERE name = 'theme:' || $1",
             "DELETE FROM users WHERE id = $1",
         ] {
             sqlx::query(statement)
@@ -258,6 +290,10 @@ impl Records {
                 .await?;
         }
         tx.commit().await?;
-        Ok(())
+        // The write-ahead log still has the pages as they were.
+        sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)")
+            .execute(&self.writer)
+            .await?;
+        Ok(removal)
     }
 }

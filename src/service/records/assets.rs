@@ -97,7 +97,7 @@ impl Records {
         user: UserId,
         new: &NewAsset<'_>,
     ) -> Result<(AssetId, Vec<FileId>)> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_for(user).await?;
         let row = sqlx::query(
             "INSERT INTO assets (user_id, uuid, name, name_folded, is_zip, upload_status, format, \
              main_file, size, scale_factor, has_errors, created_at) \
@@ -177,17 +177,6 @@ impl Records {
     ) -> Result<PageOf<AssetRow>> {
         self.page(&LISTING, (user.0, 0), search, page, asset_row)
             .await
-    }
-
-    /// The ids of all assets of `user`.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn asset_ids(&self, user: UserId) -> Result<Vec<AssetId>> {
-        let ids = self
-            .ids("SELECT id FROM assets WHERE user_id = $1", user.0)
-            .await?;
-        Ok(ids.into_iter().map(AssetId).collect())
     }
 
     /// The ids of the rapid models made from an asset, oldest first.

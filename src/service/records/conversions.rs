@@ -4,8 +4,11 @@ use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 
 use super::files::{self, NewFile};
-use super::{JobId, JobKind, JobState, Owner, Records, Result, jobs, key, optional_count};
-use crate::wire::{AssetId, UserId};
+use super::{
+    Area, JobKind, JobState, Lease, Owner, Records, Result, Tx, jobs, key, optional_count,
+};
+use crate::service::names;
+use crate::wire::{AssetId, UploadStatus, UserId};
 
 /// One conversion and the job behind it.
 #[derive(Debug, Clone)]
@@ -32,8 +35,52 @@ fn conversion_row(row: &SqliteRow) -> sqlx::Result<ConversionRow> {
     })
 }
 
+/// What came of asking for a conversion.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Conversion {
+    /// It is queued.
+    Queued,
+    /// The asset has one of the formats, or is being converted to it; these are all that it has.
+    Existing(Vec<String>),
+    /// The asset is not complete.
+    NotComplete,
+    /// There is no such asset.
+    Gone,
+}
+
+/// The formats that an asset was or is being converted to.
+async fn existing_formats(tx: &mut Tx, asset: AssetId) -> Result<Vec<String>> {
+    let rows = sqlx::query(
+        "SELECT name FROM files WHERE owner_kind = 'asset' AND owner_id = $1 AND area = $2",
+    )
+    .bind(key(asset.0))
+    .bind(Area::Converted.text())
+    .fetch_all(&mut **tx)
+    .await?;
+    let mut formats = Vec::new();
+    for row in &rows {
+        formats.push(names::extension(row.try_get("name")?));
+    }
+    let rows = sqlx::query(
+        "SELECT c.formats, COALESCE(j.state, c.status) AS state FROM conversions c \
+         LEFT JOIN jobs j ON j.conversion_id = c.id WHERE c.asset_id = $1",
+    )
+    .bind(key(asset.0))
+    .fetch_all(&mut **tx)
+    .await?;
+    for row in &rows {
+        let state: String = row.try_get("state")?;
+        if JobState::from_text(&state) != JobState::Failed {
+            let asked: String = row.try_get("formats")?;
+            formats.extend(asked.split(',').map(str::to_owned));
+        }
+    }
+    Ok(formats)
+}
+
 impl Records {
-    /// Asks for a conversion and queues its job.
+    /// Asks for a conversion and queues its job, or says why not. Of what an asset has, only formats in
+    /// `known` count.
     ///
     /// # Errors
     /// When the database fails.
@@ -42,8 +89,29 @@ impl Records {
         user: UserId,
         asset: AssetId,
         formats: &[String],
-    ) -> Result<()> {
+        known: &[&str],
+    ) -> Result<Conversion> {
         let mut tx = self.begin().await?;
+        let row =
+            sqlx::query("SELECT upload_status, format FROM assets WHERE id = $1 AND user_id = $2")
+                .bind(key(asset.0))
+                .bind(key(user.0))
+                .fetch_optional(&mut *tx)
+                .await?;
+        let Some(row) = row else {
+            return Ok(Conversion::Gone);
+        };
+        if row.try_get::<String, _>("upload_status")? != UploadStatus::Complete.as_str() {
+            return Ok(Conversion::NotComplete);
+        }
+        let mut existing = existing_formats(&mut tx, asset).await?;
+        existing.push(row.try_get("format")?);
+        existing.retain(|format| known.contains(&format.as_str()));
+        existing.sort_unstable();
+        existing.dedup();
+        if formats.iter().any(|format| existing.contains(format)) {
+            return Ok(Conversion::Existing(existing));
+        }
         let row = sqlx::query(
             "INSERT INTO conversions (asset_id, formats, status, created_at, updated_at) \
              VALUES ($1, $2, 'queued', $3, $3) RETURNING id",
@@ -56,7 +124,7 @@ impl Records {
         let id: i64 = row.try_get("id")?;
         jobs::add(&mut tx, JobKind::Convert, user, asset, None, Some(id)).await?;
         tx.commit().await?;
-        Ok(())
+        Ok(Conversion::Queued)
     }
 
     /// The conversions of an asset, oldest first.
@@ -93,13 +161,13 @@ impl Records {
     }
 
     /// Records the end of a conversion together with the end of its job. Returns the blobs that it
-    /// replaced, or none when either is gone: then the new files are nobody's.
+    /// replaced, or none when the conversion is gone or the attempt has lost its job: then the new files are nobody's.
     ///
     /// # Errors
     /// When the database fails.
     pub async fn end_conversion(
         &self,
-        job: JobId,
+        lease: Lease,
         (user, asset, conversion): (UserId, AssetId, u64),
         failure: Option<&str>,
         files: &[NewFile],
@@ -110,7 +178,7 @@ impl Records {
             None => JobState::Finished,
             Some(_) => JobState::Failed,
         };
-        if !jobs::end(&mut tx, job, state, "Done", output).await? {
+        if !jobs::end(&mut tx, lease, state, "Done", output).await? {
             return Ok(None);
         }
         let done = sqlx::query(

@@ -5,7 +5,9 @@ use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 
 use super::search::Listing;
-use super::{PageOf, PageRequest, Records, Result, Search, count, key, moment, optional_count};
+use super::{
+    Owner, PageOf, PageRequest, Records, Result, Search, count, key, moment, optional_count,
+};
 use crate::wire::{AssetId, EmbedId, RapidId, UserId};
 
 /// What an embed shows.
@@ -97,11 +99,19 @@ fn embed_row(row: &SqliteRow) -> sqlx::Result<EmbedRow> {
 }
 
 impl Records {
-    /// Makes an embed.
+    /// Makes an embed; none when what it shows is gone.
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn create_embed(&self, user: UserId, new: &NewEmbed<'_>) -> Result<EmbedId> {
+    pub async fn create_embed(&self, user: UserId, new: &NewEmbed<'_>) -> Result<Option<EmbedId>> {
+        let mut tx = self.begin_for(user).await?;
+        let owner = match new.source {
+            EmbedSource::Rapid(rapid) => Owner::Rapid(rapid),
+            EmbedSource::Asset(asset) => Owner::Asset(asset),
+        };
+        if !tx.has(user, owner).await? {
+            return Ok(None);
+        }
         let (rapid, asset) = match new.source {
             EmbedSource::Rapid(rapid) => (Some(key(rapid.0)), None),
             EmbedSource::Asset(asset) => (None, Some(key(asset.0))),
@@ -119,9 +129,10 @@ impl Records {
         .bind(asset)
         .bind(new.config)
         .bind(self.now())
-        .fetch_one(&self.writer)
+        .fetch_one(&mut *tx)
         .await?;
-        Ok(EmbedId(count(&row, "id")?))
+        tx.commit().await?;
+        Ok(Some(EmbedId(count(&row, "id")?)))
     }
 
     /// One page of the embeds of `user`, those of one rapid model where one is named, newest first.
@@ -220,14 +231,15 @@ impl Records {
     /// # Errors
     /// When the database fails.
     pub async fn save_theme(&self, user: UserId, config: &str) -> Result<()> {
+        let mut tx = self.begin_for(user).await?;
         sqlx::query(
             "INSERT INTO settings (name, value) VALUES ($1, $2) \
              ON CONFLICT (name) DO UPDATE SET value = excluded.value",
         )
         .bind(format!("theme:{user}"))
         .bind(config)
-        .execute(&self.writer)
+        .execute(&mut *tx)
         .await?;
-        Ok(())
+        tx.commit().await
     }
 }

@@ -6,6 +6,9 @@ pub enum RecordsError {
     /// The database failed.
     #[error("the database failed")]
     Database(#[from] sqlx::Error),
+    /// The account was deleted meanwhile.
+    #[error("there is no such account any more")]
+    NoAccount,
     /// The data folder was written by a newer version of the program.
     #[error("the database has schema {version}, which this version does not know")]
     NewerSchema {

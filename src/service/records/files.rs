@@ -97,7 +97,7 @@ impl Area {
         Area::Qc,
     ];
 
-    fn text(self) -> &'static str {
+    pub(super) fn text(self) -> &'static str {
         match self {
             Area::Source => "source",
             Area::Analysis => "analysis",

@@ -7,7 +7,7 @@
 use sqlx::Row as _;
 
 use super::files::{self, NewFile};
-use super::{Area, JobId, JobKind, JobState, Owner, Records, Result, Tx, jobs, key};
+use super::{Area, JobKind, JobState, Lease, Owner, Records, Result, Tx, jobs, key};
 use crate::wire::{AssetId, UploadStatus, UserId};
 
 /// What came of completing an upload.
@@ -112,25 +112,37 @@ impl Records {
         Ok(true)
     }
 
-    /// Notes the state of an asset whose analysis runs.
+    /// Notes the state of an asset whose analysis runs; false when the attempt has lost its job.
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn set_asset_status(&self, asset: AssetId, status: &UploadStatus) -> Result<()> {
-        let mut tx = self.begin().await?;
-        set_status(&mut tx, asset, status).await?;
-        tx.commit().await?;
-        Ok(())
+    pub async fn set_asset_status(
+        &self,
+        lease: Lease,
+        asset: AssetId,
+        status: &UploadStatus,
+    ) -> Result<bool> {
+        let done = sqlx::query(
+            "UPDATE assets SET upload_status = $2 WHERE id = $1 AND EXISTS \
+             (SELECT 1 FROM jobs WHERE id = $3 AND fence = $4 AND state = 'running')",
+        )
+        .bind(key(asset.0))
+        .bind(status.as_str())
+        .bind(key(lease.job.0))
+        .bind(key(lease.fence))
+        .execute(&self.writer)
+        .await?;
+        Ok(done.rows_affected() > 0)
     }
 
     /// Records the end of an analysis together with the end of its job. Returns the blobs that it
-    /// replaced, or none when asset or job is gone: then the new files are nobody's.
+    /// replaced, or none when the asset is gone or the attempt has lost its job: then the new files are nobody's.
     ///
     /// # Errors
     /// When the database fails.
     pub async fn end_analysis(
         &self,
-        job: JobId,
+        lease: Lease,
         user: UserId,
         asset: AssetId,
         end: &AnalysisEnd,
@@ -141,7 +153,7 @@ impl Records {
         } else {
             JobState::Failed
         };
-        if !jobs::end(&mut tx, job, state, "Done", &end.output).await? {
+        if !jobs::end(&mut tx, lease, state, "Done", &end.output).await? {
             return Ok(None);
         }
         let done = sqlx::query(

@@ -1,10 +1,13 @@
 //! The job table: what is to be done, what is being done and how it ended.
 //!
 //! A job is added in the commit that makes it necessary and ended in the commit that records its
-//! result. It is claimed by one statement, so no job is lost and none runs twice at the same time.
-//! A job that was running when the service died is claimed again, a bounded number of times.
+//! result. It is claimed by one statement, which raises its fence: every later write of an attempt names
+//! the fence, so an attempt that has lost its job changes nothing any more. A claim holds for the time of
+//! a lease, which the process of the attempt renews; a job whose lease ran out is claimed again, a
+//! bounded number of times.
 
 use std::fmt;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use sqlx::Row as _;
@@ -22,6 +25,24 @@ impl fmt::Display for JobId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
+}
+
+/// The right of one attempt to write to its job, for as long as no other attempt has claimed it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lease {
+    /// The job.
+    pub job: JobId,
+    /// The number of the claim.
+    pub fence: u64,
+}
+
+/// Which running jobs have lost their attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lost {
+    /// All: the process that had them has ended.
+    All,
+    /// Those whose lease ran out.
+    Expired,
 }
 
 /// What is to be done.
@@ -101,6 +122,8 @@ pub struct JobRow {
     pub state: JobState,
     /// How often a worker took it.
     pub attempts: u64,
+    /// The number of its last claim.
+    pub fence: u64,
     /// 0 to 100.
     pub progress: u64,
     /// What is being done, in words.
@@ -115,6 +138,16 @@ pub struct JobRow {
     pub started_at: Option<Timestamp>,
     /// When it ended.
     pub finished_at: Option<Timestamp>,
+}
+
+impl JobRow {
+    /// The right of the attempt that claimed this row.
+    pub fn lease(&self) -> Lease {
+        Lease {
+            job: self.id,
+            fence: self.fence,
+        }
+    }
 }
 
 /// What a deletion leaves to be done: blobs that nobody needs, jobs whose workers have to stop.
@@ -148,6 +181,7 @@ pub(super) fn job_row(row: &SqliteRow) -> sqlx::Result<JobRow> {
         conversion: optional_count(row, "conversion_id")?,
         state: JobState::from_text(&state),
         attempts: count(row, "attempts")?,
+        fence: count(row, "fence")?,
         progress: count(row, "progress")?,
         step: row.try_get("step")?,
         output: row.try_get("output")?,
@@ -185,102 +219,172 @@ pub(super) async fn add(
     Ok(())
 }
 
-/// Ends a job; false when it is not there any more.
+/// Ends a job; false when the attempt has lost it.
 pub(super) async fn end(
     tx: &mut Tx,
-    job: JobId,
+    lease: Lease,
     state: JobState,
     step: &str,
     output: &str,
 ) -> Result<bool> {
     let done = sqlx::query(
         "UPDATE jobs SET state = $2, step = $3, output = $4, updated_at = $5, finished_at = $5, \
-         progress = CASE WHEN $2 = 'finished' THEN 100 ELSE progress END WHERE id = $1",
+         progress = CASE WHEN $2 = 'finished' THEN 100 ELSE progress END \
+         WHERE id = $1 AND fence = $6 AND state = 'running'",
     )
-    .bind(key(job.0))
+    .bind(key(lease.job.0))
     .bind(state.text())
     .bind(step)
     .bind(output)
     .bind(tx.now())
+    .bind(key(lease.fence))
     .execute(&mut **tx)
     .await?;
     Ok(done.rows_affected() > 0)
 }
 
+/// The moment that leases are counted by, in microseconds: the clock of the machine, whatever the clock
+/// of the service is set to.
+fn lease_now() -> i64 {
+    // Twin: the clock of the database.
+    Timestamp::now().as_microsecond()
+}
+
+/// The end of a lease that begins now.
+fn lease_end(lease: Duration) -> i64 {
+    let micros = i64::try_from(lease.as_micros()).unwrap_or(i64::MAX);
+    lease_now().saturating_add(micros)
+}
+
 impl Records {
-    /// Takes the job that waits longest, if one waits.
+    /// Takes the job that waits longest, if one waits, for the time of `lease`.
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn claim_job(&self) -> Result<Option<JobRow>> {
+    pub async fn claim_job(&self, lease: Duration) -> Result<Option<JobRow>> {
         // Twin: the inner SELECT ends in `FOR UPDATE SKIP LOCKED`.
         let row = sqlx::query(
-            "UPDATE jobs SET state = 'running', attempts = attempts + 1, updated_at = $1, \
-             started_at = COALESCE(started_at, $1) \
+            "UPDATE jobs SET state = 'running', attempts = attempts + 1, fence = fence + 1, \
+             lease_until = $2, updated_at = $1, started_at = COALESCE(started_at, $1) \
              WHERE id = (SELECT id FROM jobs WHERE state = 'queued' ORDER BY id LIMIT 1) RETURNING *",
         )
         .bind(self.now())
+        .bind(lease_end(lease))
         .fetch_optional(&self.writer)
         .await?;
         Ok(row.as_ref().map(job_row).transpose()?)
     }
 
-    /// Notes how far a running job is.
+    /// Prolongs a lease; false when it is lost.
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn note_progress(&self, job: JobId, percent: u8, step: &str) -> Result<()> {
-        sqlx::query(
-            "UPDATE jobs SET progress = $2, step = $3, updated_at = $4 \
-             WHERE id = $1 AND state = 'running'",
+    pub async fn renew_lease(&self, lease: Lease, time: Duration) -> Result<bool> {
+        let done = sqlx::query(
+            "UPDATE jobs SET lease_until = $3 WHERE id = $1 AND fence = $2 AND state = 'running'",
         )
-        .bind(key(job.0))
+        .bind(key(lease.job.0))
+        .bind(key(lease.fence))
+        .bind(lease_end(time))
+        .execute(&self.writer)
+        .await?;
+        Ok(done.rows_affected() > 0)
+    }
+
+    /// Whether the end of this very attempt is recorded.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn was_ended(&self, lease: Lease) -> Result<bool> {
+        let row = sqlx::query(
+            "SELECT id FROM jobs WHERE id = $1 AND fence = $2 AND state IN ('finished', 'failed')",
+        )
+        .bind(key(lease.job.0))
+        .bind(key(lease.fence))
+        .fetch_optional(&self.reader)
+        .await?;
+        Ok(row.is_some())
+    }
+
+    /// Notes how far a running job is; false when the attempt has lost it.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn note_progress(&self, lease: Lease, percent: u8, step: &str) -> Result<bool> {
+        let done = sqlx::query(
+            "UPDATE jobs SET progress = $2, step = $3, updated_at = $4 \
+             WHERE id = $1 AND fence = $5 AND state = 'running'",
+        )
+        .bind(key(lease.job.0))
         .bind(i64::from(percent.min(99)))
         .bind(step)
         .bind(self.now())
+        .bind(key(lease.fence))
         .execute(&self.writer)
         .await?;
-        Ok(())
+        Ok(done.rows_affected() > 0)
     }
 
     /// Puts a job that was taken back as it was: nothing came of it, and it is not its fault.
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn return_job(&self, job: JobId) -> Result<()> {
+    pub async fn return_job(&self, lease: Lease) -> Result<()> {
         sqlx::query(
             "UPDATE jobs SET state = 'queued', attempts = attempts - 1, progress = 0, step = $2, \
-             updated_at = $3 WHERE id = $1 AND state = 'running'",
+             updated_at = $3, lease_until = NULL \
+             WHERE id = $1 AND fence = $4 AND state = 'running'",
         )
-        .bind(key(job.0))
+        .bind(key(lease.job.0))
         .bind(QUEUED_STEP)
         .bind(self.now())
+        .bind(key(lease.fence))
         .execute(&self.writer)
         .await?;
         Ok(())
     }
 
-    /// Queues again what was running when the service died; returns the jobs that had their
-    /// `attempts` and are to be failed.
+    /// Ends a job whose asset, rapid model or conversion is gone: there is nothing to record but the end.
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn recover_jobs(&self, attempts: u32) -> Result<Vec<JobRow>> {
+    pub async fn end_for_nothing(&self, lease: Lease, output: &str) -> Result<()> {
         let mut tx = self.begin().await?;
-        sqlx::query(
-            "UPDATE jobs SET state = 'queued', progress = 0, step = $2, updated_at = $3 \
-             WHERE state = 'running' AND attempts < $1",
+        end(&mut tx, lease, JobState::Failed, "Failed", output).await?;
+        tx.commit().await
+    }
+
+    /// Queues again the running jobs that have lost their attempt; returns those that had their
+    /// `attempts` and are to be failed, and how many were queued.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn recover_jobs(&self, lost: Lost, attempts: u32) -> Result<(Vec<JobRow>, u64)> {
+        let until = match lost {
+            Lost::All => i64::MAX,
+            Lost::Expired => lease_now(),
+        };
+        let mut tx = self.begin().await?;
+        let queued = sqlx::query(
+            "UPDATE jobs SET state = 'queued', progress = 0, step = $2, updated_at = $3, \
+             lease_until = NULL \
+             WHERE state = 'running' AND attempts < $1 AND COALESCE(lease_until, 0) <= $4",
         )
         .bind(i64::from(attempts))
         .bind(QUEUED_STEP)
         .bind(self.now())
+        .bind(until)
         .execute(&mut *tx)
         .await?;
-        let rows = sqlx::query("SELECT * FROM jobs WHERE state = 'running' ORDER BY id")
-            .fetch_all(&mut *tx)
-            .await?;
+        let rows = sqlx::query(
+            "SELECT * FROM jobs WHERE state = 'running' AND COALESCE(lease_until, 0) <= $1 ORDER BY id",
+        )
+        .bind(until)
+        .fetch_all(&mut *tx)
+        .await?;
         tx.commit().await?;
-        Ok(rows.iter().map(job_row).collect::<sqlx::Result<_>>()?)
+        let failed = rows.iter().map(job_row).collect::<sqlx::Result<_>>()?;
+        Ok((failed, queued.rows_affected()))
     }
 
     /// The analysis of an asset that was started last.

@@ -33,14 +33,16 @@ use sqlx::sqlite::{
 use sqlx::{Row as _, Sqlite};
 
 use crate::service::clock::Clock;
+use crate::wire::UserId;
 
 pub use accounts::{NewUser, TokenRow, UserRow};
 pub use assets::{AssetRow, NewAsset};
+pub use conversions::Conversion;
 pub use embeds::{EmbedRow, EmbedSource, NewEmbed};
 pub use error::RecordsError;
 pub use files::{Area, FileId, FileRow, NewFile, Owner};
 pub use imports::{AnalysisEnd, Completion};
-pub use jobs::{JobId, JobKind, JobRow, JobState, Removal};
+pub use jobs::{JobId, JobKind, JobRow, JobState, Lease, Lost, Removal};
 pub use optimizations::{NewRapid, OptimizationEnd, Started};
 pub use presets::PresetRow;
 pub use rapids::RapidRow;
@@ -50,7 +52,10 @@ pub use uploads::{Publish, Welcome};
 pub use webhooks::{NewWebhook, WebhookRow};
 
 /// The schema, step by step; a database is brought to the last one when it is opened.
-const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_start.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/0001_start.sql"),
+    include_str!("migrations/0002_leases.sql"),
+];
 
 /// A change under way. Nothing of it stands unless it is committed.
 struct Tx {
@@ -66,6 +71,20 @@ impl Tx {
 
     async fn commit(self) -> Result<()> {
         Ok(self.inner.commit().await?)
+    }
+
+    /// Whether `user` has `owner`: it may have been deleted since the request began.
+    async fn has(&mut self, user: UserId, owner: Owner) -> Result<bool> {
+        let query = match owner {
+            Owner::Asset(_) => "SELECT id FROM assets WHERE id = $1 AND user_id = $2",
+            Owner::Rapid(_) => "SELECT id FROM rapids WHERE id = $1 AND user_id = $2",
+        };
+        let row = sqlx::query(query)
+            .bind(owner.key())
+            .bind(key(user.0))
+            .fetch_optional(&mut **self)
+            .await?;
+        Ok(row.is_some())
     }
 }
 
@@ -105,6 +124,8 @@ impl Records {
             .create_if_missing(true)
             .journal_mode(SqliteJournalMode::Wal)
             .synchronous(SqliteSynchronous::Full)
+            // What is deleted is overwritten, not only forgotten.
+            .pragma("secure_delete", "ON")
             .busy_timeout(Duration::from_secs(10));
         let writer = SqlitePoolOptions::new()
             .max_connections(1)
@@ -137,6 +158,22 @@ impl Records {
             .await?;
         let ids = rows.iter().map(|row| count(row, "id"));
         Ok(ids.collect::<sqlx::Result<_>>()?)
+    }
+
+    /// Starts a change of what `user` has.
+    ///
+    /// # Errors
+    /// When the account was deleted since the request began: nothing is made for it any more.
+    async fn begin_for(&self, user: UserId) -> Result<Tx> {
+        let mut tx = self.begin().await?;
+        let row = sqlx::query("SELECT id FROM users WHERE id = $1")
+            .bind(key(user.0))
+            .fetch_optional(&mut *tx)
+            .await?;
+        match row {
+            Some(_) => Ok(tx),
+            None => Err(RecordsError::NoAccount),
+        }
     }
 
     /// Starts a change; nothing of it stands before `commit`.

@@ -2,10 +2,10 @@
 
 use super::files::{self, NewFile};
 use super::{
-    Area, JobId, JobKind, JobState, Owner, Records, Result, Tx, count, jobs, key, stored, tags,
+    Area, JobKind, JobState, Lease, Owner, Records, Result, Tx, count, jobs, key, stored, tags,
 };
 use crate::service::ids::random_uuid;
-use crate::wire::{AssetId, OptimizationStatus, PresetId, RapidId, TokenId, UserId};
+use crate::wire::{AssetId, OptimizationStatus, PresetId, RapidId, TokenId, UploadStatus, UserId};
 
 /// An optimization that is about to be accepted.
 #[derive(Debug, Clone)]
@@ -40,6 +40,8 @@ pub enum Started {
         /// The points there are.
         left: u64,
     },
+    /// This asset is gone or not complete; nothing happened.
+    NotComplete(AssetId),
 }
 
 /// How an optimization ended.
@@ -94,7 +96,20 @@ impl Records {
         new: &[NewRapid],
     ) -> Result<Started> {
         let price = stored(new.len() as u64);
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_for(user).await?;
+        for rapid in new {
+            let complete = sqlx::query(
+                "SELECT id FROM assets WHERE id = $1 AND user_id = $2 AND upload_status = $3",
+            )
+            .bind(key(rapid.asset.0))
+            .bind(key(user.0))
+            .bind(UploadStatus::Complete.as_str())
+            .fetch_optional(&mut *tx)
+            .await?;
+            if complete.is_none() {
+                return Ok(Started::NotComplete(rapid.asset));
+            }
+        }
         let paid =
             sqlx::query("UPDATE users SET points = points - $2 WHERE id = $1 AND points >= $2")
                 .bind(key(user.0))
@@ -131,13 +146,13 @@ impl Records {
     }
 
     /// Records the end of an optimization together with the end of its job. Returns the blobs that it
-    /// replaced, or none when rapid model or job is gone: then the new files are nobody's.
+    /// replaced, or none when the rapid model is gone or the attempt has lost its job: then the new files are nobody's.
     ///
     /// # Errors
     /// When the database fails.
     pub async fn end_optimization(
         &self,
-        job: JobId,
+        lease: Lease,
         user: UserId,
         rapid: RapidId,
         end: &OptimizationEnd,
@@ -148,7 +163,7 @@ impl Records {
         } else {
             (JobState::Failed, "Failed")
         };
-        if !jobs::end(&mut tx, job, state, step, &end.output).await? {
+        if !jobs::end(&mut tx, lease, state, step, &end.output).await? {
             return Ok(None);
         }
         let done = sqlx::query(

@@ -54,6 +54,7 @@ impl Records {
         config: &str,
         core_version: &str,
     ) -> Result<PresetRow> {
+        let mut tx = self.begin_for(user).await?;
         let row = sqlx::query(
             "INSERT INTO presets (user_id, name, description, folded, config, core_version, created_at, \
              updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $7) RETURNING *",
@@ -65,9 +66,11 @@ impl Records {
         .bind(config)
         .bind(core_version)
         .bind(self.now())
-        .fetch_one(&self.writer)
+        .fetch_one(&mut *tx)
         .await?;
-        Ok(preset_row(&row)?)
+        let preset = preset_row(&row)?;
+        tx.commit().await?;
+        Ok(preset)
     }
 
     /// Gives a preset of `user` a new name and configuration; none when there is no such preset.

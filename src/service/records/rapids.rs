@@ -70,7 +70,7 @@ impl RapidRow {
 /// The columns of a rapid model, and its job's as `j_…`.
 macro_rules! columns {
     () => {
-        "t.*, j.id AS j_id, j.key AS j_key, j.state AS j_state, j.attempts AS j_attempts, \
+        "t.*, j.id AS j_id, j.key AS j_key, j.state AS j_state, j.attempts AS j_attempts, j.fence AS j_fence, \
          j.progress AS j_progress, j.step AS j_step, j.output AS j_output, j.created_at AS j_created_at, \
          j.updated_at AS j_updated_at, j.started_at AS j_started_at, j.finished_at AS j_finished_at"
     };
@@ -136,6 +136,7 @@ fn job_behind(
         conversion: None,
         state: JobState::from_text(&state),
         attempts: count(row, "j_attempts")?,
+        fence: count(row, "j_fence")?,
         progress: count(row, "j_progress")?,
         step: row.try_get("j_step")?,
         output: row.try_get("j_output")?,
@@ -216,17 +217,6 @@ impl Records {
         .fetch_all(&self.reader)
         .await?;
         Ok(rows.iter().map(rapid_row).collect::<sqlx::Result<_>>()?)
-    }
-
-    /// The ids of all rapid models of `user`.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn rapid_ids(&self, user: UserId) -> Result<Vec<RapidId>> {
-        let ids = self
-            .ids("SELECT id FROM rapids WHERE user_id = $1", user.0)
-            .await?;
-        Ok(ids.into_iter().map(RapidId).collect())
     }
 
     /// Deletes those of `rapids` that `user` has, with their files, tags, jobs and embeds.

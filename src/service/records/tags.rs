@@ -59,15 +59,18 @@ pub(super) async fn remove_all(tx: &mut Tx, owner: Owner) -> Result<()> {
 }
 
 impl Records {
-    /// Adds tags to an owner that `user` has.
+    /// Adds tags to an owner; false when `user` does not have it (any more).
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn add_tags(&self, user: UserId, owner: Owner, names: &[String]) -> Result<()> {
+    pub async fn add_tags(&self, user: UserId, owner: Owner, names: &[String]) -> Result<bool> {
         let mut tx = self.begin().await?;
+        if !tx.has(user, owner).await? {
+            return Ok(false);
+        }
         add(&mut tx, user, owner, names).await?;
         tx.commit().await?;
-        Ok(())
+        Ok(true)
     }
 
     /// Removes one tag; tells whether it was there.

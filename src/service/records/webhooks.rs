@@ -87,7 +87,7 @@ impl Records {
         new: &NewWebhook<'_>,
         most: u32,
     ) -> Result<Option<WebhookRow>> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_for(user).await?;
         let row = sqlx::query("SELECT COUNT(*) AS n FROM webhooks WHERE user_id = $1")
             .bind(key(user.0))
             .fetch_one(&mut *tx)

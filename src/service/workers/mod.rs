@@ -164,7 +164,11 @@ impl Workers {
         let killed = killed.into_inner().expect("no holder of this lock panics");
         let (report, error) = last.into_inner().expect("no holder of this lock panics");
         if let Some(Killed::Stop) = killed {
-            return Outcome::Stopped;
+            // The order to stop may come after the end of the work, which then counts.
+            return match status {
+                Ok(status) if status.success() => Outcome::Done(report),
+                _ => Outcome::Stopped,
+            };
         }
         let reason = match (status, killed) {
             (_, Some(Killed::Wall)) => format!(

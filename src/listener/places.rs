@@ -1,0 +1,235 @@
+//! The places for connections: who has one, and who loses it to another.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::activity::{Activity, Use};
+use super::{ConnectionLimits, Peer};
+
+/// The connections of one or several listeners. Clones share the places.
+#[derive(Debug, Clone)]
+pub struct Connections {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    limits: ConnectionLimits,
+    taken: Mutex<Taken>,
+    /// A place became free.
+    freed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Taken {
+    next: u64,
+    waiting: usize,
+    by_number: HashMap<u64, Entry>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    peer: Peer,
+    activity: Arc<Activity>,
+    end: CancellationToken,
+}
+
+/// A place of one connection; dropping it gives the place back.
+#[derive(Debug)]
+pub struct Place {
+    shared: Arc<Shared>,
+    number: u64,
+    /// What the connection is doing.
+    pub activity: Arc<Activity>,
+    /// Cancelled when the place is given to another.
+    pub lost: CancellationToken,
+}
+
+impl Connections {
+    /// All places free.
+    pub fn new(limits: ConnectionLimits) -> Connections {
+        Connections {
+            shared: Arc::new(Shared {
+                limits,
+                taken: Mutex::default(),
+                freed: Notify::new(),
+            }),
+        }
+    }
+
+    /// The limits that hold.
+    pub(super) fn limits(&self) -> &ConnectionLimits {
+        &self.shared.limits
+    }
+
+    /// A place for a connection of `peer`, at the cost of another where all are taken. Waits a while when
+    /// every connection is of use; none when that was in vain or too many wait already.
+    pub(super) async fn place(&self, peer: Peer) -> Option<Place> {
+        let limits = self.limits();
+        {
+            let mut taken = self.taken();
+            if let Some(place) = self.try_place(&mut taken, peer) {
+                return Some(place);
+            }
+            if taken.waiting >= limits.total {
+                return None;
+            }
+            taken.waiting += 1;
+        }
+        let _waiting = Waiting(self);
+        let waiting = async {
+            loop {
+                let freed = self.shared.freed.notified();
+                if let Some(place) = self.try_place(&mut self.taken(), peer) {
+                    return place;
+                }
+                // A connection may stall without a place becoming free: look again anyway.
+                let again = tokio::time::sleep(limits.stalled() / 5);
+                tokio::select! { () = freed => {}, () = again => {} }
+            }
+        };
+        // Elapsed time has no more to say than that it elapsed.
+        tokio::time::timeout(limits.queue, waiting).await.ok()
+    }
+
+    fn taken(&self) -> std::sync::MutexGuard<'_, Taken> {
+        let taken = self.shared.taken.lock();
+        taken.expect("no holder of this lock panics")
+    }
+
+    fn try_place(&self, taken: &mut Taken, peer: Peer) -> Option<Place> {
+        let of_peer = |entry: &Entry| entry.peer == peer;
+        let theirs = taken.by_number.values().filter(|&entry| of_peer(entry));
+        if theirs.count() >= self.limits().per_peer {
+            taken.make_room(self.limits(), of_peer)?;
+        } else if taken.by_number.len() >= self.limits().total {
+            taken.make_room(self.limits(), |_| true)?;
+        }
+        let place = Place {
+            shared: Arc::clone(&self.shared),
+            number: taken.next,
+            activity: Arc::new(Activity::begin()),
+            lost: CancellationToken::new(),
+        };
+        taken.next += 1;
+        taken.by_number.insert(
+            place.number,
+            Entry {
+                peer,
+                activity: Arc::clone(&place.activity),
+                end: place.lost.clone(),
+            },
+        );
+        Some(place)
+    }
+}
+
+impl Taken {
+    /// Ends the least useful of the connections that `may_end`; none when all are of use.
+    fn make_room(
+        &mut self,
+        limits: &ConnectionLimits,
+        may_end: impl Fn(&Entry) -> bool,
+    ) -> Option<()> {
+        let candidates = self.by_number.iter().filter(|(_, entry)| may_end(entry));
+        let (number, (kind, _)) = candidates
+            .filter_map(|(&number, entry)| Some((number, entry.activity.use_of(limits)?)))
+            .min_by(|(_, (kind, since)), (_, (other, other_since))| {
+                kind.cmp(other).then(other_since.cmp(since))
+            })?;
+        let entry = self.by_number.remove(&number)?;
+        entry.end.cancel();
+        if kind != Use::NeverAsked {
+            tracing::debug!(?kind, "a connection makes room for another");
+        }
+        Some(())
+    }
+}
+
+/// Drop guard: one less waits for a place.
+struct Waiting<'a>(&'a Connections);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.taken().waiting -= 1;
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let taken = self.shared.taken.lock();
+        let mut taken = taken.expect("no holder of this lock panics");
+        taken.by_number.remove(&self.number);
+        drop(taken);
+        self.shared.freed.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::advance;
+
+    use super::*;
+
+    fn peer(last: u8) -> Peer {
+        Peer::of([10, 0, 0, last].into())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_least_useful_connection_makes_room() {
+        let connections = Connections::new(ConnectionLimits {
+            per_peer: 3,
+            ..ConnectionLimits::new(4)
+        });
+        let busy = connections.place(peer(1)).await.unwrap();
+        busy.activity.begin_request();
+        let idle = connections.place(peer(1)).await.unwrap();
+        idle.activity.begin_request();
+        idle.activity.end_request();
+        let silent = connections.place(peer(1)).await.unwrap();
+        advance(Duration::from_secs(1)).await;
+        let silent_too = connections.place(peer(1)).await.unwrap();
+        assert!(silent.lost.is_cancelled(), "the fourth of one peer");
+        let other = connections.place(peer(2)).await.unwrap();
+        assert!(!silent_too.lost.is_cancelled(), "room was kept for others");
+        other.activity.begin_request();
+        let another = connections.place(peer(2)).await.unwrap();
+        assert!(silent_too.lost.is_cancelled());
+        another.activity.begin_request();
+        let last = connections.place(peer(2)).await.unwrap();
+        assert!(idle.lost.is_cancelled());
+        last.activity.begin_request();
+        assert!(connections.place(peer(2)).await.is_none(), "all are of use");
+        busy.activity.wait();
+        advance(Duration::from_secs(6)).await;
+        assert!(connections.place(peer(3)).await.is_some());
+        assert!(busy.lost.is_cancelled(), "its client has stalled");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_gets_the_place_that_becomes_free() {
+        let connections = Connections::new(ConnectionLimits::new(4));
+        let mut busy = Vec::new();
+        for last in 0..4 {
+            let place = connections.place(peer(last)).await.unwrap();
+            place.activity.begin_request();
+            busy.push(place);
+        }
+        let waiting = tokio::spawn({
+            let connections = connections.clone();
+            async move { connections.place(peer(9)).await }
+        });
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert!(
+            connections.place(peer(8)).await.is_none(),
+            "one waits already"
+        );
+        busy.pop();
+        assert!(waiting.await.unwrap().is_some());
+    }
+}

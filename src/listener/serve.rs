@@ -1,0 +1,227 @@
+//! Serves one connection for as long as it has its place.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use tokio::net::TcpStream;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::activity::Activity;
+use super::places::Place;
+use super::stream::WatchedStream;
+use super::{ConnectionLimits, Connections, Peer};
+
+/// How often at least a connection is looked at.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
+
+/// What is sent to a connection that gets no place.
+const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n\
+    Content-Type: application/json\r\nContent-Length: 35\r\n\r\n{\"message\":\"Too many connections.\"}";
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// What answers the requests of a connection.
+pub trait Service: Clone + Send + Sync + 'static {
+    /// The body of an answer.
+    type Body: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static;
+    /// Closes the connection without an answer.
+    type Error: Into<BoxError>;
+
+    /// Answers a request. Its extensions hold the [`Peer`].
+    fn answer(
+        &self,
+        request: Request<RequestBody>,
+    ) -> impl Future<Output = Result<Response<Self::Body>, Self::Error>> + Send;
+}
+
+/// The body of a request.
+#[derive(Debug)]
+pub struct RequestBody {
+    inner: Incoming,
+    activity: Arc<Activity>,
+    waits: bool,
+}
+
+impl RequestBody {
+    fn note(&mut self, waits: bool) {
+        if waits != self.waits {
+            self.waits = waits;
+            match waits {
+                true => self.activity.wait(),
+                false => self.activity.go_on(),
+            }
+        }
+    }
+}
+
+impl Body for RequestBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let polled = Pin::new(&mut self.inner).poll_frame(context);
+        self.note(polled.is_pending());
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}
+
+impl Drop for RequestBody {
+    fn drop(&mut self) {
+        self.note(false);
+    }
+}
+
+/// Drop guard: the request is over.
+#[derive(Debug)]
+struct InFlight(Arc<Activity>);
+
+impl InFlight {
+    fn begin(activity: &Arc<Activity>) -> InFlight {
+        activity.begin_request();
+        InFlight(Arc::clone(activity))
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.end_request();
+    }
+}
+
+/// The body of an answer; its request is in flight until it has been sent.
+struct AnswerBody<B> {
+    inner: Pin<Box<B>>,
+    _in_flight: InFlight,
+}
+
+impl<B: Body> Body for AnswerBody<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        self.inner.as_mut().poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}
+
+impl Connections {
+    /// Serves a connection, if there is a place for it, until it ends, has had its time, loses its place or
+    /// `stop` tells it to end after the requests under way.
+    pub async fn serve<S: Service>(
+        &self,
+        stream: TcpStream,
+        peer: Peer,
+        service: S,
+        stop: CancellationToken,
+    ) {
+        let place = tokio::select! {
+            place = self.place(peer) => place,
+            () = stop.cancelled() => return,
+        };
+        match place {
+            Some(place) => self.serve_at(&place, stream, peer, service, stop).await,
+            None => {
+                tracing::warn!("a connection is refused: too many are served already");
+                // A client that does not read it sees the connection end, which says as much.
+                let _ = stream.try_write(BUSY);
+            }
+        }
+    }
+
+    async fn serve_at<S: Service>(
+        &self,
+        place: &Place,
+        stream: TcpStream,
+        peer: Peer,
+        service: S,
+        stop: CancellationToken,
+    ) {
+        let activity = &place.activity;
+        let answering = hyper::service::service_fn(|request: Request<Incoming>| {
+            let in_flight = InFlight::begin(activity);
+            let (service, activity) = (service.clone(), Arc::clone(activity));
+            async move {
+                let mut request = request.map(|inner| RequestBody {
+                    inner,
+                    activity,
+                    waits: false,
+                });
+                request.extensions_mut().insert(peer);
+                let answer = service.answer(request).await?;
+                Ok::<_, S::Error>(answer.map(|inner| AnswerBody {
+                    inner: Box::pin(inner),
+                    _in_flight: in_flight,
+                }))
+            }
+        });
+        let mut builder = Builder::new(TokioExecutor::new());
+        // `expired` counts the time of heads, also before it is known which version of HTTP comes.
+        builder
+            .http1()
+            .timer(TokioTimer::new())
+            .header_read_timeout(None);
+        builder.http2().timer(TokioTimer::new());
+        let stream = WatchedStream::new(stream, Arc::clone(activity));
+        let connection = builder.serve_connection(TokioIo::new(stream), answering);
+        let mut connection = std::pin::pin!(connection);
+        let ended = tokio::select! {
+            ended = connection.as_mut() => ended,
+            () = place.lost.cancelled() => return,
+            () = expired(activity, self.limits()) => return,
+            () = stop.cancelled() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = ended {
+            // Clients go away all the time.
+            tracing::debug!(%error, "a connection ended early");
+        }
+    }
+}
+
+/// Returns when a connection has had its time.
+async fn expired(activity: &Activity, limits: &ConnectionLimits) {
+    // What the connection does may bring the deadline closer without a word.
+    let shortest = limits.head.min(limits.idle).min(limits.stall);
+    let look_again = LOOK_AGAIN.min(shortest / 4);
+    loop {
+        let now = Instant::now();
+        let next = now + look_again;
+        match activity.deadline(limits) {
+            Some(deadline) if deadline <= now => return,
+            Some(deadline) => tokio::time::sleep_until(deadline.min(next)).await,
+            None => tokio::time::sleep_until(next).await,
+        }
+    }
+}

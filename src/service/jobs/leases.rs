@@ -1,0 +1,68 @@
+//! The leases of the jobs that run here: renewed while they run, lost when another attempt has the job.
+//!
+//! A job belongs to the attempt that claimed it last. The database decides: a lease that cannot be renewed
+//! because the job is another's is lost, and its worker is killed. A job whose lease has run out (its
+//! process was killed, or stood still) goes back into the queue, a bounded number of times.
+
+use std::sync::Arc;
+
+use super::{Running, give_up};
+use crate::service::app::App;
+use crate::service::records::{Lost, RecordsError};
+
+/// Leases are renewed so many times before they would run out.
+const RENEWALS: u32 = 4;
+
+/// Renews leases and finds jobs that were lost, until the service stops.
+pub async fn keep(app: Arc<App>) {
+    let pause = app.config.job_lease / RENEWALS;
+    loop {
+        tokio::select! {
+            () = app.stop.cancelled() => return,
+            () = tokio::time::sleep(pause) => {}
+        }
+        // In this order: after a sleep of the whole machine our own leases have run out too.
+        if let Err(error) = renew(&app).await {
+            tracing::error!(%error, "the leases of jobs could not be renewed");
+        } else if let Err(error) = requeue(&app, Lost::Expired).await {
+            tracing::error!(%error, "lost jobs could not be queued again");
+        }
+    }
+}
+
+async fn renew(app: &App) -> Result<(), RecordsError> {
+    let running: Vec<Running> = app.queue.running().values().cloned().collect();
+    for Running { lease, stop } in running {
+        let time = app.config.job_lease;
+        if !app.records.renew_lease(lease, time).await? {
+            // Either it ended just now, and nobody listens, or it is another's.
+            stop.cancel();
+        }
+    }
+    Ok(())
+}
+
+/// Queues again what was running when the last service died, and fails what died too often with it.
+///
+/// # Errors
+/// When the records fail.
+pub async fn recover(app: &App) -> Result<(), RecordsError> {
+    requeue(app, Lost::All).await
+}
+
+async fn requeue(app: &App, lost: Lost) -> Result<(), RecordsError> {
+    let attempts = app.config.worker_limits.attempts;
+    let (failed, queued) = app.records.recover_jobs(lost, attempts).await?;
+    if queued > 0 {
+        tracing::info!(
+            jobs = queued,
+            "jobs whose attempt was lost are queued again"
+        );
+        app.queue.wake();
+    }
+    for job in failed {
+        let reason = format!("the service was lost {attempts} times while it worked on this");
+        give_up(app, &job, &reason).await;
+    }
+    Ok(())
+}

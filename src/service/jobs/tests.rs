@@ -1,0 +1,166 @@
+//! What an attempt may do that has lost its job, and what happens when a commit has no answer.
+
+use std::time::{Duration, SystemTime};
+
+use super::collect::{settle, store_text};
+use crate::service::records::{
+    AnalysisEnd, AssetRow, JobRow, Lost, NewAsset, NewFile, RecordsError,
+};
+use crate::service::{RunningService, Service, ServiceConfig, WorkerCommand};
+use crate::wire::{AssetId, UploadStatus, UserId};
+
+const LEASE: Duration = Duration::from_secs(60);
+
+/// A service that does no job by itself, and one asset that waits for its analysis.
+struct Waiting {
+    _dir: tempfile::TempDir,
+    service: RunningService,
+    user: UserId,
+    asset: AssetId,
+}
+
+impl Waiting {
+    async fn start() -> Waiting {
+        let dir = tempfile::tempdir().unwrap();
+        let worker = WorkerCommand {
+            program: "/bin/true".into(),
+            args: Vec::new(),
+        };
+        let mut config = ServiceConfig::new(dir.path().join("data"), worker);
+        config.workers = 0;
+        let service = Service::start(config).await.unwrap();
+        let token = service.token.id().unwrap();
+        let user = service
+            .app
+            .records
+            .token(token)
+            .await
+            .unwrap()
+            .unwrap()
+            .user;
+        let new = NewAsset {
+            name: "chair",
+            filenames: &[],
+            is_zip: false,
+            format: "glb",
+            main_file: "",
+        };
+        let records = &service.app.records;
+        let (asset, _) = records.create_asset(user, &new).await.unwrap();
+        records.complete_upload(user, asset).await.unwrap();
+        Waiting {
+            _dir: dir,
+            service,
+            user,
+            asset,
+        }
+    }
+
+    async fn claim(&self) -> JobRow {
+        let claimed = self.service.app.records.claim_job(LEASE).await.unwrap();
+        claimed.expect("a job waits")
+    }
+
+    async fn asset(&self) -> AssetRow {
+        let records = &self.service.app.records;
+        records.asset(self.user, self.asset).await.unwrap().unwrap()
+    }
+
+    async fn file(&self, text: &str) -> NewFile {
+        let app = &self.service.app;
+        store_text(app, "error.log", text.to_owned()).await.unwrap()
+    }
+
+    async fn end(&self, job: &JobRow, file: &NewFile) -> Result<Option<Vec<String>>, RecordsError> {
+        let end = AnalysisEnd {
+            status: UploadStatus::Complete,
+            has_errors: false,
+            error_message: None,
+            format: None,
+            metadata: None,
+            files: vec![file.clone()],
+            output: "{}".to_owned(),
+        };
+        let records = &self.service.app.records;
+        records
+            .end_analysis(job.lease(), self.user, self.asset, &end)
+            .await
+    }
+
+    async fn is_stored(&self, file: &NewFile) -> bool {
+        let files = &self.service.app.files;
+        files.read(&file.blob, 0..file.size).await.is_ok()
+    }
+}
+
+/// What the database says when its answer to a COMMIT is lost.
+fn lost_answer() -> RecordsError {
+    RecordsError::Database(sqlx::Error::WorkerCrashed)
+}
+
+#[tokio::test]
+async fn an_attempt_that_lost_its_job_changes_nothing() {
+    let waiting = Waiting::start().await;
+    let records = &waiting.service.app.records;
+    let lost = waiting.claim().await;
+    let (failed, queued) = records.recover_jobs(Lost::Expired, 3).await.unwrap();
+    assert_eq!((failed.len(), queued), (0, 0), "its lease holds");
+    let (_, queued) = records.recover_jobs(Lost::All, 3).await.unwrap();
+    assert_eq!(queued, 1);
+    let now = waiting.claim().await;
+    assert_eq!((lost.id, lost.fence + 1), (now.id, now.fence));
+
+    let old = lost.lease();
+    assert!(!records.note_progress(old, 50, "late").await.unwrap());
+    assert!(!records.renew_lease(old, LEASE).await.unwrap());
+    let analysing = UploadStatus::Analysing;
+    let shown = records.set_asset_status(old, waiting.asset, &analysing);
+    assert!(!shown.await.unwrap());
+    records.return_job(old).await.unwrap();
+    records.end_for_nothing(old, "{}").await.unwrap();
+    let late = waiting.file("of the lost attempt").await;
+    assert_eq!(waiting.end(&lost, &late).await.unwrap(), None);
+    assert_eq!(waiting.asset().await.status, UploadStatus::Waiting);
+
+    let file = waiting.file("of the attempt that has it").await;
+    assert!(records.renew_lease(now.lease(), LEASE).await.unwrap());
+    assert!(waiting.end(&now, &file).await.unwrap().is_some());
+    assert!(!records.was_ended(old).await.unwrap());
+    assert!(records.was_ended(now.lease()).await.unwrap());
+    assert_eq!(waiting.end(&now, &file).await.unwrap(), None, "once");
+}
+
+#[tokio::test]
+async fn a_lost_answer_to_a_commit_costs_no_byte() {
+    let waiting = Waiting::start().await;
+    let app = &waiting.service.app;
+    let job = waiting.claim().await;
+    let file = waiting.file("the result").await;
+    let files = std::slice::from_ref(&file);
+    // It did not happen: the job is tried again, and the bytes are left to the sweep.
+    let settled = settle(app, job.lease(), Err(lost_answer()), files).await;
+    assert!(settled.is_err());
+    assert!(waiting.is_stored(&file).await);
+    // It did happen: the files have their owner.
+    waiting.end(&job, &file).await.unwrap().unwrap();
+    let settled = settle(app, job.lease(), Err(lost_answer()), files).await;
+    assert!(settled.unwrap());
+    assert!(waiting.is_stored(&file).await);
+}
+
+#[tokio::test]
+async fn the_sweep_takes_only_what_is_old_and_has_no_owner() {
+    let waiting = Waiting::start().await;
+    let app = &waiting.service.app;
+    let job = waiting.claim().await;
+    let owned = waiting.file("with an owner").await;
+    waiting.end(&job, &owned).await.unwrap().unwrap();
+    let stray = waiting.file("without an owner").await;
+    let now = SystemTime::now();
+    assert_eq!(app.files.sweep(&app.records, now).await.unwrap(), 0);
+    assert!(waiting.is_stored(&stray).await, "young");
+    let later = now + Duration::from_secs(2 * 3_600);
+    assert_eq!(app.files.sweep(&app.records, later).await.unwrap(), 1);
+    assert!(!waiting.is_stored(&stray).await);
+    assert!(waiting.is_stored(&owned).await);
+}

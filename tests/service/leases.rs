@@ -1,0 +1,190 @@
+//! Jobs and the processes that have them: a lost lease ends its worker, a finished job stays finished, and
+//! a data folder of an older version goes on.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use assetfs::service::{Service, ServiceConfig};
+use serde_json::json;
+use sqlx::sqlite::{SqliteConnectOptions, SqlitePool};
+
+use super::support::{COPYING_WORKER, Fixture, script};
+
+/// Optimizing says who it is and waits until it is let go.
+const WAITING_WORKER: &str = r#"
+task=$(cat)
+here=$(dirname "$0")
+case "$task" in
+*'"task":"optimize"'*)
+  echo $$ >> "$here/runs"
+  while ! test -e "$here/go"; do sleep 0.02; done ;;
+esac
+"#;
+
+async fn database(dir: &Path) -> SqlitePool {
+    let options = SqliteConnectOptions::new()
+        .filename(dir.join("data/records.sqlite"))
+        .busy_timeout(Duration::from_secs(10));
+    SqlitePool::connect_with(options).await.unwrap()
+}
+
+async fn change(dir: &Path, statement: &'static str) -> u64 {
+    let database = database(dir).await;
+    let done = sqlx::query(statement).execute(&database).await.unwrap();
+    database.close().await;
+    done.rows_affected()
+}
+
+fn runs(dir: &Path) -> Vec<String> {
+    let runs = std::fs::read_to_string(dir.join("runs")).unwrap_or_default();
+    runs.lines().map(str::to_owned).collect()
+}
+
+async fn until(what: &str, is_so: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "never: {what}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+async fn optimize(service: &Fixture) -> u64 {
+    let id = service.upload("chair", &[("a.glb", b"x")]).await;
+    let path = format!("/api/v2/rawmodel/optimize/{id}");
+    let asked = service.post(&path, json!({})).await.expect(200).json();
+    asked["id"].as_u64().unwrap()
+}
+
+#[tokio::test]
+async fn a_worker_whose_job_was_claimed_by_another_is_killed() {
+    let service = Fixture::with(WAITING_WORKER, |config| {
+        config.job_lease = Duration::from_millis(800);
+    })
+    .await;
+    let rapid = optimize(&service).await;
+    let dir = service.dir.path();
+    until("the worker runs", || runs(dir).len() == 1).await;
+    let worker = format!("/proc/{}/stat", runs(dir)[0]);
+    // Beyond the first lease: it is renewed.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert!(Path::new(&worker).exists(), "its lease is renewed");
+    // As another process does that claims it.
+    let taken = "UPDATE jobs SET fence = fence + 1, lease_until = 9e18 WHERE state = 'running'";
+    assert_eq!(change(dir, taken).await, 1);
+    until("the worker is dead", || !Path::new(&worker).exists()).await;
+    let record = service.get(&format!("/api/v2/rapidmodel/{rapid}")).await;
+    let status = record.json()["data"]["job_status"]["status"].clone();
+    assert_eq!(status, "executing", "the other has it");
+}
+
+#[tokio::test]
+async fn a_job_whose_process_is_gone_is_done_by_another() {
+    let service = Fixture::with(WAITING_WORKER, |config| {
+        config.job_lease = Duration::from_millis(800);
+    })
+    .await;
+    let dir = service.dir.path();
+    std::fs::write(dir.join("go"), "").unwrap();
+    let rapid = optimize(&service).await;
+    service.optimized(rapid).await;
+    // As if a process had claimed it and died.
+    let lost = "UPDATE jobs SET state = 'running', lease_until = 1 WHERE kind = 'optimize'";
+    assert_eq!(change(dir, lost).await, 1);
+    until("it runs again", || runs(dir).len() == 2).await;
+}
+
+#[tokio::test]
+async fn a_restart_runs_no_finished_job_again() {
+    let service = Fixture::with(WAITING_WORKER, |_| {}).await;
+    std::fs::write(service.dir.path().join("go"), "").unwrap();
+    let rapid = optimize(&service).await;
+    let before = service.optimized(rapid).await;
+    assert_eq!(before["optimization_status"], "done");
+    let Fixture { dir, service, http } = service;
+    service.shutdown().await;
+    for _ in 0..2 {
+        let worker = script(dir.path(), WAITING_WORKER);
+        let config = ServiceConfig::new(dir.path().join("data"), worker);
+        let service = Service::start(config).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(700)).await;
+        service.shutdown().await;
+    }
+    assert_eq!(runs(dir.path()).len(), 1);
+    let worker = script(dir.path(), WAITING_WORKER);
+    let config = ServiceConfig::new(dir.path().join("data"), worker);
+    let service = Service::start(config).await.unwrap();
+    let service = Fixture { dir, service, http };
+    let after = service.optimized(rapid).await;
+    assert_eq!(after["job_status"], before["job_status"]);
+    assert_eq!(after["updated_at"], before["updated_at"]);
+}
+
+/// Optimizing notes that it ran, leaves a result and ends at once.
+const QUICK_WORKER: &str = r#"
+task=$(cat)
+here=$(dirname "$0")
+out=$(printf %s "$task" | sed 's/.*"output_dir":"\([^"]*\)".*/\1/')
+case "$task" in
+*'"task":"optimize"'*)
+  echo $$ >> "$here/runs"
+  mkdir -p "$out/exports"; echo x > "$out/exports/chair.glb" ;;
+esac
+"#;
+
+#[tokio::test]
+async fn results_that_were_stored_survive_any_moment_of_the_end() {
+    // The service is stopped at many moments around the end of a job: it runs once, or its first run
+    // left nothing.
+    for pause in [0, 5, 10, 20, 40, 80] {
+        let service = Fixture::with(QUICK_WORKER, |_| {}).await;
+        let rapid = optimize(&service).await;
+        tokio::time::sleep(Duration::from_millis(pause)).await;
+        let row = service.get(&format!("/api/v2/rapidmodel/{rapid}")).await;
+        let was_done = row.json()["data"]["optimization_status"] == "done";
+        let Fixture { dir, service, http } = service;
+        service.shutdown().await;
+        let runs_before = runs(dir.path()).len();
+        let worker = script(dir.path(), QUICK_WORKER);
+        let config = ServiceConfig::new(dir.path().join("data"), worker);
+        let service = Service::start(config).await.unwrap();
+        let service = Fixture { dir, service, http };
+        let record = service.optimized(rapid).await;
+        assert_eq!(record["optimization_status"], "done", "after {pause} ms");
+        assert!(record["downloads"]["all"]["chair.glb"].is_string());
+        if was_done {
+            assert_eq!(runs(service.dir.path()).len(), runs_before);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_data_folder_of_the_first_version_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    std::fs::create_dir(&data).unwrap();
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/records-1.sql");
+    let statements = std::fs::read_to_string(fixture).unwrap();
+    let options = SqliteConnectOptions::new()
+        .filename(data.join("records.sqlite"))
+        .create_if_missing(true);
+    let database = SqlitePool::connect_with(options).await.unwrap();
+    sqlx::raw_sql(sqlx::AssertSqlSafe(statements))
+        .execute(&database)
+        .await
+        .unwrap();
+    database.close().await;
+    let config = ServiceConfig::new(&data, script(dir.path(), COPYING_WORKER));
+    let service = Service::start(config).await.unwrap();
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    let service = Fixture { dir, service, http };
+    // One that was done stays as it was; one that ran and one that waited are done now.
+    let done = service.optimized(1).await;
+    assert_eq!(done["job_status"]["attempts"], 1);
+    assert_eq!(done["job_status"]["output"], "{\"exitCode\":0}");
+    for rapid in [2, 3] {
+        let record = service.optimized(rapid).await;
+        assert_eq!(record["job_status"]["status"], "failed", "{record}");
+        assert!(record["rpd_error"].is_string(), "the asset has no files");
+    }
+}
