@@ -32,7 +32,7 @@ mod state;
 mod types;
 mod upload;
 
-pub use draft::names::is_service_folder;
+pub use draft::names::{is_junk_path, is_service_folder};
 pub use error::{OutboxError, OutboxResult};
 pub use failpoint::Failpoint;
 pub use handle::StagedFile;

@@ -232,3 +232,96 @@ async fn names_in_a_zip_never_leave_its_folder() {
     );
     mounted.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_byte_of_a_member_with_a_flipped_bit_is_given_out() {
+    // Longer than what is gathered in memory, and shorter.
+    for len in [200_000, 9 << 20] {
+        let account = Account::new().await;
+        for (name, method) in [
+            ("stored", CompressionMethod::Stored),
+            ("deflated", CompressionMethod::Deflated),
+        ] {
+            let files: [(&str, &[u8]); 2] = [("cube.gltf", MINIMAL_GLTF), ("big.bin", &bytes(len))];
+            let mut zip = zip_of(&files, method);
+            // A bit of the member's own bytes, near their end.
+            let directory = zip.windows(4).position(|it| it == b"PK\x01\x02").unwrap();
+            zip[directory - 2000] ^= 1;
+            account.upload_zip_elsewhere(name, &zip).await;
+        }
+        let mounted = account.mount().await;
+        let tree = &mounted.tree;
+        for name in ["stored", "deflated"] {
+            let path = format!("/rawmodels/{name}/big.bin");
+            let (ino, opened) = tree.open(&path, Access::Read).await.unwrap();
+            for offset in [0, 4096, len as u64 - 1000, 0] {
+                let read = mounted.drive.read(ino, opened.fh, offset, 1000).await;
+                assert!(
+                    matches!(read, Err(DriveError::Local(_))),
+                    "{name} at {offset}"
+                );
+            }
+            mounted.drive.release(ino, opened.fh).await.unwrap();
+            let why = tree.why(&path).await;
+            assert!(
+                why.contains("big.bin") && why.contains(&format!("/rawmodels/{name}")),
+                "{why}"
+            );
+        }
+        mounted.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_member_is_proven_once_and_then_read_without_a_request() {
+    let account = Account::new().await;
+    let big = bytes(9 << 20);
+    let files: [(&str, &[u8]); 2] = [("cube.gltf", MINIMAL_GLTF), ("big.bin", &big)];
+    for (name, method) in [
+        ("stored", CompressionMethod::Stored),
+        ("deflated", CompressionMethod::Deflated),
+    ] {
+        let zip = zip_of(&files, method);
+        account.upload_zip_elsewhere(name, &zip).await;
+    }
+    let mounted = account.mount().await;
+    for name in ["stored", "deflated"] {
+        let path = format!("/rawmodels/{name}/big.bin");
+        assert!(mounted.tree.read(&path).await.unwrap() == big, "{name}");
+    }
+    mounted.close().await;
+    // What is proven lies in the cache.
+    let mut account = account;
+    let mounted = account.mount().await;
+    mounted.tree.list("/rawmodels/stored").await.unwrap();
+    mounted.tree.list("/rawmodels/deflated").await.unwrap();
+    account.stop_service().await;
+    for name in ["stored", "deflated"] {
+        let path = format!("/rawmodels/{name}/big.bin");
+        assert!(mounted.tree.read(&path).await.unwrap() == big, "{name}");
+    }
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_file_managers_left_in_a_zip_is_not_shown() {
+    let account = Account::new().await;
+    let files: [(&str, &[u8]); 7] = [
+        ("cube.gltf", MINIMAL_GLTF),
+        ("maps/wood.txt", b"wood"),
+        ("maps/Thumbs.db", b"junk"),
+        ("maps/.DS_Store", b"junk"),
+        (".DS_Store", b"junk"),
+        ("__MACOSX/._cube.gltf", b"junk"),
+        ("__MACOSX/maps/._wood.txt", b"junk"),
+    ];
+    let zip = zip_of(&files, CompressionMethod::Deflated);
+    account.upload_zip_elsewhere("mac", &zip).await;
+    let mounted = account.mount().await;
+    let shown = files_below(&mounted.tree, "/rawmodels/mac").await;
+    let shown: Vec<&str> = shown.iter().map(|(path, ..)| path.as_str()).collect();
+    assert_eq!(shown, ["cube.gltf", "maps/wood.txt"]);
+    let junk = mounted.tree.exists("/rawmodels/mac/__MACOSX").await;
+    assert!(!junk, "nor is it found by name");
+    mounted.close().await;
+}

@@ -27,8 +27,8 @@ pub(super) struct Inflater {
 pub(super) enum Step {
     /// More packed bytes.
     Hungry,
-    /// A block, with its number.
-    Block(u64, Bytes),
+    /// A block.
+    Block(Bytes),
     /// Nothing more: all is there and right.
     Done,
     /// It is wrong.
@@ -51,11 +51,6 @@ impl Inflater {
     /// Where in the packed bytes it reads on.
     pub(super) fn taken(&self) -> u64 {
         self.taken
-    }
-
-    /// How far whole blocks have come out.
-    pub(super) fn given(&self) -> u64 {
-        self.given
     }
 
     pub(super) fn feed(&mut self, packed: Bytes) {
@@ -123,10 +118,9 @@ impl Inflater {
     }
 
     fn give(&mut self) -> Step {
-        let number = self.given / BLOCK_LEN_BYTES;
         let block = std::mem::take(&mut self.block).freeze();
         self.given += block.len() as u64;
-        Step::Block(number, block)
+        Step::Block(block)
     }
 
     fn check(&self, size: u64, crc: u32) -> Step {

@@ -1,50 +1,60 @@
-//! Reading one member of a zip. What is stored is read where it lies; what is deflated is unpacked
-//! in order into the block cache and served from there.
+//! Reading one member of a zip. No byte of it is given out before the checksum of the whole was found
+//! right: what is stored is read through where it lies, what is deflated is unpacked whole, first into
+//! memory or a local file and then into the block cache, which so holds proven bytes alone.
 //!
-//! The checksum is verified before the first byte of a short member is given out, and at the end of
-//! a long one that is read to its end.
+//! A member is proven once for all who have it open; what is cached, and a stored member of a version
+//! that its storage names, is not proven again.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::path::PathBuf;
+use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
-use tokio::sync::{Mutex, OnceCell};
+use bytes::Bytes;
+use tokio::sync::OnceCell;
 
 use super::directory::{LOCAL_BYTES, Member, Method, u16_at};
 use super::inflate::{Inflater, Step};
+use super::proof::{Gathering, Proven, read_file};
 use super::{ArchiveError, refused};
 use crate::cache::{BLOCK_LEN_BYTES, BlockCache, CachedObject, ObjectKey};
 use crate::drive::reading::RemoteFile;
 
-/// A stored member up to this length is read as a whole before any of it is given out.
-const SHORT_BYTES: u64 = 8 << 20;
 /// Packed bytes that are read at a time.
 const CHUNK_BYTES: u64 = 256 * 1024;
 /// After so many blocks whoever else waits for the thread comes first.
 const BLOCKS_IN_A_ROW: u32 = 32;
 
+/// Whether the bytes of a member are what its zip promised; shared by all who have it open.
+pub type Proof = OnceCell<Result<Proven, ArchiveError>>;
+
+/// What a member is opened with.
+pub struct OpenMember {
+    /// The zip.
+    pub zip: RemoteFile,
+    /// Its name, for messages.
+    pub zip_name: String,
+    /// What the directory says of the member.
+    pub member: Member,
+    /// Names its unpacked bytes in the cache.
+    pub object_name: String,
+    /// Where long members are unpacked.
+    pub spool_dir: PathBuf,
+    /// What is known of its bytes.
+    pub proof: Arc<Proof>,
+}
+
 /// An open member.
 pub struct MemberFile {
-    zip: RemoteFile,
-    member: Member,
+    open: OpenMember,
     /// Where its bytes begin.
     data_at: OnceCell<u64>,
     /// Unpacked blocks; none for a stored member and where the cache takes nothing.
     cached: Option<CachedObject>,
-    cache: BlockCache,
-    inflater: Mutex<Inflater>,
-    served: AtomicU64,
-    is_verified: AtomicBool,
-    verifying: Mutex<()>,
 }
 
 impl MemberFile {
-    /// Opens a member; asks nothing of the network. `object_name` names its unpacked bytes.
-    pub fn new(
-        zip: RemoteFile,
-        member: Member,
-        cache: &BlockCache,
-        object_name: String,
-    ) -> Result<MemberFile, ArchiveError> {
+    /// Opens a member; asks nothing of the network.
+    pub fn new(open: OpenMember, cache: &BlockCache) -> Result<MemberFile, ArchiveError> {
+        let member = &open.member;
         let unreadable = |reason: String| {
             Err(ArchiveError::Unreadable {
                 name: member.name.clone(),
@@ -58,9 +68,10 @@ impl MemberFile {
             Method::Stored => None,
             Method::Deflated => {
                 let key = ObjectKey {
-                    name: object_name,
+                    name: open.object_name.clone(),
                     size: member.size,
-                    etag: Some(format!("\"crc-{:08x}\"", member.crc)),
+                    // Earlier versions cached bytes that were not proven under another one.
+                    etag: Some(format!("\"proven-{:08x}\"", member.crc)),
                 };
                 cache.object(&key).ok()
             }
@@ -69,21 +80,15 @@ impl MemberFile {
             }
         };
         Ok(MemberFile {
-            zip,
-            member,
+            open,
             data_at: OnceCell::new(),
             cached,
-            cache: cache.clone(),
-            inflater: Mutex::new(Inflater::new()),
-            served: AtomicU64::new(0),
-            is_verified: AtomicBool::new(false),
-            verifying: Mutex::new(()),
         })
     }
 
     /// Its length.
     pub fn size(&self) -> u64 {
-        self.member.size
+        self.open.member.size
     }
 
     /// Reads; shorter than asked only at the end.
@@ -92,103 +97,106 @@ impl MemberFile {
         if offset >= end {
             return Ok(Bytes::new());
         }
-        match self.member.method {
-            Method::Stored => self.read_stored(offset, end).await,
-            _ => self.read_deflated(offset, end).await,
+        if let Some(bytes) = self.cached_part(offset, end) {
+            return Ok(bytes);
+        }
+        match self.proven().await? {
+            Proven::InZip => {
+                let data_at = self.data_at().await?;
+                Ok(self.open.zip.read(data_at + offset, end - offset).await?)
+            }
+            Proven::Memory(bytes) => Ok(bytes.slice(offset as usize..end as usize)),
+            Proven::File(file) => read_file(&file, offset, end - offset).await,
         }
     }
 
-    async fn read_stored(&self, offset: u64, end: u64) -> Result<Bytes, ArchiveError> {
-        let served = self.served.fetch_add(end - offset, Ordering::Relaxed) + (end - offset);
-        let is_short = self.size() <= SHORT_BYTES;
-        let was_read_through = end == self.size() && served >= self.size();
-        if is_short || was_read_through {
-            self.verify_stored().await?;
-        }
-        let data_at = self.data_at().await?;
-        Ok(self.zip.read(data_at + offset, end - offset).await?)
+    /// The proven bytes. What was found damaged stays so; other failures are tried again.
+    async fn proven(&self) -> Result<Proven, ArchiveError> {
+        let prove = || async {
+            match self.prove().await {
+                Ok(proven) => Ok(Ok(proven)),
+                Err(damaged @ ArchiveError::Damaged { .. }) => Ok(Err(damaged)),
+                Err(passing) => Err(passing),
+            }
+        };
+        self.open.proof.get_or_try_init(prove).await?.clone()
     }
 
-    async fn verify_stored(&self) -> Result<(), ArchiveError> {
-        if self.is_verified.load(Ordering::Acquire) {
-            return Ok(());
+    async fn prove(&self) -> Result<Proven, ArchiveError> {
+        match self.open.member.method {
+            Method::Stored => self.read_through().await,
+            _ => self.unpack().await,
         }
-        let _one_at_a_time = self.verifying.lock().await;
-        if self.is_verified.load(Ordering::Acquire) {
-            return Ok(());
-        }
+    }
+
+    async fn read_through(&self) -> Result<Proven, ArchiveError> {
         let data_at = self.data_at().await?;
         let mut crc = crc32fast::Hasher::new();
         let mut at = 0;
         while at < self.size() {
-            let part = self
-                .zip
-                .read(data_at + at, CHUNK_BYTES.min(self.size() - at))
-                .await?;
+            let len = CHUNK_BYTES.min(self.size() - at);
+            let part = self.open.zip.read(data_at + at, len).await?;
+            if part.is_empty() {
+                return Err(self.damaged("the zip ends early"));
+            }
             crc.update(&part);
             at += part.len() as u64;
         }
-        if crc.finalize() != self.member.crc {
+        if crc.finalize() != self.open.member.crc {
             return Err(self.damaged("its checksum does not match"));
         }
-        self.is_verified.store(true, Ordering::Release);
-        Ok(())
+        Ok(Proven::InZip)
     }
 
-    async fn read_deflated(&self, offset: u64, end: u64) -> Result<Bytes, ArchiveError> {
-        if let Some(bytes) = self.cached_part(offset, end) {
-            return Ok(bytes);
-        }
-        let mut inflater = self.inflater.lock().await;
-        // Somebody may have unpacked it meanwhile.
-        if let Some(bytes) = self.cached_part(offset, end) {
-            return Ok(bytes);
-        }
-        if inflater.given() > offset / BLOCK_LEN_BYTES * BLOCK_LEN_BYTES {
-            *inflater = Inflater::new();
-        }
+    async fn unpack(&self) -> Result<Proven, ArchiveError> {
+        let (size, crc) = (self.size(), self.open.member.crc);
         let data_at = self.data_at().await?;
-        let mut whole = BytesMut::with_capacity((end - offset) as usize);
+        let mut inflater = Inflater::new();
+        let mut gathering = Gathering::begin(&self.open.spool_dir, size)?;
         let mut in_a_row = 0;
         loop {
-            let no_more = inflater.taken() >= self.member.stored_len;
-            let is_last = end == self.size() && inflater.given() == self.size();
-            if inflater.given() >= end && !is_last {
-                return Ok(whole.freeze());
-            }
-            match inflater.step(self.size(), self.member.crc, no_more) {
+            let left = self.open.member.stored_len.saturating_sub(inflater.taken());
+            match inflater.step(size, crc, left == 0) {
                 Step::Hungry => {
-                    let left = self.member.stored_len - inflater.taken();
-                    let packed = self
-                        .zip
-                        .read(data_at + inflater.taken(), CHUNK_BYTES.min(left))
-                        .await?;
-                    inflater.feed(packed);
+                    let at = data_at + inflater.taken();
+                    inflater.feed(self.open.zip.read(at, CHUNK_BYTES.min(left)).await?);
                 }
-                Step::Block(number, block) => {
-                    self.keep(number, &block);
-                    let start = number * BLOCK_LEN_BYTES;
-                    let stop = start + block.len() as u64;
-                    if start < end && stop > offset {
-                        let from = offset.saturating_sub(start) as usize;
-                        let to = (end.min(stop) - start) as usize;
-                        whole.extend_from_slice(&block[from..to]);
-                    }
+                Step::Block(block) => {
+                    gathering.push(&block).await?;
                     in_a_row += 1;
                     if in_a_row % BLOCKS_IN_A_ROW == 0 {
                         tokio::task::yield_now().await;
                     }
                 }
-                Step::Done => return Ok(whole.freeze()),
-                Step::Wrong(reason) => {
-                    *inflater = Inflater::new();
-                    if let Some(cached) = &self.cached {
-                        self.cache.forget(&cached.key().name);
-                    }
-                    return Err(self.damaged(reason));
-                }
+                Step::Done => break,
+                Step::Wrong(reason) => return Err(self.damaged(reason)),
             }
         }
+        let proven = gathering.finish().await?;
+        self.keep(&proven).await?;
+        Ok(proven)
+    }
+
+    /// Brings proven bytes into the cache, for who opens the member later.
+    async fn keep(&self, proven: &Proven) -> Result<(), ArchiveError> {
+        let Some(cached) = &self.cached else {
+            return Ok(());
+        };
+        for number in 0..self.size().div_ceil(BLOCK_LEN_BYTES) {
+            let start = number * BLOCK_LEN_BYTES;
+            let end = (start + BLOCK_LEN_BYTES).min(self.size());
+            let block = match proven {
+                Proven::InZip => return Ok(()),
+                Proven::Memory(bytes) => bytes.slice(start as usize..end as usize),
+                Proven::File(file) => read_file(file, start, end - start).await?,
+            };
+            if let Err(error) = cached.write_block(number, &block) {
+                let name = &self.open.member.name;
+                tracing::debug!(name, error = %error, "an unpacked block is not cached");
+                return Ok(());
+            }
+        }
+        Ok(())
     }
 
     fn cached_part(&self, offset: u64, end: u64) -> Option<Bytes> {
@@ -199,24 +207,20 @@ impl MemberFile {
             .flatten()
     }
 
-    fn keep(&self, number: u64, block: &[u8]) {
-        if let Some(cached) = &self.cached
-            && let Err(error) = cached.write_block(number, block)
-        {
-            tracing::debug!(name = self.member.name, error = %error, "an unpacked block is not cached");
-        }
-    }
-
     /// The local header has a length of its own.
     async fn data_at(&self) -> Result<u64, ArchiveError> {
         let find = || async {
-            let header = self.zip.read(self.member.header_at, LOCAL_BYTES).await?;
+            let header = self
+                .open
+                .zip
+                .read(self.open.member.header_at, LOCAL_BYTES)
+                .await?;
             if header.len() < LOCAL_BYTES as usize || !header.starts_with(b"PK\x03\x04") {
                 return Err(self.damaged("its header is not where it should be"));
             }
             let rest = u64::from(u16_at(&header, 26)) + u64::from(u16_at(&header, 28));
-            let data_at = self.member.header_at + LOCAL_BYTES + rest;
-            if data_at + self.member.stored_len > self.zip.size() {
+            let data_at = self.open.member.header_at + LOCAL_BYTES + rest;
+            if data_at + self.open.member.stored_len > self.open.zip.size() {
                 return refused("an entry lies outside");
             }
             Ok(data_at)
@@ -226,7 +230,8 @@ impl MemberFile {
 
     fn damaged(&self, reason: impl Into<String>) -> ArchiveError {
         ArchiveError::Damaged {
-            name: self.member.name.clone(),
+            name: self.open.member.name.clone(),
+            zip: self.open.zip_name.clone(),
             reason: reason.into(),
         }
     }
@@ -235,7 +240,7 @@ impl MemberFile {
 impl std::fmt::Debug for MemberFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("MemberFile")
-            .field("name", &self.member.name)
+            .field("name", &self.open.member.name)
             .finish_non_exhaustive()
     }
 }

@@ -2,17 +2,17 @@
 //! through the block cache.
 //!
 //! Invariants: nothing a zip says is believed before it is checked against its own length; a member
-//! never gives more bytes than the directory promised, and bytes whose checksum is wrong end in an
-//! error. Knows neither inodes nor assets.
+//! gives no byte before its length and checksum were found to be what the directory promised. Knows neither inodes nor assets.
 
 mod directory;
 mod inflate;
 mod member;
+mod proof;
 #[cfg(test)]
 mod tests;
 
-pub use directory::Directory;
-pub use member::MemberFile;
+pub use directory::{Directory, Method};
+pub use member::{MemberFile, OpenMember, Proof};
 
 use super::reading::ReadError;
 
@@ -23,10 +23,12 @@ pub enum ArchiveError {
     #[error("the zip cannot be used: {0}")]
     Refused(String),
     /// A member's bytes are not what the directory promised.
-    #[error("{name} is damaged inside the zip: {reason}; copy the model in again")]
+    #[error("{name} is damaged inside {zip}: {reason}; copy the model in again")]
     Damaged {
         /// The member.
         name: String,
+        /// The zip.
+        zip: String,
         /// What is wrong.
         reason: String,
     },
@@ -38,6 +40,14 @@ pub enum ArchiveError {
         /// The member.
         name: String,
         /// What is in the way.
+        reason: String,
+    },
+    /// The local disk did not take what was unpacked.
+    #[error("the local disk does not take what is unpacked: {reason}")]
+    Spool {
+        /// It is full.
+        is_full: bool,
+        /// What it said.
         reason: String,
     },
     /// The zip's own bytes could not be read.

@@ -139,7 +139,7 @@ fn inflated(packed: &[u8], size: u64, crc: u32, chunk: usize) -> Result<Vec<u8>,
                 let end = (taken + chunk).min(packed.len());
                 inflater.feed(Bytes::copy_from_slice(&packed[taken..end]));
             }
-            Step::Block(_, block) => out.extend_from_slice(&block),
+            Step::Block(block) => out.extend_from_slice(&block),
             Step::Done => return Ok(out),
             Step::Wrong(reason) => return Err(reason),
         }

@@ -1,25 +1,32 @@
 //! Assets that were uploaded as one zip, and of which the service hands back only that: what is in
 //! the zip is shown in its place, and read out of it.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
-use crate::drive::archive::{ArchiveError, Directory, MemberFile};
+use crate::drive::archive::{ArchiveError, Directory, MemberFile, Method, OpenMember, Proof};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::reading::RemoteFile;
 use crate::drive::shared::Shared;
 use crate::drive::tree::filemap::FileMap;
 use crate::drive::tree::node::RemoteFolder;
 use crate::drive::tree::sizes::{ContentTable, Told};
+use crate::outbox::is_junk_path;
 use crate::wire::AssetId;
 
 /// Directories kept in memory; those that are not are read again, mostly from the cache.
 const MAX_KEPT: usize = 16;
+/// Stored members that are known to be right.
+const MAX_REMEMBERED: usize = 1024;
 
 /// The directories that were read.
 #[derive(Default)]
 pub(in crate::drive) struct Archives {
     kept: Mutex<HashMap<AssetId, (String, Arc<Directory>)>>,
+    /// What is known of the members that are open, by object name and version.
+    proofs: Mutex<HashMap<String, Weak<Proof>>>,
+    /// Those of stored members, which take no room: found right once, not read through again.
+    remembered: Mutex<VecDeque<Arc<Proof>>>,
 }
 
 impl Archives {
@@ -35,6 +42,33 @@ impl Archives {
             kept.clear();
         }
         kept.insert(asset, (version, directory));
+    }
+
+    /// What is known of a member's bytes, shared by all who have it open.
+    fn proof(&self, member: &str) -> Arc<Proof> {
+        let mut proofs = self.proofs.lock().expect("no panic while proofs are held");
+        if let Some(proof) = proofs.get(member).and_then(Weak::upgrade) {
+            return proof;
+        }
+        proofs.retain(|_, proof| proof.strong_count() > 0);
+        let proof = Arc::new(Proof::new());
+        proofs.insert(member.to_owned(), Arc::downgrade(&proof));
+        proof
+    }
+
+    /// Keeps what is known of a member when nobody has it open any more.
+    fn remember(&self, proof: &Arc<Proof>) {
+        let mut kept = self
+            .remembered
+            .lock()
+            .expect("no panic while proofs are held");
+        if kept.iter().any(|known| Arc::ptr_eq(known, proof)) {
+            return;
+        }
+        if kept.len() >= MAX_REMEMBERED {
+            kept.pop_front();
+        }
+        kept.push_back(Arc::clone(proof));
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<AssetId, (String, Arc<Directory>)>> {
@@ -78,8 +112,10 @@ impl Shared {
             }
             Err(error) => return Err(error),
         };
+        // What file managers leave behind is no part of the model, as it is none of a draft.
         let names = directory
             .members()
+            .filter(|member| !is_junk_path(&member.name))
             .map(|member| (member.name.clone(), None));
         let map = self.told_names(folder, names, true);
         let told = map.files().filter_map(|(path, source)| {
@@ -107,8 +143,23 @@ impl Shared {
                 "the zip that the service holds has no {name}; copy the model in again"
             ))
         })?;
-        let object = ContentTable::object_name(RemoteFolder::AssetMembers(asset), name);
-        Ok(MemberFile::new(zip, member, &self.cache, object)?)
+        let object_name = ContentTable::object_name(RemoteFolder::AssetMembers(asset), name);
+        let version = format!("{object_name} {:08x} {:?}", member.crc, zip.key());
+        let path = self.home_path(self.home_of(asset));
+        let proof = self.archives.proof(&version);
+        // Without a version of the storage's the bytes may be others when the file is opened again.
+        if member.method == Method::Stored && zip.key().etag.is_some() {
+            self.archives.remember(&proof);
+        }
+        let open = OpenMember {
+            zip_name: format!("the zip of {path}"),
+            proof,
+            spool_dir: self.config.staging_dir.clone(),
+            zip,
+            member,
+            object_name,
+        };
+        Ok(MemberFile::new(open, &self.cache)?)
     }
 
     /// Opens a file in an asset's zip, by the path that it is shown under.
@@ -157,7 +208,8 @@ impl From<ArchiveError> for DriveError {
         let why = error.to_string();
         match error {
             ArchiveError::Refused(_) => DriveError::Invalid(why),
-            ArchiveError::Damaged { .. } => DriveError::Local(why),
+            ArchiveError::Spool { is_full: true, .. } => DriveError::NoSpace(why),
+            ArchiveError::Damaged { .. } | ArchiveError::Spool { .. } => DriveError::Local(why),
             ArchiveError::Unreadable { .. } => DriveError::Unsupported(why),
             ArchiveError::Read(error) => error.into(),
         }

@@ -160,6 +160,14 @@ pub fn is_self_contained(name: &str) -> bool {
     SELF_CONTAINED_EXTENSIONS.contains(&extension(name).as_str())
 }
 
+/// True for the path of a file that file managers leave behind, or that is in a folder of such files.
+pub fn is_junk_path(path: &str) -> bool {
+    let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let mut folders = folders.split('/');
+    judge_file(name) == FileName::Junk
+        || folders.any(|folder| judge_folder(folder) == FolderName::Junk)
+}
+
 /// True when a file of this name names the other files of its model.
 pub fn has_references(name: &str) -> bool {
     matches!(extension(name).as_str(), "gltf" | "glb" | "obj")

@@ -1,0 +1,125 @@
+//! The bytes of a member whose checksum was found right: gathered whole before any of them is given
+//! out, short ones in memory, long ones in a nameless local file.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+
+use super::ArchiveError;
+
+/// A member up to this length is gathered in memory.
+const SHORT_BYTES: u64 = 8 << 20;
+/// Bytes that are written to the local file at a time.
+const WRITE_BYTES: usize = 1 << 20;
+
+/// Where the proven bytes of a member are.
+#[derive(Debug, Clone)]
+pub enum Proven {
+    /// Where they lie in the zip.
+    InZip,
+    /// In memory.
+    Memory(Bytes),
+    /// In a nameless file.
+    File(Arc<File>),
+}
+
+/// Unpacked bytes on their way to be proven.
+pub(super) struct Gathering {
+    pending: BytesMut,
+    file: Option<Arc<File>>,
+    written: u64,
+}
+
+impl Gathering {
+    /// Begins to gather `size` bytes; long members go to a file in `dir`.
+    pub(super) fn begin(dir: &Path, size: u64) -> Result<Gathering, ArchiveError> {
+        let file = match size > SHORT_BYTES {
+            true => {
+                check_room(dir, size)?;
+                Some(Arc::new(tempfile::tempfile_in(dir).map_err(no_room)?))
+            }
+            false => None,
+        };
+        Ok(Gathering {
+            pending: BytesMut::new(),
+            file,
+            written: 0,
+        })
+    }
+
+    /// Takes the next bytes.
+    pub(super) async fn push(&mut self, bytes: &[u8]) -> Result<(), ArchiveError> {
+        self.pending.extend_from_slice(bytes);
+        if self.file.is_some() && self.pending.len() >= WRITE_BYTES {
+            self.write().await?;
+        }
+        Ok(())
+    }
+
+    /// All bytes are there, and their checksum is right.
+    pub(super) async fn finish(mut self) -> Result<Proven, ArchiveError> {
+        self.write().await?;
+        Ok(match self.file {
+            Some(file) => Proven::File(file),
+            None => Proven::Memory(self.pending.freeze()),
+        })
+    }
+
+    async fn write(&mut self) -> Result<(), ArchiveError> {
+        let Some(file) = self.file.clone() else {
+            return Ok(());
+        };
+        let (bytes, at) = (self.pending.split().freeze(), self.written);
+        self.written += bytes.len() as u64;
+        on_disk(move || file.write_all_at(&bytes, at)).await
+    }
+}
+
+/// Reads a range of proven bytes out of a file.
+pub(super) async fn read_file(
+    file: &Arc<File>,
+    offset: u64,
+    len: u64,
+) -> Result<Bytes, ArchiveError> {
+    let file = Arc::clone(file);
+    on_disk(move || {
+        // A range is one read of the kernel, or a block.
+        let mut bytes = BytesMut::zeroed(usize::try_from(len).unwrap_or(0));
+        file.read_exact_at(&mut bytes, offset)?;
+        Ok(bytes.freeze())
+    })
+    .await
+}
+
+/// Work that waits for the local disk, away from the threads that answer everybody.
+async fn on_disk<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> Result<T, ArchiveError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|_| Err(io::Error::other("the reading was stopped")))
+        .map_err(no_room)
+}
+
+/// A zip may promise far more than it has, and other things need the disk too.
+fn check_room(dir: &Path, size: u64) -> Result<(), ArchiveError> {
+    let disk = rustix::fs::statvfs(dir).map_err(|error| no_room(error.into()))?;
+    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    if size > free / 20 * 19 {
+        return Err(no_room(io::Error::from_raw_os_error(libc::ENOSPC)));
+    }
+    Ok(())
+}
+
+fn no_room(error: io::Error) -> ArchiveError {
+    ArchiveError::Spool {
+        is_full: matches!(
+            error.raw_os_error(),
+            Some(libc::ENOSPC) | Some(libc::EDQUOT)
+        ),
+        reason: error.to_string(),
+    }
+}
