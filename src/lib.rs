@@ -21,8 +21,6 @@ pub mod drive;
 
 pub mod fuse;
 
-pub mod hotfolder;
-
 pub mod service;
 
 pub mod cli;

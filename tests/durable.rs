@@ -7,6 +7,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 
 use assetfs::durable::{AppendLog, DirLock, DurableError, MetaStore, write_atomic};
 
@@ -22,10 +23,7 @@ fn victim_of_the_kill_test() {
         return;
     };
     let _lock = DirLock::acquire(&dir).unwrap();
-    let log = AppendLog::open(dir.join("log"), MAGIC)
-        .unwrap()
-        .0
-        .into_shared();
+    let log = Mutex::new(AppendLog::open(dir.join("log"), MAGIC).unwrap().0);
     let store = MetaStore::open(dir.join("store")).unwrap();
     std::thread::scope(|scope| {
         for writer in 0..3_u32 {
@@ -33,7 +31,7 @@ fn victim_of_the_kill_test() {
             scope.spawn(move || {
                 for number in 0_u32.. {
                     let text = format!("{writer} {number}");
-                    log.append(text.as_bytes()).unwrap();
+                    log.lock().unwrap().append(text.as_bytes()).unwrap();
                     store.put("t", &writer.to_string(), &number).unwrap();
                     write_atomic(
                         dir.join(format!("file{writer}")),

@@ -21,7 +21,6 @@ const LAYERS: &[(&str, &[&str])] = &[
         &["client", "cache", "outbox", "listener", "durable", "wire"],
     ),
     ("fuse", &["drive"]),
-    ("hotfolder", &["drive", "outbox", "wire"]),
     ("service", &["engine", "listener", "durable", "wire"]),
     (
         "cli",
@@ -35,7 +34,6 @@ const LAYERS: &[(&str, &[&str])] = &[
             "outbox",
             "drive",
             "fuse",
-            "hotfolder",
             "service",
         ],
     ),
@@ -50,7 +48,6 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("object_store", &["service"]),
     ("lru", &["cache"]),
     ("redb", &["durable"]),
-    ("notify", &["hotfolder"]),
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),
     ("clap_mangen", &["cli"]),

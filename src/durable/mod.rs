@@ -15,6 +15,6 @@ mod store;
 pub use error::DurableError;
 pub use file::{sync_dir, write_atomic, write_atomic_relaxed};
 pub use lock::DirLock;
-pub use log::{AppendLog, SharedLog, TornTail};
+pub use log::{AppendLog, TornTail};
 pub use private_dir::PrivateDir;
 pub use store::{Batch, MetaStore};

@@ -5,7 +5,6 @@
 //! restart. One process at a time; the lock on the folder is the caller's.
 
 mod format;
-mod shared;
 #[cfg(test)]
 mod tests;
 
@@ -21,7 +20,6 @@ use super::{DurableError, recorder};
 use format::{DecodeError, Decoded, HEADER_LEN, MAX_FRAME_BODY_LEN, VERSION};
 
 pub use format::TornTail;
-pub use shared::SharedLog;
 
 /// What the log asks of its file; tests put a failing disk here.
 pub(super) trait LogFile: std::fmt::Debug + Send {
@@ -134,11 +132,6 @@ impl AppendLog {
         *self = create(&self.path, self.magic, records)?;
         self.torn = torn;
         Ok(())
-    }
-
-    /// Hands the log to many threads, whose appends then share their syncs.
-    pub fn into_shared(self) -> SharedLog {
-        SharedLog::new(self)
     }
 
     fn write_frame(&mut self, frame: &[u8]) -> io::Result<()> {

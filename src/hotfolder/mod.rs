@@ -1,1 +1,0 @@
-//! The local folder that feeds the drive.
