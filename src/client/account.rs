@@ -6,9 +6,10 @@ use super::Client;
 use super::budget::Priority;
 use super::call::Call;
 use super::error::ClientError;
+use crate::wire::paths::{fill, route};
 use crate::wire::{
     ApiToken, CreateToken, CreateWebhook, Data, DeleteAccount, Items, Login, LoginReply, Password,
-    RapidPoints, StorageLeft, Token, TokenId, UserId, Webhook, WebhookId, paths,
+    RapidPoints, StorageLeft, Token, TokenId, UserId, Webhook, WebhookId,
 };
 
 /// Whose files these are: what local state is kept by.
@@ -64,7 +65,7 @@ impl Client {
     /// Signs in with the account's credentials; the answer is a new token. Sent once.
     pub async fn login(&self, email: &str, password: Password) -> Result<Token, ClientError> {
         let what = "sign in";
-        let call = Call::once(what, Method::POST, paths::login()).anonymous();
+        let call = Call::once(what, Method::POST, route::LOGIN).anonymous();
         let body = self
             .text(call.json(&Login {
                 email: email.to_owned(),
@@ -82,14 +83,14 @@ impl Client {
 
     /// The account's API tokens.
     pub async fn tokens(&self, priority: Priority) -> Result<Vec<ApiToken>, ClientError> {
-        let call = Call::get("list API tokens", paths::tokens()).at(priority);
+        let call = Call::get("list API tokens", route::TOKENS).at(priority);
         Ok(self.json::<Items<ApiToken>>(call).await?.0)
     }
 
     /// One API token's record.
     pub async fn api_token(&self, id: TokenId) -> Result<ApiToken, ClientError> {
         Ok(self
-            .json::<Data<ApiToken>>(Call::get("get an API token", paths::token(id)))
+            .json::<Data<ApiToken>>(Call::get("get an API token", fill(route::TOKEN, &[&id])))
             .await?
             .data)
     }
@@ -97,7 +98,7 @@ impl Client {
     /// Makes an API token; its text is told this once. Sent once.
     pub async fn create_token(&self, name: &str) -> Result<Token, ClientError> {
         let what = "create an API token";
-        let call = Call::once(what, Method::POST, paths::create_token());
+        let call = Call::once(what, Method::POST, route::CREATE_TOKEN);
         let body = self
             .text(call.json(&CreateToken {
                 name: name.to_owned(),
@@ -115,31 +116,34 @@ impl Client {
 
     /// Deletes an API token.
     pub async fn delete_token(&self, id: TokenId) -> Result<(), ClientError> {
-        self.done(Call::delete("delete an API token", paths::token(id)))
-            .await
+        self.done(Call::delete(
+            "delete an API token",
+            fill(route::TOKEN, &[&id]),
+        ))
+        .await
     }
 
     /// What is left to optimize with.
     pub async fn points(&self, priority: Priority) -> Result<RapidPoints, ClientError> {
-        let call = Call::get("get the points", paths::rapid_points()).at(priority);
+        let call = Call::get("get the points", route::RAPID_POINTS).at(priority);
         Ok(self.json::<Data<RapidPoints>>(call).await?.data)
     }
 
     /// What is left to store in.
     pub async fn storage(&self, priority: Priority) -> Result<StorageLeft, ClientError> {
-        let call = Call::get("get the storage left", paths::storage()).at(priority);
+        let call = Call::get("get the storage left", route::STORAGE).at(priority);
         Ok(self.json::<Data<StorageLeft>>(call).await?.data)
     }
 
     /// The account's webhooks.
     pub async fn webhooks(&self, priority: Priority) -> Result<Vec<Webhook>, ClientError> {
-        let call = Call::get("list webhooks", paths::webhooks()).at(priority);
+        let call = Call::get("list webhooks", route::WEBHOOKS).at(priority);
         Ok(self.json::<Items<Webhook>>(call).await?.0)
     }
 
     /// Registers a webhook. Sent once.
     pub async fn create_webhook(&self, request: &CreateWebhook) -> Result<Webhook, ClientError> {
-        let call = Call::once("register a webhook", Method::POST, paths::webhooks()).json(request);
+        let call = Call::once("register a webhook", Method::POST, route::WEBHOOKS).json(request);
         match self.json::<Data<Webhook>>(call).await {
             Ok(created) => Ok(created.data),
             // Here alone a 500 is a plain refusal: the account has as many webhooks as it may have.
@@ -157,8 +161,11 @@ impl Client {
 
     /// Deletes a webhook.
     pub async fn delete_webhook(&self, id: WebhookId) -> Result<(), ClientError> {
-        self.done(Call::delete("delete a webhook", paths::webhook(id)))
-            .await
+        self.done(Call::delete(
+            "delete a webhook",
+            fill(route::WEBHOOK, &[&id]),
+        ))
+        .await
     }
 
     /// Sends a test event to a webhook. Sent once.
@@ -166,14 +173,14 @@ impl Client {
         self.done(Call::once(
             "test a webhook",
             Method::POST,
-            paths::test_webhook(id),
+            fill(route::TEST_WEBHOOK, &[&id]),
         ))
         .await
     }
 
     /// Ends the account and deletes all that is in it. Sent once.
     pub async fn delete_account(&self, password: Password) -> Result<(), ClientError> {
-        let call = Call::once("delete the account", Method::POST, paths::delete_account());
+        let call = Call::once("delete the account", Method::POST, route::DELETE_ACCOUNT);
         self.done(call.json(&DeleteAccount { password })).await
     }
 }

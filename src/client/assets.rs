@@ -7,16 +7,17 @@ use super::body::Download;
 use super::budget::Priority;
 use super::call::Call;
 use super::error::ClientError;
+use crate::wire::paths::{fill, route};
 use crate::wire::{
     AssetId, AssetUpdate, BaseAsset, ConversionJob, Data, Downloads, FormatsAdded, FormatsRequest,
     IdList, Items, MultiOptimize, OptimizeRequest, PbrDownloads, RapidModel, StartUpload, TagId,
-    TagName, UploadStarted, paths,
+    TagName, UploadStarted,
 };
 
 impl Client {
     /// Starts an upload: makes an incomplete asset. Sent once.
     pub async fn start_upload(&self, request: &StartUpload) -> Result<UploadStarted, ClientError> {
-        let call = Call::once("start an upload", Method::POST, paths::start_upload());
+        let call = Call::once("start an upload", Method::POST, route::START_UPLOAD);
         self.json(call.json(request).uncounted()).await
     }
 
@@ -25,50 +26,70 @@ impl Client {
         let call = Call::once(
             "complete an upload",
             Method::GET,
-            paths::complete_upload(id),
+            fill(route::COMPLETE_UPLOAD, &[&id]),
         );
         Ok(self.json::<Data<BaseAsset>>(call.uncounted()).await?.data)
     }
 
     /// Tries a failed import again. Sent once.
     pub async fn retry_import(&self, id: AssetId) -> Result<(), ClientError> {
-        self.done(Call::once("retry an import", Method::POST, paths::retry_import(id)).uncounted())
-            .await
+        self.done(
+            Call::once(
+                "retry an import",
+                Method::POST,
+                fill(route::RETRY_IMPORT, &[&id]),
+            )
+            .uncounted(),
+        )
+        .await
     }
 
     /// One base asset with all its fields.
     pub async fn asset(&self, id: AssetId, priority: Priority) -> Result<BaseAsset, ClientError> {
-        let call = Call::get("get a base asset", paths::asset(id)).at(priority);
+        let call = Call::get("get a base asset", fill(route::ASSET, &[&id])).at(priority);
         Ok(self.json::<Data<BaseAsset>>(call).await?.data)
     }
 
     /// Adds tags or sets the scale. Sent once.
     pub async fn update_asset(&self, id: AssetId, update: &AssetUpdate) -> Result<(), ClientError> {
-        self.done(Call::once("change a base asset", Method::PUT, paths::asset(id)).json(update))
-            .await
+        self.done(
+            Call::once(
+                "change a base asset",
+                Method::PUT,
+                fill(route::ASSET, &[&id]),
+            )
+            .json(update),
+        )
+        .await
     }
 
     /// Deletes a base asset.
     pub async fn delete_asset(&self, id: AssetId) -> Result<(), ClientError> {
-        self.done(Call::delete("delete a base asset", paths::asset(id)))
-            .await
+        self.done(Call::delete(
+            "delete a base asset",
+            fill(route::ASSET, &[&id]),
+        ))
+        .await
     }
 
     /// Deletes several base assets.
     pub async fn delete_assets(&self, ids: &[AssetId]) -> Result<(), ClientError> {
-        let call = Call::idempotent("delete base assets", Method::POST, paths::delete_assets());
+        let call = Call::idempotent("delete base assets", Method::POST, route::DELETE_ASSETS);
         self.done(call.json(&IdList { ids: ids.to_vec() })).await
     }
 
     /// Removes a tag from a base asset.
     pub async fn remove_asset_tag(&self, id: AssetId, tag: TagId) -> Result<(), ClientError> {
-        self.done(Call::delete("remove a tag", paths::asset_tag(id, tag)))
-            .await
+        self.done(Call::delete(
+            "remove a tag",
+            fill(route::ASSET_TAG, &[&id, &tag]),
+        ))
+        .await
     }
 
     /// The names of all tags on base assets.
     pub async fn asset_tags(&self, priority: Priority) -> Result<Vec<TagName>, ClientError> {
-        let call = Call::get("list tags of base assets", paths::asset_tags()).at(priority);
+        let call = Call::get("list tags of base assets", route::ASSET_TAGS).at(priority);
         Ok(self.json::<Items<TagName>>(call).await?.0)
     }
 
@@ -78,8 +99,14 @@ impl Client {
         id: AssetId,
         priority: Priority,
     ) -> Result<Downloads, ClientError> {
-        self.json(Call::get("list an asset's files", paths::asset_downloads(id)).at(priority))
-            .await
+        self.json(
+            Call::get(
+                "list an asset's files",
+                fill(route::ASSET_DOWNLOADS, &[&id]),
+            )
+            .at(priority),
+        )
+        .await
     }
 
     /// The converted files of a base asset.
@@ -88,8 +115,10 @@ impl Client {
         id: AssetId,
         priority: Priority,
     ) -> Result<Downloads, ClientError> {
-        self.json(Call::get("list converted files", paths::asset_converted(id)).at(priority))
-            .await
+        self.json(
+            Call::get("list converted files", fill(route::ASSET_CONVERTED, &[&id])).at(priority),
+        )
+        .await
     }
 
     /// The converted materials of a base asset.
@@ -98,8 +127,10 @@ impl Client {
         id: AssetId,
         priority: Priority,
     ) -> Result<PbrDownloads, ClientError> {
-        self.json(Call::get("list converted materials", paths::asset_pbr(id)).at(priority))
-            .await
+        self.json(
+            Call::get("list converted materials", fill(route::ASSET_PBR, &[&id])).at(priority),
+        )
+        .await
     }
 
     /// All files of a base asset as one zip.
@@ -108,8 +139,10 @@ impl Client {
         id: AssetId,
         priority: Priority,
     ) -> Result<Download, ClientError> {
-        self.download(Call::get("download an asset as zip", paths::asset_zip(id)).at(priority))
-            .await
+        self.download(
+            Call::get("download an asset as zip", fill(route::ASSET_ZIP, &[&id])).at(priority),
+        )
+        .await
     }
 
     /// The views of a base asset.
@@ -118,8 +151,10 @@ impl Client {
         id: AssetId,
         priority: Priority,
     ) -> Result<Downloads, ClientError> {
-        self.json(Call::get("list an asset's views", paths::asset_renders(id)).at(priority))
-            .await
+        self.json(
+            Call::get("list an asset's views", fill(route::ASSET_RENDERS, &[&id])).at(priority),
+        )
+        .await
     }
 
     /// Converts a base asset to further formats. Sent once.
@@ -128,7 +163,11 @@ impl Client {
         id: AssetId,
         formats: &[String],
     ) -> Result<FormatsAdded, ClientError> {
-        let call = Call::once("convert an asset", Method::POST, paths::add_formats(id));
+        let call = Call::once(
+            "convert an asset",
+            Method::POST,
+            fill(route::ADD_FORMATS, &[&id]),
+        );
         self.json(call.json(&FormatsRequest {
             formats: formats.to_vec(),
         }))
@@ -141,7 +180,8 @@ impl Client {
         id: AssetId,
         priority: Priority,
     ) -> Result<Vec<ConversionJob>, ClientError> {
-        let call = Call::get("list conversions", paths::processed_formats(id)).at(priority);
+        let call =
+            Call::get("list conversions", fill(route::PROCESSED_FORMATS, &[&id])).at(priority);
         Ok(self.json::<Items<ConversionJob>>(call).await?.0)
     }
 
@@ -153,7 +193,7 @@ impl Client {
     ) -> Result<Vec<RapidModel>, ClientError> {
         let call = Call::get(
             "list an asset's rapid models",
-            paths::asset_rapid_models(id),
+            fill(route::ASSET_RAPID_MODELS, &[&id]),
         )
         .at(priority);
         Ok(self.json::<Items<RapidModel>>(call).await?.0)
@@ -161,7 +201,7 @@ impl Client {
 
     /// Optimizations of the last week that run or failed.
     pub async fn running_jobs(&self, priority: Priority) -> Result<Vec<RapidModel>, ClientError> {
-        let call = Call::get("list running jobs", paths::running_jobs()).at(priority);
+        let call = Call::get("list running jobs", route::RUNNING_JOBS).at(priority);
         Ok(self.json::<Items<RapidModel>>(call).await?.0)
     }
 
@@ -171,15 +211,18 @@ impl Client {
         id: AssetId,
         request: &OptimizeRequest,
     ) -> Result<RapidModel, ClientError> {
-        let call = Call::once("optimize an asset", Method::POST, paths::optimize(id)).json(request);
+        let call = Call::once(
+            "optimize an asset",
+            Method::POST,
+            fill(route::OPTIMIZE, &[&id]),
+        )
+        .json(request);
         Ok(self.json::<Data<RapidModel>>(call).await?.data)
     }
 
     /// Optimizes several base assets; costs points. Sent once.
     pub async fn multi_optimize(&self, request: &MultiOptimize) -> Result<(), ClientError> {
-        self.done(
-            Call::once("optimize assets", Method::POST, paths::multi_optimize()).json(request),
-        )
-        .await
+        self.done(Call::once("optimize assets", Method::POST, route::MULTI_OPTIMIZE).json(request))
+            .await
     }
 }

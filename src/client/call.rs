@@ -40,11 +40,11 @@ pub(super) struct Call {
 }
 
 impl Call {
-    fn new(what: &'static str, method: Method, path: String, repeat: Repeat) -> Self {
+    fn new(what: &'static str, method: Method, path: impl Into<String>, repeat: Repeat) -> Self {
         Self {
             what,
             method,
-            path,
+            path: path.into(),
             query: Vec::new(),
             body: None,
             repeat,
@@ -54,22 +54,22 @@ impl Call {
     }
 
     /// Reads something.
-    pub(super) fn get(what: &'static str, path: String) -> Self {
+    pub(super) fn get(what: &'static str, path: impl Into<String>) -> Self {
         Self::new(what, Method::GET, path, Repeat::Safe)
     }
 
     /// Removes something; again is as good as once.
-    pub(super) fn delete(what: &'static str, path: String) -> Self {
+    pub(super) fn delete(what: &'static str, path: impl Into<String>) -> Self {
         Self::new(what, Method::DELETE, path, Repeat::Safe)
     }
 
     /// Has an effect each time it is sent.
-    pub(super) fn once(what: &'static str, method: Method, path: String) -> Self {
+    pub(super) fn once(what: &'static str, method: Method, path: impl Into<String>) -> Self {
         Self::new(what, method, path, Repeat::Never)
     }
 
     /// Sets something to a state; again is as good as once.
-    pub(super) fn idempotent(what: &'static str, method: Method, path: String) -> Self {
+    pub(super) fn idempotent(what: &'static str, method: Method, path: impl Into<String>) -> Self {
         Self::new(what, method, path, Repeat::Safe)
     }
 

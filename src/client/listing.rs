@@ -13,7 +13,8 @@ use super::Client;
 use super::budget::Priority;
 use super::call::Call;
 use super::error::ClientError;
-use crate::wire::{BaseAsset, Embed, Page, RapidId, RapidModel, paths};
+use crate::wire::paths::route;
+use crate::wire::{BaseAsset, Embed, Page, RapidId, RapidModel};
 
 /// The largest page that the service gives.
 pub const MAX_PER_PAGE: u32 = 50;
@@ -104,7 +105,7 @@ impl Client {
         query: ListQuery,
         priority: Priority,
     ) -> Result<Page<BaseAsset>, ClientError> {
-        self.page("list base assets", paths::assets(), query.pairs(), priority)
+        self.page("list base assets", route::ASSETS, query.pairs(), priority)
             .await
     }
 
@@ -116,7 +117,7 @@ impl Client {
     ) -> Result<Page<RapidModel>, ClientError> {
         self.page(
             "list rapid models",
-            paths::rapid_models(),
+            route::RAPID_MODELS,
             query.pairs(),
             priority,
         )
@@ -129,7 +130,7 @@ impl Client {
         query: EmbedQuery,
         priority: Priority,
     ) -> Result<Page<Embed>, ClientError> {
-        self.page("list embeds", paths::embeds(), query.pairs(), priority)
+        self.page("list embeds", route::EMBEDS, query.pairs(), priority)
             .await
     }
 
@@ -227,7 +228,7 @@ impl Client {
     async fn page<T: DeserializeOwned>(
         &self,
         what: &'static str,
-        path: String,
+        path: &str,
         query: Vec<(&'static str, String)>,
         priority: Priority,
     ) -> Result<Page<T>, ClientError> {

@@ -7,15 +7,16 @@ use super::body::Download;
 use super::budget::Priority;
 use super::call::Call;
 use super::error::ClientError;
+use crate::wire::paths::{fill, route};
 use crate::wire::{
     CreatePreset, Data, FactoryPreset, Items, OptimizerConfig, Preset, PresetCategory, PresetId,
-    RpdxRequest, UpdatePreset, paths,
+    RpdxRequest, UpdatePreset,
 };
 
 impl Client {
     /// The user's presets.
     pub async fn presets(&self, priority: Priority) -> Result<Vec<Preset>, ClientError> {
-        let call = Call::get("list presets", paths::presets()).at(priority);
+        let call = Call::get("list presets", route::PRESETS).at(priority);
         Ok(self.json::<Items<Preset>>(call).await?.0)
     }
 
@@ -24,31 +25,31 @@ impl Client {
         &self,
         priority: Priority,
     ) -> Result<Vec<FactoryPreset>, ClientError> {
-        let call = Call::get("list factory presets", paths::factory_presets()).at(priority);
+        let call = Call::get("list factory presets", route::FACTORY_PRESETS).at(priority);
         Ok(self.json::<Items<FactoryPreset>>(call).await?.0)
     }
 
     /// One preset with its configuration.
     pub async fn preset(&self, id: PresetId, priority: Priority) -> Result<Preset, ClientError> {
-        let call = Call::get("get a preset", paths::preset(id)).at(priority);
+        let call = Call::get("get a preset", fill(route::PRESET, &[&id])).at(priority);
         Ok(self.json::<Data<Preset>>(call).await?.data)
     }
 
     /// Makes a preset. Sent once. The answer's form is not given, so the new preset is found by listing.
     pub async fn create_preset(&self, request: &CreatePreset) -> Result<(), ClientError> {
-        self.done(Call::once("create a preset", Method::POST, paths::create_preset()).json(request))
+        self.done(Call::once("create a preset", Method::POST, route::CREATE_PRESET).json(request))
             .await
     }
 
     /// Gives a preset a name and a configuration.
     pub async fn update_preset(&self, request: &UpdatePreset) -> Result<(), ClientError> {
-        let call = Call::idempotent("change a preset", Method::PATCH, paths::update_preset());
+        let call = Call::idempotent("change a preset", Method::PATCH, route::UPDATE_PRESET);
         self.done(call.json(request)).await
     }
 
     /// Deletes a preset.
     pub async fn delete_preset(&self, id: PresetId) -> Result<(), ClientError> {
-        self.done(Call::delete("delete a preset", paths::preset(id)))
+        self.done(Call::delete("delete a preset", fill(route::PRESET, &[&id])))
             .await
     }
 
@@ -57,7 +58,7 @@ impl Client {
         &self,
         priority: Priority,
     ) -> Result<Vec<PresetCategory>, ClientError> {
-        let call = Call::get("list preset categories", paths::preset_categories()).at(priority);
+        let call = Call::get("list preset categories", route::PRESET_CATEGORIES).at(priority);
         Ok(self.json::<Items<PresetCategory>>(call).await?.0)
     }
 
@@ -67,7 +68,7 @@ impl Client {
         id: PresetId,
         priority: Priority,
     ) -> Result<Download, ClientError> {
-        self.download(Call::get("download a preset", paths::preset_zip(id)).at(priority))
+        self.download(Call::get("download a preset", fill(route::PRESET_ZIP, &[&id])).at(priority))
             .await
     }
 
@@ -77,17 +78,13 @@ impl Client {
         id: PresetId,
         priority: Priority,
     ) -> Result<Download, ClientError> {
-        self.download(Call::get("download a preset", paths::preset_rpdx(id)).at(priority))
+        self.download(Call::get("download a preset", fill(route::PRESET_RPDX, &[&id])).at(priority))
             .await
     }
 
     /// A configuration in the command-line format, as a zip.
     pub async fn config_rpdx(&self, config: &OptimizerConfig) -> Result<Download, ClientError> {
-        let call = Call::idempotent(
-            "download a configuration",
-            Method::POST,
-            paths::config_rpdx(),
-        );
+        let call = Call::idempotent("download a configuration", Method::POST, route::CONFIG_RPDX);
         self.download(call.json(&RpdxRequest {
             config: config.clone(),
         }))

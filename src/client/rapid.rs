@@ -7,9 +7,9 @@ use super::body::Download;
 use super::budget::Priority;
 use super::call::Call;
 use super::error::ClientError;
+use crate::wire::paths::{fill, route};
 use crate::wire::{
     Data, Downloads, ExportList, IdList, Items, RapidId, RapidModel, TagId, TagName, TagsRequest,
-    paths,
 };
 
 impl Client {
@@ -19,14 +19,17 @@ impl Client {
         id: RapidId,
         priority: Priority,
     ) -> Result<RapidModel, ClientError> {
-        let call = Call::get("get a rapid model", paths::rapid_model(id)).at(priority);
+        let call = Call::get("get a rapid model", fill(route::RAPID_MODEL, &[&id])).at(priority);
         Ok(self.json::<Data<RapidModel>>(call).await?.data)
     }
 
     /// Deletes a rapid model.
     pub async fn delete_rapid_model(&self, id: RapidId) -> Result<(), ClientError> {
-        self.done(Call::delete("delete a rapid model", paths::rapid_model(id)))
-            .await
+        self.done(Call::delete(
+            "delete a rapid model",
+            fill(route::RAPID_MODEL, &[&id]),
+        ))
+        .await
     }
 
     /// Deletes several rapid models.
@@ -34,14 +37,14 @@ impl Client {
         let call = Call::idempotent(
             "delete rapid models",
             Method::POST,
-            paths::delete_rapid_models(),
+            route::DELETE_RAPID_MODELS,
         );
         self.done(call.json(&IdList { ids: ids.to_vec() })).await
     }
 
     /// Adds tags to a rapid model. Sent once.
     pub async fn add_rapid_tags(&self, id: RapidId, tags: &[String]) -> Result<(), ClientError> {
-        let call = Call::once("add tags", Method::PUT, paths::rapid_model(id));
+        let call = Call::once("add tags", Method::PUT, fill(route::RAPID_MODEL, &[&id]));
         self.done(call.json(&TagsRequest {
             tags: tags.to_vec(),
         }))
@@ -50,13 +53,16 @@ impl Client {
 
     /// Removes a tag from a rapid model.
     pub async fn remove_rapid_tag(&self, id: RapidId, tag: TagId) -> Result<(), ClientError> {
-        self.done(Call::delete("remove a tag", paths::rapid_tag(id, tag)))
-            .await
+        self.done(Call::delete(
+            "remove a tag",
+            fill(route::RAPID_TAG, &[&id, &tag]),
+        ))
+        .await
     }
 
     /// The names of all tags on rapid models.
     pub async fn rapid_tags(&self, priority: Priority) -> Result<Vec<TagName>, ClientError> {
-        let call = Call::get("list tags of rapid models", paths::rapid_tags()).at(priority);
+        let call = Call::get("list tags of rapid models", route::RAPID_TAGS).at(priority);
         Ok(self.json::<Items<TagName>>(call).await?.0)
     }
 
@@ -66,7 +72,7 @@ impl Client {
         id: RapidId,
         priority: Priority,
     ) -> Result<ExportList, ClientError> {
-        let call = Call::get("list exports", paths::rapid_exports(id)).at(priority);
+        let call = Call::get("list exports", fill(route::RAPID_EXPORTS, &[&id])).at(priority);
         Ok(self.json::<Data<ExportList>>(call).await?.data)
     }
 
@@ -76,8 +82,14 @@ impl Client {
         id: RapidId,
         priority: Priority,
     ) -> Result<Downloads, ClientError> {
-        self.json(Call::get("list a rapid model's views", paths::rapid_renders(id)).at(priority))
-            .await
+        self.json(
+            Call::get(
+                "list a rapid model's views",
+                fill(route::RAPID_RENDERS, &[&id]),
+            )
+            .at(priority),
+        )
+        .await
     }
 
     /// The preset that made a rapid model, as a zip.
@@ -86,8 +98,10 @@ impl Client {
         id: RapidId,
         priority: Priority,
     ) -> Result<Download, ClientError> {
-        self.download(Call::get("download the preset", paths::rapid_preset_zip(id)).at(priority))
-            .await
+        self.download(
+            Call::get("download the preset", fill(route::RAPID_PRESET_ZIP, &[&id])).at(priority),
+        )
+        .await
     }
 
     /// The quality report of one format.
@@ -98,7 +112,11 @@ impl Client {
         priority: Priority,
     ) -> Result<Download, ClientError> {
         self.download(
-            Call::get("download the quality report", paths::rapid_qc(id, format)).at(priority),
+            Call::get(
+                "download the quality report",
+                fill(route::RAPID_QC, &[&id, &format]),
+            )
+            .at(priority),
         )
         .await
     }

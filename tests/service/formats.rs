@@ -173,7 +173,7 @@ async fn version_1_is_still_served() {
 #[tokio::test]
 async fn every_endpoint_of_the_api_is_there() {
     let service = Fixture::start().await;
-    for (method, template) in assetfs::wire::paths::ENDPOINTS {
+    for (method, template) in assetfs::wire::paths::endpoints() {
         let path = template
             .replace("{id}", "999999")
             .replace("{tagId}", "999999")

@@ -19,7 +19,7 @@ use super::view::Beside;
 use crate::service::app::App;
 use crate::service::names::{self, file_stem};
 use crate::service::records::{Area, Owner};
-use crate::wire::paths::{legacy, legacy_route};
+use crate::wire::paths::{fill, legacy_route};
 use crate::wire::{
     AssetForm, AssetId, LegacyOptimizeReply, OptimizerConfig, Page, SourceModel, UploadStarted,
 };
@@ -42,7 +42,7 @@ pub async fn start_upload(
     let name = file_stem(main.strip_suffix(&format!(".{format}")).unwrap_or(main));
     let is_zip = filenames.len() == 1 && format == "zip";
     let (id, files) = upload::create(&app, caller, &name, &filenames, is_zip).await?;
-    let complete = app.url(&legacy::complete_upload(id));
+    let complete = app.url(&fill(legacy_route::COMPLETE_UPLOAD, &[&id]));
     Ok(Json(upload::started(
         &app, id, &filenames, &files, complete,
     )))
@@ -67,7 +67,7 @@ pub async fn complete_upload(
     ] {
         data.insert(name.to_owned(), asset[name].clone());
     }
-    let optimize = app.url(&legacy::optimize(id));
+    let optimize = app.url(&fill(legacy_route::OPTIMIZE, &[&id]));
     Ok(Json(
         json!({ "data": data, "links": { "optimize": optimize } }),
     ))

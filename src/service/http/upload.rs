@@ -16,7 +16,8 @@ use crate::service::app::App;
 use crate::service::names;
 use crate::service::records::{Completion, FileId, NewAsset};
 use crate::service::signing::Access;
-use crate::wire::{AssetForm, AssetId, Downloads, UploadLinks, UploadStarted, UploadStatus, paths};
+use crate::wire::paths::{fill, route};
+use crate::wire::{AssetForm, AssetId, Downloads, UploadLinks, UploadStarted, UploadStatus};
 
 /// As many missing files as a message names.
 const NAMED_FILES: usize = 20;
@@ -37,7 +38,7 @@ pub async fn start(
     }
     fields.finish()?;
     let (id, files) = create(&app, caller, &name, &filenames, is_zip).await?;
-    let complete = app.url(&paths::complete_upload(id));
+    let complete = app.url(&fill(route::COMPLETE_UPLOAD, &[&id]));
     Ok(Json(started(&app, id, &filenames, &files, complete)))
 }
 

@@ -1,5 +1,6 @@
 //! Base assets, rapid models, and what is asked for them.
 
+use assetfs::wire::paths::{fill, route};
 use assetfs::wire::*;
 
 use super::{golden, same_keys, sample_value};
@@ -134,7 +135,7 @@ fn uploads() {
             .links
             .complete_upload
             .unwrap()
-            .ends_with(&paths::complete_upload(started.id))
+            .ends_with(&fill(route::COMPLETE_UPLOAD, &[&started.id]))
     );
 }
 

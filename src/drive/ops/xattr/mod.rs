@@ -14,7 +14,7 @@ use crate::drive::shared::Shared;
 use crate::drive::tree::node::{Home, JobPart, Node};
 use crate::drive::types::{FileKind, Ino, XattrMode};
 use crate::outbox::{DraftId, DraftKind, EntryId};
-use crate::wire::paths;
+use crate::wire::paths::{fill, route};
 
 const TAGS: &str = "user.xdg.tags";
 const MIME_TYPE: &str = "user.mime_type";
@@ -245,9 +245,9 @@ impl Shared {
     fn url_text(&self, node: &Node) -> Option<String> {
         let path = match node {
             Node::Embed(embed) => return self.known().embeds.row(embed.0)?.url.clone(),
-            Node::Model(home) => paths::asset(self.asset_of(*home)?),
-            Node::Rapid(rapid) => paths::rapid_model(*rapid),
-            Node::Preset(preset, _) => paths::preset(*preset),
+            Node::Model(home) => fill(route::ASSET, &[&self.asset_of(*home)?]),
+            Node::Rapid(rapid) => fill(route::RAPID_MODEL, &[rapid]),
+            Node::Preset(preset, _) => fill(route::PRESET, &[preset]),
             _ => return None,
         };
         Some(format!(
