@@ -1,7 +1,7 @@
 //! Base assets: the record, updates, and conversion to further formats.
 //!
-//! Which fields a record carries varies by endpoint; [`BaseAsset::to_form`] writes exactly those of one
-//! form, nulls included, for whoever plays the service.
+//! Endpoints return different subsets of a record's fields. [`BaseAsset::to_form`] writes exactly the fields
+//! of one form, including nulls; the local service uses it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -16,143 +16,47 @@ use super::upload::Downloads;
 
 pub use super::state::{ConversionStatus, UploadStatus};
 
-/// A base asset: an uploaded model. The union of all forms.
+/// A base asset: an uploaded model. Contains the fields of all forms.
+#[serde_with::apply(
+    _ => #[serde(default, deserialize_with = "lenient::field")],
+    Option => #[serde(skip_serializing_if = "Option::is_none")],
+)]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BaseAsset {
-    /// Its id.
+    #[serde_with(skip_apply)]
     pub id: AssetId,
-    /// Its universal id.
-    #[serde(
-        default,
-        deserialize_with = "lenient::maybe_text",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub uuid: Option<String>,
-    /// Its name.
-    #[serde(default, deserialize_with = "lenient::text")]
     pub name: String,
-    /// Whether it comes from elsewhere.
-    #[serde(
-        default,
-        deserialize_with = "lenient::maybe_flag",
-        skip_serializing_if = "Option::is_none"
-    )]
+    /// Whether it was imported from another system.
     pub external: Option<bool>,
-    /// Whether it is being processed.
-    #[serde(
-        default,
-        deserialize_with = "lenient::maybe_flag",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub processing: Option<bool>,
-    /// How far it is; the field to look at first.
-    #[serde(default, deserialize_with = "lenient::or_default")]
+    /// The authoritative state of the asset.
     pub upload_status: UploadStatus,
-    /// More words about the import.
-    #[serde(
-        default,
-        deserialize_with = "lenient::maybe_text",
-        skip_serializing_if = "Option::is_none"
-    )]
+    /// Details of the import state.
     pub import_status: Option<String>,
-    /// Progress of the import.
-    #[serde(
-        default,
-        deserialize_with = "lenient::maybe_number",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub progress: Option<f64>,
-    /// What went wrong.
-    #[serde(
-        default,
-        deserialize_with = "lenient::maybe_text",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub error_message: Option<String>,
     /// Bytes of all its files.
-    #[serde(
-        default,
-        deserialize_with = "lenient::maybe_count",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub size: Option<u64>,
-    /// When it was made.
-    #[serde(
-        default,
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub created_at: Option<Timestamp>,
     /// Scale of the model; a text in answers.
-    #[serde(
-        default,
-        deserialize_with = "lenient::maybe_number",
-        serialize_with = "lenient::number_as_text",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(serialize_with = "lenient::number_as_text")]
     pub scale_factor: Option<f64>,
     /// Whether the processor wrote an error.log that contains errors.
-    #[serde(
-        default,
-        deserialize_with = "lenient::maybe_flag",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub has_errors: Option<bool>,
     /// File format of the upload.
-    #[serde(
-        default,
-        deserialize_with = "lenient::maybe_text",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub format: Option<String>,
-    /// Its tags.
-    #[serde(default, deserialize_with = "lenient::list")]
     pub tags: Vec<Tag>,
-    /// What the analysis found.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Value>,
-    /// Optimized models made from it.
-    #[serde(default, deserialize_with = "lenient::list")]
     pub rapid_models: Vec<RapidId>,
-    /// Its files and where to get them.
-    #[serde(default, deserialize_with = "lenient::or_default")]
     pub downloads: Downloads,
-    /// The glb made from it.
-    #[serde(
-        default,
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub converted_glb: Option<ConvertedFile>,
-    /// The gltf made from it.
-    #[serde(
-        default,
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub converted_gltf: Option<ConvertedFile>,
-    /// The authoring tool's scene made from it.
-    #[serde(
-        default,
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "Option::is_none"
-    )]
+    /// A scene of the authoring tool.
     pub converted_max: Option<ConvertedFile>,
-    /// The fbx made from it.
-    #[serde(
-        default,
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub converted_fbx: Option<ConvertedFile>,
-    /// The usdz made from it.
-    #[serde(
-        default,
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub converted_usdz: Option<ConvertedFile>,
-    /// Unknown fields.
+    #[serde_with(skip_apply)]
     #[serde(flatten)]
     pub other: Other,
 }
@@ -160,11 +64,9 @@ pub struct BaseAsset {
 /// The forms in which a base asset is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AssetForm {
-    /// An item of the list.
     List,
-    /// The record on its own.
     Detail,
-    /// The answer that ends an upload.
+    /// The reply that completes an upload.
     UploadComplete,
 }
 
@@ -215,7 +117,7 @@ const UPLOAD_COMPLETE_FIELDS: &[&str] = &[
 ];
 
 impl BaseAsset {
-    /// A record that has nothing but an id, a name and a state.
+    /// A record with only an id, a name and a state.
     pub fn new(id: AssetId, name: impl Into<String>, upload_status: UploadStatus) -> Self {
         Self {
             id,
@@ -245,7 +147,7 @@ impl BaseAsset {
         }
     }
 
-    /// The converted files that are there, with the format each is named for.
+    /// The converted files that exist, each with its format.
     pub fn converted(&self) -> impl Iterator<Item = (&'static str, &ConvertedFile)> {
         [
             ("glb", &self.converted_glb),
@@ -280,7 +182,7 @@ impl BaseAsset {
     }
 }
 
-/// A record as an object with `fields`, null where absent, and those of `optional` that have a value.
+/// Writes a record as an object with `fields` (null if absent), and those of `optional` that have a value.
 pub(super) fn in_form<T: Serialize>(record: &T, fields: &[&str], optional: &[&str]) -> Value {
     let value = serde_json::to_value(record).expect("a record can be written as JSON");
     let Value::Object(mut all) = value else {
@@ -299,34 +201,25 @@ pub(super) fn in_form<T: Serialize>(record: &T, fields: &[&str], optional: &[&st
 }
 
 /// A file in another format that was made from a base asset.
+#[serde_with::apply(_ => #[serde(default, deserialize_with = "lenient::field")])]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConvertedFile {
-    /// Its file name.
-    #[serde(default, deserialize_with = "lenient::text")]
     pub name: String,
-    /// Where to get it.
+    #[serde_with(skip_apply)]
     pub url: SignedUrl,
-    /// What people call the format.
-    #[serde(default, deserialize_with = "lenient::text")]
+    /// Display name of the format.
     pub human_name: String,
 }
 
 /// Body that changes a base asset.
+#[serde_with::apply(
+    _ => #[serde(default, deserialize_with = "lenient::field")],
+    Option => #[serde(skip_serializing_if = "Option::is_none")],
+)]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct AssetUpdate {
-    /// Tags to add.
-    #[serde(
-        default,
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub tags: Option<Vec<String>>,
-    /// The new scale; a number here.
-    #[serde(
-        default,
-        deserialize_with = "lenient::maybe_number",
-        skip_serializing_if = "Option::is_none"
-    )]
+    /// A number here, a text in answers.
     pub scale_factor: Option<f64>,
 }
 
@@ -336,7 +229,7 @@ pub struct PbrDownloads {
     /// Converted materials.
     #[serde(default)]
     pub materials: Downloads,
-    /// Renders and differences.
+    /// Renders and difference images.
     #[serde(default)]
     pub qc: Downloads,
 }
@@ -344,37 +237,29 @@ pub struct PbrDownloads {
 /// Body that asks for further formats.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FormatsRequest {
-    /// The formats wanted.
     pub formats: Vec<String>,
 }
 
-/// Answer to a request for further formats.
+/// Reply to a request for further formats.
+#[serde_with::apply(_ => #[serde(default, deserialize_with = "lenient::field")])]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct FormatsAdded {
-    /// What the service says.
-    #[serde(default, deserialize_with = "lenient::text")]
     pub message: String,
-    /// The formats that are being made.
-    #[serde(default, deserialize_with = "lenient::list")]
     pub formats: Vec<String>,
-    /// Unknown fields.
+    #[serde_with(skip_apply)]
     #[serde(flatten)]
     pub other: Other,
 }
 
 /// A conversion of a base asset to further formats.
+#[serde_with::apply(_ => #[serde(default, deserialize_with = "lenient::field")])]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ConversionJob {
     /// 0 to 100.
-    #[serde(default, deserialize_with = "lenient::count")]
     pub progress: u64,
-    /// How far it is.
-    #[serde(default, deserialize_with = "lenient::or_default")]
     pub status: ConversionStatus,
-    /// The formats being made.
-    #[serde(default, deserialize_with = "lenient::list")]
     pub formats: Vec<String>,
-    /// Unknown fields.
+    #[serde_with(skip_apply)]
     #[serde(flatten)]
     pub other: Other,
 }

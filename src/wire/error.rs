@@ -1,6 +1,6 @@
-//! The bodies of refusals: JSON, JSON-like lists, plain text, or the XML of an object store.
+//! Bodies of error replies: JSON objects and lists, plain text, or the XML of an object store.
 //!
-//! Whatever came, [`ErrorBody::message`] is one printable line without secrets, or nothing.
+//! The invariant: [`ErrorBody::message`] is one printable line without secrets, or `None`.
 
 use std::collections::BTreeMap;
 
@@ -12,29 +12,29 @@ use super::secret::without_secrets;
 /// The longest message that is kept, in characters.
 const MAX_MESSAGE_CHARS: usize = 1000;
 
-/// What the service says when it refuses.
+/// An error reply of the service.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorBody {
-    /// What is wrong, on one line.
+    /// The main message, one line.
     pub message: Option<String>,
     /// A second text, as in `Token format is invalid`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What is wrong with each field of the request.
+    /// Messages for each field of the request.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub errors: BTreeMap<String, Vec<String>>,
-    /// A number or an object store's word for the failure.
+    /// A number, or the error code of an object store.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
 }
 
 impl ErrorBody {
-    /// Beginning of the plain text that refuses a multi-optimize request.
+    /// Start of the plain text that refuses a multi-optimize request.
     pub const COULD_NOT_PROCESS: &str = "Could not process request:";
-    /// Beginning of the plain text when a multi-optimize request fails inside.
+    /// Start of the plain text that reports an internal error of a multi-optimize request.
     pub const INTERNAL: &str = "An error occurred while processing your request:";
 
-    /// A body that says one thing.
+    /// A body with only a message.
     pub fn new(message: impl Into<String>) -> Self {
         Self {
             message: Some(message.into()),
@@ -42,7 +42,6 @@ impl ErrorBody {
         }
     }
 
-    /// The body of a 401.
     pub fn invalid_token() -> Self {
         Self {
             error: Some("Token format is invalid".into()),
@@ -50,12 +49,11 @@ impl ErrorBody {
         }
     }
 
-    /// The body of the refusal when there are too many webhooks.
     pub fn too_many_webhooks(message: &str) -> Value {
         json!([{ "code": 1, "message": message }])
     }
 
-    /// Reads a body in whatever form it came.
+    /// Reads a body in any of the known forms.
     pub fn read(body: &[u8]) -> Self {
         let text = String::from_utf8_lossy(body);
         let text = text.trim_start_matches('\u{feff}').trim();
@@ -85,7 +83,7 @@ impl ErrorBody {
                 let (_, after) = text.split_once(&format!("<{tag}>"))?;
                 line(after.split_once("</")?.0)
             };
-            // A web page that a proxy made has neither, and nothing worth showing.
+            // The HTML page of a proxy has neither, and nothing worth showing.
             return Self {
                 message: part("Message"),
                 code: part("Code"),
@@ -98,7 +96,7 @@ impl ErrorBody {
         }
     }
 
-    /// All it says, as one sentence.
+    /// All messages joined into one sentence; the code if there is none.
     pub fn sentence(&self) -> Option<String> {
         let mut parts: Vec<&str> = Vec::new();
         let fields = self.errors.values().flatten().map(String::as_str);
@@ -129,7 +127,7 @@ fn line_of(value: &Value) -> Option<String> {
     }
 }
 
-/// One printable line of bounded length, without the secrets of URLs.
+/// Makes one printable line of bounded length, without the secrets of URLs.
 fn line(text: &str) -> Option<String> {
     let clean = without_secrets(text);
     let words: Vec<&str> = clean
@@ -158,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_form_of_refusal_gives_its_sentence() {
+    fn every_form_of_error_body_gives_its_sentence() {
         let cases: &[(&str, Option<&str>)] = &[
             (
                 r#"{"message": "Invalid token", "error": "Token format is invalid"}"#,

@@ -1,4 +1,4 @@
-//! The files of a rapid model: its downloads, its exports, and lists of formats.
+//! Files of a rapid model: downloads, exports, and lists of formats.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::lenient;
 use super::secret::SignedUrl;
 use super::upload::Downloads;
 
-/// The files of a rapid model: one URL a format, and under `all` every file by its name.
+/// The files of a rapid model: one URL per format, and under `all` every file by its name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RapidDownloads {
     /// The main file of each format.
@@ -65,53 +65,45 @@ fn exports<'de, D: Deserializer<'de>>(d: D) -> Result<BTreeMap<String, ExportFil
 /// One export of a rapid model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExportFile {
-    /// Where to get it.
     pub download: SignedUrl,
-    /// What is in it; for glb and gltf only.
-    #[serde(default, deserialize_with = "lenient::or_default")]
+    /// Only for glb and gltf.
+    #[serde(default, deserialize_with = "lenient::field")]
     pub info: Option<ExportInfo>,
 }
 
-/// What is in an export.
+/// Details of an export.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ExportInfo {
-    /// Its images.
-    #[serde(default, deserialize_with = "lenient::list")]
+    #[serde(default, deserialize_with = "lenient::field")]
     pub images: Vec<ExportImage>,
-    /// Unknown fields.
     #[serde(flatten)]
     pub other: Other,
 }
 
 /// An image in an export.
+#[serde_with::apply(_ => #[serde(default, deserialize_with = "lenient::field")])]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExportImage {
     /// Colour channels.
-    #[serde(default, deserialize_with = "lenient::count")]
     pub channels: u64,
     /// Bytes in the file.
-    #[serde(default, deserialize_with = "lenient::count")]
     pub compressed_byte_size: u64,
-    /// Pixels down.
-    #[serde(default, deserialize_with = "lenient::count")]
+    /// Pixels.
     pub height: u64,
-    /// Pixels across.
-    #[serde(default, deserialize_with = "lenient::count")]
+    /// Pixels.
     pub width: u64,
     /// Its type, such as `image/png`.
-    #[serde(default, deserialize_with = "lenient::text")]
     pub mimetype: String,
-    /// What the material uses it for.
-    #[serde(default, deserialize_with = "lenient::text")]
+    /// Material slot that uses it.
     pub slot: String,
-    /// Unknown fields.
+    #[serde_with(skip_apply)]
     #[serde(flatten)]
     pub other: Other,
 }
 
-/// A list of formats that travels as text. Read from a JSON text, from names between commas or spaces,
-/// or from a real list; written as a JSON text.
+/// A list of formats that the API sends as text. Read from a JSON text, from names separated by commas or
+/// spaces, or from a list; written as a JSON text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FormatList(pub Vec<String>);
 

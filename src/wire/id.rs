@@ -1,6 +1,6 @@
-//! The ids of the service's objects, one type each, so that no id is ever taken for another kind's.
+//! Ids of the service's objects. Each kind has its own type, so ids of different kinds cannot be confused.
 //!
-//! On the wire an id is an integer; a numeric string is read as well.
+//! On the wire an id is an integer; a numeric string is also accepted.
 
 use std::fmt;
 use std::num::ParseIntError;
@@ -45,16 +45,31 @@ ids! {
     RapidId,
     /// A preset, the user's own or a factory preset.
     PresetId,
-    /// An embeddable viewer.
     EmbedId,
     /// A tag on one asset or one rapid model.
     TagId,
     /// An API token; not secret.
     TokenId,
-    /// A registered webhook.
     WebhookId,
-    /// The owner of objects.
     UserId,
+}
+
+/// The id of a model of either kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelId {
+    Asset(AssetId),
+    Rapid(RapidId),
+}
+
+impl ModelId {
+    /// The number without its kind.
+    pub fn number(self) -> u64 {
+        match self {
+            Self::Asset(asset) => asset.0,
+            Self::Rapid(rapid) => rapid.0,
+        }
+    }
 }
 
 struct IdVisitor;
@@ -63,7 +78,7 @@ impl Visitor<'_> for IdVisitor {
     type Value = u64;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an id: a whole number, or text that holds one")
+        f.write_str("an id: a whole number, or a text that contains one")
     }
 
     fn visit_u64<E: de::Error>(self, number: u64) -> Result<u64, E> {
@@ -75,7 +90,7 @@ impl Visitor<'_> for IdVisitor {
     }
 
     fn visit_f64<E: de::Error>(self, number: f64) -> Result<u64, E> {
-        // Above 2^53 a float no longer tells one id from the next.
+        // Above 2^53 a float cannot represent every integer.
         let whole = number.fract() == 0.0 && (0.0..=9_007_199_254_740_992.0).contains(&number);
         if whole {
             Ok(number as u64)
@@ -108,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_id_is_refused() {
+    fn anything_else_is_refused_as_an_id() {
         for text in [
             "-1", "1.5", "\"x\"", "null", "[]", "{}", "true", "1e300", "\"\"",
         ] {

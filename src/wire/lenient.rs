@@ -1,32 +1,137 @@
-//! How loosely written JSON is read: each function turns one kind of looseness into our own type.
+//! Reading of loosely written JSON.
 //!
-//! The invariant: none of these fails because of a value's type; a value that cannot be understood
-//! becomes the empty one, so that one odd field never hides a whole record. Also holds the macro that
-//! makes an open set of words (a state) out of an enum.
+//! The invariant: a field never fails because of its value's type. A value that cannot be understood
+//! becomes the default, so one odd field never hides a whole record. Records apply [`field`] to all their
+//! fields by `serde_with::apply`. Also holds the macro that makes an enum of known words with a variant for
+//! unknown ones.
 
 use serde::de::{DeserializeOwned, Deserializer};
 use serde::{Deserialize, Serializer};
 use serde_json::Value;
 
-/// Reads any value; null or a wrong type gives the default.
-pub(super) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Default + DeserializeOwned,
-{
-    let value = Value::deserialize(deserializer)?;
-    // Why a value is unusable is of no interest: the record goes on without it.
-    Ok(serde_json::from_value(value).unwrap_or_default())
+/// A type that can be read from loosely written JSON.
+pub(super) trait Lenient: Sized {
+    /// The value as this type, or `None` if it cannot be understood.
+    fn from_loose(value: Value) -> Option<Self>;
 }
 
-/// Reads a list item by item and leaves out what is no `T`; an object counts as the list of its values,
-/// because some servers write a list with gaps that way.
-pub(super) fn list<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+/// Reads a field of a record; a value that cannot be understood becomes the default.
+pub(super) fn field<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
-    T: DeserializeOwned,
+    T: Default + Lenient,
 {
-    Ok(items(Value::deserialize(deserializer)?).0)
+    Ok(T::from_loose(Value::deserialize(deserializer)?).unwrap_or_default())
+}
+
+impl<T: Lenient> Lenient for Option<T> {
+    fn from_loose(value: Value) -> Option<Self> {
+        match value {
+            Value::Null => None,
+            value => Some(T::from_loose(value)),
+        }
+    }
+}
+
+/// A list leaves out items that cannot be read. An object counts as the list of its values, because some
+/// servers write a list with gaps that way.
+impl<T: DeserializeOwned> Lenient for Vec<T> {
+    fn from_loose(value: Value) -> Option<Self> {
+        Some(items(value).0)
+    }
+}
+
+/// A number or a bool becomes its text.
+impl Lenient for String {
+    fn from_loose(value: Value) -> Option<Self> {
+        match value {
+            Value::String(text) => Some(text),
+            Value::Number(number) => Some(number.to_string()),
+            Value::Bool(flag) => Some(flag.to_string()),
+            _ => None,
+        }
+    }
+}
+
+/// Also read from text or from a float such as `3.0`; a negative number becomes 0.
+impl Lenient for u64 {
+    fn from_loose(value: Value) -> Option<Self> {
+        if let Some(number) = value.as_u64() {
+            return Some(number);
+        }
+        if let Some(number) = value.as_str().and_then(|text| text.trim().parse().ok()) {
+            return Some(number);
+        }
+        // A float cast saturates: negative numbers become 0, huge ones the maximum.
+        f64::from_loose(value).map(|number| number as u64)
+    }
+}
+
+/// Also read from text; infinities and NaN are refused.
+impl Lenient for f64 {
+    fn from_loose(value: Value) -> Option<Self> {
+        let number = match value {
+            Value::Number(number) => number.as_f64(),
+            Value::String(text) => text.trim().parse().ok(),
+            _ => None,
+        };
+        number.filter(|number: &f64| number.is_finite())
+    }
+}
+
+/// Also read from 0 and 1 and from text.
+impl Lenient for bool {
+    fn from_loose(value: Value) -> Option<Self> {
+        match value {
+            Value::Bool(flag) => Some(flag),
+            Value::Number(number) => number.as_f64().map(|number| number != 0.0),
+            Value::String(text) => match text.trim().to_ascii_lowercase().as_str() {
+                "true" | "1" | "yes" => Some(true),
+                "false" | "0" | "no" | "" => Some(false),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+/// Types whose own `Deserialize` decides what can be understood.
+macro_rules! by_deserialize {
+    ($($name:ty),+ $(,)?) => {$(
+        impl Lenient for $name {
+            fn from_loose(value: Value) -> Option<Self> {
+                serde_json::from_value(value).ok()
+            }
+        }
+    )+};
+}
+
+by_deserialize! {
+    Value,
+    super::id::AssetId,
+    super::id::RapidId,
+    super::id::UserId,
+    super::asset::ConvertedFile,
+    super::export::ExportInfo,
+    super::export::FormatList,
+    super::export::RapidDownloads,
+    super::page::PageLinks,
+    super::page::PageMeta,
+    super::rapid::JobStatus,
+    super::rapid::ModelFiles,
+    super::rapid::RapidMeta,
+    super::rapid::SourceModel,
+    super::rapid::Thumbnail,
+    super::secret::SignedUrl,
+    super::state::ConversionStatus,
+    super::state::JobState,
+    super::state::OptimizationStatus,
+    super::state::UploadStatus,
+    super::time::Timestamp,
+    super::upload::Downloads,
+    super::webhook::EventData,
+    super::webhook::EventStatus,
+    super::webhook::EventType,
 }
 
 /// The readable items of a list, and how many could not be read.
@@ -45,61 +150,6 @@ pub(super) fn items<T: DeserializeOwned>(value: Value) -> (Vec<T>, usize) {
     (read, unreadable)
 }
 
-/// Reads a text; a number or a bool becomes its text.
-pub(super) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    Ok(text_of(Value::deserialize(deserializer)?).unwrap_or_default())
-}
-
-/// Reads an optional text; a number or a bool becomes its text.
-pub(super) fn maybe_text<'de, D: Deserializer<'de>>(d: D) -> Result<Option<String>, D::Error> {
-    Ok(text_of(Value::deserialize(d)?))
-}
-
-fn text_of(value: Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Bool(flag) => Some(flag.to_string()),
-        _ => None,
-    }
-}
-
-/// Reads a whole number that is not negative, also from text or from a float such as `3.0`; a negative
-/// one is 0.
-pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-    Ok(count_of(&Value::deserialize(deserializer)?).unwrap_or_default())
-}
-
-/// Like [`count`], optional.
-pub(super) fn maybe_count<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u64>, D::Error> {
-    Ok(count_of(&Value::deserialize(d)?))
-}
-
-fn count_of(value: &Value) -> Option<u64> {
-    if let Some(number) = value.as_u64() {
-        return Some(number);
-    }
-    if let Some(number) = value.as_str().and_then(|text| text.trim().parse().ok()) {
-        return Some(number);
-    }
-    // A float cast saturates, so a negative or huge number stays a number.
-    number_of(value).map(|number| number as u64)
-}
-
-/// Reads a number, also from text.
-pub(super) fn maybe_number<'de, D: Deserializer<'de>>(d: D) -> Result<Option<f64>, D::Error> {
-    Ok(number_of(&Value::deserialize(d)?))
-}
-
-fn number_of(value: &Value) -> Option<f64> {
-    let number = match value {
-        Value::Number(number) => number.as_f64(),
-        Value::String(text) => text.trim().parse().ok(),
-        _ => None,
-    };
-    number.filter(|number| number.is_finite())
-}
-
 /// Writes an optional number as the text that responses carry (`"0.01"`).
 pub(super) fn number_as_text<S: Serializer>(number: &Option<f64>, s: S) -> Result<S::Ok, S::Error> {
     match number {
@@ -108,34 +158,31 @@ pub(super) fn number_as_text<S: Serializer>(number: &Option<f64>, s: S) -> Resul
     }
 }
 
-/// Reads a yes or no, also written as 0 and 1 or as text.
-pub(super) fn maybe_flag<'de, D: Deserializer<'de>>(d: D) -> Result<Option<bool>, D::Error> {
-    Ok(match Value::deserialize(d)? {
-        Value::Bool(flag) => Some(flag),
-        Value::Number(number) => number.as_f64().map(|number| number != 0.0),
-        Value::String(text) => match text.trim().to_ascii_lowercase().as_str() {
-            "true" | "1" | "yes" => Some(true),
-            "false" | "0" | "no" | "" => Some(false),
-            _ => None,
-        },
-        _ => None,
-    })
+// For `preset` and `embed`, until they use `field` as well.
+pub(super) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + DeserializeOwned,
+{
+    Ok(serde_json::from_value(Value::deserialize(deserializer)?).unwrap_or_default())
 }
+pub(super) use field as text;
+pub(super) use field as maybe_text;
+pub(super) use field as count;
+pub(super) use field as maybe_count;
 
-/// Makes an enum of known words with a last variant `Other(String)` that keeps an unknown one. Words are
-/// recognised whatever their case, and written as declared.
+/// Declares an enum of known words with a last variant `Other(String)` that keeps an unknown word. Words
+/// are compared without case and written as declared.
 macro_rules! open_words {
     ($(#[$meta:meta])* $name:ident { $($(#[$vmeta:meta])* $variant:ident = $word:literal,)+ }) => {
         $(#[$meta])*
         #[derive(Debug, Clone, PartialEq, Eq, Hash)]
         pub enum $name {
             $($(#[$vmeta])* $variant,)+
-            /// A word that this version does not know.
             Other(String),
         }
 
         impl $name {
-            /// The word on the wire.
             pub fn as_str(&self) -> &str {
                 match self {
                     $(Self::$variant => $word,)+
@@ -143,7 +190,6 @@ macro_rules! open_words {
                 }
             }
 
-            /// Reads the word on the wire.
             pub fn from_word(word: &str) -> Self {
                 $(if word.eq_ignore_ascii_case($word) {
                     return Self::$variant;
@@ -153,7 +199,7 @@ macro_rules! open_words {
         }
 
         impl Default for $name {
-            /// What a record without this field has: no word at all.
+            /// The empty word, which a record without this field has.
             fn default() -> Self {
                 Self::Other(String::new())
             }

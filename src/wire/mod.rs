@@ -1,49 +1,30 @@
-//! The service's language: ids, records, states, paths and error bodies, shared by the client and the
-//! local service. Does no I/O.
+//! Types of the API: ids, records, states, paths and error bodies, shared by the client and the local
+//! service. Does no I/O.
 //!
-//! Two rules hold everywhere. What we write we can read back unchanged. What others write is read
-//! tolerantly: a missing, null or mistyped field becomes its empty value, an unknown field stays in
-//! `other`, an unknown state stays as its text; only a record without its id is refused.
-
-mod lenient;
-
-pub mod id;
-
-pub mod time;
-
-pub mod secret;
-
-pub mod config;
-
-pub mod page;
-
-pub mod tag;
-
-pub mod upload;
-
-pub mod state;
+//! Two rules hold for every type. What this code writes it reads back unchanged. What others write is read
+//! tolerantly: a missing, null or mistyped field gets its empty value, an unknown field stays in `other`, an
+//! unknown state stays as its text; only a record without its id is refused.
 
 pub mod asset;
-
-pub mod export;
-
-pub mod rapid;
-
-pub mod optimize;
-
-pub mod preset;
-
+pub mod config;
 pub mod embed;
-
-pub mod webhook;
-
-pub mod token;
-
-pub mod user;
-
 pub mod error;
-
+pub mod export;
+pub mod id;
+mod lenient;
+pub mod optimize;
+pub mod page;
 pub mod paths;
+pub mod preset;
+pub mod rapid;
+pub mod secret;
+pub mod state;
+pub mod tag;
+pub mod time;
+pub mod token;
+pub mod upload;
+pub mod user;
+pub mod webhook;
 
 pub use asset::{
     AssetForm, AssetUpdate, BaseAsset, ConversionJob, ConvertedFile, FormatsAdded, FormatsRequest,
@@ -55,7 +36,7 @@ pub use embed::{
 };
 pub use error::ErrorBody;
 pub use export::{ExportFile, ExportImage, ExportInfo, ExportList, FormatList, RapidDownloads};
-pub use id::{AssetId, EmbedId, PresetId, RapidId, TagId, TokenId, UserId, WebhookId};
+pub use id::{AssetId, EmbedId, ModelId, PresetId, RapidId, TagId, TokenId, UserId, WebhookId};
 pub use optimize::{
     LegacyOptimizeReply, LegacyProcess, MultiOptimize, MultiOptimizeConfig, MultiOptimizeItem,
     OptimizeRequest, OptimizeSettings,
@@ -77,5 +58,5 @@ pub use upload::{Downloads, StartUpload, UploadLinks, UploadStarted};
 pub use user::{DeleteAccount, Login, LoginReply, RapidPoints, StorageLeft};
 pub use webhook::{CreateWebhook, Event, EventData, EventStatus, EventType, Webhook};
 
-/// The fields of a record that this version does not know, kept as they came.
+/// Fields of a record that this version does not know, kept unchanged.
 pub type Other = serde_json::Map<String, serde_json::Value>;

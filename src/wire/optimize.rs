@@ -1,4 +1,4 @@
-//! Requests that start optimizations. A request names a configuration or a preset, never both.
+//! Requests that start optimizations. A request contains a configuration or a preset id, never both.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
@@ -14,25 +14,21 @@ use super::time::Timestamp;
 /// How an asset is to be optimized.
 #[derive(Debug, Clone, PartialEq)]
 pub enum OptimizeSettings {
-    /// By this configuration.
     Config(OptimizerConfig),
-    /// By a saved or factory preset.
     Preset(PresetId),
-    /// As the service likes.
+    /// The service's default.
     ServiceDefault,
 }
 
 /// Body that optimizes one base asset.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OptimizeRequest {
-    /// How.
     pub settings: OptimizeSettings,
-    /// Tags for the rapid model to be.
+    /// Tags for the new rapid model.
     pub tags: Vec<String>,
 }
 
 impl OptimizeRequest {
-    /// Optimizes by a preset.
     pub fn by_preset(preset_id: PresetId) -> Self {
         Self {
             settings: OptimizeSettings::Preset(preset_id),
@@ -40,7 +36,6 @@ impl OptimizeRequest {
         }
     }
 
-    /// Optimizes by a configuration.
     pub fn by_config(config: OptimizerConfig) -> Self {
         Self {
             settings: OptimizeSettings::Config(config),
@@ -63,7 +58,7 @@ struct RawRequest {
     tags: Vec<String>,
 }
 
-/// A request is read strictly: a tag that is no text must not be lost silently.
+/// Requests are read strictly: a tag that is not a text must not be dropped silently.
 fn null_is_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
@@ -89,7 +84,7 @@ impl<'de> Deserialize<'de> for OptimizeRequest {
         let raw = RawRequest::deserialize(deserializer)?;
         let settings = match (raw.config, raw.preset_id) {
             (Some(_), Some(_)) => {
-                let text = "config and preset_id exclude each other; give one of them";
+                let text = "config and preset_id exclude each other; send only one of them";
                 return Err(serde::de::Error::custom(text));
             }
             (Some(config), None) => OptimizeSettings::Config(config),
@@ -106,16 +101,14 @@ impl<'de> Deserialize<'de> for OptimizeRequest {
 /// Body that optimizes several base assets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MultiOptimize {
-    /// One item an optimization.
+    /// One item per optimization.
     pub optimizations: Vec<MultiOptimizeItem>,
 }
 
 /// One optimization of several.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MultiOptimizeItem {
-    /// The base asset.
     pub model_id: AssetId,
-    /// How.
     pub config: MultiOptimizeConfig,
 }
 
@@ -126,7 +119,7 @@ pub struct MultiOptimizeConfig {
     /// A saved or factory preset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset_id: Option<PresetId>,
-    /// Tags for the rapid model to be.
+    /// Tags for the new rapid model.
     #[serde(
         default,
         deserialize_with = "null_is_empty",
@@ -140,53 +133,39 @@ pub struct MultiOptimizeConfig {
         skip_serializing_if = "Option::is_none"
     )]
     pub export_name: Option<String>,
-    /// Everything else: the configuration.
+    /// All other keys.
     #[serde(flatten)]
     pub config: Other,
 }
 
 /// Body of the deprecated process call.
+#[serde_with::apply(
+    _ => #[serde(default, deserialize_with = "lenient::field")],
+    Option => #[serde(skip_serializing_if = "Option::is_none")],
+)]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LegacyProcess {
     /// Target file size in MB, 1 to 25.
-    #[serde(
-        default,
-        deserialize_with = "lenient::maybe_number",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub max_size_mb: Option<f64>,
     /// A JSON text with command-line keys.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<Value>,
 }
 
-/// Answer of the deprecated process and optimize calls.
+/// Reply to the deprecated process and optimize calls.
+#[serde_with::apply(_ => #[serde(default, deserialize_with = "lenient::field")])]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LegacyOptimizeReply {
-    /// The rapid model.
+    #[serde_with(skip_apply)]
     pub id: RapidId,
-    /// The base asset.
-    #[serde(default, deserialize_with = "lenient::or_default")]
     pub rawmodel: Option<SourceModel>,
-    /// Whether it was accepted.
-    #[serde(default, deserialize_with = "lenient::maybe_flag")]
     pub accepted: Option<bool>,
-    /// The configuration that is used.
-    #[serde(default)]
+    /// The configuration in use.
     pub configuration: Value,
-    /// How far it is.
-    #[serde(default, deserialize_with = "lenient::or_default")]
     pub optimization_status: OptimizationStatus,
-    /// Its name.
-    #[serde(default, deserialize_with = "lenient::text")]
     pub name: String,
-    /// When it last changed.
-    #[serde(default, deserialize_with = "lenient::or_default")]
     pub updated_at: Option<Timestamp>,
-    /// When it was made.
-    #[serde(default, deserialize_with = "lenient::or_default")]
     pub created_at: Option<Timestamp>,
-    /// Unknown fields.
+    #[serde_with(skip_apply)]
     #[serde(flatten)]
     pub other: Other,
 }
@@ -214,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_that_is_no_text_is_refused_not_dropped() {
+    fn a_tag_that_is_not_text_is_refused_not_dropped() {
         assert!(
             serde_json::from_str::<OptimizeRequest>(r#"{"preset_id": 7, "tags": ["a", 1]}"#)
                 .is_err()

@@ -1,8 +1,8 @@
-//! What must not be seen: API tokens, passwords, and URLs that carry their own authorization.
+//! Secrets: API tokens, passwords, and signed URLs.
 //!
-//! The invariant: neither `Debug` nor `Display` of these types shows the secret, only `expose` does, so a
-//! secret gets into a log or an error by intent alone. A signed URL's secret is its query (and a user
-//! part, should it have one); its host and path may be shown.
+//! The invariant: `Debug` and `Display` of these types never show the secret, only `expose` does, so a secret
+//! cannot get into a log or an error by accident. The secret parts of a signed URL are its query and user
+//! information; its host and path may be shown.
 
 use std::fmt;
 
@@ -11,23 +11,23 @@ use serde::{Deserialize, Serialize};
 use super::id::TokenId;
 use super::time::Timestamp;
 
-/// A URL that carries its own authorization in its query.
+/// A URL whose query authorizes the request.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SignedUrl(String);
 
 impl SignedUrl {
-    /// Takes the text as it came; whether it is a usable URL shows when it is used.
+    /// Keeps the text unchecked; an invalid URL fails when it is used.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The whole text, secret included.
+    /// The whole text, including the secret.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// When it stops working, where its query says so (the common object stores' parameters).
+    /// When it expires, if the query says so in the parameters of a common object store.
     pub fn expires_at(&self) -> Option<Timestamp> {
         let url = url::Url::parse(&self.0).ok()?;
         let value = |name: &str| {
@@ -65,7 +65,7 @@ impl fmt::Debug for SignedUrl {
     }
 }
 
-/// The part of a URL that may be shown: no user, no query, no fragment.
+/// Removes user information, query and fragment from a URL.
 fn shown_url(text: &str) -> String {
     let end = text.find(['?', '#']).unwrap_or(text.len());
     let bare = &text[..end];
@@ -84,7 +84,7 @@ fn shown_url(text: &str) -> String {
     }
 }
 
-/// The text with the secret part of every URL in it left out; for messages that others wrote.
+/// Removes the secret parts of every URL in a message of foreign origin.
 pub fn without_secrets(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
@@ -107,11 +107,11 @@ pub fn without_secrets(text: &str) -> String {
     shown
 }
 
-/// A JSON value with the secret part of every URL in it left out, at any depth.
+/// Removes the secret parts of every URL in a JSON value, at any depth.
 pub fn json_without_secrets(value: serde_json::Value) -> serde_json::Value {
     use serde_json::Value;
     match value {
-        // A text that begins as a URL is one to its end, spaces and quotes in it included.
+        // A text that starts as a URL counts as a URL to its end, including spaces and quotes.
         Value::String(text) if begins_as_url(&text) => Value::String(shown_url(&text)),
         Value::String(text) => Value::String(without_secrets(&text)),
         Value::Array(items) => items.into_iter().map(json_without_secrets).collect(),
@@ -135,21 +135,20 @@ fn begins_as_url(text: &str) -> bool {
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Token(String);
 
-/// A text that cannot be a token. It does not repeat the text.
+/// Reasons why a text is not a token. The text itself is not repeated.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
-    /// Nothing but white space.
     #[error("the token is empty")]
     Empty,
-    /// A space or another character that no header may carry.
+    /// A character that HTTP headers do not allow, such as a space.
     #[error(
-        "the token contains a character that no token has (a space, a line break or a non-ASCII letter)"
+        "the token contains a character that tokens cannot have (a space, a line break or a non-ASCII letter)"
     )]
     BadCharacter,
 }
 
 impl Token {
-    /// Takes a token as typed or read from a file: white space around it is cut off.
+    /// Parses a token as typed or read from a file; trims white space.
     pub fn parse(text: &str) -> Result<Self, TokenError> {
         let text = text.trim();
         if text.is_empty() {
@@ -161,12 +160,12 @@ impl Token {
         Ok(Self(text.to_owned()))
     }
 
-    /// The whole text, secret included.
+    /// The whole text, including the secret.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// The id before the bar, which is not secret.
+    /// The id before the bar. It is not secret.
     pub fn id(&self) -> Option<TokenId> {
         self.0.split_once('|')?.0.parse().ok()
     }
@@ -193,12 +192,11 @@ impl fmt::Debug for Token {
 pub struct Password(String);
 
 impl Password {
-    /// Takes the text as typed.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text itself.
+    /// The password itself.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -241,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_no_token_is_refused_without_repeating_it() {
+    fn an_invalid_token_is_refused_without_repeating_it() {
         assert!(matches!(Token::parse("  "), Err(TokenError::Empty)));
         for text in ["a b", "a\r\nX: y", "tök"] {
             let error = Token::parse(text).unwrap_err();

@@ -1,40 +1,32 @@
-//! The states of assets, optimizations, jobs and conversions.
+//! States of assets, optimizations, jobs and conversions.
 //!
-//! A word that is not known is kept as it came; one that says `failed` counts as a failure all the same.
+//! An unknown word is kept unchanged; it counts as a failure if it contains `failed`.
 
 use serde::{Deserialize, Serialize};
 
 use super::lenient::open_words;
 
-/// How far the import of a base asset has come.
+/// State of the import of a base asset.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum UploadStatus {
-    /// The upload has not ended.
+    /// The upload is not complete.
     Incomplete,
-    /// Uploaded, waiting to be processed.
+    /// Uploaded, not yet processed.
     Waiting,
-    /// The archive is being unpacked.
     Unzipping,
-    /// The model is being analysed.
     Analysing,
-    /// Data is being prepared.
     DataPrepping,
-    /// Preparing the data failed.
     DataPreppingFailed,
-    /// Quality control.
     ServiceQc,
-    /// All done, and well.
     Complete,
-    /// Processing failed.
     ImportingFailed,
-    /// Processing failed because of a limit.
+    /// Processing failed because a limit was exceeded.
     ImportLimitExceeded,
     /// A word that this version does not know.
     Other(String),
 }
 
 impl UploadStatus {
-    /// The word on the wire.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Incomplete => "incomplete",
@@ -51,7 +43,7 @@ impl UploadStatus {
         }
     }
 
-    /// Reads the word on the wire, whatever its case.
+    /// Compares without case.
     pub fn from_word(word: &str) -> Self {
         match word.to_ascii_lowercase().as_str() {
             "incomplete" => Self::Incomplete,
@@ -63,7 +55,7 @@ impl UploadStatus {
             "complete" => Self::Complete,
             "importing failed" => Self::ImportingFailed,
             "importing failed import limit exceeded" => Self::ImportLimitExceeded,
-            // The word before QC is the service's brand, which varies.
+            // The word before QC is the brand of the service, which varies.
             lower if lower.len() > 2 && lower.ends_with("qc") && !lower.contains(' ') => {
                 Self::ServiceQc
             }
@@ -71,7 +63,7 @@ impl UploadStatus {
         }
     }
 
-    /// Whether it ended badly; an unknown word that says `failed` counts.
+    /// An unknown word that contains `failed` counts as a failure.
     pub fn is_failure(&self) -> bool {
         match self {
             Self::DataPreppingFailed | Self::ImportingFailed | Self::ImportLimitExceeded => true,
@@ -80,14 +72,14 @@ impl UploadStatus {
         }
     }
 
-    /// Whether nothing more will happen by itself.
+    /// Whether the service is done with it, well or badly.
     pub fn is_final(&self) -> bool {
         *self == Self::Complete || self.is_failure()
     }
 }
 
 impl Default for UploadStatus {
-    /// What a record without the field has: no word at all.
+    /// The empty word, which a record without this field has.
     fn default() -> Self {
         Self::Other(String::new())
     }
@@ -113,19 +105,16 @@ impl<'de> Deserialize<'de> for UploadStatus {
 }
 
 open_words! {
-    /// How far an optimization is.
     OptimizationStatus {
-        /// Accepted, or under way.
+        /// Accepted or running.
         SentToQueue = "sent_to_queue",
-        /// Done, and well.
         Done = "done",
-        /// Ended badly.
         Failed = "failed",
     }
 }
 
 impl OptimizationStatus {
-    /// Whether it ended badly; an unknown word that says `failed` counts.
+    /// An unknown word that contains `failed` counts as a failure.
     pub fn is_failure(&self) -> bool {
         match self {
             Self::Failed => true,
@@ -134,36 +123,27 @@ impl OptimizationStatus {
         }
     }
 
-    /// Whether nothing more will happen by itself.
+    /// Whether the service is done with it, well or badly.
     pub fn is_final(&self) -> bool {
         *self == Self::Done || self.is_failure()
     }
 }
 
 open_words! {
-    /// The state of the job behind an optimization.
+    /// State of an optimization's job.
     JobState {
-        /// Not begun.
         Queued = "queued",
-        /// Under way.
         Executing = "executing",
-        /// Ended.
         Finished = "finished",
-        /// Ended badly.
         Failed = "failed",
     }
 }
 
 open_words! {
-    /// How far a format conversion is.
     ConversionStatus {
-        /// Not begun.
         Queued = "queued",
-        /// Under way.
         Executing = "executing",
-        /// Done.
         Finished = "finished",
-        /// Ended badly.
         Failed = "failed",
     }
 }

@@ -10,42 +10,21 @@ use super::{Other, lenient};
 pub const MAX_TAG_CHARS: usize = 255;
 
 /// A tag on one object.
+#[serde_with::apply(
+    _ => #[serde(default, deserialize_with = "lenient::field")],
+    Option => #[serde(skip_serializing_if = "Option::is_none")],
+)]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tag {
     /// Its id, by which it is removed.
+    #[serde_with(skip_apply)]
     pub id: TagId,
-    /// Its text.
-    #[serde(default, deserialize_with = "lenient::text")]
     pub name: String,
-    /// When it was added.
-    #[serde(
-        default,
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub created_at: Option<Timestamp>,
-    /// When it was changed.
-    #[serde(
-        default,
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub updated_at: Option<Timestamp>,
-    /// The base asset that carries it.
-    #[serde(
-        default,
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub raw_id: Option<AssetId>,
-    /// The rapid model that carries it.
-    #[serde(
-        default,
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub rapid_id: Option<RapidId>,
-    /// Unknown fields.
+    #[serde_with(skip_apply)]
     #[serde(flatten)]
     pub other: Other,
 }
@@ -53,13 +32,11 @@ pub struct Tag {
 /// An item of the list of all tags.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TagName {
-    /// The tag's text.
     pub name: String,
 }
 
 /// Body that adds tags to a rapid model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TagsRequest {
-    /// The tags to add.
     pub tags: Vec<String>,
 }

@@ -1,8 +1,8 @@
-//! Instants in the forms that the service uses.
+//! Timestamps in the forms that the service uses.
 //!
-//! Read: ISO 8601 with `Z`, ISO 8601 with a numeric offset, `YYYY-MM-DD HH:MM:SS` (taken as UTC), and the
-//! same with a fraction and a two-digit zone (`+00`), as tags carry it. Precision is one microsecond,
-//! everywhere, so that what is written is what was held.
+//! Accepted are ISO 8601 with `Z`, ISO 8601 with a numeric offset, `YYYY-MM-DD HH:MM:SS` (as UTC), and the
+//! same with a fraction and a two-digit zone (`+00`), which tags use. The precision is one microsecond
+//! everywhere, so writing loses nothing.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,7 +15,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(jiff::Timestamp);
 
-/// A text that is no timestamp in any known form.
+/// The text has none of the known forms of a timestamp.
 #[derive(Debug, thiserror::Error)]
 #[error("not a timestamp: {text:?}")]
 pub struct TimestampError {
@@ -23,27 +23,25 @@ pub struct TimestampError {
 }
 
 impl Timestamp {
-    /// The present.
     pub fn now() -> Self {
         Self::from(jiff::Timestamp::now())
     }
 
-    /// The instant that many seconds after 1970-01-01 UTC, if there is such a date.
+    /// `None` if the date is out of range.
     pub fn from_unix_seconds(seconds: i64) -> Option<Self> {
         jiff::Timestamp::from_second(seconds).ok().map(Self)
     }
 
-    /// Seconds since 1970-01-01 UTC, rounded down.
+    /// Rounded down.
     pub fn unix_seconds(self) -> i64 {
         self.0.as_microsecond().div_euclid(1_000_000)
     }
 
-    /// The instant in the library's own type.
     pub fn inner(self) -> jiff::Timestamp {
         self.0
     }
 
-    /// This instant moved by whole seconds; stays what it is at the end of the calendar.
+    /// This instant plus whole seconds; unchanged if the result is out of range.
     pub fn plus_seconds(self, seconds: i64) -> Self {
         self.0
             .checked_add(jiff::SignedDuration::from_secs(seconds))
@@ -121,7 +119,7 @@ impl FromStr for Timestamp {
         if let Ok(instant) = trimmed.parse::<jiff::Timestamp>() {
             return Ok(Self::from(instant));
         }
-        // Without a zone: the service means UTC.
+        // The service means UTC when it gives no zone.
         if let Ok(local) = trimmed.parse::<jiff::civil::DateTime>() {
             let utc = format!("{local}Z");
             return utc
@@ -170,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_an_error() {
+    fn other_text_is_an_error() {
         for text in [
             "",
             "yesterday",
@@ -183,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn nanoseconds_are_cut_so_that_writing_and_reading_agree() {
+    fn nanoseconds_are_truncated_so_writing_and_reading_agree() {
         let instant: Timestamp = "2022-09-21T09:03:30.123456789Z".parse().unwrap();
         assert_eq!(instant.iso_micros(), "2022-09-21T09:03:30.123456Z");
         assert_eq!(instant.iso_micros().parse::<Timestamp>().unwrap(), instant);

@@ -1,4 +1,4 @@
-//! Records about API tokens. None of them holds a usable token; the one answer that does is plain text
+//! Records about API tokens. None of them contains a usable token; the one reply that does is plain text
 //! and becomes a [`Token`](super::secret::Token).
 
 use serde::{Deserialize, Serialize};
@@ -9,63 +9,36 @@ use super::id::{TokenId, UserId};
 use super::time::Timestamp;
 use super::{Other, lenient};
 
-/// An API token as the service describes it. The union of list and single forms.
+/// An API token as described by the service. Contains the fields of the list and the single form.
+#[serde_with::apply(
+    _ => #[serde(default, deserialize_with = "lenient::field")],
+    Option => #[serde(skip_serializing_if = "Option::is_none")],
+)]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ApiToken {
-    /// Its id.
+    #[serde_with(skip_apply)]
     pub id: TokenId,
-    /// Its name.
-    #[serde(default, deserialize_with = "lenient::text")]
     pub name: String,
-    /// When it was last used.
-    #[serde(default, deserialize_with = "lenient::or_default")]
+    #[serde_with(skip_apply)]
+    #[serde(default, deserialize_with = "lenient::field")]
     pub last_used_at: Option<Timestamp>,
-    /// When it was made.
-    #[serde(default, deserialize_with = "lenient::or_default")]
+    #[serde_with(skip_apply)]
+    #[serde(default, deserialize_with = "lenient::field")]
     pub created_at: Option<Timestamp>,
-    /// When it last changed; single form.
-    #[serde(
-        default,
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "Option::is_none"
-    )]
+    /// Single form.
     pub updated_at: Option<Timestamp>,
-    /// Optimizations started with it; list form.
-    #[serde(
-        default,
-        deserialize_with = "lenient::maybe_count",
-        skip_serializing_if = "Option::is_none"
-    )]
+    /// Optimizations started with this token; list form.
     pub optimization_count: Option<u64>,
-    /// The kind of its owner; single form.
-    #[serde(
-        default,
-        deserialize_with = "lenient::maybe_text",
-        skip_serializing_if = "Option::is_none"
-    )]
+    /// Single form.
     pub tokenable_type: Option<String>,
-    /// Its owner; single form.
-    #[serde(
-        default,
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "Option::is_none"
-    )]
+    /// Id of the owner; single form.
     pub tokenable_id: Option<UserId>,
-    /// What it may do; single form.
-    #[serde(
-        default,
-        deserialize_with = "lenient::list",
-        skip_serializing_if = "Vec::is_empty"
-    )]
+    /// Single form.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub abilities: Vec<String>,
     /// Always empty; single form.
-    #[serde(
-        default,
-        deserialize_with = "lenient::maybe_text",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub plain_text: Option<String>,
-    /// Unknown fields.
+    #[serde_with(skip_apply)]
     #[serde(flatten)]
     pub other: Other,
 }
@@ -73,9 +46,7 @@ pub struct ApiToken {
 /// The forms in which a token record is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenForm {
-    /// An item of the list.
     List,
-    /// The record on its own.
     Single,
 }
 
@@ -111,6 +82,5 @@ impl ApiToken {
 /// Body that makes a token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CreateToken {
-    /// Its name.
     pub name: String,
 }

@@ -1,4 +1,4 @@
-//! The account: signing in, points, storage, and its end.
+//! The account: sign-in, points, storage, and deletion.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -9,22 +9,19 @@ use super::secret::{Password, Token};
 /// Body that signs in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Login {
-    /// The account.
     pub email: String,
-    /// Its password.
     pub password: Password,
 }
 
-/// Answer to a sign-in. Its form is not given, so a bare text, a JSON text and an object that holds the
-/// token under a likely name are all understood.
+/// Reply to a sign-in. The API does not define its form, so plain text, a JSON text, and an object with
+/// the token under a likely key are all accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoginReply {
-    /// The token.
     pub token: Token,
 }
 
 impl LoginReply {
-    /// Finds the token in an answer's body.
+    /// Finds the token in the body of a reply.
     pub fn from_body(body: &str) -> Option<Self> {
         let token = match serde_json::from_str::<Value>(body) {
             Ok(value) => token_in(&value)?,
@@ -50,26 +47,24 @@ fn token_in(value: &Value) -> Option<Token> {
     .find_map(|key| token_in(value.get(key)?))
 }
 
-/// Body that ends an account.
+/// Body that deletes an account.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeleteAccount {
-    /// Its password.
     pub password: Password,
 }
 
-/// What is left to optimize with.
+/// Remaining optimization points.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RapidPoints {
-    /// The points.
-    #[serde(deserialize_with = "lenient::count")]
+    #[serde(deserialize_with = "lenient::field")]
     pub rapidpoints: u64,
 }
 
-/// What is left to store in.
+/// Remaining storage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StorageLeft {
-    /// Bytes; 0 when the account is over its limit.
-    #[serde(deserialize_with = "lenient::count")]
+    /// Bytes; 0 if the account is over its limit.
+    #[serde(deserialize_with = "lenient::field")]
     pub storage_left: u64,
 }
 
@@ -78,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_token_is_found_in_any_likely_answer() {
+    fn the_token_is_found_in_any_likely_reply() {
         for body in [
             "7|abc",
             "7|abc\n",

@@ -1,4 +1,4 @@
-//! Webhooks and the events that are sent to them. An event is a hint: what it says is asked again.
+//! Webhooks and their events. An event is only a hint: the receiver requests the record itself.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -10,41 +10,26 @@ use super::time::Timestamp;
 use super::upload::Downloads;
 
 /// A registered webhook. Its secret never shows in `Debug`.
+#[serde_with::apply(_ => #[serde(default, deserialize_with = "lenient::field")])]
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct Webhook {
-    /// Its id.
+    #[serde_with(skip_apply)]
     pub id: WebhookId,
-    /// Its owner.
-    #[serde(default, deserialize_with = "lenient::or_default")]
     pub user_id: Option<UserId>,
-    /// Where events go.
-    #[serde(default, deserialize_with = "lenient::text")]
     pub url: String,
-    /// When it was last called.
-    #[serde(default, deserialize_with = "lenient::or_default")]
     pub last_called_at: Option<Timestamp>,
-    /// When it was made.
-    #[serde(default, deserialize_with = "lenient::or_default")]
     pub created_at: Option<Timestamp>,
-    /// When it last changed.
-    #[serde(default, deserialize_with = "lenient::or_default")]
     pub updated_at: Option<Timestamp>,
     /// The key that signs events.
-    #[serde(default, deserialize_with = "lenient::maybe_text")]
     pub secret: Option<String>,
-    /// How the last call ended.
-    #[serde(default)]
+    /// Result of the last call.
     pub last_status: Value,
     /// Whether the receiver's certificate is checked.
-    #[serde(default, deserialize_with = "lenient::maybe_flag")]
     pub verify_ssl: Option<bool>,
-    /// Calls that failed.
-    #[serde(default, deserialize_with = "lenient::count")]
     pub failed_calls: u64,
-    /// When its owner was told of failures.
-    #[serde(default, deserialize_with = "lenient::or_default")]
+    /// When the owner was notified of failed calls.
     pub notified_at: Option<Timestamp>,
-    /// Unknown fields.
+    #[serde_with(skip_apply)]
     #[serde(flatten)]
     pub other: Other,
 }
@@ -64,7 +49,6 @@ impl std::fmt::Debug for Webhook {
 /// Body that registers a webhook. Its secret never shows in `Debug`.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CreateWebhook {
-    /// Where events go.
     pub url: String,
     /// Whether the receiver's certificate is checked.
     pub verify_ssl: bool,
@@ -83,7 +67,6 @@ impl std::fmt::Debug for CreateWebhook {
 }
 
 open_words! {
-    /// What happened.
     EventType {
         /// An optimization ended.
         OptimizationFinished = "optimization_finished",
@@ -99,71 +82,38 @@ open_words! {
 }
 
 open_words! {
-    /// How it ended.
     EventStatus {
-        /// Well.
         Successful = "Successful",
-        /// Badly.
         Failed = "Failed",
     }
 }
 
-/// What a webhook receives.
+/// The body that a webhook receives.
+#[serde_with::apply(_ => #[serde(default, deserialize_with = "lenient::field")])]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Event {
-    /// What happened.
-    #[serde(default, deserialize_with = "lenient::or_default")]
     pub event_type: EventType,
-    /// When.
-    #[serde(default, deserialize_with = "lenient::or_default")]
     pub timestamp: Option<Timestamp>,
-    /// To what.
-    #[serde(default, deserialize_with = "lenient::or_default")]
     pub data: EventData,
-    /// Unknown fields.
+    #[serde_with(skip_apply)]
     #[serde(flatten)]
     pub other: Other,
 }
 
-/// What an event is about.
+/// The subject of an event.
+#[serde_with::apply(
+    _ => #[serde(default, deserialize_with = "lenient::field")],
+    Option => #[serde(skip_serializing_if = "Option::is_none")],
+)]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct EventData {
-    /// How it ended.
-    #[serde(
-        default,
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub status: Option<EventStatus>,
-    /// In words.
-    #[serde(
-        default,
-        deserialize_with = "lenient::maybe_text",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub message: Option<String>,
-    /// The base asset.
-    #[serde(
-        default,
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub rawmodel_id: Option<AssetId>,
-    /// The rapid model.
-    #[serde(
-        default,
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub rapidmodel_id: Option<RapidId>,
-    /// Its files.
-    #[serde(
-        default,
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "Downloads::is_empty"
-    )]
+    #[serde(skip_serializing_if = "Downloads::is_empty")]
     pub rapidmodel: Downloads,
-    /// Unknown fields.
+    #[serde_with(skip_apply)]
     #[serde(flatten)]
     pub other: Other,
 }

@@ -1,7 +1,6 @@
-//! Rapid models (optimized models): the record and its forms; what stands in it is in `parts`.
+//! Rapid models (optimized models): the record and its forms. Nested objects are in `parts`.
 //!
-//! [`RapidModel::to_form`] writes exactly the fields of one form, nulls included, for whoever plays the
-//! service.
+//! [`RapidModel::to_form`] writes exactly the fields of one form, including nulls; the local service uses it.
 
 mod parts;
 
@@ -22,160 +21,50 @@ pub use super::export::{
 pub use super::state::{JobState, OptimizationStatus};
 pub use parts::{JobStatus, ModelFiles, QcScore, RapidMeta, SourceModel, Thumbnail};
 
-/// A rapid model: what an optimization makes. The union of all forms.
+/// A rapid model: the result of an optimization. Contains the fields of all forms.
+#[serde_with::apply(
+    _ => #[serde(default, deserialize_with = "lenient::field")],
+    Option => #[serde(skip_serializing_if = "Option::is_none")],
+)]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RapidModel {
-    /// Its id.
+    #[serde_with(skip_apply)]
     pub id: RapidId,
-    /// Its name.
-    #[serde(default, deserialize_with = "lenient::text")]
     pub name: String,
-    /// How far it is.
-    #[serde(default, deserialize_with = "lenient::or_default")]
     pub optimization_status: OptimizationStatus,
-    /// The job behind it.
-    #[serde(
-        default,
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub job_status: Option<JobStatus>,
     /// 0 to 100.
-    #[serde(default, deserialize_with = "lenient::count")]
     pub progress: u64,
-    /// The step under way, in words.
-    #[serde(
-        default,
-        deserialize_with = "lenient::maybe_text",
-        skip_serializing_if = "Option::is_none"
-    )]
+    /// Name of the current step.
     pub processing_step: Option<String>,
-    /// Whether it comes from elsewhere.
-    #[serde(
-        default,
-        deserialize_with = "lenient::maybe_flag",
-        skip_serializing_if = "Option::is_none"
-    )]
+    /// Whether it was imported from another system.
     pub external: Option<bool>,
-    /// The base asset it was made from.
-    #[serde(
-        default,
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub rawmodel: Option<SourceModel>,
-    /// When it was made.
-    #[serde(
-        default,
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub created_at: Option<Timestamp>,
-    /// When it last changed.
-    #[serde(
-        default,
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub updated_at: Option<Timestamp>,
     /// Version of the optimizer.
-    #[serde(
-        default,
-        deserialize_with = "lenient::maybe_text",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub engine_core_version: Option<String>,
-    /// Its tags.
-    #[serde(default, deserialize_with = "lenient::list")]
     pub tags: Vec<Tag>,
-    /// The name asked for.
-    #[serde(
-        default,
-        deserialize_with = "lenient::maybe_text",
-        skip_serializing_if = "Option::is_none"
-    )]
+    /// The requested name of the exported files.
     pub export_name: Option<String>,
-    /// Its universal id.
-    #[serde(
-        default,
-        deserialize_with = "lenient::maybe_text",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub uuid: Option<String>,
-    /// Whether it was accepted.
-    #[serde(
-        default,
-        deserialize_with = "lenient::maybe_flag",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub accepted: Option<bool>,
-    /// Sizes and scores.
-    #[serde(
-        default,
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub meta: Option<RapidMeta>,
-    /// Where it comes from.
-    #[serde(
-        default,
-        deserialize_with = "lenient::maybe_text",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub origin: Option<String>,
-    /// The formats it was made in.
-    #[serde(
-        default,
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "Option::is_none"
-    )]
+    /// The formats of its exports.
     pub optimization_formats: Option<FormatList>,
-    /// Pictures of it.
-    #[serde(
-        default,
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub thumbnail: Option<Thumbnail>,
-    /// Where its viewer files are.
-    #[serde(
-        default,
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub model: Option<ModelFiles>,
     /// rpd_info.json.
-    #[serde(
-        default,
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub rpd_info: Option<SignedUrl>,
     /// warning.log.
-    #[serde(
-        default,
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub rpd_warnings: Option<SignedUrl>,
     /// error.log.
-    #[serde(
-        default,
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub rpd_error: Option<SignedUrl>,
     /// metrics.json.
-    #[serde(
-        default,
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub metrics: Option<SignedUrl>,
-    /// Its files.
-    #[serde(default, deserialize_with = "lenient::or_default")]
     pub downloads: RapidDownloads,
-    /// Unknown fields.
+    #[serde_with(skip_apply)]
     #[serde(flatten)]
     pub other: Other,
 }
@@ -183,9 +72,9 @@ pub struct RapidModel {
 /// The forms in which a rapid model is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RapidForm {
-    /// The answer to an optimize request.
+    /// The reply to an optimize request.
     Summary,
-    /// The whole record, in lists and on its own.
+    /// The whole record, in lists and alone.
     Full,
 }
 
@@ -228,7 +117,7 @@ const FULL_FIELDS: &[&str] = &[
 ];
 
 impl RapidModel {
-    /// A record that has nothing but an id, a name and a state.
+    /// A record with only an id, a name and a state.
     pub fn new(
         id: RapidId,
         name: impl Into<String>,
