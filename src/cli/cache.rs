@@ -12,7 +12,7 @@ use crate::cache::{BlockCache, CacheLimits, DiskShortage};
 use crate::drive::CacheStatus;
 use crate::fuse;
 
-use super::mounted::{MountedDrive, POLL_PERIOD};
+use super::mounted::{MountedDrive, POLL_PERIOD, check_exists};
 use super::progress::Progress;
 use super::table::{bytes, grouped, table};
 use super::{Exit, WrongUse, files, settings};
@@ -285,6 +285,7 @@ pub(super) fn unpin(args: &UnpinArgs) -> Result<Exit> {
 /// Gives the drive the order for a path in it.
 fn tell(path: &Path, order: &str) -> Result<()> {
     let drive = MountedDrive::of(path)?;
+    check_exists(path)?;
     let whole = path
         .canonicalize()
         .with_context(|| path.display().to_string())?;
@@ -293,6 +294,6 @@ fn tell(path: &Path, order: &str) -> Result<()> {
         return Err(WrongUse(format!("name a model in {}", path.display())).into());
     }
     drive
-        .command(&format!("{order} {}", below.display()))
+        .order(&format!("{order} {}", below.display()))
         .with_context(|| format!("cannot {order} {}", path.display()))
 }

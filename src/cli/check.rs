@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::Exit;
 use super::files::{self, FileBelow, at, percent, read_from_drive, read_through};
-use super::mounted::MountedDrive;
+use super::mounted::{MountedDrive, check_exists};
 use super::progress::{Progress, Task};
 use super::table::{bytes, grouped};
 
@@ -70,6 +70,7 @@ enum What {
 
 pub(super) fn run(args: &Args) -> Result<Exit> {
     MountedDrive::of(&args.drive)?;
+    check_exists(&args.drive)?;
     let list = files::below(&args.local)?;
     let mut check = Check {
         args,

@@ -1,11 +1,11 @@
 //! The commands that give one asset, draft or mount an order: `commit`, `cancel`, `retry`, `run`,
 //! `allow-delete`. Each is one line written into a `ctl` file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-use super::mounted::{MountedDrive, command_at};
+use super::mounted::{MountedDrive, command_about, command_at};
 use super::{Exit, WrongUse};
 
 /// Send drafts now, without waiting for the copy to settle
@@ -85,18 +85,23 @@ pub(super) struct RunArgs {
 
 pub(super) fn run(args: &RunArgs) -> Result<Exit> {
     for path in &args.paths {
+        let whole = std::path::absolute(path)?;
+        let folder = whole.parent();
         let parts = (
-            path.file_name(),
-            path.parent().and_then(|folder| folder.parent()),
+            whole.file_name(),
+            folder.and_then(Path::file_name),
+            folder.and_then(Path::parent),
         );
-        let (Some(name), Some(asset)) = parts else {
+        let (Some(name), Some(folder), Some(asset)) = parts else {
             return Err(WrongUse(format!(
                 "{} is no job in an optimize/ folder",
                 path.display()
             ))
             .into());
         };
-        command_at(asset, &format!("run {}", name.to_string_lossy()))?;
+        let (name, folder) = (name.to_string_lossy(), folder.to_string_lossy());
+        // The folder is said too: another may have a text of that name.
+        command_about(path, asset, &format!("run {folder}/{name}"))?;
     }
     Ok(Exit::Done)
 }

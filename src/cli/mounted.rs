@@ -104,20 +104,57 @@ impl MountedDrive {
 /// Gives one asset, rapid model or draft a command. The failure of the command is the failure of the
 /// write; the drive's sentence about it is the error.
 pub(super) fn command_at(path: &Path, line: &str) -> Result<()> {
-    let drive = MountedDrive::of(path)?;
     let (folder, order) = addressed(path, line);
-    write_command(&folder.join(CONTROLS).join("ctl"), &order).map_err(|error| {
+    order_about(path, &folder, &order, path)
+}
+
+/// Gives the model at `folder` an order about something in it, of which a failure speaks.
+pub(super) fn command_about(path: &Path, folder: &Path, order: &str) -> Result<()> {
+    order_about(path, folder, order, folder)
+}
+
+/// `noted_at` is where the drive notes a failure.
+fn order_about(path: &Path, folder: &Path, order: &str, noted_at: &Path) -> Result<()> {
+    let drive = MountedDrive::of(path)?;
+    check_exists(path)?;
+    write_command(&folder.join(CONTROLS).join("ctl"), order).map_err(|error| {
         let said = match error.raw_os_error() {
             Some(libc::EROFS) if drive.is_read_only() => return drive.explain(error),
-            _ => why(path).ok().flatten(),
+            // There is no place that takes orders: none was given, so none has failed.
+            Some(libc::ENOENT | libc::ENOTDIR) => {
+                return anyhow::anyhow!(
+                    "{} is no model and no draft: `{order}` cannot be given to it",
+                    path.display()
+                );
+            }
+            _ => why(noted_at).ok().flatten(),
         };
         match said {
             Some(sentence) => anyhow::anyhow!("{}: {sentence}", path.display()),
             None => {
-                anyhow::Error::new(error).context(format!("{}: `{line}` failed", path.display()))
+                anyhow::Error::new(error).context(format!("{}: `{order}` failed", path.display()))
             }
         }
     })
+}
+
+/// Refuses a path at which there is nothing: what is near it is never meant.
+pub(super) fn check_exists(path: &Path) -> Result<()> {
+    let Err(error) = fs::symlink_metadata(path) else {
+        return Ok(());
+    };
+    if is_missing(&error) {
+        bail!("there is nothing at {}", path.display());
+    }
+    match why(path).ok().flatten() {
+        Some(sentence) => bail!("{}: {sentence}", path.display()),
+        None => Err(error).with_context(|| path.display().to_string()),
+    }
+}
+
+/// True when there is nothing of that name.
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR))
 }
 
 fn write_command(ctl: &Path, line: &str) -> io::Result<()> {
@@ -128,10 +165,12 @@ fn write_command(ctl: &Path, line: &str) -> io::Result<()> {
 /// Where an order to `path` is written, and what has to be said of it there: an asset has a folder of
 /// its own, a loose file is named in the folder that it is in.
 fn addressed(path: &Path, line: &str) -> (PathBuf, String) {
-    let top = path
+    // A relative name may say nothing of the folder that it is in.
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let top = whole
         .parent()
-        .filter(|top| path.is_file() && top.ends_with("rawmodels"));
-    match (top, path.file_name()) {
+        .filter(|top| whole.is_file() && top.ends_with("rawmodels"));
+    match (top, whole.file_name()) {
         (Some(top), Some(name)) => (top.to_owned(), format!("{line} {}", name.display())),
         _ => (path.to_owned(), line.to_owned()),
     }
@@ -161,8 +200,8 @@ fn attribute(path: &Path, name: &str) -> rustix::io::Result<Option<String>> {
     }
 }
 
-/// The last failure at `path`. For what does not exist, or cannot be looked up: the failure of that name
-/// in its folder, else the folder's own.
+/// The last failure at `path`. For what does not exist: the failure of that name, as it is known in its
+/// folder. For what cannot be looked up: that, else why the folder cannot be.
 pub(super) fn why(path: &Path) -> Result<Option<String>> {
     sentence_at(path)
         .map_err(io::Error::from)
@@ -181,8 +220,8 @@ fn sentence_at(path: &Path) -> rustix::io::Result<Option<String>> {
     let of_name = format!("{WHY_ATTRIBUTE}.{}", name.to_string_lossy());
     match attribute(folder, &of_name) {
         Ok(Some(sentence)) => Ok(Some(sentence)),
+        _ if [rustix::io::Errno::NOENT, rustix::io::Errno::NOTDIR].contains(error) => Ok(None),
         Ok(None) => attribute(folder, WHY_ATTRIBUTE),
-        Err(_) if *error != rustix::io::Errno::NOENT => sentence_at(folder),
-        Err(error) => Err(error),
+        Err(_) => sentence_at(folder),
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::mounted::{MountedDrive, item_id};
+use super::mounted::{MountedDrive, check_exists, item_id};
 use super::{Exit, WrongUse};
 
 /// Delete models, drafts, presets and embeds
@@ -28,6 +28,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     let mut others = Vec::new();
     for path in &args.paths {
         let drive = MountedDrive::of(path)?;
+        check_exists(path)?;
         let family = family_of(drive.root(), path)?;
         match (family, item_id(path)?) {
             (Some(family), Some(id)) => models

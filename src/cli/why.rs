@@ -20,11 +20,22 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<Exit> {
+    let mut exit = Exit::Done;
     for path in &args.paths {
         MountedDrive::of(path)?;
         let why = mounted::why(path)?;
+        let missing = match why {
+            Some(_) => None,
+            None => mounted::check_exists(path).err(),
+        };
         if args.json {
-            println!("{}", serde_json::json!({ "path": path, "why": why }));
+            let exists = missing.is_none() && path.symlink_metadata().is_ok();
+            println!(
+                "{}",
+                serde_json::json!({ "path": path, "why": why, "exists": exists })
+            );
+        } else if let Some(missing) = &missing {
+            eprintln!("assetfs: {}", super::sentence(missing));
         } else {
             let sentence = why.as_deref().unwrap_or("nothing failed here");
             match args.paths.len() {
@@ -32,6 +43,9 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
                 _ => println!("{}: {sentence}", path.display()),
             }
         }
+        if missing.is_some() {
+            exit = Exit::Failed;
+        }
     }
-    Ok(Exit::Done)
+    Ok(exit)
 }

@@ -157,3 +157,51 @@ fn the_local_service_can_be_mounted_without_an_account() {
     );
     run(Command::new(ASSETFS).arg("unmount").arg(&root));
 }
+
+#[test]
+fn orders_and_why_speak_of_the_path_they_were_given() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    fixture.add_chair();
+    // A neighbour that is held back: nothing said of other paths may speak of it.
+    let neighbour = fixture.path("rawmodels/cut.glb");
+    fs::write(&neighbour, b"glTF\x02\0\0\0\xff\xff\0\0").unwrap();
+    let said = |below: &str, args: &[&str]| {
+        let mut command = Command::new(ASSETFS);
+        let output = command.args(args).current_dir(fixture.path(below)).output();
+        let output = output.unwrap();
+        let words = format!("{}{}", text(&output.stdout), text(&output.stderr));
+        (output.status.code(), words)
+    };
+    let orders: [&[&str]; 11] = [
+        &["why", "rawmodels/none"],
+        &["why", "rawmodels/none/deeper"],
+        &["commit", "rawmodels/none"],
+        &["cancel", "rawmodels/none.glb"],
+        &["retry", "rawmodels/none"],
+        &["run", "rawmodels/chair/optimize/none"],
+        &["scale", "rawmodels/none", "2"],
+        &["convert", "rawmodels/none", "obj"],
+        &["rm", "rawmodels/none"],
+        &["pin", "rawmodels/none"],
+        &["check", "rawmodels/chair", "rawmodels/none"],
+    ];
+    for order in orders {
+        let (code, words) = said("", order);
+        assert_eq!(code, Some(1), "{order:?}: {words}");
+        let path = order.iter().rfind(|word| word.contains("none")).unwrap();
+        let is_plain = words.contains(&format!("there is nothing at {path}"));
+        assert!(is_plain && !words.contains("cut.glb"), "{order:?}: {words}");
+    }
+    for folder in ["rawmodels", "rawmodels/chair/analysis"] {
+        let (code, words) = said("", &["commit", folder]);
+        assert_eq!(code, Some(1), "{words}");
+        let is_about = words.contains(folder) && !words.contains("cut.glb");
+        assert!(is_about, "{words}");
+    }
+    // A relative name is a path too.
+    let (_, words) = said("rawmodels", &["why", "cut.glb"]);
+    assert!(words.contains("cut.glb"), "{words}");
+    let (code, words) = said("rawmodels", &["cancel", "cut.glb"]);
+    assert_eq!(code, Some(0), "{words}");
+}

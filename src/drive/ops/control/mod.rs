@@ -67,28 +67,40 @@ impl Shared {
             return Ok(());
         }
         tracing::info!(place = %place, command = line, "a command was written");
-        let (place, line) = match place {
-            Place::Top(Top::RawModels) => self.order_to_loose_file(line).ok_or_else(not_here)?,
-            place => (place, line),
+        let loose = match place {
+            Place::Top(Top::RawModels) => self.order_to_loose_file(line),
+            _ => None,
         };
+        let (place, line) = loose.unwrap_or((place, line));
+        let result = self.run_at(place, line).await;
+        // The sentence belongs to what the order was given to, not to its `ctl` file alone.
+        match place {
+            Place::Model(home) => self.noted_node(&Node::Model(home), result),
+            Place::Rapid(rapid) => self.noted_node(&Node::Rapid(rapid), result),
+            Place::Top(top) => self.noted_node(&Node::Top(top), result),
+            Place::Root => self.noted_node(&Node::Root, result),
+        }
+    }
+
+    async fn run_at(self: &Arc<Self>, place: Place, line: &str) -> DriveResult<()> {
+        if let Place::Top(_) = place {
+            return Err(DriveError::Invalid(
+                "this order is for a model or for a loose file that is there; read this file for the commands".into(),
+            ));
+        }
         let command: Command = line.parse()?;
         if self.config.read_only && command.changes_something() {
             return Err(why::read_only_mount());
         }
-        let result = match (place, command) {
+        match (place, command) {
             (Place::Root, command) => self.run_on_mount(command).await,
             (Place::Model(home), command) => self.run_on_model(home, command).await,
             (Place::Rapid(rapid), Command::Run(name)) => {
+                let name = name.strip_prefix("embeds/").unwrap_or(&name).to_owned();
                 self.run_job(DropFolder::RapidEmbeds(rapid), name).await
             }
             (Place::Rapid(rapid), Command::Refresh) => self.refresh_rapid(rapid).await,
             (Place::Rapid(_) | Place::Top(_), _) => Err(not_here()),
-        };
-        // The sentence belongs to the model, not to its `ctl` file alone.
-        match place {
-            Place::Model(home) => self.noted_node(&Node::Model(home), result),
-            Place::Rapid(rapid) => self.noted_node(&Node::Rapid(rapid), result),
-            Place::Root | Place::Top(_) => self.noted_node(&Node::Root, result),
         }
     }
 
@@ -140,7 +152,10 @@ impl Shared {
                 })
                 .await
             }
-            Command::Run(name) => self.run_job(DropFolder::Jobs, name).await,
+            Command::Run(name) => {
+                let name = name.strip_prefix("jobs/").unwrap_or(&name).to_owned();
+                self.run_job(DropFolder::Jobs, name).await
+            }
             Command::ClearCache => self.clear_cache().await,
             Command::VerifyCache => {
                 self.verify_cache();
@@ -219,16 +234,8 @@ impl Shared {
                     .map(|_| ())
             }
             (Command::Run(name), _, Some(asset)) => {
-                let embeds = DropFolder::AssetEmbeds(asset);
-                let is_embed = self.outbox.job(&job_folder(embeds), &name).is_some();
-                let optimize = DropFolder::Optimize(asset);
-                let is_job = self.outbox.job(&job_folder(optimize), &name).is_some();
-                let folder = if is_embed && !is_job {
-                    embeds
-                } else {
-                    optimize
-                };
-                self.run_job(folder, name).await
+                let (folder, name) = self.job_named(asset, &name);
+                self.run_job(folder, name.to_owned()).await
             }
             (Command::Refresh, _, Some(asset)) => self.refresh_asset(asset).await,
             (Command::Refresh, _, None) => Ok(()),
@@ -251,6 +258,22 @@ impl Shared {
                 | Command::Delete(_),
                 ..,
             ) => Err(not_here()),
+        }
+    }
+
+    /// The job of an asset that a command names: with its folder, or alone where that tells one.
+    fn job_named<'name>(&self, asset: AssetId, name: &'name str) -> (DropFolder, &'name str) {
+        let (optimize, embeds) = (DropFolder::Optimize(asset), DropFolder::AssetEmbeds(asset));
+        if let Some(name) = name.strip_prefix("optimize/") {
+            return (optimize, name);
+        }
+        if let Some(name) = name.strip_prefix("embeds/") {
+            return (embeds, name);
+        }
+        let is_in = |folder| self.outbox.job(&job_folder(folder), name).is_some();
+        match is_in(embeds) && !is_in(optimize) {
+            true => (embeds, name),
+            false => (optimize, name),
         }
     }
 
