@@ -25,15 +25,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "wire",
-            "durable",
-            "listener",
-            "engine",
-            "client",
-            "cache",
-            "outbox",
-            "drive",
-            "fuse",
+            "wire", "durable", "listener", "engine", "client", "cache", "outbox", "drive", "fuse",
             "service",
         ],
     ),

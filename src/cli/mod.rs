@@ -27,6 +27,7 @@ mod optimize;
 mod pages;
 mod preset;
 mod progress;
+mod recover;
 mod rm;
 mod serve;
 mod settings;
@@ -97,6 +98,7 @@ enum Command {
     Convert(control::ConvertArgs),
     Scale(control::ScaleArgs),
     Rm(rm::Args),
+    Recover(recover::Args),
     Login(sign_in::LoginArgs),
     Logout(sign_in::LogoutArgs),
     Whoami(sign_in::WhoamiArgs),
@@ -136,6 +138,7 @@ pub fn run() -> ExitCode {
         Command::Convert(args) => control::convert(&args),
         Command::Scale(args) => control::scale(&args),
         Command::Rm(args) => rm::run(&args),
+        Command::Recover(args) => recover::run(&args),
         Command::Login(args) => sign_in::login(&args),
         Command::Logout(args) => sign_in::logout(&args),
         Command::Whoami(args) => sign_in::whoami(&args),

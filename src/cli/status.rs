@@ -97,6 +97,20 @@ fn describe(root: &str, status: &MountStatus) -> String {
         &status.orphans,
         |orphan| format!("{}  {}", orphan.id, orphan.name),
     );
+    section(
+        &mut page,
+        "Recovered files (take back with `assetfs recover`)",
+        &status.recovered,
+        |found| {
+            format!(
+                "{}  {} files, {}: {}",
+                found.folder,
+                found.files,
+                bytes(found.bytes),
+                found.reason
+            )
+        },
+    );
     section(&mut page, "Failures", &status.failures, |failure| {
         format!("{}: {}", failure.path, failure.why)
     });

@@ -119,6 +119,7 @@ fn patience_with(status: &str) -> Option<Duration> {
     let is_held_back = status.contains("into a folder") || status.contains("`assetfs commit` only");
     let is_unfinished = status.starts_with("incomplete:")
         || status.contains("is a temporary file of a copy")
+        || status.contains("by `assetfs commit --force`")
         || status.ends_with("no model file yet");
     match (status.starts_with("draft: ") && is_held_back, is_unfinished) {
         (true, _) => Some(Duration::ZERO),

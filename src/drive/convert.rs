@@ -55,6 +55,7 @@ impl From<OutboxError> for DriveError {
                 DriveError::NoSpace(why)
             }
             // What the client says decides the cause, what the outbox says is the sentence.
+            OutboxError::TooLarge { .. } => DriveError::TooLarge(why),
             OutboxError::Service { source, .. } => with_sentence(DriveError::from(source), why),
             OutboxError::StillGoing(_) => DriveError::TimedOut(why),
             OutboxError::Cancelled(_) => DriveError::NotFound,

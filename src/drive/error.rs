@@ -40,6 +40,9 @@ pub enum DriveError {
     /// The staging disk or the account is full.
     #[error("{0}")]
     NoSpace(String),
+    /// The file would be larger than anything that can be sent.
+    #[error("{0}")]
+    TooLarge(String),
     /// The service limits requests and did not let this one through in time.
     #[error("{0}")]
     Busy(String),

@@ -22,12 +22,13 @@ mod status;
 mod tree;
 mod types;
 
+pub use crate::durable::Answering;
 pub use config::{DriveConfig, WebhookConfig};
 pub use error::{DriveError, DriveResult};
 pub use kernel::KernelCache;
 pub use status::{
     CacheStatus, DraftStatus, FailureLine, FileTransferStatus, JobStatusLine, MountStatus,
-    OrphanStatus, RateStatus, TransferStatus, VerifyStatus,
+    OrphanStatus, RateStatus, RecoveredStatus, TransferStatus, VerifyStatus,
 };
 pub use types::{
     Access, Attributes, Caller, DirEntry, Entry, Fh, FileKind, FileSystemStatus, Ino, OpenFlags,
@@ -253,15 +254,20 @@ impl Drive {
 
     /// Writes all of `data` where that needs nothing but the local disk, which spares a copy of it;
     /// `None` where it needs [`Drive::write`].
-    pub fn write_staged(
+    pub fn try_write_staged(
         &self,
         ino: Ino,
         fh: Fh,
         offset: u64,
         data: &[u8],
     ) -> Option<DriveResult<u32>> {
-        let result = self.shared.write_staged(fh, offset, data)?;
+        let result = self.shared.try_write_staged(fh, offset, data)?;
         Some(self.shared.noted(ino, None, result))
+    }
+
+    /// True when closing the handle may have to wait for the disk.
+    pub fn is_open_for_writing(&self, fh: Fh) -> bool {
+        self.shared.is_open_for_writing(fh)
     }
 
     /// Reserves room; with `keep_size` the length stays.

@@ -38,7 +38,7 @@ use super::types::Ino;
 use crate::cache::BlockCache;
 use crate::client::Client;
 use crate::durable::MetaStore;
-use crate::outbox::{DraftId, DraftInfo, Outbox, SentRecord};
+use crate::outbox::{DraftId, DraftInfo, DraftKind, Outbox, SentRecord};
 use crate::wire::{AssetId, RapidId};
 
 /// Everything one drive holds.
@@ -130,6 +130,14 @@ impl ModelView {
     pub(super) fn is_open(&self) -> bool {
         self.asset.is_none()
     }
+
+    /// True for a model that was copied in as one loose zip.
+    pub(super) fn is_zip(&self) -> bool {
+        let sent = self.sent.as_ref();
+        sent.is_some_and(|sent| {
+            sent.kind == DraftKind::LooseFile && sent.name.to_ascii_lowercase().ends_with(".zip")
+        })
+    }
 }
 
 impl Shared {
@@ -192,13 +200,18 @@ impl Shared {
     /// The asset that a draft became.
     pub(super) fn asset_of_draft(&self, draft: DraftId) -> Option<AssetId> {
         let mut made = self.made.lock().expect("no panic while models are held");
-        if let Some(asset) = made.get(&draft) {
-            return Some(*asset);
+        match self.outbox.asset_of_draft(draft) {
+            None => made.get(&draft).copied(),
+            Some(Some(asset)) => {
+                made.insert(draft, asset);
+                Some(asset)
+            }
+            // It may have been one: a failed import that its owner completes.
+            Some(None) => {
+                made.remove(&draft);
+                None
+            }
         }
-        let info = self.outbox.draft(draft)?;
-        let asset = info.asset.filter(|_| info.phase.is_frozen())?;
-        made.insert(draft, asset);
-        Some(asset)
     }
 
     /// Where an asset lives in the tree.

@@ -20,7 +20,7 @@ use super::reading::{Reading, ReadingLimits};
 use super::shared::{Known, Orphans, Shared};
 use super::status::{
     DraftStatus, FailureLine, FileTransferStatus, JobStatusLine, MountStatus, OrphanStatus,
-    RateStatus, TransferStatus,
+    RateStatus, RecoveredStatus, TransferStatus,
 };
 use super::tree::inode::InodeTable;
 use super::tree::node::Home;
@@ -136,6 +136,7 @@ impl Shared {
                 .collect(),
             jobs: self.job_lines(),
             orphans: self.orphans_at_hand(),
+            recovered: self.recovered_status(),
             cache: self.cache_status(),
             rate: self.rate_status(),
             failures: self
@@ -150,6 +151,18 @@ impl Shared {
             inodes: self.inodes().count() as u64,
             handles: self.handles.len() as u64,
         }
+    }
+
+    /// What was kept because the journal did not know of it.
+    pub(super) fn recovered_status(&self) -> Vec<RecoveredStatus> {
+        let recovered = self.outbox.recovered();
+        let told = recovered.iter().map(|found| RecoveredStatus {
+            folder: found.path.display().to_string(),
+            reason: found.reason.clone(),
+            files: found.files.len() as u64,
+            bytes: found.bytes(),
+        });
+        told.collect()
     }
 
     fn draft_status(&self, draft: &DraftInfo, transfers: &[TransferInfo]) -> DraftStatus {

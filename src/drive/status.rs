@@ -30,6 +30,9 @@ pub struct MountStatus {
     pub jobs: Vec<JobStatusLine>,
     /// Uploads that began on the service without an answer.
     pub orphans: Vec<OrphanStatus>,
+    /// Files that the journal did not know of; `assetfs recover` takes them back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recovered: Vec<RecoveredStatus>,
     /// The block cache.
     pub cache: CacheStatus,
     /// The request budget.
@@ -40,6 +43,19 @@ pub struct MountStatus {
     pub inodes: u64,
     /// Open files and folders.
     pub handles: u64,
+}
+
+/// A folder of files that the journal did not know of.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct RecoveredStatus {
+    /// Its path on the local disk.
+    pub folder: String,
+    /// Why it was made.
+    pub reason: String,
+    /// How many files are in it.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
 }
 
 /// One draft.

@@ -60,8 +60,8 @@ pub enum DurableError {
     },
     /// A record in the middle is damaged while good records follow it, so it is no torn tail.
     #[error(
-        "{} is damaged at byte {offset}, and good records follow from byte {next_good}; nothing was dropped: \
-         restore the file from a copy, or move it away to start a new one",
+        "{} is damaged at byte {offset}, and good records follow from byte {next_good}; nothing was changed: \
+         restore the file from a copy",
         path.display()
     )]
     LogDamaged {

@@ -5,10 +5,11 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
 
-use super::{DurableError, recorder};
+use super::{DurableError, answering, recorder};
 
 /// Makes the names in a folder durable: what was created, renamed or removed in it.
 pub fn sync_dir(path: impl AsRef<Path>) -> Result<(), DurableError> {
+    answering::check_may_block("the sync of a folder");
     let path = path.as_ref();
     File::open(path)
         .and_then(|dir| dir.sync_all())
@@ -43,6 +44,7 @@ fn replace(path: &Path, bytes: &[u8], sync: bool) -> Result<(), DurableError> {
         .map_err(DurableError::io("write", path))?;
     recorder::wrote(temporary.as_file(), 0, bytes);
     if sync {
+        answering::check_may_block("the sync of a file");
         temporary
             .as_file()
             .sync_all()

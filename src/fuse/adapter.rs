@@ -43,7 +43,8 @@ impl Adapter {
         }
     }
 
-    /// Has the drive do what a request asks for; its result, or its errno, is the reply.
+    /// Has the drive do what a request asks for; its result, or its errno, is the reply. For what is at hand or
+    /// comes from the network.
     fn ask<T, Work>(
         &self,
         request: &Request,
@@ -57,6 +58,38 @@ impl Adapter {
         let work = work(self.drive.clone(), caller);
         let give = move |result| reply.give(result);
         self.dispatcher.answer(caller.pid, work, give);
+    }
+
+    /// The same for what reads the local disk.
+    fn ask_disk<T, Work>(
+        &self,
+        request: &Request,
+        reply: impl Reply<T>,
+        work: impl FnOnce(Drive, Caller) -> Work,
+    ) where
+        T: Send + 'static,
+        Work: Future<Output = DriveResult<T>> + Send + 'static,
+    {
+        let caller = caller(request);
+        let work = work(self.drive.clone(), caller);
+        let give = move |result| reply.give(result);
+        self.dispatcher.answer_from_disk(caller.pid, work, give);
+    }
+
+    /// The same for what changes something: it may wait for a sync.
+    fn change<T, Work>(
+        &self,
+        request: &Request,
+        reply: impl Reply<T>,
+        work: impl FnOnce(Drive, Caller) -> Work,
+    ) where
+        T: Send + 'static,
+        Work: Future<Output = DriveResult<T>> + Send + 'static,
+    {
+        let caller = caller(request);
+        let work = work(self.drive.clone(), caller);
+        let give = move |result| reply.give(result);
+        self.dispatcher.answer_off_session(caller.pid, work, give);
     }
 }
 
@@ -133,7 +166,7 @@ impl Filesystem for Adapter {
             mtime: mtime.map(set_time),
             fh: fh.map(|fh| Fh(fh.0)),
         };
-        self.ask(request, reply, move |drive, caller| async move {
+        self.change(request, reply, move |drive, caller| async move {
             drive.setattr(ino(number), &change, &caller).await
         });
     }
@@ -158,7 +191,7 @@ impl Filesystem for Adapter {
             return reply.error(Errno::EPERM);
         }
         let (name, mode) = (name.to_owned(), permissions(mode, umask));
-        self.ask(request, reply, move |drive, caller| async move {
+        self.change(request, reply, move |drive, caller| async move {
             drive.make_node(ino(parent), &name, mode, &caller).await
         });
     }
@@ -173,21 +206,21 @@ impl Filesystem for Adapter {
         reply: ReplyEntry,
     ) {
         let (name, mode) = (name.to_owned(), permissions(mode, umask));
-        self.ask(request, reply, move |drive, caller| async move {
+        self.change(request, reply, move |drive, caller| async move {
             drive.make_dir(ino(parent), &name, mode, &caller).await
         });
     }
 
     fn unlink(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let name = name.to_owned();
-        self.ask(request, reply, move |drive, caller| async move {
+        self.change(request, reply, move |drive, caller| async move {
             drive.remove_file(ino(parent), &name, &caller).await
         });
     }
 
     fn rmdir(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let name = name.to_owned();
-        self.ask(request, reply, move |drive, caller| async move {
+        self.change(request, reply, move |drive, caller| async move {
             drive.remove_dir(ino(parent), &name, &caller).await
         });
     }
@@ -218,7 +251,7 @@ impl Filesystem for Adapter {
         };
         let (from, name) = (ino(parent), name.to_owned());
         let (to, new_name) = (ino(new_parent), new_name.to_owned());
-        self.ask(request, reply, move |drive, caller| async move {
+        self.change(request, reply, move |drive, caller| async move {
             drive
                 .rename(from, &name, to, &new_name, mode, &caller)
                 .await
@@ -228,11 +261,13 @@ impl Filesystem for Adapter {
     fn open(&self, request: &Request, number: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
         let (ino, flags) = (ino(number), open_flags(flags));
         let modes = Arc::clone(&self.modes);
-        self.ask(
-            request,
-            OpenedFile { reply, ino, modes },
-            move |drive, caller| async move { drive.open_file(ino, flags, &caller).await },
-        );
+        let reply = OpenedFile { reply, ino, modes };
+        let work =
+            move |drive: Drive, caller| async move { drive.open_file(ino, flags, &caller).await };
+        match flags.access.writes() || flags.truncate {
+            true => self.change(request, reply, work),
+            false => self.ask_disk(request, reply, work),
+        }
     }
 
     fn create(
@@ -248,7 +283,7 @@ impl Filesystem for Adapter {
         let (name, mode) = (name.to_owned(), permissions(mode, umask));
         let flags = open_flags(OpenFlags(flags));
         let modes = Arc::clone(&self.modes);
-        self.ask(
+        self.change(
             request,
             CreatedFile { reply, modes },
             move |drive, caller| async move {
@@ -268,7 +303,7 @@ impl Filesystem for Adapter {
         _lock_owner: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        self.ask(request, reply, move |drive, _| async move {
+        self.ask_disk(request, reply, move |drive, _| async move {
             drive.read(ino(number), Fh(fh.0), offset, size).await
         });
     }
@@ -286,16 +321,17 @@ impl Filesystem for Adapter {
         reply: ReplyWrite,
     ) {
         let (ino, fh) = (ino(number), Fh(fh.0));
-        let staged = || self.drive.write_staged(ino, fh, offset, data);
-        match self.dispatcher.at_hand(staged) {
-            Ok(Some(written)) => reply.give(written.map_err(|error| errno(&error))),
-            Ok(None) => {
+        let staged = || self.drive.try_write_staged(ino, fh, offset, data);
+        match self.dispatcher.disk_at_hand(staged) {
+            Some(Ok(Some(written))) => reply.give(written.map_err(|error| errno(&error))),
+            Some(Err(errno)) => reply.give(Err(errno)),
+            // No session thread is free for it, the disk is full, or it is no staged file.
+            Some(Ok(None)) | None => {
                 let data = data.to_vec();
-                self.ask(request, reply, move |drive, caller| async move {
+                self.change(request, reply, move |drive, caller| async move {
                     drive.write(ino, fh, offset, &data, &caller).await
                 });
             }
-            Err(errno) => reply.give(Err(errno)),
         }
     }
 
@@ -315,7 +351,7 @@ impl Filesystem for Adapter {
             _ => return reply.error(Errno::ENOTSUP),
         };
         let (ino, fh) = (ino(number), Fh(fh.0));
-        self.ask(request, reply, move |drive, _| async move {
+        self.change(request, reply, move |drive, _| async move {
             drive.allocate(ino, fh, offset, length, keep_size).await
         });
     }
@@ -328,7 +364,7 @@ impl Filesystem for Adapter {
         _lock_owner: LockOwner,
         reply: ReplyEmpty,
     ) {
-        self.ask(request, reply, move |drive, caller| async move {
+        self.change(request, reply, move |drive, caller| async move {
             drive.flush(ino(number), Fh(fh.0), &caller).await
         });
     }
@@ -343,12 +379,13 @@ impl Filesystem for Adapter {
         _flush: bool,
         reply: ReplyEmpty,
     ) {
-        let (ino, modes) = (ino(number), Arc::clone(&self.modes));
-        self.ask(
-            request,
-            ClosedFile { reply, ino, modes },
-            move |drive, _| async move { drive.release(ino, Fh(fh.0)).await },
-        );
+        let (ino, fh, modes) = (ino(number), Fh(fh.0), Arc::clone(&self.modes));
+        let reply = ClosedFile { reply, ino, modes };
+        let work = move |drive: Drive, _| async move { drive.release(ino, fh).await };
+        match self.drive.is_open_for_writing(fh) {
+            true => self.change(request, reply, work),
+            false => self.ask(request, reply, work),
+        }
     }
 
     fn fsync(
@@ -359,7 +396,7 @@ impl Filesystem for Adapter {
         _datasync: bool,
         reply: ReplyEmpty,
     ) {
-        self.ask(request, reply, move |drive, caller| async move {
+        self.change(request, reply, move |drive, caller| async move {
             drive.fsync(ino(number), Fh(fh.0), &caller).await
         });
     }
@@ -404,7 +441,7 @@ impl Filesystem for Adapter {
         _datasync: bool,
         reply: ReplyEmpty,
     ) {
-        self.ask(request, reply, move |drive, caller| async move {
+        self.change(request, reply, move |drive, caller| async move {
             drive.sync_dir(ino(number), Fh(fh.0), &caller).await
         });
     }
@@ -427,7 +464,7 @@ impl Filesystem for Adapter {
     ) {
         let (ino, mode) = (ino(number), xattr_mode(flags));
         let (name, value) = (name.to_owned(), value.to_vec());
-        self.ask(request, reply, move |drive, caller| async move {
+        self.change(request, reply, move |drive, caller| async move {
             drive.set_xattr(ino, &name, &value, mode, &caller).await
         });
     }
@@ -465,7 +502,7 @@ impl Filesystem for Adapter {
 
     fn removexattr(&self, request: &Request, number: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let name = name.to_owned();
-        self.ask(request, reply, move |drive, caller| async move {
+        self.change(request, reply, move |drive, caller| async move {
             drive.remove_xattr(ino(number), &name, &caller).await
         });
     }

@@ -1,17 +1,25 @@
-//! How a request is answered. Its future is polled once on the session thread: what is at hand is
-//! answered there, without a change of thread. What has to wait moves to the async runtime, and a
-//! watch looks after its caller, because the kernel tells a daemon of no interrupt.
+//! How a request is answered. Where it is answered depends on what it may have to wait for.
+//!
+//! - At hand ([`Dispatcher::answer`]): its future is polled once on the session thread, without a change of thread. What has to wait
+//!   for the network moves to the async runtime.
+//! - From the disk ([`Dispatcher::answer_from_disk`]): the same, but only while session threads are left for
+//!   everybody else.
+//! - Off the session ([`Dispatcher::answer_off_session`]): what syncs, hashes or makes files is polled on threads that may block.
+//!
+//! A watch looks after the caller of what waits, because the kernel tells a daemon of no interrupt.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use fuser::Errno;
 use tokio::runtime::Handle;
+use tokio::sync::{Notify, Semaphore};
 
-use crate::drive::DriveResult;
+use crate::drive::{Answering, DriveResult};
 
 use super::errno::errno;
 
@@ -22,11 +30,17 @@ const WATCH_PERIOD: Duration = Duration::from_millis(50);
 #[derive(Clone)]
 pub(super) struct Dispatcher {
     runtime: Handle,
+    /// Session threads that may read and write the local disk at this moment.
+    disk: Arc<Semaphore>,
 }
 
 impl Dispatcher {
-    pub(super) fn new(runtime: Handle) -> Dispatcher {
-        Dispatcher { runtime }
+    /// Of the session's threads, `disk_threads` may read and write the local disk at the same time.
+    pub(super) fn new(runtime: Handle, disk_threads: usize) -> Dispatcher {
+        Dispatcher {
+            runtime,
+            disk: Arc::new(Semaphore::new(disk_threads)),
+        }
     }
 
     /// Runs `work` and hands its result to `reply`, at once where nothing has to be waited for.
@@ -53,9 +67,42 @@ impl Dispatcher {
         }
     }
 
+    /// As [`Dispatcher::answer`] for what reads or writes some of the local disk, which may be slow.
+    pub(super) fn answer_from_disk<T: Send + 'static>(
+        &self,
+        tid: u32,
+        work: impl Future<Output = DriveResult<T>> + Send + 'static,
+        reply: impl FnOnce(Result<T, Errno>) + Send + 'static,
+    ) {
+        match self.disk.try_acquire() {
+            Ok(_turn) => self.answer(tid, work, reply),
+            Err(_) => self.answer_off_session(tid, work, reply),
+        }
+    }
+
+    /// Runs `work` on threads that may wait for the disk, and hands its result to `reply`. Work that has begun
+    /// with the disk is not cut off, as on any disk; a wait in between is, when the caller ends.
+    pub(super) fn answer_off_session<T: Send + 'static>(
+        &self,
+        tid: u32,
+        work: impl Future<Output = DriveResult<T>> + Send + 'static,
+        reply: impl FnOnce(Result<T, Errno>) + Send + 'static,
+    ) {
+        let work = Box::pin(work);
+        self.runtime
+            .spawn(async move { reply(poll_off_session(tid, work).await) });
+    }
+
+    /// Writes or reads some of the local disk on this thread; `None` where no session thread can be spared for it.
+    pub(super) fn disk_at_hand<T>(&self, work: impl FnOnce() -> T) -> Option<Result<T, Errno>> {
+        let _turn = self.disk.try_acquire().ok()?;
+        Some(self.at_hand(work))
+    }
+
     /// Runs what waits for nothing, on this thread; a panic is an I/O error.
-    pub(super) fn at_hand<T>(&self, work: impl FnOnce() -> T) -> Result<T, Errno> {
+    fn at_hand<T>(&self, work: impl FnOnce() -> T) -> Result<T, Errno> {
         let _inside = self.runtime.enter();
+        let _answering = Answering::begin();
         catch_unwind(AssertUnwindSafe(work)).map_err(|_| {
             tracing::error!("a request handler panicked");
             Errno::EIO
@@ -66,6 +113,46 @@ impl Dispatcher {
     fn first_poll<T>(&self, work: Pin<&mut (impl Future<Output = T> + ?Sized)>) -> Option<Poll<T>> {
         self.at_hand(|| work.poll(&mut Context::from_waker(Waker::noop())))
             .ok()
+    }
+}
+
+/// Wakes the loop that has a request polled.
+struct Woken(Notify);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.notify_one();
+    }
+}
+
+async fn poll_off_session<T: Send + 'static>(
+    tid: u32,
+    mut work: Pin<Box<impl Future<Output = DriveResult<T>> + Send + 'static>>,
+) -> Result<T, Errno> {
+    let woken = Arc::new(Woken(Notify::new()));
+    let mut ended = pin!(caller_ended(tid));
+    loop {
+        let waker = Waker::from(Arc::clone(&woken));
+        let polling = tokio::task::spawn_blocking(move || {
+            let polled = work.as_mut().poll(&mut Context::from_waker(&waker));
+            (work, polled)
+        });
+        work = match polling.await {
+            Ok((_, Poll::Ready(result))) => return result.map_err(|error| errno(&error)),
+            Ok((work, Poll::Pending)) => work,
+            Err(_) => {
+                tracing::error!("a request handler panicked");
+                return Err(Errno::EIO);
+            }
+        };
+        tokio::select! {
+            () = woken.0.notified() => {}
+            () = &mut ended => {
+                // Dropping it may close files.
+                tokio::task::spawn_blocking(move || drop(work));
+                return Err(Errno::EINTR);
+            }
+        }
     }
 }
 
@@ -116,7 +203,7 @@ mod tests {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let (send, receive) = mpsc::channel();
         let here = std::thread::current().id();
-        Dispatcher::new(runtime.handle().clone()).answer(0, async { Ok(5) }, move |result| {
+        Dispatcher::new(runtime.handle().clone(), 1).answer(0, async { Ok(5) }, move |result| {
             send.send((result, std::thread::current().id())).unwrap();
         });
         assert_eq!(receive.recv().unwrap(), (Ok(5), here));
@@ -130,7 +217,7 @@ mod tests {
             tokio::time::sleep(Duration::from_millis(1)).await;
             Err::<(), _>(DriveError::NotFound)
         };
-        Dispatcher::new(runtime.handle().clone())
+        Dispatcher::new(runtime.handle().clone(), 1)
             .answer(0, work, move |result| send.send(result).unwrap());
         assert_eq!(receive.recv().unwrap(), Err(Errno::ENOENT));
     }
@@ -145,7 +232,7 @@ mod tests {
             }
             Ok(())
         };
-        Dispatcher::new(runtime.handle().clone())
+        Dispatcher::new(runtime.handle().clone(), 1)
             .answer(0, work, move |result| send.send(result).unwrap());
         assert_eq!(receive.recv().unwrap(), Err(Errno::EIO));
     }
@@ -159,7 +246,7 @@ mod tests {
             .spawn()
             .unwrap();
         let tid = child.id();
-        Dispatcher::new(runtime.handle().clone()).answer(
+        Dispatcher::new(runtime.handle().clone(), 1).answer(
             tid,
             std::future::pending::<DriveResult<()>>(),
             move |result| send.send(result).unwrap(),
@@ -167,5 +254,39 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(receive.recv().unwrap(), Err(Errno::EINTR));
+    }
+
+    #[test]
+    fn what_may_block_is_never_run_on_the_session_thread() {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let dispatcher = Dispatcher::new(runtime.handle().clone(), 1);
+        let here = std::thread::current().id();
+        let (send, receive) = mpsc::channel();
+        let work = async move {
+            let first = std::thread::current().id();
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            Ok((first, std::thread::current().id()))
+        };
+        dispatcher.answer_off_session(0, work, move |result| send.send(result).unwrap());
+        let (first, second) = receive.recv().unwrap().unwrap();
+        assert!(first != here && second != here);
+    }
+
+    #[test]
+    fn the_disk_keeps_some_session_threads_free() {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let dispatcher = Dispatcher::new(runtime.handle().clone(), 1);
+        let here = std::thread::current().id();
+        let (send, receive) = mpsc::channel();
+        let who = || async { Ok(std::thread::current().id()) };
+        let also = send.clone();
+        dispatcher.answer_from_disk(0, who(), move |result| also.send(result).unwrap());
+        assert_eq!(receive.recv().unwrap(), Ok(here));
+        let nested = dispatcher.disk_at_hand(|| {
+            assert!(dispatcher.disk_at_hand(|| ()).is_none());
+            dispatcher.answer_from_disk(0, who(), move |result| send.send(result).unwrap());
+        });
+        assert_eq!(nested, Some(Ok(())));
+        assert_ne!(receive.recv().unwrap(), Ok(here));
     }
 }

@@ -19,6 +19,7 @@ pub fn errno(error: &DriveError) -> Errno {
         DriveError::Invalid(_) => Errno::EINVAL,
         DriveError::NameTooLong => Errno::ENAMETOOLONG,
         DriveError::NoSpace(_) => Errno::ENOSPC,
+        DriveError::TooLarge(_) => Errno::EFBIG,
         DriveError::Busy(_) => Errno::EBUSY,
         DriveError::Unreachable(_) | DriveError::Local(_) => Errno::EIO,
         DriveError::TimedOut(_) => Errno::ETIMEDOUT,

@@ -17,8 +17,10 @@ use super::readahead;
 
 /// Source shown in the mount table, by which the commands find our mounts.
 pub(super) const SOURCE: &str = "assetfs";
-/// Session threads. They never wait for the network, only for the local disk.
+/// Session threads. They never wait for the network, a sync or a checksum.
 const SESSION_THREADS: usize = 4;
+/// How many of them may read and write the local disk at the same time.
+const DISK_THREADS: usize = 2;
 
 /// Who else may enter the mount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -88,7 +90,7 @@ pub fn mount(
     options: &MountOptions,
     runtime: Handle,
 ) -> Result<Mounted, MountError> {
-    let adapter = Adapter::new(drive.clone(), Dispatcher::new(runtime));
+    let adapter = Adapter::new(drive.clone(), Dispatcher::new(runtime, DISK_THREADS));
     let failed = |error| MountError::new(mount_point, error);
     let session = Session::new(adapter, mount_point, &config(options)).map_err(failed)?;
     let session = session.spawn().map_err(failed)?;

@@ -31,6 +31,8 @@ pub struct Activity {
     pub folder_times_set: bool,
     /// The line that the settle rule gave.
     pub settle_text: String,
+    /// What the model names and that is not there, as the settle rule found it.
+    pub lacking: Lacking,
     /// What the service says that it does with the accepted upload.
     pub import_text: String,
     /// What keeps the upload from going on right now; it is tried again by itself.
@@ -41,6 +43,36 @@ pub struct Activity {
     pub comparison: Option<String>,
     /// The upload that is running.
     pub upload: Option<LiveUpload>,
+}
+
+/// What a draft is without.
+#[derive(Debug, Clone, Default)]
+pub struct Lacking {
+    /// The files that its models name and that are not there.
+    pub missing: Vec<String>,
+    /// When it goes without them; never by itself where that is not said.
+    pub goes_at: Option<Instant>,
+}
+
+impl Lacking {
+    /// As a sentence; none where nothing is missing.
+    pub fn sentence(&self) -> Option<String> {
+        let names = self.missing.join(", ");
+        let when = match self.goes_at {
+            _ if self.missing.is_empty() => return None,
+            Some(at) => {
+                let left = at.saturating_duration_since(Instant::now());
+                let left = left.as_millis().div_ceil(1000).max(1);
+                format!("it is sent without in {left} s, or at once by `assetfs commit`")
+            }
+            None => {
+                "it is sent once they are there, or as it is by `assetfs commit --force`".to_owned()
+            }
+        };
+        Some(format!(
+            "waiting for {names}, which the model names and nobody copied in; {when}"
+        ))
+    }
 }
 
 /// What a task that sends a job waits for.

@@ -2,6 +2,7 @@
 //! reads (what, why, what to do); the caller chooses an error number from the variant.
 
 use std::io;
+use std::path::Path;
 
 use thiserror::Error;
 
@@ -66,13 +67,28 @@ pub enum OutboxError {
     #[error("{0}")]
     Invalid(String),
     /// No room on the staging disk.
-    #[error("no room for {what} on the disk of the staging directory; free some and try again")]
+    #[error(
+        "no room for {what} on the disk that holds {dir}; free space there or remove drafts, then try again \
+         (drafts that are complete are still sent)"
+    )]
     StagingFull {
         /// What was to be written.
         what: String,
+        /// A folder on that disk.
+        dir: String,
         /// What the system said.
         #[source]
         source: io::Error,
+    },
+    /// The file would be larger than anything that can be sent.
+    #[error(
+        "a file of {asked} cannot be sent: the account takes {limit} at most; delete models or enlarge the plan"
+    )]
+    TooLarge {
+        /// The length asked for, for people.
+        asked: String,
+        /// The largest length, for people.
+        limit: String,
     },
     /// The account has not enough room.
     #[error(
@@ -140,6 +156,16 @@ pub enum OutboxError {
     /// The outbox has been shut down.
     #[error("the drive is shutting down")]
     ShutDown,
+}
+
+impl OutboxError {
+    /// Says which disk is full.
+    pub(super) fn on_disk_of(mut self, folder: &Path) -> OutboxError {
+        if let OutboxError::StagingFull { dir, .. } = &mut self {
+            *dir = folder.display().to_string();
+        }
+        self
+    }
 }
 
 /// The result of an operation of the outbox.

@@ -6,6 +6,7 @@
 use std::io;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 macro_rules! failpoints {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
@@ -104,6 +105,18 @@ pub fn disk() -> io::Result<()> {
     #[cfg(test)]
     super::simulator::hook::check_disk()?;
     Ok(())
+}
+
+/// Takes a while where a test asks for a slow disk: `ASSETFS_SLOW_SYNC_MS`.
+pub fn slow_sync() {
+    static SLOW: OnceLock<Option<Duration>> = OnceLock::new();
+    let slow = SLOW.get_or_init(|| {
+        let text = std::env::var("ASSETFS_SLOW_SYNC_MS").ok()?;
+        text.parse().ok().map(Duration::from_millis)
+    });
+    if let Some(time) = slow {
+        std::thread::sleep(*time);
+    }
 }
 
 /// False for a process that a test has killed: it must not touch the disk any more.

@@ -11,11 +11,8 @@ use super::error::{OutboxError, OutboxResult};
 use super::failpoint::{self, Failpoint};
 use super::journal::record::DraftRecord;
 use super::shared::Shared;
-use super::staging::Content;
+use super::staging::{Content, OnFull, Written};
 use super::types::{Caller, DraftId, EntryId};
-
-/// From how many bytes on a flush is long: some ten milliseconds of a fast disk.
-const LONG_FLUSH_LEN_BYTES: u64 = 8 << 20;
 
 /// An open file of a draft, with its bytes on local disk. Dropping it releases it.
 #[derive(Debug)]
@@ -84,40 +81,64 @@ impl StagedFile {
 
     /// Writes all of `data` at `offset`.
     pub fn write_at(&self, data: &[u8], offset: u64) -> OutboxResult<()> {
-        self.check_writable()?;
-        let room = || self.shared.make_room();
-        let written = self.content.write(data, Some(offset), room);
-        self.note_failure(written)
+        self.write(data, Some(offset))
     }
 
     /// Writes all of `data` at the end.
     pub fn append(&self, data: &[u8]) -> OutboxResult<()> {
+        self.write(data, None)
+    }
+
+    /// Writes all of `data` at `offset`, or at the end; `None` where that needs a caller that may wait for the disk.
+    pub fn try_write(&self, data: &[u8], offset: Option<u64>) -> Option<OutboxResult<()>> {
+        match self.write_with(data, offset, OnFull::Leave) {
+            Ok(Written::All) => Some(Ok(())),
+            Ok(Written::NeedsRoom) => None,
+            Err(error) => Some(Err(error)),
+        }
+    }
+
+    fn write(&self, data: &[u8], offset: Option<u64>) -> OutboxResult<()> {
+        let make_room = || self.shared.make_room();
+        self.write_with(data, offset, OnFull::MakeRoom(&make_room))
+            .map(|_| ())
+    }
+
+    fn write_with(
+        &self,
+        data: &[u8],
+        offset: Option<u64>,
+        on_full: OnFull<'_>,
+    ) -> OutboxResult<Written> {
         self.check_writable()?;
-        let room = || self.shared.make_room();
-        let written = self.content.write(data, None, room);
+        let start = offset.unwrap_or_else(|| self.content.size());
+        self.shared
+            .check_len(start.saturating_add(data.len() as u64))?;
+        let written = self.content.write(data, offset, on_full);
         self.note_failure(written)
     }
 
     /// Cuts or extends the file.
     pub fn truncate(&self, size: u64) -> OutboxResult<()> {
         self.check_writable()?;
-        self.content.truncate(size)
+        if size > self.content.size() {
+            self.shared.check_len(size)?;
+        }
+        let cut = self.content.truncate(size);
+        cut.map_err(|error| error.on_disk_of(&self.shared.config.dir))
     }
 
     /// Reserves room for a range; extends the file unless `keep_size`.
     pub fn allocate(&self, offset: u64, len: u64, keep_size: bool) -> OutboxResult<()> {
         self.check_writable()?;
-        match self.content.allocate(offset, len, keep_size) {
+        self.shared.check_len(offset.saturating_add(len))?;
+        let allocated = match self.content.allocate(offset, len, keep_size) {
             Err(OutboxError::StagingFull { .. }) if self.shared.make_room() => {
                 self.content.allocate(offset, len, keep_size)
             }
             outcome => outcome,
-        }
-    }
-
-    /// True when a flush would keep the disk busy for long enough that nobody else should wait for it.
-    pub fn is_flush_long(&self) -> bool {
-        self.writer.is_some() && self.content.unsynced_len() >= LONG_FLUSH_LEN_BYTES
+        };
+        allocated.map_err(|error| error.on_disk_of(&self.shared.config.dir))
     }
 
     /// Makes durable what was written through any handle, and the file's place in its folder: data
@@ -186,7 +207,7 @@ impl StagedFile {
                 let _ = core.record(DraftRecord::WriteFailed { draft, entry });
             }
         }
-        outcome
+        outcome.map_err(|error| error.on_disk_of(&self.shared.config.dir))
     }
 }
 

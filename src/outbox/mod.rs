@@ -22,6 +22,7 @@ mod pauses;
 mod plan;
 mod presets;
 mod process;
+mod recovery;
 mod settle;
 mod shared;
 mod show;
@@ -38,7 +39,9 @@ pub use failpoint::Failpoint;
 pub use handle::StagedFile;
 pub use jobs::reason_in_log;
 pub use jobs::text::{JobText, Settings as JobSettings, parse as parse_job_text};
+pub use recovery::{Recovered, RecoveredFile, recovered_in};
 pub use settle::references::named_by_gltf;
+pub use staging::{ContentHash, ContentHasher};
 pub use types::{
     AttributeChange, Caller, DraftId, DraftInfo, DraftKind, DraftPhase, DrainReport, EntryId,
     EntryInfo, EntryKind, FileTransfer, JobFolder, JobInfo, JobState, OpenMode, Orphan,
@@ -55,10 +58,7 @@ use crate::client::Client;
 use crate::durable::{DirLock, DurableError, PrivateDir};
 
 use self::core::Core;
-use journal::Journal;
 use shared::Shared;
-use staging::{ContentId, Staging};
-use state::State;
 
 /// Events that may wait for a receiver that is busy.
 const EVENTS_WAITING: usize = 256;
@@ -98,19 +98,16 @@ impl Outbox {
         };
         PrivateDir::open(&dir).map_err(broken)?;
         let lock = DirLock::acquire(&dir).map_err(broken)?;
-        let (journal, records) = Journal::open(&dir)?;
-        let mut state = State::replay(records).map_err(|error| OutboxError::Journal {
-            reason: error.to_string(),
-            dir: dir.display().to_string(),
-        })?;
-        let above = ContentId(state.last_content);
-        let staging = Staging::open(&dir.join("staging"), &state.kept_contents(), above)?;
-        // Opening has removed what nothing refers to.
-        state.freed.clear();
+        let recovery::Opened {
+            journal,
+            state,
+            staging,
+        } = recovery::open(&dir)?;
         let journal = Arc::new(journal);
         let epoch = Instant::now();
         let core = Core::new(state, Arc::clone(&journal), epoch.elapsed());
         let shared = Arc::new(Shared::new(config, client, journal, staging, core, epoch));
+        shared.look_for_recovered();
         let events = start_tasks(&shared);
         let owner = Owner {
             shared: Arc::clone(&shared),
@@ -121,6 +118,11 @@ impl Outbox {
             _owner: Arc::new(owner),
         };
         Ok((outbox, events))
+    }
+
+    /// Files that the journal did not know of, kept beside it.
+    pub fn recovered(&self) -> Arc<[Recovered]> {
+        self.shared.recovered()
     }
 
     /// Stops and joins all tasks. Nothing that was accepted is lost; uploads go on at the next open.

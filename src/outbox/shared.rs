@@ -2,6 +2,7 @@
 //! lock, and the tasks with the signal that stops them.
 
 use std::future::Future;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -16,6 +17,8 @@ use super::events::EventQueue;
 use super::journal::record::Record;
 use super::journal::{Journal, Ticket};
 use super::off_thread::off_thread;
+use super::recovery::{Recovered, recovered_in};
+use super::settle::readiness::human_size;
 use super::settle::rule::SettleTimes;
 use super::staging::{ContentId, Staging};
 use super::types::{DraftId, OutboxConfig, OutboxEvent};
@@ -24,6 +27,13 @@ use crate::client::Client;
 
 /// How long a call that must not be cut off may go on after the outbox is told to stop.
 const LAST_WORDS: Duration = Duration::from_secs(10);
+
+/// How much larger than what the account has left a file may be: room may be made until it is sent.
+const MORE_THAN_IS_LEFT_BYTES: u64 = 64 << 30;
+/// The largest file while nobody knows what the account has left.
+const LARGEST_WITHOUT_SERVICE_BYTES: u64 = 1 << 40;
+/// Stands for a number of bytes that is not known.
+const UNKNOWN: u64 = u64::MAX;
 
 /// What all parts share.
 #[derive(Debug)]
@@ -61,6 +71,10 @@ pub struct Shared {
     /// One request about presets at a time: they are found by name.
     pub presets: tokio::sync::Mutex<()>,
     core: Mutex<Core>,
+    /// What the account has left, as far as anybody was told.
+    storage_left: AtomicU64,
+    /// As they were found last.
+    recovered: Mutex<Arc<[Recovered]>>,
     closing: watch::Sender<bool>,
     pub(super) tasks: Mutex<JoinSet<()>>,
     runtime: Handle,
@@ -95,6 +109,8 @@ impl Shared {
             changes: watch::Sender::new(0),
             presets: tokio::sync::Mutex::new(()),
             core: Mutex::new(core),
+            storage_left: AtomicU64::new(UNKNOWN),
+            recovered: Mutex::new(Arc::new([])),
             closing: watch::Sender::new(false),
             tasks: Mutex::new(JoinSet::new()),
             runtime: Handle::current(),
@@ -105,6 +121,46 @@ impl Shared {
     /// The core, for short work.
     pub fn core(&self) -> MutexGuard<'_, Core> {
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Files that the journal did not know of, as they were found last.
+    pub fn recovered(&self) -> Arc<[Recovered]> {
+        let recovered = self.recovered.lock();
+        Arc::clone(&recovered.unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Looks for folders of recovered files. Blocks on local disk.
+    pub fn look_for_recovered(&self) {
+        match recovered_in(&self.config.dir) {
+            Ok(found) => {
+                let mut recovered = self
+                    .recovered
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner);
+                *recovered = found.into();
+            }
+            Err(error) => tracing::warn!(%error, "recovered files cannot be listed"),
+        }
+    }
+
+    /// Notes what the account has left.
+    pub fn storage_is_left(&self, bytes: u64) {
+        self.storage_left.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Refuses a length that can never be sent, before anything of it is on the disk.
+    pub fn check_len(&self, len: u64) -> OutboxResult<()> {
+        let limit = match self.storage_left.load(Ordering::Relaxed) {
+            UNKNOWN => LARGEST_WITHOUT_SERVICE_BYTES,
+            left => left.saturating_add(MORE_THAN_IS_LEFT_BYTES),
+        };
+        if len > limit {
+            return Err(OutboxError::TooLarge {
+                asked: human_size(len),
+                limit: human_size(limit),
+            });
+        }
+        Ok(())
     }
 
     /// The outbox's monotonic clock.

@@ -66,6 +66,9 @@ impl Core {
             kind: draft.kind,
             phase: self.phase(id, draft),
             status_text: self.status_text(id, draft),
+            lacking: activity
+                .filter(|_| draft.attempt.is_none())
+                .and_then(|activity| activity.lacking.sentence()),
             asset: draft.accepted_asset(),
             warning: draft
                 .warning

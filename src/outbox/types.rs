@@ -230,6 +230,8 @@ pub struct DraftInfo {
     pub phase: DraftPhase,
     /// The one line of its status.
     pub status_text: String,
+    /// Every file that the model names and that is not there, and when it goes, as a sentence.
+    pub lacking: Option<String>,
     /// The asset it became, once the service has accepted it.
     pub asset: Option<AssetId>,
     /// Something that did not stop it but that its owner should know.

@@ -3,8 +3,10 @@
 mod crash;
 mod drafts;
 mod embeds;
+mod full_disk;
 mod jobs;
 mod presets;
+mod recovery;
 mod speed;
 mod support;
 mod uploads;

@@ -77,8 +77,12 @@ async fn missing_references_are_named() {
     let draft = outbox.create_draft("chair", 0o755, &ME).unwrap();
     let (name, bytes) = &chair()[0];
     put(&outbox, draft.id, EntryId::ROOT, name, bytes);
-    let words = ["waiting for chair.bin and 1 more"];
+    let words = [
+        "waiting for chair.bin and 1 more; it goes once all is there, or by `assetfs commit --force`",
+    ];
     says(&outbox, draft.id, &words).await;
+    let lacking = outbox.draft(draft.id).unwrap().lacking.unwrap();
+    assert!(lacking.contains("chair.bin, wood.png"), "{lacking}");
     outbox.shut_down().await;
 }
 

@@ -61,6 +61,9 @@ impl Shared {
                 AccountFile::Points => shared.asked(client.points(now)).await?.rapidpoints,
                 AccountFile::StorageLeft => shared.asked(client.storage(now)).await?.storage_left,
             };
+            if file == AccountFile::StorageLeft {
+                shared.outbox.storage_is_left(value);
+            }
             let before = shared
                 .known()
                 .account
@@ -80,6 +83,9 @@ impl Shared {
             return Some(*known);
         }
         let stored: u64 = self.meta.get(TABLE, file.name()).ok().flatten()?;
+        if file == AccountFile::StorageLeft {
+            self.outbox.storage_is_left(stored);
+        }
         self.known().account.insert(file, (stored, None));
         Some((stored, None))
     }

@@ -113,10 +113,14 @@ impl Shared {
             Err(error) => return Err(error),
         };
         // What file managers leave behind is no part of the model, as it is none of a draft.
-        let names = directory
+        let mut names: Vec<&str> = directory
             .members()
-            .filter(|member| !is_junk_path(&member.name))
-            .map(|member| (member.name.clone(), None));
+            .map(|member| member.name.as_str())
+            .filter(|name| !is_junk_path(name))
+            .collect();
+        // The order decides which of two that would look alike gets another name: it is the same everywhere.
+        names.sort_unstable();
+        let names = names.into_iter().map(|name| (name.to_owned(), None));
         let map = self.told_names(folder, names, true);
         let told = map.files().filter_map(|(path, source)| {
             let member = directory.member(&source.service_name)?;

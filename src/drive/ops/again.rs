@@ -4,14 +4,12 @@
 
 use std::sync::{Mutex, MutexGuard};
 
-use xxhash_rust::xxh3::Xxh3;
-
 use super::why;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::shared::Shared;
 use crate::drive::tree::node::Node;
 use crate::drive::types::{Access, OpenFlags};
-use crate::outbox::{DraftId, DraftKind, EntryId, SentEntry};
+use crate::outbox::{ContentHasher, DraftId, DraftKind, EntryId, SentEntry};
 
 /// A file of an asset that somebody writes once more.
 pub(in crate::drive) struct SameBytes {
@@ -24,8 +22,7 @@ pub(in crate::drive) struct SameBytes {
 
 /// What was written so far.
 struct Seen {
-    hash: Xxh3,
-    upto: u64,
+    hash: ContentHasher,
     differs: bool,
 }
 
@@ -42,8 +39,7 @@ impl SameBytes {
             return None;
         }
         let seen = Seen {
-            hash: Xxh3::new(),
-            upto: 0,
+            hash: ContentHasher::default(),
             differs: false,
         };
         Some(SameBytes {
@@ -57,12 +53,11 @@ impl SameBytes {
     /// Takes what is written. It is refused as soon as it cannot be the same any more.
     pub(in crate::drive) fn write(&self, offset: u64, data: &[u8]) -> DriveResult<()> {
         let mut seen = self.seen();
-        seen.differs |= offset != seen.upto || offset + data.len() as u64 > self.size;
+        seen.differs |= offset != seen.hash.len_bytes() || offset + data.len() as u64 > self.size;
         if seen.differs {
             return Err(self.refusal());
         }
         seen.hash.update(data);
-        seen.upto += data.len() as u64;
         Ok(())
     }
 
@@ -70,8 +65,7 @@ impl SameBytes {
     pub(in crate::drive) fn resize(&self, size: u64) -> DriveResult<()> {
         let mut seen = self.seen();
         if size == 0 {
-            seen.hash.reset();
-            seen.upto = 0;
+            seen.hash = ContentHasher::default();
             seen.differs = false;
             return Ok(());
         }
@@ -86,9 +80,9 @@ impl SameBytes {
     /// nothing yet.
     pub(in crate::drive) fn flush(&self) -> DriveResult<()> {
         let seen = self.seen();
-        let is_same =
-            seen.upto == self.size && format!("{:032x}", seen.hash.digest128()) == self.hash;
-        if !seen.differs && (seen.upto == 0 || is_same) {
+        let len = seen.hash.len_bytes();
+        let is_same = len == self.size && seen.hash.digest().to_string() == self.hash;
+        if !seen.differs && (len == 0 || is_same) {
             Ok(())
         } else {
             Err(self.refusal())
@@ -105,6 +99,11 @@ impl SameBytes {
 }
 
 impl Shared {
+    /// True for a draft that is an asset, or of which the service may have accepted the upload.
+    pub(in crate::drive) fn is_frozen(&self, draft: DraftId) -> bool {
+        self.asset_of_draft(draft).is_some() || self.outbox.is_frozen(draft)
+    }
+
     /// The comparison for a file of an asset that is opened for writing.
     pub(in crate::drive) fn same_bytes(
         &self,

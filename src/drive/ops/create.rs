@@ -181,6 +181,12 @@ impl Shared {
         if name.starts_with(".Trash") && matches!(folder, Node::Root | Node::Top(_)) {
             return Err(why::no_trash());
         }
+        if let Node::Model(Home::Made(draft)) | Node::Entry(draft, _) = folder
+            && self.outbox.asset_of_draft(*draft).is_some()
+        {
+            // What a failed import lacked may be copied in.
+            self.outbox.take_back_failed(*draft)?;
+        }
         match folder {
             Node::Top(Top::RawModels) => self.check_name_is_free(name).await,
             Node::Model(home) => match self.model(*home).ok_or(DriveError::NotFound)? {

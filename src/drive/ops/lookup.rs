@@ -127,6 +127,12 @@ impl Shared {
         if let Some(node) = self.open_draft(name) {
             return Ok(node);
         }
+        // Nobody has to be asked for a model that is still on its way from here.
+        if let Some(node) = self.loose_model(name)
+            && self.listed_asset(name).is_none()
+        {
+            return Ok(node);
+        }
         if !self.is_listed(Which::Assets) {
             let known = self.listed_asset(name).map(Subject::Asset);
             self.look_for_name(Family::Raw, name, known).await;
@@ -167,6 +173,12 @@ impl Shared {
             DraftKind::Folder => Some(Node::Model(Home::Made(draft.id))),
             DraftKind::LooseFile => self.loose_row(draft.id).map(|row| row.node),
         }
+    }
+
+    /// The model that a loose file is going to be: it can be named before the service has it.
+    fn loose_model(&self, name: &str) -> Option<Node> {
+        let draft = self.outbox.find_loose_model(name)?;
+        Some(Node::Model(Home::Made(draft)))
     }
 
     /// The draft of a loose file, also after it became an asset.

@@ -110,7 +110,7 @@ impl Shared {
         flags: OpenFlags,
         caller: &Caller,
     ) -> DriveResult<(Body, OpenedMode)> {
-        if flags.access.writes() && self.asset_of_draft(draft).is_some() {
+        if flags.access.writes() && self.is_frozen(draft) {
             let same = self.same_bytes(draft, entry, flags);
             let same = same.ok_or_else(|| why::frozen_asset(&self.home_path(Home::Made(draft))))?;
             return Ok((Body::Again(Box::new(same)), OpenedMode::Direct));

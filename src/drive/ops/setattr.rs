@@ -26,9 +26,7 @@ impl Shared {
             return Err(why::read_only_mount());
         }
         match &node {
-            Node::Entry(draft, _) | Node::Model(Home::Made(draft))
-                if self.asset_of_draft(*draft).is_some() =>
-            {
+            Node::Entry(draft, _) | Node::Model(Home::Made(draft)) if self.is_frozen(*draft) => {
                 self.set_sent(&node, change)?;
             }
             Node::Entry(draft, entry) => self.set_entry(*draft, *entry, change, caller)?,

@@ -84,7 +84,7 @@ pub(in crate::drive) fn not_permitted_here(path: &str) -> DriveError {
 /// The service's own words, and what to do.
 fn after_a_failed_import(said: &str) -> String {
     format!(
-        "{said}; the service could not import it: remove it and copy the whole model in again, \
+        "{said}; the service could not import it: copy what is missing into it and it is sent anew, \
          or `assetfs retry` when it is to be tried as it is"
     )
 }
@@ -110,7 +110,7 @@ impl Shared {
         };
         let view = self.model(home)?;
         let draft = view.draft.filter(|_| view.asset.is_none())?;
-        Some(draft.status_text)
+        Some(draft.lacking.unwrap_or(draft.status_text))
     }
 
     /// The sentence for a name in a folder that may stand for nothing.
@@ -162,13 +162,29 @@ impl Shared {
                         _ => None,
                     })
             }
-            Node::Root | Node::Top(Top::RawModels | Top::RapidModels | Top::Account) => self
-                .offline
-                .lock()
-                .expect("no panic while the state of the line is held")
-                .clone(),
+            Node::Root | Node::Top(Top::RawModels | Top::RapidModels | Top::Account) => {
+                let offline = self
+                    .offline
+                    .lock()
+                    .expect("no panic while the state of the line is held")
+                    .clone();
+                let recovered = || match node {
+                    Node::Root | Node::Top(Top::RawModels) => self.recovered_sentence(),
+                    _ => None,
+                };
+                offline.or_else(recovered)
+            }
             _ => None,
         }
+    }
+
+    fn recovered_sentence(&self) -> Option<String> {
+        let recovered = self.recovered_status();
+        let found = recovered.first()?;
+        Some(format!(
+            "{}, so {} files that were copied in are kept in {}; `assetfs recover` lists them and takes them back",
+            found.reason, found.files, found.folder
+        ))
     }
 
     /// True for the one file of a draft that stands directly in `rawmodels/`.

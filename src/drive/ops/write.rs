@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::create::check_writes;
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::handles::{Body, OpenFile};
+use crate::drive::handles::Body;
 use crate::drive::shared::Shared;
 use crate::drive::types::{Caller, Fh};
 
@@ -17,33 +17,46 @@ impl Shared {
         data: &[u8],
     ) -> DriveResult<u32> {
         let open = self.handles.file(fh)?;
-        if let Some(written) = write_staged(&open, offset, data) {
-            return written;
-        }
         check_writes(open.flags.access)?;
         match &open.body {
+            Body::Staged(staged) if open.flags.append => staged.append(data)?,
+            Body::Staged(staged) => staged.write_at(data, offset)?,
             Body::Text(text) if open.flags.append => text.write(text.len(), data)?,
             Body::Text(text) => text.write(offset, data)?,
             Body::Control(control) => self.write_control(control, data).await?,
             Body::Again(same) => same.write(offset, data)?,
-            Body::Staged(_)
-            | Body::Remote(_)
-            | Body::Member(_)
-            | Body::Spool(_)
-            | Body::Snapshot(_) => return Err(DriveError::BadHandle),
+            Body::Remote(_) | Body::Member(_) | Body::Spool(_) | Body::Snapshot(_) => {
+                return Err(DriveError::BadHandle);
+            }
         }
         Ok(u32::try_from(data.len()).unwrap_or(u32::MAX))
     }
 
     /// Writes all of `data` to a staged file, waiting for nothing but the local disk; `None` where
-    /// the bytes go anywhere else.
-    pub(in crate::drive) fn write_staged(
+    /// the bytes go anywhere else, or need [`Shared::write`] because the disk is full.
+    pub(in crate::drive) fn try_write_staged(
         &self,
         fh: Fh,
         offset: u64,
         data: &[u8],
     ) -> Option<DriveResult<u32>> {
-        write_staged(&*self.handles.file(fh).ok()?, offset, data)
+        let open = self.handles.file(fh).ok()?;
+        let Body::Staged(staged) = &open.body else {
+            return None;
+        };
+        if let Err(error) = check_writes(open.flags.access) {
+            return Some(Err(error));
+        }
+        let offset = (!open.flags.append).then_some(offset);
+        let written = staged.try_write(data, offset)?;
+        let len = u32::try_from(data.len()).unwrap_or(u32::MAX);
+        Some(written.map(|()| len).map_err(DriveError::from))
+    }
+
+    /// True when closing the handle may have to wait for the disk.
+    pub(in crate::drive) fn is_open_for_writing(&self, fh: Fh) -> bool {
+        let open = self.handles.file(fh);
+        open.is_ok_and(|open| open.flags.access.writes())
     }
 
     /// Reserves room.
@@ -79,7 +92,7 @@ impl Shared {
             return Ok(());
         }
         match &open.body {
-            Body::Staged(_) => self.flush_staged(open).await,
+            Body::Staged(staged) => Ok(staged.flush()?),
             Body::Text(text) => self.flush_text(text, caller).await,
             Body::Control(control) => self.flush_control(control).await,
             Body::Again(same) => same.flush(),
@@ -91,7 +104,7 @@ impl Shared {
     pub(in crate::drive) async fn fsync(self: &Arc<Self>, fh: Fh) -> DriveResult<()> {
         let open = self.handles.file(fh)?;
         match &open.body {
-            Body::Staged(_) if open.flags.access.writes() => self.flush_staged(open).await,
+            Body::Staged(staged) if open.flags.access.writes() => Ok(staged.flush()?),
             Body::Text(text) => self.keep_text(text).await,
             Body::Again(same) => same.flush(),
             _ => Ok(()),
@@ -107,42 +120,7 @@ impl Shared {
             Body::Text(text) => self.release_text(text).await,
             // Dropping the last reference releases the staged file: the settle rule counts from there.
             // What a killed writer left is flushed by that.
-            Body::Staged(staged) if staged.is_flush_long() => {
-                self.blocking(move || {
-                    drop(open);
-                    Ok(())
-                })
-                .await
-            }
             _ => Ok(()),
         }
     }
-
-    /// Flushes a staged file; a long flush away from the threads that answer everybody.
-    async fn flush_staged(&self, open: Arc<OpenFile>) -> DriveResult<()> {
-        let flush = |open: &OpenFile| match &open.body {
-            Body::Staged(staged) => Ok(staged.flush()?),
-            _ => Ok(()),
-        };
-        match &open.body {
-            Body::Staged(staged) if staged.is_flush_long() => {
-                self.blocking(move || flush(&open)).await
-            }
-            _ => flush(&open),
-        }
-    }
-}
-
-fn write_staged(open: &OpenFile, offset: u64, data: &[u8]) -> Option<DriveResult<u32>> {
-    let Body::Staged(staged) = &open.body else {
-        return None;
-    };
-    let written = check_writes(open.flags.access).and_then(|()| {
-        match open.flags.append {
-            true => staged.append(data)?,
-            false => staged.write_at(data, offset)?,
-        }
-        Ok(u32::try_from(data.len()).unwrap_or(u32::MAX))
-    });
-    Some(written)
 }

@@ -114,6 +114,29 @@ pub(super) fn decode(magic: [u8; 8], bytes: &[u8]) -> Result<Decoded, DecodeErro
     })
 }
 
+/// The records of all good frames of a damaged log, in their order, and how many bytes are none. What stood in
+/// between is lost, so the caller must not expect each record to fit those before it.
+pub(super) fn salvage(bytes: &[u8]) -> (Vec<Vec<u8>>, u64) {
+    let Some(header) = bytes.get(..HEADER_LEN) else {
+        return (Vec::new(), bytes.len() as u64);
+    };
+    // A frame proves itself, so the header need not be whole.
+    let salt = u64::from_le_bytes(array(header, 16));
+    let (mut records, mut lost) = (Vec::new(), 0);
+    let mut offset = HEADER_LEN;
+    loop {
+        while let Some(next) = decode_frame(salt, bytes, offset, Some(&mut records)) {
+            offset = next;
+        }
+        let next = find_frame(salt, bytes, offset + 1).unwrap_or(bytes.len());
+        lost += (next - offset) as u64;
+        offset = next;
+        if offset == bytes.len() {
+            return (records, lost);
+        }
+    }
+}
+
 fn decode_header(magic: [u8; 8], bytes: &[u8]) -> Result<u64, DecodeError> {
     let magic_part = &magic[..bytes.len().min(8)];
     if !bytes.starts_with(magic_part) {
@@ -258,6 +281,26 @@ mod tests {
                 Err(DecodeError::Damaged { offset: ends[hit] as u64, next_good: ends[hit + 1] as u64 })
             );
         }
+    }
+
+    #[test]
+    fn all_but_the_damaged_frame_is_salvaged() {
+        let (mut bytes, ends) = build(&[
+            vec![b"one".to_vec()],
+            vec![b"two".to_vec()],
+            vec![b"three".to_vec()],
+        ]);
+        bytes[ends[1] + 1] ^= 1;
+        bytes[3] ^= 1;
+        let (records, lost) = salvage(&bytes);
+        assert_eq!(records, [b"one".to_vec(), b"three".to_vec()]);
+        assert_eq!(lost, (ends[2] - ends[1]) as u64);
+        assert_eq!(salvage(&bytes[..7]), (Vec::new(), 7));
+        bytes[17] ^= 1;
+        assert!(
+            salvage(&bytes).0.is_empty(),
+            "nothing proves itself without the salt"
+        );
     }
 
     #[test]

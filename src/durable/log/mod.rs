@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use tracing::warn;
 
 use super::file::write_atomic;
-use super::{DurableError, recorder};
+use super::{DurableError, answering, recorder};
 use format::{DecodeError, Decoded, HEADER_LEN, MAX_FRAME_BODY_LEN, VERSION};
 
 pub use format::TornTail;
@@ -42,10 +42,20 @@ impl LogFile for File {
     }
 
     fn sync_data(&mut self) -> io::Result<()> {
+        answering::check_may_block("the sync of a log");
         File::sync_data(self)?;
         recorder::synced(self);
         Ok(())
     }
+}
+
+/// What a damaged log still holds.
+#[derive(Debug)]
+pub struct Salvaged {
+    /// The good records, in their order.
+    pub records: Vec<Vec<u8>>,
+    /// Bytes that are no good record.
+    pub lost_bytes: u64,
 }
 
 /// An append-only log of checksummed records.
@@ -94,6 +104,26 @@ impl AppendLog {
                 .map_err(DurableError::io("cut the torn end of", path))?;
         }
         Ok((log, decoded.records))
+    }
+
+    /// The records that a damaged log still holds, some of them lost in between. Changes nothing.
+    pub fn salvage(path: impl AsRef<Path>) -> Result<Salvaged, DurableError> {
+        let path = path.as_ref();
+        let bytes = std::fs::read(path).map_err(DurableError::io("read", path))?;
+        let (records, lost_bytes) = format::salvage(&bytes);
+        Ok(Salvaged {
+            records,
+            lost_bytes,
+        })
+    }
+
+    /// Makes a log with these records in the place of whatever is there; a crash leaves the old or the new.
+    pub fn create_over<R: AsRef<[u8]>>(
+        path: impl AsRef<Path>,
+        magic: [u8; 8],
+        records: &[R],
+    ) -> Result<AppendLog, DurableError> {
+        create(path.as_ref(), magic, records)
     }
 
     /// Where the log is.

@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use tracing::warn;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::DurableError;
+use super::{DurableError, answering};
 
 #[cfg(test)]
 mod tests;
@@ -193,6 +193,9 @@ impl MetaStore {
     }
 
     fn commit(&self, batch: &Batch, durability: Durability) -> Result<(), redb::Error> {
+        if matches!(durability, Durability::Immediate) {
+            answering::check_may_block("a durable commit");
+        }
         let mut transaction = self.inner.database.begin_write()?;
         transaction.set_durability(durability)?;
         for change in &batch.changes {

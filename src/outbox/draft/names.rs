@@ -160,6 +160,11 @@ pub fn is_self_contained(name: &str) -> bool {
     SELF_CONTAINED_EXTENSIONS.contains(&extension(name).as_str())
 }
 
+/// The name of the model that a loose file becomes; none for one that is never sent.
+pub fn model_of_loose_file(name: &str) -> Option<&str> {
+    is_self_contained(name).then(|| stem(name))
+}
+
 /// True for the path of a file that file managers leave behind, or that is in a folder of such files.
 pub fn is_junk_path(path: &str) -> bool {
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));

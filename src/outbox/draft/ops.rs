@@ -62,6 +62,18 @@ impl Outbox {
         core.draft_info(id)
     }
 
+    /// The draft of the loose file that becomes the model of that name.
+    pub fn find_loose_model(&self, model: &str) -> Option<DraftId> {
+        let core = self.shared.core();
+        let mut drafts = core.state.drafts.iter();
+        let found = drafts.find(|(_, draft)| {
+            draft.kind == DraftKind::LooseFile
+                && draft.name != model
+                && names::model_of_loose_file(&draft.name) == Some(model)
+        });
+        found.map(|(id, _)| *id)
+    }
+
     /// How the outbox was opened.
     pub fn config(&self) -> &OutboxConfig {
         &self.shared.config

@@ -15,7 +15,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use record::Record;
 
-use crate::durable::{AppendLog, DurableError};
+use crate::durable::{AppendLog, DurableError, answering};
 use crate::outbox::error::{OutboxError, OutboxResult};
 use crate::outbox::failpoint::{self, Failpoint};
 use crate::outbox::staging::staging_error;
@@ -44,7 +44,7 @@ pub struct Journal {
 
 #[derive(Debug, Default)]
 struct Line {
-    waiting: VecDeque<Vec<u8>>,
+    waiting: VecDeque<Waiting>,
     /// Tickets below this number are durable.
     durable: u64,
     /// The number of the next ticket.
@@ -54,29 +54,90 @@ struct Line {
     failed: Option<(u64, Failure)>,
 }
 
+/// A record that is not on the disk yet.
+#[derive(Debug)]
+enum Waiting {
+    /// Comes after all before it.
+    Next(Vec<u8>),
+    /// Says the same as all before it and may stand in their place.
+    Snapshot(Vec<u8>),
+}
+
 #[derive(Debug, Clone)]
 struct Failure {
     os_error: Option<i32>,
     text: String,
 }
 
+/// A journal as it was found.
+#[derive(Debug)]
+pub enum FoundJournal {
+    /// All of it can be read.
+    Whole(Box<Journal>, Vec<Record>),
+    /// Part of it cannot. Nothing was changed; [`Journal::begin_anew`] takes its place.
+    Damaged {
+        /// What can be read, in its order.
+        records: Vec<Record>,
+        /// What is wrong with it, as a sentence.
+        reason: String,
+    },
+}
+
 impl Journal {
-    /// Opens or makes the journal below `dir` and gives the records it holds.
-    pub fn open(dir: &Path) -> OutboxResult<(Journal, Vec<Record>)> {
+    /// Opens or makes the journal below `dir`. One that a newer version wrote is an error.
+    pub fn open(dir: &Path) -> OutboxResult<FoundJournal> {
         let broken = |reason: String| OutboxError::Journal {
             reason,
             dir: dir.display().to_string(),
         };
-        let (log, frames) = AppendLog::open(dir.join("journal"), MAGIC)
-            .map_err(|error| broken(error.to_string()))?;
+        let path = dir.join("journal");
+        let (log, frames) = match AppendLog::open(&path, MAGIC) {
+            Ok(found) => found,
+            Err(DurableError::NotALog { .. } | DurableError::LogDamaged { .. }) => {
+                let salvaged =
+                    AppendLog::salvage(&path).map_err(|error| broken(error.to_string()))?;
+                let parsed = salvaged.records.iter();
+                return Ok(FoundJournal::Damaged {
+                    records: parsed
+                        .filter_map(|frame| serde_json::from_slice(frame).ok())
+                        .collect(),
+                    reason: format!(
+                        "the journal was damaged and {} bytes of it are lost",
+                        salvaged.lost_bytes
+                    ),
+                });
+            }
+            Err(error) => return Err(broken(error.to_string())),
+        };
         let records = frames
             .iter()
             .enumerate()
             .map(|(number, frame)| {
-                serde_json::from_slice(frame)
-                    .map_err(|error| broken(format!("record {number} cannot be read: {error}")))
+                serde_json::from_slice(frame).map_err(|error| {
+                    broken(format!(
+                        "record {number} cannot be read ({error}); a newer version of assetfs wrote it: use that one"
+                    ))
+                })
             })
             .collect::<OutboxResult<Vec<Record>>>()?;
+        let journal = Box::new(Journal::over(dir, log));
+        Ok(FoundJournal::Whole(journal, records))
+    }
+
+    /// A journal that says what `snapshot` says, in the place of whatever is there.
+    pub fn begin_anew(dir: &Path, snapshot: &Record) -> OutboxResult<Journal> {
+        let bytes = serde_json::to_vec(snapshot).expect("records are plain data");
+        let log =
+            AppendLog::create_over(dir.join("journal"), MAGIC, &[bytes]).map_err(|error| {
+                OutboxError::Journal {
+                    reason: error.to_string(),
+                    dir: dir.display().to_string(),
+                }
+            })?;
+        Ok(Journal::over(dir, log))
+    }
+
+    fn over(dir: &Path, log: AppendLog) -> Journal {
         let journal = Journal {
             dir: dir.to_owned(),
             line: Mutex::default(),
@@ -84,7 +145,7 @@ impl Journal {
             log: Mutex::new(log),
         };
         journal.keep_reserve();
-        Ok((journal, records))
+        journal
     }
 
     /// Sets room aside again after the reserve was used, as soon as there is some.
@@ -122,14 +183,26 @@ impl Journal {
     }
 
     /// Writes a batch; on a full disk once more without the reserve.
-    fn write(&self, batch: &[Vec<u8>]) -> Result<(), DurableError> {
+    fn write(&self, batch: &[Waiting]) -> Result<(), DurableError> {
         self.check_disk()?;
         let mut log = self.log();
-        match log.append_all(batch) {
+        let is_snapshot = |waiting: &Waiting| matches!(waiting, Waiting::Snapshot(_));
+        if let Some(at) = batch.iter().rposition(is_snapshot) {
+            let frames: Vec<&[u8]> = batch[at..].iter().map(Waiting::bytes).collect();
+            match log.replace_all(&frames) {
+                Ok(()) => return Ok(()),
+                Err(error) => {
+                    tracing::warn!(%error, "the journal could not be rewritten and stays as it is");
+                }
+            }
+        }
+        let frames = batch.iter().filter(|waiting| !is_snapshot(waiting));
+        let frames: Vec<&[u8]> = frames.map(Waiting::bytes).collect();
+        match log.append_all(&frames) {
             Err(error)
                 if error.is_disk_full() && std::fs::remove_file(self.reserve_path()).is_ok() =>
             {
-                log.append_all(batch)
+                log.append_all(&frames)
             }
             outcome => outcome,
         }
@@ -139,8 +212,19 @@ impl Journal {
     /// locked, so that the order of records is the order of changes; touches no disk.
     pub fn push(&self, record: &Record) -> Ticket {
         let bytes = serde_json::to_vec(record).expect("records are plain data");
+        self.line_up(Waiting::Next(bytes))
+    }
+
+    /// Has the next write put `record`, which must say the same as all that was ever pushed, in the place of
+    /// it. Called with the state locked; touches no disk.
+    pub fn push_snapshot(&self, record: &Record) -> Ticket {
+        let bytes = serde_json::to_vec(record).expect("records are plain data");
+        self.line_up(Waiting::Snapshot(bytes))
+    }
+
+    fn line_up(&self, waiting: Waiting) -> Ticket {
         let mut line = self.lock();
-        line.waiting.push_back(bytes);
+        line.waiting.push_back(waiting);
         line.next += 1;
         Ticket(line.next)
     }
@@ -166,6 +250,7 @@ impl Journal {
 
     /// Returns when everything up to the ticket is durable. Blocks on local disk.
     pub fn settle(&self, ticket: Ticket) -> OutboxResult<()> {
+        answering::check_may_block("waiting for the journal");
         let mut line = self.lock();
         let asked_at = line.failed.as_ref().map(|(upto, _)| *upto);
         let mut tried = false;
@@ -200,42 +285,13 @@ impl Journal {
         self.log().len_bytes()
     }
 
-    /// Puts `records` in place of all that was ever pushed; they must say the same. Called with the
-    /// state locked, so that nothing is pushed meanwhile.
-    pub fn replace(&self, records: &[Record]) -> OutboxResult<()> {
-        let frames: Vec<Vec<u8>> = records
-            .iter()
-            .map(|record| serde_json::to_vec(record).expect("records are plain data"))
-            .collect();
-        let mut line = self.lock();
-        while line.writing {
-            line = self
-                .moved
-                .wait(line)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
-        line.writing = true;
-        drop(line);
-        let outcome = self.check_disk();
-        let outcome = outcome.and_then(|()| self.log().replace_all(&frames));
-        let mut line = self.lock();
-        line.writing = false;
-        if outcome.is_ok() {
-            line.waiting.clear();
-            line.durable = line.next;
-            line.failed = None;
-        }
-        self.moved.notify_all();
-        drop(line);
-        outcome.map_err(|error| self.error(&Failure::new(&error)))
-    }
-
     fn write_line<'a>(&'a self, mut line: MutexGuard<'a, Line>) -> MutexGuard<'a, Line> {
-        let batch: Vec<Vec<u8>> = line.waiting.drain(..).collect();
+        let batch: Vec<Waiting> = line.waiting.drain(..).collect();
         let upto = line.next;
         line.writing = true;
         drop(line);
         failpoint::hit(Failpoint::BeforeJournal);
+        failpoint::slow_sync();
         let outcome = self.write(&batch);
         failpoint::hit(Failpoint::AfterJournal);
         let mut line = self.lock();
@@ -246,8 +302,10 @@ impl Journal {
                 line.failed = None;
             }
             Err(error) => {
-                for frame in batch.into_iter().rev() {
-                    line.waiting.push_front(frame);
+                for waiting in batch.into_iter().rev() {
+                    if let Waiting::Next(_) = waiting {
+                        line.waiting.push_front(waiting);
+                    }
                 }
                 line.failed = Some((upto, Failure::new(&error)));
             }
@@ -258,7 +316,8 @@ impl Journal {
 
     fn error(&self, failure: &Failure) -> OutboxError {
         match failure.os_error {
-            Some(code) => staging_error("the journal")(std::io::Error::from_raw_os_error(code)),
+            Some(code) => staging_error("the journal")(std::io::Error::from_raw_os_error(code))
+                .on_disk_of(&self.dir),
             None => OutboxError::Journal {
                 reason: failure.text.clone(),
                 dir: self.dir.display().to_string(),
@@ -272,6 +331,14 @@ impl Journal {
 
     fn log(&self) -> MutexGuard<'_, AppendLog> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Waiting {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Waiting::Next(bytes) | Waiting::Snapshot(bytes) => bytes,
+        }
     }
 }
 
@@ -296,24 +363,31 @@ mod tests {
         Record::Upload(UploadRecord::Discarded { asset: AssetId(n) })
     }
 
+    fn open(dir: &Path) -> (Journal, Vec<Record>) {
+        match Journal::open(dir).unwrap() {
+            FoundJournal::Whole(journal, records) => (*journal, records),
+            found => panic!("{found:?}"),
+        }
+    }
+
     #[test]
     fn what_is_settled_is_there_after_a_reopen_in_order() {
         let dir = tempfile::tempdir().unwrap();
-        let (journal, none) = Journal::open(dir.path()).unwrap();
+        let (journal, none) = open(dir.path());
         assert!(none.is_empty());
         journal.push(&record(1));
         let ticket = journal.push(&record(2));
         journal.settle(ticket).unwrap();
         journal.push(&record(3));
         drop(journal);
-        let (_, records) = Journal::open(dir.path()).unwrap();
+        let (_, records) = open(dir.path());
         assert_eq!(records, [record(1), record(2)]);
     }
 
     #[test]
     fn many_threads_keep_one_order() {
         let dir = tempfile::tempdir().unwrap();
-        let (journal, _) = Journal::open(dir.path()).unwrap();
+        let (journal, _) = open(dir.path());
         let journal = Arc::new(journal);
         let threads: Vec<_> = (0..4)
             .map(|_| {
@@ -330,21 +404,18 @@ mod tests {
             thread.join().unwrap();
         }
         drop(journal);
-        assert_eq!(Journal::open(dir.path()).unwrap().1.len(), 80);
+        assert_eq!(open(dir.path()).1.len(), 80);
     }
 
     #[test]
     fn a_replacement_stands_for_everything_before_it() {
         let dir = tempfile::tempdir().unwrap();
-        let (journal, _) = Journal::open(dir.path()).unwrap();
+        let (journal, _) = open(dir.path());
         journal.push(&record(1));
-        journal.replace(&[record(9)]).unwrap();
+        journal.push_snapshot(&record(9));
         let ticket = journal.push(&record(10));
         journal.settle(ticket).unwrap();
         drop(journal);
-        assert_eq!(
-            Journal::open(dir.path()).unwrap().1,
-            [record(9), record(10)]
-        );
+        assert_eq!(open(dir.path()).1, [record(9), record(10)]);
     }
 }

@@ -279,7 +279,17 @@ pub enum UploadRecord {
         /// The draft.
         draft: DraftId,
     },
-    /// An asset of ours is gone from the service.
+    /// The service is about to be asked to delete an asset, whoever made it.
+    DeletionSent {
+        /// The asset.
+        asset: AssetId,
+    },
+    /// The asset was not deleted, and its owner was told so.
+    DeletionRefused {
+        /// The asset.
+        asset: AssetId,
+    },
+    /// An asset is gone from the service.
     AssetGone {
         /// The asset.
         asset: AssetId,

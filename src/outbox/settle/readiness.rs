@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::references::Reference;
+use super::references::{Need, Reference};
 use super::wholeness::Wholeness;
 use crate::outbox::draft::names;
 use crate::outbox::error::OutboxError;
@@ -88,6 +88,8 @@ pub enum Obstacle {
     InFlight(String),
     /// A file is not whole; the text says which and how.
     NotWhole(String),
+    /// These files are missing, and without them the service is certain to refuse the model.
+    Lacks(Vec<String>),
 }
 
 impl Obstacle {
@@ -102,6 +104,10 @@ impl Obstacle {
                 format!("draft: {path} is a temporary file of a copy; remove it when that is over")
             }
             Obstacle::NotWhole(what) => format!("incomplete: {what}"),
+            Obstacle::Lacks(missing) => format!(
+                "waiting for {}; it goes once all is there, or by `assetfs commit --force`",
+                first_and_more(missing)
+            ),
         }
     }
 
@@ -114,6 +120,11 @@ impl Obstacle {
             Obstacle::BeingWritten(path) => format!("{path} is still being written"),
             Obstacle::InFlight(path) => format!("{path} is a file that a copy has not finished"),
             Obstacle::NotWhole(what) => what.clone(),
+            Obstacle::Lacks(missing) => format!(
+                "{}, which the model cannot do without, {} not there",
+                missing.join(", "),
+                if missing.len() == 1 { "is" } else { "are" }
+            ),
         }
     }
 
@@ -124,9 +135,10 @@ impl Obstacle {
             Obstacle::Empty | Obstacle::NoModel | Obstacle::NeedsFolder { .. } => {
                 OutboxError::NothingToSend(what)
             }
-            Obstacle::BeingWritten(_) | Obstacle::InFlight(_) | Obstacle::NotWhole(_) => {
-                OutboxError::NotWhole { what }
-            }
+            Obstacle::BeingWritten(_)
+            | Obstacle::InFlight(_)
+            | Obstacle::NotWhole(_)
+            | Obstacle::Lacks(_) => OutboxError::NotWhole { what },
         }
     }
 
@@ -134,7 +146,7 @@ impl Obstacle {
     pub fn yields_to_force(&self) -> bool {
         matches!(
             self,
-            Obstacle::InFlight(_) | Obstacle::NotWhole(_) | Obstacle::NoModel
+            Obstacle::InFlight(_) | Obstacle::NotWhole(_) | Obstacle::Lacks(_) | Obstacle::NoModel
         )
     }
 }
@@ -159,6 +171,7 @@ pub fn readiness(facts: &DraftFacts) -> Result<ReadyContent, Obstacle> {
     every_file_is_whole(facts)?;
     let present: BTreeSet<&str> = facts.files.iter().map(|file| file.path.as_str()).collect();
     let mut missing = BTreeSet::new();
+    let mut is_hopeless = false;
     for reference in facts.files.iter().flat_map(|file| &file.references) {
         if !reference
             .paths
@@ -166,7 +179,11 @@ pub fn readiness(facts: &DraftFacts) -> Result<ReadyContent, Obstacle> {
             .any(|path| present.contains(path.as_str()))
         {
             missing.insert(reference.paths[0].clone());
+            is_hopeless |= reference.need == Need::ForImport;
         }
+    }
+    if is_hopeless {
+        return Err(Obstacle::Lacks(missing.into_iter().collect()));
     }
     let mut models = facts
         .files
@@ -256,6 +273,15 @@ fn in_unit_of(bytes: u64, scale: u64) -> (String, &'static str) {
 pub fn human_size(bytes: u64) -> String {
     let (number, unit) = in_unit_of(bytes, bytes);
     format!("{number} {unit}")
+}
+
+/// The first of several names, and how many more there are.
+pub fn first_and_more(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first, more @ ..] => format!("{first} and {} more", more.len()),
+    }
 }
 
 /// The warning for a commit by hand.

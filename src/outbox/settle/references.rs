@@ -24,6 +24,17 @@ pub struct Reference {
     pub paths: Vec<String>,
     /// The least number of bytes it must have, where the model says so.
     pub min_len: Option<u64>,
+    /// What becomes of the model without it.
+    pub need: Need,
+}
+
+/// What becomes of a model without a file that it names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Need {
+    /// It is imported, and looks otherwise: a texture, a material library.
+    ForLooks,
+    /// It has no geometry, and the service is certain to refuse it: a buffer of a glTF.
+    ForImport,
 }
 
 /// What looking into a file gave.
@@ -101,9 +112,12 @@ fn document(folder: &str, text: &[u8]) -> References {
             };
         }
     };
-    let items = document.buffers.into_iter().chain(document.images);
-    let files = items
-        .filter_map(|item| {
+    let buffers = document.buffers.into_iter();
+    let buffers = buffers.map(|item| (item, Need::ForImport));
+    let images = document.images.into_iter();
+    let files = buffers
+        .chain(images.map(|item| (item, Need::ForLooks)))
+        .filter_map(|(item, need)| {
             let uri = item.uri?;
             let decoded = percent_decode_str(&uri).decode_utf8().ok()?.into_owned();
             let mut paths: Vec<String> = [uri, decoded]
@@ -116,6 +130,7 @@ fn document(folder: &str, text: &[u8]) -> References {
             (!paths.is_empty()).then_some(Reference {
                 paths,
                 min_len: item.byte_length,
+                need,
             })
         })
         .collect();
@@ -255,6 +270,7 @@ fn local(folder: &str, readings: &[&str]) -> Option<Reference> {
     (!paths.is_empty()).then_some(Reference {
         paths,
         min_len: None,
+        need: Need::ForLooks,
     })
 }
 

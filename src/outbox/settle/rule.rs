@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use super::readiness::{DraftFacts, readiness, warning_for};
+use super::readiness::{DraftFacts, Obstacle, first_and_more, readiness, warning_for};
 
 /// Who wrote, and when it last stirred. Times count from any fixed point on the monotonic clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,11 +69,15 @@ pub enum Verdict {
         at: Duration,
         /// The line that the draft's status shows.
         why: String,
+        /// The files that the model names and that are not there.
+        missing: Vec<String>,
     },
     /// Only a change, or a command, can help.
     Blocked {
         /// The line that the draft's status shows.
         why: String,
+        /// The files that the model names and that are not there.
+        missing: Vec<String>,
     },
 }
 
@@ -84,12 +88,17 @@ pub fn verdict(facts: &DraftFacts, stir: &Stir, times: &SettleTimes, now: Durati
         Err(obstacle) => {
             return Verdict::Blocked {
                 why: obstacle.status_text(),
+                missing: match obstacle {
+                    Obstacle::Lacks(missing) => missing,
+                    _ => Vec::new(),
+                },
             };
         }
     };
     if let Some(folder) = &facts.version_control {
         return Verdict::Blocked {
             why: format!("draft: holds {folder}, so it is sent by `assetfs commit` only"),
+            missing: content.missing,
         };
     }
     let ended = stir.folder_times_set || stir.writers_ended.is_some();
@@ -98,35 +107,24 @@ pub fn verdict(facts: &DraftFacts, stir: &Stir, times: &SettleTimes, now: Durati
         _ => stir.last_change,
     };
     let quiet = from + times.quiet_for(content.references_tell, ended);
-    let Some(first_missing) = content.missing.first() else {
-        return at_or_ready(quiet, now, settling(quiet, now), None);
+    let (at, why, warning) = match content.missing.is_empty() {
+        true => (quiet, settling(quiet, now), None),
+        false => (
+            quiet + times.missing,
+            format!("waiting for {}", first_and_more(&content.missing)),
+            warning_for(&content),
+        ),
     };
-    let warning = warning_for(&content);
-    let why = format!(
-        "waiting for {first_missing}{}",
-        and_more(content.missing.len())
-    );
-    at_or_ready(quiet + times.missing, now, why, warning)
-}
-
-fn at_or_ready(at: Duration, now: Duration, why: String, warning: Option<String>) -> Verdict {
     if now >= at {
-        Verdict::Ready { warning }
-    } else {
-        Verdict::WaitUntil { at, why }
+        return Verdict::Ready { warning };
     }
+    let missing = content.missing;
+    Verdict::WaitUntil { at, why, missing }
 }
 
 fn settling(until: Duration, now: Duration) -> String {
     let left = until.saturating_sub(now);
     format!("settling {} s", left.as_millis().div_ceil(1000).max(1))
-}
-
-fn and_more(missing: usize) -> String {
-    match missing {
-        0 | 1 => String::new(),
-        n => format!(" and {} more", n - 1),
-    }
 }
 
 #[cfg(test)]

@@ -5,10 +5,13 @@ use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use super::facts::{self, Known};
 use super::inspect::{Finding, Subject, look_into};
 use super::readiness::{BytesState, DraftFacts};
 use super::rule::{Verdict, verdict};
+use crate::outbox::activity::Lacking;
 use crate::outbox::error::{OutboxError, OutboxResult};
 use crate::outbox::shared::Shared;
 use crate::outbox::state::Stage;
@@ -68,7 +71,9 @@ async fn judge(shared: &Arc<Shared>, draft: DraftId) -> Duration {
             Some(stage) => matches!(stage, Stage::ImportFailed { .. }),
             None => found.failure.is_some(),
         };
-        if running || failed {
+        let asset = found.accepted_asset();
+        let deleted = asset.is_some_and(|asset| core.state.deletions.contains(&asset));
+        if running || failed || deleted {
             return never;
         }
         if found.attempt.is_some() || found.ordered.is_some() {
@@ -113,8 +118,9 @@ async fn judge(shared: &Arc<Shared>, draft: DraftId) -> Duration {
             upload::begin(shared, draft, generation);
             never
         }
-        (Verdict::WaitUntil { at, why }, writers_live, _) => {
-            show(shared, draft, why);
+        (Verdict::WaitUntil { at, why, missing }, writers_live, _) => {
+            let goes_at = Some(Instant::now() + at.saturating_sub(now));
+            show(shared, draft, why, Lacking { missing, goes_at });
             // The seconds that are left are shown, too.
             let next_second = now + Duration::from_secs(1);
             let look = if writers_live {
@@ -124,8 +130,9 @@ async fn judge(shared: &Arc<Shared>, draft: DraftId) -> Duration {
             };
             at.min(look)
         }
-        (Verdict::Blocked { why }, ..) => {
-            show(shared, draft, why);
+        (Verdict::Blocked { why, missing }, ..) => {
+            let goes_at = None;
+            show(shared, draft, why, Lacking { missing, goes_at });
             never
         }
     }
@@ -171,9 +178,10 @@ fn look_at_all(shared: &Shared, subjects: Vec<Subject>) {
     }
 }
 
-fn show(shared: &Shared, draft: DraftId, text: String) {
+fn show(shared: &Shared, draft: DraftId, text: String, lacking: Lacking) {
     let mut core = shared.core();
     let activity = core.activity(draft);
+    activity.lacking = lacking;
     if activity.settle_text == text {
         return;
     }

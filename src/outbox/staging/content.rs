@@ -1,15 +1,16 @@
 //! The bytes of one staged file while it is open: shared by all its handles.
 //!
-//! Invariant: a change of bytes or length raises the generation before the call returns, so a flush
-//! that hears of no change since its sync may say that what it recorded is what is there.
+//! Invariant: a change of bytes or length raises the generation when it begins and once more before the call
+//! returns, so a flush that hears of no change since its sync may say that what it recorded is what is there. The
+//! lock of what everybody asks for (the size) is never held over the disk.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{ContentHash, ContentId, RunningHash, WriteOut, is_full, staging_error};
-use crate::durable::recorder;
+use super::{ContentHash, ContentId, RunningHash, WriteOut, hash_upto, is_full, staging_error};
+use crate::durable::{answering, recorder};
 use crate::outbox::error::OutboxResult;
 use crate::outbox::failpoint;
 use crate::outbox::moment::Moment;
@@ -20,17 +21,33 @@ pub struct Content {
     id: ContentId,
     file: Arc<File>,
     live: Mutex<Live>,
+    /// Held over a change of the file. It tells the disk early of what a large file will have to sync.
+    changing: Mutex<WriteOut>,
     /// Held over a sync and its record, so that the journal hears of syncs in their order.
     flushing: Mutex<()>,
+}
+
+/// What a write does on a full disk.
+pub enum OnFull<'a> {
+    /// Tries once more when this could make some room. Blocks on local disk.
+    MakeRoom(&'a dyn Fn() -> bool),
+    /// Leaves it to a caller that may block: see [`Written::NeedsRoom`].
+    Leave,
+}
+
+/// What became of a write.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Written {
+    /// It is there.
+    All,
+    /// The disk is full. The write is to be made again with [`OnFull::MakeRoom`].
+    NeedsRoom,
 }
 
 struct Live {
     size: u64,
     hash: RunningHash,
-    /// Tells the disk early of what a large file will have to sync.
-    write_out: WriteOut,
-    /// Bytes written that no sync has made durable yet.
-    unsynced: u64,
     /// Raised by every change.
     generation: u64,
     /// The generation that the journal holds; `None` before the first flush.
@@ -94,13 +111,12 @@ impl Content {
             live: Mutex::new(Live {
                 size,
                 hash,
-                write_out: WriteOut::default(),
-                unsynced: 0,
                 generation: 0,
                 recorded,
                 written_at: None,
                 failed: None,
             }),
+            changing: Mutex::default(),
             flushing: Mutex::new(()),
         }
     }
@@ -151,37 +167,44 @@ impl Content {
         Ok(done)
     }
 
-    /// Writes all of `data`, at `offset` or, without one, at the end. On a full disk once more when
-    /// `make_room` could make some.
+    /// Writes all of `data`, at `offset` or, without one, at the end.
     pub fn write(
         &self,
         data: &[u8],
         offset: Option<u64>,
-        make_room: impl FnOnce() -> bool,
-    ) -> OutboxResult<()> {
-        let mut live = self.live();
-        let offset = offset.unwrap_or(live.size);
-        live.generation += 1;
-        live.unsynced += data.len() as u64;
-        live.written_at = Some(Moment::now());
+        on_full: OnFull<'_>,
+    ) -> OutboxResult<Written> {
+        let mut write_out = self.changing();
+        let offset = {
+            let mut live = self.live();
+            live.generation += 1;
+            live.written_at = Some(Moment::now());
+            offset.unwrap_or(live.size)
+        };
         let mut written = self.write_all(data, offset);
         if written.as_ref().is_err_and(is_full) {
-            // Whoever appends meanwhile goes on behind this.
-            live.size = live.size.max(offset + data.len() as u64);
-            // Room is made under locks that others hold while they ask for a size.
-            drop(live);
-            let has_room = make_room();
-            live = self.live();
-            if has_room {
-                written = self.write_all(data, offset);
+            match on_full {
+                OnFull::Leave => {
+                    // Part of it may have been written.
+                    self.live().hash = RunningHash::unknown();
+                    return Ok(Written::NeedsRoom);
+                }
+                OnFull::MakeRoom(make_room) if make_room() => {
+                    written = self.write_all(data, offset);
+                }
+                OnFull::MakeRoom(_) => {}
             }
         }
+        if written.is_ok() {
+            write_out.wrote(&self.file, offset, data.len() as u64);
+        }
+        let mut live = self.live();
+        live.generation += 1;
         match written {
             Ok(()) => {
                 live.hash.wrote(offset, data);
-                live.write_out.wrote(&self.file, offset, data.len() as u64);
                 live.size = live.size.max(offset + data.len() as u64);
-                Ok(())
+                Ok(Written::All)
             }
             Err(error) => {
                 // Part of it may have been written.
@@ -202,14 +225,16 @@ impl Content {
 
     /// Cuts or extends the file. Cutting it to nothing starts over after a failed write.
     pub fn truncate(&self, size: u64) -> OutboxResult<()> {
-        let mut live = self.live();
-        if size == live.size && size != 0 {
+        let _changing = self.changing();
+        if size == self.size() && size != 0 {
             return Ok(());
         }
+        self.live().generation += 1;
         failpoint::disk()
             .and_then(|()| self.file.set_len(size))
             .map_err(staging_error("changing the length of a staged file"))?;
         recorder::resized(&self.file, size);
+        let mut live = self.live();
         live.generation += 1;
         live.written_at = Some(Moment::now());
         live.hash.resized(size);
@@ -222,7 +247,9 @@ impl Content {
 
     /// Reserves room.
     pub fn allocate(&self, offset: u64, len: u64, keep_size: bool) -> OutboxResult<()> {
-        let mut live = self.live();
+        answering::check_may_block("reserving room");
+        let _changing = self.changing();
+        let end = offset.saturating_add(len);
         let flags = if keep_size {
             rustix::fs::FallocateFlags::KEEP_SIZE
         } else {
@@ -233,9 +260,9 @@ impl Content {
             // A disk that cannot reserve is no failure: the write itself will tell.
             Err(rustix::io::Errno::OPNOTSUPP) if keep_size => return Ok(()),
             Err(rustix::io::Errno::OPNOTSUPP) => {
-                if offset + len > live.size {
+                if end > self.size() {
                     self.file
-                        .set_len(offset + len)
+                        .set_len(end)
                         .map_err(staging_error("extending a staged file"))?;
                 }
             }
@@ -243,8 +270,9 @@ impl Content {
                 return Err(staging_error(format!("{len} reserved bytes"))(errno.into()));
             }
         }
-        if !keep_size && offset + len > live.size {
-            live.size = offset + len;
+        let mut live = self.live();
+        if !keep_size && end > live.size {
+            live.size = end;
             live.generation += 1;
             live.written_at = Some(Moment::now());
         }
@@ -256,11 +284,6 @@ impl Content {
         self.live().written_at = None;
     }
 
-    /// About how much the next sync has to wait for, in bytes.
-    pub fn unsynced_len(&self) -> u64 {
-        self.live().unsynced
-    }
-
     /// The right to sync and to record what the sync gave.
     pub fn flush_turn(&self) -> MutexGuard<'_, ()> {
         self.flushing.lock().unwrap_or_else(PoisonError::into_inner)
@@ -268,20 +291,21 @@ impl Content {
 
     /// Makes the bytes durable and gives what is to be recorded; `None` when the journal knows them.
     pub fn sync(&self) -> OutboxResult<Option<Flushed>> {
-        let live = self.live();
-        if let Some(code) = live.failed {
-            return Err(staging_error("what was written")(
-                io::Error::from_raw_os_error(code),
-            ));
-        }
-        if live.recorded == Some(live.generation) {
-            return Ok(None);
-        }
-        let (generation, size, written_at) = (live.generation, live.size, live.written_at);
-        let seen = live.hash.digest(size);
-        let syncing = live.unsynced;
-        // A large file takes the disk a while; meanwhile others may ask for its size.
-        drop(live);
+        answering::check_may_block("the sync of a staged file");
+        let (generation, size, written_at, seen) = {
+            let live = self.live();
+            if let Some(code) = live.failed {
+                return Err(staging_error("what was written")(
+                    io::Error::from_raw_os_error(code),
+                ));
+            }
+            if live.recorded == Some(live.generation) {
+                return Ok(None);
+            }
+            let seen = live.hash.digest(live.size);
+            (live.generation, live.size, live.written_at, seen)
+        };
+        failpoint::slow_sync();
         let synced = if generation == 0 && size == 0 {
             Ok(())
         } else {
@@ -289,20 +313,24 @@ impl Content {
                 .sync_data()
                 .inspect(|()| recorder::synced(&self.file))
         };
-        let mut live = self.live();
         if let Err(error) = synced {
             // After a failed sync the kernel may have dropped the pages: nothing here can be
             // trusted until the file is written anew.
-            live.failed = Some(error.raw_os_error().unwrap_or(libc::EIO));
+            self.live().failed = Some(error.raw_os_error().unwrap_or(libc::EIO));
             return Err(staging_error("what was written")(error));
         }
-        live.unsynced = live.unsynced.saturating_sub(syncing);
         let hash = match seen {
             Some(hash) => hash,
-            None => live
-                .hash
-                .catch_up(&self.file, size)
-                .map_err(staging_error("reading a staged file"))?,
+            None => {
+                let read =
+                    hash_upto(&self.file, size).map_err(staging_error("reading a staged file"))?;
+                let digest = read.digest();
+                let mut live = self.live();
+                if live.generation == generation {
+                    live.hash = RunningHash::at(read);
+                }
+                digest
+            }
         };
         Ok(Some(Flushed {
             size,
@@ -321,6 +349,10 @@ impl Content {
         }
     }
 
+    fn changing(&self) -> MutexGuard<'_, WriteOut> {
+        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn live(&self) -> MutexGuard<'_, Live> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -335,7 +367,8 @@ mod tests {
     }
 
     fn write(content: &Content, data: &[u8], offset: Option<u64>) {
-        content.write(data, offset, || false).unwrap();
+        let written = content.write(data, offset, OnFull::MakeRoom(&|| false));
+        assert_eq!(written.unwrap(), Written::All);
     }
 
     #[test]
@@ -343,14 +376,12 @@ mod tests {
         let content = content();
         write(&content, b"abc", Some(0));
         write(&content, b"def", None);
-        assert_eq!(content.unsynced_len(), 6);
         let flushed = content.sync().unwrap().unwrap();
         assert_eq!(
             (flushed.size, flushed.hash),
             (6, ContentHash::of(b"abcdef"))
         );
         content.recorded(&flushed);
-        assert_eq!(content.unsynced_len(), 0);
         assert_eq!(content.sync().unwrap(), None);
         write(&content, b"X", Some(1));
         let flushed = content.sync().unwrap().unwrap();

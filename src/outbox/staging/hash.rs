@@ -1,7 +1,7 @@
 //! Checksums of staged bytes, computed while they are written.
 //!
 //! [`RunningHash`] follows a sequential writer for free; any other order of writes makes it say that
-//! the file has to be read again. Pure but for [`hash_file`].
+//! the file has to be read again. Pure but for [`hash_upto`].
 
 use std::fmt;
 use std::fs::File;
@@ -11,8 +11,15 @@ use std::os::unix::fs::FileExt as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::durable::answering;
+
 /// How much is read at once when a file is hashed again.
 const READ_LEN_BYTES: usize = 1 << 20;
+/// An aligned stretch of this many zeros is hashed as its length. Part of what the journal's hashes mean.
+const ZERO_RUN_LEN_BYTES: u64 = 64 << 20;
+/// Stands before the length of zeros that were left out.
+const ZERO_RUN_TAG: &[u8] = b"assetfs zeros ";
+static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
 /// XXH3, 128 bits, of all bytes of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -52,37 +59,130 @@ impl<'de> Deserialize<'de> for ContentHash {
     }
 }
 
+/// A hash of bytes that come in order, without cost for long runs of zeros, so that a hole of many terabytes
+/// need not be read.
+///
+/// The hash is XXH3 of the bytes. An aligned stretch of [`ZERO_RUN_LEN_BYTES`] that holds zeros alone is
+/// replaced by its length under a tag, whether it is a hole or was written: the hash depends on the content, not on
+/// how a file system stores it.
+#[derive(Clone)]
+pub struct ContentHasher {
+    state: Box<Xxh3>,
+    upto: u64,
+    /// Zeros at the end that are not in `state` yet; they begin on an aligned place.
+    zeros: u64,
+}
+
+impl Default for ContentHasher {
+    fn default() -> ContentHasher {
+        ContentHasher {
+            state: Box::new(Xxh3::new()),
+            upto: 0,
+            zeros: 0,
+        }
+    }
+}
+
+impl ContentHasher {
+    /// How many bytes it has seen.
+    pub fn len_bytes(&self) -> u64 {
+        self.upto
+    }
+
+    /// Takes the next bytes.
+    pub fn update(&mut self, mut data: &[u8]) {
+        while !data.is_empty() {
+            let room = usize::try_from(self.room_in_stretch()).unwrap_or(usize::MAX);
+            let (piece, rest) = data.split_at(data.len().min(room));
+            if self.is_zero_so_far() && is_zero(piece) {
+                self.zeros += piece.len() as u64;
+            } else {
+                self.take_in_zeros();
+                self.state.update(piece);
+            }
+            self.upto += piece.len() as u64;
+            data = rest;
+        }
+    }
+
+    /// Takes zeros that nobody has to read.
+    pub fn skip_zeros(&mut self, mut len: u64) {
+        if !self.is_zero_so_far() {
+            let part = len.min(self.room_in_stretch());
+            update_zeros(&mut self.state, part);
+            self.upto += part;
+            len -= part;
+        }
+        self.zeros += len;
+        self.upto += len;
+    }
+
+    /// The hash of what it has seen.
+    pub fn digest(&self) -> ContentHash {
+        let mut whole = self.clone();
+        whole.take_in_zeros();
+        ContentHash(whole.state.digest128())
+    }
+
+    fn room_in_stretch(&self) -> u64 {
+        ZERO_RUN_LEN_BYTES - self.upto % ZERO_RUN_LEN_BYTES
+    }
+
+    fn is_zero_so_far(&self) -> bool {
+        self.zeros % ZERO_RUN_LEN_BYTES == self.upto % ZERO_RUN_LEN_BYTES
+    }
+
+    fn take_in_zeros(&mut self) {
+        let zeros = std::mem::take(&mut self.zeros);
+        let part = zeros % ZERO_RUN_LEN_BYTES;
+        if zeros > part {
+            self.state.update(ZERO_RUN_TAG);
+            self.state.update(&(zeros - part).to_le_bytes());
+        }
+        update_zeros(&mut self.state, part);
+    }
+}
+
+fn is_zero(bytes: &[u8]) -> bool {
+    bytes
+        .chunks(ZEROS.len())
+        .all(|chunk| chunk == &ZEROS[..chunk.len()])
+}
+
+fn update_zeros(state: &mut Xxh3, mut len: u64) {
+    while len > 0 {
+        let piece = len.min(ZEROS.len() as u64);
+        state.update(&ZEROS[..usize::try_from(piece).expect("a short piece")]);
+        len -= piece;
+    }
+}
+
 /// The hash of a file that is being written.
 pub struct RunningHash {
-    /// State over the bytes below `upto`; `None` once the order was broken.
-    state: Option<Box<Xxh3>>,
-    upto: u64,
+    /// State over the bytes so far; `None` once the order was broken.
+    state: Option<ContentHasher>,
 }
 
 impl RunningHash {
     /// The hash of an empty file.
     pub fn empty() -> RunningHash {
-        RunningHash {
-            state: Some(Box::new(Xxh3::new())),
-            upto: 0,
-        }
+        RunningHash::at(ContentHasher::default())
     }
 
     /// For a file whose bytes were not seen.
     pub fn unknown() -> RunningHash {
-        RunningHash {
-            state: None,
-            upto: 0,
-        }
+        RunningHash { state: None }
+    }
+
+    /// For a file whose bytes were all read, after which further appends are followed.
+    pub fn at(state: ContentHasher) -> RunningHash {
+        RunningHash { state: Some(state) }
     }
 
     /// Follows a write.
     pub fn wrote(&mut self, offset: u64, data: &[u8]) {
         match &mut self.state {
-            Some(state) if offset == self.upto => {
-                state.update(data);
-                self.upto += data.len() as u64;
-            }
+            Some(state) if offset == state.len_bytes() => state.update(data),
             // Bytes beyond what was hashed: a later write may still fill the gap in order only
             // when nothing was skipped, so the order is broken.
             _ => self.state = None,
@@ -93,47 +193,59 @@ impl RunningHash {
     pub fn resized(&mut self, size: u64) {
         if size == 0 {
             *self = RunningHash::empty();
-        } else if size < self.upto {
+        } else if self
+            .state
+            .as_ref()
+            .is_some_and(|state| size < state.len_bytes())
+        {
             self.state = None;
         }
     }
 
     /// The hash of the file if it has `size` bytes and all were seen in order.
     pub fn digest(&self, size: u64) -> Option<ContentHash> {
-        let state = self.state.as_ref().filter(|_| self.upto == size)?;
-        Some(ContentHash(state.digest128()))
-    }
-
-    /// Reads the whole file again, after which further appends are followed.
-    pub fn catch_up(&mut self, file: &File, size: u64) -> io::Result<ContentHash> {
-        let (state, upto) = hash_upto(file, size)?;
-        let digest = ContentHash(state.digest128());
-        self.state = Some(state);
-        self.upto = upto;
-        Ok(digest)
+        let state = self.state.as_ref()?;
+        (state.len_bytes() == size).then(|| state.digest())
     }
 }
 
-/// The hash of a whole file, and its length.
-pub fn hash_file(file: &File) -> io::Result<(ContentHash, u64)> {
-    let (state, len) = hash_upto(file, u64::MAX)?;
-    Ok((ContentHash(state.digest128()), len))
-}
-
-fn hash_upto(file: &File, size: u64) -> io::Result<(Box<Xxh3>, u64)> {
-    let mut state = Box::new(Xxh3::new());
+/// Reads the first `size` bytes of a file, or all where it has fewer. Holes are not read.
+pub fn hash_upto(file: &File, size: u64) -> io::Result<ContentHasher> {
+    answering::check_may_block("hashing a file");
+    let mut hasher = ContentHasher::default();
     let mut buffer = vec![0; READ_LEN_BYTES];
-    let mut at = 0;
-    while at < size {
-        let wanted = usize::try_from(size - at).map_or(READ_LEN_BYTES, |n| n.min(READ_LEN_BYTES));
-        let got = file.read_at(&mut buffer[..wanted], at)?;
-        if got == 0 {
-            break;
+    let size = size.min(file.metadata()?.len());
+    while hasher.len_bytes() < size {
+        let data = next_data(file, hasher.len_bytes(), size);
+        hasher.skip_zeros(data.start - hasher.len_bytes());
+        while hasher.len_bytes() < data.end {
+            let at = hasher.len_bytes();
+            let wanted =
+                usize::try_from(data.end - at).map_or(READ_LEN_BYTES, |n| n.min(READ_LEN_BYTES));
+            let got = file.read_at(&mut buffer[..wanted], at)?;
+            if got == 0 {
+                // It was cut meanwhile.
+                return Ok(hasher);
+            }
+            hasher.update(&buffer[..got]);
         }
-        state.update(&buffer[..got]);
-        at += got as u64;
     }
-    Ok((state, at))
+    Ok(hasher)
+}
+
+/// Where the next bytes are that are no hole, from `from` on and below `size`.
+fn next_data(file: &File, from: u64, size: u64) -> std::ops::Range<u64> {
+    use rustix::fs::{SeekFrom, seek};
+    use rustix::io::Errno;
+    let start = match seek(file, SeekFrom::Data(from)) {
+        Ok(start) => start.min(size),
+        Err(Errno::NXIO) => return size..size,
+        // A file system that knows no holes.
+        Err(_) => return from..size,
+    };
+    let end = seek(file, SeekFrom::Hole(start)).map_or(size, |end| end.min(size));
+    // Another thread may have changed the file in between.
+    start..end.max(start)
 }
 
 #[cfg(test)]
@@ -158,10 +270,9 @@ mod tests {
         assert_eq!(running.digest(11), None);
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(b"hello world").unwrap();
-        assert_eq!(
-            running.catch_up(&file, 11).unwrap(),
-            ContentHash::of(b"hello world")
-        );
+        let read = hash_upto(&file, 11).unwrap();
+        assert_eq!(read.digest(), ContentHash::of(b"hello world"));
+        let mut running = RunningHash::at(read);
         running.wrote(11, b"!");
         assert_eq!(running.digest(12), Some(ContentHash::of(b"hello world!")));
     }
@@ -176,5 +287,45 @@ mod tests {
         assert_eq!(running.digest(2), None);
         running.resized(0);
         assert_eq!(running.digest(0), Some(ContentHash::of(b"")));
+    }
+
+    #[test]
+    #[expect(clippy::print_stderr, reason = "a skipped test says so")]
+    fn a_hole_of_eight_tebibytes_costs_nothing() {
+        let file = tempfile::tempfile().unwrap();
+        file.write_all_at(b"head", 0).unwrap();
+        let end = 8 << 40;
+        if file.set_len(end).is_err() {
+            eprintln!("SKIPPED: the disk of the temporary folder has no sparse files of 8 TiB");
+            return;
+        }
+        file.write_all_at(b"x", end - 1).unwrap();
+        let began = std::time::Instant::now();
+        let hasher = hash_upto(&file, u64::MAX).unwrap();
+        assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
+        assert_eq!(hasher.len_bytes(), end);
+    }
+
+    #[test]
+    fn written_zeros_and_holes_hash_alike() {
+        let len = 2 * ZERO_RUN_LEN_BYTES + 5;
+        let sparse = tempfile::tempfile().unwrap();
+        sparse.set_len(len).unwrap();
+        sparse.write_all_at(b"x", len).unwrap();
+        let mut written = RunningHash::empty();
+        let zeros = vec![0; 3 << 20];
+        let mut at = 0;
+        while at < len {
+            let piece = zeros.len().min(usize::try_from(len - at).unwrap());
+            written.wrote(at, &zeros[..piece]);
+            at += piece as u64;
+        }
+        written.wrote(len, b"x");
+        let read = hash_upto(&sparse, u64::MAX).unwrap();
+        assert_eq!(written.digest(len + 1), Some(read.digest()));
+        let mut longer = ContentHasher::default();
+        longer.skip_zeros(len + ZERO_RUN_LEN_BYTES);
+        longer.update(b"x");
+        assert_ne!(longer.digest(), read.digest());
     }
 }

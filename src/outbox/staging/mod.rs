@@ -7,8 +7,8 @@ mod content;
 mod hash;
 mod write_out;
 
-pub use content::Content;
-pub use hash::{ContentHash, RunningHash, hash_file};
+pub use content::{Content, OnFull, Written};
+pub use hash::{ContentHash, ContentHasher, RunningHash, hash_upto};
 use write_out::WriteOut;
 
 use std::collections::BTreeSet;
@@ -20,7 +20,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use crate::durable::{PrivateDir, recorder, sync_dir};
+use crate::durable::{PrivateDir, answering, recorder, sync_dir};
 use crate::outbox::error::{OutboxError, OutboxResult};
 use crate::outbox::failpoint;
 
@@ -52,38 +52,52 @@ struct Spare {
 }
 
 impl Staging {
-    /// Opens the folder, and removes every file that is not in `kept`: spares of an earlier run and
-    /// contents whose removal was cut short. Ids start above `above` and above what is there.
-    pub fn open(dir: &Path, kept: &BTreeSet<ContentId>, above: ContentId) -> OutboxResult<Staging> {
+    /// Opens the folder, and gives the contents that are not in `kept`: what becomes of them is the caller's
+    /// matter. Empty ones, made ahead by an earlier run, are removed. Ids start above `above` and above what is there.
+    pub fn open(
+        dir: &Path,
+        kept: &BTreeSet<ContentId>,
+        above: ContentId,
+    ) -> OutboxResult<(Staging, Vec<ContentId>)> {
         PrivateDir::open(dir).map_err(|error| OutboxError::Journal {
             reason: error.to_string(),
             dir: dir.display().to_string(),
         })?;
         let mut highest = above.0;
+        let mut leftovers = Vec::new();
         let listing = std::fs::read_dir(dir).map_err(staging_error("listing it"))?;
         for item in listing {
             let item = item.map_err(staging_error("listing it"))?;
             let id = item.file_name().to_str().and_then(parse_name);
             let Some(id) = id else { continue };
             highest = highest.max(id.0);
-            if !kept.contains(&id) {
+            if kept.contains(&id) {
+                continue;
+            }
+            let meta = item.metadata().map_err(staging_error("looking at it"))?;
+            if meta.is_file() && meta.len() == 0 {
                 std::fs::remove_file(item.path()).map_err(staging_error("removing a leftover"))?;
+            } else {
+                leftovers.push(id);
             }
         }
-        Ok(Staging {
+        leftovers.sort_unstable();
+        let staging = Staging {
             dir: dir.to_owned(),
             spare: Mutex::new(Spare {
                 files: Vec::new(),
                 next: highest + 1,
             }),
-        })
+        };
+        Ok((staging, leftovers))
     }
 
     /// A new empty file.
     pub fn create(&self) -> OutboxResult<(ContentId, File)> {
         let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
         if spare.files.is_empty() {
-            self.refill(&mut spare)?;
+            self.refill(&mut spare)
+                .map_err(|error| error.on_disk_of(&self.dir))?;
         }
         Ok(spare.files.pop().expect("just refilled"))
     }
@@ -113,7 +127,19 @@ impl Staging {
         }
     }
 
+    /// Removes the files that were made ahead; the next file to be made makes them anew.
+    pub fn drop_spares(&self) {
+        let spares = {
+            let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut spare.files)
+        };
+        for (content, _) in spares {
+            self.remove(content);
+        }
+    }
+
     fn refill(&self, spare: &mut Spare) -> OutboxResult<()> {
+        answering::check_may_block("making staged files");
         failpoint::disk().map_err(staging_error("making a file"))?;
         let mut made = Vec::with_capacity(SPARE_FILES);
         while made.len() < SPARE_FILES {
@@ -143,7 +169,11 @@ impl Staging {
 pub fn staging_error(what: impl Into<String>) -> impl FnOnce(io::Error) -> OutboxError {
     let what = what.into();
     move |source| match is_full(&source) {
-        true => OutboxError::StagingFull { what, source },
+        true => OutboxError::StagingFull {
+            what,
+            dir: "the staged files".to_owned(),
+            source,
+        },
         false => OutboxError::Staging { what, source },
     }
 }
@@ -181,18 +211,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn contents_are_private_and_leftovers_go_at_the_next_open() {
+    fn contents_are_private_and_only_empty_leftovers_go_at_the_next_open() {
+        use std::io::Write as _;
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("staging");
-        let staging = Staging::open(&path, &BTreeSet::new(), ContentId(7)).unwrap();
+        let open = |kept: &[ContentId], above| {
+            Staging::open(&path, &kept.iter().copied().collect(), ContentId(above)).unwrap()
+        };
+        let (staging, none) = open(&[], 7);
+        assert!(none.is_empty());
         let (kept, file) = staging.create().unwrap();
         assert!(kept > ContentId(7));
         assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-        let (dropped, _) = staging.create().unwrap();
+        let (empty, _) = staging.create().unwrap();
+        let (unknown, mut file) = staging.create().unwrap();
+        file.write_all(b"somebody's").unwrap();
+        std::fs::write(path.join("notes.txt"), b"not ours").unwrap();
         drop(staging);
-        let staging = Staging::open(&path, &BTreeSet::from([kept]), ContentId(0)).unwrap();
+        let (staging, leftovers) = open(&[kept], 0);
+        assert_eq!(leftovers, [unknown]);
         assert!(staging.open_content(kept).is_ok());
-        assert!(staging.open_content(dropped).is_err());
-        assert!(staging.create().unwrap().0 > dropped);
+        assert!(staging.open_content(unknown).is_ok());
+        assert!(staging.open_content(empty).is_err());
+        assert!(path.join("notes.txt").exists());
+        assert!(staging.create().unwrap().0 > unknown);
+        staging.drop_spares();
+        assert_eq!(std::fs::read_dir(&path).unwrap().count(), 4);
     }
 }

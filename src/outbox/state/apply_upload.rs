@@ -73,6 +73,14 @@ impl State {
                 Ok(())
             }
             UploadRecord::Verified { draft } => self.end_draft(*draft),
+            UploadRecord::DeletionSent { asset } => {
+                self.deletions.insert(*asset);
+                Ok(())
+            }
+            UploadRecord::DeletionRefused { asset } => {
+                self.deletions.remove(asset);
+                Ok(())
+            }
             UploadRecord::AssetGone { asset } => self.asset_gone(*asset),
             UploadRecord::StartForgotten { attempt } => {
                 self.open_starts.remove(attempt);
@@ -178,6 +186,7 @@ impl State {
         }
         self.sent.remove(&asset);
         self.discards.remove(&asset);
+        self.deletions.remove(&asset);
         self.jobs.asset_gone(asset);
         Ok(())
     }

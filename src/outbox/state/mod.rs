@@ -10,6 +10,7 @@ mod apply_upload;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::draft::tree::{Tree, TreeError};
 use super::jobs::book::{JobBook, JobBookError};
-use super::journal::record::as_pairs;
+use super::journal::record::{Record, as_pairs};
 use super::moment::Moment;
 use super::presets::book::PresetBook;
 use super::staging::ContentId;
@@ -39,6 +40,9 @@ pub struct State {
     pub sent: BTreeMap<AssetId, Arc<SentRecord>>,
     /// Assets of ours that are to be deleted.
     pub discards: BTreeSet<AssetId>,
+    /// Assets that somebody deletes, until the service has said that they are gone.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub deletions: BTreeSet<AssetId>,
     /// Starts without an outcome in the journal, by attempt.
     #[serde(with = "as_pairs")]
     pub open_starts: BTreeMap<u64, OpenStart>,
@@ -192,13 +196,11 @@ impl Draft {
         self.tree.files().map(|file| file.size).sum()
     }
 
-    /// The tree as a record of what was sent.
-    fn sent_record(&self, id: DraftId, asset: AssetId, manifest: &Manifest) -> SentRecord {
+    /// What is sent of it, as it was copied in.
+    pub fn sent_entries(&self, manifest: &Manifest) -> Vec<SentEntry> {
         let sent: BTreeSet<EntryId> = manifest.files.iter().map(|file| file.entry).collect();
-        let entries = self
-            .tree
-            .walk()
-            .into_iter()
+        let walked = self.tree.walk().into_iter();
+        walked
             .map(|(path, entry, node)| SentEntry {
                 id: entry,
                 kind: node.kind(),
@@ -210,7 +212,12 @@ impl Draft {
                 hash: node.file().and_then(|file| Some(file.hash?.to_string())),
                 sent_as: sent.contains(&entry).then(|| path.clone()),
                 path,
-            });
+            })
+            .collect()
+    }
+
+    /// The tree as a record of what was sent.
+    fn sent_record(&self, id: DraftId, asset: AssetId, manifest: &Manifest) -> SentRecord {
         let root = self.tree.root();
         SentRecord {
             asset,
@@ -221,7 +228,7 @@ impl Draft {
             created: self.created.into(),
             mode: root.attributes.mode,
             mtime: root.attributes.mtime.into(),
-            entries: entries.collect(),
+            entries: self.sent_entries(manifest),
         }
     }
 }
@@ -264,13 +271,23 @@ pub enum ApplyError {
 impl State {
     /// The state after `records`.
     pub fn replay(
-        records: impl IntoIterator<Item = super::journal::record::Record>,
+        records: impl IntoIterator<Item = impl Borrow<Record>>,
     ) -> Result<State, ApplyError> {
         let mut state = State::default();
         for record in records {
-            state.apply(&record)?;
+            state.apply(record.borrow())?;
         }
         Ok(state)
+    }
+
+    /// The state after those of `records` that fit; what does not fit is left out.
+    pub fn replay_what_fits(records: &[Record]) -> State {
+        let mut state = State::default();
+        for record in records {
+            // A record checks before it changes anything; what it may leave half done is one entry.
+            let _ = state.apply(record);
+        }
+        state
     }
 
     /// A number that was never given before.

@@ -197,7 +197,8 @@ mod tests {
 
     fn staged(bytes: &[u8]) -> (tempfile::TempDir, Staging, Manifest) {
         let dir = tempfile::tempdir().unwrap();
-        let staging = Staging::open(&dir.path().join("s"), &BTreeSet::new(), ContentId(0)).unwrap();
+        let path = dir.path().join("s");
+        let (staging, _) = Staging::open(&path, &BTreeSet::new(), ContentId(0)).unwrap();
         let (content, mut file) = staging.create().unwrap();
         file.write_all(bytes).unwrap();
         let manifest = Manifest {

@@ -104,13 +104,18 @@ impl Upload {
     }
 
     pub(super) async fn lost(&mut self, attempt: &Attempt) -> OutboxResult<Flow> {
-        // Whoever deletes it through the drive tells right after, and then the draft goes as well.
+        // Deleted through the drive: the draft goes as well, as soon as the drive knows.
+        let asset = attempt.stage.asset();
+        if asset.is_some_and(|asset| self.shared.core().state.deletions.contains(&asset)) {
+            self.service = Service::Unknown;
+            return Ok(Flow::Pause(LATE_WORD));
+        }
+        // Another task may be about to tell.
         if !std::mem::replace(&mut self.gone_before, true) {
             self.service = Service::Unknown;
             return Ok(Flow::Pause(LATE_WORD));
         }
         let draft = self.draft;
-        let asset = attempt.stage.asset();
         self.write(UploadRecord::AttemptDropped {
             draft,
             attempt: attempt.number,

@@ -1,9 +1,10 @@
 //! Sending drafts: what is sent ([`manifest`]), its bytes ([`body`], [`zip`]), the executor that does
 //! what the planner says ([`run`], with its steps in [`start`], [`put`] and [`import`]), comparing
-//! afterwards ([`verify`]), deleting what nobody wants ([`discard`]), and what a person asks for
+//! afterwards ([`verify`]), deleting what nobody wants ([`discard`]) or somebody deletes ([`deletion`]), and what a person asks for
 //! ([`ops`], [`drain`], [`orphans`]), how fast it goes ([`rate`]). URLs outlive a restart under a seal ([`seal`]).
 
 pub mod body;
+mod deletion;
 pub mod discard;
 mod drain;
 mod import;

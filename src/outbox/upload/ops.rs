@@ -16,7 +16,8 @@ use crate::outbox::settle::readiness::{self, Obstacle, human_size};
 use crate::outbox::settle::watch;
 use crate::outbox::state::Stage;
 use crate::outbox::types::{
-    Caller, DraftId, DraftPhase, FileTransfer, OpenMode, OutboxEvent, SentRecord, TransferInfo,
+    Caller, DraftId, DraftPhase, EntryId, FileTransfer, OpenMode, OutboxEvent, SentEntry,
+    SentRecord, TransferInfo,
 };
 use crate::wire::AssetId;
 
@@ -65,6 +66,50 @@ impl Outbox {
             .await?
     }
 
+    /// The asset that a draft became; nothing at all where the draft is over.
+    pub fn asset_of_draft(&self, draft: DraftId) -> Option<Option<AssetId>> {
+        let core = self.shared.core();
+        Some(core.state.drafts.get(&draft)?.accepted_asset())
+    }
+
+    /// An entry of a draft of which the service may have accepted the upload, though it has not said so.
+    pub fn frozen_entry(&self, draft: DraftId, entry: EntryId) -> Option<SentEntry> {
+        let core = self.shared.core();
+        let draft = core.state.drafts.get(&draft)?;
+        let attempt = draft.attempt.as_ref().filter(|_| draft.is_frozen())?;
+        let entries = draft.sent_entries(&attempt.manifest);
+        entries.into_iter().find(|sent| sent.id == entry)
+    }
+
+    /// True once nothing in a draft can change any more.
+    pub fn is_frozen(&self, draft: DraftId) -> bool {
+        let core = self.shared.core();
+        let draft = core.state.drafts.get(&draft);
+        draft.is_some_and(|draft| draft.is_frozen())
+    }
+
+    /// Makes a draft whose import failed an ordinary draft again, so that what it lacks can be copied in; its
+    /// asset is deleted. Durable on return; false where the import did not fail.
+    pub fn take_back_failed(&self, draft: DraftId) -> OutboxResult<bool> {
+        let (ticket, asset) = {
+            let mut core = self.shared.core();
+            let attempt = core.draft(draft)?.attempt.as_ref();
+            let Some((attempt, Stage::ImportFailed { asset })) =
+                attempt.map(|attempt| (attempt.number, attempt.stage))
+            else {
+                return Ok(false);
+            };
+            core.stop_upload(draft);
+            let ticket = core.record(UploadRecord::AttemptDropped { draft, attempt })?;
+            (ticket, asset)
+        };
+        self.shared.journal.settle(ticket)?;
+        self.shared.events.tell(OutboxEvent::AssetChanged(asset));
+        self.shared.draft_changed(draft);
+        self.shared.discard_news.notify_one();
+        Ok(true)
+    }
+
     /// Tries again what failed: the upload, or the import on the service.
     pub async fn retry(&self, draft: DraftId) -> OutboxResult<()> {
         let (name, stage) = {
@@ -84,6 +129,11 @@ impl Outbox {
         self.poke(draft);
         self.shared.draft_changed(draft);
         Ok(())
+    }
+
+    /// Tells what the account has left: files that can never be sent are refused at once.
+    pub fn storage_is_left(&self, bytes: u64) {
+        self.shared.storage_is_left(bytes);
     }
 
     /// Uploads under way.
@@ -118,13 +168,14 @@ impl Outbox {
     }
 
     /// Assets on the service that are ours and stand for nothing by themselves: those that drafts
-    /// are being sent into, and those that are to be deleted.
+    /// are being sent into, and those that are to be deleted or are being deleted.
     pub fn unseen_assets(&self) -> HashSet<AssetId> {
         let core = self.shared.core();
         let sending = core.state.drafts.values();
         let sending = sending.filter(|draft| draft.accepted_asset().is_none());
         let sending = sending.filter_map(|draft| draft.stage()?.asset());
-        sending.chain(core.state.discards.iter().copied()).collect()
+        let unwanted = core.state.discards.iter().chain(&core.state.deletions);
+        sending.chain(unwanted.copied()).collect()
     }
 
     /// What was copied in to make an asset; kept for as long as the asset exists.
@@ -163,37 +214,6 @@ impl Outbox {
             self.poke(draft);
         }
         self.shared.asset_news.send_modify(|n| *n += 1);
-    }
-
-    /// Tells that an asset is gone from the service: its record, jobs and staged copy are dropped.
-    pub fn asset_gone(&self, asset: AssetId) {
-        let draft = {
-            let mut core = self.shared.core();
-            let draft = core.state.draft_of(asset);
-            let known = core.state.sent.contains_key(&asset)
-                || core
-                    .state
-                    .jobs
-                    .submissions
-                    .values()
-                    .any(|it| it.asset == asset);
-            if !known {
-                return;
-            }
-            if let Some(draft) = draft {
-                core.stop_upload(draft);
-            }
-            // The journal is synced by whoever comes next: losing this means asking once more.
-            if core.record(UploadRecord::AssetGone { asset }).is_err() {
-                return;
-            }
-            core.forget_gone();
-            draft
-        };
-        self.shared.events.tell(OutboxEvent::AssetChanged(asset));
-        if let Some(draft) = draft {
-            self.shared.draft_changed(draft);
-        }
     }
 
     async fn check_before_order(&self, draft: DraftId, force: bool) -> OutboxResult<()> {

@@ -91,6 +91,9 @@ impl Upload {
             Some(reply) => reply,
             None => return Some(Flow::End),
         };
+        if let Ok(storage) = &reply {
+            self.shared.storage_is_left(storage.storage_left);
+        }
         match reply {
             Ok(storage) if storage.storage_left < needed => {
                 let left = storage.storage_left;

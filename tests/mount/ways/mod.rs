@@ -4,6 +4,7 @@
 
 mod accidents;
 mod chaos;
+mod completed;
 mod copying;
 mod editing;
 mod extremes;
@@ -14,4 +15,6 @@ mod leaving;
 mod lost_replies;
 pub mod models;
 mod promises;
+mod recovered;
+mod slow_disk;
 mod tools;

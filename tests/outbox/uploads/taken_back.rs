@@ -80,3 +80,56 @@ async fn an_asset_deleted_elsewhere_before_it_is_complete_gives_the_draft_back()
     eventually("it is complete", async || outbox.draft(draft.id).is_none()).await;
     outbox.shut_down().await;
 }
+
+#[tokio::test]
+async fn a_model_deleted_while_the_service_imports_it_stays_deleted_over_a_death() {
+    let world = World::start().await;
+    // As a kill leaves it at the worst moments: before the service hears, and before the journal hears of the answer.
+    for service_has_heard in [false, true] {
+        let name = format!("slow {service_has_heard}");
+        let outbox = world.outbox();
+        let draft = outbox.create_draft(&name, 0o755, &ME).unwrap();
+        put(&outbox, draft.id, EntryId::ROOT, "slow.glb", &glb(500));
+        let asset = outbox.commit(draft.id, false).await.unwrap();
+        outbox.deletion_begins(&[asset]).await.unwrap();
+        if service_has_heard {
+            world.direct().delete_asset(asset).await.unwrap();
+        }
+        outbox.shut_down().await;
+        drop(outbox);
+        let outbox = world.outbox();
+        let is_shown = |asset| !outbox.unseen_assets().contains(&asset);
+        assert!(!is_shown(asset) || outbox.sent_record(asset).is_none());
+        eventually("the service has deleted it", async || {
+            world.assets().await.is_empty()
+        })
+        .await;
+        eventually("nothing is left of it", async || {
+            outbox.drafts().is_empty() && outbox.sent_record(asset).is_none()
+        })
+        .await;
+        outbox.shut_down().await;
+        drop(outbox);
+        let outbox = world.outbox();
+        assert!(outbox.drafts().is_empty());
+        outbox.shut_down().await;
+    }
+}
+
+#[tokio::test]
+async fn a_model_whose_deletion_was_refused_stays() {
+    let world = World::start().await;
+    let outbox = world.outbox();
+    let draft = copy_chair(&outbox, "chair");
+    let asset = outbox.commit(draft.id, false).await.unwrap();
+    outbox.deletion_begins(&[asset]).await.unwrap();
+    assert!(outbox.unseen_assets().contains(&asset));
+    outbox.deletion_refused(&[asset]).await.unwrap();
+    outbox.shut_down().await;
+    drop(outbox);
+    let outbox = world.outbox();
+    world.wait_complete(asset).await;
+    assert!(!outbox.unseen_assets().contains(&asset));
+    assert!(outbox.sent_record(asset).is_some());
+    outbox.shut_down().await;
+}

@@ -15,13 +15,14 @@ use super::paths::job_part_name;
 use super::rows::{Row, job_folder, shown_parts};
 use super::text::process_of;
 use super::why;
+use crate::client::ClientError;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::fresh::listings::Which;
 use crate::drive::shared::Shared;
 use crate::drive::tree::node::{DropFolder, Home, JobPart, Node, Place, Subject, Top};
 use crate::drive::types::{Caller, FileKind, Ino};
 use crate::outbox::{DraftId, EntryId, EntryKind};
-use crate::wire::EmbedId;
+use crate::wire::{AssetId, EmbedId};
 
 /// Models that one request deletes.
 const DELETED_AT_ONCE: usize = 50;
@@ -334,7 +335,8 @@ impl Shared {
             }
         }
         for assets in assets.chunks(DELETED_AT_ONCE) {
-            self.asked(self.client.delete_assets(assets)).await?;
+            self.delete_assets(assets, self.client.delete_assets(assets))
+                .await?;
             for asset in assets {
                 self.deletions().count();
                 self.asset_gone(*asset);
@@ -354,7 +356,8 @@ impl Shared {
         let reply = match place {
             Place::Model(home) => {
                 let asset = self.asset_of(home).ok_or(DriveError::NotFound)?;
-                self.asked(self.client.delete_asset(asset)).await
+                self.delete_assets(&[asset], self.client.delete_asset(asset))
+                    .await
             }
             Place::Rapid(rapid) => self.asked(self.client.delete_rapid_model(rapid)).await,
             Place::Root | Place::Top(_) => return Err(DriveError::NotFound),
@@ -376,6 +379,23 @@ impl Shared {
         }
         self.room_changed();
         self.keep_for_good().await
+    }
+
+    /// Asks the service to delete assets, with the journal knowing before and after.
+    async fn delete_assets(
+        self: &Arc<Self>,
+        assets: &[AssetId],
+        call: impl Future<Output = Result<(), ClientError>>,
+    ) -> DriveResult<()> {
+        self.outbox.deletion_begins(assets).await?;
+        let reply = self.asked(call).await;
+        match &reply {
+            Ok(()) => {}
+            // What someone else deleted first is deleted too.
+            Err(DriveError::NotFound) if assets.len() == 1 => {}
+            Err(_) => self.outbox.deletion_refused(assets).await?,
+        }
+        reply
     }
 
     /// Refuses before anything is hidden.

@@ -35,17 +35,29 @@ impl Shared {
 
     async fn own_rows(self: &Arc<Self>, view: &ModelView) -> DriveResult<Vec<Row>> {
         match (view.home, view.asset) {
+            // A zip shows what is in it, as on every other machine, as soon as the service has it.
+            (Home::Made(draft), Some(asset)) if view.is_zip() && has_files(view) => {
+                match self.service_rows(asset).await {
+                    Err(error) if error.leaves_the_tree_as_it_was() => {
+                        self.entry_rows(draft, EntryId::ROOT)
+                    }
+                    rows => rows,
+                }
+            }
             (Home::Made(draft), _) => self.entry_rows(draft, EntryId::ROOT),
             // What others are still uploading has no files yet.
             (Home::Found(_), Some(_)) if !has_files(view) => Ok(Vec::new()),
-            (Home::Found(asset), _) => {
-                let folder = self.files_folder(asset).await?;
-                let map = self.file_map(folder).await?;
-                Ok(map_rows(folder, &map, "", |path| {
-                    self.contents.count(folder, path)
-                }))
-            }
+            (Home::Found(asset), _) => self.service_rows(asset).await,
         }
+    }
+
+    /// The files of a model as the service tells them.
+    async fn service_rows(self: &Arc<Self>, asset: AssetId) -> DriveResult<Vec<Row>> {
+        let folder = self.files_folder(asset).await?;
+        let map = self.file_map(folder).await?;
+        Ok(map_rows(folder, &map, "", |path| {
+            self.contents.count(folder, path)
+        }))
     }
 
     /// The folders of the service that a model has in its present state.
@@ -140,7 +152,9 @@ impl Shared {
 
     /// What a record of an upload says about one entry.
     pub(in crate::drive) fn sent_entry(&self, draft: DraftId, entry: EntryId) -> Option<SentEntry> {
-        let asset = self.asset_of_draft(draft)?;
+        let Some(asset) = self.asset_of_draft(draft) else {
+            return self.outbox.frozen_entry(draft, entry);
+        };
         let record = self.outbox.sent_record(asset)?;
         record.entries.iter().find(|sent| sent.id == entry).cloned()
     }

@@ -1,7 +1,7 @@
 //! The rule's promises, each in a table.
 
 use super::super::readiness::{BytesState, FileFacts, Obstacle};
-use super::super::references::Reference;
+use super::super::references::{Need, Reference};
 use super::*;
 use crate::outbox::types::DraftKind;
 
@@ -22,6 +22,10 @@ fn naming(path: &str, names: &[&str]) -> FileFacts {
         .map(|name| Reference {
             paths: vec![(*name).to_owned()],
             min_len: None,
+            need: match *name {
+                name if name.ends_with(".bin") => Need::ForImport,
+                _ => Need::ForLooks,
+            },
         })
         .collect();
     FileFacts {
@@ -63,12 +67,22 @@ fn wait(at: u64, why: &str) -> Verdict {
     Verdict::WaitUntil {
         at: S(at),
         why: why.to_owned(),
+        missing: Vec::new(),
+    }
+}
+
+fn waiting_for(at: u64, why: &str, missing: &[&str]) -> Verdict {
+    Verdict::WaitUntil {
+        at: S(at),
+        why: why.to_owned(),
+        missing: missing.iter().map(|name| (*name).to_owned()).collect(),
     }
 }
 
 fn blocked(why: &str) -> Verdict {
     Verdict::Blocked {
         why: why.to_owned(),
+        missing: Vec::new(),
     }
 }
 
@@ -134,7 +148,7 @@ fn references_missing_are_named_and_waited_for() {
     let facts = draft(vec![naming("chair.gltf", &["textures/wood.png"])]);
     assert_eq!(
         judge(&facts, ended(10), 12),
-        wait(72, "waiting for textures/wood.png")
+        waiting_for(72, "waiting for textures/wood.png", &["textures/wood.png"])
     );
     assert_eq!(
         judge(&facts, ended(10), 72),
@@ -148,8 +162,23 @@ fn references_missing_are_named_and_waited_for() {
     let two = draft(vec![naming("chair.gltf", &["b.png", "a.png"])]);
     assert_eq!(
         judge(&two, ended(10), 12),
-        wait(72, "waiting for a.png and 1 more")
+        waiting_for(72, "waiting for a.png and 1 more", &["a.png", "b.png"])
     );
+}
+
+#[test]
+fn a_gltf_without_its_buffers_never_goes_by_itself() {
+    let facts = draft(vec![naming("chair.gltf", &["chair.bin", "wood.png"])]);
+    let verdict = judge(&facts, ended(10), 100_000);
+    let why = "waiting for chair.bin and 1 more; it goes once all is there, or by `assetfs commit --force`";
+    assert_eq!(
+        verdict,
+        Verdict::Blocked {
+            why: why.to_owned(),
+            missing: vec!["chair.bin".to_owned(), "wood.png".to_owned()],
+        }
+    );
+    assert!(readiness(&facts).unwrap_err().yields_to_force());
 }
 
 #[test]
@@ -235,7 +264,7 @@ fn a_loose_file_has_to_stand_alone() {
         blocked("draft: chair.gltf needs chair.bin; put both into a folder")
     );
     for name in ["chair.obj", "notes.txt"] {
-        let Verdict::Blocked { why } = judge(&loose(file(name)), ended(10), 100) else {
+        let Verdict::Blocked { why, .. } = judge(&loose(file(name)), ended(10), 100) else {
             panic!("{name} is not sent alone");
         };
         assert!(why.contains("put it into a folder"), "{why}");

@@ -1,0 +1,195 @@
+//! `assetfs recover`: files that were copied in and that the journal did not know of when a drive was mounted. Works on the folders
+//! themselves, mounted or not; a folder below `rawmodels/` as the target makes them drafts again.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use serde::Serialize;
+
+use crate::fuse;
+use crate::outbox::{Recovered, RecoveredFile, recovered_in};
+
+use super::mounted::MountedDrive;
+use super::table::bytes;
+use super::{Exit, WrongUse, settings};
+
+/// List files that were kept when the drive's journal was damaged, or take them back
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: assetfs recover\nExample: assetfs recover take recovered-2026-11-22T02-30-00Z ~/assets/rawmodels\n\
+    Example: assetfs recover take recovered-2026-11-22T02-30-00Z ~/rescued --keep"
+)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    what: Option<What>,
+    #[command(flatten)]
+    place: Place,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Show the folders of kept files; the same as without a word
+    #[command(after_help = "Example: assetfs recover list --json")]
+    List(Place),
+    /// Copy the files of a folder to a target, then remove them from the folder
+    #[command(
+        after_help = "Example: assetfs recover take recovered-2026-11-22T02-30-00Z ~/assets/rawmodels"
+    )]
+    Take(TakeArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct Place {
+    /// Folder of drafts and journals [default: $XDG_STATE_HOME/assetfs]
+    #[arg(long, env = "ASSETFS_STATE_DIR", value_name = "DIR")]
+    state_dir: Option<PathBuf>,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct TakeArgs {
+    /// The folder, by its name in the list or by its path
+    folder: PathBuf,
+    /// Where the files go: `rawmodels` of a drive makes drafts of them
+    target: PathBuf,
+    /// Leave the files in the folder, too
+    #[arg(long)]
+    keep: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+pub(super) fn run(args: &Args) -> Result<Exit> {
+    match &args.what {
+        None => list(&args.place),
+        Some(What::List(place)) => list(place),
+        Some(What::Take(args)) => take(args),
+    }
+}
+
+fn list(place: &Place) -> Result<Exit> {
+    let found = find(place)?;
+    if place.json {
+        println!("{}", serde_json::to_string_pretty(&found)?);
+        return Ok(Exit::Done);
+    }
+    if found.is_empty() {
+        println!("Nothing to recover.");
+    }
+    for folder in &found {
+        let (files, size) = (folder.files.len(), bytes(folder.bytes()));
+        println!("{}  {files} files, {size}: {}", folder.name, folder.reason);
+        println!("  in {}", folder.path.display());
+        for file in &folder.files {
+            println!("  {}  {}", file.path, bytes(file.bytes));
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Every folder of kept files: below the state folder, and of the drives that are mounted.
+fn find(place: &Place) -> Result<Vec<Recovered>> {
+    let state_dir = match &place.state_dir {
+        Some(dir) => dir.clone(),
+        None => settings::state_dir()?,
+    };
+    let mut outboxes = Vec::new();
+    match fs::read_dir(&state_dir) {
+        Ok(accounts) => {
+            for account in accounts {
+                outboxes.push(account?.path().join("outbox"));
+            }
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => {
+            return Err(error).with_context(|| format!("cannot read {}", state_dir.display()));
+        }
+    }
+    // A drive that does not answer has its folders below the state folder all the same.
+    for mount in fuse::mounts()? {
+        let drive = MountedDrive::of(&mount).and_then(|drive| drive.status());
+        let recovered = drive.map(|status| status.recovered).unwrap_or_default();
+        let folders = recovered.into_iter().map(|it| PathBuf::from(it.folder));
+        outboxes.extend(folders.filter_map(|folder| folder.parent().map(Path::to_owned)));
+    }
+    outboxes.sort();
+    outboxes.dedup();
+    let mut found = Vec::new();
+    for outbox in outboxes.iter().filter(|outbox| outbox.is_dir()) {
+        let folders =
+            recovered_in(outbox).with_context(|| format!("cannot read {}", outbox.display()))?;
+        found.extend(folders);
+    }
+    Ok(found)
+}
+
+#[derive(Debug, Serialize)]
+struct Taken {
+    folder: PathBuf,
+    target: PathBuf,
+    files: Vec<RecoveredFile>,
+}
+
+fn take(args: &TakeArgs) -> Result<Exit> {
+    let found = find(&args.place)?;
+    let folder = found
+        .into_iter()
+        .find(|it| it.path == args.folder || Path::new(&it.name) == args.folder);
+    let Some(folder) = folder else {
+        return Err(WrongUse(format!(
+            "there is no folder {} to recover; `assetfs recover` lists them",
+            args.folder.display()
+        ))
+        .into());
+    };
+    for file in &folder.files {
+        let from = folder.path_of(file);
+        let to = args.target.join(&file.path);
+        copy_new(&from, &to)?;
+        if !args.keep {
+            fs::remove_file(&from).with_context(|| format!("cannot remove {}", from.display()))?;
+        }
+    }
+    if !args.keep {
+        fs::remove_dir_all(&folder.path)
+            .with_context(|| format!("cannot remove {}", folder.path.display()))?;
+    }
+    let taken = Taken {
+        folder: folder.path.clone(),
+        target: args.target.clone(),
+        files: folder.files,
+    };
+    if args.place.json {
+        println!("{}", serde_json::to_string_pretty(&taken)?);
+    } else {
+        let (files, target) = (taken.files.len(), taken.target.display());
+        println!("Took {files} files back to {target}.");
+    }
+    Ok(Exit::Done)
+}
+
+/// Copies a file to a path that must be free; durable on return.
+fn copy_new(from: &Path, to: &Path) -> Result<()> {
+    let failed = || format!("cannot copy {} to {}", from.display(), to.display());
+    if let Some(folder) = to.parent() {
+        fs::create_dir_all(folder).with_context(failed)?;
+    }
+    let mut source = File::open(from).with_context(failed)?;
+    let target = OpenOptions::new().write(true).create_new(true).open(to);
+    let mut target = match target {
+        Ok(target) => target,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            bail!(
+                "{} is there already; choose another target or move it away",
+                to.display()
+            )
+        }
+        Err(error) => return Err(error).with_context(failed),
+    };
+    io::copy(&mut source, &mut target).with_context(failed)?;
+    target.sync_all().with_context(failed)
+}

@@ -1,0 +1,388 @@
+//! Opening the state of an account so that no staged byte is ever lost: what the journal says is replayed, and
+//! what it does not know of is moved to a dated folder beside it, from where `assetfs recover` takes it back.
+//!
+//! Invariant: a start removes nothing but empty files and contents that an undamaged journal says are not needed.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
+use std::io::{self, Read as _};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Component, Path, PathBuf};
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+
+use super::error::{OutboxError, OutboxResult};
+use super::jobs::book::{JobRecord, Wanted};
+use super::journal::record::{DraftRecord, Record, Target, UploadRecord};
+use super::journal::{FoundJournal, Journal};
+use super::moment::Moment;
+use super::staging::{ContentId, Staging, staging_error};
+use super::state::{Draft, State};
+use super::types::{DraftKind, EntryId};
+use crate::durable::{DurableError, recorder, sync_dir, write_atomic};
+
+/// Begins the name of each folder of recovered files.
+const FOLDER_PREFIX: &str = "recovered-";
+/// What is known of a folder of recovered files.
+const ABOUT: &str = "about.json";
+/// The files, below a folder of recovered files.
+const FILES: &str = "files";
+/// How deep the files are looked through.
+const DEPTH_MAX: usize = 64;
+
+/// A folder of files that the journal did not know of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recovered {
+    /// Its name, which tells the time.
+    pub name: String,
+    /// Where it is.
+    pub path: PathBuf,
+    /// Why it was made, as a sentence.
+    pub reason: String,
+    /// Its files, by path.
+    pub files: Vec<RecoveredFile>,
+}
+
+/// One recovered file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecoveredFile {
+    /// Its path below the folder: the draft's name first, where that is known.
+    pub path: String,
+    /// Its length.
+    pub bytes: u64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct About {
+    reason: String,
+}
+
+/// What is left of the state of an account.
+pub struct Opened {
+    /// The journal, which says what `state` says.
+    pub journal: Journal,
+    /// The state.
+    pub state: State,
+    /// The staged bytes.
+    pub staging: Staging,
+}
+
+/// Opens the state below `dir`.
+pub fn open(dir: &Path) -> OutboxResult<Opened> {
+    let (records, whole) = match Journal::open(dir)? {
+        FoundJournal::Whole(journal, records) => match State::replay(&records) {
+            Ok(state) => (records, Ok((journal, state))),
+            Err(error) => {
+                let reason = format!("the journal does not fit together ({error})");
+                (records, Err(reason))
+            }
+        },
+        FoundJournal::Damaged { records, reason } => (records, Err(reason)),
+    };
+    let (journal, mut state, damage) = match whole {
+        Ok((journal, state)) => (Some(*journal), state, None),
+        Err(reason) => {
+            let mut state = State::replay_what_fits(&records);
+            hold(&mut state, &reason);
+            (None, state, Some(reason))
+        }
+    };
+    let above = ContentId(state.last_content);
+    let (staging, mut leftovers) =
+        Staging::open(&dir.join("staging"), &state.kept_contents(), above)?;
+    let freed = std::mem::take(&mut state.freed);
+    if damage.is_none() {
+        for content in &freed {
+            staging.remove(*content);
+        }
+        leftovers.retain(|content| !freed.contains(content));
+    }
+    if damage.is_some() || !leftovers.is_empty() {
+        let reason = damage.unwrap_or_else(|| match records.is_empty() {
+            true => "the journal was missing or empty".to_owned(),
+            false => "the journal does not name these files".to_owned(),
+        });
+        set_aside(dir, &staging, &leftovers, &names(&records), &reason)?;
+    }
+    let journal = match journal {
+        Some(journal) => journal,
+        None => Journal::begin_anew(dir, &Record::Snapshot(Box::new(state.clone())))?,
+    };
+    Ok(Opened {
+        journal,
+        state,
+        staging,
+    })
+}
+
+/// What a damaged journal says is to be sent may have been sent already: its owner decides.
+fn hold(state: &mut State, reason: &str) {
+    let unsent = state
+        .drafts
+        .iter()
+        .filter(|(_, draft)| draft.attempt.is_none());
+    let drafts = unsent.map(|(draft, _)| {
+        Record::from(UploadRecord::Failed {
+            draft: *draft,
+            reason: format!(
+                "{reason}, so it may have been sent before: look for it in rawmodels, then send it with `assetfs retry` or remove it"
+            ),
+        })
+    });
+    let unpaid = state.jobs.files.iter();
+    let unpaid = unpaid.filter(|(_, file)| file.wanted != Wanted::No);
+    let jobs = unpaid.map(|(job, _)| {
+        Record::from(JobRecord::Held {
+            job: job.clone(),
+            reason: format!(
+                "{reason}, so it may have been sent before: look for its result, then send it with `assetfs run` or remove it"
+            ),
+        })
+    });
+    let records: Vec<Record> = drafts.chain(jobs).collect();
+    for record in &records {
+        state.apply(record).expect("the draft or the job is there");
+    }
+}
+
+/// The last known path of each content that the records name, with its draft's name in front.
+fn names(records: &[Record]) -> HashMap<ContentId, String> {
+    let mut state = State::default();
+    let mut names = HashMap::new();
+    for record in records {
+        let _ = state.apply(record);
+        match record {
+            Record::Snapshot(snapshot) => {
+                for draft in snapshot.drafts.values() {
+                    for (_, entry, node) in draft.tree.walk() {
+                        if let Some(file) = node.file() {
+                            names.insert(file.content, path_in(draft, entry));
+                        }
+                    }
+                }
+            }
+            Record::Draft(DraftRecord::FileMade {
+                draft,
+                entry,
+                name,
+                content,
+                ..
+            }) => {
+                let found = state.drafts.get(draft);
+                let found = found.filter(|found| found.tree.node(*entry).is_some());
+                let path = found.map_or_else(|| name.clone(), |found| path_in(found, *entry));
+                names.insert(*content, path);
+            }
+            Record::Draft(DraftRecord::Moved {
+                draft, entry, to, ..
+            }) => {
+                let home = match to {
+                    Target::Top { draft, .. } | Target::In { draft, .. } => draft,
+                };
+                for draft in [draft, home] {
+                    let Some(found) = state.drafts.get(draft) else {
+                        continue;
+                    };
+                    if let Some(file) = found.tree.node(*entry).and_then(|node| node.file()) {
+                        names.insert(file.content, path_in(found, *entry));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    names
+}
+
+/// The path of a file as it is seen from `rawmodels/`.
+fn path_in(draft: &Draft, entry: EntryId) -> String {
+    let path = draft.tree.path(entry);
+    match draft.kind {
+        DraftKind::Folder => format!("{}/{path}", draft.name),
+        DraftKind::LooseFile => path,
+    }
+}
+
+/// Moves files that nothing refers to into a new dated folder, with the journal as it was beside them.
+fn set_aside(
+    dir: &Path,
+    staging: &Staging,
+    contents: &[ContentId],
+    names: &HashMap<ContentId, String>,
+    reason: &str,
+) -> OutboxResult<()> {
+    let folder = new_folder(dir).map_err(staging_error("making a folder for recovered files"))?;
+    let about = serde_json::to_vec(&About {
+        reason: reason.to_owned(),
+    })
+    .expect("about.json is plain data");
+    let failed = |error: DurableError| OutboxError::Journal {
+        reason: error.to_string(),
+        dir: dir.display().to_string(),
+    };
+    write_atomic(folder.join(ABOUT), &about).map_err(failed)?;
+    let journal = dir.join("journal");
+    if journal.exists() {
+        fs::copy(&journal, folder.join("journal"))
+            .and_then(|_| fs::File::open(folder.join("journal"))?.sync_all())
+            .map_err(staging_error("keeping the damaged journal"))?;
+    }
+    let mut folders = BTreeSet::from([folder.clone(), folder.join(FILES)]);
+    for content in contents {
+        let unnamed = || format!("unnamed/{content}{}", kind_of(&staging.path(*content)));
+        let name = names.get(content).filter(|name| is_plain(name));
+        let to = free_path(
+            &folder
+                .join(FILES)
+                .join(name.cloned().unwrap_or_else(unnamed)),
+        );
+        let from = staging.path(*content);
+        move_to(&from, &to).map_err(staging_error(format!("keeping {}", to.display())))?;
+        folders.extend(
+            to.ancestors()
+                .skip(1)
+                .map(Path::to_owned)
+                .take_while(|above| above != &folder),
+        );
+    }
+    for changed in folders.iter().filter(|folder| folder.is_dir()) {
+        sync_dir(changed).map_err(failed)?;
+    }
+    sync_dir(dir.join("staging")).map_err(failed)?;
+    sync_dir(dir).map_err(failed)?;
+    tracing::warn!(
+        folder = %folder.display(),
+        files = contents.len(),
+        reason,
+        "kept files that the journal does not know of; `assetfs recover` takes them back"
+    );
+    Ok(())
+}
+
+fn new_folder(dir: &Path) -> io::Result<PathBuf> {
+    let now = jiff::Timestamp::try_from(SystemTime::from(Moment::now())).map_or_else(
+        |_| String::new(),
+        |now| now.strftime("%Y-%m-%dT%H-%M-%SZ").to_string(),
+    );
+    let mut number = 1;
+    loop {
+        let name = match number {
+            1 => format!("{FOLDER_PREFIX}{now}"),
+            number => format!("{FOLDER_PREFIX}{now}-{number}"),
+        };
+        let folder = dir.join(name);
+        match fs::DirBuilder::new().mode(0o700).create(&folder) {
+            Ok(()) => return Ok(folder),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn move_to(from: &Path, to: &Path) -> io::Result<()> {
+    if let Some(folder) = to.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    fs::rename(from, to)?;
+    recorder::renamed(from, to);
+    Ok(())
+}
+
+/// True for a path that stays below the folder that it is joined to.
+fn is_plain(name: &str) -> bool {
+    let mut parts = Path::new(name).components();
+    !name.is_empty() && parts.all(|part| matches!(part, Component::Normal(_)))
+}
+
+/// The path, or one like it that is free.
+fn free_path(path: &Path) -> PathBuf {
+    let mut free = path.to_owned();
+    let mut number = 2;
+    while free.symlink_metadata().is_ok() {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        free.set_file_name(format!("{name}~{number}"));
+        number += 1;
+    }
+    free
+}
+
+/// The extension that the first bytes of a file tell, with its dot.
+fn kind_of(path: &Path) -> &'static str {
+    const KINDS: &[(&[u8], &str)] = &[
+        (b"glTF", ".glb"),
+        (b"PK\x03\x04", ".zip"),
+        (b"\x89PNG", ".png"),
+        (b"\xFF\xD8\xFF", ".jpg"),
+        (b"Kaydara FBX", ".fbx"),
+        (b"ply\n", ".ply"),
+        (b"solid ", ".stl"),
+        (b"{", ".json"),
+    ];
+    let mut head = [0; 16];
+    let read = fs::File::open(path).and_then(|mut file| file.read(&mut head));
+    let head = &head[..read.unwrap_or(0)];
+    let kind = KINDS.iter().find(|(start, _)| head.starts_with(start));
+    kind.map_or("", |(_, extension)| extension)
+}
+
+/// The folders of recovered files below the state `dir` of an account, oldest first.
+pub fn recovered_in(dir: &Path) -> io::Result<Vec<Recovered>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !name.starts_with(FOLDER_PREFIX) || !entry.file_type()?.is_dir() {
+            continue;
+        }
+        let path = entry.path();
+        let about = fs::read(path.join(ABOUT)).ok();
+        let about: Option<About> = about.and_then(|text| serde_json::from_slice(&text).ok());
+        let mut files = Vec::new();
+        list_files(&path.join(FILES), "", 0, &mut files)?;
+        files.sort_by(|one, other| one.path.cmp(&other.path));
+        found.push(Recovered {
+            name,
+            path,
+            reason: about.map_or_else(String::new, |about| about.reason),
+            files,
+        });
+    }
+    found.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(found)
+}
+
+fn list_files(
+    folder: &Path,
+    prefix: &str,
+    depth: usize,
+    found: &mut Vec<RecoveredFile>,
+) -> io::Result<()> {
+    if depth > DEPTH_MAX || !folder.is_dir() {
+        return Ok(());
+    }
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let path = format!("{prefix}{}", entry.file_name().to_string_lossy());
+        let meta = entry.metadata()?;
+        if meta.is_dir() {
+            list_files(&entry.path(), &format!("{path}/"), depth + 1, found)?;
+        } else if meta.is_file() {
+            let bytes = meta.len();
+            found.push(RecoveredFile { path, bytes });
+        }
+    }
+    Ok(())
+}
+
+impl Recovered {
+    /// Where a file of it is on the disk.
+    pub fn path_of(&self, file: &RecoveredFile) -> PathBuf {
+        self.path.join(FILES).join(&file.path)
+    }
+
+    /// All bytes of its files.
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.bytes).sum()
+    }
+}

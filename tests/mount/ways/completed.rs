@@ -1,0 +1,243 @@
+//! Models that lack files, that fail for it, and that are completed; models that are named before the service has
+//! them; and what is deleted or copied again at a bad moment.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::process::Command;
+use std::time::Duration;
+
+use super::models::{model_with_buffer, triangle_glb};
+use crate::needs_fuse;
+use crate::support::{
+    ASSETFS, Fixture, exists, file_names, read, run, small_chair, text, wait_until,
+};
+
+#[test]
+fn a_gltf_without_its_buffer_is_never_sent_by_itself_and_goes_when_it_is_there() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let source = fixture.scratch.path().join("large");
+    model_with_buffer(&source, 5_000);
+    let target = fixture.path("rawmodels/large");
+    fs::create_dir(&target).unwrap();
+    fs::copy(source.join("large.gltf"), target.join("large.gltf")).unwrap();
+    wait_until("it says what is missing", || {
+        fixture.why("rawmodels/large").contains("large.bin")
+    });
+    let why = fixture.why("rawmodels/large");
+    assert!(why.contains("once they are there"), "{why}");
+    assert!(why.contains("assetfs commit --force"), "{why}");
+    let committed = Command::new(ASSETFS)
+        .arg("commit")
+        .arg(&target)
+        .output()
+        .unwrap();
+    assert!(!committed.status.success());
+    // Thirty times the settle time is nine seconds here.
+    std::thread::sleep(Duration::from_secs(11));
+    assert!(fixture.service.assets().is_empty());
+    fs::copy(source.join("large.bin"), target.join("large.bin")).unwrap();
+    fixture.wait("rawmodels/large");
+    assert_eq!(
+        fixture.uploaded_names(&fixture.only_asset()),
+        file_names(&source)
+    );
+}
+
+#[test]
+fn a_model_without_textures_says_what_is_missing_and_when_it_goes_and_may_be_completed() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let source = small_chair(fixture.scratch.path());
+    let target = fixture.path("rawmodels/chair");
+    fs::create_dir(&target).unwrap();
+    let is_picture = |name: &String| name.ends_with(".png") || name.ends_with(".jpg");
+    let (pictures, others): (Vec<_>, Vec<_>) =
+        file_names(&source).into_iter().partition(is_picture);
+    assert!(!pictures.is_empty());
+    for name in &others {
+        fs::copy(source.join(name), target.join(name)).unwrap();
+    }
+    wait_until("it says what is missing", || {
+        let why = fixture.why("rawmodels/chair");
+        pictures.iter().all(|name| why.contains(name.as_str()))
+            && why.contains("it is sent without in")
+    });
+    wait_until("it is sent without", || {
+        let assets = fixture.service.assets();
+        assets.len() == 1 && assets[0]["upload_status"] != "incomplete"
+    });
+    // The engine of the local service wants its textures.
+    assert!(!fixture.try_wait("rawmodels/chair").status.success());
+    for name in &pictures {
+        fs::copy(source.join(name), target.join(name)).unwrap();
+    }
+    fixture.wait("rawmodels/chair");
+    assert_eq!(
+        fixture.uploaded_names(&fixture.only_asset()),
+        file_names(&source)
+    );
+}
+
+#[test]
+fn a_model_that_failed_for_a_missing_file_is_completed_and_sent_again() {
+    needs_fuse!();
+    let mut fixture = Fixture::new();
+    let source = fixture.scratch.path().join("large");
+    model_with_buffer(&source, 5_000);
+    let target = fixture.path("rawmodels/large");
+    fs::create_dir(&target).unwrap();
+    fs::copy(source.join("large.gltf"), target.join("large.gltf")).unwrap();
+    run(Command::new(ASSETFS)
+        .args(["commit", "--force"])
+        .arg(&target));
+    assert!(!fixture.try_wait("rawmodels/large").status.success());
+    let failed = fixture.only_asset()["id"].clone();
+    let why = fixture.why("rawmodels/large");
+    assert!(why.contains("copy what is missing into it"), "{why}");
+    fs::copy(source.join("large.bin"), target.join("large.bin")).unwrap();
+    fixture.wait("rawmodels/large");
+    let asset = fixture.only_asset();
+    assert_ne!(asset["id"], failed, "a new upload");
+    assert_eq!(fixture.uploaded_names(&asset), file_names(&source));
+    fixture.kill_mount();
+    fixture.mount(&[]);
+    assert_eq!(fs::read_dir(fixture.path("rawmodels")).unwrap().count(), 1);
+}
+
+#[test]
+fn a_loose_file_is_reachable_under_its_models_name_at_once() {
+    needs_fuse!();
+    let mut fixture = Fixture::with(&[], &["--settle", "10m"]);
+    fs::write(fixture.path("rawmodels/one.glb"), triangle_glb("one")).unwrap();
+    assert!(
+        fs::metadata(fixture.path("rawmodels/one"))
+            .unwrap()
+            .is_dir()
+    );
+    assert_eq!(
+        read(fixture.path("rawmodels/one/one.glb")),
+        triangle_glb("one")
+    );
+    let names: Vec<_> = fs::read_dir(fixture.path("rawmodels"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert_eq!(names, ["one.glb"], "it is listed once");
+    assert!(!read(fixture.path("rawmodels/one/.assetfs/status")).is_empty());
+    let job = br#"{"optimizations": [{"model": "rawmodels/one", "config": {"limits": {"faces": {"percentage": 50}}}}]}"#;
+    fs::write(fixture.path("jobs/many.json"), job).unwrap();
+    let status = text(&read(fixture.path("jobs/many.status")));
+    assert!(!status.contains("no model"), "{status}");
+    run(Command::new(ASSETFS)
+        .args(["unmount", "--now"])
+        .arg(fixture.root()));
+    fixture.mount(&[]);
+    fixture.wait("rawmodels/one");
+    assert_eq!(fixture.only_asset()["name"], "one");
+    fixture.wait("jobs/many.json");
+}
+
+#[test]
+fn a_zip_has_the_same_paths_on_every_machine_and_no_junk() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for name in [
+        "chair/one.glb",
+        "__MACOSX/chair/._one.glb",
+        "chair/.DS_Store",
+    ] {
+        let options = zip::write::SimpleFileOptions::default();
+        zip.start_file(name, options).unwrap();
+        zip.write_all(&triangle_glb("one")).unwrap();
+    }
+    let zip = zip.finish().unwrap().into_inner();
+    fs::write(fixture.path("rawmodels/chair.zip"), &zip).unwrap();
+    fixture.wait("rawmodels/chair");
+    let other = fixture.second_machine();
+    let paths = |root: &std::path::Path| {
+        let model = root.join("rawmodels/chair");
+        let mut found = run(Command::new("find").arg(&model).args([
+            "-type",
+            "f",
+            "-not",
+            "-path",
+            "*/analysis/*",
+            "-printf",
+            "%P\n",
+        ]))
+        .lines()
+        .map(str::to_owned)
+        .collect::<Vec<_>>();
+        found.sort();
+        found
+    };
+    wait_until("both show what is in it", || {
+        let here = paths(&fixture.root());
+        here == ["chair/one.glb"] && here == paths(&other.root())
+    });
+    assert_eq!(
+        read(fixture.path("rawmodels/chair/chair/one.glb")),
+        triangle_glb("one")
+    );
+    assert_eq!(read(fixture.path("rawmodels/chair.zip")), zip);
+}
+
+#[test]
+fn a_model_removed_while_it_is_imported_stays_away_over_a_kill() {
+    needs_fuse!();
+    let mut fixture = Fixture::new();
+    fixture.copy_chair();
+    let target = fixture.path("rawmodels/chair");
+    wait_until("the service has accepted it", || {
+        let status = fs::read_to_string(target.join(".assetfs/status")).unwrap_or_default();
+        !status.contains("uploading") && !status.contains("settling") && !status.contains("draft")
+    });
+    run(Command::new("rm").arg("-r").arg(&target));
+    fixture.kill_mount();
+    fixture.mount(&[]);
+    assert!(!exists(&target));
+    std::thread::sleep(Duration::from_secs(3));
+    assert!(!exists(&target));
+    assert_eq!(fixture.status()["drafts"].as_array().unwrap().len(), 0);
+    assert!(fixture.service.assets().is_empty());
+}
+
+#[test]
+fn the_same_bytes_are_taken_again_while_the_service_has_not_answered() {
+    needs_fuse!();
+    let plan = "[[rule]]\nmethod = \"GET\"\npath = \"*/api-upload/complete\"\ntimes = 1\n\
+        fault = { kind = \"latency\", ms = 12000 }\n";
+    let mut fixture = Fixture::unmounted_with_chaos(plan, &[]);
+    fixture.mount(&[]);
+    let source = fixture.copy_chair();
+    let target = fixture.path("rawmodels/chair");
+    wait_until("the end of the upload is asked for", || {
+        fixture.chaos_fired() > 0
+    });
+    run(Command::new("cp").arg("-rT").args([&source, &target]));
+    run(Command::new("cp").arg("-aT").args([&source, &target]));
+    let name = file_names(&source)[0].clone();
+    let mut file = File::options()
+        .write(true)
+        .truncate(true)
+        .open(target.join(&name))
+        .unwrap();
+    assert!(
+        file.write_all(b"other bytes")
+            .and_then(|()| file.sync_all())
+            .is_err()
+    );
+    drop(file);
+    let status = fs::read_to_string(target.join(".assetfs/status")).unwrap();
+    assert!(
+        status.contains("uploading"),
+        "it was still unanswered: {status}"
+    );
+    fixture.wait("rawmodels/chair");
+    assert_eq!(
+        fixture.uploaded_names(&fixture.only_asset()),
+        file_names(&source)
+    );
+}

@@ -1,0 +1,132 @@
+//! A journal that is gone or damaged: the drive mounts, says what it kept, and `assetfs recover` gives it back.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::models::triangle_glb;
+use crate::needs_fuse;
+use crate::support::{ASSETFS, Fixture, read, run, wait_until};
+
+const MODELS: [&str; 3] = ["one", "two", "three"];
+
+/// The journal of the fixture's one account.
+fn journal(fixture: &Fixture) -> PathBuf {
+    let accounts = fs::read_dir(fixture.scratch.path().join("state")).unwrap();
+    let journals = accounts.map(|account| account.unwrap().path().join("outbox/journal"));
+    let found: Vec<_> = journals.filter(|journal| journal.is_file()).collect();
+    assert_eq!(found.len(), 1, "{found:?}");
+    found[0].clone()
+}
+
+fn recover(fixture: &Fixture) -> Command {
+    let mut command = Command::new(ASSETFS);
+    command
+        .arg("recover")
+        .env("ASSETFS_STATE_DIR", fixture.scratch.path().join("state"));
+    command
+}
+
+#[test]
+fn a_lost_journal_is_told_of_and_its_files_are_taken_back_into_drafts() {
+    needs_fuse!();
+    let mut fixture = Fixture::with(&[], &["--settle", "10m"]);
+    for name in MODELS {
+        let folder = fixture.path(&format!("rawmodels/{name}"));
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("model.glb"), triangle_glb(name)).unwrap();
+    }
+    run(Command::new(ASSETFS)
+        .args(["unmount", "--now"])
+        .arg(fixture.root()));
+    fs::remove_file(journal(&fixture)).unwrap();
+    fixture.mount(&[]);
+    let recovered = fixture.status()["recovered"].clone();
+    assert_eq!(recovered[0]["files"], 3, "{recovered}");
+    assert!(recovered[0]["reason"].as_str().unwrap().contains("missing"));
+    let told = run(Command::new(ASSETFS).arg("status").arg(fixture.root()));
+    assert!(told.contains("assetfs recover"), "{told}");
+    for place in ["", "rawmodels"] {
+        let why = fixture.why(place);
+        let folder = recovered[0]["folder"].as_str().unwrap();
+        assert!(
+            why.contains(folder) && why.contains("assetfs recover"),
+            "{why}"
+        );
+    }
+    let listed: Value = serde_json::from_str(&run(recover(&fixture).arg("--json"))).unwrap();
+    let name = listed[0]["name"].as_str().unwrap().to_owned();
+    assert_eq!(listed[0]["files"].as_array().unwrap().len(), 3);
+    // First as a copy to somewhere else, then back into the drive.
+    let aside = fixture.scratch.path().join("aside");
+    run(recover(&fixture)
+        .args(["take", &name, "--keep"])
+        .arg(&aside));
+    run(recover(&fixture)
+        .args(["take", &name])
+        .arg(fixture.path("rawmodels")));
+    let expected: BTreeSet<_> = MODELS.map(triangle_glb).into();
+    for folder in [aside.join("unnamed"), fixture.path("rawmodels/unnamed")] {
+        let files = fs::read_dir(&folder).unwrap();
+        let bytes: BTreeSet<_> = files.map(|file| read(file.unwrap().path())).collect();
+        assert_eq!(bytes, expected, "{}", folder.display());
+    }
+    fixture.wait("rawmodels/unnamed");
+    assert_eq!(fixture.uploaded_names(&fixture.only_asset()).len(), 3);
+    wait_until("nothing is left to recover", || {
+        fixture.status()["recovered"].is_null()
+    });
+    let again = recover(&fixture)
+        .args(["take", &name])
+        .arg(&aside)
+        .output()
+        .unwrap();
+    assert_eq!(again.status.code(), Some(2), "it was taken");
+}
+
+#[test]
+fn a_damaged_journal_loses_no_draft_and_sends_none_twice() {
+    needs_fuse!();
+    let mut fixture = Fixture::new();
+    fixture.add_chair();
+    run(Command::new(ASSETFS).arg("unmount").arg(fixture.root()));
+    fixture.mount(&["--settle", "10m"]);
+    for name in MODELS {
+        let folder = fixture.path(&format!("rawmodels/{name}"));
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("model.glb"), triangle_glb(name)).unwrap();
+    }
+    run(Command::new(ASSETFS)
+        .args(["unmount", "--now"])
+        .arg(fixture.root()));
+    let path = journal(&fixture);
+    let mut bytes = read(&path);
+    let at = bytes.windows(5).position(|it| it == b"\"two\"").unwrap();
+    bytes[at + 2] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    fixture.mount(&[]);
+    let why = fixture.why("rawmodels/one");
+    assert!(
+        why.contains("damaged") && why.contains("assetfs retry"),
+        "{why}"
+    );
+    assert_eq!(
+        read(fixture.path("rawmodels/one/model.glb")),
+        triangle_glb("one")
+    );
+    let listed = run(&mut recover(&fixture));
+    assert!(
+        listed.contains("model.glb") && listed.contains("damaged"),
+        "{listed}"
+    );
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    assert_eq!(fixture.service.assets().len(), 1, "the chair alone");
+    run(Command::new(ASSETFS)
+        .arg("retry")
+        .arg(fixture.path("rawmodels/one")));
+    fixture.wait("rawmodels/one");
+    assert_eq!(fixture.service.assets().len(), 2);
+}

@@ -1,0 +1,125 @@
+//! A staging disk that is full stays usable: what is complete goes out, what is removed makes room, and nothing
+//! that was acknowledged is lost.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use assetfs::outbox::{EntryId, Outbox, OutboxConfig, OutboxError};
+
+use crate::support::{ME, World, eventually, glb, put};
+
+/// A small disk, taken away with the value.
+struct SmallDisk<'a>(&'a Path);
+
+impl SmallDisk<'_> {
+    fn mount(dir: &Path) -> Option<SmallDisk<'_>> {
+        std::fs::create_dir_all(dir).unwrap();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=2m", "tmpfs"])
+            .arg(dir)
+            .status();
+        mounted
+            .is_ok_and(|status| status.success())
+            .then_some(SmallDisk(dir))
+    }
+}
+
+impl Drop for SmallDisk<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.0).status();
+    }
+}
+
+/// Writes until nothing more fits; gives the error.
+fn fill(outbox: &Outbox, name: &str) -> OutboxError {
+    let draft = outbox.create_draft(name, 0o755, &ME).unwrap().id;
+    let (_, file) = outbox
+        .create_file(draft, EntryId::ROOT, "large.glb", 0o644, &ME)
+        .unwrap();
+    let mut at = 0;
+    // Down to the last page, as a copy of many files would.
+    for len in [50_000, 4_096] {
+        loop {
+            match file.write_at(&vec![1; len], at) {
+                Ok(()) => at += len as u64,
+                Err(error) if len == 4_096 => return error,
+                Err(_) => break,
+            }
+        }
+    }
+    unreachable!("each length ends in an error")
+}
+
+#[tokio::test]
+async fn a_full_staging_disk_stays_usable() {
+    let world = World::start().await;
+    let dir = world.dir.path().join("small");
+    let Some(_disk) = SmallDisk::mount(&dir) else {
+        eprintln!("SKIPPED: a small tmpfs cannot be mounted here");
+        return;
+    };
+    let config = || OutboxConfig {
+        settle: Duration::from_secs(600),
+        ..crate::support::quick(&dir.join("outbox"))
+    };
+    let open = || {
+        let (outbox, mut events) = Outbox::open(config(), world.client()).unwrap();
+        tokio::spawn(async move { while events.recv().await.is_some() {} });
+        outbox
+    };
+    let outbox = open();
+    let kept: Vec<_> = ["one", "two", "three"]
+        .map(|name| {
+            let draft = outbox.create_draft(name, 0o755, &ME).unwrap().id;
+            put(&outbox, draft, EntryId::ROOT, "chair.glb", &glb(100_000));
+            draft
+        })
+        .into();
+    let error = fill(&outbox, "too large");
+    assert!(
+        matches!(error, OutboxError::StagingFull { .. }),
+        "{error:?}"
+    );
+    let sentence = error.to_string();
+    assert!(sentence.contains(dir.to_str().unwrap()), "{sentence}");
+    // What is complete goes out.
+    let asset = outbox.commit(kept[0], false).await.unwrap();
+    world.wait_complete(asset).await;
+    assert_eq!(world.files(asset).await["chair.glb"], glb(100_000));
+    let error = fill(&outbox, "too large again");
+    assert!(
+        matches!(error, OutboxError::StagingFull { .. }),
+        "{error:?}"
+    );
+    // What is removed makes room.
+    for name in ["too large", "too large again"] {
+        outbox
+            .remove_draft(outbox.find_draft(name).unwrap().id)
+            .unwrap();
+    }
+    eventually("there is room again", async || {
+        let name = "next.bin";
+        let Ok((_, file)) = outbox.create_file(kept[1], EntryId::ROOT, name, 0o644, &ME) else {
+            return false;
+        };
+        let written = file.write_at(&[2; 500_000], 0).and_then(|()| file.flush());
+        drop(file);
+        if written.is_err() {
+            let _ = outbox.remove_file(kept[1], EntryId::ROOT, name, &ME);
+        }
+        written.is_ok()
+    })
+    .await;
+    // Nothing that was acknowledged is lost, over a restart too.
+    outbox.shut_down().await;
+    drop(outbox);
+    let outbox = open();
+    for draft in &kept[1..] {
+        let chair = outbox.child(*draft, EntryId::ROOT, "chair.glb").unwrap();
+        assert_eq!(chair.size, 100_000);
+        let asset = outbox.commit(*draft, false).await.unwrap();
+        assert_eq!(world.files(asset).await["chair.glb"], glb(100_000));
+    }
+    outbox.shut_down().await;
+}

@@ -1,0 +1,220 @@
+//! A journal that is damaged, missing or empty beside staged files costs no byte.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use assetfs::outbox::{EntryId, OpenMode, Outbox, OutboxConfig, recovered_in};
+
+use crate::support::{ME, World, eventually, glb, put};
+
+const DRAFTS: usize = 12;
+
+fn slow(dir: &Path) -> OutboxConfig {
+    OutboxConfig {
+        settle: Duration::from_secs(600),
+        ..crate::support::quick(dir)
+    }
+}
+
+fn open(world: &World, dir: &Path) -> Outbox {
+    let (outbox, mut events) = Outbox::open(slow(dir), world.client()).unwrap();
+    tokio::spawn(async move { while events.recv().await.is_some() {} });
+    outbox
+}
+
+/// What a draft's model holds.
+fn bytes_of(number: usize) -> Vec<u8> {
+    let mut bytes = glb(400);
+    bytes[399] = u8::try_from(number).unwrap();
+    bytes
+}
+
+fn copy_dir(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copy_dir(&entry.path(), &target),
+            false => drop(fs::copy(entry.path(), target).unwrap()),
+        }
+    }
+}
+
+/// All bytes that can still be had: in drafts, and in the folders of recovered files.
+fn all_bytes(outbox: &Outbox, dir: &Path) -> BTreeSet<Vec<u8>> {
+    let mut found = BTreeSet::new();
+    for draft in outbox.drafts() {
+        for child in outbox.children(draft.id, EntryId::ROOT).unwrap() {
+            let file = outbox
+                .open_staged(draft.id, child.id, OpenMode::Read, &ME)
+                .unwrap();
+            let mut bytes = vec![0; usize::try_from(file.size()).unwrap()];
+            file.read_at(&mut bytes, 0).unwrap();
+            found.insert(bytes);
+        }
+    }
+    for folder in recovered_in(dir).unwrap() {
+        for file in &folder.files {
+            found.insert(fs::read(folder.path_of(file)).unwrap());
+        }
+    }
+    found
+}
+
+type Damage = fn(&Path, &[u8]);
+
+#[tokio::test]
+async fn a_journal_that_is_damaged_missing_or_empty_costs_no_byte() {
+    let world = World::start().await;
+    let whole = world.dir.path().join("whole");
+    let outbox = open(&world, &whole);
+    for number in 0..DRAFTS {
+        let draft = outbox
+            .create_draft(&format!("chair {number}"), 0o755, &ME)
+            .unwrap();
+        put(
+            &outbox,
+            draft.id,
+            EntryId::ROOT,
+            "chair.glb",
+            &bytes_of(number),
+        );
+    }
+    outbox.shut_down().await;
+    drop(outbox);
+    let expected: BTreeSet<_> = (0..DRAFTS).map(bytes_of).collect();
+    let cases: &[(&str, Damage)] = &[
+        ("missing", |journal, _| fs::remove_file(journal).unwrap()),
+        ("empty", |journal, _| fs::write(journal, b"").unwrap()),
+        ("another file", |journal, _| {
+            fs::write(journal, b"hello").unwrap()
+        }),
+        ("zeroed", |journal, bytes| {
+            fs::write(journal, vec![0; bytes.len()]).unwrap()
+        }),
+        ("cut", |journal, bytes| {
+            fs::write(journal, &bytes[..bytes.len() / 2]).unwrap()
+        }),
+        ("flipped in its head", |journal, bytes| {
+            flip(journal, bytes, 20)
+        }),
+        ("flipped early", |journal, bytes| flip(journal, bytes, 90)),
+        ("flipped in the middle", |journal, bytes| {
+            flip(journal, bytes, bytes.len() / 2)
+        }),
+        ("flipped late", |journal, bytes| {
+            flip(journal, bytes, bytes.len() - 900)
+        }),
+    ];
+    for (name, damage) in cases {
+        let dir = world.dir.path().join(name);
+        copy_dir(&whole, &dir);
+        fs::write(dir.join("notes.txt"), b"not of assetfs").unwrap();
+        let journal = dir.join("journal");
+        damage(&journal, &fs::read(&journal).unwrap());
+        // Twice: the second start finds what the first has left.
+        for start in 1..=2 {
+            let outbox = open(&world, &dir);
+            assert_eq!(all_bytes(&outbox, &dir), expected, "{name}, start {start}");
+            let known = outbox.drafts().len() + recovered_files(&outbox);
+            assert!(known >= DRAFTS, "{name}, start {start}: {known}");
+            outbox.shut_down().await;
+        }
+        assert!(dir.join("notes.txt").exists(), "{name}");
+    }
+    assert!(world.assets().await.is_empty());
+}
+
+fn flip(journal: &Path, bytes: &[u8], at: usize) {
+    let mut bytes = bytes.to_vec();
+    bytes[at] ^= 0x40;
+    fs::write(journal, bytes).unwrap();
+}
+
+fn recovered_files(outbox: &Outbox) -> usize {
+    let recovered = outbox.recovered();
+    recovered.iter().map(|folder| folder.files.len()).sum()
+}
+
+#[tokio::test]
+async fn drafts_out_of_a_damaged_journal_keep_their_names_and_wait_for_their_owner() {
+    let world = World::start().await;
+    let dir: PathBuf = world.dir.path().join("outbox");
+    let outbox = open(&world, &dir);
+    for name in ["one", "two", "three"] {
+        let draft = outbox.create_draft(name, 0o755, &ME).unwrap();
+        put(&outbox, draft.id, EntryId::ROOT, "chair.glb", &glb(300));
+    }
+    outbox.shut_down().await;
+    drop(outbox);
+    let bytes = fs::read(dir.join("journal")).unwrap();
+    // Inside the record that made the second draft.
+    let at = bytes.windows(5).position(|it| it == b"\"two\"").unwrap();
+    flip(&dir.join("journal"), &bytes, at + 1);
+    let (outbox, mut events) = Outbox::open(crate::support::quick(&dir), world.client()).unwrap();
+    tokio::spawn(async move { while events.recv().await.is_some() {} });
+    let names: Vec<_> = outbox
+        .drafts()
+        .into_iter()
+        .map(|draft| draft.name)
+        .collect();
+    assert_eq!(names, ["one", "three"]);
+    let recovered = outbox.recovered();
+    assert_eq!(recovered.len(), 1);
+    assert!(
+        recovered[0].reason.contains("damaged"),
+        "{}",
+        recovered[0].reason
+    );
+    assert_eq!(recovered[0].files.len(), 1);
+    assert_eq!(recovered[0].files[0].path, "chair.glb");
+    assert!(
+        recovered[0].path.join("journal").exists(),
+        "the evidence is kept"
+    );
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    assert!(
+        world.assets().await.is_empty(),
+        "it may have been sent before"
+    );
+    let draft = outbox.find_draft("one").unwrap();
+    let why = draft.failure.unwrap();
+    assert!(
+        why.contains("damaged") && why.contains("assetfs retry"),
+        "{why}"
+    );
+    outbox.retry(draft.id).await.unwrap();
+    eventually("it is sent", async || world.assets().await.len() == 1).await;
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn after_everything_is_deleted_no_staged_file_and_no_long_journal_remain() {
+    let world = World::start().await;
+    let dir: PathBuf = world.dir.path().join("outbox");
+    let outbox = open(&world, &dir);
+    for round in 0..40 {
+        let draft = outbox.create_draft("chair", 0o755, &ME).unwrap();
+        for file in 0..5 {
+            let name = format!("part-{round}-{file}.bin");
+            put(&outbox, draft.id, EntryId::ROOT, &name, &[7; 300]);
+        }
+        outbox.remove_draft(draft.id).unwrap();
+    }
+    let staged = || fs::read_dir(dir.join("staging")).unwrap().count();
+    let journal = || fs::metadata(dir.join("journal")).unwrap().len();
+    assert!(journal() > 16 << 10, "{}", journal());
+    eventually("all of it goes while the drive is mounted", async || {
+        staged() == 0 && journal() < 4 << 10
+    })
+    .await;
+    // And it goes on as before.
+    let draft = outbox.create_draft("chair", 0o755, &ME).unwrap();
+    put(&outbox, draft.id, EntryId::ROOT, "chair.glb", &glb(300));
+    outbox.shut_down().await;
+    drop(outbox);
+    assert_eq!(open(&world, &dir).drafts().len(), 1);
+}
