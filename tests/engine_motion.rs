@@ -40,6 +40,7 @@ impl Optimized {
             config: config.as_object().unwrap().clone(),
             export_name: None,
             base_name: "model".to_owned(),
+            scale: 1.0,
         });
         let report = run_with(&task, Pictures::Skipped, &mut |_| {}).unwrap();
         Optimized { dir, report }

@@ -81,6 +81,7 @@ fn optimize(dir: &Path, files: &[&str], config: Value, out: &str) -> Report {
         config: config.as_object().unwrap().clone(),
         export_name: None,
         base_name: "model".to_owned(),
+        scale: 1.0,
     });
     run_with(&task, Pictures::Skipped, &mut |_| {}).unwrap()
 }

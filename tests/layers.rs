@@ -9,24 +9,30 @@ use std::path::{Path, PathBuf};
 
 /// Each layer with the layers it may use.
 const LAYERS: &[(&str, &[&str])] = &[
+    ("formats", &[]),
     ("wire", &[]),
     ("durable", &[]),
     ("listener", &[]),
-    ("engine", &[]),
+    ("engine", &["formats"]),
     ("client", &["wire"]),
     ("cache", &["durable", "wire"]),
-    ("outbox", &["client", "durable", "wire"]),
+    ("outbox", &["client", "durable", "wire", "formats"]),
     (
         "drive",
-        &["client", "cache", "outbox", "listener", "durable", "wire"],
+        &[
+            "client", "cache", "outbox", "listener", "durable", "wire", "formats",
+        ],
     ),
     ("fuse", &["drive"]),
-    ("service", &["engine", "listener", "durable", "wire"]),
+    (
+        "service",
+        &["engine", "listener", "durable", "wire", "formats"],
+    ),
     (
         "cli",
         &[
-            "wire", "durable", "listener", "engine", "client", "cache", "outbox", "drive", "fuse",
-            "service",
+            "formats", "wire", "durable", "listener", "engine", "client", "cache", "outbox",
+            "drive", "fuse", "service",
         ],
     ),
 ];
@@ -44,7 +50,7 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("clap_complete", &["cli"]),
     ("clap_mangen", &["cli"]),
     ("indicatif", &["cli"]),
-    ("strsim", &["cli"]),
+    ("strsim", &["cli", "engine"]),
     ("anyhow", &["cli"]),
     ("image", &["engine"]),
     ("meshopt", &["engine"]),

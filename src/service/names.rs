@@ -4,6 +4,10 @@
 //! `..`, and no file stands where another name needs a folder. This module does no I/O.
 
 use std::collections::HashSet;
+use std::path::Path;
+
+use crate::engine::intake::is_junk;
+use crate::formats;
 
 /// The longest name of an asset, preset, token or file-name part, in bytes.
 pub const LONGEST_NAME_BYTES: usize = 255;
@@ -13,12 +17,6 @@ const LONGEST_PATH_BYTES: usize = 1_024;
 
 /// The most files of one upload.
 const MOST_FILES: usize = 10_000;
-
-/// Model formats, the better first: of several files in an upload the best is the model.
-const MODEL_FORMATS: &[&str] = &[
-    "gltf", "glb", "fbx", "obj", "usdz", "usdc", "usda", "usd", "stl", "ply", "3mf", "dae", "ctm",
-    "3ds", "blend", "max", "step", "stp", "iges", "igs", "jt", "sldprt", "sldasm", "zip",
-];
 
 /// Why a name is not accepted, in words.
 pub type Refusal = String;
@@ -88,30 +86,14 @@ pub fn check_file_names(names: &[String]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The extension of a file name, in lower case.
-pub fn extension(name: &str) -> String {
-    let name = name.rsplit('/').next().unwrap_or(name);
-    match name.rsplit_once('.') {
-        Some((_, extension)) => extension.to_lowercase(),
-        None => String::new(),
-    }
-}
-
-/// The file of an upload that is the model, and its format: the best known format wins, then the
-/// fewest folders, then the order of the names.
+/// The file of an upload that is the model, judged by the names alone, and its format; where none is a
+/// model the first file. The analysis says which file was read in the end.
 pub fn main_file(names: &[String]) -> (&str, String) {
-    let rank = |name: &String| {
-        let extension = extension(name);
-        let format = MODEL_FORMATS
-            .iter()
-            .position(|known| *known == extension)
-            .unwrap_or(usize::MAX);
-        (format, name.matches('/').count())
-    };
-    match names.iter().min_by_key(|name| rank(name)) {
-        Some(name) => (name, extension(name)),
-        None => ("", String::new()),
-    }
+    let wanted = names.iter().filter(|name| !is_junk(Path::new(name)));
+    let ranked = formats::rank_models(wanted.map(|name| (name.as_str(), 0)));
+    let main = ranked.first().copied();
+    let main = main.or(names.first().map(String::as_str)).unwrap_or("");
+    (main, formats::extension(main))
 }
 
 /// A name for exported files, made from a name that people chose: no folders, no characters that some
@@ -177,6 +159,7 @@ mod tests {
             ),
             (&["a/b.obj", "b.obj", "b.mtl"], "b.obj", "obj"),
             (&["Füchs.GLB"], "Füchs.GLB", "glb"),
+            (&["__MACOSX/a.glb", "a.obj"], "a.obj", "obj"),
             (&["readme"], "readme", ""),
         ];
         for (files, main, format) in cases {

@@ -33,6 +33,7 @@ impl Model {
             config: config.as_object().unwrap().clone(),
             export_name: None,
             base_name: "model".to_owned(),
+            scale: 1.0,
         });
         run_with(&task, Pictures::Skipped, &mut |_| {})
     }

@@ -79,6 +79,7 @@ fn pictures_and_scores_come_with_every_job() {
         config: serde_json::Map::new(),
         export_name: Some("renamed.glb".to_owned()),
         base_name: "model".to_owned(),
+        scale: 1.0,
     });
     let report = run(&task, &mut |_| {}).unwrap();
     assert_eq!(report.exports[0].name, "renamed.glb");

@@ -13,11 +13,14 @@ mod kill_9;
 mod leases;
 mod listings;
 mod main_job;
+mod one_model;
 mod presets;
 mod races;
 mod real_engine;
 #[path = "../support/samples.rs"]
 mod samples;
+#[path = "../support/square_glb.rs"]
+mod square_glb;
 mod support;
 mod tokens;
 mod uploads;

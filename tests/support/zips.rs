@@ -85,7 +85,7 @@ pub fn hostile() -> Vec<Hostile> {
         .collect()
 }
 
-fn zip_of(entries: &[(&str, &[u8])], method: CompressionMethod) -> Vec<u8> {
+pub fn zip_of(entries: &[(&str, &[u8])], method: CompressionMethod) -> Vec<u8> {
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
     let options = SimpleFileOptions::default().compression_method(method);
     for (name, bytes) in entries {

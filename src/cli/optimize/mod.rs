@@ -113,6 +113,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         config,
         export_name: None,
         base_name: model.name.clone(),
+        scale: 1.0,
     };
     let report = runtime.block_on(work(args, &model, &Task::Optimize(task), interrupts))?;
     let files = landing.land(&report, args.renders)?;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::listing::Row;
+use crate::formats::{self, Kind};
 use crate::outbox::SavedPreset;
 use crate::wire::secret::json_without_secrets;
 use crate::wire::{
@@ -88,12 +89,9 @@ impl KnownAsset {
 
     /// False for formats whose materials the service has nothing to convert in.
     pub fn may_have_materials(&self) -> bool {
-        const PLAIN: [&str; 13] = [
-            "glb", "gltf", "obj", "stl", "ply", "fbx", "usdz", "usd", "usda", "usdc", "dae",
-            "step", "stp",
-        ];
         let format = self.format.as_deref().unwrap_or_default();
-        !PLAIN.iter().any(|plain| format.eq_ignore_ascii_case(plain))
+        let known = formats::of_extension(format);
+        known.is_none_or(|format| format.kind == Kind::Authoring)
     }
 
     /// The one line of its status.

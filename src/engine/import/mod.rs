@@ -21,6 +21,7 @@ pub use error::ImportError;
 
 use super::intake::{ZipError, ZipLimits, is_junk, unpack};
 use super::scene::Scene;
+use crate::formats::{self, Kind};
 
 /// An imported model.
 #[derive(Debug)]
@@ -37,34 +38,6 @@ pub struct Imported {
     pub warnings: Vec<String>,
 }
 
-/// Extensions of CAD files, which hold surfaces instead of triangles.
-const CAD: &[&str] = &[
-    "step",
-    "stp",
-    "iges",
-    "igs",
-    "jt",
-    "x_t",
-    "x_b",
-    "sldprt",
-    "sldasm",
-    "catpart",
-    "catproduct",
-    "prt",
-    "ipt",
-    "iam",
-    "3dm",
-    "sat",
-    "brep",
-    "dwg",
-];
-
-/// Extensions of 3D files that we know and do not read.
-const UNREAD: &[&str] = &[
-    "blend", "max", "ma", "mb", "c4d", "usd", "usda", "usdc", "usdz", "dae", "3ds", "abc", "ztl",
-    "skp", "x3d", "wrl", "lwo", "3mf",
-];
-
 /// Finds the model among `files` in `dir` and reads it. Archives among the files are unpacked into a
 /// folder of their own, which is gone afterwards.
 ///
@@ -74,7 +47,7 @@ pub fn import(dir: &Path, files: &[String]) -> Result<Imported, ImportError> {
     if candidates(dir, files).is_empty()
         && let Some(archive) = files
             .iter()
-            .find(|file| extension(Path::new(file)) == "zip")
+            .find(|file| !is_junk(Path::new(file)) && is_archive(file))
     {
         return import_archive(dir, archive);
     }
@@ -99,13 +72,14 @@ fn import_files(dir: &Path, files: &[String]) -> Result<Imported, ImportError> {
     let Some((model, others)) = candidates.split_first() else {
         return Err(refusal(files));
     };
-    let mut imported = match extension(model).as_str() {
+    let mut imported = match formats::extension(&model.to_string_lossy()).as_str() {
         "glb" => gltf::import(dir, model, "glb"),
+        "gltf" => gltf::import(dir, model, "gltf"),
         "fbx" => fbx::import(dir, model),
         "obj" => obj::import(dir, model),
         "stl" => stl::import(dir, model),
         "ply" => ply::import(dir, model),
-        _ => gltf::import(dir, model, "gltf"),
+        other => unreachable!("{other} is read, says the table of formats"),
     }?;
     if !others.is_empty() {
         let names: Vec<String> = others
@@ -123,55 +97,50 @@ fn import_files(dir: &Path, files: &[String]) -> Result<Imported, ImportError> {
     Ok(imported)
 }
 
-/// The formats that we read, best first: when an upload holds several models of different kinds, the
-/// richer one is taken.
-const READ: &[&str] = &["glb", "gltf", "fbx", "obj", "ply", "stl"];
-
-/// The models among the files, the one to take first: nearest to the top, then by format, then the
-/// largest, then by name, so that the choice is the same each time.
+/// The models among the files that we read, the one to take first.
 fn candidates(dir: &Path, files: &[String]) -> Vec<PathBuf> {
-    let rank = |file: &str| {
-        let extension = extension(Path::new(file));
-        READ.iter().position(|read| *read == extension)
-    };
-    let mut found: Vec<_> = files
-        .iter()
-        .filter(|file| !is_junk(Path::new(file)))
-        .filter_map(|file| {
-            let rank = rank(file)?;
-            let size = fs::metadata(dir.join(file)).map_or(0, |metadata| metadata.len());
-            Some((
-                file.matches('/').count(),
-                rank,
-                std::cmp::Reverse(size),
-                file,
-            ))
-        })
-        .collect();
-    found.sort();
-    found
+    let files = files.iter().map(String::as_str);
+    let wanted = files.filter(|file| !is_junk(Path::new(file)));
+    let sized = wanted.map(|file| {
+        let size = fs::metadata(dir.join(file)).map_or(0, |metadata| metadata.len());
+        (file, size)
+    });
+    formats::rank_models(sized)
         .into_iter()
-        .map(|(.., file)| PathBuf::from(file))
+        .filter(|file| formats::of_name(file).is_some_and(|format| format.is_read()))
+        .map(PathBuf::from)
         .collect()
 }
 
+fn is_archive(file: &str) -> bool {
+    formats::of_name(file).is_some_and(|format| format.kind == Kind::Archive)
+}
+
+/// Archives that are never opened.
+const OTHER_ARCHIVES: &[&str] = &["7z", "rar", "tar", "gz", "tgz"];
+
 fn refusal(files: &[String]) -> ImportError {
-    let named = |list: &[&str]| {
+    let of_kind = |kinds: &[Kind]| {
+        let is_one = |format: &formats::ModelFormat| kinds.contains(&format.kind);
         files
             .iter()
-            .find(|file| list.contains(&extension(Path::new(file)).as_str()))
+            .find(|file| formats::of_name(file).is_some_and(is_one))
     };
-    if let Some(file) = named(CAD) {
+    if let Some(file) = of_kind(&[Kind::Cad]) {
         return ImportError::Unsupported(format!(
             "{file}: CAD files are not supported. Export the part as a mesh (glTF, OBJ or STL) from the CAD program"
         ));
     }
-    if let Some(file) = named(UNREAD) {
+    if let Some(file) = of_kind(&[Kind::Exchange, Kind::Authoring]) {
         return ImportError::Unsupported(format!(
-            "{file}: this format is not supported. Export the model as glTF, GLB, FBX, OBJ, STL or PLY"
+            "{file}: this format is not supported. Export the model as one of {}",
+            formats::read().collect::<Vec<_>>().join(", ")
         ));
     }
-    if let Some(file) = named(&["zip", "7z", "rar", "tar", "gz", "tgz"]) {
+    let is_packed = |file: &&String| {
+        is_archive(file) || OTHER_ARCHIVES.contains(&formats::extension(file).as_str())
+    };
+    if let Some(file) = files.iter().find(is_packed) {
         return ImportError::Unsupported(format!(
             "{file}: archives in archives are not read, and zip is the only kind; send the files themselves or one zip"
         ));
@@ -188,12 +157,6 @@ fn refusal(files: &[String]) -> ImportError {
     } else {
         format!("the upload holds only {}{more}", shown.join(", "))
     })
-}
-
-fn extension(path: &Path) -> String {
-    path.extension()
-        .map(|extension| extension.to_string_lossy().to_lowercase())
-        .unwrap_or_default()
 }
 
 fn file_name(path: &Path) -> String {

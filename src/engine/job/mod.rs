@@ -57,6 +57,13 @@ pub struct OptimizeTask {
     pub export_name: Option<String>,
     /// The name the exports get when neither the configuration nor `export_name` gives one.
     pub base_name: String,
+    /// Every export is made so many times as big, on top of its own `customScaling`.
+    #[serde(default = "no_scaling")]
+    pub scale: f64,
+}
+
+fn no_scaling() -> f64 {
+    1.0
 }
 
 /// How far a job has come.
@@ -81,6 +88,19 @@ pub struct Report {
     pub source: ModelCounts,
     /// The model as it went out; equal to `source` for an analysis.
     pub result: ModelCounts,
+    /// Which of the uploaded files was read as the model; not known of jobs of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelFile>,
+}
+
+/// The file that was read as the model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelFile {
+    /// Its path below the input folder, with `/` between parts; for one in an archive that the engine
+    /// opened, the path of the archive and then the path in it.
+    pub path: String,
+    /// Its format: the extension in lower case.
+    pub format: String,
 }
 
 /// One exported file.

@@ -21,7 +21,7 @@ use super::super::words::grouped;
 use super::compare::{compare_exports, draw_source};
 use super::export::export_all;
 use super::size::settings_for_size;
-use super::{AnalyseTask, ExportedFile, OptimizeTask, Pictures, Progress, Report, Task};
+use super::{AnalyseTask, ExportedFile, ModelFile, OptimizeTask, Pictures, Progress, Report, Task};
 
 /// What the steps of a job share.
 pub(super) struct Bench<'p> {
@@ -197,17 +197,22 @@ fn analyse(task: &AnalyseTask, bench: &mut Bench<'_>) -> Result<Report, EngineEr
     Ok(Report {
         source,
         result: source,
+        model: Some(model_file(&imported)),
         ..Report::default()
     })
 }
 
 fn optimize(task: &OptimizeTask, bench: &mut Bench<'_>) -> Result<Report, EngineError> {
-    let settings = Settings::read(&task.config)?;
+    let mut settings = Settings::read(&task.config)?;
+    for export in &mut settings.exports {
+        export.scale *= task.scale;
+    }
     for key in &settings.not_done {
         bench.warn(format!("setting not done: {key}"));
     }
     let imported = read_model(&task.input_dir, &task.files, bench)?;
     let source = counts(&imported.scene, imported.size_bytes);
+    let model = model_file(&imported);
     let mut scene = imported.scene;
     let pictures = (bench.pictures != Pictures::Skipped).then(|| {
         bench.step(8, "drawing the source");
@@ -240,8 +245,16 @@ fn optimize(task: &OptimizeTask, bench: &mut Bench<'_>) -> Result<Report, Engine
         exports,
         source,
         result,
+        model: Some(model),
         ..Report::default()
     })
+}
+
+fn model_file(imported: &Imported) -> ModelFile {
+    ModelFile {
+        path: imported.model.display().to_string(),
+        format: imported.format.to_owned(),
+    }
 }
 
 fn main_export(exports: &[ExportedFile]) -> (String, String, u64) {

@@ -134,3 +134,15 @@ impl ExportSettings {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_what_the_table_of_formats_says() {
+        let mut names = FileFormat::ALL.map(FileFormat::name);
+        names.sort_unstable();
+        assert_eq!(names.as_slice(), crate::formats::written());
+    }
+}

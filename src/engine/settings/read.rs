@@ -8,6 +8,7 @@ use super::reader::{Reader, SettingsError};
 use super::{
     Discard, ExportSettings, FileFormat, MeshCompression, Settings, TextureFormat, TextureFormats,
 };
+use crate::formats;
 
 impl Settings {
     /// Reads a configuration of either layout.
@@ -124,7 +125,7 @@ impl Settings {
             let Some(format) = FileFormat::from_name(&name) else {
                 return Err(reader.wrong(
                     &format!("{at}.fileType"),
-                    &format!("is \"{name}\"; formats are glb, gltf, obj, stl, ply and usdz"),
+                    &format!("is \"{name}\"; formats are {}", formats::written_in_words()),
                 ));
             };
             let mut export = ExportSettings::new(format);
@@ -176,10 +177,8 @@ impl Settings {
             for name in reader.keys(&format!("{at}.format"))? {
                 let path = format!("{at}.format.{name}");
                 let Some(format) = FileFormat::from_name(&name) else {
-                    return Err(reader.wrong(
-                        &path,
-                        "is no format; formats are glb, gltf, obj, stl, ply and usdz",
-                    ));
+                    let known = formats::written_in_words();
+                    return Err(reader.wrong(&path, &format!("is no format; formats are {known}")));
                 };
                 reader.touch(&path);
                 formats.push(format);

@@ -1,6 +1,8 @@
 //! What a name in a draft means for sending: a file to send, junk, a file still in flight, a version
 //! control folder, a service folder copied back. Judged by the final name alone; pure.
 
+use crate::formats;
+pub use crate::formats::extension;
 use crate::outbox::error::OutboxError;
 
 /// Longest name of one file, in bytes.
@@ -16,75 +18,6 @@ const SERVICE_FOLDERS: &[&str] = &[
     "embeds",
     "rapidmodels",
 ];
-
-/// Extensions of files that are a model on their own.
-const MODEL_EXTENSIONS: &[&str] = &[
-    "3dm",
-    "3ds",
-    "3dxml",
-    "3mf",
-    "abc",
-    "ac",
-    "ase",
-    "asm",
-    "blend",
-    "c4d",
-    "catpart",
-    "catproduct",
-    "cgr",
-    "dae",
-    "dwg",
-    "dxf",
-    "e57",
-    "exp",
-    "fbx",
-    "glb",
-    "gltf",
-    "iam",
-    "ifc",
-    "iges",
-    "igs",
-    "ipt",
-    "jt",
-    "lwo",
-    "ma",
-    "max",
-    "mb",
-    "model",
-    "neu",
-    "obj",
-    "off",
-    "par",
-    "ply",
-    "prc",
-    "prt",
-    "psm",
-    "rvt",
-    "sab",
-    "sat",
-    "sldasm",
-    "sldprt",
-    "step",
-    "stl",
-    "stp",
-    "u3d",
-    "usd",
-    "usda",
-    "usdc",
-    "usdz",
-    "vda",
-    "vrml",
-    "wrl",
-    "x3d",
-    "x_b",
-    "x_t",
-    "xas",
-    "xpr",
-    "zip",
-];
-
-/// Extensions that may stand for a whole model as one loose file.
-const SELF_CONTAINED_EXTENSIONS: &[&str] = &["glb", "gltf", "fbx", "stl", "ply", "usdz", "zip"];
 
 /// What the name of a file says about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -134,14 +67,6 @@ pub fn is_service_folder(name: &str) -> bool {
     SERVICE_FOLDERS.contains(&name)
 }
 
-/// The extension of a name, in lower case; empty without one.
-pub fn extension(name: &str) -> String {
-    match name.rsplit_once('.') {
-        Some((stem, extension)) if !stem.is_empty() => extension.to_ascii_lowercase(),
-        _ => String::new(),
-    }
-}
-
 /// The name without its extension.
 pub fn stem(name: &str) -> &str {
     match name.rsplit_once('.') {
@@ -152,12 +77,12 @@ pub fn stem(name: &str) -> &str {
 
 /// True when a file of this name is a model.
 pub fn is_model(name: &str) -> bool {
-    MODEL_EXTENSIONS.contains(&extension(name).as_str())
+    formats::of_name(name).is_some()
 }
 
 /// True when a single file of this name may be a whole model.
 pub fn is_self_contained(name: &str) -> bool {
-    SELF_CONTAINED_EXTENSIONS.contains(&extension(name).as_str())
+    formats::of_name(name).is_some_and(|format| format.can_stand_alone())
 }
 
 /// The name of the model that a loose file becomes; none for one that is never sent.
@@ -175,7 +100,7 @@ pub fn is_junk_path(path: &str) -> bool {
 
 /// True when a file of this name names the other files of its model.
 pub fn has_references(name: &str) -> bool {
-    matches!(extension(name).as_str(), "gltf" | "glb" | "obj")
+    formats::of_name(name).is_some_and(|format| format.names_its_files())
 }
 
 /// Refuses what can be no name, or must not be made.

@@ -6,6 +6,7 @@ use std::io;
 use std::path::Path;
 
 use crate::engine::intake::{self, ZipError, ZipLimits};
+use crate::formats::{self, Kind};
 use crate::service::names;
 
 /// Why an archive is refused, in words for the person who uploaded it.
@@ -42,7 +43,7 @@ pub fn unpack(path: &Path, target: &Path, limits: &ZipLimits) -> Result<Vec<Stri
     let mut names = intake::unpack(path, target, limits)?;
     let found = names.len();
     // One archive is opened, never one after the other.
-    names.retain(|name| names::extension(name) != "zip");
+    names.retain(|name| !formats::of_name(name).is_some_and(|it| it.kind == Kind::Archive));
     if names.is_empty() && found > 0 {
         let reason = "archives in archives are not read; send the files themselves or one zip";
         return Err(UnpackError::Unusable(reason.to_owned()));

@@ -12,12 +12,10 @@ use super::rapidmodel;
 use super::rawmodel;
 use super::request::{Caller, Ids};
 use super::view;
+use crate::formats;
 use crate::service::app::App;
-use crate::service::records::{Conversion, JobState};
+use crate::service::records::{Conversion, JobState, Uploaded};
 use crate::wire::{ConversionJob, ConversionStatus, FormatsAdded};
-
-/// What assets are converted to.
-const FORMATS: &[&str] = &["glb", "gltf", "obj", "ply", "stl", "usdz"];
 
 pub async fn add(
     State(app): State<Arc<App>>,
@@ -26,30 +24,31 @@ pub async fn add(
     mut fields: Fields,
 ) -> Result<Json<FormatsAdded>, ApiError> {
     let id = ids.asset()?;
-    let mut formats = fields.texts("formats");
-    formats
+    let mut asked = fields.texts("formats");
+    asked
         .iter_mut()
         .for_each(|format| *format = format.to_lowercase());
-    formats.sort_unstable();
-    formats.dedup();
-    let unknown = formats
+    asked.sort_unstable();
+    asked.dedup();
+    let written = formats::written();
+    let unknown = asked
         .iter()
-        .find(|format| !FORMATS.contains(&format.as_str()));
+        .find(|format| !written.contains(&format.as_str()));
     if let Some(unknown) = unknown {
-        let known = FORMATS.join(", ");
+        let known = written.join(", ");
         fields.refuse(
             "formats",
             &format!("has {unknown:?}, which is none of {known}"),
         );
-    } else if formats.is_empty() {
+    } else if asked.is_empty() {
         fields.refuse("formats", "must name at least one format");
     }
     fields.finish()?;
-    let asked = app
+    let conversion = app
         .records
-        .start_conversion(caller.user, id, &formats, FORMATS)
+        .start_conversion(caller.user, id, &asked, Uploaded::Counts)
         .await?;
-    match asked {
+    match conversion {
         Conversion::Queued => {}
         Conversion::Existing(existing) => {
             return Err(ApiError::BadRequest(format!(
@@ -65,7 +64,7 @@ pub async fn add(
     app.queue.wake();
     Ok(Json(FormatsAdded {
         message: "The conversion has started.".to_owned(),
-        formats,
+        formats: asked,
         other: Default::default(),
     }))
 }

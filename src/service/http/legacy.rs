@@ -16,6 +16,7 @@ use super::rawmodel;
 use super::request::{Caller, Ids, Query};
 use super::upload;
 use super::view::Beside;
+use crate::formats;
 use crate::service::app::App;
 use crate::service::names::{self, file_stem};
 use crate::service::records::{Area, Owner};
@@ -100,7 +101,7 @@ pub async fn rapid(
     let exports = Beside::area(&app, Owner::Rapid(row.id), Area::Export).await?;
     let mut downloads = serde_json::Map::new();
     for (name, url) in exports.iter() {
-        let format = names::extension(name);
+        let format = formats::extension(name);
         if FORMATS.contains(&format.as_str()) {
             downloads.insert(format, json!(url));
         }

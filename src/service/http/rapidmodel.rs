@@ -14,8 +14,8 @@ use super::request::{Caller, Ids, Query};
 use super::tags;
 use super::view::{self, Beside};
 use crate::engine::job::Report;
+use crate::formats;
 use crate::service::app::App;
-use crate::service::names;
 use crate::service::records::{Area, Owner, RapidRow};
 use crate::wire::paths::route;
 use crate::wire::{Downloads, Page, RapidForm, RapidId};
@@ -155,7 +155,7 @@ pub async fn exports(
 
 /// What is in an export; for glb and gltf only.
 fn export_info(name: &str, report: Option<&Report>) -> Value {
-    if !["glb", "gltf"].contains(&names::extension(name).as_str()) {
+    if !["glb", "gltf"].contains(&formats::extension(name).as_str()) {
         return Value::Null;
     }
     let export = report.and_then(|report| report.exports.iter().find(|found| found.name == name));

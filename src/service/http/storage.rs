@@ -19,9 +19,9 @@ use futures_util::TryStreamExt as _;
 
 use super::error::ApiError;
 use super::request::Ids;
+use crate::formats;
 use crate::service::app::App;
 use crate::service::ids::from_hex;
-use crate::service::names;
 use crate::service::records::{FileId, FileRow, Publish, Welcome};
 use crate::service::signing::Access;
 
@@ -186,20 +186,10 @@ fn last_modified(file: &FileRow) -> String {
 
 /// The type of a file that a browser may show; anything else is just bytes.
 fn media_type(name: &str) -> &'static str {
-    match names::extension(name).as_str() {
-        "glb" => "model/gltf-binary",
-        "gltf" => "model/gltf+json",
-        "usdz" => "model/vnd.usdz+zip",
-        "obj" => "model/obj",
-        "mtl" => "model/mtl",
-        "stl" => "model/stl",
-        "png" => "image/png",
-        "jpg" | "jpeg" => "image/jpeg",
-        "webp" => "image/webp",
-        "json" => "application/json",
-        "log" | "txt" => "text/plain; charset=utf-8",
-        "zip" => "application/zip",
-        _ => "application/octet-stream",
+    match formats::media_type(name) {
+        Some("text/plain") => "text/plain; charset=utf-8",
+        Some(known) => known,
+        None => "application/octet-stream",
     }
 }
 

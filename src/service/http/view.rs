@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::error::ApiError;
 use crate::engine::job::Report;
+use crate::formats;
 use crate::service::app::App;
-use crate::service::names;
 use crate::service::records::{Area, AssetRow, FileRow, JobRow, JobState, Owner, RapidRow, TagRow};
 use crate::wire::{
     AssetForm, BaseAsset, ConvertedFile, Downloads, FormatList, JobStatus, ModelFiles, QcScore,
@@ -149,7 +149,7 @@ fn add_conversions(app: &App, asset: &mut BaseAsset, beside: &Beside, owner: Own
         let Some(url) = app.download_url(file) else {
             continue;
         };
-        let format = names::extension(&file.name);
+        let format = formats::extension(&file.name);
         let place = match format.as_str() {
             "glb" => &mut asset.converted_glb,
             "gltf" => &mut asset.converted_gltf,
@@ -263,10 +263,8 @@ fn main_files<'a>(
         None => Box::new(
             exports
                 .iter()
-                .map(|(name, _)| (names::extension(name), name.to_owned()))
-                .filter(|(format, _)| {
-                    ["glb", "gltf", "usdz", "obj", "stl", "ply"].contains(&format.as_str())
-                }),
+                .map(|(name, _)| (formats::extension(name), name.to_owned()))
+                .filter(|(format, _)| formats::written().contains(&format.as_str())),
         ),
     }
 }
@@ -275,7 +273,7 @@ fn main_files<'a>(
 fn viewer_files(exports: &Downloads) -> Option<ModelFiles> {
     let (_, url) = exports
         .iter()
-        .find(|(name, _)| names::extension(name) == "glb")?;
+        .find(|(name, _)| formats::extension(name) == "glb")?;
     let bare = url.expose().split('?').next().unwrap_or_default();
     let (folder, _) = url.expose().split_at(bare.rfind('/')? + 1);
     Some(ModelFiles {

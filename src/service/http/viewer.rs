@@ -12,8 +12,8 @@ use axum::response::{IntoResponse as _, Response};
 use super::error::ApiError;
 use super::request::Ids;
 use super::view::Beside;
+use crate::formats;
 use crate::service::app::App;
-use crate::service::names;
 use crate::service::records::{Area, EmbedSource, Owner};
 use crate::service::viewer::{Exhibit, asset, page};
 
@@ -36,7 +36,7 @@ pub async fn show(State(app): State<Arc<App>>, ids: Ids) -> Result<Response, Api
     let of_format = |format: &str| {
         let found = files
             .iter()
-            .find(|(name, _)| names::extension(name) == format);
+            .find(|(name, _)| formats::extension(name) == format);
         found.map(|(_, url)| url.expose())
     };
     let logs = beside.downloads(&app, owner, Area::Analysis);

@@ -5,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 use super::collect::{collect, read_text, settle, store_text};
 use super::place::{LaidOut, Place};
 use super::{Done, JobError, have_done, tell};
-use crate::engine::job::{AnalyseTask, Task};
+use crate::engine::job::{AnalyseTask, ModelFile, Task};
 use crate::service::app::App;
 use crate::service::names;
 use crate::service::records::{AnalysisEnd, JobRow};
@@ -31,15 +31,15 @@ pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Do
         files: place.files.clone(),
         output_dir: place.output(),
     });
-    let failure = match have_done(app, job, &task, stop).await {
-        Outcome::Done(_) => None,
-        Outcome::Failed(failure) => Some(failure),
+    let outcome = match have_done(app, job, &task, stop).await {
+        Outcome::Done(report) => Ok(report.and_then(|report| report.model)),
+        Outcome::Failed(failure) => Err(failure),
         Outcome::Stopped => {
             show(app, job, &UploadStatus::Waiting).await?;
             return Ok(Done::Stopped);
         }
     };
-    record(app, job, &place, failure).await?;
+    record(app, job, &place, outcome).await?;
     Ok(Done::Recorded)
 }
 
@@ -85,8 +85,12 @@ async fn record(
     app: &App,
     job: &JobRow,
     place: &Place,
-    failure: Option<Failure>,
+    outcome: Result<Option<ModelFile>, Failure>,
 ) -> Result<(), JobError> {
+    let (model, failure) = match outcome {
+        Ok(model) => (model, None),
+        Err(failure) => (None, Some(failure)),
+    };
     if let Some(failure) = &failure {
         place.note_failure(&failure.reason)?;
     }
@@ -106,7 +110,11 @@ async fn record(
         has_errors,
         output: Failure::output(failure.as_ref()),
         error_message: failure.map(|failure| failure.reason),
-        format: Some(names::main_file(&place.files).1),
+        main_file: model.as_ref().and_then(|model| place.uploaded_file(model)),
+        format: Some(match model {
+            Some(model) => model.format,
+            None => names::main_file(&place.files).1,
+        }),
         metadata,
         files,
     };
@@ -140,6 +148,7 @@ async fn fail_as(
         has_errors: true,
         error_message: Some(reason.to_owned()),
         format: None,
+        main_file: None,
         metadata: None,
         files: vec![store_text(app, "error.log", format!("{reason}\n")).await?],
         output: Failure::output(Some(&Failure::of(reason))),

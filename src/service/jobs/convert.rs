@@ -36,6 +36,7 @@ pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Do
         config: config(&conversion.formats),
         export_name: None,
         base_name: file_stem(&asset.name),
+        scale: asset.scale_factor,
     });
     match have_done(app, job, &task, stop).await {
         Outcome::Stopped => Ok(Done::Stopped),

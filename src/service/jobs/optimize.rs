@@ -1,6 +1,6 @@
 //! Makes a rapid model.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::collect::{collect, settle, store_text};
@@ -29,9 +29,10 @@ pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Do
         input_dir: place.input(),
         files: place.files.clone(),
         output_dir: place.output(),
-        config: scaled(&rapid),
+        config: config(&rapid),
         export_name: rapid.export_name.as_deref().map(names::file_stem),
         base_name: names::file_stem(&rapid.name),
+        scale: rapid.scale_factor,
     });
     let (failure, report) = match have_done(app, job, &task, stop).await {
         Outcome::Done(report) => (None, report),
@@ -57,33 +58,9 @@ pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Do
     Ok(Done::Recorded)
 }
 
-/// The configuration of a rapid model, its exports scaled as the asset is.
-fn scaled(rapid: &RapidRow) -> Map<String, Value> {
-    let mut config: Map<String, Value> =
-        serde_json::from_str(&rapid.config).expect("what was stored is a configuration");
-    if rapid.scale_factor == 1.0 {
-        return config;
-    }
-    let exports = config
-        .entry("compressionAndExport")
-        .or_insert_with(|| json!({}))
-        .as_object_mut()
-        .map(|settings| {
-            settings
-                .entry("fileExports")
-                .or_insert_with(|| json!([{ "fileType": "glb" }]))
-        })
-        .and_then(Value::as_array_mut);
-    for export in exports
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_object_mut)
-    {
-        let own = export.get("customScaling").and_then(Value::as_f64);
-        let scaling = own.unwrap_or(1.0) * rapid.scale_factor;
-        export.insert("customScaling".to_owned(), json!(scaling));
-    }
-    config
+/// The configuration of a rapid model.
+fn config(rapid: &RapidRow) -> Map<String, Value> {
+    serde_json::from_str(&rapid.config).expect("what was stored is a configuration")
 }
 
 async fn rapid_of(app: &App, job: &JobRow) -> Result<Option<RapidRow>, JobError> {

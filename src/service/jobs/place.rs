@@ -10,6 +10,7 @@ use tokio::task::spawn_blocking;
 
 use super::JobError;
 use crate::engine::intake::ZipLimits;
+use crate::engine::job::ModelFile;
 use crate::service::app::App;
 use crate::service::archive::{UnpackError, unpack};
 use crate::service::records::{Area, JobRow, Owner};
@@ -21,6 +22,8 @@ pub struct Place {
     dir: Option<TempDir>,
     /// The uploaded files, by their names below the input folder.
     pub files: Vec<String>,
+    /// Whether these files come out of the archive that was uploaded.
+    is_unpacked: bool,
 }
 
 /// What came of laying a job out.
@@ -60,6 +63,7 @@ impl Place {
         let mut place = Place {
             dir: Some(dir),
             files: Vec::new(),
+            is_unpacked: false,
         };
         fs::create_dir(place.output())?;
         for file in app.records.files_of(&[Owner::Asset(job.asset)]).await? {
@@ -96,6 +100,7 @@ impl Place {
         match unpacking.await.map_err(io::Error::other)? {
             Ok(files) => {
                 self.files = files;
+                self.is_unpacked = true;
                 Ok(LaidOut::Ready(self))
             }
             Err(UnpackError::Disk(error)) => Err(error.into()),
@@ -103,6 +108,19 @@ impl Place {
                 limit: matches!(refusal, UnpackError::Limit(_)),
                 reason: refusal.to_string(),
             }),
+        }
+    }
+
+    /// The uploaded file that the engine read `model` from: the file itself, or the archive around it.
+    /// None where the service unpacked the archive, which is the only uploaded file then.
+    pub fn uploaded_file(&self, model: &ModelFile) -> Option<String> {
+        let holds = |file: &&String| {
+            let rest = model.path.strip_prefix(file.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        match self.is_unpacked {
+            true => None,
+            false => self.files.iter().find(holds).cloned(),
         }
     }
 

@@ -7,7 +7,7 @@ use super::files::{self, NewFile};
 use super::{
     Area, JobKind, JobState, Lease, Owner, Records, Result, Tx, jobs, key, optional_count,
 };
-use crate::service::names;
+use crate::formats;
 use crate::wire::{AssetId, UploadStatus, UserId};
 
 /// One conversion and the job behind it.
@@ -48,6 +48,15 @@ pub enum Conversion {
     Gone,
 }
 
+/// Whether an asset has the format that was uploaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Uploaded {
+    /// It has.
+    Counts,
+    /// A viewer cannot show the upload as it is, so the format does not count.
+    NotShown,
+}
+
 /// The formats that an asset was or is being converted to.
 async fn existing_formats(tx: &mut Tx, asset: AssetId) -> Result<Vec<String>> {
     let rows = sqlx::query(
@@ -57,9 +66,9 @@ async fn existing_formats(tx: &mut Tx, asset: AssetId) -> Result<Vec<String>> {
     .bind(Area::Converted.text())
     .fetch_all(&mut **tx)
     .await?;
-    let mut formats = Vec::new();
+    let mut existing = Vec::new();
     for row in &rows {
-        formats.push(names::extension(row.try_get("name")?));
+        existing.push(formats::extension(row.try_get("name")?));
     }
     let rows = sqlx::query(
         "SELECT c.formats, COALESCE(j.state, c.status) AS state FROM conversions c \
@@ -72,15 +81,14 @@ async fn existing_formats(tx: &mut Tx, asset: AssetId) -> Result<Vec<String>> {
         let state: String = row.try_get("state")?;
         if JobState::from_text(&state) != JobState::Failed {
             let asked: String = row.try_get("formats")?;
-            formats.extend(asked.split(',').map(str::to_owned));
+            existing.extend(asked.split(',').map(str::to_owned));
         }
     }
-    Ok(formats)
+    Ok(existing)
 }
 
 impl Records {
-    /// Asks for a conversion and queues its job, or says why not. Of what an asset has, only formats in
-    /// `known` count.
+    /// Asks for a conversion and queues its job, or says why not.
     ///
     /// # Errors
     /// When the database fails.
@@ -88,8 +96,8 @@ impl Records {
         &self,
         user: UserId,
         asset: AssetId,
-        formats: &[String],
-        known: &[&str],
+        asked: &[String],
+        uploaded: Uploaded,
     ) -> Result<Conversion> {
         let mut tx = self.begin().await?;
         let row =
@@ -105,11 +113,14 @@ impl Records {
             return Ok(Conversion::NotComplete);
         }
         let mut existing = existing_formats(&mut tx, asset).await?;
-        existing.push(row.try_get("format")?);
-        existing.retain(|format| known.contains(&format.as_str()));
+        if uploaded == Uploaded::Counts {
+            existing.push(row.try_get("format")?);
+        }
+        let written = formats::written();
+        existing.retain(|format| written.contains(&format.as_str()));
         existing.sort_unstable();
         existing.dedup();
-        if formats.iter().any(|format| existing.contains(format)) {
+        if asked.iter().any(|format| existing.contains(format)) {
             return Ok(Conversion::Existing(existing));
         }
         let row = sqlx::query(
@@ -117,7 +128,7 @@ impl Records {
              VALUES ($1, $2, 'queued', $3, $3) RETURNING id",
         )
         .bind(key(asset.0))
-        .bind(formats.join(","))
+        .bind(asked.join(","))
         .bind(self.now())
         .fetch_one(&mut *tx)
         .await?;

@@ -34,6 +34,8 @@ pub struct AnalysisEnd {
     pub error_message: Option<String>,
     /// The model's format, where it is known better than from the names.
     pub format: Option<String>,
+    /// The uploaded file that is the model, likewise.
+    pub main_file: Option<String>,
     /// What was found, as JSON text.
     pub metadata: Option<String>,
     /// The files it made.
@@ -158,7 +160,7 @@ impl Records {
         }
         let done = sqlx::query(
             "UPDATE assets SET upload_status = $2, has_errors = $3, error_message = $4, metadata = $5, \
-             format = COALESCE($6, format) WHERE id = $1",
+             format = COALESCE($6, format), main_file = COALESCE($7, main_file) WHERE id = $1",
         )
         .bind(key(asset.0))
         .bind(end.status.as_str())
@@ -166,6 +168,7 @@ impl Records {
         .bind(&end.error_message)
         .bind(&end.metadata)
         .bind(&end.format)
+        .bind(&end.main_file)
         .execute(&mut *tx)
         .await?;
         if done.rows_affected() == 0 {

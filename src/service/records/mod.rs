@@ -37,7 +37,7 @@ use crate::wire::UserId;
 
 pub use accounts::{NewUser, TokenRow, UserRow};
 pub use assets::{AssetRow, NewAsset};
-pub use conversions::Conversion;
+pub use conversions::{Conversion, Uploaded};
 pub use embeds::{EmbedRow, EmbedSource, NewEmbed};
 pub use error::RecordsError;
 pub use files::{Area, FileId, FileRow, NewFile, Owner};

@@ -13,6 +13,7 @@ use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::shared::Shared;
 use crate::drive::tree::node::{Home, JobPart, Node};
 use crate::drive::types::{FileKind, Ino, XattrMode};
+use crate::formats;
 use crate::outbox::{DraftId, DraftKind, EntryId};
 use crate::wire::paths::{fill, route};
 
@@ -297,9 +298,7 @@ impl Shared {
         if node.kind().is_some_and(|kind| kind != FileKind::File) {
             return None;
         }
-        let path = self.path_of(node);
-        let extension = path.rsplit_once('.')?.1.to_ascii_lowercase();
-        mime_type_of(&extension)
+        media_type_of(&self.path_of(node))
     }
 }
 
@@ -322,23 +321,12 @@ fn progress_in(status: &str) -> Option<String> {
         .then(|| percent.to_owned())
 }
 
-fn mime_type_of(extension: &str) -> Option<&'static str> {
-    Some(match extension {
-        "glb" => "model/gltf-binary",
-        "gltf" => "model/gltf+json",
-        "obj" => "model/obj",
-        "mtl" => "model/mtl",
-        "stl" => "model/stl",
-        "ply" => "model/ply",
-        "usdz" => "model/vnd.usdz+zip",
-        "fbx" => "application/vnd.autodesk.fbx",
-        "png" => "image/png",
-        "jpg" | "jpeg" => "image/jpeg",
-        "json" => "application/json",
-        "log" | "txt" | "status" => "text/plain",
-        "zip" => "application/zip",
-        "html" => "text/html",
-        _ => return None,
+fn media_type_of(path: &str) -> Option<&'static str> {
+    formats::media_type(path).or(match formats::extension(path).as_str() {
+        // Pages of embeds, and the drive's own reports.
+        "html" => Some("text/html"),
+        "status" => Some("text/plain"),
+        _ => None,
     })
 }
 

@@ -1,0 +1,234 @@
+//! The table of file formats: every extension of a 3D model that we know, what can be done with it, and
+//! the media types of models and of the files beside them.
+//!
+//! This is the lowest layer: the engine decides by it what it reads, the drive and the outbox what a
+//! model is, the service what it converts to. [`rank_models`] is the one rule for which file of an
+//! upload is the model. No I/O.
+
+mod table;
+
+use std::cmp::Reverse;
+
+pub use table::MODELS;
+
+/// A format of 3D models. The order of [`MODELS`] is the rank: of two models in one folder the one with
+/// the earlier format is taken.
+#[derive(Debug)]
+pub struct ModelFormat {
+    /// In lower case, without the dot. It is also the name of the format.
+    pub extension: &'static str,
+    /// Where one is registered or in common use.
+    pub media_type: Option<&'static str>,
+    /// What programs the format is for.
+    pub kind: Kind,
+    /// Whether the engine reads and writes it.
+    pub support: Support,
+    /// How a model of this format is spread over files.
+    pub parts: Parts,
+}
+
+/// What a format is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// For the exchange of meshes; its materials are plain.
+    Exchange,
+    /// Surfaces of a CAD program instead of triangles.
+    Cad,
+    /// The scene of an authoring program, with materials of its render engines.
+    Authoring,
+    /// Not a model itself: it holds one.
+    Archive,
+}
+
+/// What the engine does with a format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Support {
+    /// Imports and exports.
+    ReadWrite,
+    /// Imports only.
+    Read,
+    /// Exports only.
+    Write,
+    /// Neither.
+    Unsupported,
+}
+
+/// How a model is spread over files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Parts {
+    /// One file can be the whole model; what else it names is optional or not looked into.
+    OneFile,
+    /// One file can be the whole model, and we can read which other files it names.
+    OneFileOrNamed,
+    /// It needs other files, and we can read which.
+    Named,
+    /// We cannot tell whether it needs other files.
+    Unknown,
+}
+
+impl ModelFormat {
+    /// Whether the engine imports it.
+    pub fn is_read(&self) -> bool {
+        matches!(self.support, Support::ReadWrite | Support::Read)
+    }
+
+    /// Whether the engine exports it.
+    pub fn is_written(&self) -> bool {
+        matches!(self.support, Support::ReadWrite | Support::Write)
+    }
+
+    /// Whether a single file can be a whole model.
+    pub fn can_stand_alone(&self) -> bool {
+        matches!(self.parts, Parts::OneFile | Parts::OneFileOrNamed)
+    }
+
+    /// Whether we can read which other files a file of this format names.
+    pub fn names_its_files(&self) -> bool {
+        matches!(self.parts, Parts::Named | Parts::OneFileOrNamed)
+    }
+}
+
+/// The format of a model file, by its name or path.
+pub fn of_name(name: &str) -> Option<&'static ModelFormat> {
+    of_extension(&extension(name))
+}
+
+/// The format with this extension, in any case.
+pub fn of_extension(extension: &str) -> Option<&'static ModelFormat> {
+    MODELS
+        .iter()
+        .find(|format| format.extension.eq_ignore_ascii_case(extension))
+}
+
+/// The extensions of the formats that are read, best first.
+pub fn read() -> impl Iterator<Item = &'static str> {
+    let read = MODELS.iter().filter(|format| format.is_read());
+    read.map(|format| format.extension)
+}
+
+/// The extensions of the formats that are written, in the order of their names.
+pub fn written() -> Vec<&'static str> {
+    let written = MODELS.iter().filter(|format| format.is_written());
+    let mut names: Vec<&str> = written.map(|format| format.extension).collect();
+    names.sort_unstable();
+    names
+}
+
+/// The formats that are written, for a sentence: `glb, gltf, … and usdz`.
+pub fn written_in_words() -> String {
+    let names = written();
+    match names.split_last() {
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => String::new(),
+    }
+}
+
+/// The media type of a file, by its name or path; none when it is unknown, which means plain bytes.
+pub fn media_type(name: &str) -> Option<&'static str> {
+    let extension = extension(name);
+    let beside = table::BESIDE.iter().find(|(known, _)| *known == extension);
+    of_extension(&extension)
+        .and_then(|format| format.media_type)
+        .or(beside.map(|(_, media_type)| *media_type))
+}
+
+/// The extension of a name or path in lower case, empty when there is none; a name that begins with its
+/// only dot has none.
+pub fn extension(name: &str) -> String {
+    let name = name.rsplit('/').next().unwrap_or(name);
+    match name.rsplit_once('.') {
+        Some((stem, extension)) if !stem.is_empty() => extension.to_lowercase(),
+        _ => String::new(),
+    }
+}
+
+/// The models among the files of an upload, the one that is taken first; `files` are paths and sizes.
+///
+/// What the engine reads comes first, then archives, then formats that are not read. Within these the
+/// file with the fewest folders above it wins, then the better format, then the larger file, then the
+/// name, so the choice is the same each time.
+pub fn rank_models<'a>(files: impl IntoIterator<Item = (&'a str, u64)>) -> Vec<&'a str> {
+    let mut found: Vec<_> = files
+        .into_iter()
+        .filter_map(|(name, size)| {
+            let extension = extension(name);
+            let rank = MODELS.iter().position(|it| it.extension == extension)?;
+            let format = &MODELS[rank];
+            let use_of = match format.kind {
+                _ if format.is_read() => 0,
+                Kind::Archive => 1,
+                _ => 2,
+            };
+            Some((use_of, name.matches('/').count(), rank, Reverse(size), name))
+        })
+        .collect();
+    found.sort_unstable();
+    found.into_iter().map(|(.., name)| name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn no_extension_is_listed_twice_and_all_are_lower_case() {
+        let mut seen = HashSet::new();
+        let models = MODELS.iter().map(|format| format.extension);
+        for extension in models.chain(table::BESIDE.iter().map(|(known, _)| *known)) {
+            assert!(seen.insert(extension), "{extension}");
+            assert_eq!(extension, extension.to_lowercase());
+        }
+    }
+
+    #[test]
+    fn the_model_of_an_upload_is_the_same_whoever_asks() {
+        let cases: &[(&[(&str, u64)], &str)] = &[
+            (
+                &[("wood.png", 9), ("c.bin", 9), ("chair.gltf", 1)],
+                "chair.gltf",
+            ),
+            (&[("a/b.obj", 1), ("b.obj", 1), ("b.mtl", 1)], "b.obj"),
+            (&[("chair.gltf", 1), ("chair.glb", 1)], "chair.glb"),
+            // Near the top before the better format.
+            (&[("parts/chair.glb", 1), ("chair.obj", 1)], "chair.obj"),
+            (&[("small.glb", 1), ("large.glb", 2)], "large.glb"),
+            (&[("b.glb", 1), ("a.glb", 1)], "a.glb"),
+            // What is read before what is not, and an archive in between.
+            (
+                &[("chair.step", 1), ("deep/er/chair.stl", 1)],
+                "deep/er/chair.stl",
+            ),
+            (&[("chair.step", 1), ("chair.zip", 1)], "chair.zip"),
+            (&[("Füchs.GLB", 1)], "Füchs.GLB"),
+        ];
+        for (files, model) in cases {
+            let ranked = rank_models(files.iter().copied());
+            assert_eq!(ranked.first(), Some(model), "{files:?}");
+        }
+        assert!(rank_models([("readme", 1), ("a.png", 1)]).is_empty());
+    }
+
+    #[test]
+    fn a_media_type_is_known_for_models_and_what_stands_beside_them() {
+        for (name, media_type) in [
+            ("chair.GLB", Some("model/gltf-binary")),
+            ("a.b/chair.gltf", Some("model/gltf+json")),
+            ("chair.usdz", Some("model/vnd.usdz+zip")),
+            ("chair.ply", Some("model/ply")),
+            ("wood.jpeg", Some("image/jpeg")),
+            ("page.html", None),
+            ("chair.blend", None),
+            (".glb", None),
+            ("a.b/readme", None),
+        ] {
+            assert_eq!(super::media_type(name), media_type, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_can_be_said() {
+        assert_eq!(written_in_words(), "glb, gltf, obj, ply, stl and usdz");
+    }
+}
