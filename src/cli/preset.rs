@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use futures_util::StreamExt as _;
+use serde_json::Value;
 
 use super::connect::{ServiceArgs, block_on};
 use super::{Exit, WrongUse};
 use crate::client::{Client, Download, Priority};
-use crate::wire::{OptimizerConfig, PresetId};
+use crate::wire::{PresetId, PresetText};
 
 /// Take presets along
 #[derive(Debug, clap::Args)]
@@ -30,7 +31,7 @@ enum PresetCommand {
     },
     /// Write a preset, or a configuration in a file, as a zip
     Export {
-        /// Name of a preset of the account, or a JSON file with a configuration
+        /// Name of a preset of the account, or a file (.json, .rpdx) with a configuration or preset
         preset: String,
         /// The zip to be
         #[arg(long, value_name = "FILE")]
@@ -65,13 +66,13 @@ pub(super) fn preset(args: &PresetArgs) -> Result<Exit> {
 
 fn export(client: &Client, preset: &str, out: &Path, cli: bool) -> Result<Exit> {
     let file = Path::new(preset);
-    let is_file = file.extension().is_some_and(|it| it == "json") && file.is_file();
+    let is_file = PresetText::is_file_name(preset) && file.is_file();
     block_on(async {
         let download = if is_file {
             let text = fs::read_to_string(file).with_context(|| file.display().to_string())?;
-            let config = OptimizerConfig::parse(&text)
-                .with_context(|| format!("{} is no configuration", file.display()))?;
-            client.config_rpdx(&config).await?
+            let preset = PresetText::from_value(Value::String(text))
+                .with_context(|| format!("{} is no preset", file.display()))?;
+            client.config_rpdx(&preset.config).await?
         } else {
             let id = named(client, preset).await?;
             match cli {

@@ -16,6 +16,7 @@ pub mod optimize;
 pub mod page;
 pub mod paths;
 pub mod preset;
+pub mod preset_text;
 pub mod rapid;
 pub mod secret;
 pub mod state;
@@ -46,6 +47,7 @@ pub use preset::{
     CreatePreset, FactoryPreset, FilenameRule, Preset, PresetCategory, PresetForm, PresetMeta,
     RpdxRequest, UpdatePreset,
 };
+pub use preset_text::{PresetText, PresetTextError};
 pub use rapid::{
     JobStatus, ModelFiles, QcScore, RapidForm, RapidMeta, RapidModel, SourceModel, Thumbnail,
 };

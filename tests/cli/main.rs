@@ -4,6 +4,7 @@
 
 mod memory;
 mod optimize;
+mod presets;
 mod refusals;
 #[path = "../support/samples.rs"]
 mod samples;

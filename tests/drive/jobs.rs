@@ -186,3 +186,34 @@ async fn rm_r_of_an_asset_with_jobs_finds_everything_that_it_listed() {
     assert_eq!(tree.list("/rapidmodels").await.unwrap().len(), 1);
     mounted.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_preset_file_of_the_command_line_is_a_job_too() {
+    let (account, mounted) = with_cube().await;
+    let tree = &mounted.tree;
+    let config = std::str::from_utf8(TEN_PERCENT).unwrap();
+    let rpdx =
+        format!(r#"{{"rpdx_version":"2.5","name":"Web","description":"","config":{config}}}"#);
+    tree.write("/rawmodels/cube/optimize/Web.rpdx", rpdx.as_bytes())
+        .await
+        .unwrap();
+    tree.until("/rawmodels/cube/optimize/Web.status", |status| {
+        status == "done"
+    })
+    .await;
+    let refused = tree
+        .write(
+            "/rawmodels/cube/optimize/typo.json",
+            br#"{"limits":{"faces":{"cuont":5}}}"#,
+        )
+        .await;
+    let Err(DriveError::Invalid(reason)) = refused else {
+        panic!("{refused:?}");
+    };
+    assert!(
+        reason.contains("did you mean limits.faces.count?"),
+        "{reason}"
+    );
+    assert_eq!(paid(&account).await, 1);
+    mounted.close().await;
+}

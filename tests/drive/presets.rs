@@ -151,3 +151,39 @@ async fn a_description_can_be_set_before_a_preset_is_made_and_is_read_ever_after
     assert!(!version.unwrap().is_empty());
     mounted.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_of_preset_archives_become_presets() {
+    let account = Account::new().await;
+    let mounted = account.mount().await;
+    let tree = &mounted.tree;
+    let wrapped = br#"{"rpdx_version":"2.5","name":"Other","description":"for pages","config":{"limits":{"faces":{"count":7}}}}"#;
+    tree.write("/presets/Web.rpdx", wrapped).await.unwrap();
+    tree.write("/presets/net.api.json", wrapped).await.unwrap();
+    let made = account.client.presets(Priority::Interactive).await.unwrap();
+    let names: Vec<&str> = made.iter().map(|preset| preset.name.as_str()).collect();
+    assert_eq!(names, ["Web", "net.api"], "the file gives the name");
+    for preset in &made {
+        assert_eq!(
+            preset.config.to_text(),
+            r#"{"limits":{"faces":{"count":7}}}"#
+        );
+        assert_eq!(preset.description.as_deref(), Some("for pages"));
+    }
+    assert_eq!(
+        tree.list("/presets").await.unwrap(),
+        ["Web.json", "factory", "net.api.json"]
+    );
+    // A file that is refused, and its removal, touch no preset of that name.
+    let refused = tree
+        .write("/presets/Web.rpdx", br#"{"rpdx_version":"2.5"}"#)
+        .await;
+    assert!(
+        matches!(refused, Err(DriveError::Invalid(_))),
+        "{refused:?}"
+    );
+    tree.unlink("/presets/Web.rpdx").await.unwrap();
+    let left = account.client.presets(Priority::Interactive).await.unwrap();
+    assert_eq!(left.len(), 2);
+    mounted.close().await;
+}

@@ -5,6 +5,7 @@
 mod account_end;
 mod archives;
 mod chaos;
+mod config_keys;
 mod connections;
 mod embeds;
 mod formats;
@@ -24,6 +25,7 @@ mod square_glb;
 mod support;
 mod tokens;
 mod uploads;
+mod version_1;
 mod webhooks;
 mod workers;
 #[path = "../support/zips.rs"]

@@ -12,6 +12,9 @@ use super::zips::zip_of;
 
 const OBJ: &[u8] = b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n";
 
+/// The names and bytes of the files of an upload.
+pub type Upload<'a> = Vec<(&'a str, &'a [u8])>;
+
 pub async fn with_engine() -> Fixture {
     Fixture::with("", |config| config.worker = engine()).await
 }
@@ -42,7 +45,7 @@ async fn record_metadata_renders_and_formats_name_one_file() {
         ("in/a.glb", &glb),
         ("in/b.obj", OBJ),
     ]);
-    let uploads: [(&str, Vec<(&str, &[u8])>, &str, &str); 4] = [
+    let uploads: [(&str, Upload<'_>, &str, &str); 4] = [
         // The glb lies deeper than the obj.
         (
             "deeper",

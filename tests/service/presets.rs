@@ -9,7 +9,7 @@ use super::support::Fixture;
 async fn a_preset_lives_from_its_making_to_its_end() {
     let service = Fixture::start().await;
     let config =
-        json!({ "schema": "2.5", "limits": { "faces": { "count": 100 } }, "z": 1, "a": 2 });
+        json!({ "schema": "2.5", "limits": { "faces": { "percentage": 5, "count": 100 } } });
     let body = json!({ "name": "Web", "description": "for Pages", "config": config });
     let made = service
         .post("/api/v2/preset/create", body)
@@ -25,7 +25,7 @@ async fn a_preset_lives_from_its_making_to_its_end() {
         .expect(200)
         .text();
     assert!(
-        text.contains(r#""z":1,"a":2"#),
+        text.contains(r#""percentage":5,"count":100"#),
         "the keys keep their order: {text}"
     );
 

@@ -47,7 +47,7 @@ pub(super) struct Args {
     /// Folder for the results; made when it is not there
     #[arg(value_name = "OUT", required_unless_present = "list_presets")]
     out: Option<PathBuf>,
-    /// Name of a factory preset, or a JSON file with a configuration
+    /// Name of a factory preset, or a file (.json, .rpdx) with a configuration or preset
     #[arg(
         long,
         short,
@@ -92,9 +92,10 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         let least = LEAST_MEMORY_BYTES >> 20;
         return Err(WrongUse(format!("the engine needs at least {least}M of --memory")).into());
     }
-    let config = preset::choose(preset)?;
-    let settings = Settings::read(&config)
-        .map_err(|error| WrongUse(format!("the configuration is not valid: {error}")))?;
+    let mut config = preset::choose(preset)?;
+    let settings = read_settings(&config)?;
+    let export_name = config.shift_remove("exportName");
+    let export_name = export_name.as_ref().and_then(Value::as_str);
     let model = Model::find(input, out)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -102,7 +103,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         .context("cannot start the async runtime")?;
     let interrupts = runtime.block_on(async { Interrupts::new() })?;
     let landing = Landing::prepare(out, args.overwrite)?;
-    let mut planned = job::planned_names(&settings, None, &model.name);
+    let mut planned = job::planned_names(&settings, export_name, &model.name);
     planned.extend(landing::OWN_FILES.map(str::to_owned));
     landing.refuse_taken(&planned)?;
     let start = Instant::now();
@@ -111,7 +112,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         files: model.files.clone(),
         output_dir: landing.scratch().to_owned(),
         config,
-        export_name: None,
+        export_name: export_name.map(str::to_owned),
         base_name: model.name.clone(),
         scale: 1.0,
     };
@@ -131,6 +132,19 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         print!("{}", finished.text());
     }
     Ok(Exit::Done)
+}
+
+/// The settings of a configuration; what the service would refuse is refused here as well.
+fn read_settings(config: &Config) -> Result<Settings> {
+    let wrong = |what: String| WrongUse(format!("the configuration is not valid: {what}"));
+    let settings = Settings::read(config).map_err(|error| wrong(error.to_string()))?;
+    if let Some(key) = settings.unknown.first() {
+        return Err(wrong(key.to_string()).into());
+    }
+    match config.get("exportName") {
+        None | Some(Value::Null | Value::String(_)) => Ok(settings),
+        Some(other) => Err(wrong(format!("exportName is {other}; it has to be a text")).into()),
+    }
 }
 
 /// Has the task done by a worker; its progress is shown, Ctrl-C ends it.

@@ -1,5 +1,5 @@
-//! Which configuration is meant: a factory preset by its name, or a JSON file in any of the forms that a drop folder
-//! takes as well.
+//! Which configuration is meant: a factory preset by its name, or a file (`.json`, `.rpdx`) in any of the forms that a
+//! drop folder takes as well.
 
 use std::fs;
 use std::path::Path;
@@ -11,6 +11,7 @@ use super::super::WrongUse;
 use super::Config;
 use crate::outbox::{JobSettings, parse_job_text};
 use crate::service::{FACTORY, FactoryPreset};
+use crate::wire::PresetText;
 
 /// Names less alike than this are not offered: 0 nothing in common, 1 the same.
 const ALIKE: f64 = 0.8;
@@ -22,7 +23,7 @@ const LONGEST_BYTES: u64 = 8 << 20;
 /// An existing file wins over a name; what looks like a path is never taken for a name.
 pub(super) fn choose(preset: &str) -> Result<Config> {
     let path = Path::new(preset);
-    let looks_like_a_path = preset.contains('/') || preset.to_lowercase().ends_with(".json");
+    let looks_like_a_path = preset.contains('/') || PresetText::is_file_name(preset);
     if path.is_file() || looks_like_a_path {
         return of_file(path);
     }

@@ -208,7 +208,9 @@ pub(in crate::drive) fn job_part_name(
     text_name: &str,
     part: JobPart,
 ) -> String {
-    let stem = text_name.strip_suffix(".json").unwrap_or(text_name);
+    let ending = [".json", ".rpdx"].into_iter();
+    let mut stems = ending.filter_map(|ending| text_name.strip_suffix(ending));
+    let stem = stems.next().unwrap_or(text_name);
     match part {
         JobPart::Text => text_name.to_owned(),
         JobPart::Status => format!("{stem}.status"),

@@ -210,6 +210,9 @@ fn optimize(task: &OptimizeTask, bench: &mut Bench<'_>) -> Result<Report, Engine
     for key in &settings.not_done {
         bench.warn(format!("setting not done: {key}"));
     }
+    for key in &settings.unknown {
+        bench.warn(format!("setting not done: {key}"));
+    }
     let imported = read_model(&task.input_dir, &task.files, bench)?;
     let source = counts(&imported.scene, imported.size_bytes);
     let model = model_file(&imported);

@@ -1,6 +1,8 @@
 //! Every key of the two layouts, and what becomes of it here: the list that the documentation and the
 //! warnings are made from, and that a test holds against the reader.
 
+use super::FileFormat;
+
 /// A key of a configuration.
 #[derive(Debug, Clone, Copy)]
 pub struct Key {
@@ -118,17 +120,114 @@ pub static KEYS: &[Key] = &[
     ),
 ];
 
-/// What `warning.log` says of the key at `path`, which nobody read.
-pub(super) fn said(path: &str) -> String {
-    let plain = without_indices(path);
+/// A key that has no effect.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Unread {
+    /// We know it and do not do it, for this reason.
+    NotDone(&'static str),
+    /// It is none of ours.
+    Unknown(UnknownKey),
+}
+
+/// A key that is in no configuration that we know.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{path} is not a key of the configuration{}", hint(.nearest.as_deref()))]
+pub struct UnknownKey {
+    /// Its path.
+    pub path: String,
+    /// The path of the key that was probably meant.
+    pub nearest: Option<String>,
+}
+
+fn hint(nearest: Option<&str>) -> String {
+    nearest.map_or_else(String::new, |nearest| format!("; did you mean {nearest}?"))
+}
+
+/// Judges the key at `path`, which nobody read.
+pub(super) fn judge(path: &str) -> Unread {
+    let plain = plain(path);
     let known = KEYS.iter().find_map(|key| match key.treatment {
         Treatment::NotDone(reason) if key.path == plain => Some(reason),
         _ => None,
     });
-    format!(
-        "{path}: {}",
-        known.unwrap_or("not a key of the configuration")
-    )
+    match known {
+        Some(reason) => Unread::NotDone(reason),
+        None => Unread::Unknown(UnknownKey {
+            path: path.to_owned(),
+            nearest: nearest(&plain),
+        }),
+    }
+}
+
+/// `a[3].b` as `a[].b`; what the list has for one format of layout B holds for each.
+fn plain(path: &str) -> String {
+    const FORMATS: &str = "export[].format.";
+    let plain = without_indices(path);
+    let below = plain.strip_prefix(FORMATS).and_then(|rest| {
+        let (format, rest) = rest.split_once('.')?;
+        FileFormat::from_name(format).map(|_| format!("{FORMATS}gltf.{rest}"))
+    });
+    below.unwrap_or(plain)
+}
+
+/// Keys less alike than this are not offered: 0 nothing in common, 1 the same.
+const ALIKE: f64 = 0.8;
+
+/// The known path that `path` probably means: with its first unknown step replaced by one that is like
+/// it, or any key whose last step is like that of `path`.
+fn nearest(path: &str) -> Option<String> {
+    let is_known = |path: &str| {
+        let starts = |key: &Key| {
+            let rest = key.path.strip_prefix(path);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        };
+        KEYS.iter().any(starts)
+    };
+    let ends: Vec<usize> = path.match_indices('.').map(|(at, _)| at).collect();
+    let unknown_end = ends.iter().copied().chain([path.len()]);
+    let end = unknown_end.into_iter().find(|end| !is_known(&path[..*end]));
+    let Some(end) = end else {
+        // A known path with no value of its own: the first key below it.
+        let below = KEYS.iter().find(|key| key.path.starts_with(path));
+        return below.map(|key| key.path.to_owned());
+    };
+    let (parent, step) = path[..end].rsplit_once('.').unwrap_or(("", &path[..end]));
+    let step_of = |key: &'static Key| {
+        let rest = match parent {
+            "" => key.path,
+            parent => key.path.strip_prefix(parent)?.strip_prefix('.')?,
+        };
+        rest.split('.').next()
+    };
+    if let Some(step) = most_alike(step, KEYS.iter().filter_map(step_of)) {
+        let head = if parent.is_empty() {
+            String::new()
+        } else {
+            format!("{parent}.")
+        };
+        let whole = format!("{head}{step}{}", &path[end..]);
+        return Some(if is_known(&whole) {
+            whole
+        } else {
+            format!("{head}{step}")
+        });
+    }
+    let last = |path: &'static str| path.rsplit('.').next().unwrap_or(path);
+    let leaf = path.rsplit('.').next().unwrap_or(path);
+    let leaf = most_alike(leaf, KEYS.iter().map(|key| last(key.path)))?;
+    let found = KEYS.iter().find(|key| last(key.path) == leaf);
+    found.map(|key| key.path.to_owned())
+}
+
+/// The name that `wanted` is probably a slip of, regardless of case.
+pub fn most_alike<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let wanted = wanted.to_lowercase();
+    known
+        .into_iter()
+        .map(|known| (strsim::jaro_winkler(&known.to_lowercase(), &wanted), known))
+        .filter(|(alike, _)| *alike >= ALIKE)
+        .max_by(|(one, _), (other, _)| one.total_cmp(other))
+        .map(|(_, known)| known)
 }
 
 /// `a[3].b` as `a[].b`.
@@ -140,4 +239,42 @@ fn without_indices(path: &str) -> String {
             _ => part.to_owned(),
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_key_is_named() {
+        for (path, nearest) in [
+            ("limits.faces.cuont", Some("limits.faces.count")),
+            ("limit.faces.count", Some("limits.faces.count")),
+            ("Limits", Some("limits")),
+            ("faces.count", Some("limits.faces.count")),
+            (
+                "customScaling",
+                Some("compressionAndExport.fileExports[].customScaling"),
+            ),
+            (
+                "compressionAndExport.fileExports[2].fileTyp",
+                Some("compressionAndExport.fileExports[].fileType"),
+            ),
+            ("import.USD", Some("import.USD.profile")),
+            ("zzz", None),
+        ] {
+            let Unread::Unknown(unknown) = judge(path) else {
+                panic!("{path} is known");
+            };
+            assert_eq!(unknown.nearest.as_deref(), nearest, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_holds_for_gltf_holds_for_every_format_of_layout_b() {
+        for format in ["gltf", "glb", "usdz"] {
+            let path = format!("export[0].format.{format}.pbrMaterial");
+            assert_eq!(judge(&path), Unread::NotDone("materials are written whole"));
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! The optimizer configuration, layouts A and B, as typed settings.
 //!
-//! Every key is either understood, or its path stands in [`Settings::not_done`], which ends in
-//! `warning.log`; nothing is ignored in silence. A key that we know with a value of the wrong kind is
+//! Every key is either understood, or its path stands in [`Settings::not_done`] or [`Settings::unknown`],
+//! which end in `warning.log`; nothing is ignored in silence. A key that we know with a value of the wrong kind is
 //! an error that names it.
 
 mod formats;
@@ -11,7 +11,7 @@ mod reader;
 
 use super::scene::TextureSlot;
 pub use formats::{ExportSettings, FileFormat, MeshCompression, TextureFormat, TextureFormats};
-pub use keys::{KEYS, Key, Treatment};
+pub use keys::{KEYS, Key, Treatment, UnknownKey, most_alike};
 pub use reader::SettingsError;
 
 /// What to do with a model.
@@ -43,8 +43,10 @@ pub struct Settings {
     pub merge_distance: Option<f64>,
     /// The files to write. At least one.
     pub exports: Vec<ExportSettings>,
-    /// Keys that have no effect here, with the reason where there is one.
+    /// Keys that we know and that have no effect here, with the reason.
     pub not_done: Vec<String>,
+    /// Keys that are none of ours.
+    pub unknown: Vec<UnknownKey>,
 }
 
 /// The longest side of textures in pixels.
@@ -158,6 +160,7 @@ mod tests {
         let settings = read(json!({
             "sceneManipulation": { "sparkle": true, "centerModel": false },
             "assetSimplification": { "meshDecimation": { "method": "rebake" } },
+            "limits": { "faces": { "cuont": 5 } },
             "colour": [1, 2]
         }))
         .unwrap();
@@ -165,8 +168,15 @@ mod tests {
             settings.not_done,
             [
                 "assetSimplification.meshDecimation.method: triangles are always removed from the mesh itself; nothing is baked anew",
-                "colour: not a key of the configuration",
-                "sceneManipulation.sparkle: not a key of the configuration"
+            ]
+        );
+        let unknown: Vec<String> = settings.unknown.iter().map(UnknownKey::to_string).collect();
+        assert_eq!(
+            unknown,
+            [
+                "colour is not a key of the configuration",
+                "limits.faces.cuont is not a key of the configuration; did you mean limits.faces.count?",
+                "sceneManipulation.sparkle is not a key of the configuration",
             ]
         );
     }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::super::scene::TextureSlot;
-use super::keys;
+use super::keys::{self, Unread};
 use super::reader::{Reader, SettingsError};
 use super::{
     Discard, ExportSettings, FileFormat, MeshCompression, Settings, TextureFormat, TextureFormats,
@@ -28,9 +28,12 @@ impl Settings {
         if settings.exports.is_empty() {
             settings.exports.push(ExportSettings::new(FileFormat::Glb));
         }
-        settings
-            .not_done
-            .extend(reader.unread().iter().map(|path| keys::said(path)));
+        for path in reader.unread() {
+            match keys::judge(&path) {
+                Unread::NotDone(reason) => settings.not_done.push(format!("{path}: {reason}")),
+                Unread::Unknown(key) => settings.unknown.push(key),
+            }
+        }
         Ok(settings)
     }
 

@@ -90,7 +90,7 @@ impl Outbox {
         self.shared.record(record).await
     }
 
-    /// Keeps the text and, under a `.json` name, makes or updates the preset.
+    /// Keeps the text and, under the name of a preset's file, makes or updates the preset.
     pub async fn save_preset(&self, file_name: &str, text: &[u8]) -> OutboxResult<PresetState> {
         names::check_new(file_name)?;
         check_length(file_name, text)?;
@@ -129,10 +129,10 @@ impl Outbox {
             true => None,
             false => within(self, save::lookup(&self.shared, from)).await?,
         };
-        let Some(preset) = preset.filter(|_| is_sendable_name(from)) else {
+        let Some(preset) = preset.filter(|_| is_shown_name(from)) else {
             return Err(OutboxError::NotFound(from.to_owned()));
         };
-        if is_sendable_name(to) {
+        if is_shown_name(to) {
             self.rename_on_service(preset, from, to).await
         } else {
             self.park(preset, from, to).await?;
@@ -145,7 +145,7 @@ impl Outbox {
         // What is on its way under that name arrives first, so that it cannot come after the removal.
         let _turn = self.preset_turn().await?;
         let (held, parked) = self.is_here(file_name);
-        let preset = match is_sendable_name(file_name) && !parked {
+        let preset = match is_shown_name(file_name) && !parked {
             true => within(self, save::lookup(&self.shared, file_name)).await?,
             false => None,
         };
@@ -344,6 +344,12 @@ impl Outbox {
         self.shared.events.tell(OutboxEvent::PresetsChanged);
         Ok(standing.map(|_| preset.id))
     }
+}
+
+/// True for the names under which presets of the service are shown. Files with other names of presets
+/// (`.rpdx`) are taken in, and never stand for the preset that came of them.
+fn is_shown_name(name: &str) -> bool {
+    is_sendable_name(name) && names::extension(name) == "json"
 }
 
 /// The outcome of a request that a tool waits for, within the time it may take.

@@ -19,7 +19,7 @@ use crate::outbox::plan::presets::{PresetStep, find, next_preset_step};
 use crate::outbox::plan::upload::COMPLETION_PATIENCE as LATE_EFFECT;
 use crate::outbox::shared::Shared;
 use crate::outbox::types::OutboxEvent;
-use crate::wire::{CreatePreset, OptimizerConfig, Preset, PresetId, UpdatePreset};
+use crate::wire::{CreatePreset, OptimizerConfig, Preset, PresetId, PresetText, UpdatePreset};
 
 /// The longest pause between two tries while the service cannot be reached.
 const LONGEST_RETRY: Duration = Duration::from_secs(60);
@@ -90,12 +90,12 @@ pub async fn save(shared: &Arc<Shared>, name: &str) -> OutboxResult<Outcome> {
             _ => return Ok(Outcome::Nothing),
         }
     };
-    let config = match text::parse_config(name, &held.text.0) {
-        Ok(config) => config,
+    let preset = match text::parse_config(name, &held.text.0) {
+        Ok(preset) => preset,
         Err(reason) => return refuse(shared, name, reason).await,
     };
     let parked = parked.map(|parked| parked.preset);
-    match put(shared, name, &held, &config, parked).await? {
+    match put(shared, name, &held, &preset, parked).await? {
         Ok(id) => {
             finish(shared, name, &held, id).await?;
             Ok(Outcome::Saved(id))
@@ -116,7 +116,7 @@ async fn put(
     shared: &Arc<Shared>,
     name: &str,
     held: &HeldPreset,
-    config: &OptimizerConfig,
+    text: &PresetText,
     parked: Option<PresetId>,
 ) -> OutboxResult<Result<PresetId, ClientError>> {
     let preset_name = names::stem(name);
@@ -124,6 +124,7 @@ async fn put(
         Ok(known) => known,
         Err(error) => return Ok(Err(error)),
     };
+    let config = &text.config;
     let step = next_preset_step(&known, preset_name, parked, config);
     if let PresetStep::Same(id) = step {
         return Ok(Ok(id));
@@ -144,7 +145,10 @@ async fn put(
             let updated = shared.client.update_preset(&request).await;
             updated.map(|()| Some(id))
         }
-        PresetStep::Create => create(shared, preset_name, held.description.clone(), config).await,
+        PresetStep::Create => {
+            let description = held.description.clone().or(text.description.clone());
+            create(shared, preset_name, description, config).await
+        }
     };
     failpoint::hit(Failpoint::AfterPreset);
     let id = match reply {

@@ -54,7 +54,8 @@ impl Named {
             "config": self.config.0,
         });
         let command = format!(
-            "assetfs optimize INPUT OUTPUT --preset {}\n",
+            "# INPUT is a model file, a zip or a folder; OUTPUT is the folder for the results.\n\
+             assetfs optimize INPUT OUTPUT --preset={}\n",
             quoted(&format!("{stem}.rpdx"))
         );
         vec![

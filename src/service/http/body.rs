@@ -13,7 +13,7 @@ use super::error::ApiError;
 use crate::engine::settings::Settings;
 use crate::service::app::App;
 use crate::service::names;
-use crate::wire::OptimizerConfig;
+use crate::wire::{OptimizerConfig, PresetId, PresetText, PresetTextError};
 
 /// The largest JSON body; an embed's configuration carries pictures.
 const LARGEST_BODY_BYTES: usize = 8 << 20;
@@ -26,6 +26,22 @@ const LONGEST_TAG_CHARS: usize = crate::wire::tag::MAX_TAG_CHARS;
 
 /// The most tags or ids of one request.
 const MOST_ITEMS: usize = 10_000;
+
+/// Of several unknown keys so many are named.
+const NAMED_KEYS: usize = 3;
+
+/// What the configuration of a request asks for.
+#[derive(Debug, Default)]
+pub struct Asked {
+    /// The configuration itself.
+    pub config: OptimizerConfig,
+    /// A preset instead of it.
+    pub preset: Option<PresetId>,
+    /// Tags for the rapid model.
+    pub tags: Option<Vec<String>>,
+    /// The name of the exported files.
+    pub export_name: Option<String>,
+}
 
 /// The fields of a body that are still to be read, and what was wrong so far.
 #[derive(Debug)]
@@ -141,6 +157,18 @@ impl Fields {
             self.refuse(name, &problem);
         }
         text
+    }
+
+    /// A name that may be absent.
+    pub fn optional_name(&mut self, name: &str) -> Option<String> {
+        let text = self.optional_text(name)?;
+        match names::check_name(&text) {
+            Ok(()) => Some(text),
+            Err(problem) => {
+                self.refuse(name, &problem);
+                None
+            }
+        }
     }
 
     /// A truth value that may be absent.
@@ -259,31 +287,107 @@ impl Fields {
         self.has(name).then(|| self.tags(name))
     }
 
-    /// An optimizer configuration that may be absent: an object, or its JSON text. Its values are
-    /// those that the engine accepts; keys that the engine does not know may be in it.
-    pub fn optional_config(&mut self, name: &str) -> Option<OptimizerConfig> {
-        let value = self.take(name)?;
-        let config = match OptimizerConfig::from_value(value) {
-            Ok(config) => config,
-            Err(error) => {
-                self.refuse(name, &format!("must be a configuration object ({error})"));
-                return None;
+    /// An optimizer configuration that must be there and stands for itself: in a preset. Keys that
+    /// belong to a request are refused.
+    pub fn config(&mut self, name: &str) -> OptimizerConfig {
+        let asked = self.asked(name);
+        let of_requests = [
+            ("preset_id", asked.preset.is_some()),
+            ("tags", asked.tags.is_some()),
+            ("exportName", asked.export_name.is_some()),
+        ];
+        for (key, is_there) in of_requests {
+            if is_there {
+                let problem = format!("has {key}, which belongs to the request that optimizes");
+                self.refuse(name, &problem);
             }
-        };
-        // What the engine would fail on is refused here, before anything is paid.
-        if let Err(error) = Settings::read(&config.0) {
-            self.refuse(name, &format!("is not a valid configuration: {error}"));
-            return None;
         }
-        Some(config)
+        asked.config
     }
 
-    /// An optimizer configuration that must be there.
-    pub fn config(&mut self, name: &str) -> OptimizerConfig {
+    /// What a request asks for in a field that must be there.
+    pub fn asked(&mut self, name: &str) -> Asked {
         if !self.has(name) {
             self.refuse(name, "is required");
         }
-        self.optional_config(name).unwrap_or_default()
+        self.optional_asked(name).unwrap_or_default()
+    }
+
+    /// What a request asks for: an optimizer configuration or a preset that holds one, as an object or
+    /// its JSON text, with what belongs to the request beside its keys.
+    ///
+    /// What the engine would fail on is refused, and so are keys that nobody knows: nothing is paid
+    /// then.
+    pub fn optional_asked(&mut self, name: &str) -> Option<Asked> {
+        let value = self.take(name)?;
+        let config = match PresetText::from_value(value) {
+            Ok(preset) => preset.config,
+            Err(PresetTextError::Config(error)) => {
+                self.refuse(name, &format!("must be a configuration object ({error})"));
+                return None;
+            }
+            Err(error) => {
+                self.refuse(name, &error.to_string());
+                return None;
+            }
+        };
+        Some(self.check_asked(name, config.0))
+    }
+
+    /// What the keys of a configuration ask for, of the field `name`.
+    pub fn check_asked(&mut self, name: &str, config: Map<String, Value>) -> Asked {
+        let mut fields = Fields::of(config);
+        let asked = Asked {
+            preset: fields.optional_id("preset_id").map(PresetId),
+            tags: fields.optional_tags("tags"),
+            export_name: fields.optional_name("exportName"),
+            config: OptimizerConfig(fields.rest()),
+        };
+        self.errors.extend(fields.errors);
+        if asked.preset.is_some() && !asked.config.is_empty() {
+            self.refuse(name, "must not have both a preset_id and settings");
+        }
+        self.check_settings(name, &asked.config);
+        asked
+    }
+
+    /// An object, or its JSON text, that may be absent.
+    pub fn optional_object(&mut self, name: &str) -> Option<Map<String, Value>> {
+        let value = self.take(name)?;
+        match OptimizerConfig::from_value(value) {
+            Ok(object) => Some(object.0),
+            Err(error) => {
+                self.refuse(name, &format!("must be an object ({error})"));
+                None
+            }
+        }
+    }
+
+    fn check_settings(&mut self, name: &str, config: &OptimizerConfig) {
+        match Settings::read(&config.0) {
+            Err(error) => self.refuse(name, &format!("is not a valid configuration: {error}")),
+            Ok(settings) => {
+                for key in settings.unknown.iter().take(NAMED_KEYS) {
+                    self.refuse(name, &format!("is not a valid configuration: {key}"));
+                }
+            }
+        }
+    }
+
+    /// Refuses every field that is left and was not taken.
+    pub fn refuse_unknown(&mut self, is_known: impl Fn(&str) -> bool) {
+        let unknown: Vec<String> = self
+            .map
+            .keys()
+            .filter(|key| !is_known(key))
+            .cloned()
+            .collect();
+        for key in unknown.iter().take(NAMED_KEYS) {
+            self.refuse(
+                key,
+                "is not known here; the keys of a configuration go into the config field",
+            );
+        }
     }
 
     /// What is left after all known fields were taken.
@@ -346,7 +450,7 @@ mod tests {
         assert!(Fields::parse(b" ").unwrap().finish().is_ok());
         let mut fields = Fields::parse(br#"{"config": null}"#).unwrap();
         assert!(!fields.has("config"));
-        assert!(fields.optional_config("config").is_none());
+        assert!(fields.optional_asked("config").is_none());
         assert!(fields.finish().is_ok());
     }
 

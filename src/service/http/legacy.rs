@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::body::Fields;
+use super::body::{Asked, Fields};
+use super::command_line;
 use super::error::ApiError;
-use super::optimize::{Settings, new_rapid, start};
+use super::optimize::{new_rapid, start};
 use super::rapidmodel;
 use super::rawmodel;
 use super::request::{Caller, Ids, Query};
@@ -19,17 +20,15 @@ use super::view::Beside;
 use crate::formats;
 use crate::service::app::App;
 use crate::service::names::{self, file_stem};
-use crate::service::records::{Area, Owner};
+use crate::service::records::{Area, AssetRow, Owner};
 use crate::wire::paths::{fill, legacy_route};
-use crate::wire::{
-    AssetForm, AssetId, LegacyOptimizeReply, OptimizerConfig, Page, SourceModel, UploadStarted,
-};
+use crate::wire::{AssetForm, LegacyOptimizeReply, Page, SourceModel, UploadStarted};
 
 /// The target sizes that the oldest endpoint allows, in megabytes.
 const TARGET_MB: std::ops::RangeInclusive<f64> = 1.0..=25.0;
 
-/// The formats whose files version 1 lists.
-const FORMATS: &[&str] = &["usdz", "glb", "obj", "ctm"];
+/// The formats whose files version 1 lists. It also names ctm, which nothing here writes.
+const FORMATS: &[&str] = &["usdz", "glb", "obj"];
 
 pub async fn start_upload(
     State(app): State<Arc<App>>,
@@ -113,7 +112,7 @@ pub async fn rapid(
     } })))
 }
 
-/// Optimizes with the options of the old command line, which the engine passes judgement on.
+/// Optimizes with the options of the old command line.
 pub async fn process(
     State(app): State<Arc<App>>,
     caller: Caller,
@@ -122,21 +121,42 @@ pub async fn process(
 ) -> Result<Json<LegacyOptimizeReply>, ApiError> {
     let id = ids.asset()?;
     let target = fields.optional_number("max_size_mb");
-    if target.is_some_and(|target| !TARGET_MB.contains(&target)) {
-        fields.refuse("max_size_mb", "must be from 1 to 25");
+    let fits = |target: &f64| TARGET_MB.contains(target) && target.fract() == 0.0;
+    if target.is_some_and(|target| !fits(&target)) {
+        fields.refuse("max_size_mb", "must be an integer from 1 to 25");
     }
-    let options = fields.optional_config("config").unwrap_or_default();
+    let target = target.filter(fits);
+    let options = fields.optional_object("config").unwrap_or_default();
+    let asset = rawmodel::existing(&app, caller, id).await?;
+    let config = match command_line::configuration(options, longest_side(&asset)) {
+        Ok(mut config) => {
+            config.entry("schema").or_insert_with(|| json!("2.5"));
+            if let Some(target) = target
+                && let Err(problem) = command_line::put(
+                    &mut config,
+                    &["workflowSettings", "targetMBSize"],
+                    json!(target),
+                )
+            {
+                fields.refuse("config", &problem);
+            }
+            config
+        }
+        Err(problem) => {
+            fields.refuse("config", &problem);
+            Map::new()
+        }
+    };
+    let asked = fields.check_asked("config", config);
     fields.finish()?;
-    let mut config = serde_json::Map::new();
-    config.insert("schema".to_owned(), json!("2.5"));
-    if let Some(target) = target {
-        let workflow = json!({ "targetMBSize": target });
-        config.insert("workflowSettings".to_owned(), workflow);
-    }
-    if !options.is_empty() {
-        config.insert("commandLine".to_owned(), json!(options.0));
-    }
-    optimize_with(&app, caller, id, OptimizerConfig(config)).await
+    optimize_with(&app, caller, &asset, asked).await
+}
+
+/// The longest side of a model's bounding box, where the analysis found one.
+fn longest_side(asset: &AssetRow) -> Option<f64> {
+    let metadata: Value = serde_json::from_str(asset.metadata.as_deref()?).ok()?;
+    let sides = metadata["boundingBox"]["size"].as_array()?.iter();
+    sides.filter_map(Value::as_f64).reduce(f64::max)
 }
 
 pub async fn optimize(
@@ -146,20 +166,23 @@ pub async fn optimize(
     mut fields: Fields,
 ) -> Result<Json<LegacyOptimizeReply>, ApiError> {
     let id = ids.asset()?;
-    let config = fields.config("config");
+    let asked = fields.asked("config");
     fields.finish()?;
-    optimize_with(&app, caller, id, config).await
+    let asset = rawmodel::existing(&app, caller, id).await?;
+    optimize_with(&app, caller, &asset, asked).await
 }
 
 async fn optimize_with(
     app: &App,
     caller: Caller,
-    id: AssetId,
-    config: OptimizerConfig,
+    asset: &AssetRow,
+    mut asked: Asked,
 ) -> Result<Json<LegacyOptimizeReply>, ApiError> {
-    let asset = rawmodel::existing(app, caller, id).await?;
-    let configuration = Value::Object(config.0.clone());
-    let new = new_rapid(&asset, Settings::of_config(config), Vec::new(), None)?;
+    if asked.preset.is_none() {
+        command_line::with_formats(&mut asked.config.0);
+    }
+    let new = new_rapid(app, caller, asset, asked).await?;
+    let configuration = serde_json::from_str(&new.config).unwrap_or_default();
     let rapid = start(app, caller, &[new]).await?[0];
     let row = rapidmodel::existing(app, caller, rapid)
         .await?

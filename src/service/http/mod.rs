@@ -5,6 +5,7 @@
 
 mod archives;
 mod body;
+mod command_line;
 mod embeds;
 mod error;
 mod formats;

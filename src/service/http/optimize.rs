@@ -7,35 +7,25 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use serde_json::{Map, Value};
 
-use super::body::Fields;
+use super::body::{Asked, Fields};
 use super::error::ApiError;
 use super::rapidmodel;
 use super::rawmodel;
 use super::request::{Caller, Ids};
 use super::view::{self, Beside};
 use crate::service::app::App;
-use crate::service::names;
 use crate::service::presets::{self, CORE_VERSION};
 use crate::service::records::{AssetRow, NewRapid, Started};
+use crate::wire::preset_text::is_beside_config;
 use crate::wire::{AssetId, OptimizerConfig, PresetId, RapidForm, RapidId, UploadStatus};
 
 /// The most optimizations of one request.
 const MOST_AT_ONCE: usize = 1_000;
 
 /// The settings of an optimization, and the preset that they come from.
-pub(super) struct Settings {
+struct Settings {
     config: OptimizerConfig,
     preset: Option<(PresetId, String)>,
-}
-
-impl Settings {
-    /// Settings that were sent with the request.
-    pub(super) fn of_config(config: OptimizerConfig) -> Settings {
-        Settings {
-            config,
-            preset: None,
-        }
-    }
 }
 
 pub async fn one(
@@ -45,23 +35,33 @@ pub async fn one(
     mut fields: Fields,
 ) -> Result<Json<Value>, ApiError> {
     let id = ids.asset()?;
-    if fields.has("config") && fields.has("preset_id") {
+    // The whole body may be a preset, as an archive of presets has it.
+    let is_preset = fields.has("config");
+    if is_preset && fields.has("preset_id") {
         fields.refuse("config", "and the preset_id field exclude each other");
     }
-    let config = fields.optional_config("config");
-    let preset = fields.optional_id("preset_id").map(PresetId);
-    let tags = fields.optional_tags("tags").unwrap_or_default();
+    let mut asked = fields.optional_asked("config").unwrap_or_default();
+    asked.preset = fields
+        .optional_id("preset_id")
+        .map(PresetId)
+        .or(asked.preset);
+    let tags = fields.optional_tags("tags");
+    asked.tags = merged(tags, asked.tags);
+    asked.export_name = fields.optional_name("exportName").or(asked.export_name);
+    fields.refuse_unknown(|key| is_preset && is_beside_config(key));
     fields.finish()?;
     let asset = rawmodel::existing(&app, caller, id).await?;
-    let settings = match preset {
-        Some(preset) => preset_settings(&app, caller, preset)
-            .await?
-            .ok_or_else(|| ApiError::no("preset"))?,
-        None => Settings::of_config(config.unwrap_or_default()),
-    };
-    let new = new_rapid(&asset, settings, tags, None)?;
+    let new = new_rapid(&app, caller, &asset, asked).await?;
     let rapid = start(&app, caller, &[new]).await?[0];
     summary(&app, caller, rapid).await
+}
+
+/// The tags of both places where a request may have them.
+fn merged(one: Option<Vec<String>>, two: Option<Vec<String>>) -> Option<Vec<String>> {
+    match (one, two) {
+        (Some(one), Some(two)) => Some([one, two].concat()),
+        (one, two) => one.or(two),
+    }
 }
 
 /// The short form of a rapid model that was asked for just now, as it was then: a worker may have it
@@ -98,15 +98,24 @@ async fn preset_settings(
 }
 
 /// An optimization of `asset`, which has to be complete.
-pub(super) fn new_rapid(
+pub(super) async fn new_rapid(
+    app: &App,
+    caller: Caller,
     asset: &AssetRow,
-    settings: Settings,
-    tags: Vec<String>,
-    export_name: Option<String>,
+    asked: Asked,
 ) -> Result<NewRapid, ApiError> {
     if asset.status != UploadStatus::Complete {
         return Err(not_complete(asset.id, Some(&asset.status)));
     }
+    let settings = match asked.preset {
+        Some(preset) => preset_settings(app, caller, preset)
+            .await?
+            .ok_or_else(|| ApiError::no("preset"))?,
+        None => Settings {
+            config: asked.config,
+            preset: None,
+        },
+    };
     Ok(NewRapid {
         asset: asset.id,
         asset_name: asset.name.clone(),
@@ -114,8 +123,8 @@ pub(super) fn new_rapid(
         name: asset.name.clone(),
         config: settings.config.to_text(),
         preset: settings.preset,
-        export_name,
-        tags,
+        export_name: asked.export_name,
+        tags: asked.tags.unwrap_or_default(),
         core_version: CORE_VERSION.to_owned(),
     })
 }
@@ -183,30 +192,11 @@ async fn item_of(
 ) -> Result<NewRapid, ApiError> {
     let mut item = Fields::of(item);
     let model = AssetId(item.id("model_id"));
-    let settings = item.config("config");
+    let asked = item.asked("config");
+    item.refuse_unknown(|_| false);
     item.finish()?;
-    let mut fields = Fields::of(settings.0);
-    let preset = fields.optional_id("preset_id").map(PresetId);
-    let tags = fields.optional_tags("tags").unwrap_or_default();
-    let export_name = fields.optional_text("exportName");
-    if let Some(name) = &export_name
-        && let Err(problem) = names::check_name(name)
-    {
-        fields.refuse("exportName", &problem);
-    }
-    let rest = fields.rest();
-    if preset.is_some() && !rest.is_empty() {
-        fields.refuse("config", "must not have both a preset_id and settings");
-    }
-    fields.finish()?;
     let asset = rawmodel::existing(app, caller, model).await?;
-    let settings = match preset {
-        Some(preset) => preset_settings(app, caller, preset)
-            .await?
-            .ok_or_else(|| ApiError::no("preset"))?,
-        None => Settings::of_config(OptimizerConfig(rest)),
-    };
-    new_rapid(&asset, settings, tags, export_name)
+    new_rapid(app, caller, &asset, asked).await
 }
 
 fn in_plain_text(error: ApiError) -> ApiError {

@@ -10,7 +10,7 @@ use self::embed::EmbedText;
 use self::many::ManyItem;
 use crate::outbox::draft::names::{self, FileName};
 use crate::outbox::types::JobFolder;
-use crate::wire::{OptimizerConfig, PresetId};
+use crate::wire::{OptimizerConfig, PresetId, PresetText, PresetTextError};
 
 /// The longest tag, in characters.
 const TAG_MAX_CHARS: usize = 255;
@@ -65,7 +65,7 @@ pub fn is_sendable(name: &str, text: &[u8]) -> bool {
 
 /// True when a file of this name goes to the service.
 pub fn is_sendable_name(name: &str) -> bool {
-    names::judge_file(name) == FileName::Plain && names::extension(name) == "json"
+    names::judge_file(name) == FileName::Plain && PresetText::is_file_name(name)
 }
 
 /// Reads a text as JSON; the error says line and column.
@@ -82,13 +82,23 @@ pub fn parse_json(name: &str, text: &[u8]) -> Result<Value, String> {
 }
 
 /// Reads the text of a preset or of a configuration.
-pub fn parse_config(name: &str, text: &[u8]) -> Result<OptimizerConfig, String> {
-    match parse_json(name, text)? {
-        Value::Object(map) if map.is_empty() => Err(format!("{name} is an empty configuration")),
-        Value::Object(map) => Ok(OptimizerConfig(map)),
-        _ => Err(format!(
+pub fn parse_config(name: &str, text: &[u8]) -> Result<PresetText, String> {
+    let Value::Object(map) = parse_json(name, text)? else {
+        return Err(format!(
             "{name} is no configuration: it is not a JSON object"
-        )),
+        ));
+    };
+    let preset = PresetText::from_map(map).map_err(|error| not_a_preset(name, &error))?;
+    match preset.config.is_empty() {
+        true => Err(format!("{name} is an empty configuration")),
+        false => Ok(preset),
+    }
+}
+
+fn not_a_preset(name: &str, error: &PresetTextError) -> String {
+    match error {
+        PresetTextError::Config(error) => format!("{name}: {error}"),
+        PresetTextError::NoConfig(_) | PresetTextError::Beside { .. } => format!("{name} {error}"),
     }
 }
 
@@ -114,7 +124,15 @@ fn read_settings(name: &str, mut map: Map<String, Value>) -> Result<Settings, St
         [] if map.is_empty() => Err(format!(
             "{name} says nothing: give a configuration or {{\"preset\": \"<name>\"}}"
         )),
-        [] => Ok(Settings::Config(OptimizerConfig(map))),
+        [] | ["config"] => {
+            let preset = PresetText::from_map(map).map_err(|error| not_a_preset(name, &error))?;
+            match preset.config.is_empty() {
+                true => Err(format!(
+                    "{name}: \"config\" has to be a configuration that says something"
+                )),
+                false => Ok(Settings::Config(preset.config)),
+            }
+        }
         [key] => {
             let value = map.shift_remove(key).unwrap_or_default();
             match map.keys().next() {
@@ -135,7 +153,7 @@ fn take_settings(name: &str, key: &str, value: Value) -> Result<Settings, String
     match (key, value) {
         ("preset", Value::String(preset)) if !preset.is_empty() => Ok(Settings::PresetName(preset)),
         ("preset", _) => wrong("the name of a preset"),
-        ("preset_id", value) => {
+        (_, value) => {
             let id = match &value {
                 Value::Number(number) => number.as_u64(),
                 Value::String(text) => text.parse().ok(),
@@ -146,11 +164,6 @@ fn take_settings(name: &str, key: &str, value: Value) -> Result<Settings, String
                 |id| Ok(Settings::PresetId(PresetId(id))),
             )
         }
-        (_, value) => match OptimizerConfig::from_value(value) {
-            Ok(config) if config.is_empty() => wrong("a configuration that says something"),
-            Ok(config) => Ok(Settings::Config(config)),
-            Err(error) => Err(format!("{name}: {key:?}: {error}")),
-        },
     }
 }
 
@@ -195,6 +208,10 @@ mod tests {
             ),
             (
                 r#"{"config":{"limits":{"faces":{"count":5}}}}"#,
+                Settings::Config(config.clone()),
+            ),
+            (
+                r#"{"rpdx_version":"2.5","name":"w","description":"","config":{"limits":{"faces":{"count":5}}}}"#,
                 Settings::Config(config),
             ),
             (
@@ -247,6 +264,14 @@ mod tests {
             ("[1]", "it has to be a JSON object"),
             ("{}", "says nothing"),
             (
+                r#"{"rpdx_version":"2.5"}"#,
+                "has \"rpdx_version\", as a preset has",
+            ),
+            (
+                r#"{"config":{"a":1},"limits":{}}"#,
+                "has \"limits\" beside \"config\"",
+            ),
+            (
                 r#"{"config":{}}"#,
                 "has to be a configuration that says something",
             ),
@@ -262,6 +287,8 @@ mod tests {
         for (name, text, goes) in [
             ("web.json", "{}", true),
             ("Web.JSON", "{}", true),
+            ("web.rpdx", "{}", true),
+            ("web.api.json", "{}", true),
             ("web.json", "", false),
             ("web.json", " \n", false),
             ("web.json~", "{}", false),
