@@ -34,13 +34,21 @@ pub struct Embed {
         skip_serializing_if = "Option::is_none"
     )]
     pub user_id: Option<UserId>,
-    /// The model it shows.
+    /// The model it shows; of the embed of a base asset the number of that. [`Embed::rapid`] tells them
+    /// apart.
     #[serde(
         default,
         deserialize_with = "lenient::or_default",
         skip_serializing_if = "Option::is_none"
     )]
     pub model_id: Option<RapidId>,
+    /// The base asset it shows, where it shows one; the local service says so.
+    #[serde(
+        default,
+        deserialize_with = "lenient::or_default",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub raw_model_id: Option<AssetId>,
     /// How often it was seen.
     #[serde(
         default,
@@ -132,12 +140,25 @@ const LIST_FIELDS: &[&str] = &[
 ];
 
 impl Embed {
-    /// The record with exactly the fields of one form; a field of the form that has no value is null.
+    /// The rapid model it shows; none for the embed of a base asset.
+    pub fn rapid(&self) -> Option<RapidId> {
+        match self.raw_model_id {
+            Some(_) => None,
+            None => self.rapid_model_id.or(self.model_id),
+        }
+    }
+
+    /// The record with exactly the fields of one form; a field of the form that has no value is null. The
+    /// embed of a base asset also says which one.
     pub fn to_form(&self, form: EmbedForm) -> Value {
-        match form {
+        let mut value = match form {
             EmbedForm::List => in_form(self, LIST_FIELDS, &[]),
             EmbedForm::Detail => in_form(self, DETAIL_FIELDS, &[]),
+        };
+        if let Some(asset) = self.raw_model_id {
+            value["raw_model_id"] = asset.0.into();
         }
+        value
     }
 }
 

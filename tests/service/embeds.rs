@@ -1,8 +1,12 @@
 //! Embeds.
 
-use serde_json::json;
+use serde_json::{Value, json};
+use zip::CompressionMethod;
 
+use super::one_model::{Upload, with_engine};
+use super::square_glb::changed_glb;
 use super::support::Fixture;
+use super::zips::zip_of;
 
 #[tokio::test]
 async fn an_embed_lives_from_its_making_to_its_end() {
@@ -47,9 +51,30 @@ async fn an_embed_lives_from_its_making_to_its_end() {
         made["embed_url"],
         service.url(&format!("/embed/{identifier}"))
     );
+    let of_raw = service
+        .get(&format!("/api/v2/embeds/{}", raw["embed_id"]))
+        .await
+        .expect(200)
+        .json();
+    assert_eq!(of_raw["data"]["raw_model_id"], asset);
+    assert!(detail.get("raw_model_id").is_none());
+    for record in [detail, &of_raw["data"]] {
+        for number in ["id", "user_id", "model_id", "view_count"] {
+            assert!(record[number].is_u64(), "{number}: {record}");
+        }
+        for text in ["identifier", "name", "created_at", "updated_at"] {
+            assert!(record[text].is_string(), "{text}: {record}");
+        }
+    }
 
     let list = service.get("/api/v2/embeds").await.expect(200).json();
     assert_eq!(list["meta"]["total"], 2);
+    for item in list["data"].as_array().unwrap() {
+        assert!(item["rapidModelId"].is_u64(), "{item}");
+        for text in ["rapidModelName", "thumbnail", "url"] {
+            assert!(item[text].is_string(), "{text}: {item}");
+        }
+    }
     let item = &list["data"][1];
     assert_eq!(item["rapidModelId"], rapid);
     assert_eq!(item["rapidModelName"], "chair");
@@ -148,4 +173,157 @@ async fn a_hostile_viewer_text_stays_text_in_the_page() {
     let policy = page.headers["content-security-policy"].to_str().unwrap();
     assert!(policy.starts_with("default-src 'none'; script-src 'self' 'wasm-unsafe-eval';"));
     assert_eq!(page.headers["x-content-type-options"], "nosniff");
+}
+
+/// The bytes of the model that an embed's page names.
+async fn shown(service: &Fixture, page: &str) -> Vec<u8> {
+    let (_, rest) = page.split_once(r#" src="http"#).unwrap();
+    let (url, _) = rest.split_once('"').unwrap();
+    let url = format!("http{}", url.replace("&amp;", "&"));
+    service.read(&url).await.expect(200).body
+}
+
+#[tokio::test]
+async fn an_upload_that_is_not_one_glb_file_is_converted_for_its_embed() {
+    let service = with_engine().await;
+    let glb = changed_glb(|_| {});
+    let zipped = zip_of(&[("in/a.glb", &glb)], CompressionMethod::Stored);
+    let uploads: [(&str, Upload<'_>); 3] = [
+        ("zipped", vec![("chair.zip", &zipped)]),
+        ("beside", vec![("a.glb", &glb), ("notes.txt", b"x")]),
+        ("alone", vec![("Chair.GLB", &glb)]),
+    ];
+    for (name, files) in uploads {
+        let id = service.upload(name, &files).await;
+        let body = json!({ "raw_model_id": id, "name": name });
+        let made = service
+            .post("/api/v2/embeds/raw", body.clone())
+            .await
+            .expect(200)
+            .json();
+        let url = made["embed_url"].as_str().unwrap();
+        // Two at once need one conversion.
+        service.post("/api/v2/embeds/raw", body).await.expect(200);
+        let processed = format!("/api/v2/rawmodel/{id}/processedFormats");
+        let is_direct = name == "alone";
+        let jobs = service.get(&processed).await.json();
+        assert_eq!(
+            jobs.as_array().unwrap().len(),
+            usize::from(!is_direct),
+            "{name}"
+        );
+        if !is_direct {
+            service
+                .until(&processed, |jobs| jobs[0]["status"] == "finished")
+                .await;
+        }
+        let page = service.read(url).await.expect(200).text();
+        let bytes = shown(&service, &page).await;
+        assert!(bytes.starts_with(b"glTF"), "{name}");
+        assert!(page.contains("<model-viewer"), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn the_page_of_an_embed_waits_for_its_model_and_says_when_there_is_none() {
+    let worker = r#"task=$(cat); case "$task" in *optimize*)
+        while [ ! -e "$(dirname "$0")/go" ]; do sleep 0.05; done
+        echo '{"error":"no such thing"}'; exit 1;; esac"#;
+    let service = Fixture::with(worker, |_| {}).await;
+    let id = service
+        .upload("chair", &[("a.glb", b"x"), ("b.txt", b"x")])
+        .await;
+    let body = json!({ "raw_model_id": id, "name": "<b>" });
+    let made = service
+        .post("/api/v2/embeds/raw", body)
+        .await
+        .expect(200)
+        .json();
+    let url = made["embed_url"].as_str().unwrap();
+    let page = service.read(url).await.expect(200).text();
+    assert!(
+        page.contains(r#"http-equiv="refresh""#) && page.contains("&lt;b&gt; is being prepared"),
+        "{page}"
+    );
+    std::fs::write(service.dir.path().join("go"), b"").unwrap();
+    let processed = format!("/api/v2/rawmodel/{id}/processedFormats");
+    service
+        .until(&processed, |jobs| jobs[0]["status"] == "failed")
+        .await;
+    let page = service.read(url).await.expect(404).text();
+    assert!(page.contains("cannot be shown: no such thing"), "{page}");
+}
+
+#[tokio::test]
+async fn a_rapid_model_without_a_glb_has_no_embed() {
+    let service = with_engine().await;
+    let id = service
+        .upload("square", &[("a.glb", &changed_glb(|_| {}))])
+        .await;
+    for formats in [vec!["gltf"], vec!["usdz"], vec!["usdz", "glb"]] {
+        let exports: Vec<Value> = formats
+            .iter()
+            .map(|format| json!({ "fileType": format }))
+            .collect();
+        let config = json!({ "compressionAndExport": { "fileExports": exports } });
+        let asked = service
+            .post(
+                &format!("/api/v2/rawmodel/optimize/{id}"),
+                json!({ "config": config }),
+            )
+            .await
+            .expect(200)
+            .json();
+        let rapid = asked["id"].as_u64().unwrap();
+        service.optimized(rapid).await;
+        let made = service
+            .post(
+                "/api/v2/embeds/create",
+                json!({ "model_id": rapid, "name": "x" }),
+            )
+            .await;
+        if formats.contains(&"glb") {
+            let url = made.expect(201).json()["embed_url"]
+                .as_str()
+                .unwrap()
+                .to_owned();
+            service.read(&url).await.expect(200);
+        } else {
+            let message = made.expect(422).json()["message"].clone();
+            assert!(
+                message.as_str().unwrap().contains("no glb export"),
+                "{message}"
+            );
+        }
+    }
+    assert_eq!(
+        service.get("/api/v2/embeds").await.json()["meta"]["total"],
+        1
+    );
+}
+
+#[tokio::test]
+async fn keys_that_the_viewer_does_not_know_are_named_in_the_answer() {
+    let service = Fixture::start().await;
+    let asset = service.upload("chair", &[("a.glb", b"x")]).await;
+    let message = async |config: Value| {
+        let body = json!({ "raw_model_id": asset, "name": "x", "config": config.to_string() });
+        let made = service
+            .post("/api/v2/embeds/raw", body)
+            .await
+            .expect(200)
+            .json();
+        made["message"].as_str().unwrap().to_owned()
+    };
+    let told = message(json!({ "cameraBlom": "1", "zzz": "1", "fxaaOn": "true" })).await;
+    assert!(
+        told.contains("cameraBlom (did you mean cameraBloom?), zzz."),
+        "{told}"
+    );
+    assert!(!told.contains("fxaaOn"), "{told}");
+    let all: Value = assetfs::wire::ViewerConfig::KEYS
+        .iter()
+        .map(|key| (*key, "1"))
+        .collect();
+    assert_eq!(message(all).await, "The embed is being created.");
 }

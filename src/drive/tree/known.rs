@@ -320,7 +320,7 @@ impl KnownEmbed {
             id: record.id,
             name: record.name.clone(),
             url: record.url.clone(),
-            rapid: record.rapid_model_id.or(record.model_id),
+            rapid: record.rapid(),
             created: record.created_at,
             text: text_of(&seen_by_nobody, &["thumbnail"]),
         }

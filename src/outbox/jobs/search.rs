@@ -199,14 +199,9 @@ pub async fn embeds_of(
 /// False when the record says that the embed shows something else.
 fn may_show(embed: &Embed, of: EmbedSubject) -> bool {
     match of {
-        EmbedSubject::Rapid(rapid) => embed
-            .rapid_model_id
-            .or(embed.model_id)
-            .is_none_or(|shown| shown == rapid),
-        EmbedSubject::Asset(asset) => {
-            let shown = embed.other.get("raw_model_id");
-            let shown = shown.and_then(serde_json::Value::as_u64);
-            shown.is_none_or(|shown| shown == asset.0)
+        EmbedSubject::Rapid(rapid) => {
+            embed.raw_model_id.is_none() && embed.rapid().is_none_or(|shown| shown == rapid)
         }
+        EmbedSubject::Asset(asset) => embed.raw_model_id.is_none_or(|shown| shown == asset),
     }
 }

@@ -9,22 +9,29 @@ use serde_json::{Value, json};
 
 use super::body::Fields;
 use super::error::ApiError;
+use super::exhibit::{self, Model};
 use super::page::envelope;
 use super::rapidmodel;
 use super::rawmodel;
 use super::request::{Caller, Ids, Query};
 use super::view::Beside;
+use crate::engine::settings::most_alike;
+use crate::formats;
 use crate::service::app::App;
 use crate::service::ids::random_name;
-use crate::service::records::{Area, EmbedRow, EmbedSource, NewEmbed, Owner};
+use crate::service::records::{Area, AssetRow, EmbedRow, EmbedSource, FileRow, NewEmbed, Owner};
 use crate::wire::paths::route;
 use crate::wire::{
     AssetId, Embed, EmbedForm, EmbedId, EventData, EventStatus, EventType, OptimizationStatus,
-    Page, RapidId, UploadStatus, UserId,
+    Page, RapidId, UploadStatus, UserId, ViewerConfig,
 };
 
 const PER_PAGE: u64 = 12;
 const MOST_PER_PAGE: u64 = 50;
+
+/// Of several unknown keys so many are named, each with so many characters.
+const NAMED_KEYS: usize = 10;
+const LONGEST_NAMED_KEY_CHARS: usize = 64;
 
 /// What both ways to make an embed ask for.
 struct Wish {
@@ -47,6 +54,18 @@ impl Wish {
             name,
             config,
             save_theme,
+        }
+    }
+
+    /// `done`, and which keys of the configuration the viewer does not know.
+    fn message(&self, done: &str) -> String {
+        let unknown = self.config.as_deref().map(unknown_keys).unwrap_or_default();
+        match unknown.is_empty() {
+            true => done.to_owned(),
+            false => format!(
+                "{done} These keys of the config are not known and have no effect: {}.",
+                unknown.join(", ")
+            ),
         }
     }
 
@@ -87,6 +106,30 @@ fn is_viewer_config(text: &str) -> bool {
     })
 }
 
+/// Keys that the viewer does not know, each with the one that was probably meant.
+fn unknown_keys(config: &str) -> Vec<String> {
+    let config: serde_json::Map<String, Value> = serde_json::from_str(config).unwrap_or_default();
+    let unknown = config
+        .keys()
+        .filter(|key| !ViewerConfig::KEYS.contains(&key.as_str()));
+    let mut named: Vec<String> = unknown
+        .clone()
+        .take(NAMED_KEYS)
+        .map(|key| {
+            let shown: String = key.chars().take(LONGEST_NAMED_KEY_CHARS).collect();
+            match most_alike(key, ViewerConfig::KEYS.iter().copied()) {
+                Some(meant) => format!("{shown} (did you mean {meant}?)"),
+                None => shown,
+            }
+        })
+        .collect();
+    let more = unknown.count() - named.len();
+    if more > 0 {
+        named.push(format!("{more} more"));
+    }
+    named
+}
+
 fn viewer_url(app: &App, identifier: &str) -> String {
     app.url(&format!("/embed/{identifier}"))
 }
@@ -103,6 +146,14 @@ pub async fn create(
     if row.status != OptimizationStatus::Done {
         return Err(ApiError::field("model_id", "The rapid model is not done."));
     }
+    if !has_glb(&app, Owner::Rapid(rapid), Area::Export).await? {
+        return Err(ApiError::field(
+            "model_id",
+            "The rapid model has no glb export, which the viewer needs. Optimize the base asset again with a glb \
+             among its exports.",
+        ));
+    }
+    let message = wish.message("The embed was created.");
     let (id, url) = wish
         .grant(&app, caller.user, EmbedSource::Rapid(rapid))
         .await?;
@@ -113,7 +164,7 @@ pub async fn create(
     app.events.emit(caller.user, EventType::EmbedCreation, data);
     let body = json!({
         "status": "success",
-        "message": "The embed was created.",
+        "message": message,
         "rapidmodel_id": rapid,
         "embed_id": id,
         "embed_url": url,
@@ -140,6 +191,8 @@ pub async fn create_raw(
             "The base asset is not complete.",
         ));
     }
+    prepare(&app, &row, caller.user).await?;
+    let message = wish.message("The embed is being created.");
     let (id, url) = wish
         .grant(&app, caller.user, EmbedSource::Asset(asset))
         .await?;
@@ -147,10 +200,29 @@ pub async fn create_raw(
     app.events
         .emit(caller.user, EventType::EmbedFromRawCreation, data);
     Ok(Json(json!({
-        "message": "The embed is being created.",
+        "message": message,
         "embed_id": id,
         "embed_url": url,
     })))
+}
+
+async fn has_glb(app: &App, owner: Owner, area: Area) -> Result<bool, ApiError> {
+    let files = app.records.files_of(&[owner]).await?;
+    let is_glb = |file: &FileRow| file.area == area && formats::extension(&file.name) == "glb";
+    Ok(files.iter().any(is_glb))
+}
+
+/// Has a glb made for the viewer where the upload is not one file of that kind.
+async fn prepare(app: &App, row: &AssetRow, user: UserId) -> Result<(), ApiError> {
+    match exhibit::of_asset(app, row.id).await? {
+        Model::Ready(_) | Model::Pending => Ok(()),
+        Model::None(_) => {
+            let glb = ["glb".to_owned()];
+            app.records.start_conversion(user, row.id, &glb).await?;
+            app.queue.wake();
+            Ok(())
+        }
+    }
 }
 
 /// What the events of both ways to make an embed say.
@@ -213,35 +285,35 @@ pub async fn delete(
 }
 
 async fn written(app: &App, row: &EmbedRow, form: EmbedForm) -> Result<Value, ApiError> {
-    let (owner, rapid) = match row.source {
-        EmbedSource::Rapid(rapid) => (Owner::Rapid(rapid), Some(rapid)),
-        EmbedSource::Asset(asset) => (Owner::Asset(asset), None),
+    let (owner, number, asset) = match row.source {
+        EmbedSource::Rapid(rapid) => (Owner::Rapid(rapid), rapid, None),
+        // The API has an integer there whatever the embed shows.
+        EmbedSource::Asset(asset) => (Owner::Asset(asset), RapidId(asset.0), Some(asset)),
     };
     let thumbnail = match form {
         EmbedForm::Detail => None,
-        EmbedForm::List => Beside::area(app, owner, Area::Analysis)
-            .await?
-            .get("thumb.jpg")
-            .map(|url| url.expose().to_owned()),
+        EmbedForm::List => Some(
+            Beside::area(app, owner, Area::Analysis)
+                .await?
+                .get("thumb.jpg")
+                .map_or_else(String::new, |url| url.expose().to_owned()),
+        ),
     };
     let embed = Embed {
         id: row.id,
         identifier: Some(row.identifier.clone()),
         name: row.name.clone(),
         user_id: Some(row.user),
-        model_id: rapid,
+        model_id: Some(number),
+        raw_model_id: asset,
         view_count: Some(row.view_count),
         created_at: Some(row.created_at.into()),
         updated_at: Some(row.updated_at.into()),
-        rapid_model_id: rapid,
-        rapid_model_name: rapid.and(row.source_name.clone()),
+        rapid_model_id: Some(number),
+        rapid_model_name: Some(row.source_name.clone().unwrap_or_default()),
         thumbnail,
         url: Some(viewer_url(app, &row.identifier)),
         other: Default::default(),
     };
-    let mut value = embed.to_form(form);
-    if let EmbedSource::Asset(asset) = row.source {
-        value["raw_model_id"] = json!(asset);
-    }
-    Ok(value)
+    Ok(embed.to_form(form))
 }

@@ -8,6 +8,7 @@ mod body;
 mod command_line;
 mod embeds;
 mod error;
+mod exhibit;
 mod formats;
 mod legacy;
 mod optimize;

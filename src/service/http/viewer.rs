@@ -10,12 +10,12 @@ use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse as _, Response};
 
 use super::error::ApiError;
+use super::exhibit::{self, Model};
 use super::request::Ids;
 use super::view::Beside;
-use crate::formats;
 use crate::service::app::App;
 use crate::service::records::{Area, EmbedSource, Owner};
-use crate::service::viewer::{Exhibit, asset, page};
+use crate::service::viewer::{Exhibit, asset, page, waiting_page};
 
 /// Where the pages of embeds are.
 pub const PAGE: &str = "/embed/{identifier}";
@@ -27,27 +27,29 @@ pub async fn show(State(app): State<Arc<App>>, ids: Ids) -> Result<Response, Api
     let gone = || ApiError::PlainNotFound("There is no such embed.".to_owned());
     let embed = app.records.view_embed(ids.text("identifier")).await?;
     let embed = embed.ok_or_else(gone)?;
-    let (owner, area) = match embed.source {
-        EmbedSource::Rapid(rapid) => (Owner::Rapid(rapid), Area::Export),
-        EmbedSource::Asset(asset) => (Owner::Asset(asset), Area::Source),
+    let owner = match embed.source {
+        EmbedSource::Rapid(rapid) => Owner::Rapid(rapid),
+        EmbedSource::Asset(asset) => Owner::Asset(asset),
     };
-    let beside = Beside::read(&app, &[owner]).await?;
-    let files = beside.downloads(&app, owner, area);
-    let of_format = |format: &str| {
-        let found = files
-            .iter()
-            .find(|(name, _)| formats::extension(name) == format);
-        found.map(|(_, url)| url.expose())
+    let page = match exhibit::of_source(&app, embed.source).await? {
+        Model::Ready(files) => {
+            let logs = Beside::area(&app, owner, Area::Analysis).await?;
+            page(&Exhibit {
+                name: &embed.name,
+                model: files.glb.expose(),
+                usdz: files.usdz.as_ref().map(|url| url.expose()),
+                poster: logs.get("thumb.jpg").map(|url| url.expose()),
+                config: &embed.config,
+                storage: &app.signer.origin(),
+            })
+        }
+        Model::Pending => waiting_page(&embed.name),
+        Model::None(reason) => {
+            let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+            let message = format!("The model of this embed cannot be shown{reason}");
+            return Err(ApiError::PlainNotFound(message));
+        }
     };
-    let logs = beside.downloads(&app, owner, Area::Analysis);
-    let page = page(&Exhibit {
-        name: &embed.name,
-        model: of_format("glb").ok_or_else(gone)?,
-        usdz: of_format("usdz"),
-        poster: logs.get("thumb.jpg").map(|url| url.expose()),
-        config: &embed.config,
-        storage: &app.signer.origin(),
-    });
     let policy = HeaderValue::try_from(page.policy).expect("the policy is plain text");
     let mut headers = plain_headers("text/html; charset=utf-8");
     headers.insert(CONTENT_SECURITY_POLICY, policy);

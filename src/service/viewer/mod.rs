@@ -92,6 +92,30 @@ pub fn page(exhibit: &Exhibit<'_>) -> Page {
     Page { html, policy }
 }
 
+/// The page of an embed whose model is still being made; it looks again by itself.
+pub fn waiting_page(name: &str) -> Page {
+    let name = escaped(name);
+    let html = format!(
+        r#"<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="refresh" content="2">
+<title>{name}</title>
+<link rel="icon" href="data:,">
+</head>
+<body><p>{name} is being prepared …</p></body>
+</html>
+"#
+    );
+    let policy =
+        "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors *";
+    Page {
+        html,
+        policy: policy.to_owned(),
+    }
+}
+
 /// A text as it may stand between tags and in quoted attributes.
 fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
@@ -199,6 +223,10 @@ fn attributes(exhibit: &Exhibit<'_>, settings: &Settings) -> String {
                 .to_string(),
         ),
     ];
+    let is_still = settings.number("animationSpeed", 0.0..=100.0) == Some(0.0);
+    if !settings.is_off("enableAnimationControl") && !is_still {
+        list.push(("autoplay", String::new()));
+    }
     if let Some(poster) = exhibit.poster {
         list.push(("poster", poster.to_owned()));
     }
@@ -317,6 +345,60 @@ mod tests {
         ] {
             assert!(html.contains(part), "{part}: {html}");
         }
+    }
+
+    /// What a page shows, without what differs each time.
+    fn look(config: &serde_json::Value) -> String {
+        let html = shown("chair", &config.to_string()).html;
+        let (head, rest) = html.split_once("<style nonce=\"").unwrap();
+        let (_, rest) = rest.split_once('"').unwrap();
+        format!("{head}{rest}")
+    }
+
+    #[test]
+    fn every_key_of_the_api_acts_or_is_listed_as_not_done() {
+        let docs = include_str!("../../../docs/service.md");
+        let picture = "data:image/png;base64,AA==";
+        for key in crate::wire::ViewerConfig::KEYS {
+            let mut config = serde_json::json!({
+                "companyLogo": picture, "productLogo": picture, "threeDLogo": picture,
+                "environmentURL": picture, "backgroundIsGradient": "false",
+                "gradientBackgroundColor1": "#000", "gradientBackgroundColor2": "#111",
+                "plainBackgroundColor": "#222",
+            });
+            if key.starts_with("gradient") {
+                config["backgroundIsGradient"] = "true".into();
+            }
+            let before = look(&config);
+            config[*key] = match *key {
+                "cameraPanning" | "backgroundIsColor" | "shadowToggle" => "false".into(),
+                key if key.ends_with("Toggle") => "false".into(),
+                key if key.ends_with("CSS") => "width:7px".into(),
+                key if key.ends_with("Link") => "https://x.test/".into(),
+                key if key.ends_with("Logo") || key == "environmentURL" => {
+                    "data:image/png;base64,BB==".into()
+                }
+                key if key.contains("Color") && !key.starts_with("background") => "#abc".into(),
+                "baseUnit" | "displayUnit" => "ft".into(),
+                "baseUnits" | "displayUnits" => "ft,in".into(),
+                key if key.starts_with("enable") || key.starts_with("background") => "true".into(),
+                "skyBoxEnabled" | "fxaaOn" => "true".into(),
+                _ => "0.5".into(),
+            };
+            let row = docs
+                .lines()
+                .find(|line| line.starts_with(&format!("| `{key}` |")));
+            let row = row.unwrap_or_else(|| panic!("{key} is not in docs/service.md"));
+            assert_eq!(look(&config) == before, row.contains("not done"), "{row}");
+        }
+    }
+
+    #[test]
+    fn an_animation_plays_unless_it_is_switched_off() {
+        let plays = |config: &str| shown("fox", config).html.contains(r#"autoplay="""#);
+        assert!(plays("{}") && plays(r#"{"enableAnimationControl": "true"}"#));
+        assert!(!plays(r#"{"enableAnimationControl": "false"}"#));
+        assert!(!plays(r#"{"animationSpeed": "0"}"#));
     }
 
     #[test]

@@ -41,8 +41,9 @@ function offerUnits() {
 
 function offerAnimation() {
   const button = document.getElementById('animation');
-  if (settings.animation !== 'true' || model.availableAnimations.length === 0) return;
+  if (model.availableAnimations.length === 0) return;
   model.timeScale = Number(settings.animationSpeed);
+  if (settings.animation !== 'true') return;
   button.hidden = false;
   const say = () => {
     button.textContent = model.paused ? 'Play' : 'Pause';
@@ -52,7 +53,7 @@ function offerAnimation() {
     else model.pause();
     say();
   });
-  model.play();
+  if (model.autoplay) model.play();
   say();
 }
 

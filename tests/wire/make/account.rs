@@ -52,6 +52,7 @@ impl Maker {
             view_count: self.maybe(Self::number),
             created_at: self.maybe(Self::time),
             updated_at: self.maybe(Self::time),
+            raw_model_id: self.maybe(|m| AssetId(m.number())),
             rapid_model_id: self.maybe(|m| RapidId(m.number())),
             rapid_model_name: self.maybe(Self::text),
             thumbnail: self.maybe(Self::text),

@@ -1,0 +1,81 @@
+//! What the viewer of an embed shows: a glb, where there is one or while one is being made.
+
+use super::error::ApiError;
+use super::view::Beside;
+use crate::formats;
+use crate::service::app::App;
+use crate::service::records::{Area, EmbedSource, JobState, Owner};
+use crate::wire::{AssetId, Downloads, SignedUrl};
+
+/// The model of an embed.
+#[derive(Debug)]
+pub enum Model {
+    /// The glb, and with it a usdz for phones.
+    Ready(Files),
+    /// The glb is being made.
+    Pending,
+    /// There is no glb, for this reason where one is known.
+    None(Option<String>),
+}
+
+/// The files of a model that can be shown.
+#[derive(Debug)]
+pub struct Files {
+    /// For the viewer.
+    pub glb: SignedUrl,
+    /// For the AR of phones that want it.
+    pub usdz: Option<SignedUrl>,
+}
+
+impl Files {
+    fn among(downloads: &Downloads) -> Option<Files> {
+        let of_format = |format: &str| {
+            let found = downloads
+                .iter()
+                .find(|(name, _)| formats::extension(name) == format);
+            found.map(|(_, url)| url.clone())
+        };
+        Some(Files {
+            glb: of_format("glb")?,
+            usdz: of_format("usdz"),
+        })
+    }
+}
+
+/// The model of what an embed shows.
+pub async fn of_source(app: &App, source: EmbedSource) -> Result<Model, ApiError> {
+    match source {
+        EmbedSource::Rapid(rapid) => {
+            let exports = Beside::area(app, Owner::Rapid(rapid), Area::Export).await?;
+            Ok(Files::among(&exports).map_or(Model::None(None), Model::Ready))
+        }
+        EmbedSource::Asset(asset) => of_asset(app, asset).await,
+    }
+}
+
+/// The model of a base asset: the upload itself where it is one glb file, else the glb that it was
+/// converted to. Of several files a viewer would get only one, and an archive it cannot open.
+pub async fn of_asset(app: &App, asset: AssetId) -> Result<Model, ApiError> {
+    let owner = Owner::Asset(asset);
+    let beside = Beside::read(app, &[owner]).await?;
+    let uploaded = beside.downloads(app, owner, Area::Source);
+    let converted = beside.downloads(app, owner, Area::Converted);
+    let whole = Some(&uploaded).filter(|files| files.iter().count() == 1);
+    let found = whole
+        .and_then(Files::among)
+        .or_else(|| Files::among(&converted));
+    if let Some(files) = found {
+        return Ok(Model::Ready(files));
+    }
+    let mut reason = None;
+    for conversion in app.records.conversions_of(asset).await? {
+        if !conversion.formats.iter().any(|format| format == "glb") {
+            continue;
+        }
+        match conversion.state {
+            JobState::Queued | JobState::Running | JobState::Finished => return Ok(Model::Pending),
+            JobState::Failed => reason = conversion.message,
+        }
+    }
+    Ok(Model::None(reason))
+}
