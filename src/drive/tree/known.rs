@@ -12,8 +12,8 @@ use crate::outbox::SavedPreset;
 use crate::wire::secret::json_without_secrets;
 use crate::wire::{
     ApiToken, AssetId, BaseAsset, Embed, EmbedId, FactoryPreset, OptimizationStatus,
-    OptimizerConfig, Preset, PresetId, RapidId, RapidModel, Tag, TagId, Timestamp, UploadStatus,
-    Webhook,
+    OptimizerConfig, Preset, PresetId, PresetText, RapidId, RapidModel, Tag, TagId, Timestamp,
+    UploadStatus, Webhook,
 };
 
 /// A tag of a model.
@@ -252,14 +252,16 @@ impl KnownPreset {
     /// be read.
     pub fn saved(saved: &SavedPreset, before: Option<&KnownPreset>) -> Option<KnownPreset> {
         let text = std::str::from_utf8(&saved.text).ok()?;
-        let config = OptimizerConfig::parse(text).ok()?;
+        let preset = PresetText::from_value(text.into()).ok()?;
         let name = saved.name.rsplit_once('.').map_or(&*saved.name, |it| it.0);
         let described = before.and_then(|before| before.description.clone());
         Some(KnownPreset {
             id: saved.preset,
             name: name.to_owned(),
-            text: pretty(&config),
-            description: described.or_else(|| saved.description.clone()),
+            text: pretty(&preset.config),
+            description: described
+                .or_else(|| saved.description.clone())
+                .or(preset.description),
             rpdx_version: before.and_then(|before| before.rpdx_version.clone()),
             updated: Some(Timestamp::from(saved.mtime)),
         })

@@ -19,7 +19,9 @@ use crate::engine::settings::most_alike;
 use crate::formats;
 use crate::service::app::App;
 use crate::service::ids::random_name;
-use crate::service::records::{Area, AssetRow, EmbedRow, EmbedSource, FileRow, NewEmbed, Owner};
+use crate::service::records::{
+    Area, AssetRow, Conversion, EmbedRow, EmbedSource, FileRow, NewEmbed, Owner, Uploaded,
+};
 use crate::wire::paths::route;
 use crate::wire::{
     AssetId, Embed, EmbedForm, EmbedId, EventData, EventStatus, EventType, OptimizationStatus,
@@ -186,10 +188,7 @@ pub async fn create_raw(
         return Err(ApiError::field("raw_model_id", message));
     }
     if row.status != UploadStatus::Complete {
-        return Err(ApiError::field(
-            "raw_model_id",
-            "The base asset is not complete.",
-        ));
+        return Err(not_complete());
     }
     prepare(&app, &row, caller.user).await?;
     let message = wish.message("The embed is being created.");
@@ -206,6 +205,10 @@ pub async fn create_raw(
     })))
 }
 
+fn not_complete() -> ApiError {
+    ApiError::field("raw_model_id", "The base asset is not complete.")
+}
+
 async fn has_glb(app: &App, owner: Owner, area: Area) -> Result<bool, ApiError> {
     let files = app.records.files_of(&[owner]).await?;
     let is_glb = |file: &FileRow| file.area == area && formats::extension(&file.name) == "glb";
@@ -218,8 +221,17 @@ async fn prepare(app: &App, row: &AssetRow, user: UserId) -> Result<(), ApiError
         Model::Ready(_) | Model::Pending => Ok(()),
         Model::None(_) => {
             let glb = ["glb".to_owned()];
-            app.records.start_conversion(user, row.id, &glb).await?;
-            app.queue.wake();
+            let asked = app
+                .records
+                .start_conversion(user, row.id, &glb, Uploaded::NotShown)
+                .await?;
+            match asked {
+                Conversion::Queued => app.queue.wake(),
+                // Another request was faster.
+                Conversion::Existing(_) => {}
+                Conversion::NotComplete => return Err(not_complete()),
+                Conversion::Gone => return Err(ApiError::no("base asset")),
+            }
             Ok(())
         }
     }

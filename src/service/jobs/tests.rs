@@ -77,6 +77,7 @@ impl Waiting {
             has_errors: false,
             error_message: None,
             format: None,
+            main_file: None,
             metadata: None,
             files: vec![file.clone()],
             output: "{}".to_owned(),
