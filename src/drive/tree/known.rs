@@ -11,9 +11,8 @@ use crate::formats::{self, Kind};
 use crate::outbox::SavedPreset;
 use crate::wire::secret::json_without_secrets;
 use crate::wire::{
-    ApiToken, AssetId, BaseAsset, Embed, EmbedId, FactoryPreset, OptimizationStatus,
-    OptimizerConfig, Preset, PresetId, PresetText, RapidId, RapidModel, Tag, TagId, Timestamp,
-    UploadStatus, Webhook,
+    ApiToken, AssetId, BaseAsset, Embed, EmbedId, FactoryPreset, OptimizationStatus, Preset,
+    PresetId, PresetText, RapidId, RapidModel, Tag, TagId, Timestamp, UploadStatus, Webhook,
 };
 
 /// A tag of a model.
