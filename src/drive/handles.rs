@@ -16,14 +16,13 @@ use super::ops::control::ControlBuffer;
 use super::ops::list::OpenFolder;
 use super::ops::text::{TextBuffer, TextTarget};
 use super::reading::{RemoteFile, Spool};
-use super::tree::node::Node;
-use super::types::{Fh, OpenFlags};
+use super::types::{Fh, Ino, OpenFlags};
 use crate::outbox::StagedFile;
 
 /// An open file.
 pub(super) struct OpenFile {
     /// What was opened.
-    pub(super) node: Node,
+    pub(super) ino: Ino,
     pub(super) flags: OpenFlags,
     pub(super) body: Body,
 }
@@ -85,11 +84,8 @@ impl Handles {
     }
 
     /// Any open file of a thing: what was removed is still there for who has it open.
-    pub(super) fn file_of(&self, node: &Node) -> Option<Arc<OpenFile>> {
-        self.files()
-            .values()
-            .find(|file| file.node.is_same(node))
-            .cloned()
+    pub(super) fn file_of(&self, ino: Ino) -> Option<Arc<OpenFile>> {
+        self.files().values().find(|file| file.ino == ino).cloned()
     }
 
     /// Closes a file.

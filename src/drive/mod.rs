@@ -15,6 +15,7 @@ mod fresh;
 mod handles;
 mod kernel;
 mod ops;
+mod places;
 mod reading;
 mod shared;
 mod state;
@@ -152,7 +153,7 @@ impl Drive {
     /// Where a link points.
     pub async fn readlink(&self, ino: Ino) -> DriveResult<OsString> {
         let node = self.shared.node(ino)?;
-        let result = self.shared.link_target(&node).await;
+        let result = node.target(&self.shared).await;
         self.shared.noted(ino, None, result).map(OsString::from)
     }
 

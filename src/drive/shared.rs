@@ -25,14 +25,14 @@ use super::fresh::watch::Watched;
 use super::handles::Handles;
 use super::kernel::{Correction, Corrections};
 use super::ops::cache::Verification;
-use super::ops::remove::Deletions;
+use super::places::{Deletions, HiddenFile, HiddenName, HiddenParent, Model, Node};
 use super::reading::Reading;
 use super::status::OrphanStatus;
 use super::tree::belief::Belief;
 use super::tree::inode::InodeTable;
 use super::tree::known::{KnownAsset, KnownEmbed, KnownPreset, KnownRapid, KnownRecord};
 use super::tree::listing::Listing;
-use super::tree::node::{Family, Home, Node, Top};
+use super::tree::node::{Family, Home, Top};
 use super::tree::sizes::ContentTable;
 use super::types::Ino;
 use crate::cache::BlockCache;
@@ -52,7 +52,7 @@ pub(super) struct Shared {
     pub(super) runtime: Handle,
     pub(super) background: Background,
     pub(super) opened: SystemTime,
-    pub(super) inodes: Mutex<InodeTable>,
+    pub(super) inodes: Mutex<InodeTable<Node>>,
     pub(super) known: Mutex<Known>,
     pub(super) contents: ContentTable,
     pub(super) maps: FileMaps,
@@ -141,7 +141,7 @@ impl ModelView {
 }
 
 impl Shared {
-    pub(super) fn inodes(&self) -> MutexGuard<'_, InodeTable> {
+    pub(super) fn inodes(&self) -> MutexGuard<'_, InodeTable<Node>> {
         self.inodes.lock().expect("no panic while inodes are held")
     }
 
@@ -274,6 +274,41 @@ impl Shared {
         self.known().rapids.name(rapid.0).map(str::to_owned)
     }
 
+    /// The path of a source model's folder.
+    pub(super) fn home_path(&self, home: Home) -> String {
+        let name = self.model_name(home);
+        format!("/rawmodels/{}", name.unwrap_or_else(|| home.to_string()))
+    }
+
+    /// The path of an optimized model's folder.
+    pub(super) fn rapid_path(&self, rapid: RapidId) -> String {
+        let name = self.rapid_name(rapid);
+        format!("/rapidmodels/{}", name.unwrap_or_else(|| rapid.to_string()))
+    }
+
+    /// The address of a record, which needs the token; never a signed one.
+    pub(super) fn record_url(&self, path: &str) -> String {
+        let base = self.client.base_url().as_str();
+        format!("{}{path}", base.trim_end_matches('/'))
+    }
+
+    /// Why the service could not be reached, while it cannot.
+    pub(super) fn offline_reason(&self) -> Option<String> {
+        let offline = self.offline.lock();
+        let offline = offline.expect("no panic while the state of the line is held");
+        offline.clone()
+    }
+
+    /// What was kept because the journal did not know of it, as a sentence.
+    pub(super) fn recovered_sentence(&self) -> Option<String> {
+        let recovered = self.recovered_status();
+        let found = recovered.first()?;
+        Some(format!(
+            "{}, so {} files that were copied in are kept in {}; `assetfs recover` lists them and takes them back",
+            found.reason, found.files, found.folder
+        ))
+    }
+
     /// Keeps the sentence of a failure for its path and hands the result on.
     pub(super) fn noted<T>(
         &self,
@@ -292,7 +327,7 @@ impl Shared {
 
     /// Keeps the sentence of a failure for a thing, or for a name in a folder.
     pub(super) fn note_failure(&self, node: &Node, name: Option<&str>, why: &str) {
-        let mut path = self.path_of(node);
+        let mut path = node.path(self);
         if let Some(name) = name {
             path = format!("{}/{name}", path.trim_end_matches('/'));
         }
@@ -301,8 +336,8 @@ impl Shared {
     }
 
     /// Tells the kernel that a name in a folder changed, if it can know the folder.
-    pub(super) fn tell_entry(&self, parent: &Node, name: &str) {
-        let parent = self.inodes().held(parent);
+    pub(super) fn tell_entry(&self, parent: impl Into<Node>, name: &str) {
+        let parent = self.inodes().held(&parent.into());
         if let Some(parent) = parent {
             self.corrections
                 .tell(Correction::Entry(parent, name.into()));
@@ -310,19 +345,26 @@ impl Shared {
     }
 
     /// Tells the kernel that a thing looks otherwise, if it knows it.
-    pub(super) fn tell_attributes(&self, node: &Node) {
-        let ino = self.inodes().held(node);
+    pub(super) fn tell_attributes(&self, node: impl Into<Node>) {
+        let ino = self.inodes().held(&node.into());
         if let Some(ino) = ino {
             self.corrections.tell(Correction::Attributes(ino));
         }
     }
 
+    /// Tells the kernel that a model's folder and its status look otherwise.
+    pub(super) fn tell_model(&self, model: Model) {
+        let status = HiddenFile(HiddenParent::Model(model), HiddenName::Status);
+        self.tell_attributes(model.folder());
+        self.tell_attributes(status);
+    }
+
     /// Tells the kernel that pages of a thing are no longer true; of one that is open only that it
     /// looks otherwise, because the kernel may hold its pages while it waits for us.
-    pub(super) fn tell_content(&self, node: &Node) {
-        let ino = self.inodes().held(node);
+    pub(super) fn tell_content(&self, node: impl Into<Node>) {
+        let ino = self.inodes().held(&node.into());
         if let Some(ino) = ino {
-            let is_open = self.handles.file_of(node).is_some();
+            let is_open = self.handles.file_of(ino).is_some();
             self.corrections.tell(if is_open {
                 Correction::Attributes(ino)
             } else {
@@ -332,10 +374,11 @@ impl Shared {
     }
 
     /// Tells the kernel that a thing is gone from its folder.
-    pub(super) fn tell_removed(&self, parent: &Node, child: &Node, name: &str) {
+    pub(super) fn tell_removed(&self, parent: impl Into<Node>, child: impl Into<Node>, name: &str) {
+        let (parent, child) = (parent.into(), child.into());
         let (parent, child) = {
             let inodes = self.inodes();
-            (inodes.held(parent), inodes.held(child))
+            (inodes.held(&parent), inodes.held(&child))
         };
         match (parent, child) {
             (Some(parent), Some(child)) => {

@@ -16,6 +16,7 @@ use super::fresh::{FlightKey, maps::FileMaps, watch::Watched};
 use super::handles::Handles;
 use super::kernel::Corrections;
 use super::ops::cache::Verification;
+use super::places::{Root, job_folder_path};
 use super::reading::{Reading, ReadingLimits};
 use super::shared::{Known, Orphans, Shared};
 use super::status::{
@@ -90,7 +91,7 @@ impl Shared {
             runtime,
             background,
             opened: SystemTime::now(),
-            inodes: Mutex::new(InodeTable::new()),
+            inodes: Mutex::new(InodeTable::new(Root.into())),
             known: Mutex::new(known),
             maps: FileMaps::default(),
             archives: Default::default(),
@@ -111,11 +112,7 @@ impl Shared {
 
     /// The mount's state at this moment, as far as it is at hand.
     pub(super) fn mount_status(&self) -> MountStatus {
-        let offline = self
-            .offline
-            .lock()
-            .expect("no panic while the state of the line is held")
-            .clone();
+        let offline = self.offline_reason();
         let transfers = self.outbox.transfers();
         let drafts = self.outbox.drafts();
         MountStatus {
@@ -205,7 +202,7 @@ impl Shared {
     fn job_lines(&self) -> Vec<JobStatusLine> {
         let mut lines = Vec::new();
         for folder in self.outbox.job_folders() {
-            let path = self.job_folder_path(&folder);
+            let path = job_folder_path(self, &folder);
             for job in self.outbox.job_entries(&folder) {
                 if !matches!(job.state, JobState::Editing | JobState::Done) {
                     lines.push(JobStatusLine {

@@ -14,9 +14,10 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, Semaphore};
 
+use super::places::Model;
 use super::reading::RemoteFile;
 use super::shared::Shared;
-use super::tree::node::{Home, Node, RemoteFolder, Subject};
+use super::tree::node::{Home, RemoteFolder, Subject};
 use super::tree::sizes::ContentTable;
 use crate::drive::error::DriveResult;
 use crate::outbox::named_by_gltf;
@@ -203,7 +204,7 @@ impl Shared {
             // Who needs the names learns of a failure.
             let _ = shared.file_map(folder).await;
             // Listing the model asks for it, too.
-            shared.learn_folders(&model).await;
+            shared.learn_folders(model).await;
         });
     }
 
@@ -240,10 +241,10 @@ impl Shared {
     }
 }
 
-fn model_of(folder: RemoteFolder) -> Node {
+fn model_of(folder: RemoteFolder) -> Model {
     match folder.subject() {
-        Subject::Asset(asset) => Node::Model(Home::Found(asset)),
-        Subject::Rapid(rapid) => Node::Rapid(rapid),
+        Subject::Asset(asset) => Model::Raw(Home::Found(asset)),
+        Subject::Rapid(rapid) => Model::Rapid(rapid),
     }
 }
 

@@ -7,8 +7,9 @@ use super::FlightKey;
 use super::flight::Landing;
 use crate::client::Priority;
 use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::places::AccountValue;
 use crate::drive::shared::Shared;
-use crate::drive::tree::node::{AccountFile, Node};
+use crate::drive::tree::node::AccountFile;
 
 const TABLE: &str = "account";
 
@@ -72,7 +73,7 @@ impl Shared {
                 if let Err(error) = shared.meta.relaxed().put(TABLE, file.name(), &value) {
                     tracing::warn!(error = %error, "could not keep a value of the account");
                 }
-                shared.tell_attributes(&Node::Account(file));
+                shared.tell_attributes(AccountValue(file));
             }
             Ok(())
         })

@@ -14,8 +14,9 @@ use super::FlightKey;
 use crate::cache::{BLOCK_LEN_BYTES, ObjectKey};
 use crate::client::{Download, Priority};
 use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::places::{ServiceFile, ServiceFolder};
 use crate::drive::shared::Shared;
-use crate::drive::tree::node::{Bundle, Node, RemoteFolder};
+use crate::drive::tree::node::{Bundle, RemoteFolder};
 use crate::wire::{OptimizationStatus, PresetId, RapidId, RapidModel, Timestamp};
 
 /// No report is longer than this.
@@ -142,8 +143,12 @@ impl Shared {
                 let record = self.asked(self.client.rapid_model(rapid, Priority::Interactive));
                 self.told_rapid_detail(&record.await?, began);
                 self.tell_removed(
-                    &Node::RemoteFolder(folder),
-                    &Node::RemoteFile(folder, path.into(), 0),
+                    ServiceFolder(folder),
+                    ServiceFile {
+                        folder,
+                        path: path.into(),
+                        content: 0,
+                    },
                     path,
                 );
                 Err(DriveError::NotFound)

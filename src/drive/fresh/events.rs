@@ -7,9 +7,9 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::mpsc;
 
 use super::listings::Which;
-use crate::drive::ops::paths::{drop_folder, job_part_name};
+use crate::drive::places::{DropFolder, JobPart, Model, RawModels, drop_folder};
 use crate::drive::shared::Shared;
-use crate::drive::tree::node::{DropFolder, HiddenFile, Home, JobPart, Node, Place, Top};
+use crate::drive::tree::node::Home;
 use crate::outbox::{DraftId, DraftInfo, DraftKind, JobFolder, JobState, OutboxEvent, OwnerFolder};
 use crate::wire::{AssetId, BaseAsset, UploadStatus};
 
@@ -41,8 +41,7 @@ impl Shared {
 
     fn draft_changed(&self, draft: DraftId) {
         let home = Home::Made(draft);
-        self.tell_attributes(&Node::Model(home));
-        self.tell_attributes(&Node::HiddenFile(Place::Model(home), HiddenFile::Status));
+        self.tell_model(Model::Raw(home));
     }
 
     /// The draft's folder is an asset from now on: the same folder, the same inodes, the same name.
@@ -60,7 +59,7 @@ impl Shared {
         self.draft_changed(draft);
         self.room_changed();
         if let Some(info) = info {
-            self.tell_entry(&Node::Top(Top::RawModels), &info.name);
+            self.tell_entry(RawModels, &info.name);
         }
     }
 
@@ -113,8 +112,7 @@ impl Shared {
                 tracing::debug!(asset = %asset, error = %error, "could not look at an asset that changed");
             }
             let home = shared.home_of(asset);
-            shared.tell_attributes(&Node::Model(home));
-            shared.tell_attributes(&Node::HiddenFile(Place::Model(home), HiddenFile::Status));
+            shared.tell_model(Model::Raw(home));
         });
     }
 
@@ -141,8 +139,9 @@ impl Shared {
             }
         }
         for part in [JobPart::Status, JobPart::Result] {
-            self.tell_attributes(&Node::Job(drop, name.into(), part));
-            self.tell_entry(&drop.node(), &job_part_name(drop, name, part));
+            let entry = drop.entry(name, part);
+            self.tell_entry(drop, &entry.name());
+            self.tell_attributes(entry);
         }
     }
 

@@ -4,22 +4,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::FlightKey;
-use crate::drive::error::DriveResult;
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::places::Model;
 use crate::drive::shared::Shared;
 use crate::drive::tree::known::{KnownAsset, KnownRapid};
-use crate::drive::tree::node::{ErrorPlace, HiddenFile, Node, Place, RemoteFolder, Subject};
-use crate::outbox::reason_in_log;
+use crate::drive::tree::node::{Home, RemoteFolder, Subject};
+use crate::outbox::{DraftPhase, reason_in_log};
 
 /// Of a longer log the beginning is read.
 const LOG_BYTES: u64 = 64 * 1024;
+/// A status line is asked for again when it is older than this and can still change.
+const STATUS_HOLDS: Duration = Duration::from_secs(1);
 const LOG: &str = "error.log";
 const TABLE: &str = "reasons";
 
 impl Shared {
     /// Makes sure that the reason of a failure is known before it is shown; what cannot be found out
     /// is shown without.
-    pub(in crate::drive) async fn learn_reason(self: &Arc<Self>, node: &Node) {
-        let Some(subject) = self.failed_subject(node) else {
+    pub(in crate::drive) async fn learn_reason(self: &Arc<Self>, model: Model) {
+        let Some(subject) = self.failed_subject(model) else {
             return;
         };
         if self.kept_reason(subject).is_some() {
@@ -60,6 +63,31 @@ impl Shared {
         }
     }
 
+    /// The one line of a source model's status, draft or asset.
+    pub(in crate::drive) async fn model_status(
+        self: &Arc<Self>,
+        home: Home,
+    ) -> DriveResult<String> {
+        let view = self.model(home).ok_or(DriveError::NotFound)?;
+        let Some(asset) = view.asset else {
+            let draft = view.draft.ok_or(DriveError::NotFound)?;
+            return Ok(draft.status_text);
+        };
+        // While the outbox looks after it, its word is the newest.
+        if let Some(draft) = &view.draft
+            && draft.phase != DraftPhase::Complete
+        {
+            return Ok(draft.status_text.clone());
+        }
+        let row = match view.known {
+            Some(row) if row.state.is_final() => row,
+            _ => self.refreshed_asset(asset, STATUS_HOLDS).await?,
+        };
+        self.learn_reason(Model::Raw(home)).await;
+        let row = self.known().assets.row(asset.0).cloned().unwrap_or(row);
+        Ok(self.asset_status(&row))
+    }
+
     /// The line of a source model's status.
     pub(in crate::drive) fn asset_status(&self, row: &KnownAsset) -> String {
         if row.state.is_failure() {
@@ -88,19 +116,9 @@ impl Shared {
         reason.map_or_else(|| row.status_text(), |reason| format!("failed: {reason}"))
     }
 
-    /// The failed model that a thing tells of.
-    fn failed_subject(&self, node: &Node) -> Option<Subject> {
-        let subject = match node {
-            Node::Model(home)
-            | Node::Hidden(Place::Model(home))
-            | Node::HiddenFile(Place::Model(home), HiddenFile::Status)
-            | Node::ErrorText(ErrorPlace::Model(home)) => Subject::Asset(self.asset_of(*home)?),
-            Node::Rapid(rapid)
-            | Node::Hidden(Place::Rapid(rapid))
-            | Node::HiddenFile(Place::Rapid(rapid), HiddenFile::Status)
-            | Node::ErrorText(ErrorPlace::Rapid(rapid)) => Subject::Rapid(*rapid),
-            _ => return None,
-        };
+    /// The model, if it failed and its record does not say why.
+    fn failed_subject(&self, model: Model) -> Option<Subject> {
+        let subject = model.subject(self)?;
         let known = self.known();
         let has_failed = match subject {
             Subject::Asset(asset) => known

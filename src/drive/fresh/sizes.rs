@@ -11,8 +11,11 @@ use super::FlightKey;
 use crate::cache::{BLOCK_LEN_BYTES, ObjectKey};
 use crate::client::{ClientError, RangeReply};
 use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::places::{
+    ModelFolder, Node, RapidFolder, ServiceFile, ServiceFolder, ServiceSubfolder,
+};
 use crate::drive::shared::Shared;
-use crate::drive::tree::node::{Node, Place, RemoteFolder};
+use crate::drive::tree::node::{RemoteFolder, Subject};
 use crate::drive::tree::sizes::{Content, ContentTable};
 
 /// Sizes of a listed folder that are asked for at once.
@@ -54,24 +57,25 @@ impl Shared {
         if self.contents.count(folder, path) == count {
             return;
         }
-        let old = Node::RemoteFile(folder, Arc::clone(path), count);
-        self.tell_content(&old);
+        self.tell_content(ServiceFile {
+            folder,
+            path: Arc::clone(path),
+            content: count,
+        });
         let (parent, name) = self.folder_of(folder, path);
-        self.tell_entry(&parent, &name);
+        self.tell_entry(parent, &name);
     }
 
     /// The folder that shows a file, and its name there.
     fn folder_of(&self, folder: RemoteFolder, path: &str) -> (Node, String) {
         if let Some((parent, name)) = path.rsplit_once('/') {
-            return (
-                Node::RemoteSubfolder(folder, parent.into()),
-                name.to_owned(),
-            );
+            let parent = ServiceSubfolder(folder, parent.into());
+            return (parent.into(), name.to_owned());
         }
-        let parent = match (folder.name(), self.place_of(folder.subject())) {
-            (None, Place::Model(home)) => Node::Model(home),
-            (None, Place::Rapid(rapid)) => Node::Rapid(rapid),
-            _ => Node::RemoteFolder(folder),
+        let parent = match (folder.name(), folder.subject()) {
+            (None, Subject::Asset(asset)) => ModelFolder(self.home_of(asset)).into(),
+            (None, Subject::Rapid(rapid)) => RapidFolder(rapid).into(),
+            _ => ServiceFolder(folder).into(),
         };
         (parent, path.to_owned())
     }

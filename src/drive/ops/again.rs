@@ -4,12 +4,12 @@
 
 use std::sync::{Mutex, MutexGuard};
 
-use super::why;
 use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::places::refusals;
+use crate::drive::places::{DraftEntry, Node, Place as _};
 use crate::drive::shared::Shared;
-use crate::drive::tree::node::Node;
 use crate::drive::types::{Access, OpenFlags};
-use crate::outbox::{ContentHasher, DraftId, DraftKind, EntryId, SentEntry};
+use crate::outbox::{ContentHasher, DraftId, EntryId, SentEntry};
 
 /// A file of an asset that somebody writes once more.
 pub(in crate::drive) struct SameBytes {
@@ -90,7 +90,7 @@ impl SameBytes {
     }
 
     fn refusal(&self) -> DriveError {
-        why::frozen_asset(&self.path)
+        refusals::frozen_asset(&self.path)
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {
@@ -107,23 +107,10 @@ impl Shared {
     /// The comparison for a file of an asset that is opened for writing.
     pub(in crate::drive) fn same_bytes(
         &self,
-        draft: DraftId,
-        entry: EntryId,
+        entry: DraftEntry,
         flags: OpenFlags,
     ) -> Option<SameBytes> {
-        let sent = self.sent_entry(draft, entry)?;
-        let path = self.path_of(&Node::Entry(draft, entry));
-        SameBytes::of(sent, path, flags)
-    }
-
-    /// The asset's file that a loose file was sent as, under the name that keeps resolving.
-    pub(in crate::drive) fn sent_loose_file(&self, name: &str) -> Option<(DraftId, SentEntry)> {
-        let records = self.outbox.sent_records();
-        let record = records
-            .iter()
-            .find(|record| record.kind == DraftKind::LooseFile && record.name == name)?;
-        let entry = record.entries.first()?.clone();
-        Some((record.draft, entry))
+        SameBytes::of(entry.sent(self)?, entry.path(self), flags)
     }
 
     /// A loose file takes the place of the one that was sent under its new name: that is nothing when
@@ -131,18 +118,18 @@ impl Shared {
     pub(in crate::drive) fn replace_sent_loose_file(
         &self,
         source: &Node,
-        (sent_draft, sent): (DraftId, SentEntry),
+        (standing, sent): (DraftEntry, SentEntry),
     ) -> DriveResult<()> {
-        let Node::Entry(draft, entry) = source else {
+        let Some((draft, entry)) = source.draft_entry().filter(|(_, it)| *it != EntryId::ROOT)
+        else {
             return Err(DriveError::NotAFolder);
         };
-        let flushed = self.outbox.flushed_content(*draft, *entry);
-        let standing = Node::Entry(sent_draft, sent.id);
+        let flushed = self.outbox.flushed_content(draft, entry);
         if flushed.is_none_or(|(size, hash)| (size, Some(hash)) != (sent.size, sent.hash)) {
-            return Err(why::frozen_asset(&self.path_of(&standing)));
+            return Err(refusals::frozen_asset(&standing.path(self)));
         }
-        self.outbox.remove_draft(*draft)?;
-        self.inodes().relocate(source, standing);
+        self.outbox.remove_draft(draft)?;
+        self.inodes().relocate(source, standing.into());
         Ok(())
     }
 }

@@ -4,10 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use crate::cache::VerifyReport;
 use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::places::resolve;
 use crate::drive::shared::Shared;
 use crate::drive::status::{CacheStatus, VerifyStatus};
-use crate::drive::tree::node::{Home, Node, Top};
-use crate::drive::tree::sizes::ContentTable;
 
 /// The verification that was asked for last.
 #[derive(Debug, Default)]
@@ -87,14 +86,14 @@ impl Shared {
     }
 
     pub(in crate::drive) async fn pin(self: &Arc<Self>, path: &str) -> DriveResult<()> {
-        let prefix = self.cached_prefix(path).await?;
+        let prefix = resolve(self, path).await?.cache_name(self)?;
         let cache = self.cache.clone();
         self.blocking(move || cache.pin(&prefix).map_err(local))
             .await
     }
 
     pub(in crate::drive) async fn unpin(self: &Arc<Self>, path: &str) -> DriveResult<()> {
-        let prefix = self.cached_prefix(path).await?;
+        let prefix = resolve(self, path).await?.cache_name(self)?;
         let cache = self.cache.clone();
         self.blocking(move || cache.unpin(&prefix).map_err(local))
             .await
@@ -109,38 +108,6 @@ impl Shared {
             .spawn_blocking(work)
             .await
             .unwrap_or_else(|_| Err(DriveError::Local("the drive failed inside".into())))
-    }
-
-    /// Under which name the cache has what a path from the top of the drive stands for.
-    async fn cached_prefix(self: &Arc<Self>, path: &str) -> DriveResult<String> {
-        let mut node = Node::Root;
-        for name in path.split('/').filter(|name| !name.is_empty()) {
-            node = self.child(&node, name).await?;
-        }
-        match &node {
-            Node::Top(Top::RawModels) => Ok("raw".to_owned()),
-            Node::Top(Top::RapidModels) => Ok("rapid".to_owned()),
-            Node::Model(home) => self.model_prefix(*home),
-            Node::Rapid(rapid) => Ok(format!("rapid/{rapid}")),
-            Node::RemoteFolder(folder) => Ok(folder.to_string()),
-            Node::RemoteSubfolder(folder, path) | Node::RemoteFile(folder, path, _) => {
-                Ok(ContentTable::object_name(*folder, path))
-            }
-            // What was copied in here is kept as a whole.
-            Node::Entry(draft, _) => self.model_prefix(Home::Made(*draft)),
-            _ => Err(DriveError::Invalid(format!(
-                "{path} is made by the drive itself; there is nothing to keep"
-            ))),
-        }
-    }
-
-    fn model_prefix(&self, home: Home) -> DriveResult<String> {
-        match self.asset_of(home) {
-            Some(asset) => Ok(format!("raw/{asset}")),
-            None => Err(DriveError::Invalid(
-                "this is a draft yet, and wholly on this disk already".into(),
-            )),
-        }
     }
 
     /// The path of what a pin keeps, or the pin itself where nothing of that name is known.

@@ -5,17 +5,18 @@ use std::ffi::OsStr;
 use std::sync::Arc;
 
 use super::lookup::text;
-use super::rows::job_folder;
 use super::text::{TextBuffer, TextTarget};
-use super::why;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::fresh::listings::Which;
 use crate::drive::handles::{Body, OpenFile};
+use crate::drive::places::{
+    Container, DraftEntry, HeldPreset, HiddenParent, JobPart, ModelFolder, Node, RawModels,
+    refusals,
+};
 use crate::drive::shared::Shared;
 use crate::drive::tree::names::HIDDEN_FOLDER;
-use crate::drive::tree::node::{DropFolder, Home, JobPart, Node, Top};
+use crate::drive::tree::node::Home;
 use crate::drive::types::{Access, Caller, Entry, Ino, OpenFlags, Opened, OpenedMode};
-use crate::outbox::{DraftId, EntryId};
 
 impl Shared {
     /// Makes a folder.
@@ -30,32 +31,21 @@ impl Shared {
         let name = new_name(name)?;
         self.check_may_make(&folder, name).await?;
         let caller = caller.for_outbox();
-        let node = match &folder {
-            Node::Top(Top::RawModels) => {
+        let node = match folder.container() {
+            Some(Container::Drafts) => {
                 let draft = self.outbox.create_draft(name, mode, &caller)?;
-                Node::Model(Home::Made(draft.id))
+                ModelFolder(Home::Made(draft.id)).into()
             }
-            Node::Model(Home::Made(draft)) => {
-                self.make_entry_dir(*draft, EntryId::ROOT, name, mode, &caller)?
+            Some(Container::Entries(draft, parent)) => {
+                let info = self.outbox.make_dir(draft, parent, name, mode, &caller)?;
+                let entry = info.id;
+                DraftEntry { draft, entry }.into()
             }
-            Node::Entry(draft, entry) => {
-                self.make_entry_dir(*draft, *entry, name, mode, &caller)?
+            Some(Container::Jobs(_) | Container::Presets) | None => {
+                return Err(refusals::no_place(&folder.path(self)));
             }
-            folder => return Err(self.no_place(folder)),
         };
         self.entry(&node).await
-    }
-
-    fn make_entry_dir(
-        &self,
-        draft: DraftId,
-        parent: EntryId,
-        name: &str,
-        mode: u32,
-        caller: &crate::outbox::Caller,
-    ) -> DriveResult<Node> {
-        let info = self.outbox.make_dir(draft, parent, name, mode, caller)?;
-        Ok(Node::Entry(draft, info.id))
     }
 
     /// Makes an empty regular file without keeping it open.
@@ -87,32 +77,30 @@ impl Shared {
         missing: DriveError,
     ) -> DriveResult<(Node, Opened)> {
         self.check_may_make(folder, name).await?;
-        let (node, body, opened_mode) = match folder {
-            Node::Top(Top::RawModels) => {
+        let (node, body, opened_mode): (Node, _, _) = match folder.container() {
+            Some(Container::Drafts) => {
                 let (draft, info, staged) =
                     self.outbox
                         .create_loose_file(name, mode, &caller.for_outbox())?;
-                (
-                    Node::Entry(draft.id, info.id),
-                    Body::Staged(staged),
-                    OpenedMode::Cached,
-                )
+                let (draft, entry) = (draft.id, info.id);
+                let node = DraftEntry { draft, entry }.into();
+                (node, Body::Staged(staged), OpenedMode::Cached)
             }
-            Node::Model(Home::Made(draft)) => {
-                self.create_entry(*draft, EntryId::ROOT, name, mode, caller)?
+            Some(Container::Entries(draft, parent)) => {
+                let caller = caller.for_outbox();
+                let made = self.outbox.create_file(draft, parent, name, mode, &caller);
+                let (info, staged) = made?;
+                let entry = info.id;
+                let node = DraftEntry { draft, entry }.into();
+                (node, Body::Staged(staged), OpenedMode::Cached)
             }
-            Node::Entry(draft, entry) => self.create_entry(*draft, *entry, name, mode, caller)?,
-            Node::Drop(_) | Node::Top(Top::Jobs) => {
-                let folder = drop_of(folder).expect("only drop folders come here");
-                self.outbox.write_job_text(&job_folder(folder), name, b"")?;
-                let buffer = self.new_text(TextTarget::Job(folder, name.to_owned()), caller);
-                (
-                    Node::Job(folder, name.into(), JobPart::Text),
-                    buffer,
-                    OpenedMode::Direct,
-                )
+            Some(Container::Jobs(drop)) => {
+                self.outbox.write_job_text(&drop.in_outbox(), name, b"")?;
+                let text = new_text(TextTarget::Job(drop, name.to_owned()), caller);
+                let node = drop.entry(name, JobPart::Text).into();
+                (node, text, OpenedMode::Direct)
             }
-            Node::Top(Top::Presets) => {
+            Some(Container::Presets) => {
                 // Whether a preset of that name exists decides between making and updating it.
                 if missing != DriveError::NotFound {
                     return Err(missing);
@@ -121,10 +109,10 @@ impl Shared {
                 let file_name = name.to_owned();
                 self.detached(async move { Ok(outbox.save_preset(&file_name, b"").await?) })
                     .await?;
-                let buffer = self.new_text(TextTarget::Preset(name.to_owned()), caller);
-                (Node::PresetFile(name.into()), buffer, OpenedMode::Direct)
+                let text = new_text(TextTarget::Preset(name.to_owned()), caller);
+                (HeldPreset(name.into()).into(), text, OpenedMode::Direct)
             }
-            folder => return Err(self.no_place(folder)),
+            None => return Err(refusals::no_place(&folder.path(self))),
         };
         // What was just made can be written to, whatever its mode says; a handle that is only read
         // stays so.
@@ -132,11 +120,8 @@ impl Shared {
             access: flags.access,
             ..flags
         };
-        let fh = self.handles.insert_file(OpenFile {
-            node: node.clone(),
-            flags,
-            body,
-        });
+        let ino = self.inodes().number(&node);
+        let fh = self.handles.insert_file(OpenFile { ino, flags, body });
         Ok((
             node,
             Opened {
@@ -146,58 +131,30 @@ impl Shared {
         ))
     }
 
-    fn create_entry(
-        &self,
-        draft: DraftId,
-        parent: EntryId,
-        name: &str,
-        mode: u32,
-        caller: &Caller,
-    ) -> DriveResult<(Node, Body, OpenedMode)> {
-        let (info, staged) =
-            self.outbox
-                .create_file(draft, parent, name, mode, &caller.for_outbox())?;
-        Ok((
-            Node::Entry(draft, info.id),
-            Body::Staged(staged),
-            OpenedMode::Cached,
-        ))
-    }
-
-    fn new_text(&self, target: TextTarget, caller: &Caller) -> Body {
-        Body::Text(TextBuffer::new(target, &bytes::Bytes::new(), false, caller))
-    }
-
     /// Refuses what can never be made here, with a sentence.
     async fn check_may_make(self: &Arc<Self>, folder: &Node, name: &str) -> DriveResult<()> {
         if self.config.read_only {
-            return Err(why::read_only_mount());
+            return Err(refusals::read_only_mount());
         }
         if name == HIDDEN_FOLDER {
             return Err(DriveError::NotPermitted(format!(
                 "{HIDDEN_FOLDER} is the drive's own name in every folder"
             )));
         }
-        if name.starts_with(".Trash") && matches!(folder, Node::Root | Node::Top(_)) {
-            return Err(why::no_trash());
+        let is_top = !matches!(folder.hidden_parent(), None | Some(HiddenParent::Model(_)));
+        if name.starts_with(".Trash") && is_top {
+            return Err(refusals::no_trash());
         }
-        if let Node::Model(Home::Made(draft)) | Node::Entry(draft, _) = folder
-            && self.outbox.asset_of_draft(*draft).is_some()
+        if let Some((draft, _)) = folder.draft_entry()
+            && self.outbox.asset_of_draft(draft).is_some()
         {
             // What a failed import lacked may be copied in.
-            self.outbox.take_back_failed(*draft)?;
+            self.outbox.take_back_failed(draft)?;
         }
-        match folder {
-            Node::Top(Top::RawModels) => self.check_name_is_free(name).await,
-            Node::Model(home) => match self.model(*home).ok_or(DriveError::NotFound)? {
-                view if view.is_open() => Ok(()),
-                _ => Err(why::frozen_asset(&self.home_path(*home))),
-            },
-            Node::Entry(draft, _) if self.asset_of_draft(*draft).is_some() => {
-                Err(why::frozen_asset(&self.home_path(Home::Made(*draft))))
-            }
-            Node::Entry(..) | Node::Drop(_) | Node::Top(Top::Presets | Top::Jobs) => Ok(()),
-            folder => Err(self.no_place(folder)),
+        folder.check_may_make(self)?;
+        match folder.container() {
+            Some(Container::Drafts) => self.check_name_is_free(name).await,
+            _ => Ok(()),
         }
     }
 
@@ -211,30 +168,17 @@ impl Shared {
             .outbox
             .find_draft(name)
             .is_some_and(|draft| self.asset_of_draft(draft.id).is_none())
-            || self.listed_asset(name).is_some();
+            || RawModels::listed_asset(self, name).is_some();
         if is_taken {
             Err(DriveError::Exists)
         } else {
             Ok(())
         }
     }
-
-    fn no_place(&self, folder: &Node) -> DriveError {
-        match folder {
-            Node::Top(Top::RapidModels) | Node::Rapid(_) => why::no_rapid_by_hand(),
-            Node::Model(home) => why::frozen_asset(&self.home_path(*home)),
-            folder => why::no_place(&self.path_of(folder)),
-        }
-    }
 }
 
-/// The drop folder that a folder is.
-pub(in crate::drive) fn drop_of(folder: &Node) -> Option<DropFolder> {
-    match folder {
-        Node::Drop(folder) => Some(*folder),
-        Node::Top(Top::Jobs) => Some(DropFolder::Jobs),
-        _ => None,
-    }
+fn new_text(target: TextTarget, caller: &Caller) -> Body {
+    Body::Text(TextBuffer::new(target, &bytes::Bytes::new(), false, caller))
 }
 
 /// A name for something new: the service takes text alone.

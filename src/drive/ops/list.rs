@@ -5,12 +5,11 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::rows::Row;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::fresh::flight::Landing;
 use crate::drive::fresh::listings::Which;
+use crate::drive::places::{Node, Row, own_rows, rows_after, rows_at_hand};
 use crate::drive::shared::Shared;
-use crate::drive::tree::node::{Home, Node, RemoteFolder, Top};
 use crate::drive::types::{DirEntry, Fh, FileKind, Ino};
 
 /// Rows given out at a time.
@@ -44,20 +43,22 @@ impl Shared {
     pub(in crate::drive) async fn open_dir(self: &Arc<Self>, ino: Ino) -> DriveResult<Fh> {
         let node = self.node(ino)?;
         self.look(&node);
-        self.learn_folders(&node).await;
+        if let Some(model) = node.model_folder() {
+            self.learn_folders(model).await;
+        }
         let (rows, arriving) = match self.arriving(&node).await {
-            Some((arriving, None)) => (self.rows_of_our_own(arriving.which), Some(arriving)),
+            Some((arriving, None)) => (own_rows(self, arriving.which), Some(arriving)),
             Some((arriving, Some(Err(error)))) => {
                 // Drafts are shown even where nothing of the service is known.
-                let rows = self.rows_at_hand(arriving.which);
+                let rows = rows_at_hand(self, arriving.which);
                 if rows.is_empty() {
                     return Err(error);
                 }
                 (rows, None)
             }
-            Some((_, Some(Ok(())))) | None => (self.rows(&node).await?, None),
+            Some((_, Some(Ok(())))) | None => (node.rows(self).await?, None),
         };
-        if let Some(folder) = self.remote_folder_of(&node) {
+        if let Some(folder) = node.service_folder() {
             self.watched.list(folder);
         }
         let rows = self.numbered(ino, rows);
@@ -90,7 +91,7 @@ impl Shared {
             tokio::select! {
                 landed = arriving.landing => {
                     landed?;
-                    let rows = self.rows(&folder.node).await?;
+                    let rows = folder.node.rows(self).await?;
                     folder.complete(self.numbered(folder.ino, rows));
                 }
                 _ = news.changed() => {}
@@ -104,11 +105,7 @@ impl Shared {
         self: &Arc<Self>,
         node: &Node,
     ) -> Option<(Arriving, Option<DriveResult<()>>)> {
-        let which = match node {
-            Node::Top(Top::RawModels) => Which::Assets,
-            Node::Top(Top::RapidModels) => Which::Rapids,
-            _ => return None,
-        };
+        let which = node.listing()?;
         let mut news = self.pages_arrived.subscribe();
         let landing = self.first_listing(which)?;
         let landed = tokio::select! {
@@ -132,7 +129,7 @@ impl Shared {
         let Some(arriving) = arriving else {
             return true;
         };
-        let (highest, new) = self.rows_after(arriving.which, arriving.highest);
+        let (highest, new) = rows_after(self, arriving.which, arriving.highest);
         arriving.highest = highest;
         let before = rows.len();
         for row in self.numbered(folder.ino, new).into_iter().skip(DOTS) {
@@ -160,16 +157,6 @@ impl Shared {
                 offset,
             })
             .collect()
-    }
-
-    /// The folder of the service whose files a folder shows.
-    fn remote_folder_of(&self, node: &Node) -> Option<RemoteFolder> {
-        match node {
-            Node::RemoteFolder(folder) | Node::RemoteSubfolder(folder, _) => Some(*folder),
-            Node::Model(Home::Found(asset)) => Some(RemoteFolder::AssetFiles(*asset)),
-            Node::Rapid(rapid) => Some(RemoteFolder::RapidFiles(*rapid)),
-            _ => None,
-        }
     }
 }
 

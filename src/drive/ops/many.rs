@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::rows::job_folder;
 use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::places::{DropFolder, Model, RawModels};
 use crate::drive::shared::Shared;
-use crate::drive::tree::node::{DropFolder, Home, Node, Top};
+use crate::drive::tree::node::Home;
 use crate::outbox::{Outbox, OwnerFolder};
 
 impl Shared {
     /// Finds the models that a text of `jobs/` names by their paths. A path that names none is
     /// reported by whoever sends the text, and so is a text that is none.
     pub(in crate::drive) async fn find_models(self: &Arc<Self>, name: &str) -> DriveResult<()> {
-        let Some(job) = self.outbox.job(&job_folder(DropFolder::Jobs), name) else {
+        let Some(job) = self.outbox.job(&DropFolder::Jobs.in_outbox(), name) else {
             return Ok(());
         };
         let Ok(paths) = Outbox::paths_in_job(name, &job.text) else {
@@ -25,15 +25,17 @@ impl Shared {
         let mut owners = BTreeMap::new();
         for path in paths {
             let found = match name_in(&path) {
-                Some(model) => self.raw_model(model).await,
+                Some(model) => RawModels::find(self, model).await,
                 None => Err(DriveError::NotFound),
             };
             match found {
-                Ok(Node::Model(home)) => drop(owners.insert(path, self.owner_in_outbox(home))),
-                Ok(Node::Entry(draft, _)) => {
-                    owners.insert(path, self.owner_in_outbox(Home::Made(draft)));
+                Ok(node) => {
+                    let model = node.model_folder().or_else(|| node.owner(self));
+                    if let Some(Model::Raw(home)) = model {
+                        owners.insert(path, self.owner_in_outbox(home));
+                    }
                 }
-                Ok(_) | Err(DriveError::NotFound) => {}
+                Err(DriveError::NotFound) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -55,7 +57,7 @@ fn name_in(path: &str) -> Option<&str> {
     let name = parts.next().filter(|name| !name.is_empty())?;
     match parts.next() {
         None => Some(name),
-        Some(parent) => (parent == Top::RawModels.name()).then_some(name),
+        Some(parent) => (parent == "rawmodels").then_some(name),
     }
 }
 

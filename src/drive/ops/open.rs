@@ -5,18 +5,18 @@ use std::sync::{Arc, Weak};
 use super::control::ControlBuffer;
 use super::lookup::text;
 use super::text::{TextBuffer, TextTarget};
-use super::why;
 use crate::cache::ObjectKey;
 use crate::client::{Download, Priority};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::fresh::archives::zip_in;
 use crate::drive::handles::{Body, OpenFile};
+use crate::drive::places::{Contents, DraftEntry, Node, child, refusals};
 use crate::drive::reading::{RemoteFile, SignedUrls, Spool, UrlFuture};
 use crate::drive::shared::Shared;
-use crate::drive::tree::node::{HiddenFile, Home, JobPart, Node, Place, RemoteFolder, Subject};
+use crate::drive::tree::node::{Home, RemoteFolder, Subject};
 use crate::drive::tree::sizes::ContentTable;
 use crate::drive::types::{Caller, Ino, OpenFlags, Opened, OpenedMode};
-use crate::outbox::{DraftId, EntryId, OpenMode, StagedFile};
+use crate::outbox::{OpenMode, StagedFile};
 
 impl Shared {
     /// Opens a file that exists.
@@ -39,46 +39,36 @@ impl Shared {
         if flags.access.writes() || flags.truncate {
             self.check_writable(&node, flags)?;
         }
-        let (body, mode) = match &node {
-            Node::Entry(draft, entry) => self.open_entry(*draft, *entry, flags, caller).await?,
-            Node::RemoteFile(RemoteFolder::AssetMembers(asset), path, _) => {
-                let member = self.open_member_at(*asset, path).await?;
-                (Body::Member(Box::new(member)), OpenedMode::Kept)
+        let (body, mode) = match node.contents(self)? {
+            Contents::Entry(draft, entry) => {
+                let entry = DraftEntry { draft, entry };
+                self.open_entry(entry, flags, caller).await?
             }
-            Node::HiddenFile(Place::Model(home), HiddenFile::SourceZip) => (
-                Body::Spool(self.open_source_zip(*home).await?),
-                OpenedMode::Direct,
-            ),
-            Node::RemoteFile(folder, path, _) if !matches!(folder, RemoteFolder::RapidQc(_)) => {
-                let remote = self.remote_file(*folder, path).await?;
+            Contents::Remote(folder, path) => {
+                let remote = self.remote_file(folder, &path).await?;
                 self.opened_remote(remote)
             }
-            Node::HiddenFile(place, HiddenFile::Control) => (
-                Body::Control(ControlBuffer::new(*place)),
+            Contents::Member(asset, path) => {
+                let member = self.open_member_at(asset, &path).await?;
+                (Body::Member(Box::new(member)), OpenedMode::Kept)
+            }
+            Contents::SourceZip(home) => (
+                Body::Spool(self.open_source_zip(home).await?),
                 OpenedMode::Direct,
             ),
-            Node::Job(folder, name, JobPart::Text) => {
-                let target = TextTarget::Job(*folder, name.to_string());
-                self.open_text(&node, target, flags, caller).await?
-            }
-            Node::Preset(preset, _) => {
-                let name = self.known().presets.name(preset.0).map(str::to_owned);
-                let target = TextTarget::Preset(name.ok_or(DriveError::NotFound)?);
-                self.open_text(&node, target, flags, caller).await?
-            }
-            Node::PresetFile(name) => {
-                let target = TextTarget::Preset(name.to_string());
-                self.open_text(&node, target, flags, caller).await?
-            }
-            node if node.kind() == Some(crate::drive::types::FileKind::Folder) => {
-                return Err(DriveError::IsAFolder);
-            }
-            node => {
-                let text = self.text_of(node).await?;
+            Contents::Control(parent) => (
+                Body::Control(ControlBuffer::new(parent)),
+                OpenedMode::Direct,
+            ),
+            Contents::Editable(target) => self.open_text(&node, target, flags, caller).await?,
+            Contents::Snapshot => {
+                let text = node.text(self).await?;
                 (Body::Snapshot(text.bytes), OpenedMode::Direct)
             }
+            Contents::Folder => return Err(DriveError::IsAFolder),
         };
-        let fh = self.handles.insert_file(OpenFile { node, flags, body });
+        let ino = self.inodes().number(&node);
+        let fh = self.handles.insert_file(OpenFile { ino, flags, body });
         Ok(Opened { fh, mode })
     }
 
@@ -93,7 +83,7 @@ impl Shared {
         let now = if flags.truncate {
             bytes::Bytes::new()
         } else {
-            self.text_of(node).await?.bytes
+            node.text(self).await?.bytes
         };
         if !flags.access.writes() {
             return Ok((Body::Snapshot(now), OpenedMode::Direct));
@@ -105,14 +95,15 @@ impl Shared {
     /// What was copied in is served from its staged copy while that is kept.
     async fn open_entry(
         self: &Arc<Self>,
-        draft: DraftId,
-        entry: EntryId,
+        of: DraftEntry,
         flags: OpenFlags,
         caller: &Caller,
     ) -> DriveResult<(Body, OpenedMode)> {
+        let DraftEntry { draft, entry } = of;
         if flags.access.writes() && self.is_frozen(draft) {
-            let same = self.same_bytes(draft, entry, flags);
-            let same = same.ok_or_else(|| why::frozen_asset(&self.home_path(Home::Made(draft))))?;
+            let same = self.same_bytes(of, flags);
+            let home = || self.home_path(Home::Made(draft));
+            let same = same.ok_or_else(|| refusals::frozen_asset(&home()))?;
             return Ok((Body::Again(Box::new(same)), OpenedMode::Direct));
         }
         let mode = match (flags.access.writes(), flags.truncate) {
@@ -126,23 +117,16 @@ impl Shared {
         {
             Ok(staged) => Ok((Body::Staged(staged), OpenedMode::Cached)),
             Err(error) if mode != OpenMode::Read => Err(error.into()),
-            Err(error) => self
-                .open_sent(draft, entry)
-                .await
-                .map_err(|gone| match gone {
-                    DriveError::NotFound => error.into(),
-                    other => other,
-                }),
+            Err(error) => self.open_sent(of).await.map_err(|gone| match gone {
+                DriveError::NotFound => error.into(),
+                other => other,
+            }),
         }
     }
 
-    async fn open_sent(
-        self: &Arc<Self>,
-        draft: DraftId,
-        entry: EntryId,
-    ) -> DriveResult<(Body, OpenedMode)> {
-        let asset = self.asset_of_draft(draft).ok_or(DriveError::NotFound)?;
-        let sent = self.sent_entry(draft, entry).ok_or(DriveError::NotFound)?;
+    async fn open_sent(self: &Arc<Self>, of: DraftEntry) -> DriveResult<(Body, OpenedMode)> {
+        let asset = self.asset_of_draft(of.draft).ok_or(DriveError::NotFound)?;
+        let sent = of.sent(self).ok_or(DriveError::NotFound)?;
         if let Some(staged) = self.outbox.open_sent(asset, &sent.path) {
             return Ok((Body::Staged(staged), OpenedMode::Kept));
         }
@@ -218,7 +202,7 @@ impl Shared {
             }
             other => other,
         })?;
-        match self.child(&folder, name).await {
+        match child(self, &folder, name).await {
             Ok(_) if flags.exclusive => Err(DriveError::Exists),
             Ok(node) => {
                 let opened = self.open_node(node.clone(), flags, caller).await?;
@@ -245,27 +229,10 @@ impl Shared {
 
     /// Refuses to open for writing what cannot be written, with a sentence.
     fn check_writable(&self, node: &Node, flags: OpenFlags) -> DriveResult<()> {
-        if self.config.read_only && !matches!(node, Node::HiddenFile(_, HiddenFile::Control)) {
-            return Err(why::read_only_mount());
+        if self.config.read_only && !is_control(self, node) {
+            return Err(refusals::read_only_mount());
         }
-        match node {
-            Node::Entry(draft, entry)
-                if self.asset_of_draft(*draft).is_some()
-                    && self.same_bytes(*draft, *entry, flags).is_none() =>
-            {
-                Err(why::frozen_asset(&self.path_of(node)))
-            }
-            Node::Entry(..)
-            | Node::HiddenFile(_, HiddenFile::Control)
-            | Node::Job(_, _, JobPart::Text)
-            | Node::Preset(..)
-            | Node::PresetFile(_) => Ok(()),
-            Node::RemoteFile(folder, path, _) => Err(match self.place_of(folder.subject()) {
-                Place::Model(_) => why::frozen_asset(path),
-                _ => why::made_by_service(path),
-            }),
-            node => Err(why::made_by_service(&self.path_of(node))),
-        }
+        node.check_writable(self, flags)
     }
 
     /// Begins to receive all files of an asset as one zip.
@@ -320,6 +287,11 @@ impl Shared {
             _ => None,
         }
     }
+}
+
+/// True for a file that takes commands: some concern the mount alone, so they are taken always.
+pub(in crate::drive) fn is_control(tree: &Shared, node: &Node) -> bool {
+    matches!(node.contents(tree), Ok(Contents::Control(_)))
 }
 
 /// The URLs of one file, for whoever reads it.

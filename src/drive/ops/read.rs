@@ -6,9 +6,10 @@ use bytes::{Bytes, BytesMut};
 
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::handles::Body;
+use crate::drive::places::control_help;
 use crate::drive::reading::{ReadError, RemoteFile};
 use crate::drive::shared::Shared;
-use crate::drive::tree::node::Node;
+use crate::drive::tree::sizes::ContentTable;
 use crate::drive::types::{Access, Fh};
 use crate::outbox::StagedFile;
 
@@ -28,9 +29,9 @@ impl Shared {
             Body::Staged(staged) => read_staged(staged, offset, len),
             Body::Remote(remote) if remote.begins() => {
                 self.read_began(remote);
-                self.read_remote(&open.node, remote, offset, len).await
+                self.read_remote(remote, offset, len).await
             }
-            Body::Remote(remote) => self.read_remote(&open.node, remote, offset, len).await,
+            Body::Remote(remote) => self.read_remote(remote, offset, len).await,
             // Open for writing alone.
             Body::Again(_) => Err(DriveError::BadHandle),
             Body::Member(member) => Ok(member.read(offset, u64::from(len)).await?),
@@ -38,7 +39,7 @@ impl Shared {
             Body::Snapshot(bytes) => Ok(part(bytes, offset, len)),
             Body::Text(text) => Ok(part(&text.bytes(), offset, len)),
             Body::Control(control) => Ok(part(
-                &Bytes::from(super::control::help(control.place())),
+                &Bytes::from(control_help(control.parent())),
                 offset,
                 len,
             )),
@@ -47,14 +48,13 @@ impl Shared {
 
     async fn read_remote(
         self: &Arc<Self>,
-        node: &Node,
         remote: &RemoteFile,
         offset: u64,
         len: u32,
     ) -> DriveResult<Bytes> {
         match remote.read(offset, u64::from(len)).await {
             Err(ReadError::Stale { name }) => {
-                self.look_again(node);
+                self.look_again(remote);
                 Err(ReadError::Stale { name }.into())
             }
             other => Ok(other?),
@@ -62,9 +62,9 @@ impl Shared {
     }
 
     /// A file was found changed: what it is now is asked for behind the scenes.
-    fn look_again(self: &Arc<Self>, node: &Node) {
-        if let Node::RemoteFile(folder, path, _) = node {
-            let (shared, folder, path) = (Arc::clone(self), *folder, Arc::clone(path));
+    fn look_again(self: &Arc<Self>, remote: &RemoteFile) {
+        if let Some((folder, path)) = ContentTable::place_of(&remote.key().name) {
+            let shared = Arc::clone(self);
             self.background
                 .spawn(async move { shared.content_changed(folder, &path).await });
         }

@@ -4,18 +4,19 @@
 use std::ffi::OsStr;
 use std::sync::Arc;
 
-use super::create::drop_of;
 use super::lookup::text;
-use super::rows::job_folder;
 use super::text::TextTarget;
-use super::why;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::fresh::listings::Which;
+use crate::drive::places::{
+    Container, DraftEntry, DropFolder, HeldPreset, JobPart, ModelFolder, Node, PresetFolder,
+    RawModels, Removal, child, loose_row, refusals, sent_loose_file,
+};
 use crate::drive::shared::Shared;
 use crate::drive::tree::names::HIDDEN_FOLDER;
-use crate::drive::tree::node::{DropFolder, Home, JobPart, Node, Top};
+use crate::drive::tree::node::Home;
 use crate::drive::types::{Caller, Ino, RenameMode};
-use crate::outbox::{DraftId, EntryId, Place, PresetFile, Renamed};
+use crate::outbox::{self, DraftId, DraftKind, EntryId, PresetFile, Renamed};
 
 impl Shared {
     /// Renames.
@@ -29,7 +30,7 @@ impl Shared {
         let (from, to) = (self.node(parent)?, self.node(new_parent)?);
         let (name, new_name) = (text(name)?, text(new_name)?);
         if self.config.read_only {
-            return Err(why::read_only_mount());
+            return Err(refusals::read_only_mount());
         }
         if mode == RenameMode::Exchange {
             return Err(DriveError::Invalid(
@@ -37,113 +38,91 @@ impl Shared {
             ));
         }
         if [name, new_name].contains(&HIDDEN_FOLDER) {
-            return Err(why::not_permitted_here(HIDDEN_FOLDER));
+            return Err(refusals::not_permitted_here(HIDDEN_FOLDER));
         }
         let noreplace = mode == RenameMode::NoReplace;
-        match (&from, &to) {
-            (from, to) if drop_of(from).is_some() && drop_of(from) == drop_of(to) => {
-                let folder = drop_of(from).expect("it was just looked at");
-                self.rename_job(folder, name, new_name, noreplace).await
+        match (from.container(), to.container()) {
+            (Some(Container::Jobs(of)), Some(Container::Jobs(to))) if of == to => {
+                self.rename_job(of, name, new_name, noreplace).await
             }
-            (Node::Top(Top::Presets), Node::Top(Top::Presets)) => {
+            (Some(Container::Presets), Some(Container::Presets)) => {
                 self.rename_preset(name, new_name, noreplace).await
             }
-            (from, to) if is_draft_folder(from) && is_draft_folder(to) => {
-                self.rename_draft_entry((from, name), (to, new_name), noreplace, caller)
-                    .await
+            (Some(source), Some(target)) if is_of_drafts(source) && is_of_drafts(target) => {
+                let (from, to) = ((&from, source, name), (&to, target, new_name));
+                self.rename_draft_entry(from, to, noreplace, caller).await
             }
-            (from, _) => {
-                let node = self.child(from, name).await?;
-                match from {
-                    Node::Drop(_) | Node::Top(Top::Presets | Top::Jobs) => {
-                        Err(why::no_move_between())
+            (source, _) => {
+                let node = child(self, &from, name).await?;
+                match source {
+                    Some(Container::Jobs(_) | Container::Presets) => {
+                        Err(refusals::no_move_between())
                     }
-                    from if is_draft_folder(from) => self.refuse_move(&node, &to),
-                    _ => Err(why::no_rename(&self.path_of(&node))),
+                    Some(_) => self.refuse_move(&node, &to),
+                    None => Err(refusals::no_rename(&node.path(self))),
                 }
             }
         }
     }
 
     fn refuse_move(&self, node: &Node, to: &Node) -> DriveResult<()> {
-        match (node, to) {
-            (Node::Model(home), _) if self.asset_of(*home).is_some() => {
-                Err(why::no_rename(&self.home_path(*home)))
-            }
-            (_, Node::Root) => Err(why::no_place("/")),
-            _ => Err(why::no_move_between()),
+        if node.model_folder().is_some() {
+            node.check_movable(self)?;
+        }
+        match to.path(self).as_str() {
+            "/" => Err(refusals::no_place("/")),
+            _ => Err(refusals::no_move_between()),
         }
     }
 
     async fn rename_draft_entry(
         self: &Arc<Self>,
-        (from, name): (&Node, &str),
-        (to, new_name): (&Node, &str),
+        (from, source_in, name): (&Node, Container, &str),
+        (to, target_in, new_name): (&Node, Container, &str),
         noreplace: bool,
         caller: &Caller,
     ) -> DriveResult<()> {
-        let source = self.child(from, name).await?;
-        self.check_is_open(&source)?;
-        self.check_target(to, new_name, &source).await?;
-        if matches!(to, Node::Top(Top::RawModels))
-            && self.open_draft(new_name).is_none()
-            && let Some(sent) = self.sent_loose_file(new_name)
+        let source = child(self, from, name).await?;
+        source.check_movable(self)?;
+        self.check_target(to, target_in, new_name, &source).await?;
+        if target_in == Container::Drafts
+            && RawModels::open_draft(self, new_name).is_none()
+            && let Some(sent) = sent_loose_file(self, new_name)
         {
             return match noreplace {
                 true => Err(DriveError::Exists),
                 false => self.replace_sent_loose_file(&source, sent),
             };
         }
-        let (from_place, to_place) = (place(from, name), place(to, new_name));
-        let renamed =
-            self.outbox
-                .rename(&from_place, &to_place, noreplace, &caller.for_outbox())?;
+        let (from, to) = (place(source_in, name), place(target_in, new_name));
+        let renamed = self
+            .outbox
+            .rename(&from, &to, noreplace, &caller.for_outbox())?;
         self.relocate(&source, renamed);
         Ok(())
-    }
-
-    /// Only what is still a draft can move.
-    fn check_is_open(&self, source: &Node) -> DriveResult<()> {
-        match source {
-            Node::Model(home) if self.asset_of(*home).is_none() => Ok(()),
-            Node::Entry(draft, _) if self.asset_of_draft(*draft).is_none() => Ok(()),
-            Node::Model(home) => Err(why::no_rename(&self.home_path(*home))),
-            Node::Entry(..) => Err(DriveError::NotPermitted(
-                why::frozen_asset(&self.path_of(source)).to_string(),
-            )),
-            other => Err(why::no_rename(&self.path_of(other))),
-        }
     }
 
     async fn check_target(
         self: &Arc<Self>,
         to: &Node,
+        container: Container,
         new_name: &str,
         source: &Node,
     ) -> DriveResult<()> {
-        match to {
-            Node::Top(Top::RawModels) => {
-                if new_name.starts_with(".Trash") {
-                    return Err(why::no_trash());
-                }
-                let refreshed = self.refreshed(Which::Assets).await;
-                if let Err(error) = refreshed {
-                    tracing::debug!(error = %error, "a draft is renamed without knowing the listing");
-                }
-                match self.listed_asset(new_name) {
-                    // An asset is never replaced by a rename.
-                    Some(_) if matches!(source, Node::Model(_)) => Err(DriveError::NotEmpty),
-                    Some(_) => Err(DriveError::IsAFolder),
-                    None => Ok(()),
-                }
-            }
-            Node::Model(home) if self.asset_of(*home).is_some() => {
-                Err(why::frozen_asset(&self.home_path(*home)))
-            }
-            Node::Entry(draft, _) if self.asset_of_draft(*draft).is_some() => {
-                Err(why::frozen_asset(&self.home_path(Home::Made(*draft))))
-            }
-            _ => Ok(()),
+        if container != Container::Drafts {
+            return to.check_may_make(self);
+        }
+        if new_name.starts_with(".Trash") {
+            return Err(refusals::no_trash());
+        }
+        if let Err(error) = self.refreshed(Which::Assets).await {
+            tracing::debug!(error = %error, "a draft is renamed without knowing the listing");
+        }
+        match RawModels::listed_asset(self, new_name) {
+            // An asset is never replaced by a rename.
+            Some(_) if source.model_folder().is_some() => Err(DriveError::NotEmpty),
+            Some(_) => Err(DriveError::IsAFolder),
+            None => Ok(()),
         }
     }
 
@@ -153,9 +132,12 @@ impl Shared {
             // A loose file is its draft's one file; a folder is the draft.
             EntryId::ROOT => match self.loose_row_of_kind(renamed.draft) {
                 Some(node) => node,
-                None => Node::Model(Home::Made(renamed.draft)),
+                None => ModelFolder(Home::Made(renamed.draft)).into(),
             },
-            entry => Node::Entry(renamed.draft, entry),
+            entry => {
+                let draft = renamed.draft;
+                DraftEntry { draft, entry }.into()
+            }
         };
         if new != *source {
             self.inodes().relocate(source, new);
@@ -164,9 +146,8 @@ impl Shared {
 
     fn loose_row_of_kind(&self, draft: DraftId) -> Option<Node> {
         let info = self.outbox.draft(draft)?;
-        (info.kind == crate::outbox::DraftKind::LooseFile)
-            .then(|| self.loose_row(draft).map(|row| row.node))
-            .flatten()
+        let row = loose_row(self, draft).filter(|_| info.kind == DraftKind::LooseFile);
+        row.map(|row| row.node)
     }
 
     async fn rename_job(
@@ -176,10 +157,10 @@ impl Shared {
         new_name: &str,
         noreplace: bool,
     ) -> DriveResult<()> {
-        let folder = job_folder(drop);
+        let folder = drop.in_outbox();
         if self.outbox.job(&folder, name).is_none() {
-            return match self.child(&drop.node(), name).await {
-                Ok(node) => Err(why::no_rename(&self.path_of(&node))),
+            return match child(self, &drop.into(), name).await {
+                Ok(node) => Err(refusals::no_rename(&node.path(self))),
                 Err(error) => Err(error),
             };
         }
@@ -192,7 +173,7 @@ impl Shared {
             TextTarget::Job(drop, new_name.into()),
         );
         self.handles.rename_text(&from, &to);
-        let node = |name: &str| Node::Job(drop, name.into(), JobPart::Text);
+        let node = |name: &str| Node::from(drop.entry(name, JobPart::Text));
         self.inodes().relocate(&node(name), node(new_name));
         // A text that is still open for writing goes out when it is closed.
         if self.handles.is_text_open(&to) {
@@ -207,12 +188,12 @@ impl Shared {
         new_name: &str,
         noreplace: bool,
     ) -> DriveResult<()> {
-        let folder = Node::Top(Top::Presets);
-        let source = self.child(&folder, name).await?;
-        if !matches!(source, Node::Preset(..) | Node::PresetFile(_)) {
-            return Err(why::not_permitted_here(&self.path_of(&source)));
+        let folder = Node::from(PresetFolder);
+        let source = child(self, &folder, name).await?;
+        if !matches!(source.removal(), Removal::Preset) {
+            return Err(refusals::not_permitted_here(&source.path(self)));
         }
-        if noreplace && self.child(&folder, new_name).await.is_ok() {
+        if noreplace && child(self, &folder, new_name).await.is_ok() {
             return Err(DriveError::Exists);
         }
         let (shared, from, to) = (Arc::clone(self), name.to_owned(), new_name.to_owned());
@@ -229,7 +210,7 @@ impl Shared {
         let is_held = |file: &PresetFile| file.name == new_name;
         if self.preset_overlay().files.iter().any(is_held) {
             self.inodes()
-                .relocate(&source, Node::PresetFile(new_name.into()));
+                .relocate(&source, HeldPreset(new_name.into()).into());
         }
         self.handles.rename_text(
             &TextTarget::Preset(name.into()),
@@ -240,27 +221,19 @@ impl Shared {
     }
 }
 
-fn is_draft_folder(folder: &Node) -> bool {
-    matches!(
-        folder,
-        Node::Top(Top::RawModels) | Node::Model(Home::Made(_)) | Node::Entry(..)
-    )
+fn is_of_drafts(container: Container) -> bool {
+    matches!(container, Container::Drafts | Container::Entries(..))
 }
 
 /// A name in a folder of drafts, in the outbox's words.
-fn place(folder: &Node, name: &str) -> Place {
+fn place(folder: Container, name: &str) -> outbox::Place {
     let name = name.to_owned();
     match folder {
-        Node::Model(Home::Made(draft)) => Place::In {
-            draft: *draft,
-            parent: EntryId::ROOT,
+        Container::Entries(draft, parent) => outbox::Place::In {
+            draft,
+            parent,
             name,
         },
-        Node::Entry(draft, entry) => Place::In {
-            draft: *draft,
-            parent: *entry,
-            name,
-        },
-        _ => Place::Top(name),
+        _ => outbox::Place::Top(name),
     }
 }

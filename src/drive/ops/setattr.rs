@@ -4,12 +4,12 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::rows::job_folder;
-use super::why;
+use super::open::is_control;
+use super::text::TextTarget;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::handles::Body;
+use crate::drive::places::{AttributeRule, Contents, Node, refusals};
 use crate::drive::shared::Shared;
-use crate::drive::tree::node::{HiddenFile, Home, JobPart, Node};
 use crate::drive::types::{Caller, Entry, Ino, SetAttributes, SetTime};
 use crate::outbox::{AttributeChange, DraftId, EntryId};
 
@@ -22,27 +22,22 @@ impl Shared {
         caller: &Caller,
     ) -> DriveResult<Entry> {
         let node = self.node(ino)?;
-        if self.config.read_only && !matches!(node, Node::HiddenFile(_, HiddenFile::Control)) {
-            return Err(why::read_only_mount());
+        if self.config.read_only && !is_control(self, &node) {
+            return Err(refusals::read_only_mount());
         }
-        match &node {
-            Node::Entry(draft, _) | Node::Model(Home::Made(draft)) if self.is_frozen(*draft) => {
+        match node.attribute_rule() {
+            AttributeRule::Entry(draft, _) if self.is_frozen(draft) => {
                 self.set_sent(&node, change)?;
             }
-            Node::Entry(draft, entry) => self.set_entry(*draft, *entry, change, caller)?,
-            Node::Model(Home::Made(draft)) => {
-                self.set_entry(*draft, EntryId::ROOT, change, caller)?
-            }
-            Node::Job(_, _, JobPart::Text) | Node::Preset(..) | Node::PresetFile(_) => {
-                self.set_text(&node, change).await?;
-            }
+            AttributeRule::Entry(draft, entry) => self.set_entry(draft, entry, change, caller)?,
+            AttributeRule::Text => self.set_text(ino, &node, change).await?,
             // Tools that copy into a folder of the drive set its owner, mode and times at last.
-            Node::Root | Node::Top(_) | Node::Drop(_) | Node::RapidLinks(_)
-                if change.size.is_none() => {}
-            // `echo commit > ctl` cuts the file first.
-            Node::HiddenFile(_, HiddenFile::Control) => {}
-            Node::Model(home) => return Err(why::frozen_asset(&self.home_path(*home))),
-            node => return Err(why::made_by_service(&self.path_of(node))),
+            AttributeRule::Accepted if change.size.is_none() => {}
+            AttributeRule::Ignored => {}
+            AttributeRule::Frozen => return Err(refusals::frozen_asset(&node.path(self))),
+            AttributeRule::Accepted | AttributeRule::Refused => {
+                return Err(refusals::made_by_service(&node.path(self)));
+            }
         }
         self.getattr(ino, change.fh).await
     }
@@ -85,37 +80,41 @@ impl Shared {
         let open = change.fh.and_then(|fh| self.handles.file(fh).ok());
         match open.as_ref().map(|open| &open.body) {
             Some(Body::Again(same)) => same.resize(size),
-            _ => Err(why::frozen_asset(&self.path_of(node))),
+            _ => Err(refusals::frozen_asset(&node.path(self))),
         }
     }
 
     /// Length matters to a text; owner, mode and times are taken and not kept, because copying tools
     /// fail without.
-    async fn set_text(self: &Arc<Self>, node: &Node, change: &SetAttributes) -> DriveResult<()> {
+    async fn set_text(
+        self: &Arc<Self>,
+        ino: Ino,
+        node: &Node,
+        change: &SetAttributes,
+    ) -> DriveResult<()> {
         let Some(size) = change.size else {
             return Ok(());
         };
         let open = change
             .fh
             .and_then(|fh| self.handles.file(fh).ok())
-            .or_else(|| self.handles.file_of(node));
+            .or_else(|| self.handles.file_of(ino));
         if let Some(open) = open
             && let Body::Text(text) = &open.body
         {
             return text.resize(size);
         }
-        let mut bytes = self.text_of(node).await?.bytes.to_vec();
+        let mut bytes = node.text(self).await?.bytes.to_vec();
         let size = usize::try_from(size)
             .ok()
             .filter(|size| *size <= bytes.len());
         let size =
             size.ok_or_else(|| DriveError::Invalid("a text is only ever cut this way".into()))?;
         bytes.truncate(size);
-        match node {
-            Node::Job(folder, name, _) => {
-                Ok(self
-                    .outbox
-                    .write_job_text(&job_folder(*folder), name, &bytes)?)
+        match node.contents(self)? {
+            Contents::Editable(TextTarget::Job(folder, name)) => {
+                let folder = folder.in_outbox();
+                Ok(self.outbox.write_job_text(&folder, &name, &bytes)?)
             }
             // A preset that is cut and not written yet stays what it is on the service.
             _ => Ok(()),

@@ -21,7 +21,7 @@ impl Shared {
             ))
         })?;
         let staging_left = staging.f_bavail.saturating_mul(staging.f_frsize);
-        let left = match self.storage_left_at_hand() {
+        let left = match self.account_value_at_hand(AccountFile::StorageLeft) {
             Some(left) => left,
             None => self
                 .within(

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use crate::drive::error::DriveResult;
 use crate::drive::shared::Shared;
-use crate::drive::tree::node::{Home, Node};
 use crate::drive::types::{Caller, Ino};
-use crate::outbox::DraftId;
+use crate::outbox::{DraftId, EntryId};
 
 impl Shared {
     /// `fsync` on a folder.
@@ -16,15 +15,16 @@ impl Shared {
         ino: Ino,
         caller: &Caller,
     ) -> DriveResult<()> {
-        match self.node(ino)? {
-            Node::Model(Home::Made(draft)) if self.is_draft(draft) => {
+        let node = self.node(ino)?;
+        match node.draft_entry() {
+            Some((draft, EntryId::ROOT)) if self.is_draft(draft) => {
                 if self.outbox.wrote_into(draft, &caller.for_outbox()) {
                     return Ok(self.outbox.sync_draft(draft)?);
                 }
                 let result = self.commit(draft, false).await;
-                self.noted_node(&Node::Model(Home::Made(draft)), result)
+                self.noted_node(&node, result)
             }
-            Node::Entry(draft, _) if self.is_draft(draft) => Ok(self.outbox.sync_draft(draft)?),
+            Some((draft, _)) if self.is_draft(draft) => Ok(self.outbox.sync_draft(draft)?),
             _ => Ok(()),
         }
     }

@@ -9,10 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytes::Bytes;
 
-use super::rows::job_folder;
 use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::places::{DropFolder, HeldPreset, JobPart};
 use crate::drive::shared::Shared;
-use crate::drive::tree::node::{DropFolder, JobPart, Node};
 use crate::drive::types::Caller;
 
 /// More than this is no job and no preset.
@@ -176,7 +175,7 @@ impl Shared {
             Due::Keep(TextTarget::Job(folder, name), bytes) => {
                 Ok(self
                     .outbox
-                    .write_job_text(&job_folder(folder), &name, &bytes)?)
+                    .write_job_text(&folder.in_outbox(), &name, &bytes)?)
             }
             // Presets have no text that is kept and not sent, but for an empty one.
             Due::Keep(TextTarget::Preset(name), bytes) if bytes.is_empty() => {
@@ -185,7 +184,7 @@ impl Shared {
             Due::Keep(TextTarget::Preset(_), _) => Ok(()),
             Due::Send(TextTarget::Job(folder, name), bytes) => {
                 self.outbox
-                    .write_job_text(&job_folder(folder), &name, &bytes)?;
+                    .write_job_text(&folder.in_outbox(), &name, &bytes)?;
                 self.send_job(folder, name).await
             }
             Due::Send(TextTarget::Preset(name), bytes) => self.send_preset(name, bytes).await,
@@ -202,11 +201,11 @@ impl Shared {
         self.detached(async move {
             if folder == DropFolder::Jobs {
                 let found = shared.find_models(&name).await;
-                let node = Node::Job(folder, name.as_str().into(), JobPart::Text);
+                let node = folder.entry(&name, JobPart::Text).into();
                 shared.noted_node(&node, found)?;
             }
-            let sent = shared.outbox.submit_job(&job_folder(folder), &name).await;
-            let node = Node::Job(folder, name.as_str().into(), JobPart::Text);
+            let sent = shared.outbox.submit_job(&folder.in_outbox(), &name).await;
+            let node = folder.entry(&name, JobPart::Text).into();
             shared.noted_node(&node, sent.map(|_| ()).map_err(DriveError::from))
         })
         .await
@@ -216,7 +215,7 @@ impl Shared {
         let shared = Arc::clone(self);
         self.detached(async move {
             let saved = shared.outbox.save_preset(&name, &bytes).await;
-            let node = Node::PresetFile(name.as_str().into());
+            let node = HeldPreset(name.as_str().into()).into();
             let result = shared.noted_node(&node, saved.map(|_| ()).map_err(DriveError::from));
             // What the service has now is what every read gives from here on.
             shared.preset_overlay();

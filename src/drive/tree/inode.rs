@@ -8,45 +8,54 @@ use std::collections::HashMap;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::node::Node;
 use crate::drive::types::Ino;
 
+/// Something that can have a number.
+pub trait Numbered: Clone + PartialEq {
+    /// The text that the number is made from: durable, and its own.
+    fn identity(&self) -> String;
+}
+
 /// The numbers that the kernel holds.
-#[derive(Debug, Default)]
-pub struct InodeTable {
-    by_ino: HashMap<Ino, Slot>,
-    by_node: HashMap<Node, Ino>,
+#[derive(Debug)]
+pub struct InodeTable<N> {
+    by_ino: HashMap<Ino, Slot<N>>,
+    by_identity: HashMap<String, Ino>,
 }
 
 #[derive(Debug)]
-struct Slot {
-    node: Node,
+struct Slot<N> {
+    node: N,
     references: u64,
 }
 
-impl InodeTable {
+impl<N: Numbered> InodeTable<N> {
     /// Knows the root alone, which is never forgotten.
-    pub fn new() -> InodeTable {
-        let mut table = InodeTable::default();
-        table.insert(Ino::ROOT, Node::Root, u64::MAX / 2);
+    pub fn new(root: N) -> InodeTable<N> {
+        let mut table = InodeTable {
+            by_ino: HashMap::new(),
+            by_identity: HashMap::new(),
+        };
+        table.insert(Ino::ROOT, root, u64::MAX / 2);
         table
     }
 
     /// What a number stands for.
-    pub fn node(&self, ino: Ino) -> Option<&Node> {
+    pub fn node(&self, ino: Ino) -> Option<&N> {
         self.by_ino.get(&ino).map(|slot| &slot.node)
     }
 
     /// The number of a thing, without a reference: for listings.
-    pub fn number(&self, node: &Node) -> Ino {
-        if let Some(ino) = self.by_node.get(node) {
+    pub fn number(&self, node: &N) -> Ino {
+        let identity = node.identity();
+        if let Some(ino) = self.by_identity.get(&identity) {
             return *ino;
         }
-        let mut candidate = number_of(&node.identity());
+        let mut candidate = number_of(&identity);
         while self
             .by_ino
             .get(&candidate)
-            .is_some_and(|slot| !slot.node.is_same(node))
+            .is_some_and(|slot| slot.node != *node)
         {
             candidate = next_number(candidate);
         }
@@ -54,22 +63,18 @@ impl InodeTable {
     }
 
     /// The number of a thing that the kernel holds now.
-    pub fn held(&self, node: &Node) -> Option<Ino> {
-        self.by_node.get(node).copied()
+    pub fn held(&self, node: &N) -> Option<Ino> {
+        self.by_identity.get(&node.identity()).copied()
     }
 
     /// The number of a thing, with one more reference.
-    pub fn refer(&mut self, node: &Node) -> Ino {
+    pub fn refer(&mut self, node: &N) -> Ino {
         let ino = self.number(node);
         match self.by_ino.get_mut(&ino) {
             Some(slot) => {
                 slot.references += 1;
-                if slot.node != *node {
-                    // The same entry, now in another draft.
-                    let old = std::mem::replace(&mut slot.node, node.clone());
-                    self.by_node.remove(&old);
-                    self.by_node.insert(node.clone(), ino);
-                }
+                // The same entry may be in another draft now.
+                slot.node = node.clone();
             }
             None => self.insert(ino, node.clone(), 1),
         }
@@ -88,17 +93,17 @@ impl InodeTable {
         if slot.references == 0
             && let Some(slot) = self.by_ino.remove(&ino)
         {
-            self.by_node.remove(&slot.node);
+            self.unlink(&slot.node, ino);
         }
     }
 
     /// A rename made one thing into another (a folder of a draft into a draft of its own): the
     /// kernel keeps the number, so the number stands for the new thing from now on.
-    pub fn relocate(&mut self, old: &Node, new: Node) {
-        let Some(ino) = self.by_node.remove(old) else {
+    pub fn relocate(&mut self, old: &N, new: N) {
+        let Some(ino) = self.by_identity.remove(&old.identity()) else {
             return;
         };
-        if let Some(replaced) = self.by_node.insert(new.clone(), ino)
+        if let Some(replaced) = self.by_identity.insert(new.identity(), ino)
             && replaced != ino
         {
             // What the rename replaced lives on under its number until it is forgotten.
@@ -114,9 +119,16 @@ impl InodeTable {
         self.by_ino.len()
     }
 
-    fn insert(&mut self, ino: Ino, node: Node, references: u64) {
-        self.by_node.insert(node.clone(), ino);
+    fn insert(&mut self, ino: Ino, node: N, references: u64) {
+        self.by_identity.insert(node.identity(), ino);
         self.by_ino.insert(ino, Slot { node, references });
+    }
+
+    fn unlink(&mut self, node: &N, ino: Ino) {
+        let identity = node.identity();
+        if self.by_identity.get(&identity) == Some(&ino) {
+            self.by_identity.remove(&identity);
+        }
     }
 }
 
@@ -132,54 +144,78 @@ fn next_number(ino: Ino) -> Ino {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drive::tree::node::Home;
-    use crate::outbox::{DraftId, EntryId};
-    use crate::wire::{AssetId, RapidId};
+
+    /// Something in a folder: the identity, and where it is now.
+    #[derive(Debug, Clone, PartialEq)]
+    struct Thing(&'static str, u8);
+
+    impl Numbered for Thing {
+        fn identity(&self) -> String {
+            self.0.to_owned()
+        }
+    }
+
+    fn table() -> InodeTable<Thing> {
+        InodeTable::new(Thing("/", 0))
+    }
 
     #[test]
     fn a_number_is_the_same_in_every_mount() {
-        let node = Node::Rapid(RapidId(7));
-        let first = InodeTable::new().refer(&node);
-        let mut later = InodeTable::new();
-        later.refer(&Node::Rapid(RapidId(8)));
-        assert_eq!(later.refer(&node), first);
-        assert_eq!(later.number(&node), first);
+        let thing = Thing("rapid/7", 0);
+        let first = table().refer(&thing);
+        assert_eq!(first, Ino(1_539_994_629_251_499_493), "numbers are durable");
+        let mut later = table();
+        later.refer(&Thing("rapid/8", 0));
+        assert_eq!(later.refer(&thing), first);
+        assert_eq!(later.number(&thing), first);
     }
 
     #[test]
     fn a_number_is_kept_until_every_reference_is_taken_back() {
-        let mut table = InodeTable::new();
-        let node = Node::Model(Home::Found(AssetId(3)));
-        let ino = table.refer(&node);
-        assert_eq!(table.refer(&node), ino);
+        let mut table = table();
+        let thing = Thing("model/found/3", 0);
+        let ino = table.refer(&thing);
+        assert_eq!(table.refer(&thing), ino);
         table.forget(ino, 1);
-        assert_eq!(table.node(ino), Some(&node));
+        assert_eq!(table.node(ino), Some(&thing));
         table.forget(ino, 1);
         assert_eq!(table.node(ino), None);
+        assert_eq!(table.held(&thing), None);
         table.forget(Ino::ROOT, 100);
-        assert_eq!(table.node(Ino::ROOT), Some(&Node::Root));
+        assert_eq!(table.node(Ino::ROOT), Some(&Thing("/", 0)));
     }
 
     #[test]
-    fn an_entry_keeps_its_number_when_it_moves_to_another_draft() {
-        let mut table = InodeTable::new();
-        let before = Node::Entry(DraftId(1), EntryId(9));
-        let after = Node::Entry(DraftId(2), EntryId(9));
+    fn a_thing_keeps_its_number_when_it_moves() {
+        let mut table = table();
+        let (before, after) = (Thing("entry/9", 1), Thing("entry/9", 2));
         let ino = table.refer(&before);
-        table.relocate(&before, after.clone());
-        assert_eq!(table.node(ino), Some(&after));
         assert_eq!(table.refer(&after), ino);
+        assert_eq!(table.node(ino), Some(&after));
+        let made = Thing("model/made/4", 2);
+        table.relocate(&after, made.clone());
+        assert_eq!(table.node(ino), Some(&made));
+        assert_eq!(table.refer(&made), ino);
         assert_eq!(table.held(&before), None);
     }
 
     #[test]
+    fn what_a_rename_replaced_does_not_take_the_number_with_it() {
+        let mut table = table();
+        let (kept, replaced) = (Thing("entry/1", 0), Thing("entry/2", 0));
+        let (ino, old) = (table.refer(&kept), table.refer(&replaced));
+        table.relocate(&kept, replaced.clone());
+        table.forget(old, 1);
+        assert_eq!(table.held(&replaced), Some(ino));
+    }
+
+    #[test]
     fn two_things_never_share_a_number() {
-        let mut table = InodeTable::new();
-        let node = Node::Rapid(RapidId(7));
-        let squatter = Node::Model(Home::Found(AssetId(1)));
-        table.insert(number_of(&node.identity()), squatter.clone(), 1);
-        let ino = table.refer(&node);
-        assert_eq!(ino, next_number(number_of(&node.identity())));
-        assert_eq!(table.node(ino), Some(&node));
+        let mut table = table();
+        let (thing, squatter) = (Thing("rapid/7", 0), Thing("model/found/1", 0));
+        table.insert(number_of(&thing.identity()), squatter.clone(), 1);
+        let ino = table.refer(&thing);
+        assert_eq!(ino, next_number(number_of(&thing.identity())));
+        assert_eq!(table.node(ino), Some(&thing));
     }
 }

@@ -6,10 +6,13 @@ use serde::Serialize;
 
 use super::Which;
 use crate::client::Priority;
+use crate::drive::places::{
+    EmbedPage, EmbedsFolder, Model, ModelFolder, RapidFolder, RapidModels, RawModels, top_folder,
+};
 use crate::drive::shared::{Known, Shared};
 use crate::drive::tree::known::{KnownAsset, KnownRapid, KnownTag};
 use crate::drive::tree::listing::{Changes, Listing, Row};
-use crate::drive::tree::node::{HiddenFile, Node, Place, RemoteFolder, Subject, Top};
+use crate::drive::tree::node::{RemoteFolder, Subject, Top};
 use crate::wire::{AssetId, BaseAsset, EmbedId, RapidId};
 
 /// More new names than this at once are not told to the kernel one by one: it has never asked for
@@ -68,7 +71,7 @@ impl Shared {
         self.outbox.asset_gone(asset);
         self.forget_files(&format!("raw/{asset}"));
         for (_, name) in &changes.gone {
-            self.tell_removed(&Node::Top(Top::RawModels), &Node::Model(home), name);
+            self.tell_removed(RawModels, ModelFolder(home), name);
         }
     }
 
@@ -76,7 +79,7 @@ impl Shared {
     pub(in crate::drive) fn embed_gone(&self, embed: EmbedId) {
         let changes = self.removed(Which::Embeds, |known| &mut known.embeds, embed.0);
         for (_, name) in &changes.gone {
-            self.tell_removed(&Node::Top(Top::Embeds), &Node::Embed(embed), name);
+            self.tell_removed(EmbedsFolder, EmbedPage(embed), name);
         }
     }
 
@@ -109,11 +112,8 @@ impl Shared {
 
     pub(super) fn assets_changed(&self, changes: &Changes) {
         for (id, name) in changes.gone.iter().chain(&changes.renamed) {
-            self.tell_removed(
-                &Node::Top(Top::RawModels),
-                &Node::Model(self.home_of(AssetId(*id))),
-                name,
-            );
+            let folder = ModelFolder(self.home_of(AssetId(*id)));
+            self.tell_removed(RawModels, folder, name);
         }
         for (id, _) in &changes.gone {
             self.check_gone(AssetId(*id));
@@ -128,8 +128,7 @@ impl Shared {
         }
         for id in &changes.changed {
             let home = self.home_of(AssetId(*id));
-            self.tell_attributes(&Node::Model(home));
-            self.tell_attributes(&Node::HiddenFile(Place::Model(home), HiddenFile::Status));
+            self.tell_model(Model::Raw(home));
         }
         self.tell_appeared(changes, Top::RawModels, |known, id| {
             known.assets.name(id).map(str::to_owned)
@@ -138,11 +137,7 @@ impl Shared {
 
     pub(super) fn rapids_changed(&self, changes: &Changes) {
         for (id, name) in changes.gone.iter().chain(&changes.renamed) {
-            self.tell_removed(
-                &Node::Top(Top::RapidModels),
-                &Node::Rapid(RapidId(*id)),
-                name,
-            );
+            self.tell_removed(RapidModels, RapidFolder(RapidId(*id)), name);
         }
         for (id, _) in &changes.gone {
             self.forget_files(&format!("rapid/{id}"));
@@ -158,9 +153,7 @@ impl Shared {
             self.forget_reason(Subject::Rapid(rapid));
         }
         for id in &changes.changed {
-            let rapid = RapidId(*id);
-            self.tell_attributes(&Node::Rapid(rapid));
-            self.tell_attributes(&Node::HiddenFile(Place::Rapid(rapid), HiddenFile::Status));
+            self.tell_model(Model::Rapid(RapidId(*id)));
         }
         self.tell_appeared(changes, Top::RapidModels, |known, id| {
             known.rapids.name(id).map(str::to_owned)
@@ -185,7 +178,7 @@ impl Shared {
                 .collect()
         };
         for name in names {
-            self.tell_entry(&Node::Top(top), &name);
+            self.tell_entry(top_folder(top), &name);
         }
     }
 

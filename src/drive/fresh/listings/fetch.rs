@@ -10,10 +10,11 @@ use serde::Serialize;
 use super::Which;
 use crate::client::{ClientError, EmbedQuery, ListQuery, Priority};
 use crate::drive::error::DriveResult;
+use crate::drive::places::{DropFolder, JobLink, top_folder};
 use crate::drive::shared::{Known, Shared};
 use crate::drive::tree::known::{KnownAsset, KnownEmbed, KnownPreset, KnownRapid, KnownRecord};
 use crate::drive::tree::listing::{Changes, Confirmation, Listing, Row};
-use crate::drive::tree::node::{Node, Top};
+use crate::drive::tree::node::Top;
 use crate::outbox::DraftKind;
 use crate::wire::{BaseAsset, RapidId};
 
@@ -309,7 +310,7 @@ impl Shared {
         }
         for rapid in before.iter().filter(|rapid| !rapids.contains(rapid)) {
             if let Some(name) = self.rapid_name(*rapid) {
-                self.tell_removed(&Node::Top(Top::Jobs), &Node::JobLink(*rapid), &name);
+                self.tell_removed(DropFolder::Jobs, JobLink(*rapid), &name);
             }
         }
     }
@@ -347,7 +348,7 @@ impl Shared {
         drop(known);
         // Another text is another inode: the name stands for something else now.
         for name in names.into_iter().take(super::changes::MAX_TOLD) {
-            self.tell_entry(&Node::Top(which.top()), &name);
+            self.tell_entry(top_folder(which.top()), &name);
         }
     }
 }

@@ -13,9 +13,10 @@ use serde::{Deserialize, Serialize};
 use super::FlightKey;
 use super::flight::Landing;
 use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::places::Model;
 use crate::drive::shared::Shared;
 use crate::drive::tree::filemap::FileMap;
-use crate::drive::tree::node::{Node, RemoteFolder};
+use crate::drive::tree::node::RemoteFolder;
 use crate::durable::MetaStore;
 use crate::wire::{RapidId, SignedUrl, Timestamp};
 
@@ -169,9 +170,9 @@ impl Shared {
 
     /// Asks once which of the folders that not every finished model has are there, and again behind
     /// the scenes for one that somebody looks at: others may have converted it meanwhile.
-    pub(in crate::drive) async fn learn_folders(self: &Arc<Self>, node: &Node) {
-        let folders: Vec<RemoteFolder> = match node {
-            Node::Model(home) => match self.asset_of(*home) {
+    pub(in crate::drive) async fn learn_folders(self: &Arc<Self>, model: Model) {
+        let folders: Vec<RemoteFolder> = match model {
+            Model::Raw(home) => match self.asset_of(home) {
                 Some(asset) if self.asset_is_final(asset) => {
                     let pbr = RemoteFolder::AssetPbr(asset);
                     let row = self.known().assets.row(asset.0).cloned();
@@ -184,8 +185,8 @@ impl Shared {
                 }
                 _ => return,
             },
-            Node::Rapid(rapid) if self.rapid_is_final(*rapid) => {
-                vec![RemoteFolder::RapidRenders(*rapid)]
+            Model::Rapid(rapid) if self.rapid_is_final(rapid) => {
+                vec![RemoteFolder::RapidRenders(rapid)]
             }
             _ => return,
         };

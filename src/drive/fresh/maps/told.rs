@@ -7,9 +7,10 @@ use std::time::Instant;
 use super::{Kept, StoredNames, keep_names};
 use crate::client::Priority;
 use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::places::{ModelFolder, ServiceFolder};
 use crate::drive::shared::Shared;
 use crate::drive::tree::filemap::FileMap;
-use crate::drive::tree::node::{Node, RemoteFolder};
+use crate::drive::tree::node::RemoteFolder;
 use crate::wire::{
     AssetId, BaseAsset, Downloads, PbrDownloads, RapidId, RapidModel, SignedUrl, UploadStatus,
 };
@@ -73,9 +74,9 @@ impl Shared {
         let before = self.known_map(folder).map_or(0, |map| map.files().count());
         self.told_files(folder, files, false);
         if files.iter().count() != before {
-            let model = Node::Model(self.home_of(asset));
-            self.tell_entry(&model, folder.name().unwrap_or_default());
-            self.tell_attributes(&Node::RemoteFolder(folder));
+            let model = ModelFolder(self.home_of(asset));
+            self.tell_entry(model, folder.name().unwrap_or_default());
+            self.tell_attributes(ServiceFolder(folder));
         }
     }
 

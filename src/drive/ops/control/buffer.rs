@@ -3,27 +3,28 @@
 use std::sync::Mutex;
 
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::tree::node::Place;
+use crate::drive::places::HiddenParent;
 
 /// A line longer than this is no command.
 const MAX_LINE_BYTES: usize = 16 * 1024;
 
 /// What was written to a `ctl` file and is no whole line yet.
 pub(in crate::drive) struct ControlBuffer {
-    place: Place,
+    parent: HiddenParent,
     pending: Mutex<Vec<u8>>,
 }
 
 impl ControlBuffer {
-    pub(in crate::drive) fn new(place: Place) -> ControlBuffer {
+    pub(in crate::drive) fn new(parent: HiddenParent) -> ControlBuffer {
         ControlBuffer {
-            place,
+            parent,
             pending: Mutex::default(),
         }
     }
 
-    pub(in crate::drive) fn place(&self) -> Place {
-        self.place
+    /// The folder that the hidden folder stands in.
+    pub(in crate::drive) fn parent(&self) -> HiddenParent {
+        self.parent
     }
 
     /// Adds what was written and takes out the whole lines.
@@ -59,7 +60,7 @@ mod tests {
 
     #[test]
     fn a_line_may_come_in_pieces_and_the_last_one_need_not_end() {
-        let control = ControlBuffer::new(Place::Root);
+        let control = ControlBuffer::new(HiddenParent::Root);
         assert!(control.lines(b"dra").unwrap().is_empty());
         assert_eq!(
             control.lines(b"in\nrefresh\nallow").unwrap(),

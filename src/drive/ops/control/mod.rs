@@ -8,34 +8,17 @@ pub(in crate::drive) use buffer::ControlBuffer;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::rows::job_folder;
-use super::why;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::fresh::listings::Which;
+use crate::drive::places::{DropFolder, HiddenParent, Model, Node, RawModels, Root, refusals};
 use crate::drive::shared::Shared;
-use crate::drive::tree::node::{DropFolder, Home, Node, Place, RemoteFolder, Subject, Top};
+use crate::drive::tree::node::{Home, RemoteFolder, Subject};
 use crate::outbox::{DraftId, OutboxError};
 use crate::wire::{AssetId, AssetUpdate, RapidId};
 use command::Command;
 
 /// How long `allow-delete` lifts the limit.
 pub(in crate::drive) const DELETE_ALLOWED_FOR: Duration = Duration::from_secs(600);
-
-/// What reading a `ctl` file shows.
-pub(in crate::drive) fn help(place: Place) -> String {
-    let commands = match place {
-        Place::Root => {
-            "drain [ready]\ncancel --orphan ID\nallow-delete\ndelete rawmodels ID…\n\
-             delete rapidmodels ID…\nrun JOB.json\ncache clear\ncache verify\npin PATH\nunpin PATH\nrefresh\n"
-        }
-        Place::Model(_) => {
-            "commit [force]\ncancel\nretry\nconvert FORMAT…\nscale FACTOR\nrun JOB.json\nrefresh\n"
-        }
-        Place::Rapid(_) => "run VIEWER.json\nrefresh\n",
-        Place::Top(_) => "commit [force] FILE\ncancel FILE\nretry FILE\n",
-    };
-    format!("# Write one command a line:\n{commands}")
-}
 
 impl Shared {
     /// Runs the whole lines of what was written, up to the first that fails.
@@ -45,7 +28,7 @@ impl Shared {
         data: &[u8],
     ) -> DriveResult<()> {
         for line in control.lines(data)? {
-            self.run_line(control.place(), &line).await?;
+            self.run_line(control.parent(), &line).await?;
         }
         Ok(())
     }
@@ -56,61 +39,65 @@ impl Shared {
         control: &ControlBuffer,
     ) -> DriveResult<()> {
         match control.rest() {
-            Some(line) => self.run_line(control.place(), &line).await,
+            Some(line) => self.run_line(control.parent(), &line).await,
             None => Ok(()),
         }
     }
 
-    async fn run_line(self: &Arc<Self>, place: Place, line: &str) -> DriveResult<()> {
+    async fn run_line(self: &Arc<Self>, parent: HiddenParent, line: &str) -> DriveResult<()> {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
             return Ok(());
         }
-        tracing::info!(place = %place, command = line, "a command was written");
-        let loose = match place {
-            Place::Top(Top::RawModels) => self.order_to_loose_file(line),
+        tracing::info!(place = %parent, command = line, "a command was written");
+        let loose = match parent {
+            HiddenParent::RawModels => self.order_to_loose_file(line),
             _ => None,
         };
-        let (place, line) = loose.unwrap_or((place, line));
-        let result = self.run_at(place, line).await;
+        let (parent, line) = loose.unwrap_or((parent, line));
+        let result = self.run_at(parent, line).await;
         // The sentence belongs to what the order was given to, not to its `ctl` file alone.
-        match place {
-            Place::Model(home) => self.noted_node(&Node::Model(home), result),
-            Place::Rapid(rapid) => self.noted_node(&Node::Rapid(rapid), result),
-            Place::Top(top) => self.noted_node(&Node::Top(top), result),
-            Place::Root => self.noted_node(&Node::Root, result),
+        match parent {
+            HiddenParent::Model(model) => self.noted_node(&model.folder(), result),
+            HiddenParent::RawModels => self.noted_node(&RawModels.into(), result),
+            _ => self.noted_node(&Root.into(), result),
         }
     }
 
-    async fn run_at(self: &Arc<Self>, place: Place, line: &str) -> DriveResult<()> {
-        if let Place::Top(_) = place {
+    async fn run_at(self: &Arc<Self>, parent: HiddenParent, line: &str) -> DriveResult<()> {
+        if parent == HiddenParent::RawModels {
             return Err(DriveError::Invalid(
                 "this order is for a model or for a loose file that is there; read this file for the commands".into(),
             ));
         }
         let command: Command = line.parse()?;
         if self.config.read_only && command.changes_something() {
-            return Err(why::read_only_mount());
+            return Err(refusals::read_only_mount());
         }
-        match (place, command) {
-            (Place::Root, command) => self.run_on_mount(command).await,
-            (Place::Model(home), command) => self.run_on_model(home, command).await,
-            (Place::Rapid(rapid), Command::Run(name)) => {
+        match (parent, command) {
+            (HiddenParent::Root, command) => self.run_on_mount(command).await,
+            (HiddenParent::Model(Model::Raw(home)), command) => {
+                self.run_on_model(home, command).await
+            }
+            (HiddenParent::Model(Model::Rapid(rapid)), Command::Run(name)) => {
                 let name = name.strip_prefix("embeds/").unwrap_or(&name).to_owned();
                 self.run_job(DropFolder::RapidEmbeds(rapid), name).await
             }
-            (Place::Rapid(rapid), Command::Refresh) => self.refresh_rapid(rapid).await,
-            (Place::Rapid(_) | Place::Top(_), _) => Err(not_here()),
+            (HiddenParent::Model(Model::Rapid(rapid)), Command::Refresh) => {
+                self.refresh_rapid(rapid).await
+            }
+            _ => Err(not_here()),
         }
     }
 
     /// The command of a line that ends in the name of a loose file, and the model that the file is or
     /// becomes. Commands have no folder of such a file to be written to before there is an asset.
-    fn order_to_loose_file<'line>(&self, line: &'line str) -> Option<(Place, &'line str)> {
+    fn order_to_loose_file<'line>(&self, line: &'line str) -> Option<(HiddenParent, &'line str)> {
         let mut splits = line.match_indices(' ');
         splits.find_map(|(at, _)| {
-            let draft = self.loose_draft(&line[at + 1..])?;
-            Some((Place::Model(Home::Made(draft)), &line[..at]))
+            let draft = RawModels::loose_draft(self, &line[at + 1..])?;
+            let model = Model::Raw(Home::Made(draft));
+            Some((HiddenParent::Model(model), &line[..at]))
         })
     }
 
@@ -270,7 +257,7 @@ impl Shared {
         if let Some(name) = name.strip_prefix("embeds/") {
             return (embeds, name);
         }
-        let is_in = |folder| self.outbox.job(&job_folder(folder), name).is_some();
+        let is_in = |folder: DropFolder| self.outbox.job(&folder.in_outbox(), name).is_some();
         match is_in(embeds) && !is_in(optimize) {
             true => (embeds, name),
             false => (optimize, name),
@@ -281,7 +268,7 @@ impl Shared {
     async fn run_job(self: &Arc<Self>, folder: DropFolder, name: String) -> DriveResult<()> {
         let outbox = self.outbox.clone();
         self.detached(async move {
-            outbox.run_job(&job_folder(folder), &name).await?;
+            outbox.run_job(&folder.in_outbox(), &name).await?;
             Ok(())
         })
         .await
@@ -355,7 +342,7 @@ impl Shared {
             }
             Err(_) => {}
             Ok(_) => {
-                self.failures.clear(&self.path_of(node));
+                self.failures.clear(&node.path(self));
             }
         }
         result

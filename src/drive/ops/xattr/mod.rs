@@ -3,19 +3,15 @@
 
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
-use std::time::Duration;
 
 mod tags;
 
-use super::rows::job_folder;
-use super::why;
 use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::places::{Node, Removal, refusals};
 use crate::drive::shared::Shared;
-use crate::drive::tree::node::{Home, JobPart, Node};
 use crate::drive::types::{FileKind, Ino, XattrMode};
 use crate::formats;
-use crate::outbox::{DraftId, DraftKind, EntryId};
-use crate::wire::paths::{fill, route};
+use crate::outbox::{DraftId, EntryId};
 
 const TAGS: &str = "user.xdg.tags";
 const MIME_TYPE: &str = "user.mime_type";
@@ -54,21 +50,23 @@ impl Shared {
         }
         let value = match name {
             WHY => {
-                self.learn_reason(&node).await;
+                if let Some(model) = node.shown_model(self) {
+                    self.learn_reason(model).await;
+                }
                 self.why(&node)
             }
-            ID => self.id_text(&node),
-            STATUS => self.status_of(&node).await,
-            PROGRESS => self
-                .status_of(&node)
-                .await
-                .and_then(|status| progress_in(&status)),
-            URL => self.url_text(&node),
+            ID => node.id(self),
+            STATUS => node.status(self).await.ok().flatten(),
+            PROGRESS => {
+                let status = node.status(self).await.ok().flatten();
+                status.and_then(|status| progress_in(&status))
+            }
+            URL => node.url(self),
             MD5 => self.md5_text(&node).await,
             TAGS => self.tags_of(&node).map(|tags| tags::join_tags(&tags)),
             MIME_TYPE => self.mime_type(&node).map(str::to_owned),
-            DESCRIPTION => self.description_of(&node),
-            RPDX_VERSION => self.preset_row(&node).and_then(|row| row.rpdx_version),
+            DESCRIPTION => node.description(self),
+            RPDX_VERSION => node.rpdx_version(self),
             _ => None,
         };
         value.map(String::into_bytes).ok_or(DriveError::NoAttribute)
@@ -86,20 +84,16 @@ impl Shared {
         }
         // Only what is at hand: listing attributes must not ask the service.
         let at_hand = [
-            (ID, self.id_text(&node).is_some()),
-            (STATUS, self.has_status(&node)),
-            (URL, self.url_text(&node).is_some()),
+            (ID, node.id(self).is_some()),
+            (STATUS, node.has_status(self)),
+            (URL, node.url(self).is_some()),
             (
                 TAGS,
                 self.tags_of(&node).is_some_and(|tags| !tags.is_empty()),
             ),
             (MIME_TYPE, self.mime_type(&node).is_some()),
-            (DESCRIPTION, self.description_of(&node).is_some()),
-            (
-                RPDX_VERSION,
-                self.preset_row(&node)
-                    .is_some_and(|row| row.rpdx_version.is_some()),
-            ),
+            (DESCRIPTION, node.description(self).is_some()),
+            (RPDX_VERSION, node.rpdx_version(self).is_some()),
         ];
         names.extend(
             at_hand
@@ -124,7 +118,7 @@ impl Shared {
             .filter(|name| name.starts_with("user."))
             .ok_or_else(unsupported)?;
         if self.config.read_only {
-            return Err(why::read_only_mount());
+            return Err(refusals::read_only_mount());
         }
         if let Some((draft, entry)) = self.own_xattrs_of(&node)
             && !is_ours(name)
@@ -150,7 +144,7 @@ impl Shared {
         let node = self.node(ino)?;
         let name = name.to_str().ok_or(DriveError::NoAttribute)?;
         if self.config.read_only {
-            return Err(why::read_only_mount());
+            return Err(refusals::read_only_mount());
         }
         if let Some((draft, entry)) = self.own_xattrs_of(&node)
             && !is_ours(name)
@@ -165,114 +159,18 @@ impl Shared {
 
     /// The entry of a draft whose attributes are kept as they are set.
     fn own_xattrs_of(&self, node: &Node) -> Option<(DraftId, EntryId)> {
-        let (draft, entry) = match node {
-            Node::Entry(draft, entry) => (*draft, *entry),
-            Node::Model(Home::Made(draft)) => (*draft, EntryId::ROOT),
-            _ => return None,
-        };
-        self.asset_of_draft(draft)
-            .is_none()
-            .then_some((draft, entry))
-    }
-
-    fn id_text(&self, node: &Node) -> Option<String> {
-        match node {
-            Node::Model(home) => self.asset_of(*home).map(|asset| asset.to_string()),
-            Node::Rapid(rapid) => Some(rapid.to_string()),
-            Node::Preset(preset, _) | Node::FactoryPreset(preset, _) => Some(preset.to_string()),
-            Node::Embed(embed) => Some(embed.to_string()),
-            Node::Job(folder, name, _) => {
-                let job = self.outbox.job(&job_folder(*folder), name)?;
-                let rapid = job.rapid.map(|rapid| rapid.to_string());
-                rapid.or_else(|| Some(job.embed?.to_string()))
-            }
-            _ => None,
-        }
-    }
-
-    fn has_status(&self, node: &Node) -> bool {
-        matches!(
-            node,
-            Node::Model(_) | Node::Rapid(_) | Node::Job(_, _, JobPart::Text)
-        ) || matches!(node, Node::Entry(draft, _) if self.is_loose(*draft))
-    }
-
-    /// True for the draft of a loose file, and for what it became.
-    fn is_loose(&self, draft: DraftId) -> bool {
-        let kind = self.outbox.draft(draft).map(|draft| draft.kind);
-        let sent = || {
-            let records = self.outbox.sent_records();
-            records
-                .iter()
-                .find(|record| record.draft == draft)
-                .map(|record| record.kind)
-        };
-        kind.or_else(sent) == Some(DraftKind::LooseFile)
-    }
-
-    async fn status_of(self: &Arc<Self>, node: &Node) -> Option<String> {
-        match node {
-            Node::Model(home) => self.model_status(*home, Duration::from_secs(1)).await.ok(),
-            Node::Entry(draft, _) if self.is_loose(*draft) => self
-                .model_status(Home::Made(*draft), Duration::from_secs(1))
-                .await
-                .ok(),
-            Node::Rapid(rapid) => self
-                .known_rapid(*rapid)
-                .await
-                .ok()
-                .map(|row| self.rapid_status(&row)),
-            Node::Job(folder, name, JobPart::Text | JobPart::Status) => self
-                .outbox
-                .job(&job_folder(*folder), name)
-                .map(|job| job.status_text),
-            _ => None,
-        }
+        node.draft_entry()
+            .filter(|(draft, _)| self.asset_of_draft(*draft).is_none())
     }
 
     /// The MD5 of a remote file's content, where the storage's ETag is one: files put in one piece
     /// and not encrypted with a key of the service's have it.
     async fn md5_text(self: &Arc<Self>, node: &Node) -> Option<String> {
-        let Node::RemoteFile(folder, path, _) = node else {
-            return None;
-        };
-        let etag = self.content_of(*folder, path).await.ok()?.etag?;
+        let (folder, path) = node.service_file()?;
+        let etag = self.content_of(folder, &path).await.ok()?.etag?;
         let digest = etag.trim_matches('"');
         let is_md5 = digest.len() == 32 && digest.bytes().all(|it| it.is_ascii_hexdigit());
         is_md5.then(|| digest.to_ascii_lowercase())
-    }
-
-    /// The address of the record, which needs the token; never a signed one.
-    fn url_text(&self, node: &Node) -> Option<String> {
-        let path = match node {
-            Node::Embed(embed) => return self.known().embeds.row(embed.0)?.url.clone(),
-            Node::Model(home) => fill(route::ASSET, &[&self.asset_of(*home)?]),
-            Node::Rapid(rapid) => fill(route::RAPID_MODEL, &[rapid]),
-            Node::Preset(preset, _) => fill(route::PRESET, &[preset]),
-            _ => return None,
-        };
-        Some(format!(
-            "{}{path}",
-            self.client.base_url().as_str().trim_end_matches('/')
-        ))
-    }
-
-    fn preset_row(&self, node: &Node) -> Option<crate::drive::tree::known::KnownPreset> {
-        match node {
-            Node::Preset(preset, _) => self.known().presets.row(preset.0).cloned(),
-            _ => None,
-        }
-    }
-
-    fn description_of(&self, node: &Node) -> Option<String> {
-        match node {
-            Node::PresetFile(name) => {
-                let overlay = self.preset_overlay();
-                let file = overlay.files.into_iter().find(|it| *it.name == **name);
-                file.and_then(|file| file.description)
-            }
-            node => self.preset_row(node).and_then(|row| row.description),
-        }
     }
 
     /// The service takes a description with a new preset alone.
@@ -281,13 +179,14 @@ impl Shared {
             .map_err(|_| DriveError::Invalid("a description is UTF-8 text".into()))?
             .trim_end_matches('\0')
             .to_owned();
-        match node {
-            Node::PresetFile(name) => {
-                let (outbox, name) = (self.outbox.clone(), name.to_string());
-                self.detached(async move { Ok(outbox.describe_preset(&name, &text).await?) })
-                    .await
-            }
-            Node::Preset(..) => Err(DriveError::Unsupported(
+        if let Some(name) = node.held_preset() {
+            let outbox = self.outbox.clone();
+            return self
+                .detached(async move { Ok(outbox.describe_preset(&name, &text).await?) })
+                .await;
+        }
+        match node.removal() {
+            Removal::Preset => Err(DriveError::Unsupported(
                 "the service takes the description of a preset only when it is made".into(),
             )),
             _ => Err(unsupported()),
@@ -298,7 +197,7 @@ impl Shared {
         if node.kind().is_some_and(|kind| kind != FileKind::File) {
             return None;
         }
-        media_type_of(&self.path_of(node))
+        media_type_of(&node.path(self))
     }
 }
 

@@ -7,9 +7,10 @@ use std::time::Duration;
 use super::unsupported;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::fresh::FlightKey;
+use crate::drive::places::Node;
 use crate::drive::shared::Shared;
 use crate::drive::tree::known::KnownTag;
-use crate::drive::tree::node::{Node, Subject};
+use crate::drive::tree::node::Subject;
 use crate::wire::{AssetUpdate, TagId};
 
 /// Longest tag, in characters.
@@ -18,11 +19,7 @@ const MAX_TAG_CHARS: usize = 255;
 impl Shared {
     /// The model whose tags a thing shows.
     fn tagged(&self, node: &Node) -> Option<Subject> {
-        match node {
-            Node::Model(home) => self.asset_of(*home).map(Subject::Asset),
-            Node::Rapid(rapid) => Some(Subject::Rapid(*rapid)),
-            _ => None,
-        }
+        node.model_folder()?.subject(self)
     }
 
     pub(super) fn tags_of(&self, node: &Node) -> Option<Vec<KnownTag>> {

@@ -3,23 +3,20 @@
 //! if it comes from the process that removed the entries; else everything hidden is back after a
 //! while.
 
-mod deletions;
-
-pub(in crate::drive) use deletions::Deletions;
-
 use std::ffi::OsStr;
 use std::sync::Arc;
 
 use super::lookup::text;
-use super::paths::job_part_name;
-use super::rows::{Row, job_folder, shown_parts};
 use super::text::process_of;
-use super::why;
 use crate::client::ClientError;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::fresh::listings::Which;
+use crate::drive::places::{
+    Container, DraftEntry, DropFolder, Model, Node, Removal, child, dismiss_error, is_ghost,
+    is_hidden, refusals, shown_parts,
+};
 use crate::drive::shared::Shared;
-use crate::drive::tree::node::{DropFolder, Home, JobPart, Node, Place, Subject, Top};
+use crate::drive::tree::node::{Home, Subject};
 use crate::drive::types::{Caller, FileKind, Ino};
 use crate::outbox::{DraftId, EntryId, EntryKind};
 use crate::wire::{AssetId, EmbedId};
@@ -28,33 +25,10 @@ use crate::wire::{AssetId, EmbedId};
 const DELETED_AT_ONCE: usize = 50;
 
 impl Shared {
-    /// True for what a deletion under way has removed.
-    pub(in crate::drive) fn is_hidden(&self, node: &Node) -> bool {
-        if self.deletions().hiding.is_empty() {
-            return false;
-        }
-        self.owner_of(node).is_some_and(|place| {
-            self.deletions()
-                .is_hidden(place, node, self.config.restore_after)
-        })
-    }
-
-    /// Leaves out what a deletion under way has removed from a model.
-    pub(in crate::drive) fn without_hidden(&self, rows: &mut Vec<Row>, place: Place) {
-        let deletions = self.deletions();
-        if deletions.hiding.contains_key(&place) {
-            rows.retain(|row| !deletions.is_hidden(place, &row.node, self.config.restore_after));
-        }
-    }
-
     /// The file of an asset that was removed under this name, to be copied in again, as tools do that
     /// remove first what they are about to write.
     pub(in crate::drive) fn removed_file(&self, folder: &Node, name: &str) -> Option<Node> {
-        let (draft, parent) = match folder {
-            Node::Model(Home::Made(draft)) => (*draft, EntryId::ROOT),
-            Node::Entry(draft, entry) => (*draft, *entry),
-            _ => return None,
-        };
+        let (draft, parent) = folder.draft_entry()?;
         let record = self.outbox.sent_record(self.asset_of_draft(draft)?)?;
         let entries = &record.entries;
         let path = match parent {
@@ -65,31 +39,16 @@ impl Shared {
             }
         };
         let entry = entries.iter().find(|entry| entry.path == path)?;
-        let node = Node::Entry(draft, entry.id);
-        (entry.kind == EntryKind::File && self.is_hidden(&node)).then_some(node)
+        let is_file = entry.kind == EntryKind::File;
+        let entry = entry.id;
+        let node = Node::from(DraftEntry { draft, entry });
+        (is_file && is_hidden(self, &node)).then_some(node)
     }
 
     /// Shows again what was removed.
     pub(in crate::drive) fn bring_back(&self, node: &Node) {
-        if let Some(place) = self.owner_of(node) {
-            self.deletions().bring_back(place, node);
-        }
-    }
-
-    /// The model that a thing inside it goes with.
-    fn owner_of(&self, node: &Node) -> Option<Place> {
-        match node {
-            Node::Entry(draft, _) => Some(Place::Model(Home::Made(*draft))),
-            Node::RemoteFolder(folder)
-            | Node::RemoteSubfolder(folder, _)
-            | Node::RemoteFile(folder, ..) => Some(self.place_of(folder.subject())),
-            Node::Drop(folder) | Node::Job(folder, ..) => {
-                folder.subject().map(|subject| self.place_of(subject))
-            }
-            Node::RapidLinks(asset) | Node::RapidLink(asset, _) => {
-                Some(Place::Model(self.home_of(*asset)))
-            }
-            _ => None,
+        if let Some(model) = node.owner(self) {
+            self.deletions().bring_back(model, node);
         }
     }
 
@@ -101,9 +60,9 @@ impl Shared {
     ) -> DriveResult<(Node, &'a str, Node)> {
         let folder = self.node(parent)?;
         let name = text(name)?;
-        let node = self.child(&folder, name).await?;
+        let node = child(self, &folder, name).await?;
         if self.config.read_only {
-            return Err(why::read_only_mount());
+            return Err(refusals::read_only_mount());
         }
         Ok((folder, name, node))
     }
@@ -116,21 +75,21 @@ impl Shared {
         caller: &Caller,
     ) -> DriveResult<()> {
         let (folder, name, node) = self.to_be_removed(parent, name).await?;
-        match &node {
-            Node::Entry(draft, entry) => {
-                if self.attributes(&node).await?.kind == FileKind::Folder {
+        match node.removal() {
+            Removal::Entry(draft, entry) => {
+                if node.attributes(self).await?.kind == FileKind::Folder {
                     return Err(DriveError::IsAFolder);
                 }
-                self.remove_entry(&folder, name, (*draft, *entry), caller)
-                    .await
+                let of = DraftEntry { draft, entry };
+                self.remove_entry(&folder, name, of, caller).await
             }
-            Node::Job(folder, text, JobPart::Text) => self.remove_job(*folder, text),
-            node if self.is_ghost(node) => {
-                self.deletions().ghosts.remove(node);
+            Removal::Job(folder, text_name) => self.remove_job(folder, &text_name),
+            Removal::JobPart(entry) if is_ghost(self, &entry) => {
+                self.deletions().remove_ghost(&entry);
                 Ok(())
             }
-            Node::ErrorText(place) => self.dismiss_error(*place),
-            Node::Preset(..) | Node::PresetFile(_) => {
+            Removal::ErrorText(parent) => dismiss_error(self, parent),
+            Removal::Preset => {
                 let (shared, file_name) = (Arc::clone(self), name.to_owned());
                 self.detached(async move {
                     let gone = shared.outbox.remove_preset(&file_name).await?;
@@ -143,18 +102,18 @@ impl Shared {
                 })
                 .await
             }
-            Node::Embed(embed) => self.delete_embed(*embed).await,
-            Node::RemoteFile(..) | Node::RapidLink(..) | Node::Job(..) => {
-                self.hide(node, caller).await
+            Removal::Embed(embed) => self.delete_embed(embed).await,
+            _ if node.kind() == Some(FileKind::Folder) => Err(DriveError::IsAFolder),
+            Removal::JobPart(_) | Removal::Part => self.hide(node, caller).await,
+            Removal::Model(_) | Removal::Refused => {
+                Err(refusals::not_permitted_here(&node.path(self)))
             }
-            node if node.kind() == Some(FileKind::Folder) => Err(DriveError::IsAFolder),
-            node => Err(why::not_permitted_here(&self.path_of(node))),
         }
     }
 
     async fn delete_embed(self: &Arc<Self>, embed: EmbedId) -> DriveResult<()> {
         if self.config.no_delete {
-            return Err(why::no_delete());
+            return Err(refusals::no_delete());
         }
         let shared = Arc::clone(self);
         self.detached(async move {
@@ -169,65 +128,37 @@ impl Shared {
         .await
     }
 
-    fn remove_job(&self, folder: DropFolder, text: &Arc<str>) -> DriveResult<()> {
-        let in_outbox = job_folder(folder);
-        let job = self.outbox.job(&in_outbox, text);
-        self.outbox.remove_job(&in_outbox, text)?;
+    fn remove_job(&self, folder: DropFolder, text_name: &str) -> DriveResult<()> {
+        let in_outbox = folder.in_outbox();
+        let job = self.outbox.job(&in_outbox, text_name);
+        self.outbox.remove_job(&in_outbox, text_name)?;
         // What was not there before leaves no ghost: an editor asks for its own names anew.
         for (_, part) in job.iter().flat_map(shown_parts) {
-            let ghost = Node::Job(folder, Arc::clone(text), part);
+            let ghost = folder.entry(text_name, part);
             let mut deletions = self.deletions();
             deletions.leave_ghost(ghost, self.config.restore_after);
         }
         Ok(())
     }
 
-    /// The part of a removed job that a name stands for.
-    pub(in crate::drive) fn ghost(&self, folder: DropFolder, name: &str) -> Option<Node> {
-        let is_named = |node: &Node| match node {
-            Node::Job(of, text, part) => {
-                *of == folder && job_part_name(folder, text, *part) == name
-            }
-            _ => false,
-        };
-        let found = self
-            .deletions()
-            .ghosts
-            .keys()
-            .find(|node| is_named(node))
-            .cloned();
-        found.filter(|node| self.is_ghost(node))
-    }
-
-    /// True for a part of a job that was removed with its text, and that was not made anew.
-    pub(in crate::drive) fn is_ghost(&self, node: &Node) -> bool {
-        let Node::Job(folder, text, _) = node else {
-            return false;
-        };
-        self.deletions().is_ghost(node, self.config.restore_after)
-            && self.outbox.job(&job_folder(*folder), text).is_none()
-    }
-
     async fn remove_entry(
         self: &Arc<Self>,
         folder: &Node,
         name: &str,
-        (draft, entry): (DraftId, EntryId),
+        of: DraftEntry,
         caller: &Caller,
     ) -> DriveResult<()> {
-        let is_open = self.asset_of_draft(draft).is_none();
-        match folder {
-            Node::Top(Top::RawModels) if is_open => Ok(self.outbox.remove_draft(draft)?),
-            Node::Top(Top::RawModels) => Err(DriveError::NotPermitted(format!(
+        let is_open = self.asset_of_draft(of.draft).is_none();
+        match folder.container() {
+            Some(Container::Drafts) if is_open => Ok(self.outbox.remove_draft(of.draft)?),
+            Some(Container::Drafts) => Err(DriveError::NotPermitted(format!(
                 "{name} has become an asset; `rm -r` of its folder deletes it"
             ))),
-            folder if is_open => {
-                let parent = entry_of(folder);
-                Ok(self
-                    .outbox
-                    .remove_file(draft, parent, name, &caller.for_outbox())?)
+            Some(Container::Entries(_, parent)) if is_open => {
+                let caller = caller.for_outbox();
+                Ok(self.outbox.remove_file(of.draft, parent, name, &caller)?)
             }
-            _ => self.hide(Node::Entry(draft, entry), caller).await,
+            _ => self.hide(of.into(), caller).await,
         }
     }
 
@@ -239,72 +170,67 @@ impl Shared {
         caller: &Caller,
     ) -> DriveResult<()> {
         let (folder, name, node) = self.to_be_removed(parent, name).await?;
-        match &node {
-            Node::Model(Home::Made(draft)) if self.asset_of_draft(*draft).is_none() => {
-                if !self.outbox.children(*draft, EntryId::ROOT)?.is_empty() {
+        match node.removal() {
+            Removal::Model(Model::Raw(Home::Made(draft))) if self.is_open_draft(draft) => {
+                if !self.outbox.children(draft, EntryId::ROOT)?.is_empty() {
                     return Err(DriveError::NotEmpty);
                 }
-                Ok(self.outbox.remove_draft(*draft)?)
+                Ok(self.outbox.remove_draft(draft)?)
             }
-            Node::Model(_) | Node::Rapid(_) => self.delete_model(&node, caller).await,
-            Node::Entry(draft, _) if self.asset_of_draft(*draft).is_none() => {
-                let parent = entry_of(&folder);
-                Ok(self
-                    .outbox
-                    .remove_dir(*draft, parent, name, &caller.for_outbox())?)
+            Removal::Model(model) => self.delete_model(model, caller).await,
+            Removal::Entry(draft, _) if self.is_open_draft(draft) => {
+                let parent = folder
+                    .draft_entry()
+                    .map_or(EntryId::ROOT, |(_, entry)| entry);
+                let caller = caller.for_outbox();
+                Ok(self.outbox.remove_dir(draft, parent, name, &caller)?)
             }
-            Node::Entry(..)
-            | Node::RemoteFolder(_)
-            | Node::RemoteSubfolder(..)
-            | Node::Drop(_)
-            | Node::RapidLinks(_) => {
-                if !self.rows(&node).await?.is_empty() {
+            Removal::Entry(..) | Removal::Part if node.kind() != Some(FileKind::File) => {
+                if !node.rows(self).await?.is_empty() {
                     return Err(DriveError::NotEmpty);
                 }
                 self.hide(node, caller).await
             }
-            node if node.kind() == Some(FileKind::Folder) => {
-                Err(why::not_permitted_here(&self.path_of(node)))
+            _ if node.kind() == Some(FileKind::Folder) => {
+                Err(refusals::not_permitted_here(&node.path(self)))
             }
             _ => Err(DriveError::NotAFolder),
         }
     }
 
+    fn is_open_draft(&self, draft: DraftId) -> bool {
+        self.asset_of_draft(draft).is_none()
+    }
+
     /// Hides a part of a model until the whole is deleted, or for a while.
     async fn hide(self: &Arc<Self>, node: Node, caller: &Caller) -> DriveResult<()> {
-        let place = self
-            .owner_of(&node)
-            .ok_or_else(|| why::not_permitted_here(&self.path_of(&node)))?;
-        self.check_may_delete(place).await?;
+        let model = node
+            .owner(self)
+            .ok_or_else(|| refusals::not_permitted_here(&node.path(self)))?;
+        self.check_may_delete(model).await?;
         let process = process_of(caller.pid);
         self.deletions()
-            .hide(place, node, process, self.config.restore_after);
+            .hide(model, node, process, self.config.restore_after);
         Ok(())
     }
 
     /// The `rmdir` that ends an `rm -r`: deletes on the service.
-    async fn delete_model(self: &Arc<Self>, node: &Node, caller: &Caller) -> DriveResult<()> {
-        let place = match node {
-            Node::Model(home) => Place::Model(*home),
-            Node::Rapid(rapid) => Place::Rapid(*rapid),
-            _ => return Err(DriveError::NotAFolder),
-        };
-        self.check_may_delete(place).await?;
-        if !self.rows(node).await?.is_empty() {
+    async fn delete_model(self: &Arc<Self>, model: Model, caller: &Caller) -> DriveResult<()> {
+        self.check_may_delete(model).await?;
+        if !model.folder().rows(self).await?.is_empty() {
             return Err(DriveError::NotEmpty);
         }
-        if !self.deletions().may_end(place, process_of(caller.pid)) {
+        if !self.deletions().may_end(model, process_of(caller.pid)) {
             return Err(DriveError::NotPermitted(format!(
                 "another process removed what was in {}; it is all back in a moment, and `rm -r` deletes it",
-                self.path_of(node)
+                model.path(self)
             )));
         }
         let shared = Arc::clone(self);
         let deleted = self
-            .detached(async move { shared.delete_on_service(place).await })
+            .detached(async move { shared.delete_on_service(model).await })
             .await;
-        // Done or failed, nothing is half removed any more.
-        self.deletions().hiding.remove(&place);
+        self.deletions().end(model);
         deleted
     }
 
@@ -314,11 +240,11 @@ impl Shared {
         subjects: Vec<Subject>,
     ) -> DriveResult<()> {
         for subject in &subjects {
-            self.check_may_delete(self.place_of(*subject)).await?;
+            self.check_may_delete(Model::of(*subject, self)).await?;
         }
         let limit = self.config.delete_limit;
         if self.deletions().would_be_over_limit(limit, subjects.len()) {
-            return Err(why::delete_limit(limit));
+            return Err(refusals::delete_limit(limit));
         }
         let shared = Arc::clone(self);
         self.detached(async move { shared.delete_in_bulk(&subjects).await })
@@ -352,15 +278,14 @@ impl Shared {
         self.keep_for_good().await
     }
 
-    async fn delete_on_service(self: &Arc<Self>, place: Place) -> DriveResult<()> {
-        let reply = match place {
-            Place::Model(home) => {
+    async fn delete_on_service(self: &Arc<Self>, model: Model) -> DriveResult<()> {
+        let reply = match model {
+            Model::Raw(home) => {
                 let asset = self.asset_of(home).ok_or(DriveError::NotFound)?;
                 self.delete_assets(&[asset], self.client.delete_asset(asset))
                     .await
             }
-            Place::Rapid(rapid) => self.asked(self.client.delete_rapid_model(rapid)).await,
-            Place::Root | Place::Top(_) => return Err(DriveError::NotFound),
+            Model::Rapid(rapid) => self.asked(self.client.delete_rapid_model(rapid)).await,
         };
         match reply {
             // What someone else deleted first is deleted too.
@@ -368,14 +293,13 @@ impl Shared {
             Err(error) => return Err(error),
         }
         self.deletions().count();
-        match place {
-            Place::Model(home) => {
+        match model {
+            Model::Raw(home) => {
                 if let Some(asset) = self.asset_of(home) {
                     self.asset_gone(asset);
                 }
             }
-            Place::Rapid(rapid) => self.rapid_gone(rapid),
-            Place::Root | Place::Top(_) => {}
+            Model::Rapid(rapid) => self.rapid_gone(rapid),
         }
         self.room_changed();
         self.keep_for_good().await
@@ -399,29 +323,21 @@ impl Shared {
     }
 
     /// Refuses before anything is hidden.
-    async fn check_may_delete(self: &Arc<Self>, place: Place) -> DriveResult<()> {
+    async fn check_may_delete(self: &Arc<Self>, model: Model) -> DriveResult<()> {
         if self.config.no_delete {
-            return Err(why::no_delete());
+            return Err(refusals::no_delete());
         }
-        let which = match place {
-            Place::Rapid(_) => Which::Rapids,
-            _ => Which::Assets,
+        let which = match model {
+            Model::Rapid(_) => Which::Rapids,
+            Model::Raw(_) => Which::Assets,
         };
         if self.refreshed(which).await.is_err() || self.is_stale(which) {
-            return Err(why::stale_delete());
+            return Err(refusals::stale_delete());
         }
         let limit = self.config.delete_limit;
         if self.deletions().is_over_limit(limit) {
-            return Err(why::delete_limit(limit));
+            return Err(refusals::delete_limit(limit));
         }
         Ok(())
-    }
-}
-
-/// The folder of a draft that a node is.
-fn entry_of(folder: &Node) -> EntryId {
-    match folder {
-        Node::Entry(_, entry) => *entry,
-        _ => EntryId::ROOT,
     }
 }

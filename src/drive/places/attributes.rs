@@ -1,0 +1,53 @@
+//! The attributes that things of a kind have in common: owners of the mounter, usual permissions.
+
+use std::time::SystemTime;
+
+use crate::drive::shared::Shared as Tree;
+use crate::drive::tree::known::system_time;
+use crate::drive::tree::node::{Subject, Top};
+use crate::drive::types::{Attributes, FileKind, Ino};
+
+pub(super) fn folder(tree: &Tree, modified: SystemTime) -> Attributes {
+    Attributes {
+        kind: FileKind::Folder,
+        perm: 0o755,
+        ..file(tree, 0, modified)
+    }
+}
+
+pub(super) fn link(tree: &Tree, target: &str, modified: SystemTime) -> Attributes {
+    Attributes {
+        kind: FileKind::Link,
+        perm: 0o777,
+        ..file(tree, target.len() as u64, modified)
+    }
+}
+
+pub(in crate::drive) fn file(tree: &Tree, size: u64, modified: SystemTime) -> Attributes {
+    Attributes {
+        ino: Ino(0),
+        kind: FileKind::File,
+        size,
+        perm: 0o644,
+        nlink: 1,
+        uid: tree.config.uid,
+        gid: tree.config.gid,
+        mtime: modified,
+        ctime: modified,
+    }
+}
+
+/// When the listing that a top folder shows last changed.
+pub(super) fn changed(tree: &Tree, top: Top) -> SystemTime {
+    let known = tree.known();
+    known.changed.get(&top).copied().unwrap_or(tree.opened)
+}
+
+/// When a model came to be: the time of what has none of its own.
+pub(super) fn created(tree: &Tree, subject: Subject) -> SystemTime {
+    let known = tree.known();
+    system_time(match subject {
+        Subject::Asset(asset) => known.assets.row(asset.0).and_then(|row| row.created),
+        Subject::Rapid(rapid) => known.rapids.row(rapid.0).and_then(|row| row.created),
+    })
+}

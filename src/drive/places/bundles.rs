@@ -1,0 +1,95 @@
+//! `presets/.assetfs/bundle/` and `cli/`: each preset as a zip to take along.
+
+use std::sync::Arc;
+
+use super::attributes::file;
+use super::node::Row;
+use super::place::{Answer, Lifetime, Place, Text};
+use super::values::HiddenParent;
+use crate::drive::fresh::blobs::Blob;
+use crate::drive::fresh::listings::Which;
+use crate::drive::shared::Shared as Tree;
+use crate::drive::tree::known::system_time;
+use crate::drive::tree::node::Bundle;
+use crate::drive::types::{Attributes, FileKind};
+use crate::wire::PresetId;
+
+/// One of the folders.
+pub(super) struct BundleFolder(pub(super) Bundle);
+
+impl Place for BundleFolder {
+    fn identity(&self) -> String {
+        format!("bundles/{}", self.0.name())
+    }
+
+    fn kind(&self) -> Option<FileKind> {
+        Some(FileKind::Folder)
+    }
+
+    fn path(&self, tree: &Tree) -> String {
+        let hidden = HiddenParent::Presets.hidden_path(tree);
+        format!("{hidden}/{}", self.0.name())
+    }
+
+    fn lifetime(&self) -> Lifetime {
+        Lifetime::Own
+    }
+
+    fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
+        Box::pin(async {
+            tree.refreshed(Which::Presets).await?;
+            let known = tree.known();
+            let rows = known.presets.rows().filter_map(|row| {
+                let name = known.presets.name(row.id.0)?;
+                let stem = name.strip_suffix(".json").unwrap_or(name);
+                let zip = BundleFile(self.0, row.id, row.text_checksum());
+                Some(Row::new(format!("{stem}.zip"), zip))
+            });
+            Ok(rows.collect())
+        })
+    }
+}
+
+/// A zip in it, with a checksum of the preset's text.
+pub(super) struct BundleFile(pub(super) Bundle, pub(super) PresetId, pub(super) u64);
+
+impl BundleFile {
+    fn blob(&self) -> Blob {
+        Blob::Preset(self.0, self.1, self.2)
+    }
+}
+
+impl Place for BundleFile {
+    fn identity(&self) -> String {
+        format!("bundles/{}/{}/{:x}", self.0.name(), self.1, self.2)
+    }
+
+    fn kind(&self) -> Option<FileKind> {
+        Some(FileKind::File)
+    }
+
+    fn path(&self, tree: &Tree) -> String {
+        format!("{}/{}", BundleFolder(self.0).path(tree), self.1)
+    }
+
+    fn lifetime(&self) -> Lifetime {
+        Lifetime::Listing
+    }
+
+    fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {
+        Box::pin(async {
+            let row = tree.known().presets.row(self.1.0).cloned();
+            let updated = system_time(row.and_then(|row| row.updated));
+            Ok(file(tree, tree.blob_len(&self.blob()).await?, updated))
+        })
+    }
+
+    fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {
+        Box::pin(async {
+            Ok(Text {
+                bytes: tree.blob(&self.blob()).await?,
+                modified: tree.opened,
+            })
+        })
+    }
+}

@@ -1,0 +1,162 @@
+//! `.assetfs/by-id/` of a family: every model under its number; and `.assetfs/source` of an optimized
+//! model.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use super::attributes::changed;
+use super::node::{Node, Row};
+use super::place::{Answer, Lifetime, Place};
+use super::rapid_links::linked_rapid;
+use super::values::{HiddenParent, Model};
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::fresh::listings::Which;
+use crate::drive::shared::Shared as Tree;
+use crate::drive::tree::node::Family;
+use crate::drive::types::FileKind;
+use crate::wire::{AssetId, RapidId};
+
+/// The folder of the numbers.
+pub(super) struct IdFolder(pub(super) Family);
+
+impl Place for IdFolder {
+    fn identity(&self) -> String {
+        format!("by-id/{}", self.0.top().name())
+    }
+
+    fn kind(&self) -> Option<FileKind> {
+        Some(FileKind::Folder)
+    }
+
+    fn path(&self, tree: &Tree) -> String {
+        format!(
+            "{}/by-id",
+            HiddenParent::of_family(self.0).hidden_path(tree)
+        )
+    }
+
+    fn lifetime(&self) -> Lifetime {
+        Lifetime::Own
+    }
+
+    fn modified(&self, tree: &Tree) -> SystemTime {
+        changed(tree, self.0.top())
+    }
+
+    fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
+        Box::pin(async {
+            let ids: Vec<u64> = match self.0 {
+                Family::Raw => {
+                    tree.refreshed(Which::Assets).await?;
+                    tree.known().assets.rows().map(|row| row.id.0).collect()
+                }
+                Family::Rapid => {
+                    tree.refreshed(Which::Rapids).await?;
+                    tree.known().rapids.rows().map(|row| row.id.0).collect()
+                }
+            };
+            let rows = ids.into_iter();
+            let rows = rows.map(|id| Row::new(id.to_string(), IdLink(self.0, id)));
+            Ok(rows.collect())
+        })
+    }
+
+    fn child<'a>(&'a self, tree: &'a Arc<Tree>, name: &'a str) -> Answer<'a, Node> {
+        Box::pin(async move {
+            let id: u64 = name.parse().map_err(|_| DriveError::NotFound)?;
+            if id.to_string() != name {
+                return Err(DriveError::NotFound);
+            }
+            match self.0 {
+                Family::Raw => {
+                    let is_known = tree.known().assets.row(id).is_some();
+                    if !is_known {
+                        tree.refreshed_asset(AssetId(id), Duration::ZERO).await?;
+                    }
+                }
+                Family::Rapid => {
+                    tree.known_rapid(RapidId(id)).await?;
+                }
+            }
+            Ok(IdLink(self.0, id).into())
+        })
+    }
+}
+
+/// A link in it.
+pub(super) struct IdLink(pub(super) Family, pub(super) u64);
+
+impl Place for IdLink {
+    fn identity(&self) -> String {
+        format!("by-id/{}/{}", self.0.top().name(), self.1)
+    }
+
+    fn kind(&self) -> Option<FileKind> {
+        Some(FileKind::Link)
+    }
+
+    fn path(&self, tree: &Tree) -> String {
+        format!("{}/{}", IdFolder(self.0).path(tree), self.1)
+    }
+
+    fn lifetime(&self) -> Lifetime {
+        Lifetime::Listing
+    }
+
+    fn target<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, String> {
+        Box::pin(async {
+            let name = linked_model(tree, self.0, self.1).await?;
+            Ok(format!("../../{name}"))
+        })
+    }
+}
+
+/// The name of a model that a link in the hidden folder of its family points to.
+pub(super) async fn linked_model(tree: &Arc<Tree>, family: Family, id: u64) -> DriveResult<String> {
+    match family {
+        Family::Raw => {
+            let name = tree.model_name(tree.home_of(AssetId(id)));
+            name.ok_or(DriveError::NotFound)
+        }
+        Family::Rapid => linked_rapid(tree, RapidId(id)).await,
+    }
+}
+
+/// `rapidmodels/NAME/.assetfs/source`: the model that it was made of.
+pub(super) struct SourceLink(pub(super) RapidId);
+
+impl Place for SourceLink {
+    fn identity(&self) -> String {
+        format!("source/{}", self.0)
+    }
+
+    fn kind(&self) -> Option<FileKind> {
+        Some(FileKind::Link)
+    }
+
+    fn path(&self, tree: &Tree) -> String {
+        let parent = HiddenParent::Model(Model::Rapid(self.0));
+        format!("{}/source", parent.hidden_path(tree))
+    }
+
+    fn lifetime(&self) -> Lifetime {
+        Lifetime::Listing
+    }
+
+    fn target<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, String> {
+        Box::pin(async {
+            let mut row = tree.known_rapid(self.0).await?;
+            if row.source.is_none() {
+                row = tree.refreshed_rapid(self.0, Duration::ZERO).await?;
+            }
+            let source = row.source.ok_or(DriveError::NotFound)?;
+            let is_known = tree.known().assets.row(source.0).is_some();
+            if !is_known {
+                tree.refreshed_asset(source, Duration::ZERO).await?;
+            }
+            let name = tree.model_name(tree.home_of(source));
+            let name = name.ok_or(DriveError::NotFound)?;
+            Ok(format!("../../../rawmodels/{name}"))
+        })
+    }
+}

@@ -1,0 +1,396 @@
+//! Drop folders: `optimize/` and `embeds/` of a model, and `jobs/`. What is copied into them is sent; what
+//! became of each text stands beside it.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use super::attributes::{changed, created, file, link};
+use super::errors::{ERROR_FILE, ErrorText, error_text, free_name};
+use super::job_links::job_link_rows;
+use super::node::{Node, Row};
+use super::place::{Answer, AttributeRule, Container, Contents, Lifetime, Place, Removal, Text};
+use super::rapid_links::linked_rapid;
+use super::refusals;
+use super::removed::{find_ghost, is_ghost, without_hidden};
+use super::values::{DropFolder, ErrorParent, HiddenParent, JobEntry, JobPart, Model};
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::fresh::listings::Which;
+use crate::drive::ops::text::TextTarget;
+use crate::drive::shared::Shared as Tree;
+use crate::drive::tree::node::{Home, Subject, Top};
+use crate::drive::types::{Attributes, FileKind, OpenFlags};
+use crate::outbox::{JobFolder, JobInfo, JobState, OwnerFolder};
+use crate::wire::{EmbedId, RapidId};
+
+/// An embed is in the service's list at the latest so long after it was asked for.
+const LISTED_WITHIN: Duration = Duration::from_secs(60);
+
+impl Place for DropFolder {
+    fn identity(&self) -> String {
+        match self {
+            DropFolder::Jobs => "top/jobs".to_owned(),
+            DropFolder::Optimize(asset) => format!("asset/{asset}/optimize"),
+            folder => format!("drop/{folder}"),
+        }
+    }
+
+    fn kind(&self) -> Option<FileKind> {
+        Some(FileKind::Folder)
+    }
+
+    fn path(&self, tree: &Tree) -> String {
+        let model = self.subject().map(|of| Model::of(of, tree).path(tree));
+        format!("{}/{}", model.unwrap_or_default(), self.name())
+    }
+
+    fn lifetime(&self) -> Lifetime {
+        match self {
+            DropFolder::Jobs => Lifetime::Own,
+            _ => Lifetime::Listing,
+        }
+    }
+
+    fn modified(&self, tree: &Tree) -> SystemTime {
+        match self.subject() {
+            Some(subject) => created(tree, subject),
+            None => changed(tree, Top::Jobs),
+        }
+    }
+
+    fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
+        Box::pin(async move {
+            if *self != DropFolder::Jobs {
+                return Ok(self.own_rows(tree));
+            }
+            let listed = tree.refreshed(Which::Jobs).await;
+            let mut rows = self.own_rows(tree);
+            if !tree.is_listed(Which::Jobs) && rows.is_empty() {
+                listed?;
+            }
+            job_link_rows(tree, &mut rows);
+            Ok(rows)
+        })
+    }
+
+    fn child<'a>(&'a self, tree: &'a Arc<Tree>, name: &'a str) -> Answer<'a, Node> {
+        Box::pin(async move {
+            let rows = self.rows(tree).await?;
+            let row = rows.into_iter().find(|row| row.name == name);
+            // What was removed with its job is still there for whoever listed it before.
+            let left = || match self {
+                DropFolder::Jobs => None,
+                folder => find_ghost(tree, *folder, name).map(Node::from),
+            };
+            let found = row.map(|row| row.node).or_else(left);
+            found.ok_or(DriveError::NotFound)
+        })
+    }
+
+    fn failure(&self, tree: &Tree) -> Option<String> {
+        if *self == DropFolder::Jobs {
+            return None;
+        }
+        let jobs = tree.outbox.job_entries(&self.in_outbox());
+        jobs.into_iter().find_map(|job| {
+            let failure = job.failure?;
+            Some(format!("{}: {failure}", job.name))
+        })
+    }
+
+    fn hidden_parent(&self) -> Option<HiddenParent> {
+        (*self == DropFolder::Jobs).then_some(HiddenParent::Jobs)
+    }
+
+    fn owner(&self, tree: &Tree) -> Option<Model> {
+        self.subject().map(|subject| Model::of(subject, tree))
+    }
+
+    fn container(&self) -> Option<Container> {
+        Some(Container::Jobs(*self))
+    }
+
+    fn removal(&self) -> Removal {
+        match self {
+            DropFolder::Jobs => Removal::Refused,
+            _ => Removal::Part,
+        }
+    }
+
+    fn attribute_rule(&self) -> AttributeRule {
+        AttributeRule::Accepted
+    }
+}
+
+impl DropFolder {
+    /// The folder's own name.
+    fn name(self) -> &'static str {
+        match self {
+            DropFolder::Optimize(_) => "optimize",
+            DropFolder::AssetEmbeds(_) | DropFolder::RapidEmbeds(_) => "embeds",
+            DropFolder::Jobs => "jobs",
+        }
+    }
+
+    /// As it stands in its model.
+    pub(super) fn row(self) -> Row {
+        Row::new(self.name(), self)
+    }
+
+    /// The model it belongs to.
+    fn subject(self) -> Option<Subject> {
+        match self {
+            DropFolder::Optimize(asset) | DropFolder::AssetEmbeds(asset) => {
+                Some(Subject::Asset(asset))
+            }
+            DropFolder::RapidEmbeds(rapid) => Some(Subject::Rapid(rapid)),
+            DropFolder::Jobs => None,
+        }
+    }
+
+    /// The folder, in the outbox's words.
+    pub(in crate::drive) fn in_outbox(self) -> JobFolder {
+        match self {
+            DropFolder::Optimize(asset) => JobFolder::Optimize(OwnerFolder::Asset(asset)),
+            DropFolder::AssetEmbeds(asset) => JobFolder::Embeds(OwnerFolder::Asset(asset)),
+            DropFolder::RapidEmbeds(rapid) => JobFolder::RapidEmbeds(rapid),
+            DropFolder::Jobs => JobFolder::Multi,
+        }
+    }
+
+    /// What became of each text, then the texts: whoever removes them in this order finds each.
+    fn own_rows(self, tree: &Tree) -> Vec<Row> {
+        let jobs = tree.outbox.job_entries(&self.in_outbox());
+        let texts: HashSet<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
+        let mut taken: HashSet<String> = texts.iter().map(|name| (*name).to_owned()).collect();
+        let mut rows = Vec::new();
+        let parent = ErrorParent::Drop(self);
+        if error_text(tree, parent).is_some() {
+            rows.push(Row::new(free_name(ERROR_FILE, &taken), ErrorText(parent)));
+        }
+        let shown = jobs.iter().flat_map(shown_parts);
+        for (job, part) in shown.filter(|(job, part)| !leads_nowhere(tree, job, *part)) {
+            let entry = self.entry(&job.name, part);
+            // A text of that name is the user's, and wins.
+            if taken.insert(entry.name()) {
+                rows.push(Row::new(entry.name(), entry));
+            }
+        }
+        let texts = texts.into_iter();
+        rows.extend(texts.map(|name| Row::new(name, self.entry(name, JobPart::Text))));
+        if let Some(model) = self.owner(tree) {
+            without_hidden(tree, &mut rows, model);
+        }
+        rows
+    }
+}
+
+/// A drop folder of the outbox as one of the tree; a draft has none there.
+pub(in crate::drive) fn drop_folder(folder: &JobFolder) -> Option<DropFolder> {
+    Some(match folder {
+        JobFolder::Optimize(OwnerFolder::Asset(asset)) => DropFolder::Optimize(*asset),
+        JobFolder::Embeds(OwnerFolder::Asset(asset)) => DropFolder::AssetEmbeds(*asset),
+        JobFolder::Optimize(OwnerFolder::Draft(_)) | JobFolder::Embeds(OwnerFolder::Draft(_)) => {
+            return None;
+        }
+        JobFolder::RapidEmbeds(rapid) => DropFolder::RapidEmbeds(*rapid),
+        JobFolder::Multi => DropFolder::Jobs,
+    })
+}
+
+/// The path of a drop folder of the outbox.
+pub(in crate::drive) fn job_folder_path(tree: &Tree, folder: &JobFolder) -> String {
+    match folder {
+        JobFolder::Optimize(OwnerFolder::Draft(draft)) => {
+            format!("{}/optimize", tree.home_path(Home::Made(*draft)))
+        }
+        JobFolder::Embeds(OwnerFolder::Draft(draft)) => {
+            format!("{}/embeds", tree.home_path(Home::Made(*draft)))
+        }
+        folder => drop_folder(folder).map_or_else(String::new, |folder| folder.path(tree)),
+    }
+}
+
+impl Place for JobEntry {
+    fn identity(&self) -> String {
+        format!("job/{}/{:?}/{}", self.folder, self.part, self.text_name)
+    }
+
+    fn kind(&self) -> Option<FileKind> {
+        Some(match self.part {
+            JobPart::Text | JobPart::Status => FileKind::File,
+            JobPart::Result => FileKind::Link,
+        })
+    }
+
+    fn path(&self, tree: &Tree) -> String {
+        format!("{}/{}", self.folder.path(tree), self.name())
+    }
+
+    fn lifetime(&self) -> Lifetime {
+        Lifetime::None
+    }
+
+    fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {
+        Box::pin(async move {
+            if is_ghost(tree, self) {
+                return Ok(match self.part {
+                    JobPart::Result => link(tree, "", tree.opened),
+                    JobPart::Text | JobPart::Status => file(tree, 0, tree.opened),
+                });
+            }
+            if self.part == JobPart::Result {
+                return Ok(link(tree, &self.target(tree).await?, tree.opened));
+            }
+            let Text { bytes, modified } = self.text_at_hand(tree)?;
+            Ok(file(tree, bytes.len() as u64, modified))
+        })
+    }
+
+    fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {
+        Box::pin(async { self.text_at_hand(tree) })
+    }
+
+    fn target<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, String> {
+        Box::pin(async move {
+            if self.part != JobPart::Result {
+                return Err(DriveError::Invalid("this is not a link".into()));
+            }
+            let job = self.job(tree).ok_or(DriveError::NotFound)?;
+            if let Some(embed) = job.embed {
+                let page = linked_embed(tree, embed).await?;
+                return Ok(format!("../../../embeds/{page}"));
+            }
+            let rapid = job.rapid.ok_or(DriveError::NotFound)?;
+            learn_end(tree, rapid).await;
+            let name = linked_rapid(tree, rapid).await?;
+            Ok(format!("../../../rapidmodels/{name}"))
+        })
+    }
+
+    fn failure(&self, tree: &Tree) -> Option<String> {
+        match self.part {
+            JobPart::Text | JobPart::Status => self.job(tree)?.failure,
+            JobPart::Result => None,
+        }
+    }
+
+    fn owner(&self, tree: &Tree) -> Option<Model> {
+        self.folder.owner(tree)
+    }
+
+    fn contents(&self, _: &Tree) -> DriveResult<Contents> {
+        Ok(match self.part {
+            JobPart::Text => {
+                Contents::Editable(TextTarget::Job(self.folder, self.text_name.to_string()))
+            }
+            JobPart::Status | JobPart::Result => Contents::Snapshot,
+        })
+    }
+
+    fn check_writable(&self, tree: &Tree, _: OpenFlags) -> DriveResult<()> {
+        match self.part {
+            JobPart::Text => Ok(()),
+            _ => Err(refusals::made_by_service(&self.path(tree))),
+        }
+    }
+
+    fn removal(&self) -> Removal {
+        match self.part {
+            JobPart::Text => Removal::Job(self.folder, Arc::clone(&self.text_name)),
+            JobPart::Status | JobPart::Result => Removal::JobPart(self.clone()),
+        }
+    }
+
+    fn attribute_rule(&self) -> AttributeRule {
+        match self.part {
+            JobPart::Text => AttributeRule::Text,
+            JobPart::Status | JobPart::Result => AttributeRule::Refused,
+        }
+    }
+
+    fn id(&self, tree: &Tree) -> Option<String> {
+        let job = self.job(tree)?;
+        let rapid = job.rapid.map(|rapid| rapid.to_string());
+        rapid.or_else(|| Some(job.embed?.to_string()))
+    }
+
+    fn has_status(&self, _: &Tree) -> bool {
+        self.part == JobPart::Text
+    }
+
+    fn status<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Option<String>> {
+        Box::pin(async {
+            Ok(match self.part {
+                JobPart::Text | JobPart::Status => self.job(tree).map(|job| job.status_text),
+                JobPart::Result => None,
+            })
+        })
+    }
+}
+
+impl JobEntry {
+    fn job(&self, tree: &Tree) -> Option<JobInfo> {
+        tree.outbox.job(&self.folder.in_outbox(), &self.text_name)
+    }
+
+    fn text_at_hand(&self, tree: &Tree) -> DriveResult<Text> {
+        let job = self.job(tree).ok_or(DriveError::NotFound)?;
+        match self.part {
+            JobPart::Text => Ok(Text {
+                bytes: job.text.into(),
+                modified: job.mtime,
+            }),
+            JobPart::Status => Ok(Text::line(&job.status_text, job.mtime)),
+            JobPart::Result => Err(DriveError::NotFound),
+        }
+    }
+}
+
+/// What a job shows beside its text.
+pub(in crate::drive) fn shown_parts(job: &JobInfo) -> impl Iterator<Item = (&JobInfo, JobPart)> {
+    let has_result = job.rapid.is_some() || job.embed.is_some();
+    let result = (job.state == JobState::Done && has_result).then_some(JobPart::Result);
+    let status = (job.state != JobState::Editing).then_some(JobPart::Status);
+    result
+        .into_iter()
+        .chain(status)
+        .map(move |part| (job, part))
+}
+
+/// True for the link to an embed that was deleted.
+fn leads_nowhere(tree: &Tree, job: &JobInfo, part: JobPart) -> bool {
+    let Some(embed) = job.embed.filter(|_| part == JobPart::Result) else {
+        return false;
+    };
+    let known = tree.known();
+    // A new one may be made before it is listed.
+    let is_old = job.mtime.elapsed().is_ok_and(|age| age > LISTED_WITHIN);
+    let is_missing = known.embeds.belief.is_known() && known.embeds.row(embed.0).is_none();
+    known.embeds.was_deleted(embed.0) || (is_old && is_missing)
+}
+
+/// The link is there because the job is done, whatever was seen of the model while it ran. A look that
+/// was under way already may still tell of that time, so one more follows.
+async fn learn_end(tree: &Arc<Tree>, rapid: RapidId) {
+    tree.rapid_ended(rapid);
+    for _ in 0..2 {
+        if tree.rapid_is_final(rapid) {
+            break;
+        }
+        if let Err(error) = tree.refreshed_rapid(rapid, Duration::ZERO).await {
+            tracing::debug!(rapid = %rapid, error = %error, "could not look at a model whose job is done");
+            break;
+        }
+    }
+}
+
+async fn linked_embed(tree: &Arc<Tree>, embed: EmbedId) -> DriveResult<String> {
+    let known = || tree.known().embeds.name(embed.0).map(str::to_owned);
+    if let Some(name) = known() {
+        return Ok(name);
+    }
+    tree.doubt(Which::Embeds);
+    tree.refreshed(Which::Embeds).await?;
+    known().ok_or(DriveError::NotFound)
+}

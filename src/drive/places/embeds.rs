@@ -1,0 +1,171 @@
+//! `embeds/`: the viewers of the account, each as a page that opens it; `embeds/.assetfs/` has their
+//! records.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use super::attributes::changed;
+use super::kept::cached_json;
+use super::node::{Node, Row};
+use super::page::embed_page;
+use super::place::{Answer, AttributeRule, Lifetime, Place, Removal, Text};
+use super::rapidmodels::named_rows;
+use super::values::HiddenParent;
+use crate::client::Priority;
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::fresh::FlightKey;
+use crate::drive::fresh::listings::Which;
+use crate::drive::shared::Shared as Tree;
+use crate::drive::tree::known::{KnownEmbed, system_time};
+use crate::drive::tree::node::Top;
+use crate::drive::types::FileKind;
+use crate::wire::EmbedId;
+
+/// The folder of all viewers.
+pub(in crate::drive) struct EmbedsFolder;
+
+impl Place for EmbedsFolder {
+    fn identity(&self) -> String {
+        "top/embeds".to_owned()
+    }
+
+    fn kind(&self) -> Option<FileKind> {
+        Some(FileKind::Folder)
+    }
+
+    fn path(&self, _: &Tree) -> String {
+        "/embeds".to_owned()
+    }
+
+    fn lifetime(&self) -> Lifetime {
+        Lifetime::Own
+    }
+
+    fn modified(&self, tree: &Tree) -> SystemTime {
+        changed(tree, Top::Embeds)
+    }
+
+    fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
+        Box::pin(async {
+            tree.refreshed(Which::Embeds).await?;
+            Ok(named_rows(&tree.known().embeds, |row| EmbedPage(row.id)))
+        })
+    }
+
+    fn child<'a>(&'a self, tree: &'a Arc<Tree>, name: &'a str) -> Answer<'a, Node> {
+        Box::pin(async move {
+            tree.refreshed(Which::Embeds).await?;
+            let known = tree.known();
+            let row = known.embeds.find(name).ok_or(DriveError::NotFound)?;
+            Ok(EmbedPage(row.id).into())
+        })
+    }
+
+    fn hidden_parent(&self) -> Option<HiddenParent> {
+        Some(HiddenParent::Embeds)
+    }
+
+    fn attribute_rule(&self) -> AttributeRule {
+        AttributeRule::Accepted
+    }
+}
+
+/// `embeds/NAME.html`.
+pub(in crate::drive) struct EmbedPage(pub(in crate::drive) EmbedId);
+
+impl Place for EmbedPage {
+    fn identity(&self) -> String {
+        format!("embed/{}", self.0)
+    }
+
+    fn kind(&self) -> Option<FileKind> {
+        Some(FileKind::File)
+    }
+
+    fn path(&self, tree: &Tree) -> String {
+        let name = tree.known().embeds.name(self.0.0).map(str::to_owned);
+        format!("/embeds/{}", name.unwrap_or_else(|| self.0.to_string()))
+    }
+
+    fn lifetime(&self) -> Lifetime {
+        Lifetime::Listing
+    }
+
+    fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {
+        Box::pin(async {
+            let row = known_embed(tree, self.0)?;
+            Ok(Text::new(embed_page(&row), system_time(row.created)))
+        })
+    }
+
+    fn removal(&self) -> Removal {
+        Removal::Embed(self.0)
+    }
+
+    fn id(&self, _: &Tree) -> Option<String> {
+        Some(self.0.to_string())
+    }
+
+    fn url(&self, tree: &Tree) -> Option<String> {
+        known_embed(tree, self.0).ok()?.url
+    }
+}
+
+/// `embeds/.assetfs/NAME.json`.
+pub(super) struct EmbedRecord(pub(super) EmbedId);
+
+impl Place for EmbedRecord {
+    fn identity(&self) -> String {
+        format!("embed-record/{}", self.0)
+    }
+
+    fn kind(&self) -> Option<FileKind> {
+        Some(FileKind::File)
+    }
+
+    fn path(&self, tree: &Tree) -> String {
+        format!("{}/{}", HiddenParent::Embeds.hidden_path(tree), self.0)
+    }
+
+    fn lifetime(&self) -> Lifetime {
+        Lifetime::None
+    }
+
+    /// The record, with the address that only lists tell.
+    fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {
+        Box::pin(async {
+            let (embed, row) = (self.0, known_embed(tree, self.0)?);
+            let (of, url) = (Arc::clone(tree), row.url.clone());
+            let told = cached_json(tree, FlightKey::Embed(embed), async move {
+                let asked = of.asked(of.client.embed(embed, Priority::Interactive));
+                let mut record = asked.await?;
+                record.url = record.url.or(url);
+                of.keep_detail(FlightKey::Embed(embed), &record);
+                Ok(())
+            });
+            match told.await {
+                Err(error) if error.leaves_the_tree_as_it_was() => {
+                    Ok(Text::new(row.text, system_time(row.created)))
+                }
+                told => told,
+            }
+        })
+    }
+}
+
+fn known_embed(tree: &Tree, embed: EmbedId) -> DriveResult<KnownEmbed> {
+    let row = tree.known().embeds.row(embed.0).cloned();
+    row.ok_or(DriveError::NotFound)
+}
+
+/// The rows of `embeds/.assetfs/`.
+pub(super) async fn record_rows(tree: &Arc<Tree>) -> DriveResult<Vec<Row>> {
+    tree.refreshed(Which::Embeds).await?;
+    let known = tree.known();
+    let rows = known.embeds.rows().filter_map(|row| {
+        let page = known.embeds.name(row.id.0)?;
+        let stem = page.strip_suffix(".html").unwrap_or(page);
+        Some(Row::new(format!("{stem}.json"), EmbedRecord(row.id)))
+    });
+    Ok(rows.collect())
+}

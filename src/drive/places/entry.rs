@@ -1,0 +1,374 @@
+//! What was copied into `rawmodels/`: the files and folders of a draft, and of the asset that it became;
+//! also the one file of a draft that stands directly in `rawmodels/`.
+
+use std::sync::Arc;
+
+use super::attributes::{file, folder};
+use super::errors::model_failure;
+use super::model::cache_name;
+use super::node::{Node, Row};
+use super::place::{Answer, AttributeRule, Container, Contents, Lifetime, Place, Removal};
+use super::refusals;
+use super::removed::without_hidden;
+use super::values::Model;
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::shared::Shared as Tree;
+use crate::drive::tree::node::Home;
+use crate::drive::types::{Attributes, FileKind, OpenFlags};
+use crate::outbox::{
+    DraftId, DraftKind, EntryId, EntryInfo, EntryKind, SentEntry, is_service_folder,
+};
+
+/// A file or folder that was copied in, in a draft and ever after. Its number is its own, so it stays
+/// itself when it moves to another draft.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::drive) struct DraftEntry {
+    pub(in crate::drive) draft: DraftId,
+    pub(in crate::drive) entry: EntryId,
+}
+
+impl Place for DraftEntry {
+    fn identity(&self) -> String {
+        format!("entry/{}", self.entry)
+    }
+
+    fn kind(&self) -> Option<FileKind> {
+        None
+    }
+
+    fn path(&self, tree: &Tree) -> String {
+        let home = tree.home_path(self.home());
+        // A file that stands directly in `rawmodels/` has the draft's path.
+        if !self.is_frozen(tree)
+            && let Some(draft) = tree.outbox.draft(self.draft)
+            && draft.kind == DraftKind::LooseFile
+        {
+            return home;
+        }
+        let mut parts = Vec::new();
+        let mut at = self.entry;
+        while at != EntryId::ROOT {
+            let Some(info) = tree.outbox.entry(self.draft, at) else {
+                break;
+            };
+            parts.push(info.name);
+            at = info.parent;
+        }
+        if parts.is_empty()
+            && let Some(sent) = self.sent(tree)
+        {
+            parts.push(sent.path);
+        }
+        parts.push(home);
+        parts.reverse();
+        parts.join("/")
+    }
+
+    fn lifetime(&self) -> Lifetime {
+        Lifetime::Draft
+    }
+
+    fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {
+        Box::pin(async move {
+            if let Some(info) = tree.outbox.entry(self.draft, self.entry) {
+                return Ok(staged_in(tree, self.draft, &info));
+            }
+            let sent = self.sent(tree).ok_or(DriveError::NotFound)?;
+            Ok(sent_attributes(tree, &sent))
+        })
+    }
+
+    fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
+        Box::pin(async { entry_rows(tree, self.draft, self.entry) })
+    }
+
+    fn child<'a>(&'a self, tree: &'a Arc<Tree>, name: &'a str) -> Answer<'a, Node> {
+        Box::pin(async move {
+            if tree.outbox.draft(self.draft).is_some() {
+                let child = own_child(tree, self.draft, self.entry, name);
+                return child.ok_or(DriveError::NotFound);
+            }
+            let rows = entry_rows(tree, self.draft, self.entry)?;
+            let row = rows.into_iter().find(|row| row.name == name);
+            row.map(|row| row.node).ok_or(DriveError::NotFound)
+        })
+    }
+
+    fn failure(&self, tree: &Tree) -> Option<String> {
+        let kept_back = tree.outbox.why_kept_back(self.draft, self.entry);
+        kept_back.or_else(|| {
+            self.is_alone(tree)
+                .then(|| model_failure(tree, self.home()))
+                .flatten()
+        })
+    }
+
+    /// A file that stands directly in `rawmodels/` is its draft.
+    fn shown_model(&self, tree: &Tree) -> Option<Model> {
+        self.is_alone(tree).then(|| Model::Raw(self.home()))
+    }
+
+    fn owner(&self, _: &Tree) -> Option<Model> {
+        Some(Model::Raw(self.home()))
+    }
+
+    fn draft_entry(&self) -> Option<(DraftId, EntryId)> {
+        Some((self.draft, self.entry))
+    }
+
+    fn container(&self) -> Option<Container> {
+        Some(Container::Entries(self.draft, self.entry))
+    }
+
+    fn check_may_make(&self, tree: &Tree) -> DriveResult<()> {
+        match self.is_frozen(tree) {
+            true => Err(refusals::frozen_asset(&tree.home_path(self.home()))),
+            false => Ok(()),
+        }
+    }
+
+    fn contents(&self, _: &Tree) -> DriveResult<Contents> {
+        Ok(Contents::Entry(self.draft, self.entry))
+    }
+
+    fn check_writable(&self, tree: &Tree, flags: OpenFlags) -> DriveResult<()> {
+        match self.is_frozen(tree) && tree.same_bytes(*self, flags).is_none() {
+            true => Err(refusals::frozen_asset(&self.path(tree))),
+            false => Ok(()),
+        }
+    }
+
+    fn check_movable(&self, tree: &Tree) -> DriveResult<()> {
+        match self.is_frozen(tree) {
+            true => Err(DriveError::NotPermitted(
+                refusals::frozen_asset(&self.path(tree)).to_string(),
+            )),
+            false => Ok(()),
+        }
+    }
+
+    fn removal(&self) -> Removal {
+        Removal::Entry(self.draft, self.entry)
+    }
+
+    fn attribute_rule(&self) -> AttributeRule {
+        AttributeRule::Entry(self.draft, self.entry)
+    }
+
+    /// What was copied in is cached as a whole.
+    fn cache_name(&self, tree: &Tree) -> DriveResult<String> {
+        cache_name(tree, self.home())
+    }
+
+    fn has_status(&self, tree: &Tree) -> bool {
+        self.is_loose(tree)
+    }
+
+    fn status<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Option<String>> {
+        Box::pin(async {
+            match self.is_loose(tree) {
+                true => Ok(Some(tree.model_status(self.home()).await?)),
+                false => Ok(None),
+            }
+        })
+    }
+}
+
+impl DraftEntry {
+    fn home(&self) -> Home {
+        Home::Made(self.draft)
+    }
+
+    fn is_frozen(&self, tree: &Tree) -> bool {
+        tree.asset_of_draft(self.draft).is_some()
+    }
+
+    /// What the record of the upload says about it.
+    pub(in crate::drive) fn sent(&self, tree: &Tree) -> Option<SentEntry> {
+        let Some(asset) = tree.asset_of_draft(self.draft) else {
+            return tree.outbox.frozen_entry(self.draft, self.entry);
+        };
+        let record = tree.outbox.sent_record(asset)?;
+        let mut entries = record.entries.iter();
+        entries.find(|sent| sent.id == self.entry).cloned()
+    }
+
+    /// True for the one file of a draft that stands directly in `rawmodels/`.
+    pub(in crate::drive) fn is_alone(&self, tree: &Tree) -> bool {
+        loose_entry(tree, self.draft).is_some_and(|info| info.id == self.entry)
+    }
+
+    /// True for the file of a loose draft, and for what it became.
+    fn is_loose(&self, tree: &Tree) -> bool {
+        let kind = tree.outbox.draft(self.draft).map(|draft| draft.kind);
+        let sent = || {
+            let records = tree.outbox.sent_records();
+            let mut records = records.iter();
+            let record = records.find(|record| record.draft == self.draft);
+            record.map(|record| record.kind)
+        };
+        kind.or_else(sent) == Some(DraftKind::LooseFile)
+    }
+}
+
+/// An entry of a draft, by its name.
+pub(super) fn own_child(tree: &Tree, draft: DraftId, folder: EntryId, name: &str) -> Option<Node> {
+    let info = tree.outbox.child(draft, folder, name)?;
+    let entry = DraftEntry {
+        draft,
+        entry: info.id,
+    };
+    Some(entry.into())
+}
+
+/// The one file of a loose draft, as it stands in `rawmodels/`.
+pub(in crate::drive) fn loose_row(tree: &Tree, draft: DraftId) -> Option<Row> {
+    loose_entry(tree, draft).map(|info| entry_row(draft, &info))
+}
+
+fn loose_entry(tree: &Tree, draft: DraftId) -> Option<EntryInfo> {
+    let children = tree.outbox.children(draft, EntryId::ROOT).ok()?;
+    children.into_iter().next()
+}
+
+/// The asset's file that a loose file was sent as, under the name that keeps resolving.
+pub(in crate::drive) fn sent_loose_file(
+    tree: &Tree,
+    name: &str,
+) -> Option<(DraftEntry, SentEntry)> {
+    let records = tree.outbox.sent_records();
+    let is_it = |record: &&Arc<_>| is_loose_record(record, name);
+    let record = records.iter().find(is_it)?;
+    let sent = record.entries.first()?.clone();
+    let entry = DraftEntry {
+        draft: record.draft,
+        entry: sent.id,
+    };
+    Some((entry, sent))
+}
+
+fn is_loose_record(record: &crate::outbox::SentRecord, name: &str) -> bool {
+    record.kind == DraftKind::LooseFile && record.name == name
+}
+
+fn entry_row(draft: DraftId, info: &EntryInfo) -> Row {
+    let entry = DraftEntry {
+        draft,
+        entry: info.id,
+    };
+    Row::of_kind(&info.name, entry, entry_kind(info.kind))
+}
+
+fn entry_kind(kind: EntryKind) -> FileKind {
+    match kind {
+        EntryKind::File => FileKind::File,
+        EntryKind::Folder => FileKind::Folder,
+    }
+}
+
+/// The entries of a folder that was copied in: of the draft while its staged copy is kept, then of the
+/// record of what was sent.
+pub(super) fn entry_rows(tree: &Tree, draft: DraftId, folder: EntryId) -> DriveResult<Vec<Row>> {
+    let mut rows: Vec<Row> = if tree.outbox.draft(draft).is_some() {
+        let children = tree.outbox.children(draft, folder)?;
+        children.iter().map(|info| entry_row(draft, info)).collect()
+    } else {
+        sent_rows(tree, draft, folder)?
+    };
+    if folder != EntryId::ROOT {
+        without_hidden(tree, &mut rows, Model::Raw(Home::Made(draft)));
+    }
+    Ok(rows)
+}
+
+fn sent_rows(tree: &Tree, draft: DraftId, folder: EntryId) -> DriveResult<Vec<Row>> {
+    let asset = tree.asset_of_draft(draft).ok_or(DriveError::NotFound)?;
+    let record = tree.outbox.sent_record(asset).ok_or(DriveError::NotFound)?;
+    let prefix = match folder {
+        EntryId::ROOT => String::new(),
+        folder => {
+            let mut entries = record.entries.iter();
+            let within = entries.find(|entry| entry.id == folder);
+            format!("{}/", within.ok_or(DriveError::NotFound)?.path)
+        }
+    };
+    let in_folder = |sent: &SentEntry| {
+        let name = sent.path.strip_prefix(&prefix)?;
+        let is_here = !name.is_empty() && !name.contains('/');
+        let entry = DraftEntry {
+            draft,
+            entry: sent.id,
+        };
+        (is_here && is_still_there(&record.entries, sent))
+            .then(|| Row::of_kind(name, entry, entry_kind(sent.kind)))
+    };
+    Ok(record.entries.iter().filter_map(in_folder).collect())
+}
+
+/// What was never sent went with the staged copy, and so did a folder that held nothing else. An empty
+/// folder is the owner's own, unless it has the name of one of the service's.
+fn is_still_there(entries: &[SentEntry], entry: &SentEntry) -> bool {
+    if entry.kind == EntryKind::File {
+        return entry.sent_as.is_some();
+    }
+    let within = format!("{}/", entry.path);
+    let is_file_within =
+        |other: &&SentEntry| other.kind == EntryKind::File && other.path.starts_with(&within);
+    let mut files = entries.iter().filter(is_file_within).peekable();
+    match files.peek() {
+        None => !is_service_folder(&entry.path),
+        Some(_) => files.any(|file| file.sent_as.is_some()),
+    }
+}
+
+/// What is staged of a draft, or of the asset that it became.
+pub(super) fn staged_in(tree: &Tree, draft: DraftId, info: &EntryInfo) -> Attributes {
+    let plain = match info.kind {
+        EntryKind::Folder => Attributes {
+            nlink: 2 + info.subfolders,
+            ..folder(tree, info.mtime)
+        },
+        EntryKind::File => file(tree, info.size, info.mtime),
+    };
+    let staged = Attributes {
+        perm: permissions(info.mode),
+        uid: info.uid.unwrap_or(plain.uid),
+        gid: info.gid.unwrap_or(plain.gid),
+        ctime: info.ctime,
+        ..plain
+    };
+    match tree.asset_of_draft(draft) {
+        Some(_) => deletable(staged),
+        None => staged,
+    }
+}
+
+fn sent_attributes(tree: &Tree, sent: &SentEntry) -> Attributes {
+    let plain = match sent.kind {
+        EntryKind::Folder => folder(tree, sent.mtime),
+        EntryKind::File => file(tree, sent.size, sent.mtime),
+    };
+    deletable(Attributes {
+        perm: permissions(sent.mode),
+        uid: sent.uid.unwrap_or(plain.uid),
+        gid: sent.gid.unwrap_or(plain.gid),
+        ..plain
+    })
+}
+
+/// A folder of an asset, which its owner may always look into and remove: nothing can be written there
+/// anyway, and `rm -r` of a model that was copied from a read-only folder would fail.
+pub(super) fn deletable(attributes: Attributes) -> Attributes {
+    match attributes.kind {
+        FileKind::Folder => Attributes {
+            perm: attributes.perm | 0o700,
+            ..attributes
+        },
+        _ => attributes,
+    }
+}
+
+pub(super) fn permissions(mode: u32) -> u16 {
+    // Twelve bits always fit.
+    (mode & 0o7777) as u16
+}

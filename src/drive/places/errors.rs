@@ -1,0 +1,168 @@
+//! `ERROR.txt`: what failed after the tool had gone, in the folder concerned, until that is removed or
+//! works.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::place::{Answer, Lifetime, Place, Removal, Text};
+use super::values::{ErrorParent, HiddenParent, Model};
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::shared::Shared as Tree;
+use crate::drive::tree::node::Home;
+use crate::drive::types::FileKind;
+use crate::outbox::{DraftKind, DraftPhase};
+use crate::wire::RapidId;
+
+/// The name of the file that tells what failed.
+pub(super) const ERROR_FILE: &str = "ERROR.txt";
+/// The table of texts that somebody removed.
+const DISMISSED: &str = "dismissed";
+
+/// `ERROR.txt` of a folder.
+pub(super) struct ErrorText(pub(super) ErrorParent);
+
+impl Place for ErrorText {
+    fn identity(&self) -> String {
+        format!("error/{}", self.0)
+    }
+
+    fn kind(&self) -> Option<FileKind> {
+        Some(FileKind::File)
+    }
+
+    fn path(&self, tree: &Tree) -> String {
+        let folder = match self.0 {
+            ErrorParent::Model(model) => model.path(tree),
+            ErrorParent::Drop(folder) => folder.path(tree),
+            ErrorParent::RawModels => "/rawmodels".to_owned(),
+        };
+        format!("{folder}/{ERROR_FILE}")
+    }
+
+    fn lifetime(&self) -> Lifetime {
+        Lifetime::None
+    }
+
+    fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {
+        Box::pin(async {
+            let text = error_text(tree, self.0).ok_or(DriveError::NotFound)?;
+            Ok(Text::new(text, tree.opened))
+        })
+    }
+
+    fn failure(&self, tree: &Tree) -> Option<String> {
+        match self.0 {
+            ErrorParent::Model(Model::Raw(home)) => model_failure(tree, home),
+            parent => error_text(tree, parent),
+        }
+    }
+
+    fn shown_model(&self, _: &Tree) -> Option<Model> {
+        match self.0 {
+            ErrorParent::Model(model) => Some(model),
+            ErrorParent::Drop(_) | ErrorParent::RawModels => None,
+        }
+    }
+
+    fn removal(&self) -> Removal {
+        Removal::ErrorText(self.0)
+    }
+}
+
+/// What `ERROR.txt` says in a folder; none where nothing failed or someone removed it.
+pub(in crate::drive) fn error_text(tree: &Tree, parent: ErrorParent) -> Option<String> {
+    let text = failure_text(tree, parent)?;
+    let dismissed: Option<String> = tree.meta.get(DISMISSED, &parent.to_string()).ok().flatten();
+    let is_old = dismissed.is_some_and(|old| text.lines().all(|line| old.contains(line)));
+    (!is_old).then_some(text)
+}
+
+/// Someone removed `ERROR.txt`: it comes back only when something else fails.
+pub(in crate::drive) fn dismiss_error(tree: &Tree, parent: ErrorParent) -> DriveResult<()> {
+    let text = error_text(tree, parent).ok_or(DriveError::NotFound)?;
+    tree.meta.put(DISMISSED, &parent.to_string(), &text)?;
+    Ok(())
+}
+
+fn failure_text(tree: &Tree, parent: ErrorParent) -> Option<String> {
+    match parent {
+        ErrorParent::Model(Model::Raw(home)) => {
+            let view = tree.model(home)?;
+            let known = view.known.filter(|known| known.state.is_failure());
+            let from_service = || known.map(|known| tree.asset_failure(&known));
+            let sentence = view
+                .draft
+                .and_then(|draft| draft.failure)
+                .or_else(from_service)?;
+            Some(format!("{sentence}\n"))
+        }
+        ErrorParent::Model(Model::Rapid(rapid)) => {
+            rapid_failure(tree, rapid).map(|sentence| format!("{sentence}\n"))
+        }
+        ErrorParent::Drop(folder) => {
+            let jobs = tree.outbox.job_entries(&folder.in_outbox());
+            let failed = jobs.iter().filter_map(|job| {
+                let failure = job.failure.as_ref()?;
+                Some(format!("{}: {failure}\n", job.name))
+            });
+            Some(failed.collect()).filter(|lines: &String| !lines.is_empty())
+        }
+        ErrorParent::RawModels => {
+            let drafts = tree.outbox.drafts();
+            let loose = drafts.into_iter().filter(|draft| {
+                draft.kind == DraftKind::LooseFile && tree.asset_of_draft(draft.id).is_none()
+            });
+            let failed =
+                loose.filter_map(|draft| Some(format!("{}: {}\n", draft.name, draft.failure?)));
+            Some(failed.collect()).filter(|lines: &String| !lines.is_empty())
+        }
+    }
+}
+
+/// Why the model failed that a hidden folder stands in.
+pub(super) fn shown_failure(tree: &Tree, parent: HiddenParent) -> Option<String> {
+    match parent {
+        HiddenParent::Model(Model::Raw(home)) => model_failure(tree, home),
+        HiddenParent::Model(Model::Rapid(rapid)) => rapid_failure(tree, rapid),
+        _ => None,
+    }
+}
+
+/// Why an optimized model failed.
+pub(super) fn rapid_failure(tree: &Tree, rapid: RapidId) -> Option<String> {
+    let row = tree.known().rapids.row(rapid.0).cloned()?;
+    row.state.is_failure().then(|| tree.rapid_status(&row))
+}
+
+/// Why a source model failed, and what to do.
+pub(super) fn model_failure(tree: &Tree, home: Home) -> Option<String> {
+    let view = tree.model(home)?;
+    if let Some(draft) = view.draft
+        && let Some(sentence) = draft.failure.or(draft.warning)
+    {
+        return Some(match draft.phase {
+            DraftPhase::ImportFailed => after_a_failed_import(&sentence),
+            _ => sentence,
+        });
+    }
+    view.known
+        .filter(|known| known.state.is_failure())
+        .map(|known| after_a_failed_import(&tree.asset_failure(&known)))
+}
+
+/// The service's own words, and what to do.
+fn after_a_failed_import(said: &str) -> String {
+    format!(
+        "{said}; the service could not import it: copy what is missing into it and it is sent anew, \
+         or `assetfs retry` when it is to be tried as it is"
+    )
+}
+
+/// Your files win: what the service adds gives way.
+pub(super) fn free_name(name: &str, taken: &HashSet<String>) -> String {
+    let mut name = name.to_owned();
+    while taken.contains(&name) {
+        name.push('@');
+    }
+    name
+}

@@ -1,0 +1,60 @@
+//! What each kind of path is: one file a kind, which answers the one trait [`Place`].
+//!
+//! A place describes: its identity, its rows, its attributes, its text, what may be done with it. The
+//! operations in `ops` act, and ask the place; none of them knows which kinds there are. A new kind of
+//! path is a new file here and a line in the rows of the folder that shows it.
+
+mod account;
+mod attributes;
+mod bundles;
+mod by_id;
+mod drop;
+mod embeds;
+mod entry;
+mod errors;
+mod factory;
+mod hidden;
+mod job_links;
+mod kept;
+mod long;
+mod metrics;
+mod model;
+mod node;
+mod page;
+mod place;
+mod presets;
+mod rapid;
+mod rapid_links;
+mod rapidmodels;
+mod rawmodels;
+pub(in crate::drive) mod refusals;
+mod remote;
+mod removed;
+mod root;
+mod search;
+#[cfg(test)]
+mod tests;
+mod values;
+mod walk;
+
+pub(in crate::drive) use account::AccountValue;
+pub(in crate::drive) use attributes::file;
+pub(in crate::drive) use drop::{drop_folder, job_folder_path, shown_parts};
+pub(in crate::drive) use embeds::{EmbedPage, EmbedsFolder};
+pub(in crate::drive) use entry::{DraftEntry, loose_row, sent_loose_file};
+pub(in crate::drive) use errors::dismiss_error;
+pub(in crate::drive) use hidden::{HiddenFile, HiddenName, control_help};
+pub(in crate::drive) use job_links::JobLink;
+pub(in crate::drive) use long::{own_rows, rows_after, rows_at_hand};
+pub(in crate::drive) use model::ModelFolder;
+pub(in crate::drive) use node::{Node, Row};
+pub(in crate::drive) use place::{AttributeRule, Container, Contents, Lifetime, Place, Removal};
+pub(in crate::drive) use presets::{HeldPreset, PresetFolder};
+pub(in crate::drive) use rapid::RapidFolder;
+pub(in crate::drive) use rapidmodels::RapidModels;
+pub(in crate::drive) use rawmodels::RawModels;
+pub(in crate::drive) use remote::{ServiceFile, ServiceFolder, ServiceSubfolder};
+pub(in crate::drive) use removed::{Deletions, is_ghost, is_hidden};
+pub(in crate::drive) use root::{Root, top_folder};
+pub(in crate::drive) use values::{DropFolder, HiddenParent, JobPart, Model};
+pub(in crate::drive) use walk::{child, resolve};

@@ -1,0 +1,256 @@
+//! `rawmodels/NAME/`: a source model, draft or asset. What was copied in, and the folders of the service.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::attributes::folder;
+use super::entry::{self, own_child, permissions};
+use super::errors::{ERROR_FILE, ErrorText, error_text, free_name, model_failure};
+use super::node::{Node, Row};
+use super::place::{Answer, AttributeRule, Container, Lifetime, Place, Removal};
+use super::rapid_links::RapidLinks;
+use super::refusals;
+use super::remote::{ServiceFolder, map_rows};
+use super::removed::without_hidden;
+use super::values::DropFolder;
+use super::values::{ErrorParent, HiddenParent, Model};
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::shared::{ModelView, Shared as Tree};
+use crate::drive::tree::known::{KnownAsset, system_time};
+use crate::drive::tree::node::{Home, RemoteFolder};
+use crate::drive::types::{Attributes, FileKind};
+use crate::outbox::{DraftId, EntryId};
+use crate::wire::paths::{fill, route};
+use crate::wire::{AssetId, UploadStatus};
+
+/// The folder of a source model. It stays the same folder when a draft becomes an asset.
+pub(in crate::drive) struct ModelFolder(pub(in crate::drive) Home);
+
+impl Place for ModelFolder {
+    fn identity(&self) -> String {
+        format!("model/{}", self.0)
+    }
+
+    fn kind(&self) -> Option<FileKind> {
+        Some(FileKind::Folder)
+    }
+
+    fn path(&self, tree: &Tree) -> String {
+        tree.home_path(self.0)
+    }
+
+    fn lifetime(&self) -> Lifetime {
+        Lifetime::Listing
+    }
+
+    fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {
+        Box::pin(async { self.attributes_at_hand(tree) })
+    }
+
+    /// The user's files, then the folders of the service under names that are free.
+    fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
+        Box::pin(async move {
+            let view = tree.model(self.0).ok_or(DriveError::NotFound)?;
+            tree.learn_reason(Model::Raw(self.0)).await;
+            let mut rows = own_rows(tree, &view).await?;
+            let mut taken: HashSet<String> = rows.iter().map(|row| row.name.clone()).collect();
+            for row in service_folders(tree, &view) {
+                let name = free_name(&row.name, &taken);
+                taken.insert(name.clone());
+                rows.push(Row { name, ..row });
+            }
+            let parent = ErrorParent::Model(Model::Raw(self.0));
+            if error_text(tree, parent).is_some() {
+                rows.push(Row::new(free_name(ERROR_FILE, &taken), ErrorText(parent)));
+            }
+            without_hidden(tree, &mut rows, Model::Raw(self.0));
+            Ok(rows)
+        })
+    }
+
+    fn child<'a>(&'a self, tree: &'a Arc<Tree>, name: &'a str) -> Answer<'a, Node> {
+        Box::pin(async move {
+            // A draft is local: no rows have to be made to find one of its names.
+            if let Home::Made(draft) = self.0
+                && let Some(node) = own_child(tree, draft, EntryId::ROOT, name)
+            {
+                return Ok(node);
+            }
+            let rows = self.rows(tree).await?;
+            let row = rows.into_iter().find(|row| row.name == name);
+            row.map(|row| row.node).ok_or(DriveError::NotFound)
+        })
+    }
+
+    fn failure(&self, tree: &Tree) -> Option<String> {
+        model_failure(tree, self.0)
+    }
+
+    fn hidden_parent(&self) -> Option<HiddenParent> {
+        Some(HiddenParent::Model(Model::Raw(self.0)))
+    }
+
+    fn model_folder(&self) -> Option<Model> {
+        Some(Model::Raw(self.0))
+    }
+
+    fn draft_entry(&self) -> Option<(DraftId, EntryId)> {
+        match self.0 {
+            Home::Made(draft) => Some((draft, EntryId::ROOT)),
+            Home::Found(_) => None,
+        }
+    }
+
+    fn service_folder(&self) -> Option<RemoteFolder> {
+        match self.0 {
+            Home::Made(_) => None,
+            Home::Found(asset) => Some(RemoteFolder::AssetFiles(asset)),
+        }
+    }
+
+    fn container(&self) -> Option<Container> {
+        self.draft_entry()
+            .map(|(draft, entry)| Container::Entries(draft, entry))
+    }
+
+    fn check_may_make(&self, tree: &Tree) -> DriveResult<()> {
+        match tree.model(self.0).ok_or(DriveError::NotFound)? {
+            view if view.is_open() => Ok(()),
+            _ => Err(refusals::frozen_asset(&self.path(tree))),
+        }
+    }
+
+    fn check_movable(&self, tree: &Tree) -> DriveResult<()> {
+        match tree.asset_of(self.0) {
+            None => Ok(()),
+            Some(_) => Err(refusals::no_rename(&self.path(tree))),
+        }
+    }
+
+    fn removal(&self) -> Removal {
+        Removal::Model(Model::Raw(self.0))
+    }
+
+    fn attribute_rule(&self) -> AttributeRule {
+        match self.draft_entry() {
+            Some((draft, entry)) => AttributeRule::Entry(draft, entry),
+            None => AttributeRule::Frozen,
+        }
+    }
+
+    fn cache_name(&self, tree: &Tree) -> DriveResult<String> {
+        cache_name(tree, self.0)
+    }
+
+    fn id(&self, tree: &Tree) -> Option<String> {
+        tree.asset_of(self.0).map(|asset| asset.to_string())
+    }
+
+    fn url(&self, tree: &Tree) -> Option<String> {
+        let asset = tree.asset_of(self.0)?;
+        Some(tree.record_url(&fill(route::ASSET, &[&asset])))
+    }
+
+    fn has_status(&self, _: &Tree) -> bool {
+        true
+    }
+
+    fn status<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Option<String>> {
+        Box::pin(async { Ok(Some(tree.model_status(self.0).await?)) })
+    }
+}
+
+impl ModelFolder {
+    fn attributes_at_hand(&self, tree: &Tree) -> DriveResult<Attributes> {
+        let view = tree.model(self.0).ok_or(DriveError::NotFound)?;
+        if let (Home::Made(draft), Some(_)) = (self.0, &view.draft)
+            && let Some(info) = tree.outbox.entry(draft, EntryId::ROOT)
+        {
+            return Ok(entry::staged_in(tree, draft, &info));
+        }
+        if let Some(sent) = &view.sent {
+            return Ok(entry::deletable(Attributes {
+                perm: permissions(sent.mode),
+                ..folder(tree, sent.mtime)
+            }));
+        }
+        let created = view.known.and_then(|known| known.created);
+        Ok(folder(tree, system_time(created)))
+    }
+}
+
+/// Under which name the block cache has the files of a source model.
+pub(super) fn cache_name(tree: &Tree, home: Home) -> DriveResult<String> {
+    match tree.asset_of(home) {
+        Some(asset) => Ok(format!("raw/{asset}")),
+        None => Err(DriveError::Invalid(
+            "this is a draft yet, and wholly on this disk already".into(),
+        )),
+    }
+}
+
+async fn own_rows(tree: &Arc<Tree>, view: &ModelView) -> DriveResult<Vec<Row>> {
+    match (view.home, view.asset) {
+        // A zip shows what is in it, as on every other machine, as soon as the service has it.
+        (Home::Made(draft), Some(asset)) if view.is_zip() && has_files(view) => {
+            match service_rows(tree, asset).await {
+                Err(error) if error.leaves_the_tree_as_it_was() => {
+                    entry::entry_rows(tree, draft, EntryId::ROOT)
+                }
+                rows => rows,
+            }
+        }
+        (Home::Made(draft), _) => entry::entry_rows(tree, draft, EntryId::ROOT),
+        // What others are still uploading has no files yet.
+        (Home::Found(_), Some(_)) if !has_files(view) => Ok(Vec::new()),
+        (Home::Found(asset), _) => service_rows(tree, asset).await,
+    }
+}
+
+/// The files of a model as the service tells them.
+async fn service_rows(tree: &Arc<Tree>, asset: AssetId) -> DriveResult<Vec<Row>> {
+    let folder = tree.files_folder(asset).await?;
+    let map = tree.file_map(folder).await?;
+    Ok(map_rows(tree, folder, &map, ""))
+}
+
+/// The folders of the service that a model has in its present state.
+fn service_folders(tree: &Tree, view: &ModelView) -> Vec<Row> {
+    let Some(asset) = view.asset else {
+        return Vec::new();
+    };
+    let state = view.known.as_ref().map(|known| &known.state);
+    let is_complete = state == Some(&UploadStatus::Complete);
+    let mut rows = Vec::new();
+    if state.is_some_and(UploadStatus::is_final) {
+        rows.push(ServiceFolder(RemoteFolder::AssetAnalysis(asset)).row());
+    }
+    if is_complete {
+        let folders = [
+            RemoteFolder::AssetRenders(asset),
+            RemoteFolder::AssetConverted(asset),
+            RemoteFolder::AssetPbr(asset),
+        ];
+        // Not every asset has these: shown once the service has named a file in them.
+        let has_files =
+            |folder: &RemoteFolder| tree.known_map(*folder).is_some_and(|map| !map.is_empty());
+        let there = folders.into_iter().filter(has_files);
+        rows.extend(there.map(|folder| ServiceFolder(folder).row()));
+    }
+    if state != Some(&UploadStatus::Incomplete) || view.draft.is_some() {
+        rows.push(DropFolder::Optimize(asset).row());
+    }
+    if is_complete && view.known.as_ref().is_some_and(KnownAsset::is_glb) {
+        rows.push(DropFolder::AssetEmbeds(asset).row());
+    }
+    if is_complete {
+        rows.push(Row::new("rapidmodels", RapidLinks(asset)));
+    }
+    rows
+}
+
+fn has_files(view: &ModelView) -> bool {
+    view.known
+        .as_ref()
+        .is_none_or(|known| known.state != UploadStatus::Incomplete)
+}

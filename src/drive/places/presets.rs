@@ -1,0 +1,285 @@
+//! `presets/`: the user's presets, as the service has them and as they are held here.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use super::attributes::changed;
+use super::factory::FactoryFolder;
+use super::node::{Node, Row};
+use super::place::{Answer, AttributeRule, Container, Contents, Lifetime, Place, Removal, Text};
+use super::values::HiddenParent;
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::fresh::listings::Which;
+use crate::drive::ops::text::TextTarget;
+use crate::drive::shared::Shared as Tree;
+use crate::drive::tree::known::{KnownPreset, system_time};
+use crate::drive::tree::node::Top;
+use crate::drive::types::{FileKind, OpenFlags};
+use crate::outbox::{PresetFile, PresetOverlay, PresetState};
+use crate::wire::PresetId;
+use crate::wire::paths::{fill, route};
+
+const FACTORY: &str = "factory";
+
+/// The folder of all presets.
+pub(in crate::drive) struct PresetFolder;
+
+impl Place for PresetFolder {
+    fn identity(&self) -> String {
+        "top/presets".to_owned()
+    }
+
+    fn kind(&self) -> Option<FileKind> {
+        Some(FileKind::Folder)
+    }
+
+    fn path(&self, _: &Tree) -> String {
+        "/presets".to_owned()
+    }
+
+    fn lifetime(&self) -> Lifetime {
+        Lifetime::Own
+    }
+
+    fn modified(&self, tree: &Tree) -> SystemTime {
+        changed(tree, Top::Presets)
+    }
+
+    fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
+        Box::pin(async {
+            let listed = tree.refreshed(Which::Presets).await;
+            let presets = preset_rows(tree);
+            if presets.is_empty() {
+                listed?;
+            }
+            let mut rows = vec![Row::new(FACTORY, FactoryFolder)];
+            rows.extend(presets);
+            Ok(rows)
+        })
+    }
+
+    fn child<'a>(&'a self, tree: &'a Arc<Tree>, name: &'a str) -> Answer<'a, Node> {
+        Box::pin(async move {
+            if name == FACTORY {
+                return Ok(FactoryFolder.into());
+            }
+            let overlay = tree.preset_overlay();
+            if overlay.files.iter().any(|file| file.name == name) {
+                return Ok(HeldPreset(name.into()).into());
+            }
+            tree.refreshed(Which::Presets).await?;
+            let find = || {
+                let known = tree.known();
+                let preset = known.presets.find(name);
+                let preset = preset.filter(|preset| !overlay.hidden.contains(&preset.id));
+                preset.map(|preset| Node::from(StoredPreset::of(preset)))
+            };
+            match find() {
+                None if tree.confirmed(Which::Presets).await => find(),
+                found => found,
+            }
+            .ok_or(DriveError::NotFound)
+        })
+    }
+
+    fn hidden_parent(&self) -> Option<HiddenParent> {
+        Some(HiddenParent::Presets)
+    }
+
+    fn container(&self) -> Option<Container> {
+        Some(Container::Presets)
+    }
+
+    fn attribute_rule(&self) -> AttributeRule {
+        AttributeRule::Accepted
+    }
+}
+
+/// What is held here, then what the service has and nothing here stands for.
+fn preset_rows(tree: &Tree) -> Vec<Row> {
+    let overlay = tree.preset_overlay();
+    let held: HashSet<&str> = overlay
+        .files
+        .iter()
+        .map(|file| file.name.as_str())
+        .collect();
+    let here = overlay.files.iter();
+    let mut rows: Vec<Row> = here
+        .map(|file| Row::new(&file.name, HeldPreset(file.name.as_str().into())))
+        .collect();
+    let known = tree.known();
+    for preset in known.presets.rows() {
+        let Some(name) = known.presets.name(preset.id.0) else {
+            continue;
+        };
+        if !held.contains(name) && !overlay.hidden.contains(&preset.id) {
+            rows.push(Row::new(name, StoredPreset::of(preset)));
+        }
+    }
+    rows
+}
+
+/// The text that is held here under a name.
+fn held_text(overlay: &PresetOverlay, name: &str) -> Option<Text> {
+    let file = overlay.files.iter().find(|file| file.name == name)?;
+    Some(Text {
+        bytes: file.text.clone().into(),
+        modified: file.mtime,
+    })
+}
+
+fn preset_text(row: &KnownPreset) -> Text {
+    Text::new(row.text.as_str(), system_time(row.updated))
+}
+
+/// A preset of the service, with a checksum of its text: other text is another inode.
+pub(super) struct StoredPreset(pub(super) PresetId, pub(super) u64);
+
+impl StoredPreset {
+    fn of(preset: &KnownPreset) -> StoredPreset {
+        StoredPreset(preset.id, preset.text_checksum())
+    }
+
+    fn row(&self, tree: &Tree) -> Option<KnownPreset> {
+        tree.known().presets.row(self.0.0).cloned()
+    }
+
+    fn name(&self, tree: &Tree) -> Option<String> {
+        tree.known().presets.name(self.0.0).map(str::to_owned)
+    }
+}
+
+impl Place for StoredPreset {
+    fn identity(&self) -> String {
+        format!("preset/{}/{:x}", self.0, self.1)
+    }
+
+    fn kind(&self) -> Option<FileKind> {
+        Some(FileKind::File)
+    }
+
+    fn path(&self, tree: &Tree) -> String {
+        let name = self.name(tree).unwrap_or_else(|| self.0.to_string());
+        format!("/presets/{name}")
+    }
+
+    /// Its text changes with each writing, and its length is believed by who copies it.
+    fn lifetime(&self) -> Lifetime {
+        Lifetime::None
+    }
+
+    fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {
+        Box::pin(async {
+            let overlay = tree.preset_overlay();
+            let row = self.row(tree).ok_or(DriveError::NotFound)?;
+            // The kernel may still know the preset whose file has another text by now.
+            let held = self.name(tree).and_then(|name| held_text(&overlay, &name));
+            Ok(held.unwrap_or_else(|| preset_text(&row)))
+        })
+    }
+
+    fn contents(&self, tree: &Tree) -> DriveResult<Contents> {
+        let name = self.name(tree).ok_or(DriveError::NotFound)?;
+        Ok(Contents::Editable(TextTarget::Preset(name)))
+    }
+
+    fn check_writable(&self, _: &Tree, _: OpenFlags) -> DriveResult<()> {
+        Ok(())
+    }
+
+    fn removal(&self) -> Removal {
+        Removal::Preset
+    }
+
+    fn attribute_rule(&self) -> AttributeRule {
+        AttributeRule::Text
+    }
+
+    fn id(&self, _: &Tree) -> Option<String> {
+        Some(self.0.to_string())
+    }
+
+    fn url(&self, tree: &Tree) -> Option<String> {
+        Some(tree.record_url(&fill(route::PRESET, &[&self.0])))
+    }
+
+    fn description(&self, tree: &Tree) -> Option<String> {
+        self.row(tree)?.description
+    }
+
+    fn rpdx_version(&self, tree: &Tree) -> Option<String> {
+        self.row(tree)?.rpdx_version
+    }
+}
+
+/// A preset that is held here, by the name of its file.
+#[derive(Debug, Clone)]
+pub(in crate::drive) struct HeldPreset(pub(in crate::drive) Arc<str>);
+
+impl Place for HeldPreset {
+    fn identity(&self) -> String {
+        format!("preset-file/{}", self.0)
+    }
+
+    fn kind(&self) -> Option<FileKind> {
+        Some(FileKind::File)
+    }
+
+    fn path(&self, _: &Tree) -> String {
+        format!("/presets/{}", self.0)
+    }
+
+    fn lifetime(&self) -> Lifetime {
+        Lifetime::None
+    }
+
+    fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {
+        Box::pin(async {
+            let overlay = tree.preset_overlay();
+            let known = tree.known();
+            // Somebody may have it open still while the service has the text already.
+            let saved = || known.presets.find(&self.0).map(preset_text);
+            let text = held_text(&overlay, &self.0).or_else(saved);
+            text.ok_or(DriveError::NotFound)
+        })
+    }
+
+    fn failure(&self, tree: &Tree) -> Option<String> {
+        match self.file(tree)?.state {
+            PresetState::Failed { reason } => Some(reason),
+            _ => None,
+        }
+    }
+
+    fn held_preset(&self) -> Option<String> {
+        Some(self.0.to_string())
+    }
+
+    fn contents(&self, _: &Tree) -> DriveResult<Contents> {
+        Ok(Contents::Editable(TextTarget::Preset(self.0.to_string())))
+    }
+
+    fn check_writable(&self, _: &Tree, _: OpenFlags) -> DriveResult<()> {
+        Ok(())
+    }
+
+    fn removal(&self) -> Removal {
+        Removal::Preset
+    }
+
+    fn attribute_rule(&self) -> AttributeRule {
+        AttributeRule::Text
+    }
+
+    fn description(&self, tree: &Tree) -> Option<String> {
+        self.file(tree)?.description
+    }
+}
+
+impl HeldPreset {
+    fn file(&self, tree: &Tree) -> Option<PresetFile> {
+        let files = tree.preset_overlay().files;
+        files.into_iter().find(|file| *file.name == *self.0)
+    }
+}

@@ -1,0 +1,156 @@
+//! `rapidmodels/NAME/`: an optimized model.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::attributes::folder;
+use super::errors::{ERROR_FILE, ErrorText, error_text, free_name, rapid_failure};
+use super::model::ModelFolder;
+use super::node::{Node, Row};
+use super::place::{Answer, Lifetime, Place, Removal};
+use super::refusals;
+use super::remote::{ServiceFolder, map_rows};
+use super::removed::without_hidden;
+use super::values::DropFolder;
+use super::values::{ErrorParent, HiddenParent, Model};
+use crate::drive::error::DriveResult;
+use crate::drive::shared::Shared as Tree;
+use crate::drive::tree::known::system_time;
+use crate::drive::tree::node::RemoteFolder;
+use crate::drive::types::{Attributes, FileKind};
+use crate::wire::paths::{fill, route};
+use crate::wire::{OptimizationStatus, RapidId};
+
+/// The folder of an optimized model.
+pub(in crate::drive) struct RapidFolder(pub(in crate::drive) RapidId);
+
+impl Place for RapidFolder {
+    fn identity(&self) -> String {
+        format!("rapid/{}", self.0)
+    }
+
+    fn kind(&self) -> Option<FileKind> {
+        Some(FileKind::Folder)
+    }
+
+    fn path(&self, tree: &Tree) -> String {
+        tree.rapid_path(self.0)
+    }
+
+    fn lifetime(&self) -> Lifetime {
+        Lifetime::Listing
+    }
+
+    fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {
+        Box::pin(async {
+            let row = tree.known_rapid(self.0).await?;
+            Ok(folder(tree, system_time(row.updated.or(row.created))))
+        })
+    }
+
+    fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
+        Box::pin(async move {
+            let rapid = self.0;
+            let row = tree.known_rapid(rapid).await?;
+            tree.learn_reason(Model::Rapid(rapid)).await;
+            let mut rows = Vec::new();
+            if row.state.is_final() {
+                let folder = RemoteFolder::RapidFiles(rapid);
+                let map = tree.file_map(folder).await?;
+                rows = map_rows(tree, folder, &map, "");
+            }
+            let mut taken: HashSet<String> = rows.iter().map(|row| row.name.clone()).collect();
+            for row in service_folders(tree, rapid, &row.state) {
+                let name = free_name(&row.name, &taken);
+                taken.insert(name.clone());
+                rows.push(Row { name, ..row });
+            }
+            let parent = ErrorParent::Model(Model::Rapid(rapid));
+            if error_text(tree, parent).is_some() {
+                rows.push(Row::new(free_name(ERROR_FILE, &taken), ErrorText(parent)));
+            }
+            without_hidden(tree, &mut rows, Model::Rapid(rapid));
+            Ok(rows)
+        })
+    }
+
+    fn failure(&self, tree: &Tree) -> Option<String> {
+        rapid_failure(tree, self.0)
+    }
+
+    fn hidden_parent(&self) -> Option<HiddenParent> {
+        Some(HiddenParent::Model(Model::Rapid(self.0)))
+    }
+
+    fn model_folder(&self) -> Option<Model> {
+        Some(Model::Rapid(self.0))
+    }
+
+    fn service_folder(&self) -> Option<RemoteFolder> {
+        Some(RemoteFolder::RapidFiles(self.0))
+    }
+
+    fn check_may_make(&self, _: &Tree) -> DriveResult<()> {
+        Err(refusals::no_rapid_by_hand())
+    }
+
+    fn removal(&self) -> Removal {
+        Removal::Model(Model::Rapid(self.0))
+    }
+
+    fn cache_name(&self, _: &Tree) -> DriveResult<String> {
+        Ok(format!("rapid/{}", self.0))
+    }
+
+    fn id(&self, _: &Tree) -> Option<String> {
+        Some(self.0.to_string())
+    }
+
+    fn url(&self, tree: &Tree) -> Option<String> {
+        Some(tree.record_url(&fill(route::RAPID_MODEL, &[&self.0])))
+    }
+
+    fn has_status(&self, _: &Tree) -> bool {
+        true
+    }
+
+    fn status<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Option<String>> {
+        Box::pin(async {
+            let row = tree.known_rapid(self.0).await?;
+            Ok(Some(tree.rapid_status(&row)))
+        })
+    }
+}
+
+/// The folders of the service that a model has in its present state.
+fn service_folders(tree: &Tree, rapid: RapidId, state: &OptimizationStatus) -> Vec<Row> {
+    let has_files =
+        |folder: RemoteFolder| tree.known_map(folder).is_some_and(|map| !map.is_empty());
+    let (renders, reports) = (
+        RemoteFolder::RapidRenders(rapid),
+        RemoteFolder::RapidQc(rapid),
+    );
+    let folders = [
+        (state.is_final(), RemoteFolder::RapidAnalysis(rapid)),
+        (has_files(renders), renders),
+        (has_files(reports), reports),
+    ];
+    let there = folders.into_iter().filter(|(is_there, _)| *is_there);
+    let mut rows: Vec<Row> = there
+        .map(|(_, folder)| ServiceFolder(folder).row())
+        .collect();
+    if *state == OptimizationStatus::Done {
+        rows.push(DropFolder::RapidEmbeds(rapid).row());
+    }
+    rows
+}
+
+impl Model {
+    /// Its folder.
+    pub(in crate::drive) fn folder(self) -> Node {
+        match self {
+            Model::Raw(home) => ModelFolder(home).into(),
+            Model::Rapid(rapid) => RapidFolder(rapid).into(),
+        }
+    }
+}

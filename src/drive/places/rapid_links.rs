@@ -1,0 +1,109 @@
+//! `rawmodels/NAME/rapidmodels/`: links to what was made of a source model.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use super::attributes::created;
+use super::node::Row;
+use super::place::{Answer, AttributeRule, Lifetime, Place, Removal};
+use super::removed::without_hidden;
+use super::values::Model;
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::shared::Shared as Tree;
+use crate::drive::tree::node::Subject;
+use crate::drive::types::FileKind;
+use crate::wire::{AssetId, RapidId};
+
+/// The folder of the links.
+pub(super) struct RapidLinks(pub(super) AssetId);
+
+impl Place for RapidLinks {
+    fn identity(&self) -> String {
+        format!("asset/{}/rapidmodels", self.0)
+    }
+
+    fn kind(&self) -> Option<FileKind> {
+        Some(FileKind::Folder)
+    }
+
+    fn path(&self, tree: &Tree) -> String {
+        format!("{}/rapidmodels", tree.home_path(tree.home_of(self.0)))
+    }
+
+    fn lifetime(&self) -> Lifetime {
+        Lifetime::Listing
+    }
+
+    fn modified(&self, tree: &Tree) -> SystemTime {
+        created(tree, Subject::Asset(self.0))
+    }
+
+    fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
+        Box::pin(async move {
+            let rapids = tree.rapids_of(self.0).await?.into_iter();
+            let named = rapids.filter_map(|rapid| {
+                let name = tree.rapid_name(rapid)?;
+                Some(Row::new(name, RapidLink(self.0, rapid)))
+            });
+            let mut rows: Vec<Row> = named.collect();
+            without_hidden(tree, &mut rows, Model::Raw(tree.home_of(self.0)));
+            Ok(rows)
+        })
+    }
+
+    fn owner(&self, tree: &Tree) -> Option<Model> {
+        Some(Model::Raw(tree.home_of(self.0)))
+    }
+
+    fn removal(&self) -> Removal {
+        Removal::Part
+    }
+
+    fn attribute_rule(&self) -> AttributeRule {
+        AttributeRule::Accepted
+    }
+}
+
+/// A link in it.
+pub(super) struct RapidLink(pub(super) AssetId, pub(super) RapidId);
+
+impl Place for RapidLink {
+    fn identity(&self) -> String {
+        format!("link/{}/{}", self.0, self.1)
+    }
+
+    fn kind(&self) -> Option<FileKind> {
+        Some(FileKind::Link)
+    }
+
+    fn path(&self, tree: &Tree) -> String {
+        let name = tree.rapid_name(self.1);
+        let name = name.unwrap_or_else(|| self.1.to_string());
+        format!("{}/{name}", RapidLinks(self.0).path(tree))
+    }
+
+    fn lifetime(&self) -> Lifetime {
+        Lifetime::Listing
+    }
+
+    fn target<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, String> {
+        Box::pin(async {
+            let name = linked_rapid(tree, self.1).await?;
+            Ok(format!("../../../rapidmodels/{name}"))
+        })
+    }
+
+    fn owner(&self, tree: &Tree) -> Option<Model> {
+        Some(Model::Raw(tree.home_of(self.0)))
+    }
+
+    fn removal(&self) -> Removal {
+        Removal::Part
+    }
+}
+
+/// The name of an optimized model that a link points to.
+pub(super) async fn linked_rapid(tree: &Arc<Tree>, rapid: RapidId) -> DriveResult<String> {
+    tree.known_rapid(rapid).await?;
+    tree.rapid_name(rapid).ok_or(DriveError::NotFound)
+}

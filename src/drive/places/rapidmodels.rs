@@ -1,0 +1,125 @@
+//! `rapidmodels/`: the optimized models of the account.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use super::attributes::changed;
+use super::node::{Node, Row};
+use super::place::{Answer, AttributeRule, Lifetime, Place};
+use super::rapid::RapidFolder;
+use super::refusals;
+use super::values::HiddenParent;
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::fresh::listings::Which;
+use crate::drive::shared::Shared as Tree;
+use crate::drive::tree::listing::{Listing, Row as Record};
+use crate::drive::tree::node::{Family, Subject, Top};
+use crate::drive::types::FileKind;
+
+/// The folder of all optimized models.
+pub(in crate::drive) struct RapidModels;
+
+impl Place for RapidModels {
+    fn identity(&self) -> String {
+        "top/rapidmodels".to_owned()
+    }
+
+    fn kind(&self) -> Option<FileKind> {
+        Some(FileKind::Folder)
+    }
+
+    fn path(&self, _: &Tree) -> String {
+        "/rapidmodels".to_owned()
+    }
+
+    fn lifetime(&self) -> Lifetime {
+        Lifetime::Own
+    }
+
+    fn modified(&self, tree: &Tree) -> SystemTime {
+        changed(tree, Top::RapidModels)
+    }
+
+    fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
+        Box::pin(async move {
+            let listed = tree.refreshed(Which::Rapids).await;
+            let rows = rows_at_hand(tree);
+            match rows.is_empty() {
+                true => listed.map(|()| rows),
+                false => Ok(rows),
+            }
+        })
+    }
+
+    fn child<'a>(&'a self, tree: &'a Arc<Tree>, name: &'a str) -> Answer<'a, Node> {
+        Box::pin(async move {
+            let listed = || tree.known().rapids.find(name).map(|row| row.id);
+            if !tree.is_listed(Which::Rapids) {
+                let known = listed().map(Subject::Rapid);
+                tree.look_for_name(Family::Rapid, name, known).await;
+                if let Some(rapid) = listed() {
+                    return Ok(RapidFolder(rapid).into());
+                }
+            }
+            tree.refreshed(Which::Rapids).await?;
+            let found = match listed() {
+                None if tree.confirmed(Which::Rapids).await => listed(),
+                found => found,
+            };
+            let found = found.ok_or(DriveError::NotFound)?;
+            Ok(RapidFolder(found).into())
+        })
+    }
+
+    fn failure(&self, tree: &Tree) -> Option<String> {
+        tree.offline_reason()
+    }
+
+    fn hidden_parent(&self) -> Option<HiddenParent> {
+        Some(HiddenParent::RapidModels)
+    }
+
+    fn listing(&self) -> Option<Which> {
+        Some(Which::Rapids)
+    }
+
+    fn check_may_make(&self, _: &Tree) -> DriveResult<()> {
+        Err(refusals::no_rapid_by_hand())
+    }
+
+    fn attribute_rule(&self) -> AttributeRule {
+        AttributeRule::Accepted
+    }
+
+    fn cache_name(&self, _: &Tree) -> DriveResult<String> {
+        Ok("rapid".to_owned())
+    }
+}
+
+/// What is known of the models, without asking.
+pub(super) fn rows_at_hand(tree: &Tree) -> Vec<Row> {
+    named_rows(&tree.known().rapids, |row| RapidFolder(row.id))
+}
+
+/// The models with a higher id than that, with the highest.
+pub(super) fn rows_after(tree: &Tree, id: u64) -> (u64, Vec<Row>) {
+    let known = tree.known();
+    let rows: Vec<_> = known.rapids.rows_after(id).collect();
+    let highest = rows.last().map_or(id, |row| row.id.0);
+    let named = rows.into_iter().filter_map(|row| {
+        let name = known.rapids.name(row.id.0)?;
+        Some(Row::new(name, RapidFolder(row.id)))
+    });
+    (highest, named.collect())
+}
+
+/// The rows of a listing, under the names that were given.
+pub(super) fn named_rows<R: Record, P: Place + 'static>(
+    listing: &Listing<R>,
+    place: impl Fn(&R) -> P,
+) -> Vec<Row> {
+    listing
+        .rows()
+        .filter_map(|row| Some(Row::new(listing.name(row.number())?, place(row))))
+        .collect()
+}

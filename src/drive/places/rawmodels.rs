@@ -1,0 +1,214 @@
+//! `rawmodels/`: drafts, and the source models of the account.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use super::attributes::changed;
+use super::entry::{loose_row, sent_loose_file};
+use super::errors::{ERROR_FILE, ErrorText, error_text, free_name};
+use super::model::ModelFolder;
+use super::node::{Node, Row};
+use super::place::{Answer, AttributeRule, Container, Lifetime, Place};
+use super::values::{ErrorParent, HiddenParent};
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::fresh::listings::Which;
+use crate::drive::shared::Shared as Tree;
+use crate::drive::tree::node::{Family, Home, Subject, Top};
+use crate::drive::types::FileKind;
+use crate::outbox::{DraftId, DraftKind};
+use crate::wire::AssetId;
+
+/// The folder of all source models.
+pub(in crate::drive) struct RawModels;
+
+impl Place for RawModels {
+    fn identity(&self) -> String {
+        "top/rawmodels".to_owned()
+    }
+
+    fn kind(&self) -> Option<FileKind> {
+        Some(FileKind::Folder)
+    }
+
+    fn path(&self, _: &Tree) -> String {
+        "/rawmodels".to_owned()
+    }
+
+    fn lifetime(&self) -> Lifetime {
+        Lifetime::Own
+    }
+
+    fn modified(&self, tree: &Tree) -> SystemTime {
+        changed(tree, Top::RawModels)
+    }
+
+    fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
+        Box::pin(async move {
+            let listed = tree.refreshed(Which::Assets).await;
+            let rows = rows_at_hand(tree);
+            // Drafts are shown even where nothing of the service is known.
+            match rows.is_empty() {
+                true => listed.map(|()| rows),
+                false => Ok(rows),
+            }
+        })
+    }
+
+    fn child<'a>(&'a self, tree: &'a Arc<Tree>, name: &'a str) -> Answer<'a, Node> {
+        Box::pin(RawModels::find(tree, name))
+    }
+
+    fn failure(&self, tree: &Tree) -> Option<String> {
+        tree.offline_reason().or_else(|| tree.recovered_sentence())
+    }
+
+    fn hidden_parent(&self) -> Option<HiddenParent> {
+        Some(HiddenParent::RawModels)
+    }
+
+    fn listing(&self) -> Option<Which> {
+        Some(Which::Assets)
+    }
+
+    fn container(&self) -> Option<Container> {
+        Some(Container::Drafts)
+    }
+
+    fn attribute_rule(&self) -> AttributeRule {
+        AttributeRule::Accepted
+    }
+
+    fn cache_name(&self, _: &Tree) -> DriveResult<String> {
+        Ok("raw".to_owned())
+    }
+}
+
+impl RawModels {
+    /// A draft, a listed model, or the name of a loose file that was copied in.
+    pub(in crate::drive) async fn find(tree: &Arc<Tree>, name: &str) -> DriveResult<Node> {
+        if let Some(node) = RawModels::open_draft(tree, name) {
+            return Ok(node);
+        }
+        // Nobody has to be asked for a model that is still on its way from here.
+        if let Some(draft) = tree.outbox.find_loose_model(name)
+            && RawModels::listed_asset(tree, name).is_none()
+        {
+            return Ok(ModelFolder(Home::Made(draft)).into());
+        }
+        let listed = || {
+            let asset = RawModels::listed_asset(tree, name)?;
+            Some(Node::from(ModelFolder(tree.home_of(asset))))
+        };
+        if !tree.is_listed(Which::Assets) {
+            let known = RawModels::listed_asset(tree, name).map(Subject::Asset);
+            tree.look_for_name(Family::Raw, name, known).await;
+            if let Some(node) = listed() {
+                return Ok(node);
+            }
+        }
+        let refreshed = tree.refreshed(Which::Assets).await;
+        if let Some(node) = listed() {
+            return Ok(node);
+        }
+        // A loose file keeps resolving, unlisted, for as long as the asset exists that it became.
+        if let Some((entry, _)) = sent_loose_file(tree, name) {
+            return Ok(entry.into());
+        }
+        refreshed?;
+        if tree.confirmed(Which::Assets).await
+            && let Some(node) = listed()
+        {
+            return Ok(node);
+        }
+        Err(DriveError::NotFound)
+    }
+
+    /// The asset that the listing shows under a name.
+    pub(in crate::drive) fn listed_asset(tree: &Tree, name: &str) -> Option<AssetId> {
+        let asset = tree.known().assets.find(name).map(|row| row.id)?;
+        (!tree.outbox.unseen_assets().contains(&asset)).then_some(asset)
+    }
+
+    /// The draft of that name, as long as it is no asset.
+    pub(in crate::drive) fn open_draft(tree: &Tree, name: &str) -> Option<Node> {
+        let draft = tree.outbox.find_draft(name)?;
+        if tree.is_asset_by_now(&draft) {
+            return None;
+        }
+        match draft.kind {
+            DraftKind::Folder => Some(ModelFolder(Home::Made(draft.id)).into()),
+            DraftKind::LooseFile => loose_row(tree, draft.id).map(|row| row.node),
+        }
+    }
+
+    /// The draft of a loose file, also after it became an asset.
+    pub(in crate::drive) fn loose_draft(tree: &Tree, name: &str) -> Option<DraftId> {
+        match RawModels::open_draft(tree, name) {
+            Some(node) if node.model_folder().is_none() => {
+                node.draft_entry().map(|(draft, _)| draft)
+            }
+            Some(_) => None,
+            None => sent_loose_file(tree, name).map(|(entry, _)| entry.draft),
+        }
+    }
+}
+
+/// Drafts by name and number.
+pub(super) fn draft_rows(tree: &Tree) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for draft in tree.outbox.drafts() {
+        if tree.is_asset_by_now(&draft) {
+            continue;
+        }
+        match draft.kind {
+            DraftKind::Folder => {
+                rows.push(Row::new(draft.name, ModelFolder(Home::Made(draft.id))));
+            }
+            DraftKind::LooseFile => rows.extend(loose_row(tree, draft.id)),
+        }
+    }
+    rows
+}
+
+/// Drafts, then what is known of the service's models.
+pub(super) fn rows_at_hand(tree: &Tree) -> Vec<Row> {
+    let mut rows = draft_rows(tree);
+    let unseen = tree.outbox.unseen_assets();
+    let listed: Vec<(AssetId, String)> = {
+        let known = tree.known();
+        let shown = known.assets.rows().filter(|row| !unseen.contains(&row.id));
+        shown
+            .filter_map(|row| Some((row.id, known.assets.name(row.id.0)?.to_owned())))
+            .collect()
+    };
+    rows.extend(
+        listed
+            .into_iter()
+            .map(|(asset, name)| Row::new(name, ModelFolder(tree.home_of(asset)))),
+    );
+    let parent = ErrorParent::RawModels;
+    if error_text(tree, parent).is_some() {
+        let taken = rows.iter().map(|row| row.name.clone()).collect();
+        rows.push(Row::new(free_name(ERROR_FILE, &taken), ErrorText(parent)));
+    }
+    rows
+}
+
+/// The models with a higher id than that, with the highest.
+pub(super) fn rows_after(tree: &Tree, id: u64) -> (u64, Vec<Row>) {
+    let unseen = tree.outbox.unseen_assets();
+    let (highest, listed) = {
+        let known = tree.known();
+        let rows: Vec<AssetId> = known.assets.rows_after(id).map(|row| row.id).collect();
+        let highest = rows.last().map_or(id, |asset| asset.0);
+        let shown = rows.into_iter().filter(|asset| !unseen.contains(asset));
+        let named: Vec<(AssetId, String)> = shown
+            .filter_map(|asset| Some((asset, known.assets.name(asset.0)?.to_owned())))
+            .collect();
+        (highest, named)
+    };
+    let rows = listed
+        .into_iter()
+        .map(|(asset, name)| Row::new(name, ModelFolder(tree.home_of(asset))));
+    (highest, rows.collect())
+}

@@ -1,0 +1,75 @@
+//! Refusals as sentences: what is refused, why, and what to do instead.
+
+use crate::drive::error::DriveError;
+
+pub(in crate::drive) fn read_only_mount() -> DriveError {
+    DriveError::ReadOnly(
+        "the drive is mounted with --read-only; mount it without to change anything".into(),
+    )
+}
+
+pub(in crate::drive) fn frozen_asset(name: &str) -> DriveError {
+    DriveError::ReadOnly(format!(
+        "{name} belongs to an asset that has been uploaded, and the service cannot change or add files of an asset; \
+         copy the model in under another name"
+    ))
+}
+
+pub(in crate::drive) fn made_by_service(path: &str) -> DriveError {
+    DriveError::ReadOnly(format!(
+        "{path} is made by the service and cannot be written to"
+    ))
+}
+
+pub(in crate::drive) fn no_place(folder: &str) -> DriveError {
+    DriveError::ReadOnly(format!(
+        "nothing can be made in {folder}; models are copied into /rawmodels, presets into /presets, jobs into \
+         the optimize folder of an asset"
+    ))
+}
+
+pub(in crate::drive) fn no_rapid_by_hand() -> DriveError {
+    DriveError::ReadOnly(
+        "optimized models are made by the service; copy a preset into the optimize folder of an asset".into(),
+    )
+}
+
+pub(in crate::drive) fn no_rename(path: &str) -> DriveError {
+    DriveError::NotPermitted(format!(
+        "{path} cannot be renamed: the service has no such call; copy it in anew under the other name"
+    ))
+}
+
+pub(in crate::drive) fn no_trash() -> DriveError {
+    DriveError::NotPermitted(
+        "the drive has no trash, because a trashed model would still take room in the account; delete it for good".into(),
+    )
+}
+
+pub(in crate::drive) fn no_move_between() -> DriveError {
+    DriveError::NotPermitted("this cannot be moved there; copy it, then remove the original".into())
+}
+
+pub(in crate::drive) fn delete_limit(limit: u32) -> DriveError {
+    DriveError::NotPermitted(format!(
+        "more than {limit} models were deleted within a minute; if that is meant, run `assetfs allow-delete` and go on"
+    ))
+}
+
+pub(in crate::drive) fn no_delete() -> DriveError {
+    DriveError::NotPermitted(
+        "the drive is mounted with --no-delete; nothing on the service is deleted".into(),
+    )
+}
+
+pub(in crate::drive) fn stale_delete() -> DriveError {
+    DriveError::NotPermitted(
+        "the service cannot be reached, so what is listed may be old; nothing is deleted until it answers again".into(),
+    )
+}
+
+pub(in crate::drive) fn not_permitted_here(path: &str) -> DriveError {
+    DriveError::NotPermitted(format!(
+        "{path} is part of the drive and cannot be removed or renamed"
+    ))
+}

@@ -1,0 +1,251 @@
+//! The files of the service: the folders of a model that it fills (`analysis/`, `renders/`, …), what is
+//! inside them, and the files that stand in the model's folder itself.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use super::attributes::{created, file};
+use super::node::{Node, Row};
+use super::place::{Answer, Contents, Lifetime, Place, Removal, Text};
+use super::refusals;
+use super::removed::without_hidden;
+use super::values::Model;
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::shared::Shared as Tree;
+use crate::drive::tree::filemap::{Arranged, FileMap};
+use crate::drive::tree::node::{RemoteFolder, Subject};
+use crate::drive::tree::sizes::ContentTable;
+use crate::drive::types::{Attributes, FileKind, OpenFlags};
+
+/// A folder of the service that is a map of files.
+pub(in crate::drive) struct ServiceFolder(pub(in crate::drive) RemoteFolder);
+
+impl Place for ServiceFolder {
+    fn identity(&self) -> String {
+        format!("remote/{}", self.0)
+    }
+
+    fn kind(&self) -> Option<FileKind> {
+        Some(FileKind::Folder)
+    }
+
+    fn path(&self, tree: &Tree) -> String {
+        path_in(tree, self.0, "")
+    }
+
+    fn lifetime(&self) -> Lifetime {
+        Lifetime::Listing
+    }
+
+    fn modified(&self, tree: &Tree) -> SystemTime {
+        created(tree, self.0.subject())
+    }
+
+    fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
+        Box::pin(rows_in(tree, self.0, ""))
+    }
+
+    fn child<'a>(&'a self, tree: &'a Arc<Tree>, name: &'a str) -> Answer<'a, Node> {
+        Box::pin(find_in(tree, self.0, name.to_owned()))
+    }
+
+    fn owner(&self, tree: &Tree) -> Option<Model> {
+        Some(Model::of(self.0.subject(), tree))
+    }
+
+    fn service_folder(&self) -> Option<RemoteFolder> {
+        Some(self.0)
+    }
+
+    fn removal(&self) -> Removal {
+        Removal::Part
+    }
+
+    fn cache_name(&self, _: &Tree) -> DriveResult<String> {
+        Ok(self.0.to_string())
+    }
+}
+
+impl ServiceFolder {
+    /// As it stands in its model.
+    pub(super) fn row(self) -> Row {
+        Row::new(self.0.name().unwrap_or_default(), self)
+    }
+}
+
+/// A folder inside such a map.
+pub(in crate::drive) struct ServiceSubfolder(
+    pub(in crate::drive) RemoteFolder,
+    pub(in crate::drive) Arc<str>,
+);
+
+impl Place for ServiceSubfolder {
+    fn identity(&self) -> String {
+        format!("remote/{}/folder/{}", self.0, self.1)
+    }
+
+    fn kind(&self) -> Option<FileKind> {
+        Some(FileKind::Folder)
+    }
+
+    fn path(&self, tree: &Tree) -> String {
+        path_in(tree, self.0, &self.1)
+    }
+
+    fn lifetime(&self) -> Lifetime {
+        Lifetime::Listing
+    }
+
+    fn modified(&self, tree: &Tree) -> SystemTime {
+        created(tree, self.0.subject())
+    }
+
+    fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
+        Box::pin(rows_in(tree, self.0, &self.1))
+    }
+
+    fn child<'a>(&'a self, tree: &'a Arc<Tree>, name: &'a str) -> Answer<'a, Node> {
+        Box::pin(find_in(tree, self.0, format!("{}/{name}", self.1)))
+    }
+
+    fn owner(&self, tree: &Tree) -> Option<Model> {
+        Some(Model::of(self.0.subject(), tree))
+    }
+
+    fn service_folder(&self) -> Option<RemoteFolder> {
+        Some(self.0)
+    }
+
+    fn removal(&self) -> Removal {
+        Removal::Part
+    }
+
+    fn cache_name(&self, _: &Tree) -> DriveResult<String> {
+        Ok(ContentTable::object_name(self.0, &self.1))
+    }
+}
+
+/// A file of such a map; the number counts its contents.
+pub(in crate::drive) struct ServiceFile {
+    pub(in crate::drive) folder: RemoteFolder,
+    pub(in crate::drive) path: Arc<str>,
+    pub(in crate::drive) content: u32,
+}
+
+impl Place for ServiceFile {
+    fn identity(&self) -> String {
+        format!("remote/{}/{}/{}", self.folder, self.content, self.path)
+    }
+
+    fn kind(&self) -> Option<FileKind> {
+        Some(FileKind::File)
+    }
+
+    fn path(&self, tree: &Tree) -> String {
+        path_in(tree, self.folder, &self.path)
+    }
+
+    fn lifetime(&self) -> Lifetime {
+        Lifetime::Listing
+    }
+
+    fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {
+        Box::pin(async move {
+            let content = tree.content_of(self.folder, &self.path).await?;
+            let created = || created(tree, self.folder.subject());
+            let modified = content.modified.unwrap_or_else(created);
+            Ok(file(tree, content.size, modified))
+        })
+    }
+
+    fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {
+        Box::pin(async move {
+            let RemoteFolder::RapidQc(rapid) = self.folder else {
+                return Err(DriveError::IsAFolder);
+            };
+            Ok(Text {
+                bytes: tree.blob(&Tree::report_at(rapid, &self.path)).await?,
+                modified: tree.opened,
+            })
+        })
+    }
+
+    fn owner(&self, tree: &Tree) -> Option<Model> {
+        Some(Model::of(self.folder.subject(), tree))
+    }
+
+    fn service_file(&self) -> Option<(RemoteFolder, Arc<str>)> {
+        Some((self.folder, Arc::clone(&self.path)))
+    }
+
+    fn contents(&self, _: &Tree) -> DriveResult<Contents> {
+        Ok(match self.folder {
+            RemoteFolder::AssetMembers(asset) => Contents::Member(asset, Arc::clone(&self.path)),
+            RemoteFolder::RapidQc(_) => Contents::Snapshot,
+            folder => Contents::Remote(folder, Arc::clone(&self.path)),
+        })
+    }
+
+    fn check_writable(&self, _: &Tree, _: OpenFlags) -> DriveResult<()> {
+        Err(match self.folder.subject() {
+            Subject::Asset(_) => refusals::frozen_asset(&self.path),
+            Subject::Rapid(_) => refusals::made_by_service(&self.path),
+        })
+    }
+
+    fn removal(&self) -> Removal {
+        Removal::Part
+    }
+
+    fn cache_name(&self, _: &Tree) -> DriveResult<String> {
+        Ok(ContentTable::object_name(self.folder, &self.path))
+    }
+}
+
+fn path_in(tree: &Tree, folder: RemoteFolder, path: &str) -> String {
+    let model = Model::of(folder.subject(), tree).path(tree);
+    let parts = [
+        Some(model.as_str()),
+        folder.name(),
+        Some(path).filter(|path| !path.is_empty()),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("/")
+}
+
+async fn rows_in(tree: &Arc<Tree>, folder: RemoteFolder, path: &str) -> DriveResult<Vec<Row>> {
+    let map = tree.file_map(folder).await?;
+    if !path.is_empty() && map.find(path) != Some(Arranged::Folder(path.into())) {
+        return Err(DriveError::NotFound);
+    }
+    let mut rows = map_rows(tree, folder, &map, path);
+    without_hidden(tree, &mut rows, Model::of(folder.subject(), tree));
+    Ok(rows)
+}
+
+async fn find_in(tree: &Arc<Tree>, folder: RemoteFolder, path: String) -> DriveResult<Node> {
+    let map = tree.file_map(folder).await?;
+    let found = map.find(&path).ok_or(DriveError::NotFound)?;
+    Ok(arranged_row(tree, folder, path, found).node)
+}
+
+/// The rows of one folder of a file map.
+pub(super) fn map_rows(tree: &Tree, folder: RemoteFolder, map: &FileMap, path: &str) -> Vec<Row> {
+    let rows = map.rows(path).into_iter();
+    rows.map(|(name, arranged)| arranged_row(tree, folder, name, arranged))
+        .collect()
+}
+
+fn arranged_row(tree: &Tree, folder: RemoteFolder, name: String, arranged: Arranged) -> Row {
+    match arranged {
+        Arranged::File(path) => {
+            let content = tree.contents.count(folder, &path);
+            let file = ServiceFile {
+                folder,
+                path,
+                content,
+            };
+            Row::new(name, file)
+        }
+        Arranged::Folder(path) => Row::new(name, ServiceSubfolder(folder, path)),
+    }
+}

@@ -1,0 +1,77 @@
+//! `/`.
+
+use std::sync::Arc;
+
+use super::account::{AccountFolder, RecordFolder, RecordKind};
+use super::embeds::EmbedsFolder;
+use super::factory::FactoryFolder;
+use super::node::{Node, Row};
+use super::place::{Answer, AttributeRule, Lifetime, Place};
+use super::presets::PresetFolder;
+use super::rapidmodels::RapidModels;
+use super::rawmodels::RawModels;
+use super::values::DropFolder;
+use super::values::HiddenParent;
+use crate::drive::shared::Shared as Tree;
+use crate::drive::tree::node::Top;
+use crate::drive::types::FileKind;
+
+/// The folder at the top of the drive.
+pub(in crate::drive) struct Root;
+
+impl Place for Root {
+    fn identity(&self) -> String {
+        "/".to_owned()
+    }
+
+    fn kind(&self) -> Option<FileKind> {
+        Some(FileKind::Folder)
+    }
+
+    fn path(&self, _: &Tree) -> String {
+        "/".to_owned()
+    }
+
+    fn lifetime(&self) -> Lifetime {
+        Lifetime::Own
+    }
+
+    fn rows<'a>(&'a self, _: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
+        Box::pin(async {
+            Ok(vec![
+                Row::new("rawmodels", RawModels),
+                Row::new("rapidmodels", RapidModels),
+                Row::new("presets", PresetFolder),
+                Row::new("embeds", EmbedsFolder),
+                Row::new("jobs", DropFolder::Jobs),
+                Row::new("account", AccountFolder),
+            ])
+        })
+    }
+
+    fn failure(&self, tree: &Tree) -> Option<String> {
+        tree.offline_reason().or_else(|| tree.recovered_sentence())
+    }
+
+    fn hidden_parent(&self) -> Option<HiddenParent> {
+        Some(HiddenParent::Root)
+    }
+
+    fn attribute_rule(&self) -> AttributeRule {
+        AttributeRule::Accepted
+    }
+}
+
+/// The folder that shows a listing.
+pub(in crate::drive) fn top_folder(top: Top) -> Node {
+    match top {
+        Top::RawModels => RawModels.into(),
+        Top::RapidModels => RapidModels.into(),
+        Top::Presets => PresetFolder.into(),
+        Top::FactoryPresets => FactoryFolder.into(),
+        Top::Embeds => EmbedsFolder.into(),
+        Top::Jobs => DropFolder::Jobs.into(),
+        Top::Tokens => RecordFolder(RecordKind::Token).into(),
+        Top::Webhooks => RecordFolder(RecordKind::Webhook).into(),
+    }
+}

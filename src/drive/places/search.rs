@@ -1,0 +1,118 @@
+//! `.assetfs/search/QUERY/` of a family: what the service finds, as links.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use super::attributes::changed;
+use super::by_id::linked_model;
+use super::node::{Node, Row};
+use super::place::{Answer, Lifetime, Place};
+use super::values::HiddenParent;
+use crate::drive::shared::Shared as Tree;
+use crate::drive::tree::node::Family;
+use crate::drive::types::FileKind;
+use crate::wire::{AssetId, RapidId};
+
+/// The folder in which every query is a folder.
+pub(super) struct SearchFolder(pub(super) Family);
+
+impl Place for SearchFolder {
+    fn identity(&self) -> String {
+        format!("search/{}", self.0.top().name())
+    }
+
+    fn kind(&self) -> Option<FileKind> {
+        Some(FileKind::Folder)
+    }
+
+    fn path(&self, tree: &Tree) -> String {
+        format!(
+            "{}/search",
+            HiddenParent::of_family(self.0).hidden_path(tree)
+        )
+    }
+
+    fn lifetime(&self) -> Lifetime {
+        Lifetime::Own
+    }
+
+    fn modified(&self, tree: &Tree) -> SystemTime {
+        changed(tree, self.0.top())
+    }
+
+    /// Every name resolves in it, so none is listed.
+    fn rows<'a>(&'a self, _: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
+    fn child<'a>(&'a self, _: &'a Arc<Tree>, name: &'a str) -> Answer<'a, Node> {
+        Box::pin(async { Ok(Found(self.0, name.into()).into()) })
+    }
+}
+
+/// What a query finds.
+pub(super) struct Found(pub(super) Family, pub(super) Arc<str>);
+
+impl Place for Found {
+    fn identity(&self) -> String {
+        format!("search/{}/{}", self.0.top().name(), self.1)
+    }
+
+    fn kind(&self) -> Option<FileKind> {
+        Some(FileKind::Folder)
+    }
+
+    fn path(&self, tree: &Tree) -> String {
+        format!("{}/{}", SearchFolder(self.0).path(tree), self.1)
+    }
+
+    fn lifetime(&self) -> Lifetime {
+        Lifetime::Listing
+    }
+
+    fn modified(&self, tree: &Tree) -> SystemTime {
+        changed(tree, self.0.top())
+    }
+
+    fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
+        Box::pin(async {
+            let ids = tree.found(self.0, &self.1).await?.into_iter();
+            let named = ids.filter_map(|id| {
+                let name = match self.0 {
+                    Family::Raw => tree.model_name(tree.home_of(AssetId(id))),
+                    Family::Rapid => tree.rapid_name(RapidId(id)),
+                };
+                Some(Row::new(name?, FoundLink(self.0, Arc::clone(&self.1), id)))
+            });
+            Ok(named.collect())
+        })
+    }
+}
+
+/// A link in it.
+pub(super) struct FoundLink(pub(super) Family, pub(super) Arc<str>, pub(super) u64);
+
+impl Place for FoundLink {
+    fn identity(&self) -> String {
+        format!("found/{}/{}/{}", self.0.top().name(), self.2, self.1)
+    }
+
+    fn kind(&self) -> Option<FileKind> {
+        Some(FileKind::Link)
+    }
+
+    fn path(&self, tree: &Tree) -> String {
+        format!("{}/{}/{}", SearchFolder(self.0).path(tree), self.1, self.2)
+    }
+
+    fn lifetime(&self) -> Lifetime {
+        Lifetime::Listing
+    }
+
+    fn target<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, String> {
+        Box::pin(async {
+            let name = linked_model(tree, self.0, self.2).await?;
+            Ok(format!("../../../{name}"))
+        })
+    }
+}

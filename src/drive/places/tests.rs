@@ -1,0 +1,166 @@
+//! Identities are durable: inode numbers are made from them, and programs keep numbers over remounts.
+
+use super::account::{AccountFolder, AccountRecord, RecordFolder, RecordKind};
+use super::bundles::{BundleFile, BundleFolder};
+use super::by_id::{IdFolder, IdLink, SourceLink};
+use super::embeds::EmbedRecord;
+use super::errors::ErrorText;
+use super::factory::{FactoryFolder, FactoryPreset};
+use super::hidden::HiddenFolder;
+use super::presets::StoredPreset;
+use super::rapid_links::{RapidLink, RapidLinks};
+use super::search::{Found, FoundLink, SearchFolder};
+use super::values::ErrorParent;
+use super::*;
+use crate::drive::tree::node::{AccountFile, Bundle, Family, Home, RemoteFolder};
+use crate::outbox::{DraftId, EntryId};
+use crate::wire::{AssetId, EmbedId, PresetId, RapidId};
+
+const ASSET: AssetId = AssetId(7);
+const RAPID: RapidId = RapidId(8);
+const MADE: Model = Model::Raw(Home::Made(DraftId(5)));
+const FOUND: Model = Model::Raw(Home::Found(ASSET));
+
+fn file(folder: RemoteFolder) -> ServiceFile {
+    ServiceFile {
+        folder,
+        path: "a/b.png".into(),
+        content: 2,
+    }
+}
+
+fn entry(draft: u64) -> DraftEntry {
+    DraftEntry {
+        draft: DraftId(draft),
+        entry: EntryId(6),
+    }
+}
+
+#[test]
+fn the_identity_of_a_path_is_what_earlier_versions_made_numbers_from() {
+    let status = |parent| Node::from(HiddenFile(parent, HiddenName::Status));
+    let job = |folder: DropFolder, part| Node::from(folder.entry("web.json", part));
+    let cases: Vec<(Node, &str)> = vec![
+        (Root.into(), "/"),
+        (RawModels.into(), "top/rawmodels"),
+        (RapidModels.into(), "top/rapidmodels"),
+        (PresetFolder.into(), "top/presets"),
+        (FactoryFolder.into(), "top/factory"),
+        (EmbedsFolder.into(), "top/embeds"),
+        (DropFolder::Jobs.into(), "top/jobs"),
+        (AccountFolder.into(), "top/account"),
+        (RecordFolder(RecordKind::Token).into(), "top/tokens"),
+        (RecordFolder(RecordKind::Webhook).into(), "top/webhooks"),
+        (HiddenFolder(HiddenParent::Root).into(), "hidden/root"),
+        (
+            HiddenFolder(HiddenParent::Presets).into(),
+            "hidden/top/presets",
+        ),
+        (
+            HiddenFolder(HiddenParent::Model(MADE)).into(),
+            "hidden/model/made/5",
+        ),
+        (
+            status(HiddenParent::Model(FOUND)),
+            "hidden/model/found/7/status",
+        ),
+        (
+            status(HiddenParent::Model(Model::Rapid(RAPID))),
+            "hidden/rapid/8/status",
+        ),
+        (
+            HiddenFile(HiddenParent::RawModels, HiddenName::Control).into(),
+            "hidden/top/rawmodels/ctl",
+        ),
+        (IdFolder(Family::Raw).into(), "by-id/rawmodels"),
+        (IdLink(Family::Rapid, 8).into(), "by-id/rapidmodels/8"),
+        (SourceLink(RAPID).into(), "source/8"),
+        (SearchFolder(Family::Raw).into(), "search/rawmodels"),
+        (
+            Found(Family::Raw, "red chair".into()).into(),
+            "search/rawmodels/red chair",
+        ),
+        (
+            FoundLink(Family::Raw, "red chair".into(), 7).into(),
+            "found/rawmodels/7/red chair",
+        ),
+        (BundleFolder(Bundle::CommandLine).into(), "bundles/cli"),
+        (
+            BundleFile(Bundle::Both, PresetId(3), 0xabc).into(),
+            "bundles/bundle/3/abc",
+        ),
+        (MADE.folder(), "model/made/5"),
+        (FOUND.folder(), "model/found/7"),
+        (Model::Rapid(RAPID).folder(), "rapid/8"),
+        (entry(5).into(), "entry/6"),
+        (
+            ServiceFolder(RemoteFolder::AssetPbr(ASSET)).into(),
+            "remote/raw/7/pbr",
+        ),
+        (
+            ServiceSubfolder(RemoteFolder::AssetMembers(ASSET), "a".into()).into(),
+            "remote/raw/7/members/folder/a",
+        ),
+        (
+            file(RemoteFolder::RapidFiles(RAPID)).into(),
+            "remote/rapid/8/files/2/a/b.png",
+        ),
+        (DropFolder::Optimize(ASSET).into(), "asset/7/optimize"),
+        (DropFolder::AssetEmbeds(ASSET).into(), "drop/embeds/raw/7"),
+        (DropFolder::RapidEmbeds(RAPID).into(), "drop/embeds/rapid/8"),
+        (
+            job(DropFolder::Optimize(ASSET), JobPart::Text),
+            "job/7/Text/web.json",
+        ),
+        (
+            job(DropFolder::RapidEmbeds(RAPID), JobPart::Status),
+            "job/embeds/rapid/8/Status/web.json",
+        ),
+        (
+            job(DropFolder::Jobs, JobPart::Result),
+            "job/jobs/Result/web.json",
+        ),
+        (RapidLinks(ASSET).into(), "asset/7/rapidmodels"),
+        (RapidLink(ASSET, RAPID).into(), "link/7/8"),
+        (JobLink(RAPID).into(), "job-link/8"),
+        (
+            ErrorText(ErrorParent::Model(MADE)).into(),
+            "error/model/made/5",
+        ),
+        (
+            ErrorText(ErrorParent::Model(Model::Rapid(RAPID))).into(),
+            "error/rapid/8",
+        ),
+        (
+            ErrorText(ErrorParent::Drop(DropFolder::Optimize(ASSET))).into(),
+            "error/optimize/7",
+        ),
+        (ErrorText(ErrorParent::RawModels).into(), "error/rawmodels"),
+        (StoredPreset(PresetId(3), 0xabc).into(), "preset/3/abc"),
+        (HeldPreset("web.json".into()).into(), "preset-file/web.json"),
+        (FactoryPreset(PresetId(3), 0xabc).into(), "factory/3/abc"),
+        (AccountValue(AccountFile::Points).into(), "account/points"),
+        (
+            AccountRecord(RecordKind::Token, 4).into(),
+            "account/tokens/4",
+        ),
+        (
+            AccountRecord(RecordKind::Webhook, 4).into(),
+            "account/webhooks/4",
+        ),
+        (EmbedPage(EmbedId(9)).into(), "embed/9"),
+        (EmbedRecord(EmbedId(9)).into(), "embed-record/9"),
+    ];
+    for (node, identity) in &cases {
+        assert_eq!(node.identity(), *identity);
+    }
+    let mut distinct: Vec<&str> = cases.iter().map(|(_, identity)| *identity).collect();
+    distinct.sort_unstable();
+    distinct.dedup();
+    assert_eq!(distinct.len(), cases.len());
+}
+
+#[test]
+fn an_entry_is_itself_in_whatever_draft_it_is() {
+    assert_eq!(Node::from(entry(1)), Node::from(entry(2)));
+}

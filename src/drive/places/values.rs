@@ -1,0 +1,214 @@
+//! What places are said in: the model that something belongs to, the folder that something stands in.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::drive::shared::Shared as Tree;
+use crate::drive::tree::names::HIDDEN_FOLDER;
+use crate::drive::tree::node::{Family, Home, Subject};
+use crate::wire::{AssetId, RapidId};
+
+/// A model as the tree shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(in crate::drive) enum Model {
+    /// A source model, draft or asset.
+    Raw(Home),
+    /// An optimized model.
+    Rapid(RapidId),
+}
+
+impl Model {
+    /// Where a model of the service is shown.
+    pub(in crate::drive) fn of(subject: Subject, tree: &Tree) -> Model {
+        match subject {
+            Subject::Asset(asset) => Model::Raw(tree.home_of(asset)),
+            Subject::Rapid(rapid) => Model::Rapid(rapid),
+        }
+    }
+
+    /// The model of the service; none for a draft.
+    pub(in crate::drive) fn subject(self, tree: &Tree) -> Option<Subject> {
+        match self {
+            Model::Raw(home) => tree.asset_of(home).map(Subject::Asset),
+            Model::Rapid(rapid) => Some(Subject::Rapid(rapid)),
+        }
+    }
+
+    /// The path of its folder.
+    pub(in crate::drive) fn path(self, tree: &Tree) -> String {
+        match self {
+            Model::Raw(home) => tree.home_path(home),
+            Model::Rapid(rapid) => tree.rapid_path(rapid),
+        }
+    }
+}
+
+/// The text is part of inode numbers.
+impl fmt::Display for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Model::Raw(home) => write!(f, "model/{home}"),
+            Model::Rapid(rapid) => write!(f, "rapid/{rapid}"),
+        }
+    }
+}
+
+/// A folder that holds a hidden `.assetfs` folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(in crate::drive) enum HiddenParent {
+    /// `/`.
+    Root,
+    /// `rawmodels/`.
+    RawModels,
+    /// `rapidmodels/`.
+    RapidModels,
+    /// `presets/`.
+    Presets,
+    /// `embeds/`.
+    Embeds,
+    /// `jobs/`.
+    Jobs,
+    /// `account/`.
+    Account,
+    /// The folder of a model.
+    Model(Model),
+}
+
+impl HiddenParent {
+    /// The folder that shows all models of a family.
+    pub(in crate::drive) fn of_family(family: Family) -> HiddenParent {
+        match family {
+            Family::Raw => HiddenParent::RawModels,
+            Family::Rapid => HiddenParent::RapidModels,
+        }
+    }
+
+    /// The path of the hidden folder.
+    pub(in crate::drive) fn hidden_path(self, tree: &Tree) -> String {
+        let folder = match self {
+            HiddenParent::Root => String::new(),
+            HiddenParent::Model(model) => model.path(tree),
+            top => format!("/{}", top.name()),
+        };
+        format!("{folder}/{HIDDEN_FOLDER}")
+    }
+
+    /// The name of a folder in `/`.
+    fn name(self) -> &'static str {
+        match self {
+            HiddenParent::Root | HiddenParent::Model(_) => "",
+            HiddenParent::RawModels => "rawmodels",
+            HiddenParent::RapidModels => "rapidmodels",
+            HiddenParent::Presets => "presets",
+            HiddenParent::Embeds => "embeds",
+            HiddenParent::Jobs => "jobs",
+            HiddenParent::Account => "account",
+        }
+    }
+}
+
+/// The text is part of inode numbers.
+impl fmt::Display for HiddenParent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HiddenParent::Root => f.write_str("root"),
+            HiddenParent::Model(model) => model.fmt(f),
+            top => write!(f, "top/{}", top.name()),
+        }
+    }
+}
+
+/// A folder in which an `ERROR.txt` stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(in crate::drive) enum ErrorParent {
+    /// The folder of a model.
+    Model(Model),
+    /// A drop folder.
+    Drop(DropFolder),
+    /// `rawmodels/`: loose files that were not sent.
+    RawModels,
+}
+
+/// The text is part of inode numbers, and the key of what was dismissed.
+impl fmt::Display for ErrorParent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ErrorParent::Model(model) => model.fmt(f),
+            ErrorParent::Drop(folder) => write!(f, "optimize/{folder}"),
+            ErrorParent::RawModels => f.write_str("rawmodels"),
+        }
+    }
+}
+
+/// A drop folder: what is copied into it is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(in crate::drive) enum DropFolder {
+    /// `optimize/` of an asset.
+    Optimize(AssetId),
+    /// `embeds/` of an asset.
+    AssetEmbeds(AssetId),
+    /// `embeds/` of a rapid model.
+    RapidEmbeds(RapidId),
+    /// `jobs/`.
+    Jobs,
+}
+
+/// The text is part of inode numbers; that of `optimize/` is as old as the drive.
+impl fmt::Display for DropFolder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DropFolder::Optimize(asset) => write!(f, "{asset}"),
+            DropFolder::AssetEmbeds(asset) => write!(f, "embeds/raw/{asset}"),
+            DropFolder::RapidEmbeds(rapid) => write!(f, "embeds/rapid/{rapid}"),
+            DropFolder::Jobs => f.write_str("jobs"),
+        }
+    }
+}
+
+impl DropFolder {
+    /// One of the things that a job shows here.
+    pub(in crate::drive) fn entry(self, text_name: &str, part: JobPart) -> JobEntry {
+        JobEntry {
+            folder: self,
+            text_name: text_name.into(),
+            part,
+        }
+    }
+}
+
+/// The three things that one job shows. The names are part of inode numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(in crate::drive) enum JobPart {
+    /// `web.json`: the text.
+    Text,
+    /// `web.status`: one line.
+    Status,
+    /// `web`: a link to the rapid model.
+    Result,
+}
+
+/// Something that a job shows, by the name of its text.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(in crate::drive) struct JobEntry {
+    pub(in crate::drive) folder: DropFolder,
+    pub(in crate::drive) text_name: Arc<str>,
+    pub(in crate::drive) part: JobPart,
+}
+
+impl JobEntry {
+    /// The name under which it is shown.
+    pub(in crate::drive) fn name(&self) -> String {
+        let text_name = &*self.text_name;
+        let ending = [".json", ".rpdx"].into_iter();
+        let mut stems = ending.filter_map(|ending| text_name.strip_suffix(ending));
+        let stem = stems.next().unwrap_or(text_name);
+        match self.part {
+            JobPart::Text => text_name.to_owned(),
+            JobPart::Status => format!("{stem}.status"),
+            JobPart::Result => match self.folder {
+                DropFolder::AssetEmbeds(_) | DropFolder::RapidEmbeds(_) => format!("{stem}.html"),
+                DropFolder::Optimize(_) | DropFolder::Jobs => stem.to_owned(),
+            },
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Finding a name in a folder.
+//!
+//! Large folders are searched by name, small ones by their rows. A name that is not found is only
+//! reported so after the listing was refreshed, and a refresh that failed makes nothing vanish.
+
+use std::sync::Arc;
+
+use super::hidden::HiddenFolder;
+use super::node::Node;
+use super::removed::is_hidden;
+use super::root::Root;
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::shared::Shared as Tree;
+use crate::drive::tree::names::HIDDEN_FOLDER;
+
+/// What a name in a folder stands for.
+pub(in crate::drive) async fn child(
+    tree: &Arc<Tree>,
+    folder: &Node,
+    name: &str,
+) -> DriveResult<Node> {
+    if name == HIDDEN_FOLDER
+        && let Some(parent) = folder.hidden_parent()
+    {
+        return Ok(HiddenFolder(parent).into());
+    }
+    let is_learned = ["renders", "converted", "pbr"]
+        .iter()
+        .any(|learned| name.starts_with(learned));
+    if is_learned && let Some(model) = folder.model_folder() {
+        tree.learn_folders(model).await;
+    }
+    let node = folder.child(tree, name).await?;
+    match is_hidden(tree, &node) {
+        true => Err(DriveError::NotFound),
+        false => Ok(node),
+    }
+}
+
+/// What a path from the top of the drive stands for.
+pub(in crate::drive) async fn resolve(tree: &Arc<Tree>, path: &str) -> DriveResult<Node> {
+    let mut node = Node::from(Root);
+    for name in path.split('/').filter(|name| !name.is_empty()) {
+        node = child(tree, &node, name).await?;
+    }
+    Ok(node)
+}
