@@ -2,15 +2,17 @@
 
 use crate::texts::import_texts;
 
-/// A square of two materials below a moved node, as a text FBX file.
-const SQUARE_FBX: &str = r#"; FBX 7.4.0 project file
-FBXHeaderExtension:  {
+/// A text FBX file in metres with z up, with the given objects and connections.
+pub fn fbx(objects: &str, connections: &str) -> Vec<u8> {
+    format!(
+        r#"; FBX 7.4.0 project file
+FBXHeaderExtension:  {{
 	FBXHeaderVersion: 1003
 	FBXVersion: 7400
-}
-GlobalSettings:  {
+}}
+GlobalSettings:  {{
 	Version: 1000
-	Properties70:  {
+	Properties70:  {{
 		P: "UpAxis", "int", "Integer", "",2
 		P: "UpAxisSign", "int", "Integer", "",1
 		P: "FrontAxis", "int", "Integer", "",1
@@ -18,9 +20,21 @@ GlobalSettings:  {
 		P: "CoordAxis", "int", "Integer", "",0
 		P: "CoordAxisSign", "int", "Integer", "",1
 		P: "UnitScaleFactor", "double", "Number", "",100
-	}
+	}}
+}}
+Objects:  {{
+{objects}
+}}
+Connections:  {{
+{connections}
+}}
+"#
+    )
+    .into_bytes()
 }
-Objects:  {
+
+/// A square of one material below a moved node.
+const SQUARE: &str = r#"
 	Geometry: 1000, "Geometry::square", "Mesh" {
 		Vertices: *12 {
 			a: 0,0,0,1,0,0,1,0,2,0,0,2
@@ -59,17 +73,13 @@ Objects:  {
 			P: "DiffuseColor", "Color", "", "A",1,0,0
 		}
 	}
-}
-Connections:  {
-	C: "OO",2000,0
-	C: "OO",1000,2000
-	C: "OO",3000,2000
-}
 "#;
+const SQUARE_CONNECTIONS: &str = "\tC: \"OO\",2000,0\n\tC: \"OO\",1000,2000\n\tC: \"OO\",3000,2000";
 
 #[test]
 fn fbx_is_read_in_metres_with_y_up() {
-    let imported = import_texts(&[("square.fbx", SQUARE_FBX.as_bytes())]).unwrap();
+    let file = fbx(SQUARE, SQUARE_CONNECTIONS);
+    let imported = import_texts(&[("square.fbx", &file)]).unwrap();
     let scene = imported.scene;
     assert_eq!(scene.drawn_triangles(), 2);
     let bounds = scene.bounds().unwrap();

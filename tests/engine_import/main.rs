@@ -2,11 +2,15 @@
 
 #![allow(clippy::print_stderr, reason = "what is skipped is said loudly")]
 
+mod coordinates;
 mod fbx;
+mod nurbs;
 mod obj;
 mod samples;
 mod stl_and_ply;
 mod texts;
+#[path = "../support/validators.rs"]
+mod validators;
 mod zip_archives;
 
 use assetfs::engine::import::import;

@@ -21,6 +21,7 @@ mod samples;
 mod stale;
 mod storage;
 mod support;
+#[path = "../support/validators.rs"]
 mod validators;
 mod ways;
 mod whole_tree;

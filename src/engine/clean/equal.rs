@@ -75,7 +75,7 @@ fn share_materials(scene: &mut Scene) -> usize {
         .flat_map(|mesh| &mut mesh.primitives)
     {
         primitive.material = primitive.material.map(|material| first[material]);
-        fit_variants(&mut primitive.json, &places);
+        fit_variants(primitive, &places);
     }
     let doubles = first.iter().enumerate();
     doubles.filter(|(index, first)| index != *first).count()

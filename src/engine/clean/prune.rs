@@ -3,9 +3,9 @@
 //! Left alone when the scene uses an extension that may refer to such objects by index in a way that
 //! we do not know.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::super::scene::{Scene, index_in};
+use super::super::scene::{Primitive, Scene, index_in};
 
 /// Extensions whose references we know all of.
 const KNOWN: &[&str] = &[
@@ -71,14 +71,15 @@ fn prune_materials(scene: &mut Scene) {
     for mesh in &mut scene.meshes {
         for primitive in &mut mesh.primitives {
             used.extend(primitive.material);
-            for_each_variant(&mut primitive.json, |material| used.push(material));
+            let variants = primitive.variant_materials_mut();
+            used.extend(variants.filter_map(|material| Some(material.as_u64()? as usize)));
         }
     }
     let places = keep(scene, "materials", &used);
     for mesh in &mut scene.meshes {
         for primitive in &mut mesh.primitives {
             primitive.material = primitive.material.and_then(|material| places[material]);
-            fit_variants(&mut primitive.json, &places);
+            fit_variants(primitive, &places);
         }
     }
 }
@@ -192,27 +193,11 @@ pub(super) fn fit_texture_uses(at: &mut Value, places: &[Option<usize>], depth: 
     }
 }
 
-fn mappings(json: &mut Map<String, Value>) -> impl Iterator<Item = &mut Value> {
-    json.get_mut("extensions")
-        .and_then(|extensions| extensions.get_mut("KHR_materials_variants"))
-        .and_then(|variants| variants.get_mut("mappings"))
-        .and_then(Value::as_array_mut)
-        .into_iter()
-        .flatten()
-}
-
-fn for_each_variant(json: &mut Map<String, Value>, mut each: impl FnMut(usize)) {
-    for mapping in mappings(json) {
-        if let Some(material) = index_in(mapping, "material") {
-            each(material);
-        }
-    }
-}
-
-pub(super) fn fit_variants(json: &mut Map<String, Value>, places: &[Option<usize>]) {
-    for mapping in mappings(json) {
-        if let Some(place) = index_in(mapping, "material").and_then(|index| places[index]) {
-            mapping["material"] = place.into();
+pub(super) fn fit_variants(primitive: &mut Primitive, places: &[Option<usize>]) {
+    for material in primitive.variant_materials_mut() {
+        let place = material.as_u64().and_then(|index| places[index as usize]);
+        if let Some(place) = place {
+            *material = place.into();
         }
     }
 }

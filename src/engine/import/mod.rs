@@ -3,6 +3,7 @@
 //! [`import`] finds the model among the files and hands it to the importer of its format. What can
 //! be read with a loss is read, and the loss is said in the warnings; what cannot is refused.
 
+mod coordinates;
 mod error;
 mod fbx;
 mod gltf;
@@ -81,6 +82,8 @@ fn import_files(dir: &Path, files: &[String]) -> Result<Imported, ImportError> {
         "ply" => ply::import(dir, model),
         other => unreachable!("{other} is read, says the table of formats"),
     }?;
+    let removed = coordinates::remove_unreadable_textures(&mut imported.scene);
+    imported.warnings.extend(removed);
     if !others.is_empty() {
         let names: Vec<String> = others
             .iter()

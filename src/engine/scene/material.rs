@@ -178,10 +178,48 @@ fn collect_slots<'a>(
         return;
     };
     for (key, member) in members.iter().filter(|(key, _)| *key != "extras") {
-        if key.ends_with("Texture") && index_in(member, "index").is_some() {
+        if is_texture(key, member) {
             found.push((TextureSlot::of_key(key), key.clone(), member));
-        } else if depth < 8 {
+        } else if depth < MAX_SLOT_DEPTH {
             collect_slots(member, depth + 1, found);
+        }
+    }
+}
+
+/// Textures are looked for no deeper than this in a material: extensions nest two or three levels.
+const MAX_SLOT_DEPTH: usize = 8;
+
+fn is_texture(key: &str, member: &Value) -> bool {
+    key.ends_with("Texture") && index_in(member, "index").is_some()
+}
+
+/// The set of texture coordinates that an object such as `baseColorTexture` reads: `KHR_texture_transform` may replace the
+/// number in the object itself.
+pub fn coordinate_set_of(texture: &Value) -> usize {
+    index_in(&texture["extensions"]["KHR_texture_transform"], "texCoord")
+        .or_else(|| index_in(texture, "texCoord"))
+        .unwrap_or(0)
+}
+
+/// Removes the textures of a material, those of extensions included, for which `is_removed` is true. A texture that shone
+/// leaves a material that does not.
+pub fn remove_textures(material: &mut Value, is_removed: impl Fn(&Value) -> bool) {
+    if material.get("emissiveTexture").is_some_and(&is_removed)
+        && let Some(members) = material.as_object_mut()
+    {
+        members.shift_remove("emissiveFactor");
+    }
+    remove_slots(material, 0, &is_removed);
+}
+
+fn remove_slots(at: &mut Value, depth: usize, is_removed: &dyn Fn(&Value) -> bool) {
+    let Some(members) = at.as_object_mut() else {
+        return;
+    };
+    members.retain(|key, member| !(is_texture(key, member) && is_removed(member)));
+    for (key, member) in members.iter_mut().filter(|(key, _)| *key != "extras") {
+        if depth < MAX_SLOT_DEPTH && !is_texture(key, member) {
+            remove_slots(member, depth + 1, is_removed);
         }
     }
 }
@@ -247,13 +285,9 @@ impl Texturing {
     fn of_material(material: &Value) -> Texturing {
         slots_of(material)
             .into_iter()
-            .map(|(slot, _, texture)| {
-                let own = texture["texCoord"].as_u64().unwrap_or(0);
-                let moved = &texture["extensions"]["KHR_texture_transform"]["texCoord"];
-                Texturing {
-                    coordinate_sets: own.max(moved.as_u64().unwrap_or(0)) as usize + 1,
-                    has_normal_map: slot == TextureSlot::Normal,
-                }
+            .map(|(slot, _, texture)| Texturing {
+                coordinate_sets: coordinate_set_of(texture).saturating_add(1),
+                has_normal_map: slot == TextureSlot::Normal,
             })
             .fold(Texturing::default(), Texturing::and)
     }
@@ -272,7 +306,6 @@ impl Scene {
         let texture = index_in(json, "index")?;
         let image = self.image_of_texture(texture)?;
         let transform = &json["extensions"]["KHR_texture_transform"];
-        let coord = index_in(transform, "texCoord").or_else(|| index_in(json, "texCoord"));
         let sampler = index_in(&self.list("textures")[texture], "sampler")
             .and_then(|sampler| self.list("samplers").get(sampler));
         let wrap = |key| match sampler.and_then(|sampler| sampler[key].as_u64()) {
@@ -283,7 +316,7 @@ impl Scene {
         Some(TextureUse {
             texture,
             image,
-            tex_coord: coord.unwrap_or(0),
+            tex_coord: coordinate_set_of(json),
             transform: UvTransform {
                 offset: list(&transform["offset"], [0.0; 2]),
                 rotation: number(&transform["rotation"], 0.0),

@@ -17,7 +17,8 @@ use serde_json::{Map, Value};
 
 pub use geometry::{Attribute, Geometry, Mode, Storage};
 pub use material::{
-    AlphaMode, Material, TextureSlot, TextureUse, Texturing, UvTransform, Wrap, slots_of,
+    AlphaMode, Material, TextureSlot, TextureUse, Texturing, UvTransform, Wrap, coordinate_set_of,
+    remove_textures, slots_of,
 };
 pub use nodes::{Bounds, Draw, local_matrix};
 pub use pose::Pose;
@@ -94,6 +95,20 @@ impl Table {
     /// Elements.
     pub fn count(&self) -> usize {
         self.values.len() / self.element.components()
+    }
+}
+
+impl Primitive {
+    /// The materials that `KHR_materials_variants` may put in place of the primitive's own, as indices in its JSON.
+    pub fn variant_materials_mut(&mut self) -> impl Iterator<Item = &mut Value> {
+        self.json
+            .get_mut("extensions")
+            .and_then(|extensions| extensions.get_mut("KHR_materials_variants"))
+            .and_then(|variants| variants.get_mut("mappings"))
+            .and_then(Value::as_array_mut)
+            .into_iter()
+            .flatten()
+            .filter_map(|mapping| mapping.get_mut("material"))
     }
 }
 

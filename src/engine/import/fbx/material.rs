@@ -11,11 +11,15 @@ use super::super::find_file;
 use super::super::images::plain_image;
 use super::super::make::{SceneMaker, linear_of_srgb};
 
+/// The set of texture coordinates that the base colour, normal and emission textures of a material read on some mesh;
+/// `None` where the mesh has no coordinates.
+type CoordinateSets = [Option<usize>; 3];
+
 /// The materials and textures that are in the scene already.
 pub(super) struct Materials<'a> {
     dir: &'a Path,
     model: &'a Path,
-    made: HashMap<u32, usize>,
+    made: HashMap<(u32, CoordinateSets), usize>,
     textures: HashMap<u32, Option<usize>>,
     /// Bytes of the model and all files read for it.
     pub(super) size_bytes: u64,
@@ -32,31 +36,54 @@ impl<'a> Materials<'a> {
         }
     }
 
-    /// The scene's material for one of the file.
+    /// The scene's material for one of the file on a mesh whose sets of texture coordinates have these names: textures
+    /// of FBX name their set, and each mesh has its own order of sets.
     pub(super) fn add(
         &mut self,
         found: &ufbx::Material,
+        set_names: &[&str],
         maker: &mut SceneMaker,
         warnings: &mut Vec<String>,
     ) -> usize {
-        let id = found.element.typed_id;
-        if let Some(made) = self.made.get(&id) {
+        let maps = &found.pbr;
+        let sets = [&maps.base_color, &maps.normal_map, &maps.emission_color]
+            .map(|map| set_of(map, set_names));
+        let key = (found.element.typed_id, sets);
+        if let Some(made) = self.made.get(&key) {
             return *made;
         }
-        let json = self.convert(found, maker, warnings);
+        let json = self.convert(found, sets, maker, warnings);
         let made = maker.add_material(json);
-        self.made.insert(id, made);
+        self.made.insert(key, made);
         made
     }
 
     fn convert(
         &mut self,
         found: &ufbx::Material,
+        [color_set, normal_set, emission_set]: CoordinateSets,
         maker: &mut SceneMaker,
         warnings: &mut Vec<String>,
     ) -> Value {
         let maps = &found.pbr;
-        let color_texture = self.texture(&maps.base_color, maker, warnings);
+        let name: &str = &found.element.name;
+        let mut texture = |map: &ufbx::MaterialMap, set: Option<usize>| -> Option<Value> {
+            let index = self.texture(map, maker, warnings)?;
+            let Some(set) = set else {
+                warnings.push(format!(
+                    "material \"{name}\": its textures are left out on meshes without texture coordinates"
+                ));
+                return None;
+            };
+            Some(match set {
+                0 => json!({ "index": index }),
+                set => json!({ "index": index, "texCoord": set }),
+            })
+        };
+        let color_texture = texture(&maps.base_color, color_set);
+        let normal_texture = texture(&maps.normal_map, normal_set);
+        let emission_texture = texture(&maps.emission_color, emission_set);
+        let has_color_texture = color_texture.is_some();
         let opacity = one(&maps.opacity, 1.0).clamp(0.0, 1.0);
         let color = match color_texture {
             // A texture takes the place of the colour in FBX; in glTF they are multiplied.
@@ -71,25 +98,26 @@ impl<'a> Materials<'a> {
             "roughnessFactor": one(&maps.roughness, 0.8).clamp(0.0, 1.0),
         });
         if let Some(texture) = color_texture {
-            pbr["baseColorTexture"] = json!({ "index": texture });
+            pbr["baseColorTexture"] = texture;
         }
-        let mut json = json!({ "name": &*found.element.name, "pbrMetallicRoughness": pbr });
+        let mut json = json!({ "name": name, "pbrMetallicRoughness": pbr });
         let same_file =
             |a: &ufbx::MaterialMap, b: &ufbx::MaterialMap| match (&a.texture, &b.texture) {
                 (Some(a), Some(b)) => a.element.typed_id == b.element.typed_id,
                 _ => false,
             };
-        if opacity < 1.0 || same_file(&maps.opacity, &maps.base_color) {
+        let is_cut_out = has_color_texture && same_file(&maps.opacity, &maps.base_color);
+        if opacity < 1.0 || is_cut_out {
             json["alphaMode"] = "BLEND".into();
         }
-        if let Some(texture) = self.texture(&maps.normal_map, maker, warnings) {
-            json["normalTexture"] = json!({ "index": texture });
+        if let Some(texture) = normal_texture {
+            json["normalTexture"] = texture;
         }
         let strength = one(&maps.emission_factor, 1.0);
         let emitted = three(&maps.emission_color, [0.0; 3])
             .map(|part| (linear_of_srgb(part.clamp(0.0, 1.0)) * strength).clamp(0.0, 1.0));
-        if let Some(texture) = self.texture(&maps.emission_color, maker, warnings) {
-            json["emissiveTexture"] = json!({ "index": texture });
+        if let Some(texture) = emission_texture {
+            json["emissiveTexture"] = texture;
             json["emissiveFactor"] = json!([1.0, 1.0, 1.0]);
         } else if emitted != [0.0; 3] {
             json["emissiveFactor"] = json!(emitted);
@@ -102,8 +130,7 @@ impl<'a> Materials<'a> {
         ] {
             if map.texture.is_some() {
                 warnings.push(format!(
-                    "material \"{}\": its {what} texture is not read",
-                    &*found.element.name
+                    "material \"{name}\": its {what} texture is not read"
                 ));
             }
         }
@@ -116,11 +143,7 @@ impl<'a> Materials<'a> {
         maker: &mut SceneMaker,
         warnings: &mut Vec<String>,
     ) -> Option<usize> {
-        let texture = map.texture.as_ref().filter(|_| map.texture_enabled)?;
-        let texture = texture
-            .file_textures
-            .first()
-            .map_or(&**texture, |file| file);
+        let texture = file_texture(map)?;
         let id = texture.element.typed_id;
         if let Some(known) = self.textures.get(&id) {
             return *known;
@@ -167,6 +190,20 @@ impl<'a> Materials<'a> {
         let (bytes, media_type) = plain_image(bytes, &path)?;
         Ok((last, media_type, bytes))
     }
+}
+
+/// The set that a texture names, else the first, as the FBX SDK chooses.
+fn set_of(map: &ufbx::MaterialMap, set_names: &[&str]) -> Option<usize> {
+    let texture = file_texture(map)?;
+    let wanted: &str = &texture.uv_set;
+    let named = set_names.iter().position(|name| *name == wanted);
+    named.or((!set_names.is_empty()).then_some(0))
+}
+
+/// The texture of a map that stands for a file: of several layers the first.
+fn file_texture(map: &ufbx::MaterialMap) -> Option<&ufbx::Texture> {
+    let texture = map.texture.as_ref().filter(|_| map.texture_enabled)?;
+    Some(texture.file_textures.first().unwrap_or(texture))
 }
 
 fn one(map: &ufbx::MaterialMap, default: f32) -> f32 {

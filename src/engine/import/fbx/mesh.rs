@@ -20,11 +20,28 @@ pub(super) struct Made {
     deformer: Option<usize>,
 }
 
+impl Made {
+    /// A mesh without a skin.
+    pub(super) fn of_mesh(mesh: usize) -> Made {
+        Made {
+            mesh: Some(mesh),
+            ..Made::default()
+        }
+    }
+}
+
 /// Indices of what a corner has: place, normal, texture coordinates, colour.
-type Corner = [u32; 5];
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Corner {
+    position: u32,
+    normal: u32,
+    coords: [u32; MAX_UV_SETS],
+    color: u32,
+}
+
 const NONE: u32 = u32::MAX;
 /// How many sets of texture coordinates are read.
-const MAX_UV_SETS: usize = 2;
+const MAX_UV_SETS: usize = 4;
 
 pub(super) fn add(
     found: &ufbx::Mesh,
@@ -33,6 +50,8 @@ pub(super) fn add(
     warnings: &mut Vec<String>,
 ) -> Made {
     let mut parts = Vec::new();
+    let sets = found.uv_sets.iter().take(MAX_UV_SETS);
+    let set_names: Vec<&str> = sets.map(|set| &*set.name).collect();
     for part in found
         .material_parts
         .iter()
@@ -41,7 +60,7 @@ pub(super) fn add(
         let material = found
             .materials
             .get(part.index as usize)
-            .map(|material| materials.add(material, maker, warnings));
+            .map(|material| materials.add(material, &set_names, maker, warnings));
         parts.push((build(found, part), material));
     }
     if parts.is_empty() {
@@ -111,24 +130,27 @@ fn corner_of(found: &ufbx::Mesh, index: usize) -> Corner {
             .get(set)
             .map_or(NONE, |set| of(set.vertex_uv.exists, &set.vertex_uv.indices))
     };
-    [
-        of(true, &found.vertex_indices),
-        of(found.vertex_normal.exists, &found.vertex_normal.indices),
-        uv(0),
-        uv(1),
-        of(found.vertex_color.exists, &found.vertex_color.indices),
-    ]
+    Corner {
+        position: of(true, &found.vertex_indices),
+        normal: of(found.vertex_normal.exists, &found.vertex_normal.indices),
+        coords: std::array::from_fn(uv),
+        color: of(found.vertex_color.exists, &found.vertex_color.indices),
+    }
 }
 
 fn attributes(found: &ufbx::Mesh, corners: &[Corner]) -> Vec<Attribute> {
     let positions = corners.iter().flat_map(|corner| {
-        let at = found.vertices.get(corner[0] as usize).copied();
+        let at = found.vertices.get(corner.position as usize).copied();
         at.map_or([0.0; 3], |at| [at.x as f32, at.y as f32, at.z as f32])
     });
     let mut attributes = vec![Attribute::new("POSITION", 3, positions.collect())];
     if found.vertex_normal.exists {
         let normals = corners.iter().flat_map(|corner| {
-            let at = found.vertex_normal.values.get(corner[1] as usize).copied();
+            let at = found
+                .vertex_normal
+                .values
+                .get(corner.normal as usize)
+                .copied();
             at.map_or([0.0, 1.0, 0.0], |at| {
                 [at.x as f32, at.y as f32, at.z as f32]
             })
@@ -140,7 +162,7 @@ fn attributes(found: &ufbx::Mesh, corners: &[Corner]) -> Vec<Attribute> {
             let at = uv_set
                 .vertex_uv
                 .values
-                .get(corner[2 + set] as usize)
+                .get(corner.coords[set] as usize)
                 .copied();
             at.map_or([0.0; 2], |at| [at.x as f32, 1.0 - at.y as f32])
         });
@@ -152,7 +174,11 @@ fn attributes(found: &ufbx::Mesh, corners: &[Corner]) -> Vec<Attribute> {
     }
     if found.vertex_color.exists {
         let colors = corners.iter().flat_map(|corner| {
-            let at = found.vertex_color.values.get(corner[4] as usize).copied();
+            let at = found
+                .vertex_color
+                .values
+                .get(corner.color as usize)
+                .copied();
             at.map_or([1.0; 4], |at| {
                 [at.x, at.y, at.z, at.w].map(|part| (part as f32).clamp(0.0, 1.0))
             })
@@ -181,7 +207,7 @@ fn weights(found: &ufbx::Mesh, corners: &[Corner]) -> Vec<Attribute> {
     for corner in corners {
         let mut strongest: Vec<(f32, f32)> = skin
             .vertices
-            .get(corner[0] as usize)
+            .get(corner.position as usize)
             .map(|vertex| {
                 let start = vertex.weight_begin as usize;
                 skin.weights
@@ -227,7 +253,7 @@ fn targets(found: &ufbx::Mesh, corners: &[Corner]) -> Vec<Vec<Attribute>> {
                 .collect();
             let deltas = corners.iter().flat_map(|corner| {
                 let offset = moved
-                    .get(&corner[0])
+                    .get(&corner.position)
                     .and_then(|place| shape.position_offsets.get(*place));
                 offset.map_or([0.0; 3], |at| [at.x as f32, at.y as f32, at.z as f32])
             });

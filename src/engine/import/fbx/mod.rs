@@ -1,11 +1,12 @@
 //! FBX, text and binary, through `ufbx`.
 //!
 //! Nodes, meshes, materials, textures (embedded or beside), skins, blend shapes and animations become
-//! what they are in glTF, in metres with y up. Cameras, lights and curves are not read.
+//! what they are in glTF, in metres with y up. NURBS surfaces become triangles. Cameras, lights and curves are not read.
 
 mod animation;
 mod material;
 mod mesh;
+mod nurbs;
 
 use std::fs;
 use std::path::Path;
@@ -42,14 +43,24 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
         .iter()
         .map(|found| mesh::add(found, &mut maker, &mut materials, &mut warnings))
         .collect();
-    if meshes.iter().all(|made| made.mesh.is_none()) {
+    let mut surfaces = nurbs::Surfaces::new();
+    let surfaces: Vec<mesh::Made> = loaded
+        .nurbs_surfaces
+        .iter()
+        .map(|found| surfaces.add(found, &mut maker, &mut materials, &mut warnings))
+        .collect();
+    if meshes
+        .iter()
+        .chain(&surfaces)
+        .all(|made| made.mesh.is_none())
+    {
         return Err(ImportError::Damaged {
             file,
             what: "holds no meshes".to_owned(),
         });
     }
     for node in loaded.nodes.iter() {
-        maker.add_node(node_json(node, &meshes));
+        maker.add_node(node_json(node, &meshes, &surfaces));
     }
     maker.set_root(loaded.root_node.element.typed_id as usize);
     let mut scene = maker.finish();
@@ -91,7 +102,7 @@ fn options(file_bytes: usize) -> ufbx::LoadOpts<'static> {
     }
 }
 
-fn node_json(node: &ufbx::Node, meshes: &[mesh::Made]) -> Value {
+fn node_json(node: &ufbx::Node, meshes: &[mesh::Made], surfaces: &[mesh::Made]) -> Value {
     let mut json = json!({});
     let name: &str = &node.element.name;
     if !name.is_empty() {
@@ -116,8 +127,14 @@ fn node_json(node: &ufbx::Node, meshes: &[mesh::Made]) -> Value {
     if !children.is_empty() {
         json["children"] = json!(children);
     }
-    if let Some(found) = &node.mesh
-        && let Some(made) = meshes.get(found.element.typed_id as usize)
+    let drawn = match (&node.mesh, &node.attrib) {
+        (Some(found), _) => meshes.get(found.element.typed_id as usize),
+        (None, Some(found)) if found.type_ == ufbx::ElementType::NurbsSurface => {
+            surfaces.get(found.typed_id as usize)
+        }
+        _ => None,
+    };
+    if let Some(made) = drawn
         && let Some(mesh) = made.mesh
     {
         json["mesh"] = mesh.into();
@@ -132,7 +149,7 @@ fn warn_of_the_rest(loaded: &ufbx::Scene, file: &str, warnings: &mut Vec<String>
     for (count, what) in [
         (loaded.cameras.len(), "cameras"),
         (loaded.lights.len(), "lights"),
-        (loaded.nurbs_surfaces.len(), "NURBS surfaces"),
+        (loaded.nurbs_trim_surfaces.len(), "trimmed NURBS surfaces"),
         (
             loaded.line_curves.len() + loaded.nurbs_curves.len(),
             "curves",
