@@ -15,6 +15,10 @@ pub(super) fn rows(before: &ModelCounts, after: &ModelCounts) -> Vec<Vec<String>
         0 => String::new(),
         whole => format!("{:.1} %", 100.0 * of(after) as f64 / whole as f64),
     };
+    let mut size_share = share(|counts| counts.bytes);
+    if before.bytes > 0 && after.bytes > before.bytes {
+        size_share.push_str(" (larger than the source)");
+    }
     row(
         "triangles",
         |counts| grouped(counts.triangles),
@@ -25,11 +29,7 @@ pub(super) fn rows(before: &ModelCounts, after: &ModelCounts) -> Vec<Vec<String>
         |counts| grouped(counts.vertices),
         share(|counts| counts.vertices),
     );
-    row(
-        "bytes",
-        |counts| bytes(counts.bytes),
-        share(|counts| counts.bytes),
-    );
+    row("bytes", |counts| bytes(counts.bytes), size_share);
     row(
         "materials",
         |counts| counts.materials.to_string(),
@@ -59,4 +59,20 @@ pub(super) fn score_row(average: f64, worst_view: Option<f64>) -> Vec<String> {
         format!("{average:.1}"),
         worst.unwrap_or_default(),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_larger_than_its_source_is_marked() {
+        let counts = |bytes| ModelCounts {
+            bytes,
+            ..ModelCounts::default()
+        };
+        let share = |before, after| rows(&counts(before), &counts(after))[3][3].clone();
+        assert_eq!(share(100, 50), "50.0 %");
+        assert_eq!(share(100, 150), "150.0 % (larger than the source)");
+    }
 }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use super::export::ExportError;
 use super::import::ImportError;
+use super::manipulate::NothingLeft;
 use super::settings::SettingsError;
 
 /// Why a job failed.
@@ -18,6 +19,9 @@ pub enum EngineError {
     /// The configuration asks for something in a way we cannot read.
     #[error("the configuration is not valid: {0}")]
     Settings(#[from] SettingsError),
+    /// The settings leave no triangle of the model.
+    #[error("nothing is left of the model: {0}")]
+    NothingLeft(#[from] NothingLeft),
     /// The result cannot be written in the format asked for.
     #[error("{0}")]
     Export(String),

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 /// A model written to a folder of its own.
 pub struct Model {
     pub dir: tempfile::TempDir,
+    file: String,
 }
 
 impl Model {
@@ -22,13 +23,29 @@ impl Model {
         for (name, bytes) in files {
             fs::write(dir.path().join("in").join(name), bytes).unwrap();
         }
-        Model { dir }
+        let file = "model.gltf".to_owned();
+        Model { dir, file }
+    }
+
+    /// A model that is one file.
+    pub fn of_file(name: &str, bytes: &[u8]) -> Model {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("in")).unwrap();
+        fs::write(dir.path().join("in").join(name), bytes).unwrap();
+        let file = name.to_owned();
+        Model { dir, file }
+    }
+
+    /// An exported file as the source of another job.
+    pub fn again(&self, name: &str) -> Model {
+        let bytes = fs::read(self.dir.path().join("out/exports").join(name)).unwrap();
+        Model::of_file(name, &bytes)
     }
 
     pub fn optimize(&self, config: Value) -> Result<Report, EngineError> {
         let task = Task::Optimize(OptimizeTask {
             input_dir: self.dir.path().join("in"),
-            files: vec!["model.gltf".to_owned()],
+            files: vec![self.file.clone()],
             output_dir: self.dir.path().join("out"),
             config: config.as_object().unwrap().clone(),
             export_name: None,

@@ -4,6 +4,7 @@ mod formats;
 mod gltf;
 mod limits;
 mod reports;
+mod results;
 mod scene;
 mod shapes;
 mod textures;

@@ -3,6 +3,7 @@
 //! Invariant: OUT holds either all results of a run or none of them, and no file that was there is replaced unless
 //! that was asked for. What was made on the way (the hidden folder, OUT itself) goes when the run fails.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -139,8 +140,15 @@ fn plain(error: io::Error) -> io::Error {
 
 /// From the worker's folder to OUT: exports to the top, logs below `analysis/`.
 fn moves(report: &Report, with_renders: bool) -> Vec<(String, String)> {
-    let parts = report.exports.iter().flat_map(|export| &export.parts);
-    let exports = parts.map(|part| (format!("exports/{part}"), part.clone()));
+    // Two exports may share a texture file.
+    let parts: BTreeSet<&String> = report
+        .exports
+        .iter()
+        .flat_map(|export| &export.parts)
+        .collect();
+    let exports = parts
+        .into_iter()
+        .map(|part| (format!("exports/{part}"), part.clone()));
     let others = report.files.iter().filter_map(|file| {
         let is_render = Path::new(file).starts_with(RENDERS_FOLDER);
         match file.as_str() {

@@ -50,7 +50,7 @@ impl Finished<'_> {
         let row = |export: &ExportedFile| {
             vec![
                 export.name.clone(),
-                bytes(export.size_bytes),
+                self.size_of(export),
                 export.triangles.map_or("–".to_owned(), grouped),
                 score(export.quality.map(|quality| quality.avg_score)),
                 score(export.quality.and_then(|quality| quality.min_score)),
@@ -60,6 +60,15 @@ impl Finished<'_> {
         std::iter::once(head)
             .chain(self.report.exports.iter().map(row))
             .collect()
+    }
+
+    /// The size, marked where it is more than that of the source.
+    fn size_of(&self, export: &ExportedFile) -> String {
+        let size = bytes(export.size_bytes);
+        match export.size_bytes > self.report.source.bytes {
+            true => format!("{size} (larger than the source)"),
+            false => size,
+        }
     }
 
     fn where_to_look(&self) -> String {

@@ -25,6 +25,17 @@ pub(super) struct FlatPart {
     pub(super) indices: Vec<u32>,
 }
 
+/// Whether the default scene draws any triangle.
+pub fn draws_triangles(scene: &Scene) -> bool {
+    let is_drawn = |mesh: usize| {
+        scene.meshes[mesh]
+            .primitives
+            .iter()
+            .any(|primitive| scene.geometries[primitive.geometry].triangle_count() > 0)
+    };
+    scene.draws().iter().any(|draw| is_drawn(draw.mesh))
+}
+
 /// All triangles of the default scene.
 pub(super) fn flatten(scene: &Scene) -> Vec<FlatPart> {
     let mut parts = Vec::new();

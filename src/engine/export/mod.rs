@@ -17,6 +17,7 @@ mod views;
 
 use bytes::Bytes;
 
+pub use flat::draws_triangles;
 pub use names::{Names, safe};
 
 use super::scene::Scene;
@@ -46,6 +47,12 @@ pub enum ExportError {
     /// The archive of a USDZ file cannot be made.
     #[error("the USDZ archive cannot be written: {0}")]
     Archive(String),
+    /// The scene has only points, lines or what no node draws.
+    #[error("a {format} file holds triangles only, and the model draws none; ask for glb or gltf")]
+    NoTriangles {
+        /// The format.
+        format: &'static str,
+    },
     /// Nothing is left to write.
     #[error("the result holds no geometry, so there is nothing to export")]
     Empty,

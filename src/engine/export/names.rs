@@ -1,6 +1,8 @@
 //! Names of exported files: safe on every system, unique within an export folder.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+
+use xxhash_rust::xxh3::xxh3_128;
 
 use super::super::scene::Image;
 
@@ -10,6 +12,10 @@ pub struct Names {
     taken: BTreeSet<String>,
     /// Put in front of the names of texture files.
     texture_prefix: String,
+    /// Whether names of image files hold no spaces.
+    images_in_one_word: bool,
+    /// The files of images by their names' prefix, their extension and a hash of their bytes.
+    images: HashMap<(String, String, u128), String>,
 }
 
 /// Names longer than this make trouble on some file systems once an extension is added.
@@ -19,9 +25,14 @@ impl Names {
     /// No names taken; texture files start with `texture_prefix`.
     pub fn new(texture_prefix: &str) -> Names {
         Names {
-            taken: BTreeSet::new(),
             texture_prefix: texture_prefix.to_owned(),
+            ..Names::default()
         }
+    }
+
+    /// From now on, names of image files hold no spaces: OBJ readers take a space for the end of a name.
+    pub fn name_images_in_one_word(&mut self) {
+        self.images_in_one_word = true;
     }
 
     /// From now on, texture files start with `prefix`.
@@ -41,7 +52,8 @@ impl Names {
         name
     }
 
-    /// A name for an image: that of its file, else its own, else the model's with a number.
+    /// The name of an image's file: that of the file it came from, else its own, else the model's with a number. An image
+    /// with the same bytes as an earlier one gets the same file.
     pub fn take_image(
         &mut self,
         image: &Image,
@@ -49,14 +61,27 @@ impl Names {
         index: usize,
         extension: &str,
     ) -> String {
-        let of_file = image.file_name.as_deref().map(without_extension);
+        let key = (
+            self.texture_prefix.clone(),
+            extension.to_owned(),
+            xxh3_128(&image.bytes),
+        );
+        if let Some(known) = self.images.get(&key) {
+            return known.clone();
+        }
         let own = image.json.get("name").and_then(|name| name.as_str());
-        let stem = of_file
+        let stem = image
+            .file_stem()
             .or(own.map(without_image_extension))
             .filter(|stem| !safe(stem).trim_matches('_').is_empty())
             .map_or_else(|| format!("{model}_texture_{index}"), str::to_owned);
-        let stem = format!("{}{stem}", self.texture_prefix);
-        self.take(&stem, extension)
+        let mut stem = format!("{}{stem}", self.texture_prefix);
+        if self.images_in_one_word {
+            stem = one_word(&stem);
+        }
+        let name = self.take(&stem, extension);
+        self.images.insert(key, name.clone());
+        name
     }
 }
 
@@ -74,6 +99,20 @@ fn without_image_extension(name: &str) -> &str {
         "png" | "jpg" | "jpeg" | "webp" | "tga" | "bmp" | "tif" | "tiff" => without_extension(name),
         _ => name,
     }
+}
+
+/// The name in one word, for formats whose readers end a name at a space and take `#` for a comment.
+pub(super) fn one_word(name: &str) -> String {
+    name.trim()
+        .chars()
+        .map(|letter| {
+            if letter.is_whitespace() || letter.is_control() || letter == '#' {
+                '_'
+            } else {
+                letter
+            }
+        })
+        .collect()
 }
 
 /// The name without what some file system refuses.
@@ -117,6 +156,11 @@ mod tests {
         assert_eq!(
             names.take_image(&image, "chair", 0, "jpg"),
             "web_wood.v2.jpg"
+        );
+        assert_eq!(
+            names.take_image(&image, "table", 7, "jpg"),
+            "web_wood.v2.jpg",
+            "the same bytes are one file"
         );
         let unnamed = Image::default();
         assert_eq!(

@@ -22,6 +22,7 @@ pub use error::ImportError;
 
 use super::intake::{ZipError, ZipLimits, is_junk, unpack};
 use super::scene::Scene;
+use super::settings::MeshCompression;
 use crate::formats::{self, Kind};
 
 /// An imported model.
@@ -33,6 +34,8 @@ pub struct Imported {
     pub model: PathBuf,
     /// `glb`, `gltf`, …
     pub format: &'static str,
+    /// How the geometry is packed in the file.
+    pub packing: MeshCompression,
     /// Bytes of the model's file and all that it refers to.
     pub size_bytes: u64,
     /// What could not be read as it stands.

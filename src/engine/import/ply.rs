@@ -12,6 +12,7 @@ use std::path::Path;
 
 use super::super::document::{ComponentType, DocumentError};
 use super::super::scene::{Attribute, Geometry, Mode, Storage};
+use super::super::settings::MeshCompression;
 use super::images::plain_image;
 use super::make::{SceneMaker, linear_of_srgb};
 use super::normals::add_creased;
@@ -67,6 +68,7 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
     let mesh = maker.add_mesh(name.as_deref(), vec![(geometry, material)]);
     maker.add_root(name.as_deref(), mesh);
     Ok(Imported {
+        packing: MeshCompression::None,
         scene: maker.finish(),
         model: model.to_owned(),
         format: "ply",

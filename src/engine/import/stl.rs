@@ -9,6 +9,7 @@ use std::path::Path;
 
 use super::super::document::DocumentError;
 use super::super::scene::{Attribute, Geometry};
+use super::super::settings::MeshCompression;
 use super::super::words::grouped;
 use super::lines::{lines, number, words};
 use super::make::SceneMaker;
@@ -40,6 +41,7 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
     let mesh = maker.add_mesh(name.as_deref(), vec![(geometry, None)]);
     maker.add_root(name.as_deref(), mesh);
     Ok(Imported {
+        packing: MeshCompression::None,
         scene: maker.finish(),
         model: model.to_owned(),
         format: "stl",

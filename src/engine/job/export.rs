@@ -8,7 +8,9 @@ use glam::{Mat4, Vec3};
 
 use super::super::clean;
 use super::super::error::EngineError;
-use super::super::export::{ExportError, Names, OutFile, gltf, losses, obj, ply, safe, stl, usdz};
+use super::super::export::{
+    ExportError, Names, OutFile, draws_triangles, gltf, losses, obj, ply, safe, stl, usdz,
+};
 use super::super::manipulate::{discard, scale};
 use super::super::scene::{Image, Scene};
 use super::super::settings::{Discard, ExportSettings, FileFormat, MeshCompression, Settings};
@@ -60,13 +62,24 @@ pub(super) fn export_all(
     task: &OptimizeTask,
     bench: &mut Bench<'_>,
 ) -> Result<Vec<Exported>, EngineError> {
-    if scene.drawn_triangles() == 0 && scene.geometries.is_empty() {
+    if scene
+        .geometries
+        .iter()
+        .all(|geometry| geometry.indices.is_empty())
+    {
         return Err(ExportError::Empty.into());
     }
     let source_images = scene.images.clone();
     let source_json = scene.json.clone();
     let mut fitted: HashMap<TexturePlan, Vec<Image>> = HashMap::new();
     let mut names = Names::default();
+    if settings
+        .exports
+        .iter()
+        .any(|export| export.format == FileFormat::Obj)
+    {
+        names.name_images_in_one_word();
+    }
     let mut exports = Vec::new();
     let count = settings.exports.len() as u8;
     for (index, export) in settings.exports.iter().enumerate() {
@@ -214,6 +227,12 @@ pub(super) fn encode(
             bytes: Bytes::from(bytes),
         }]
     };
+    let holds_triangles_only = !matches!(export.format, FileFormat::Glb | FileFormat::Gltf);
+    if holds_triangles_only && !draws_triangles(scene) {
+        return Err(ExportError::NoTriangles {
+            format: export.format.name(),
+        });
+    }
     Ok(match export.format {
         FileFormat::Glb => one(names, "glb", gltf::write_glb(scene, export.compression)?),
         FileFormat::Gltf => gltf::write_gltf(scene, stem, names, export.compression)?,

@@ -12,10 +12,10 @@ use super::super::analyse::{Logs, Metrics, counts, rpd_info};
 use super::super::clean;
 use super::super::error::EngineError;
 use super::super::import::{Imported, import};
-use super::super::manipulate::manipulate;
+use super::super::manipulate::{NothingLeft, manipulate};
 use super::super::pictures::ModelPictures;
 use super::super::scene::Scene;
-use super::super::settings::Settings;
+use super::super::settings::{MeshCompression, Settings};
 use super::super::simplify::{Limits, Means, simplify};
 use super::super::words::grouped;
 use super::compare::{compare_exports, draw_source};
@@ -216,13 +216,25 @@ fn optimize(task: &OptimizeTask, bench: &mut Bench<'_>) -> Result<Report, Engine
     let imported = read_model(&task.input_dir, &task.files, bench)?;
     let source = counts(&imported.scene, imported.size_bytes);
     let model = model_file(&imported);
+    for export in &mut settings.exports {
+        if export.compression == MeshCompression::LikeSource {
+            export.compression = imported.packing;
+        }
+    }
     let mut scene = imported.scene;
     let pictures = (bench.pictures != Pictures::Skipped).then(|| {
         bench.step(8, "drawing the source");
         ModelPictures::draw(&scene)
     });
     bench.metrics.lap("render");
-    let moved = prepare(&mut scene, &settings, bench);
+    let moved = prepare(&mut scene, &settings, bench)?;
+    if source.triangles > 0 && scene.drawn_triangles() == 0 {
+        return Err(match settings.merge_distance {
+            Some(distance) => NothingLeft::Merging { distance },
+            None => NothingLeft::NoArea,
+        }
+        .into());
+    }
     let settings = match settings.target_bytes {
         Some(target_bytes) => settings_for_size(&scene, settings, target_bytes, bench)?,
         None => settings,
@@ -239,6 +251,12 @@ fn optimize(task: &OptimizeTask, bench: &mut Bench<'_>) -> Result<Report, Engine
     if let Some(pictures) = pictures {
         bench.step(85, "comparing with the source");
         compare_exports(&pictures, &scene, &mut exports, bench)?;
+    }
+    for export in &exports {
+        if export.file.size_bytes > source.bytes {
+            let line = larger_than_source(&export.file, source.bytes, imported.packing, &settings);
+            bench.warn(line);
+        }
     }
     let exports: Vec<ExportedFile> = exports.into_iter().map(|export| export.file).collect();
     let (name, format, bytes) = main_export(&exports);
@@ -260,6 +278,36 @@ fn model_file(imported: &Imported) -> ModelFile {
     }
 }
 
+/// The warning about an export that has more bytes than its source, with what most likely made it so.
+fn larger_than_source(
+    export: &ExportedFile,
+    source_bytes: u64,
+    packing: MeshCompression,
+    settings: &Settings,
+) -> String {
+    let is_packed = settings.exports.iter().any(|known| {
+        known.format.name() == export.format && known.compression != MeshCompression::None
+    });
+    let advice = match (packing.name(), export.format.as_str()) {
+        (Some(name), "glb" | "gltf") if !is_packed => format!(
+            ": the source packs its geometry; ask for it with meshCompressionMethod \"{name}\""
+        ),
+        (Some(_), "obj" | "usdz" | "stl" | "ply") => {
+            format!(
+                ": the source packs its geometry, and {} cannot",
+                export.format
+            )
+        }
+        _ => String::new(),
+    };
+    format!(
+        "{} has {} bytes, more than the source with {}{advice}",
+        export.name,
+        grouped(export.size_bytes),
+        grouped(source_bytes)
+    )
+}
+
 fn main_export(exports: &[ExportedFile]) -> (String, String, u64) {
     exports
         .first()
@@ -274,9 +322,13 @@ fn main_export(exports: &[ExportedFile]) -> (String, String, u64) {
 }
 
 /// Changes and cleans the scene; returns how the model as a whole was moved.
-fn prepare(scene: &mut Scene, settings: &Settings, bench: &mut Bench<'_>) -> Mat4 {
+fn prepare(
+    scene: &mut Scene,
+    settings: &Settings,
+    bench: &mut Bench<'_>,
+) -> Result<Mat4, EngineError> {
     bench.step(15, "cleaning up");
-    let done = manipulate(scene, settings);
+    let done = manipulate(scene, settings)?;
     bench.logs.info.extend(done.lines);
     let cleaned = clean::clean(scene);
     for (count, what) in [
@@ -301,7 +353,7 @@ fn prepare(scene: &mut Scene, settings: &Settings, bench: &mut Bench<'_>) -> Mat
         ));
     }
     bench.metrics.lap("clean");
-    done.moved
+    Ok(done.moved)
 }
 
 fn reduce(scene: &mut Scene, settings: &Settings, bench: &mut Bench<'_>) {

@@ -5,7 +5,7 @@
 
 mod discard;
 mod invisible;
-mod near;
+mod merge;
 mod small;
 
 use glam::{Mat4, Quat, Vec3};
@@ -17,6 +17,35 @@ use super::words::grouped;
 
 pub use discard::discard;
 
+/// Which setting removed every triangle of a model.
+#[derive(Debug, thiserror::Error)]
+pub enum NothingLeft {
+    /// No part is as large as the percentage asks for.
+    #[error(
+        "sceneManipulation.removeSmallFeatures.removalPercentage is {percent}, and every part is smaller than that share of the model; choose a smaller percentage"
+    )]
+    SmallFeatures {
+        /// Percent of the model's diagonal.
+        percent: f64,
+    },
+    /// Nothing is seen from outside.
+    #[error(
+        "sceneManipulation.removeInvisibleGeometry found no triangle that is seen from outside; leave it out"
+    )]
+    Invisible,
+    /// All triangles collapsed.
+    #[error(
+        "assetSimplification.topologySettings.vertexMergingDistance is {distance}, and every triangle is smaller than that; choose a smaller distance"
+    )]
+    Merging {
+        /// In units of the model.
+        distance: f64,
+    },
+    /// The source has no triangle with an area.
+    #[error("no triangle of the source has an area")]
+    NoArea,
+}
+
 /// What was changed.
 #[derive(Debug)]
 pub struct Manipulated {
@@ -27,11 +56,15 @@ pub struct Manipulated {
 }
 
 /// Makes the changes that the settings ask for.
-pub fn manipulate(scene: &mut Scene, settings: &Settings) -> Manipulated {
+///
+/// # Errors
+/// When a setting removes every triangle of the model.
+pub fn manipulate(scene: &mut Scene, settings: &Settings) -> Result<Manipulated, NothingLeft> {
+    let had_triangles = scene.drawn_triangles() > 0;
     let mut done = discard(scene, &settings.discard);
     let mut moved = Mat4::IDENTITY;
     if let Some(distance) = settings.merge_distance {
-        let joined = near::merge(scene, distance as f32);
+        let joined = merge::merge(scene, distance as f32);
         done.push(format!(
             "{joined} vertices were moved onto a neighbour within {distance}"
         ));
@@ -41,6 +74,9 @@ pub fn manipulate(scene: &mut Scene, settings: &Settings) -> Manipulated {
         done.push(format!(
             "{removed} parts smaller than {percent} % of the model were removed"
         ));
+        if had_triangles && scene.drawn_triangles() == 0 {
+            return Err(NothingLeft::SmallFeatures { percent });
+        }
     }
     if settings.remove_invisible {
         let removed = invisible::remove(scene);
@@ -48,6 +84,9 @@ pub fn manipulate(scene: &mut Scene, settings: &Settings) -> Manipulated {
             "{} triangles that nobody can see from outside were removed",
             grouped(removed as u64)
         ));
+        if had_triangles && scene.drawn_triangles() == 0 {
+            return Err(NothingLeft::Invisible);
+        }
     }
     if settings.rotate_z_up {
         let turn = Mat4::from_rotation_x(-std::f32::consts::FRAC_PI_2);
@@ -63,7 +102,7 @@ pub fn manipulate(scene: &mut Scene, settings: &Settings) -> Manipulated {
         moved = shift * moved;
         done.push("the middle of the model was moved to the origin".to_owned());
     }
-    Manipulated { lines: done, moved }
+    Ok(Manipulated { lines: done, moved })
 }
 
 /// Makes the whole model `factor` times as big.

@@ -1,7 +1,7 @@
 //! Removing parts that are too small to matter.
 //!
 //! A part is what hangs together by shared places. Its size is measured in the world, where its
-//! geometry is first drawn.
+//! geometry is drawn largest.
 
 use std::collections::HashMap;
 
@@ -15,21 +15,12 @@ pub(super) fn remove(scene: &mut Scene, percent: f32) -> usize {
         return 0;
     };
     let least = whole.diagonal() * percent / 100.0;
-    let mut places: Vec<Option<Mat4>> = vec![None; scene.geometries.len()];
-    for draw in scene.draws() {
-        for primitive in &scene.meshes[draw.mesh].primitives {
-            let geometry = &scene.geometries[primitive.geometry];
-            let matrix = match geometry.vertex_count() {
-                0 => draw.world,
-                _ => draw.vertex_matrix(geometry, 0),
-            };
-            places[primitive.geometry].get_or_insert(matrix);
-        }
-    }
+    let draws = scene.largest_draws();
     let mut removed = 0;
-    for (geometry, place) in scene.geometries.iter_mut().zip(places) {
-        if geometry.mode == Mode::Triangles {
-            removed += remove_in(geometry, place.unwrap_or(Mat4::IDENTITY), least);
+    for (geometry, draw) in scene.geometries.iter_mut().zip(draws) {
+        if geometry.mode == Mode::Triangles && geometry.vertex_count() > 0 {
+            let to_world = draw.map_or(Mat4::IDENTITY, |draw| draw.vertex_matrix(geometry, 0));
+            removed += remove_in(geometry, to_world, least);
         }
     }
     removed

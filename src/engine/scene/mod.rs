@@ -78,6 +78,17 @@ pub struct Image {
     pub bytes: Bytes,
 }
 
+impl Image {
+    /// The name of the file that it came from, without its extension.
+    pub fn file_stem(&self) -> Option<&str> {
+        let name = self.file_name.as_deref()?;
+        Some(match name.rsplit_once('.') {
+            Some((stem, _)) if !stem.is_empty() => stem,
+            _ => name,
+        })
+    }
+}
+
 /// Numbers that pass through: keyframes, matrices, instance transforms.
 #[derive(Debug, Clone)]
 pub struct Table {

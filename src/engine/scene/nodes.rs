@@ -92,6 +92,18 @@ impl Draw {
         positions
     }
 
+    /// How many times as long as in the mesh's space an edge may become in the world; for a skin, measured at one vertex.
+    fn scale_of(&self, geometry: &Geometry) -> f32 {
+        let matrix = match geometry.vertex_count() {
+            0 => self.world,
+            _ => self.vertex_matrix(geometry, 0),
+        };
+        [matrix.x_axis, matrix.y_axis, matrix.z_axis]
+            .iter()
+            .map(|axis| axis.truncate().length())
+            .fold(0.0, f32::max)
+    }
+
     /// The matrix that takes one vertex to the world: the node's, or its joints' blended by weight.
     pub fn vertex_matrix(&self, geometry: &Geometry, vertex: usize) -> Mat4 {
         let Some(joints) = &self.joints else {
@@ -146,6 +158,23 @@ impl Scene {
             }
         }
         draws
+    }
+
+    /// For each geometry the draw that shows it largest; `None` where nothing draws it.
+    pub fn largest_draws(&self) -> Vec<Option<Draw>> {
+        let draws = self.draws();
+        let mut largest: Vec<Option<(f32, usize)>> = vec![None; self.geometries.len()];
+        for (index, draw) in draws.iter().enumerate() {
+            for primitive in &self.meshes[draw.mesh].primitives {
+                let scale = draw.scale_of(&self.geometries[primitive.geometry]);
+                let known = &mut largest[primitive.geometry];
+                if known.is_none_or(|(largest, _)| scale > largest) {
+                    *known = Some((scale, index));
+                }
+            }
+        }
+        let draw = |(_, index): (f32, usize)| draws[index].clone();
+        largest.into_iter().map(|found| found.map(draw)).collect()
     }
 
     /// The smallest box around all that is drawn, or `None` when nothing is.

@@ -62,6 +62,19 @@ pub enum MeshCompression {
     Draco,
     /// `EXT_meshopt_compression`.
     Meshopt,
+    /// As the source is packed; a job replaces it by one of the others once the source is read.
+    LikeSource,
+}
+
+impl MeshCompression {
+    /// The name in configurations of a way to pack; `None` for the others.
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            MeshCompression::Draco => Some("draco"),
+            MeshCompression::Meshopt => Some("meshopt"),
+            MeshCompression::None | MeshCompression::LikeSource => None,
+        }
+    }
 }
 
 /// The encoding of textures.

@@ -153,10 +153,11 @@ impl Settings {
         let name = reader.text(&path)?.unwrap_or_default().to_lowercase();
         let compression = match name.as_str() {
             "" | "none" => MeshCompression::None,
+            "auto" => MeshCompression::LikeSource,
             "draco" => MeshCompression::Draco,
             "meshopt" | "meshoptimizer" => MeshCompression::Meshopt,
             other => {
-                let what = format!("is \"{other}\"; methods are none, draco and meshopt");
+                let what = format!("is \"{other}\"; methods are none, auto, draco and meshopt");
                 return Err(reader.wrong(&path, &what));
             }
         };

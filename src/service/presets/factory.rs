@@ -98,6 +98,13 @@ macro_rules! glb {
     };
 }
 
+/// One glb for viewers on web pages, which read packed geometry: it is packed as the source is.
+macro_rules! web_glb {
+    () => {
+        r#"{"fileType":"glb","meshCompressionMethod":"auto","textureFormat":{"baseColor":"auto","normal":"auto","orm":"auto","emissive":"auto"}}"#
+    };
+}
+
 /// Every preset of the factory, in the order of the lists.
 pub static FACTORY: &[FactoryPreset] = &[
     FactoryPreset {
@@ -107,7 +114,7 @@ pub static FACTORY: &[FactoryPreset] = &[
         category: WEB,
         config: concat!(
             r#"{"schema":"2.5","limits":{"faces":{"count":100000},"textures":{"baseColor":2048,"normal":2048,"orm":1024,"emissive":1024}},"compressionAndExport":{"fileExports":["#,
-            glb!(),
+            web_glb!(),
             "]}}"
         ),
     },
@@ -118,7 +125,7 @@ pub static FACTORY: &[FactoryPreset] = &[
         category: WEB,
         config: concat!(
             r#"{"schema":"2.5","limits":{"faces":{"count":25000},"textures":{"baseColor":1024,"normal":1024,"orm":512,"emissive":512}},"compressionAndExport":{"fileExports":["#,
-            glb!(),
+            web_glb!(),
             "]}}"
         ),
     },

@@ -216,6 +216,10 @@ impl<'s> Writer<'s> {
         let mut images = Vec::new();
         for (image, _) in shown.filter(|(_, place)| place.is_some()) {
             let mut json = image.json.clone();
+            let has_name = json.get("name").is_some_and(Value::is_string);
+            if let Some(stem) = image.file_stem().filter(|_| !has_name) {
+                json.insert("name".to_owned(), stem.into());
+            }
             json.insert("mimeType".to_owned(), image.media_type.clone().into());
             let view = self.views.add_bytes(&image.bytes);
             json.insert("bufferView".to_owned(), view.into());
@@ -233,10 +237,12 @@ impl<'s> Writer<'s> {
             let mut json = image.json.clone();
             json.insert("uri".to_owned(), percent_encode(&name).into());
             images.push(Value::Object(json));
-            files.push(OutFile {
-                name,
-                bytes: image.bytes.clone(),
-            });
+            if files.iter().all(|file: &OutFile| file.name != name) {
+                files.push(OutFile {
+                    name,
+                    bytes: image.bytes.clone(),
+                });
+            }
         }
         (images, files)
     }

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use bytes::Bytes;
 use glam::Vec3;
 
 mod maps;
@@ -14,11 +15,12 @@ use super::super::import::images::extension_of;
 use super::super::scene::{AlphaMode, Material, Scene, TextureUse};
 use super::OutFile;
 use super::flat::{FlatPart, flatten, srgb_of_linear};
-use super::names::Names;
+use super::names::{Names, one_word};
 
 /// The scene as `<stem>.obj`, `<stem>.mtl` and images, in this order.
 pub fn write_obj(scene: &Scene, stem: &str, names: &mut Names) -> Vec<OutFile> {
     let stem = stem.replace(char::is_whitespace, "_");
+    names.name_images_in_one_word();
     let mut writer = Writer {
         scene,
         stem: stem.clone(),
@@ -70,7 +72,7 @@ impl Writer<'_> {
         for (index, part) in flatten(self.scene).iter().enumerate() {
             let fallback = || format!("part_{index}");
             let name = part.name.clone().unwrap_or_else(fallback);
-            writeln!(text, "o {}", plain(&name)).expect(SAFE);
+            writeln!(text, "o {}", one_word(&name)).expect(SAFE);
             for (vertex, position) in part.positions.iter().enumerate() {
                 write!(text, "v {} {} {}", position.x, position.y, position.z).expect(SAFE);
                 if let Some([red, green, blue, _]) = part.colors.get(vertex) {
@@ -122,7 +124,7 @@ impl Writer<'_> {
         let own = material
             .name
             .as_deref()
-            .map(plain)
+            .map(one_word)
             .filter(|name| !name.is_empty());
         let base = own.unwrap_or_else(|| "material".to_owned());
         let mut name = base.clone();
@@ -169,6 +171,12 @@ impl Writer<'_> {
             writeln!(lines, "map_Ke {file}").expect(SAFE);
         }
         if let Some(file) = self.image(&material.normal_texture) {
+            // Most programs read normals from `map_Bump`, some from `norm` only.
+            match material.normal_scale {
+                1.0 => writeln!(lines, "map_Bump {file}"),
+                scale => writeln!(lines, "map_Bump -bm {scale} {file}"),
+            }
+            .expect(SAFE);
             writeln!(lines, "norm {file}").expect(SAFE);
         }
         self.mtl.push_str(&lines);
@@ -191,11 +199,9 @@ impl Writer<'_> {
         let made = match maps::split(&image.bytes, purpose.channel(), factor) {
             Some((mean, None)) => maps::Channel::plain(mean),
             Some((mean, Some(png))) => {
-                let name = self.take_name(texture.image, purpose.suffix(), "png");
-                self.files.push(OutFile {
-                    name: name.clone(),
-                    bytes: png.into(),
-                });
+                let bytes = Bytes::from(png);
+                let name = self.take_name(texture.image, purpose.suffix(), "png", bytes.clone());
+                self.push_file(&name, bytes);
                 maps::Channel {
                     mean,
                     file: Some(name),
@@ -208,7 +214,7 @@ impl Writer<'_> {
     }
 
     /// A name in one word for a file that is made of an image.
-    fn take_name(&mut self, index: usize, suffix: &str, extension: &str) -> String {
+    fn take_name(&mut self, index: usize, suffix: &str, extension: &str, bytes: Bytes) -> String {
         let mut image = self.scene.images[index].clone();
         let own = image.json.get("name").and_then(|name| name.as_str());
         let known = image.file_name.take().or(own.map(str::to_owned));
@@ -216,9 +222,17 @@ impl Writer<'_> {
         let stem = stem
             .rsplit_once('.')
             .map_or(stem.as_str(), |(stem, _)| stem);
-        image.file_name = Some(plain(&format!("{stem}{suffix}.{extension}")));
-        let name = self.names.take_image(&image, &self.stem, index, extension);
-        name.replace(char::is_whitespace, "_")
+        image.file_name = Some(format!("{stem}{suffix}.{extension}"));
+        image.bytes = bytes;
+        self.names.take_image(&image, &self.stem, index, extension)
+    }
+
+    /// Adds a file unless an image with the same bytes has added it.
+    fn push_file(&mut self, name: &str, bytes: Bytes) {
+        if self.files.iter().all(|file| file.name != name) {
+            let name = name.to_owned();
+            self.files.push(OutFile { name, bytes });
+        }
     }
 
     fn image(&mut self, texture: &Option<TextureUse>) -> Option<String> {
@@ -226,15 +240,10 @@ impl Writer<'_> {
         if let Some(known) = self.images.get(&index) {
             return Some(known.clone());
         }
-        let mut image = self.scene.images[index].clone();
-        image.file_name = image.file_name.map(|name| plain(&name));
+        let image = &self.scene.images[index];
         let extension = extension_of(&image.media_type);
-        let name = self.names.take_image(&image, &self.stem, index, extension);
-        let name = name.replace(char::is_whitespace, "_");
-        self.files.push(OutFile {
-            name: name.clone(),
-            bytes: image.bytes,
-        });
+        let name = self.names.take_image(image, &self.stem, index, extension);
+        self.push_file(&name, image.bytes.clone());
         self.images.insert(index, name.clone());
         Some(name)
     }
@@ -273,18 +282,4 @@ impl Purpose {
             Purpose::Metallic => "_metallic",
         }
     }
-}
-
-/// A name in one word.
-fn plain(name: &str) -> String {
-    name.trim()
-        .chars()
-        .map(|letter| {
-            if letter.is_whitespace() || letter.is_control() || letter == '#' {
-                '_'
-            } else {
-                letter
-            }
-        })
-        .collect()
 }

@@ -14,6 +14,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::super::document::DocumentError;
+use super::super::settings::MeshCompression;
 use super::make::SceneMaker;
 use super::{ImportError, Imported};
 use material::Materials;
@@ -68,6 +69,7 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
     animation::add(&loaded, &mut scene, &mut warnings);
     warn_of_the_rest(&loaded, &file, &mut warnings);
     Ok(Imported {
+        packing: MeshCompression::None,
         scene,
         model: model.to_owned(),
         format: "fbx",

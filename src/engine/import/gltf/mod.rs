@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use super::super::document::{Cursor, Document};
 use super::super::scene::{Image, Mesh, Primitive, Scene, index_in};
+use super::super::settings::MeshCompression;
 use super::super::words::grouped;
 use super::images::media_type_of;
 use super::{ImportError, Imported};
@@ -53,11 +54,13 @@ pub(super) fn import(
         decoded_bytes: 0,
         file_bytes: document.len_bytes(),
     };
+    let packing = reader.packing();
     reader.read_json()?;
     reader.read_meshes()?;
     reader.read_images()?;
     reader.read_passing()?;
     Ok(Imported {
+        packing,
         size_bytes: reader.file_bytes,
         scene: reader.scene,
         warnings: reader.warnings,
@@ -82,6 +85,21 @@ struct Reader<'d> {
 }
 
 impl Reader<'_> {
+    fn packing(&self) -> MeshCompression {
+        let used = &self.document.json()["extensionsUsed"];
+        let is_used = |name: &str| {
+            let mut names = used.as_array().into_iter().flatten();
+            names.any(|used| used == name)
+        };
+        if is_used("KHR_draco_mesh_compression") {
+            MeshCompression::Draco
+        } else if is_used("EXT_meshopt_compression") || is_used("KHR_meshopt_compression") {
+            MeshCompression::Meshopt
+        } else {
+            MeshCompression::None
+        }
+    }
+
     fn read_json(&mut self) -> Result<(), ImportError> {
         let mut json = self.document.top().members()?.clone();
         for list in DECODED_LISTS {

@@ -14,6 +14,7 @@ use std::path::Path;
 
 use super::super::document::{ComponentType, DocumentError};
 use super::super::scene::{Attribute, Geometry, Storage};
+use super::super::settings::MeshCompression;
 use super::super::words::grouped;
 use super::lines::{lines, number, text, words};
 use super::make::{SceneMaker, linear_of_srgb};
@@ -76,6 +77,7 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
         maker.add_root(object.as_deref(), mesh);
     }
     Ok(Imported {
+        packing: MeshCompression::None,
         scene: maker.finish(),
         model: model.to_owned(),
         format: "obj",

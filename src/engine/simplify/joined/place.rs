@@ -4,21 +4,20 @@ use glam::{Mat3, Mat4, Vec3};
 
 use super::super::super::scene::{Bounds, Draw, Geometry, Mode, Scene};
 
-/// Each geometry of triangles and the matrix of its first draw.
+/// Each geometry of triangles and the matrix of the draw that shows it largest.
 pub(super) fn placed_geometries(scene: &Scene) -> Vec<(usize, Mat4)> {
-    let mut places: Vec<Option<Mat4>> = vec![None; scene.geometries.len()];
-    for draw in scene.draws() {
-        for primitive in &scene.meshes[draw.mesh].primitives {
-            let geometry = &scene.geometries[primitive.geometry];
-            places[primitive.geometry].get_or_insert_with(|| placing_matrix(&draw, geometry));
-        }
-    }
     scene
         .geometries
         .iter()
+        .zip(scene.largest_draws())
         .enumerate()
-        .filter(|(_, geometry)| geometry.mode == Mode::Triangles && !geometry.indices.is_empty())
-        .map(|(index, _)| (index, places[index].unwrap_or(Mat4::IDENTITY)))
+        .filter(|(_, (geometry, _))| {
+            geometry.mode == Mode::Triangles && !geometry.indices.is_empty()
+        })
+        .map(|(index, (geometry, draw))| {
+            let matrix = draw.map(|draw| placing_matrix(&draw, geometry));
+            (index, matrix.unwrap_or(Mat4::IDENTITY))
+        })
         .collect()
 }
 

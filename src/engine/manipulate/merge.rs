@@ -1,0 +1,91 @@
+//! Merging vertices that lie nearly in the same place.
+//!
+//! Distances are measured in the world, in the rest pose. A geometry that is drawn several times is measured where it is
+//! drawn largest, so that nowhere a vertex moves farther than the distance.
+
+use std::collections::HashMap;
+
+use glam::{IVec3, Vec3};
+use rayon::prelude::*;
+
+use super::super::scene::{Geometry, Mode, Scene};
+
+/// Moves vertices onto an earlier one within `distance`; the clean-up that follows joins those that
+/// are then equal. Returns how many moved.
+pub(super) fn merge(scene: &mut Scene, distance: f32) -> usize {
+    let draws = scene.largest_draws();
+    scene
+        .geometries
+        .par_iter_mut()
+        .zip(draws)
+        .filter(|(geometry, _)| geometry.mode == Mode::Triangles)
+        .map(|(geometry, draw)| {
+            let places = match draw {
+                Some(draw) => draw.world_positions(geometry),
+                None => plain_positions(geometry),
+            };
+            merge_at(geometry, &places, distance)
+        })
+        .sum()
+}
+
+fn plain_positions(geometry: &Geometry) -> Vec<Vec3> {
+    let positions = geometry.positions().chunks_exact(3);
+    positions.map(Vec3::from_slice).collect()
+}
+
+/// Merges the vertices of a geometry by their places in the world.
+fn merge_at(geometry: &mut Geometry, places: &[Vec3], distance: f32) -> usize {
+    let Some(positions) = geometry.attribute_mut("POSITION") else {
+        return 0;
+    };
+    let mut cells: HashMap<IVec3, Vec<usize>> = HashMap::new();
+    let mut moved = 0;
+    for (vertex, place) in places.iter().enumerate() {
+        let cell = (*place / distance).floor().as_ivec3();
+        let near = neighbours(cell)
+            .filter_map(|cell| cells.get(&cell))
+            .flatten()
+            .find(|known| places[**known].distance(*place) <= distance)
+            .copied();
+        let Some(known) = near else {
+            cells.entry(cell).or_default().push(vertex);
+            continue;
+        };
+        let [from, to] = [known * 3, vertex * 3];
+        if positions.values[from..from + 3] != positions.values[to..to + 3] {
+            positions.values.copy_within(from..from + 3, to);
+            moved += 1;
+        }
+    }
+    moved
+}
+
+fn neighbours(cell: IVec3) -> impl Iterator<Item = IVec3> {
+    (0..27).map(move |index| {
+        let step = IVec3::new(index % 3 - 1, index / 3 % 3 - 1, index / 9 - 1);
+        cell.saturating_add(step)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::scene::Attribute;
+    use super::*;
+
+    #[test]
+    fn only_near_vertices_move() {
+        let positions = vec![0.0, 0.0, 0.0, 0.009, 0.0, 0.0, 0.5, 0.0, 0.0];
+        let mut geometry = Geometry {
+            indices: vec![0, 1, 2],
+            attributes: vec![Attribute::new("POSITION", 3, positions)],
+            ..Geometry::default()
+        };
+        let places = plain_positions(&geometry);
+        assert_eq!(merge_at(&mut geometry, &places, 0.01), 1);
+        assert_eq!(
+            geometry.positions(),
+            [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.5, 0.0, 0.0]
+        );
+    }
+}
