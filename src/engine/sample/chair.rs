@@ -1,0 +1,497 @@
+//! The shapes of the chair: measures in metres, y up, the front towards +z, the feet at y = 0.
+//!
+//! Every part is a [`Grid`]: rows from one end to the other, columns around. Turned parts follow a profile of radii.
+
+use std::collections::HashMap;
+
+use glam::{DVec2, DVec3};
+
+use super::super::scene::{Attribute, Geometry};
+use super::exact::{bump, mix, sin, smoothstep, turn};
+use super::paint::{FABRIC_TILE, WOOD_TILE};
+
+/// Index into the materials of the scene.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Material {
+    Oak,
+    Wool,
+    Brass,
+}
+
+/// One mesh of the chair.
+pub(super) struct Part {
+    pub(super) name: String,
+    pub(super) material: Material,
+    pub(super) geometry: Geometry,
+}
+
+/// How texture coordinates run over a grid.
+#[derive(Clone, Copy)]
+enum Unrolled {
+    /// u around, over so many metres; v along the rows.
+    Around(f64),
+    /// From the middle outwards, as a disc whose grain runs along x.
+    Disc,
+}
+
+/// The rows and columns of a part. Columns are closed: the last is the first.
+struct Grid {
+    name: String,
+    material: Material,
+    rows: usize,
+    columns: usize,
+    unrolled: Unrolled,
+    /// Whether the last row is the first, as of a ring.
+    is_ring: bool,
+}
+
+/// The chair; a density of 1 has about 400,000 triangles.
+pub(super) fn parts(density: f64) -> Vec<Part> {
+    let mut parts = vec![seat(density), cushion(density), crest(density)];
+    for (index, height) in [CUSHION_LOW, CUSHION_HIGH].into_iter().enumerate() {
+        parts.push(piping(density, &format!("Piping {}", index + 1), height));
+    }
+    let mut legs = Vec::new();
+    for (side, depth) in [(-1.0, 1.0), (1.0, 1.0), (-1.0, -1.0), (1.0, -1.0)] {
+        let top = DVec3::new(side * 0.158, 0.440, depth * 0.150);
+        let foot = DVec3::new(
+            side * 0.208,
+            0.0,
+            depth * if depth > 0.0 { 0.200 } else { 0.225 },
+        );
+        let number = legs.len() + 1;
+        legs.push((top, foot));
+        parts.push(turned(
+            density,
+            &format!("Leg {number}"),
+            Material::Oak,
+            [top, foot],
+            LEG,
+            [210, 64],
+        ));
+        let cap = [top.lerp(foot, 0.925), foot];
+        parts.push(turned(
+            density,
+            &format!("Foot {number}"),
+            Material::Brass,
+            cap,
+            FOOT,
+            [40, 48],
+        ));
+    }
+    let on_leg = |leg: usize, at: f64| legs[leg].0.lerp(legs[leg].1, at);
+    let sides = [
+        [on_leg(0, 0.58), on_leg(2, 0.58)],
+        [on_leg(1, 0.58), on_leg(3, 0.58)],
+    ];
+    let middles = sides.map(|[front, back]| front.lerp(back, 0.5));
+    for (index, ends) in sides.into_iter().chain([middles]).enumerate() {
+        let name = format!("Stretcher {}", index + 1);
+        parts.push(turned(
+            density,
+            &name,
+            Material::Oak,
+            ends,
+            STRETCHER,
+            [120, 48],
+        ));
+    }
+    for side in [-1.0, 1.0] {
+        let name = if side < 0.0 {
+            "Right post"
+        } else {
+            "Left post"
+        };
+        let ends = [
+            DVec3::new(side * 0.185, 0.440, -0.150),
+            DVec3::new(side * 0.222, 0.905, -0.268),
+        ];
+        parts.push(turned(density, name, Material::Oak, ends, POST, [210, 60]));
+        let stud = crest_at(side * 0.205, 0.0);
+        let ends = [stud + DVec3::Z * 0.008, stud + DVec3::Z * 0.0185];
+        parts.push(turned(
+            density,
+            &format!("{name} stud"),
+            Material::Brass,
+            ends,
+            STUD,
+            [20, 32],
+        ));
+    }
+    for slat_number in 0..5 {
+        parts.push(slat(density, slat_number));
+    }
+    parts
+}
+
+/// Pairs of a fraction of the length and the radius there in metres.
+type Profile = &'static [f64];
+
+const LEG: Profile = &[
+    0.0, 0.0165, 0.05, 0.0165, 0.065, 0.0235, 0.085, 0.0235, 0.10, 0.0180, 0.24, 0.0280, 0.36,
+    0.0170, 0.38, 0.0235, 0.40, 0.0235, 0.42, 0.0190, 0.44, 0.0215, 0.52, 0.0230, 0.63, 0.0215,
+    0.65, 0.0165, 0.665, 0.0220, 0.68, 0.0165, 0.79, 0.0230, 0.90, 0.0135, 0.91, 0.0175, 0.925,
+    0.0140, 1.0, 0.0120,
+];
+const FOOT: Profile = &[
+    0.0, 0.0140, 0.1, 0.0175, 0.2, 0.0160, 0.9, 0.0130, 1.0, 0.0115,
+];
+const STRETCHER: Profile = &[
+    0.0, 0.0075, 0.30, 0.0105, 0.40, 0.0120, 0.42, 0.0155, 0.44, 0.0125, 0.50, 0.0170, 0.56,
+    0.0125, 0.58, 0.0155, 0.60, 0.0120, 0.70, 0.0105, 1.0, 0.0075,
+];
+const POST: Profile = &[
+    0.0, 0.0130, 0.05, 0.0140, 0.07, 0.0195, 0.09, 0.0195, 0.11, 0.0135, 0.25, 0.0190, 0.36,
+    0.0130, 0.38, 0.0180, 0.395, 0.0180, 0.41, 0.0140, 0.425, 0.0180, 0.44, 0.0180, 0.46, 0.0130,
+    0.66, 0.0185, 0.92, 0.0115, 1.0, 0.0115,
+];
+const STUD: Profile = &[0.0, 0.0060, 0.5, 0.0058, 0.85, 0.0040, 1.0, 0.0015];
+
+fn radius(profile: Profile, at: f64) -> f64 {
+    let spans = profile.windows(4).step_by(2);
+    let span = spans.clone().find(|span| at < span[2]).or(spans.last());
+    span.map_or(0.0, |span| {
+        mix(span[1], span[3], smoothstep(span[0], span[2], at))
+    })
+}
+
+/// A part turned on a lathe, from the first to the second of its ends.
+fn turned(
+    density: f64,
+    name: &str,
+    material: Material,
+    ends: [DVec3; 2],
+    profile: Profile,
+    [rows, columns]: [usize; 2],
+) -> Part {
+    let along = (ends[1] - ends[0]).normalize();
+    let across = along.cross(DVec3::Z).try_normalize().unwrap_or(DVec3::X);
+    let up = along.cross(across);
+    let radii = profile.iter().skip(1).step_by(2);
+    let mean = radii.clone().sum::<f64>() / radii.len() as f64;
+    let unrolled = Unrolled::Around(mean * std::f64::consts::TAU);
+    Grid::new(density, name, material, [rows, columns], unrolled).part(|at, around| {
+        let (at, is_end) = ended(at, rows, density);
+        let around = turn(around) * if is_end { 0.0 } else { radius(profile, at) };
+        ends[0].lerp(ends[1], at) + across * around.x + up * around.y
+    })
+}
+
+/// Takes off the first and the last row, which close the ends of a solid part in one point each.
+fn ended(at: f64, rows: usize, density: f64) -> (f64, bool) {
+    let step = 1.0 / steps(rows, density) as f64;
+    let is_end = at < step * 0.5 || at > 1.0 - step * 0.5;
+    (((at - step) / (1.0 - 2.0 * step)).clamp(0.0, 1.0), is_end)
+}
+
+/// The curve x⁴ + y⁴ = 1 at a fraction of a turn: a square with round corners.
+fn rounded_square(fraction: f64) -> DVec2 {
+    let direction = turn(fraction);
+    let squares = direction * direction;
+    direction / squares.dot(squares).sqrt().sqrt()
+}
+
+/// The plan of seat and cushion, a rounded trapezoid: x and z at a fraction of a turn.
+fn plan(fraction: f64, half: DVec2) -> DVec2 {
+    let unit = rounded_square(fraction);
+    DVec2::new(unit.x * (1.0 + 0.075 * unit.y), unit.y) * half
+}
+
+const SEAT_TOP: f64 = 0.456;
+
+/// A saddled board with a rounded rim and a bevel below.
+fn seat(density: f64) -> Part {
+    let grid = Grid::new(density, "Seat", Material::Oak, [76, 176], Unrolled::Disc);
+    grid.part(|at, around| {
+        let outwards = plan(around, DVec2::new(0.228, 0.220));
+        let (reach, height) = match at {
+            ..0.5 => (at / 0.5 * 0.955, 0.0),
+            ..0.7 => {
+                let arc = turn(0.25 - (at - 0.5) / 0.2 * 0.25);
+                (0.955 + 0.045 * arc.x, 0.011 * (arc.y - 1.0))
+            }
+            ..0.8 => (
+                1.0 - 0.02 * (at - 0.7) / 0.1,
+                -0.011 - 0.013 * (at - 0.7) / 0.1,
+            ),
+            ..0.9 => (
+                mix(0.98, 0.84, (at - 0.8) / 0.1),
+                mix(-0.024, -0.040, (at - 0.8) / 0.1),
+            ),
+            _ => (0.84 * (1.0 - at) / 0.1, -0.040),
+        };
+        let place = outwards * reach;
+        let hollow = match at {
+            ..0.5 => 0.007 * (1.0 - smoothstep(0.15, 0.93, reach)),
+            _ => 0.0,
+        };
+        DVec3::new(place.x, SEAT_TOP + height - hollow, place.y)
+    })
+}
+
+const CUSHION_LOW: f64 = 0.460;
+const CUSHION_HIGH: f64 = 0.490;
+const CUSHION_HALF: DVec2 = DVec2::new(0.200, 0.188);
+/// Where buttons pull the cushion down: x and z.
+const TUFTS: [DVec2; 4] = [
+    DVec2::new(-0.07, -0.065),
+    DVec2::new(0.07, -0.065),
+    DVec2::new(-0.075, 0.065),
+    DVec2::new(0.075, 0.065),
+];
+
+fn cushion(density: f64) -> Part {
+    let grid = Grid::new(
+        density,
+        "Cushion",
+        Material::Wool,
+        [104, 176],
+        Unrolled::Disc,
+    );
+    grid.part(|at, around| {
+        let (reach, height) = match at {
+            ..0.62 => (at / 0.62 * 0.985, CUSHION_HIGH),
+            ..0.85 => {
+                let down = (at - 0.62) / 0.23;
+                (
+                    0.985 + 0.02 * bump(down - 0.5, 0.5),
+                    mix(CUSHION_HIGH, CUSHION_LOW, down),
+                )
+            }
+            _ => (0.985 * (1.0 - at) / 0.15, CUSHION_LOW),
+        };
+        let place = plan(around, CUSHION_HALF) * reach;
+        let mut height = height;
+        if at < 0.62 {
+            height += 0.016 * (1.0 - reach * reach);
+            for tuft in TUFTS {
+                let distance = place.distance(tuft);
+                height -= 0.015 * bump(distance, 0.065) + 0.004 * bump(distance, 0.015);
+            }
+        }
+        DVec3::new(place.x, height, place.y)
+    })
+}
+
+/// A cord around the cushion.
+fn piping(density: f64, name: &str, height: f64) -> Part {
+    let mut grid = Grid::new(
+        density,
+        name,
+        Material::Wool,
+        [176, 20],
+        Unrolled::Around(0.025),
+    );
+    grid.is_ring = true;
+    grid.part(|at, around| {
+        let place = plan(at, CUSHION_HALF * 0.985);
+        let section = turn(around) * 0.0042;
+        let place = place + place.normalize() * section.x;
+        DVec3::new(place.x, height + section.y, place.y)
+    })
+}
+
+/// The middle of the crest rail at `x`, moved up by `up`.
+fn crest_at(x: f64, up: f64) -> DVec3 {
+    let bow = bump(x, 0.30);
+    DVec3::new(x, 0.925 + 0.018 * bump(x, 0.16) + up, -0.262 - 0.026 * bow)
+}
+
+/// The rail on top of the back, with a carved rosette and leaves on its front.
+fn crest(density: f64) -> Part {
+    let rows = 300;
+    let grid = Grid::new(
+        density,
+        "Crest rail",
+        Material::Oak,
+        [rows, 116],
+        Unrolled::Around(0.16),
+    );
+    grid.part(|at, around| {
+        let (at, is_end) = ended(at, rows, density);
+        let x = mix(-0.248, 0.248, at);
+        let beyond = ((x.abs() - 0.232) / 0.0162).max(0.0);
+        let rounding = (1.0 - beyond * beyond).max(0.0).sqrt() * 0.5 + 0.5;
+        let section = rounded_square(around) * if is_end { 0.0 } else { rounding };
+        let up = section.x * mix(0.030, 0.044, bump(x, 0.26));
+        let front = smoothstep(0.3, 0.8, section.y);
+        crest_at(x, up) + DVec3::Z * (section.y * 0.0115 + front * carving(x, up))
+    })
+}
+
+/// The height of the carving: a rosette of eight petals between two twigs of leaves.
+fn carving(x: f64, up: f64) -> f64 {
+    let from_middle = DVec2::new(x, up);
+    let distance = from_middle.length();
+    let petals = match distance > 0.0 {
+        // cos 8φ of the direction, as a polynomial of its cosine.
+        true => (0..3).fold(x / distance, |cosine, _| 2.0 * cosine * cosine - 1.0),
+        false => 0.0,
+    };
+    let rosette = bump(distance - 0.015, 0.011) * (0.65 + 0.35 * petals) + bump(distance, 0.005);
+    let along = x.abs();
+    let inside = smoothstep(0.032, 0.045, along) * (1.0 - smoothstep(0.150, 0.180, along));
+    let leaf = sin((along - up.abs() * 0.9) * 360.0).max(0.0);
+    let twig = bump(up, 0.0022) + 0.8 * leaf * bump(up.abs() - 0.008, 0.0075);
+    0.0050 * rosette + 0.0042 * inside * twig
+}
+
+/// A slat of the back, bent as a back is.
+fn slat(density: f64, number: usize) -> Part {
+    let rows = 150;
+    let side = number as f64 / 2.0 - 1.0;
+    let name = format!("Slat {}", number + 1);
+    let grid = Grid::new(
+        density,
+        &name,
+        Material::Oak,
+        [rows, 36],
+        Unrolled::Around(0.07),
+    );
+    let low = DVec3::new(side * 0.112, 0.445, -0.172 - 0.012 * (1.0 - side * side));
+    let high = crest_at(side * 0.148, -0.010);
+    grid.part(|at, around| {
+        let (at, is_end) = ended(at, rows, density);
+        let bend = sin(at * std::f64::consts::TAU) * 0.014 - sin(at * std::f64::consts::PI) * 0.010;
+        let width = mix(0.0125, 0.0165, smoothstep(0.1, 0.6, at));
+        let section = rounded_square(around) * if is_end { 0.0 } else { 1.0 };
+        low.lerp(high, at) + DVec3::new(-section.x * width, 0.0, bend + section.y * 0.0052)
+    })
+}
+
+fn steps(full: usize, density: f64) -> usize {
+    ((full as f64 * density) as usize).max(8)
+}
+
+impl Grid {
+    fn new(
+        density: f64,
+        name: &str,
+        material: Material,
+        [rows, columns]: [usize; 2],
+        unrolled: Unrolled,
+    ) -> Grid {
+        Grid {
+            name: name.to_owned(),
+            material,
+            rows: steps(rows, density),
+            columns: steps(columns, density),
+            unrolled,
+            is_ring: false,
+        }
+    }
+
+    /// The part whose points `point` gives by the fraction of the rows and of a turn.
+    fn part(&self, point: impl Fn(f64, f64) -> DVec3) -> Part {
+        let width = self.columns + 1;
+        let mut points = Vec::with_capacity((self.rows + 1) * width);
+        for row in 0..=self.rows {
+            let row = if self.is_ring { row % self.rows } else { row };
+            for column in 0..=self.columns {
+                let around = (column % self.columns) as f64 / self.columns as f64;
+                points.push(point(row as f64 / self.rows as f64, around));
+            }
+        }
+        let mut indices: Vec<u32> = Vec::new();
+        for cell in 0..self.rows * self.columns {
+            let a = cell / self.columns * width + cell % self.columns;
+            for corners in [[a, a + 1, a + width], [a + 1, a + width + 1, a + width]] {
+                let [p, q, r] = corners.map(|corner| points[corner]);
+                // A row that is one point has cells of one triangle.
+                if p != q && q != r && r != p {
+                    indices.extend(corners.map(|corner| corner as u32));
+                }
+            }
+        }
+        let mut attributes = vec![
+            Attribute::new("POSITION", 3, floats(points.iter().map(|at| at.to_array()))),
+            Attribute::new(
+                "NORMAL",
+                3,
+                floats(normals(&points, &indices).iter().map(|at| at.to_array())),
+            ),
+        ];
+        let tile = match self.material {
+            Material::Oak => Some(WOOD_TILE),
+            Material::Wool => Some(FABRIC_TILE),
+            Material::Brass => None,
+        };
+        if let Some(tile) = tile {
+            let coords = self.coords(&points).into_iter();
+            let coords = floats(coords.map(|at| (at / tile).to_array()));
+            attributes.push(Attribute::new("TEXCOORD_0", 2, coords));
+        }
+        let mut geometry = Geometry {
+            indices,
+            attributes,
+            ..Geometry::default()
+        };
+        geometry.compact();
+        Part {
+            name: self.name.clone(),
+            material: self.material,
+            geometry,
+        }
+    }
+
+    /// Texture coordinates in metres.
+    fn coords(&self, points: &[DVec3]) -> Vec<DVec2> {
+        let width = self.columns + 1;
+        let mut lengths = vec![0.0; width];
+        let mut coords = Vec::with_capacity(points.len());
+        for (index, point) in points.iter().enumerate() {
+            let column = index % width;
+            if index >= width {
+                lengths[column] += point.distance(points[index - width]);
+            }
+            let around = column as f64 / self.columns as f64;
+            coords.push(match self.unrolled {
+                Unrolled::Around(length) => DVec2::new(around * length, lengths[0]),
+                Unrolled::Disc => {
+                    let from_middle =
+                        DVec2::new(points[width + column].z, points[width + column].x);
+                    from_middle.normalize() * lengths[column]
+                }
+            });
+        }
+        coords
+    }
+}
+
+/// Smooth normals: the faces around a place, by their area.
+fn normals(points: &[DVec3], indices: &[u32]) -> Vec<DVec3> {
+    let key = |point: &DVec3| point.to_array().map(|part| (part + 0.0).to_bits());
+    let mut sums: HashMap<[u64; 3], DVec3> = HashMap::new();
+    for corners in indices.chunks_exact(3) {
+        let [a, b, c] = [0, 1, 2].map(|corner| points[corners[corner] as usize]);
+        for corner in [a, b, c] {
+            *sums.entry(key(&corner)).or_default() += (b - a).cross(c - a);
+        }
+    }
+    let sum = |point| sums.get(&key(point)).copied().unwrap_or_default();
+    points
+        .iter()
+        .map(|point| sum(point).normalize_or(DVec3::Y))
+        .collect()
+}
+
+fn floats<const N: usize>(rows: impl Iterator<Item = [f64; N]>) -> Vec<f32> {
+    rows.flatten().map(|number| number as f32).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_faces_outwards() {
+        for part in parts(0.2) {
+            let at = |index: u32| part.geometry.position(index);
+            let corners = part.geometry.indices.chunks_exact(3);
+            let volume: f32 = corners
+                .map(|corner| at(corner[0]).dot(at(corner[1]).cross(at(corner[2]))))
+                .sum();
+            assert!(volume > 0.0, "{}: {volume}", part.name);
+        }
+    }
+}
