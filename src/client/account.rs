@@ -1,4 +1,4 @@
-//! The account: signing in, tokens, points, storage, webhooks, and its end.
+//! The account: sign-in, tokens, points, storage, webhooks, and deletion.
 
 use reqwest::Method;
 
@@ -12,19 +12,18 @@ use crate::wire::{
     RapidPoints, StorageLeft, Token, TokenId, UserId, Webhook, WebhookId,
 };
 
-/// Whose files these are: what local state is kept by.
+/// Identity of an account; local state is stored under it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccountIdentity {
     /// Scheme, host and port of the service.
     pub origin: String,
-    /// The token's owner, where the service tells.
+    /// The token's owner, if the service reports it.
     pub owner: Option<UserId>,
-    /// The token's id.
     pub token_id: Option<TokenId>,
 }
 
 impl AccountIdentity {
-    /// A stable text: origin and owner, or else origin and token id.
+    /// Stable key: origin and owner, or origin and token id if the owner is unknown.
     pub fn key(&self) -> String {
         match (self.owner, self.token_id) {
             (Some(owner), _) => format!("{}#user-{owner}", self.origin),
@@ -35,8 +34,8 @@ impl AccountIdentity {
 }
 
 impl Client {
-    /// Whose account this is. Asks the service for the token's own record; a service that does not tell
-    /// the owner leaves the token's id.
+    /// Identifies the account by the token's own record. If the service does not report the owner, only the
+    /// token id is known.
     pub async fn account(&self) -> Result<AccountIdentity, ClientError> {
         let token_id = self.token_id();
         let owner = match token_id {
@@ -62,7 +61,7 @@ impl Client {
         }
     }
 
-    /// Signs in with the account's credentials; the answer is a new token. Sent once.
+    /// Signs in with the account's credentials and returns a new token. Sent once.
     pub async fn login(&self, email: &str, password: Password) -> Result<Token, ClientError> {
         let what = "sign in";
         let call = Call::once(what, Method::POST, route::LOGIN).anonymous();
@@ -81,13 +80,11 @@ impl Client {
             })
     }
 
-    /// The account's API tokens.
     pub async fn tokens(&self, priority: Priority) -> Result<Vec<ApiToken>, ClientError> {
         let call = Call::get("list API tokens", route::TOKENS).at(priority);
         Ok(self.json::<Items<ApiToken>>(call).await?.0)
     }
 
-    /// One API token's record.
     pub async fn api_token(&self, id: TokenId) -> Result<ApiToken, ClientError> {
         Ok(self
             .json::<Data<ApiToken>>(Call::get("get an API token", fill(route::TOKEN, &[&id])))
@@ -95,7 +92,7 @@ impl Client {
             .data)
     }
 
-    /// Makes an API token; its text is told this once. Sent once.
+    /// Creates an API token. The service shows its text only in this reply. Sent once.
     pub async fn create_token(&self, name: &str) -> Result<Token, ClientError> {
         let what = "create an API token";
         let call = Call::once(what, Method::POST, route::CREATE_TOKEN);
@@ -114,7 +111,6 @@ impl Client {
             })
     }
 
-    /// Deletes an API token.
     pub async fn delete_token(&self, id: TokenId) -> Result<(), ClientError> {
         self.done(Call::delete(
             "delete an API token",
@@ -123,19 +119,18 @@ impl Client {
         .await
     }
 
-    /// What is left to optimize with.
+    /// Remaining optimization points.
     pub async fn points(&self, priority: Priority) -> Result<RapidPoints, ClientError> {
         let call = Call::get("get the points", route::RAPID_POINTS).at(priority);
         Ok(self.json::<Data<RapidPoints>>(call).await?.data)
     }
 
-    /// What is left to store in.
+    /// Remaining storage.
     pub async fn storage(&self, priority: Priority) -> Result<StorageLeft, ClientError> {
         let call = Call::get("get the storage left", route::STORAGE).at(priority);
         Ok(self.json::<Data<StorageLeft>>(call).await?.data)
     }
 
-    /// The account's webhooks.
     pub async fn webhooks(&self, priority: Priority) -> Result<Vec<Webhook>, ClientError> {
         let call = Call::get("list webhooks", route::WEBHOOKS).at(priority);
         Ok(self.json::<Items<Webhook>>(call).await?.0)
@@ -146,7 +141,7 @@ impl Client {
         let call = Call::once("register a webhook", Method::POST, route::WEBHOOKS).json(request);
         match self.json::<Data<Webhook>>(call).await {
             Ok(created) => Ok(created.data),
-            // Here alone a 500 is a plain refusal: the account has as many webhooks as it may have.
+            // Only this call uses 500 for a plain refusal: the account has the maximum number of webhooks.
             Err(ClientError::LostReply {
                 status: Some(500),
                 reason,
@@ -159,7 +154,6 @@ impl Client {
         }
     }
 
-    /// Deletes a webhook.
     pub async fn delete_webhook(&self, id: WebhookId) -> Result<(), ClientError> {
         self.done(Call::delete(
             "delete a webhook",
@@ -178,7 +172,7 @@ impl Client {
         .await
     }
 
-    /// Ends the account and deletes all that is in it. Sent once.
+    /// Deletes the account and everything in it. Sent once.
     pub async fn delete_account(&self, password: Password) -> Result<(), ClientError> {
         let call = Call::once("delete the account", Method::POST, route::DELETE_ACCOUNT);
         self.done(call.json(&DeleteAccount { password })).await

@@ -1,4 +1,4 @@
-//! Base assets: upload calls, records, tags, files, conversion, and starting optimizations.
+//! Calls about base assets: upload, records, tags, files, conversion, and optimization.
 
 use reqwest::Method;
 
@@ -15,13 +15,14 @@ use crate::wire::{
 };
 
 impl Client {
-    /// Starts an upload: makes an incomplete asset. Sent once.
+    /// Starts an upload: creates an incomplete asset. Sent once.
     pub async fn start_upload(&self, request: &StartUpload) -> Result<UploadStarted, ClientError> {
         let call = Call::once("start an upload", Method::POST, route::START_UPLOAD);
         self.json(call.json(request).uncounted()).await
     }
 
-    /// Ends an upload once all files are there. Sent once; when the answer is lost, the asset's state tells.
+    /// Completes an upload after all files are sent. Sent once; if the reply is lost, the state of the asset
+    /// shows whether the call took effect.
     pub async fn complete_upload(&self, id: AssetId) -> Result<BaseAsset, ClientError> {
         let call = Call::once(
             "complete an upload",
@@ -44,7 +45,7 @@ impl Client {
         .await
     }
 
-    /// One base asset with all its fields.
+    /// Returns the record with all fields.
     pub async fn asset(&self, id: AssetId, priority: Priority) -> Result<BaseAsset, ClientError> {
         let call = Call::get("get a base asset", fill(route::ASSET, &[&id])).at(priority);
         Ok(self.json::<Data<BaseAsset>>(call).await?.data)
@@ -63,7 +64,6 @@ impl Client {
         .await
     }
 
-    /// Deletes a base asset.
     pub async fn delete_asset(&self, id: AssetId) -> Result<(), ClientError> {
         self.done(Call::delete(
             "delete a base asset",
@@ -72,13 +72,11 @@ impl Client {
         .await
     }
 
-    /// Deletes several base assets.
     pub async fn delete_assets(&self, ids: &[AssetId]) -> Result<(), ClientError> {
         let call = Call::idempotent("delete base assets", Method::POST, route::DELETE_ASSETS);
         self.done(call.json(&IdList { ids: ids.to_vec() })).await
     }
 
-    /// Removes a tag from a base asset.
     pub async fn remove_asset_tag(&self, id: AssetId, tag: TagId) -> Result<(), ClientError> {
         self.done(Call::delete(
             "remove a tag",
@@ -87,13 +85,13 @@ impl Client {
         .await
     }
 
-    /// The names of all tags on base assets.
+    /// Names of all tags on base assets.
     pub async fn asset_tags(&self, priority: Priority) -> Result<Vec<TagName>, ClientError> {
         let call = Call::get("list tags of base assets", route::ASSET_TAGS).at(priority);
         Ok(self.json::<Items<TagName>>(call).await?.0)
     }
 
-    /// The uploaded files of a base asset.
+    /// The uploaded files.
     pub async fn asset_downloads(
         &self,
         id: AssetId,
@@ -109,7 +107,6 @@ impl Client {
         .await
     }
 
-    /// The converted files of a base asset.
     pub async fn asset_converted(
         &self,
         id: AssetId,
@@ -121,7 +118,6 @@ impl Client {
         .await
     }
 
-    /// The converted materials of a base asset.
     pub async fn asset_pbr(
         &self,
         id: AssetId,
@@ -133,7 +129,7 @@ impl Client {
         .await
     }
 
-    /// All files of a base asset as one zip.
+    /// All files as one zip.
     pub async fn asset_zip(
         &self,
         id: AssetId,
@@ -145,7 +141,7 @@ impl Client {
         .await
     }
 
-    /// The views of a base asset.
+    /// Rendered views.
     pub async fn asset_renders(
         &self,
         id: AssetId,
@@ -157,7 +153,7 @@ impl Client {
         .await
     }
 
-    /// Converts a base asset to further formats. Sent once.
+    /// Converts the asset to further formats. Sent once.
     pub async fn add_formats(
         &self,
         id: AssetId,
@@ -174,7 +170,6 @@ impl Client {
         .await
     }
 
-    /// The conversions of a base asset.
     pub async fn processed_formats(
         &self,
         id: AssetId,
@@ -185,7 +180,6 @@ impl Client {
         Ok(self.json::<Items<ConversionJob>>(call).await?.0)
     }
 
-    /// The rapid models made from a base asset.
     pub async fn asset_rapid_models(
         &self,
         id: AssetId,

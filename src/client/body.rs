@@ -1,4 +1,4 @@
-//! Bodies of answers: bounded JSON, and streams that notice a stall.
+//! Bodies of replies: JSON of bounded size, and streams with a stall timeout.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -13,11 +13,11 @@ use super::transport::reason_of;
 /// Bytes as they arrive.
 pub type ByteStream = Pin<Box<dyn Stream<Item = Result<Bytes, ClientError>> + Send>>;
 
-/// A file that the service makes on the fly.
+/// A file that the service generates on request.
 pub struct Download {
-    /// Its length, where the service tells.
+    /// Length, if the service reports it.
     pub len: Option<u64>,
-    /// Its content; ends with an error when it is cut short.
+    /// Content; ends with an error if it is truncated.
     pub stream: ByteStream,
 }
 
@@ -29,7 +29,7 @@ impl std::fmt::Debug for Download {
     }
 }
 
-/// How the body of an answer failed.
+/// Why reading a body failed.
 #[derive(Debug)]
 pub(super) enum BodyFault {
     Broken(String),
@@ -37,7 +37,7 @@ pub(super) enum BodyFault {
     TooLarge,
 }
 
-/// The chunks of a body; a time without any is a stall.
+/// The chunks of a body; [`BodyFault::Stalled`] if none arrives for `stall`.
 pub(super) fn chunks(
     response: Response,
     stall: Duration,
@@ -56,7 +56,7 @@ pub(super) fn chunks(
     )
 }
 
-/// The whole of a body that must not be larger than `limit_bytes`.
+/// Reads a whole body of at most `limit_bytes`.
 pub(super) async fn read_all(
     response: Response,
     stall: Duration,

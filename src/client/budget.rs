@@ -1,9 +1,9 @@
-//! The rate budget: how many requests may go out, and who goes first.
+//! The rate limiter: how many requests may be sent, and in which order.
 //!
-//! A bucket fills at a steady rate up to a burst. An interactive request takes its place in line at once,
-//! by letting the bucket go below zero, and waits until its place is due. A background request takes only
-//! from what lies above a reserve, so it gets what interactive work leaves. When the service answers 429,
-//! nothing goes out until the time that it names.
+//! A token bucket. An interactive request takes a token at once, even if the level gets negative, and waits
+//! until the level would be zero again; so interactive requests form a queue. A background request only
+//! takes tokens above a reserve, so it uses what interactive requests leave. After a 429 nothing is sent
+//! until the time that the service names.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -13,45 +13,45 @@ use tokio::time::{Instant, sleep_until};
 
 use super::error::ClientError;
 
-/// Who waits for a request.
+/// Priority of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Priority {
-    /// Somebody at a keyboard, or a program that reads.
+    /// A user or a reading program waits for the reply.
     Interactive,
-    /// Nobody in particular.
+    /// Nobody waits for the reply.
     Background,
 }
 
-/// No interactive request waits longer than this for its place.
+/// Maximum wait of an interactive request.
 const LONGEST_INTERACTIVE_WAIT: Duration = Duration::from_secs(25);
-/// No background request waits longer than this.
+/// Maximum wait of a background request.
 const LONGEST_BACKGROUND_WAIT: Duration = Duration::from_secs(300);
-/// How long nothing goes out after a 429 that names no time.
-const PAUSE_WITHOUT_WORD: Duration = Duration::from_secs(2);
-/// No pause that a service names is taken longer than this.
+/// Pause after a 429 without `Retry-After`.
+const DEFAULT_PAUSE: Duration = Duration::from_secs(2);
+/// Maximum pause that is accepted from the service.
 const LONGEST_PAUSE: Duration = Duration::from_secs(120);
 
-/// The state of the budget, for those who watch.
+/// State of the rate limiter, for status displays.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BudgetStatus {
-    /// Requests that may go out in a minute.
+    /// Allowed requests per minute.
     pub per_minute: u32,
-    /// Requests that could go out right now.
+    /// Requests that could be sent now without waiting.
     pub available: u32,
-    /// Interactive requests that wait for their place.
+    /// Interactive requests that wait.
     pub waiting: u32,
-    /// Requests that went out so far, those that the service does not count left out.
+    /// Requests sent so far, without those that the service does not count.
     pub taken: u64,
-    /// How long nothing goes out, because the service asked for it.
+    /// Remaining pause after a 429.
     pub paused: Option<Duration>,
 }
 
-/// The bucket and the line before it.
+/// The token bucket.
 #[derive(Debug)]
 pub(super) struct RateBudget {
     state: Mutex<State>,
-    /// Lets one background request at a time watch the bucket, in order of arrival.
-    turnstile: Semaphore,
+    /// Lets one background request at a time wait for the bucket, in order of arrival.
+    background_turn: Semaphore,
     per_minute: u32,
     burst: f64,
     reserve: f64,
@@ -59,12 +59,12 @@ pub(super) struct RateBudget {
 
 #[derive(Debug)]
 struct State {
-    /// Requests that may go out; below zero, how many wait in line.
+    /// Tokens in the bucket; below zero, the number of waiting requests.
     level: f64,
-    /// Requests that went out so far.
+    /// Requests sent so far.
     taken: u64,
-    /// Until when the level is reckoned; in the future while nothing may go out.
-    reckoned: Instant,
+    /// Time up to which the level is computed; in the future during a pause.
+    computed_at: Instant,
 }
 
 impl RateBudget {
@@ -74,17 +74,17 @@ impl RateBudget {
             state: Mutex::new(State {
                 level: burst,
                 taken: 0,
-                reckoned: Instant::now(),
+                computed_at: Instant::now(),
             }),
-            turnstile: Semaphore::new(1),
+            background_turn: Semaphore::new(1),
             per_minute: per_minute.max(1),
             burst,
-            // A third of the burst always stays for interactive requests.
+            // A third of the burst is kept for interactive requests.
             reserve: (burst / 3.0).floor(),
         }
     }
 
-    /// Waits until a request of this priority may go out.
+    /// Waits until a request of this priority may be sent.
     pub(super) async fn take(&self, priority: Priority) -> Result<(), ClientError> {
         match priority {
             Priority::Interactive => self.take_interactive().await,
@@ -96,21 +96,21 @@ impl RateBudget {
         }
     }
 
-    /// Lets nothing out for a while, because the service said so.
+    /// Stops all requests for a while after a 429.
     pub(super) fn pause(&self, retry_after: Option<Duration>) {
-        let pause = retry_after.unwrap_or(PAUSE_WITHOUT_WORD).min(LONGEST_PAUSE);
+        let pause = retry_after.unwrap_or(DEFAULT_PAUSE).min(LONGEST_PAUSE);
         let until = Instant::now() + pause;
         let mut state = self.lock();
-        // What was saved up is void: the service counts differently than we do.
+        // The saved tokens are invalid: the service counts differently.
         state.level = state.level.min(0.0);
-        state.reckoned = state.reckoned.max(until);
+        state.computed_at = state.computed_at.max(until);
     }
 
     pub(super) fn status(&self) -> BudgetStatus {
         let now = Instant::now();
         let mut state = self.lock();
         self.refill(&mut state, now);
-        let paused = state.reckoned.saturating_duration_since(now);
+        let paused = state.computed_at.saturating_duration_since(now);
         BudgetStatus {
             per_minute: self.per_minute,
             available: if paused.is_zero() {
@@ -144,9 +144,9 @@ impl RateBudget {
             taken: false,
         };
         sleep_until(due).await;
-        // A pause that began meanwhile moves everybody back.
+        // A pause that started meanwhile delays all waiting requests.
         loop {
-            let resumes = self.lock().reckoned;
+            let resumes = self.lock().computed_at;
             if resumes <= Instant::now() {
                 break;
             }
@@ -159,10 +159,10 @@ impl RateBudget {
 
     async fn take_background(&self) {
         let _turn = self
-            .turnstile
+            .background_turn
             .acquire()
             .await
-            .expect("the turnstile is never closed");
+            .expect("the background_turn is never closed");
         loop {
             let due = {
                 let now = Instant::now();
@@ -181,21 +181,21 @@ impl RateBudget {
     }
 
     fn refill(&self, state: &mut State, now: Instant) {
-        let passed = now.saturating_duration_since(state.reckoned);
+        let passed = now.saturating_duration_since(state.computed_at);
         state.level = (state.level + passed.as_secs_f64() * self.per_second()).min(self.burst);
-        state.reckoned = state.reckoned.max(now);
+        state.computed_at = state.computed_at.max(now);
     }
 
-    /// When a level that is reckoned at `state.reckoned` comes up to zero.
+    /// When a level computed at `state.computed_at` reaches zero.
     fn due(&self, state: &State, level: f64) -> Instant {
         let missing = (-level).max(0.0);
-        // A hair more, so that rounding never makes the sleeper wake just too early.
-        let hair = if missing > 0.0 {
+        // Added so that rounding never wakes the sleeper too early.
+        let margin = if missing > 0.0 {
             Duration::from_micros(100)
         } else {
             Duration::ZERO
         };
-        state.reckoned + Duration::from_secs_f64(missing / self.per_second()) + hair
+        state.computed_at + Duration::from_secs_f64(missing / self.per_second()) + margin
     }
 
     fn per_second(&self) -> f64 {
@@ -203,11 +203,11 @@ impl RateBudget {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().expect("no holder of this lock can panic")
+        self.state.lock().expect("the lock is never poisoned")
     }
 }
 
-/// A place in line, given back when the one who waits goes away.
+/// Drop guard: returns the token if the waiting request is cancelled.
 struct Place<'a> {
     budget: &'a RateBudget,
     taken: bool,
@@ -253,18 +253,18 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn background_work_leaves_the_reserve_to_interactive_work() {
+    async fn background_requests_leave_the_reserve_to_interactive_ones() {
         let budget = RateBudget::new(600, 30);
         assert!(seconds_for(&budget, 20, Priority::Background).await < 0.01);
-        // Below the reserve background work waits for the bucket to fill …
+        // Below the reserve background requests wait for the bucket to fill …
         let waited = seconds_for(&budget, 5, Priority::Background).await;
         assert!((0.4..0.7).contains(&waited), "{waited}");
-        // … and interactive work does not.
+        // … and interactive requests do not.
         assert!(seconds_for(&budget, 9, Priority::Interactive).await < 0.01);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn interactive_work_overtakes_background_work_that_waits() {
+    async fn interactive_requests_overtake_waiting_background_requests() {
         let budget = Arc::new(RateBudget::new(60, 3));
         for _ in 0..3 {
             budget.take(Priority::Interactive).await.unwrap();
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn after_a_429_nothing_goes_out_before_the_time_the_service_names() {
+    async fn after_a_429_nothing_is_sent_before_the_retry_after() {
         let budget = RateBudget::new(1800, 150);
         budget.pause(Some(Duration::from_secs(7)));
         assert_eq!(budget.status().available, 0);
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_pause_holds_back_those_who_already_wait() {
+    async fn a_pause_delays_requests_that_already_wait() {
         let budget = Arc::new(RateBudget::new(60, 1));
         budget.take(Priority::Interactive).await.unwrap();
         let waiter = tokio::spawn({
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_gives_up_gives_its_place_back() {
+    async fn a_cancelled_request_returns_its_token() {
         let budget = RateBudget::new(60, 1);
         budget.take(Priority::Interactive).await.unwrap();
         for _ in 0..5 {
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nobody_stands_in_a_line_without_end() {
+    async fn a_request_fails_at_once_if_it_would_wait_too_long() {
         let budget = RateBudget::new(60, 1);
         budget.pause(Some(Duration::from_secs(100)));
         let error = budget.take(Priority::Interactive).await.unwrap_err();

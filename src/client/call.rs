@@ -1,23 +1,23 @@
-//! One API call: what is sent, whether it may be repeated, and which budget it uses.
+//! One API call: its request, whether it may be repeated, and how it counts for the rate limit.
 //!
-//! The rule that keeps users from paying twice lives here: a call made with [`Call::once`] is sent a single
-//! time. Sending it is `exchange`'s work.
+//! The invariant: a call made with [`Call::once`] is never sent twice, so users never pay twice. `exchange`
+//! sends the calls.
 
 use reqwest::Method;
 use serde::Serialize;
 
 use super::budget::Priority;
 
-/// Whether sending a call again can do harm.
+/// Whether a call may be sent again after a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Repeat {
-    /// The same call again has the same effect as one.
+    /// The call is idempotent.
     Safe,
-    /// Each one counts.
+    /// Each call has an effect of its own.
     Never,
 }
 
-/// Which part of the rate limit a call uses.
+/// How a call counts for the rate limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lane {
     /// Counted by the service.
@@ -26,7 +26,7 @@ pub(super) enum Lane {
     Uncounted,
 }
 
-/// An API call that is about to be made.
+/// An API call before it is sent.
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) what: &'static str,
@@ -53,22 +53,20 @@ impl Call {
         }
     }
 
-    /// Reads something.
     pub(super) fn get(what: &'static str, path: impl Into<String>) -> Self {
         Self::new(what, Method::GET, path, Repeat::Safe)
     }
 
-    /// Removes something; again is as good as once.
     pub(super) fn delete(what: &'static str, path: impl Into<String>) -> Self {
         Self::new(what, Method::DELETE, path, Repeat::Safe)
     }
 
-    /// Has an effect each time it is sent.
+    /// A call that has an effect each time it is sent.
     pub(super) fn once(what: &'static str, method: Method, path: impl Into<String>) -> Self {
         Self::new(what, method, path, Repeat::Never)
     }
 
-    /// Sets something to a state; again is as good as once.
+    /// A call that may be repeated although it is not a GET or DELETE.
     pub(super) fn idempotent(what: &'static str, method: Method, path: impl Into<String>) -> Self {
         Self::new(what, method, path, Repeat::Safe)
     }
@@ -89,13 +87,13 @@ impl Call {
         self
     }
 
-    /// An upload call: the service does not count it.
+    /// Marks an upload call, which the service does not count.
     pub(super) fn uncounted(mut self) -> Self {
         self.lane = Lane::Uncounted;
         self
     }
 
-    /// The one call that needs no token.
+    /// Marks the one call without a token.
     pub(super) fn anonymous(mut self) -> Self {
         self.anonymous = true;
         self

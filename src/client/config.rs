@@ -1,4 +1,4 @@
-//! Settings of a client: where, as whom, how fast and how patiently.
+//! Settings of a client: address, token, rate, timeouts and retries.
 
 use std::time::Duration;
 
@@ -10,29 +10,27 @@ use crate::wire::Token;
 /// Settings of a [`Client`](super::Client).
 #[derive(Debug, Clone)]
 pub struct ClientConfig {
-    /// The address of the service; paths are appended to it.
+    /// Address of the service; paths are appended to it.
     pub base_url: Url,
-    /// The token, if there is one; without it every call but the sign-in fails before it is sent.
+    /// Without a token every call except the sign-in fails before it is sent.
     pub token: Option<Token>,
-    /// Whether `http` to other machines is allowed.
+    /// Allows plain `http` to other machines.
     pub allow_insecure: bool,
-    /// Requests a minute that the service counts, upload calls and transfers not included.
+    /// Maximum rate of requests. Upload calls and transfers are not counted.
     pub requests_per_minute: u32,
-    /// Requests that may go out at once after a quiet time.
+    /// Requests that may be sent at once after an idle time.
     pub burst: u32,
-    /// How long things may take.
     pub deadlines: Deadlines,
-    /// How often and at what distance safe calls are repeated.
     pub retries: RetryPolicy,
-    /// The largest JSON body that is read.
+    /// Maximum size of a JSON body.
     pub max_json_bytes: usize,
 }
 
 impl ClientConfig {
-    /// The usual settings for a service at this address.
+    /// The default settings for a service at this address.
     ///
-    /// The service allows 2,000 requests a minute: a steady 1,400 and a burst of 500 stay below it in
-    /// every minute, with something left for the account's other programs.
+    /// The service allows 2,000 requests per minute. A rate of 1,400 and a burst of 500 stay below that in
+    /// every minute and leave some for other programs of the account.
     pub fn new(base_url: &str) -> Result<Self, ClientError> {
         let base_url = Url::parse(base_url.trim()).map_err(|error| ClientError::BadBaseUrl {
             reason: format!("{error}; write it like https://assets.example.com"),
@@ -49,23 +47,22 @@ impl ClientConfig {
         })
     }
 
-    /// The same settings with a token.
     pub fn with_token(mut self, token: Token) -> Self {
         self.token = Some(token);
         self
     }
 }
 
-/// How long things may take before they are given up.
+/// Timeouts.
 #[derive(Debug, Clone, Copy)]
 pub struct Deadlines {
-    /// Name look-up, connection and TLS handshake together.
+    /// Name resolution, connection and TLS handshake together.
     pub connect: Duration,
-    /// Time without a single byte of progress.
+    /// Time without any progress.
     pub stall: Duration,
-    /// The whole of one JSON call, so that a slow drip ends too.
+    /// One whole JSON call, so that a slow trickle of bytes ends too.
     pub json_call: Duration,
-    /// From the last byte of a sent file to the answer: the network may still hold much of it.
+    /// From the last byte of a sent file to the reply; network buffers may still contain much of the file.
     pub after_upload: Duration,
 }
 
@@ -80,18 +77,18 @@ impl Default for Deadlines {
     }
 }
 
-/// How often and at what distance a safe call is repeated: exponential, with full jitter.
+/// How often and after what pause an idempotent call is repeated: exponential backoff with full jitter.
 #[derive(Debug, Clone, Copy)]
 pub struct RetryPolicy {
-    /// Attempts in all.
+    /// Total number of attempts.
     pub attempts: u32,
-    /// Upper bound of the first pause; each further bound is twice as long.
+    /// Upper bound of the first pause; the bound doubles with each failure.
     pub first_pause: Duration,
-    /// Upper bound of any pause that the service did not ask for.
+    /// Maximum pause, unless the service asks for a longer one.
     pub longest_pause: Duration,
-    /// How long an interactive call may go on being repeated, pauses that the service asks for included.
+    /// Maximum time for all attempts of an interactive call, including pauses that the service asks for.
     pub interactive_patience: Duration,
-    /// The same for a background call and for transfers.
+    /// The same for background calls and transfers.
     pub background_patience: Duration,
 }
 

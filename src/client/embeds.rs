@@ -1,4 +1,4 @@
-//! Embeds: making, looking at and deleting viewers. Listing them is in `listing`.
+//! Calls about embeds. Listing them is in `listing`.
 
 use reqwest::Method;
 
@@ -12,25 +12,23 @@ use crate::wire::{
 };
 
 impl Client {
-    /// One embed.
     pub async fn embed(&self, id: EmbedId, priority: Priority) -> Result<Embed, ClientError> {
         let call = Call::get("get an embed", fill(route::EMBED, &[&id])).at(priority);
         Ok(self.json::<Data<Embed>>(call).await?.data)
     }
 
-    /// Deletes an embed.
     pub async fn delete_embed(&self, id: EmbedId) -> Result<(), ClientError> {
         self.done(Call::delete("delete an embed", fill(route::EMBED, &[&id])))
             .await
     }
 
-    /// Makes an embed of a rapid model. Sent once.
+    /// Creates an embed of a rapid model. Sent once.
     pub async fn create_embed(&self, request: &CreateEmbed) -> Result<EmbedCreated, ClientError> {
         let call = Call::once("create an embed", Method::POST, route::CREATE_EMBED).json(request);
         Ok(self.json::<Data<EmbedCreated>>(call).await?.data)
     }
 
-    /// Makes an embed of a base asset in glb format. Sent once.
+    /// Creates an embed of a base asset in glb format. Sent once.
     pub async fn create_raw_embed(
         &self,
         request: &CreateRawEmbed,

@@ -1,7 +1,7 @@
-//! What can go wrong between here and the service, in the words a user reads.
+//! Errors of calls and transfers, with the messages that users read.
 //!
-//! No variant ever holds a token or the query of a signed URL: causes are kept as text that has been
-//! cleaned. Errors can be cloned, so that one fetch may fail for several readers.
+//! The invariant: no variant contains a token or the query of a signed URL; causes are kept as cleaned text.
+//! Errors are `Clone`, so one failed fetch can be reported to several readers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,106 +9,60 @@ use std::time::Duration;
 /// A failed call or transfer.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ClientError {
-    /// The address of the service cannot be used.
     #[error("the base URL cannot be used: {reason}")]
-    BadBaseUrl {
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// There is no token.
-    #[error("no API token is set; `assetfs login` or ASSETFS_TOKEN provides one")]
+    BadBaseUrl { reason: String },
+    #[error("no API token is set; run `assetfs login` or set ASSETFS_TOKEN")]
     NoToken,
-    /// The token is refused (401).
-    #[error("the service refuses the API token: {message}; `assetfs login` sets another one")]
-    Unauthorized {
-        /// The service's words.
-        message: String,
-    },
-    /// The token is known and may not do this (403).
+    /// Status 401.
+    #[error("the service rejected the API token: {message}; set another one with `assetfs login`")]
+    Unauthorized { message: String },
+    /// Status 403: the token is valid but lacks the permission.
     #[error("the service does not allow this: {message}")]
-    Forbidden {
-        /// The service's words.
-        message: String,
-    },
-    /// The object is not there (404).
+    Forbidden { message: String },
+    /// Status 404 or 410.
     #[error("{what} does not exist: {message}")]
-    NotFound {
-        /// What was asked for.
-        what: String,
-        /// The service's words.
-        message: String,
-    },
-    /// The service refuses the content (400, 422 and other 4xx).
-    #[error("the service refuses it ({status}): {message}")]
-    Rejected {
-        /// The HTTP status.
-        status: u16,
-        /// The service's words.
-        message: String,
-    },
-    /// Too many requests (429, or our own budget is used up for long).
+    NotFound { what: String, message: String },
+    /// The service rejects the content (400, 422 and other 4xx).
+    #[error("the service rejected the request ({status}): {message}")]
+    Rejected { status: u16, message: String },
+    /// Status 429, or the client's own rate limit would delay the request for too long.
     #[error("too many requests to the service{}", wait_text(.retry_after))]
-    RateLimited {
-        /// How long to wait, where known.
-        retry_after: Option<Duration>,
-    },
-    /// No connection, or the service fails (5xx). The request had no effect, or repeating it is safe.
-    #[error("the service cannot be reached or fails: {reason}")]
+    RateLimited { retry_after: Option<Duration> },
+    /// No connection, or the service failed (5xx). The request had no effect, or repeating it is safe.
+    #[error("the service cannot be reached or failed: {reason}")]
     Unavailable {
-        /// The HTTP status, if there was an answer.
+        /// The HTTP status, if there was a reply.
         status: Option<u16>,
-        /// Why.
         reason: String,
-        /// How long the service asked to wait, where it did.
         retry_after: Option<Duration>,
     },
-    /// No answer in time. The request had no effect, or repeating it is safe.
-    #[error("{what}: no answer within {} s", .after.as_secs())]
-    Timeout {
-        /// What was being done.
-        what: String,
-        /// How long it was waited.
-        after: Duration,
-    },
-    /// The request may have had its effect, but no usable answer came.
-    #[error("{what}: the answer was lost, the request may have had its effect: {reason}")]
+    /// No reply in time. The request had no effect, or repeating it is safe.
+    #[error("{what}: no reply within {} s", .after.as_secs())]
+    Timeout { what: String, after: Duration },
+    /// The request may have taken effect, but no usable reply came.
+    #[error("{what}: the reply was lost and the request may have taken effect: {reason}")]
     LostReply {
-        /// What was being done.
         what: String,
         /// The HTTP status, if one came (5xx).
         status: Option<u16>,
-        /// Why, or the service's words.
         reason: String,
     },
-    /// The answer makes no sense.
-    #[error("{what}: the answer makes no sense: {reason}")]
-    Protocol {
-        /// What was being done.
-        what: String,
-        /// What is wrong with the answer.
-        reason: String,
-    },
-    /// A body is larger than anything sensible.
-    #[error("{what}: the answer is larger than {limit_bytes} bytes")]
-    TooLarge {
-        /// What was being done.
-        what: String,
-        /// The limit.
-        limit_bytes: u64,
-    },
-    /// An address that must not be used.
-    #[error("refused for safety: {reason}")]
-    Insecure {
-        /// Why.
-        reason: String,
-    },
-    /// A signed URL does not work any more; a new one is needed.
-    #[error("the signed URL for {what} has expired or is refused")]
+    /// The reply violates the API or HTTP.
+    #[error("{what}: invalid reply from the service: {reason}")]
+    Protocol { what: String, reason: String },
+    /// A body exceeds the size limit.
+    #[error("{what}: the reply is larger than {limit_bytes} bytes")]
+    TooLarge { what: String, limit_bytes: u64 },
+    /// An address that is not allowed.
+    #[error("refused for security: {reason}")]
+    Insecure { reason: String },
+    /// A signed URL no longer works; a new one is needed.
+    #[error("the signed URL for {what} has expired or was rejected")]
     Expired {
         /// Path of the URL, without its query.
         what: String,
     },
-    /// The object behind a signed URL is not the one that was asked about.
+    /// The object behind a signed URL is no longer the requested version.
     #[error("{what} has changed on the service")]
     Changed {
         /// Path of the URL, without its query.
@@ -119,28 +73,26 @@ pub enum ClientError {
     CutShort {
         /// Path of the URL, without its query.
         what: String,
-        /// How many bytes did not come.
         missing_bytes: u64,
-        /// Why.
         reason: String,
     },
-    /// The local file that is being sent cannot be read.
+    /// The local file cannot be read while it is sent.
     #[error("cannot read the local file that is being sent: {0}")]
     LocalRead(#[source] Arc<std::io::Error>),
-    /// The local file has another length than was said.
+    /// The length of the local file differs from the announced one.
     #[error(
         "the local file changed while it was being sent: {expected_bytes} bytes expected, {found_bytes} found"
     )]
     LocalChanged {
-        /// The length that was said.
+        /// The announced length.
         expected_bytes: u64,
-        /// The length that was found, at least.
+        /// The length found; a lower bound if the file is longer.
         found_bytes: u64,
     },
 }
 
 impl ClientError {
-    /// Whether trying the same later may work without anybody changing anything, and does no harm.
+    /// Whether the same call may succeed later without any change, and repeating it is safe.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::RateLimited { .. }
@@ -164,7 +116,7 @@ impl ClientError {
         }
     }
 
-    /// No connection, for this reason.
+    /// A connection failure.
     pub(super) fn no_connection(reason: String) -> Self {
         Self::Unavailable {
             status: None,
@@ -173,12 +125,12 @@ impl ClientError {
         }
     }
 
-    /// Whether the token has to change before anything works.
+    /// Whether no call can succeed without another token.
     pub fn is_about_token(&self) -> bool {
         matches!(self, Self::NoToken | Self::Unauthorized { .. })
     }
 
-    /// How long the service asked to wait.
+    /// The pause that the service asks for.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::RateLimited { retry_after } | Self::Unavailable { retry_after, .. } => {
@@ -191,7 +143,7 @@ impl ClientError {
 
 fn wait_text(retry_after: &Option<Duration>) -> String {
     match retry_after {
-        Some(wait) => format!("; it asks to wait {} s", wait.as_secs_f64().ceil()),
+        Some(wait) => format!("; retry after {} s", wait.as_secs_f64().ceil()),
         None => String::new(),
     }
 }

@@ -1,7 +1,7 @@
-//! Sending one API call: token, budget, deadlines, repetition, and what each answer means.
+//! Sends one API call: token, rate limit, timeouts, retries, and the meaning of each reply.
 //!
-//! The invariant: the token is put on a request only when its URL has the base URL's exact origin, and on
-//! no redirect. An outcome of a call that is sent once is either certain or [`ClientError::LostReply`].
+//! The invariant: the token is only sent to the exact origin of the base URL, never to the target of a
+//! redirect. The outcome of a call that is sent once is either certain or [`ClientError::LostReply`].
 
 use std::time::Instant;
 
@@ -21,11 +21,11 @@ use super::transport::{self, Connection, Fault};
 use crate::wire::ErrorBody;
 use crate::wire::secret::without_secrets;
 
-/// The largest body of a refusal that is read.
+/// Maximum size of an error body that is read.
 const MAX_REFUSAL_BYTES: usize = 64 * 1024;
 
 impl Client {
-    /// Makes a call and reads its answer as JSON.
+    /// Sends a call and parses the reply as JSON.
     pub(super) async fn json<T: DeserializeOwned>(&self, call: Call) -> Result<T, ClientError> {
         let body = self
             .repeated(&call, |failed| self.attempt_bytes(&call, failed))
@@ -33,13 +33,13 @@ impl Client {
         serde_json::from_slice(&body).map_err(|error| unreadable(&call, &body, &error))
     }
 
-    /// Makes a call whose answer says nothing beyond success.
+    /// Sends a call and ignores the body of the reply.
     pub(super) async fn done(&self, call: Call) -> Result<(), ClientError> {
         let attempt = |failed| {
             let call = &call;
             async move {
                 match self.attempt_bytes(call, failed).await {
-                    // A repeated removal that finds nothing: an earlier one worked, its answer was lost.
+                    // An earlier attempt deleted it, and its reply was lost.
                     Err(ClientError::NotFound { .. })
                         if failed > 0 && call.method == Method::DELETE =>
                     {
@@ -52,7 +52,7 @@ impl Client {
         self.repeated(&call, attempt).await
     }
 
-    /// Makes a call whose answer is plain text.
+    /// Sends a call whose reply is plain text.
     pub(super) async fn text(&self, call: Call) -> Result<String, ClientError> {
         let body = self
             .repeated(&call, |failed| self.attempt_bytes(&call, failed))
@@ -60,7 +60,7 @@ impl Client {
         Ok(String::from_utf8_lossy(&body).into_owned())
     }
 
-    /// Makes a call whose answer is a file.
+    /// Sends a call whose reply is a file.
     pub(super) async fn download(&self, call: Call) -> Result<Download, ClientError> {
         let response = self
             .repeated(&call, |failed| self.attempt(&call, failed))
@@ -72,7 +72,7 @@ impl Client {
         ))
     }
 
-    /// Makes attempts until one is certain, as often as the call and the patience for it allow.
+    /// Repeats `attempt` until it succeeds or the retry policy ends.
     async fn repeated<T, R>(
         &self,
         call: &Call,
@@ -119,7 +119,7 @@ impl Client {
         }
     }
 
-    /// Sends the call once and judges the head of the answer.
+    /// Sends the call once and checks the status of the reply.
     async fn attempt(&self, call: &Call, failed: u32) -> Result<Response, ClientError> {
         let request = self.request(call)?;
         if let Lane::Counted(priority) = call.lane {
@@ -173,7 +173,7 @@ impl Client {
             url.query_pairs_mut().extend_pairs(&call.query);
         }
         if url.origin() != base.origin() {
-            let reason = "a call would leave the base URL's origin".to_owned();
+            let reason = "the call would leave the origin of the base URL".to_owned();
             return Err(ClientError::Insecure { reason });
         }
         Ok(url)
@@ -192,14 +192,14 @@ impl Client {
             self.shared.budget.pause(retry_after(&headers));
         }
         let stall = self.shared.config.deadlines.stall;
-        // A refusal without a readable body is still a refusal.
+        // The status counts even if the body cannot be read.
         let body = body::read_all(response, stall, MAX_REFUSAL_BYTES)
             .await
             .unwrap_or_default();
         Err(refusal(call, status, &headers, &ErrorBody::read(&body)))
     }
 
-    /// Goes where a reading call is sent on to, without the token.
+    /// Follows the redirect of a reading call, without the token.
     async fn redirected(&self, call: &Call, response: Response) -> Result<Response, ClientError> {
         let target = storage::location(&response);
         let shown = target
@@ -210,7 +210,7 @@ impl Client {
         let Some(target) = target.filter(|_| reads) else {
             return Err(protocol(
                 call,
-                format!("the service sends on to {shown}; is the base URL right?"),
+                format!("the service redirects to {shown}; check the base URL"),
             ));
         };
         let response = self
@@ -221,7 +221,7 @@ impl Client {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(protocol(
                 call,
                 format!(
-                    "the service sends on to {shown}, where the token is not sent; is the base URL right?"
+                    "the service redirects to {shown}, and the token is not sent there; check the base URL"
                 ),
             )),
             status => Err(storage::refusal(
@@ -252,7 +252,7 @@ impl Client {
             (Fault::Stalled, Repeat::Never) => lost(
                 call,
                 None,
-                format!("no answer within {} s", deadlines.stall.as_secs()),
+                format!("no reply within {} s", deadlines.stall.as_secs()),
             ),
         }
     }
@@ -267,15 +267,13 @@ impl Client {
                 what: call.what.to_owned(),
                 after: deadlines.stall,
             },
-            (BodyFault::Stalled, Repeat::Never) => {
-                lost(call, None, "the answer stalled".to_owned())
-            }
+            (BodyFault::Stalled, Repeat::Never) => lost(call, None, "the reply stalled".to_owned()),
             (BodyFault::TooLarge, Repeat::Safe) => ClientError::TooLarge {
                 what: call.what.to_owned(),
                 limit_bytes,
             },
             (BodyFault::TooLarge, Repeat::Never) => {
-                lost(call, None, "the answer is too large".to_owned())
+                lost(call, None, "the reply is too large".to_owned())
             }
         }
     }
@@ -296,13 +294,13 @@ fn protocol(call: &Call, reason: String) -> ClientError {
     }
 }
 
-/// What a refusal says, or else what its status is called.
+/// The message of an error body, or the name of the status if there is none.
 pub(super) fn message_of(status: StatusCode, body: &ErrorBody) -> String {
     let reason = status.canonical_reason().unwrap_or("no reason given");
     body.sentence().unwrap_or_else(|| reason.to_owned())
 }
 
-/// What an answer that is neither success nor redirect means.
+/// The error for a status that is neither success nor redirect.
 fn refusal(call: &Call, status: StatusCode, headers: &HeaderMap, body: &ErrorBody) -> ClientError {
     let message = message_of(status, body);
     let code = status.as_u16();
@@ -316,7 +314,7 @@ fn refusal(call: &Call, status: StatusCode, headers: &HeaderMap, body: &ErrorBod
         429 => ClientError::RateLimited {
             retry_after: retry_after(headers),
         },
-        // The service did not take the request in.
+        // The service did not process the request.
         408 | 425 => ClientError::Unavailable {
             status: Some(code),
             reason: message,
@@ -326,7 +324,7 @@ fn refusal(call: &Call, status: StatusCode, headers: &HeaderMap, body: &ErrorBod
             status: code,
             message,
         },
-        // Somebody who knows when to come back has not begun.
+        // A service that names a retry time has not started the request.
         503 if headers.contains_key(reqwest::header::RETRY_AFTER) => ClientError::Unavailable {
             status: Some(code),
             reason: message,
@@ -338,17 +336,17 @@ fn refusal(call: &Call, status: StatusCode, headers: &HeaderMap, body: &ErrorBod
             reason: message,
             retry_after: retry_after(headers),
         },
-        _ => protocol(call, format!("the status {code} has no meaning here")),
+        _ => protocol(call, format!("unexpected status {code}")),
     }
 }
 
-/// An answer that is no JSON of the expected form.
+/// The error for a reply that is not JSON of the expected form.
 fn unreadable(call: &Call, body: &[u8], error: &serde_json::Error) -> ClientError {
     let is_page = body.trim_ascii_start().starts_with(b"<");
     let reason = if is_page {
-        "a web page came instead of JSON; is the base URL right?".to_owned()
+        "a web page instead of JSON; check the base URL".to_owned()
     } else if body.trim_ascii().is_empty() {
-        "it is empty".to_owned()
+        "the body is empty".to_owned()
     } else {
         without_secrets(&error.to_string())
             .chars()

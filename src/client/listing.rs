@@ -1,7 +1,7 @@
-//! Long lists: one page, or all pages in order with the next ones already under way.
+//! Paged lists: one page, or a stream of all pages with read-ahead.
 //!
-//! A list ends at its last page (a page beyond it would repeat the last), or at a page without an item
-//! that is new; each id is handed out once, however often the service repeats it.
+//! A list ends at its last page (the service repeats the last page beyond it), or at a page without a new
+//! item. Each id is returned once, even if the service repeats it.
 
 use std::collections::HashSet;
 use std::pin::Pin;
@@ -16,26 +16,26 @@ use super::error::ClientError;
 use crate::wire::paths::route;
 use crate::wire::{BaseAsset, Embed, Page, RapidId, RapidModel};
 
-/// The largest page that the service gives.
+/// Maximum page size of the service.
 pub const MAX_PER_PAGE: u32 = 50;
-/// Pages of one list that are asked for at once.
+/// Pages of one list that are requested in parallel.
 const PAGES_AT_ONCE: usize = 4;
-/// No list has more pages than this, whatever it says.
+/// Upper bound of the number of pages, whatever the service reports.
 const MAX_PAGES: u64 = 200_000;
 
-/// What to list, and which page of it.
+/// Filter and page of a list request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListQuery {
-    /// A name or a tag.
+    /// Name or tag.
     pub q: Option<String>,
-    /// The page, from 1.
+    /// From 1.
     pub page: Option<u64>,
-    /// Items on a page, at most 50.
+    /// At most 50.
     pub per_page: Option<u32>,
 }
 
 impl ListQuery {
-    /// The first page of everything, as large as pages get.
+    /// The first page of everything, of maximum size.
     pub fn all() -> Self {
         Self {
             per_page: Some(MAX_PER_PAGE),
@@ -43,7 +43,7 @@ impl ListQuery {
         }
     }
 
-    /// The first page of what has this name or tag, as large as pages get.
+    /// The first page of the items with this name or tag, of maximum size.
     pub fn search(q: impl Into<String>) -> Self {
         Self {
             q: Some(q.into()),
@@ -51,12 +51,10 @@ impl ListQuery {
         }
     }
 
-    /// Everything, or only what has this name or tag.
     fn all_with(q: Option<String>) -> Self {
         Self { q, ..Self::all() }
     }
 
-    /// The same list at another page.
     pub fn at_page(mut self, page: u64) -> Self {
         self.page = Some(page);
         self
@@ -74,14 +72,13 @@ impl ListQuery {
     }
 }
 
-/// Which embeds to list, and which page of them.
+/// Filter and page of a request for embeds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EmbedQuery {
     /// Part of a name.
     pub q: Option<String>,
-    /// Only those of this rapid model.
     pub rapid_id: Option<RapidId>,
-    /// The page, from 1.
+    /// From 1.
     pub page: Option<u64>,
 }
 
@@ -99,7 +96,6 @@ impl EmbedQuery {
 pub type PageStream<T> = Pin<Box<dyn Stream<Item = Result<Page<T>, ClientError>> + Send>>;
 
 impl Client {
-    /// One page of the base assets.
     pub async fn list_assets(
         &self,
         query: ListQuery,
@@ -109,7 +105,6 @@ impl Client {
             .await
     }
 
-    /// One page of the rapid models.
     pub async fn list_rapid_models(
         &self,
         query: ListQuery,
@@ -124,7 +119,6 @@ impl Client {
         .await
     }
 
-    /// One page of the embeds.
     pub async fn list_embeds(
         &self,
         query: EmbedQuery,
@@ -134,21 +128,21 @@ impl Client {
             .await
     }
 
-    /// All base assets, or all that have this name or tag, page by page in order.
+    /// All base assets, or those with this name or tag, page by page in order.
     pub fn asset_pages(&self, q: Option<String>, priority: Priority) -> PageStream<BaseAsset> {
-        self.pages_of_assets(ListQuery::all_with(q), Way::AsListed, priority)
+        self.pages_of_assets(ListQuery::all_with(q), PageOrder::AsListed, priority)
     }
 
-    /// All base assets, the oldest page first where the newest are listed first, so that what comes
-    /// early has the lower ids.
+    /// All base assets. If the service lists the newest first, pages come in reverse order, so lower ids
+    /// come first.
     pub fn asset_pages_oldest_first(&self, priority: Priority) -> PageStream<BaseAsset> {
-        self.pages_of_assets(ListQuery::all(), Way::OldestFirst, priority)
+        self.pages_of_assets(ListQuery::all(), PageOrder::OldestFirst, priority)
     }
 
     fn pages_of_assets(
         &self,
         query: ListQuery,
-        way: Way,
+        order: PageOrder,
         priority: Priority,
     ) -> PageStream<BaseAsset> {
         let client = self.clone();
@@ -156,23 +150,23 @@ impl Client {
             let (client, query) = (client.clone(), query.clone().at_page(page));
             async move { client.list_assets(query, priority).await }
         };
-        all_pages(fetch, |asset: &BaseAsset| asset.id.0, way)
+        all_pages(fetch, |asset: &BaseAsset| asset.id.0, order)
     }
 
-    /// All rapid models, or all that have this name or tag, page by page in order.
+    /// All rapid models, or those with this name or tag, page by page in order.
     pub fn rapid_pages(&self, q: Option<String>, priority: Priority) -> PageStream<RapidModel> {
-        self.pages_of_rapids(ListQuery::all_with(q), Way::AsListed, priority)
+        self.pages_of_rapids(ListQuery::all_with(q), PageOrder::AsListed, priority)
     }
 
-    /// All rapid models, the oldest page first in the same way as base assets.
+    /// All rapid models in the order of [`Client::asset_pages_oldest_first`].
     pub fn rapid_pages_oldest_first(&self, priority: Priority) -> PageStream<RapidModel> {
-        self.pages_of_rapids(ListQuery::all(), Way::OldestFirst, priority)
+        self.pages_of_rapids(ListQuery::all(), PageOrder::OldestFirst, priority)
     }
 
     fn pages_of_rapids(
         &self,
         query: ListQuery,
-        way: Way,
+        order: PageOrder,
         priority: Priority,
     ) -> PageStream<RapidModel> {
         let client = self.clone();
@@ -180,11 +174,11 @@ impl Client {
             let (client, query) = (client.clone(), query.clone().at_page(page));
             async move { client.list_rapid_models(query, priority).await }
         };
-        all_pages(fetch, |rapid: &RapidModel| rapid.id.0, way)
+        all_pages(fetch, |rapid: &RapidModel| rapid.id.0, order)
     }
 
     /// All embeds, or all of one rapid model, page by page in order.
-    pub fn embed_pages(&self, rapid_id: Option<RapidId>, priority: Priority) -> PageStream<Embed> {
+    fn embed_pages(&self, rapid_id: Option<RapidId>, priority: Priority) -> PageStream<Embed> {
         let client = self.clone();
         let fetch = move |page| {
             let client = client.clone();
@@ -195,10 +189,9 @@ impl Client {
             };
             async move { client.list_embeds(query, priority).await }
         };
-        all_pages(fetch, |embed: &Embed| embed.id.0, Way::AsListed)
+        all_pages(fetch, |embed: &Embed| embed.id.0, PageOrder::AsListed)
     }
 
-    /// All base assets in one list.
     pub async fn all_assets(
         &self,
         q: Option<String>,
@@ -207,16 +200,7 @@ impl Client {
         collect(self.asset_pages(q, priority)).await
     }
 
-    /// All rapid models in one list.
-    pub async fn all_rapid_models(
-        &self,
-        q: Option<String>,
-        priority: Priority,
-    ) -> Result<Vec<RapidModel>, ClientError> {
-        collect(self.rapid_pages(q, priority)).await
-    }
-
-    /// All embeds in one list.
+    /// All embeds, or those of one rapid model.
     pub async fn all_embeds(
         &self,
         rapid_id: Option<RapidId>,
@@ -245,15 +229,16 @@ async fn collect<T>(mut pages: PageStream<T>) -> Result<Vec<T>, ClientError> {
     Ok(items)
 }
 
-/// In which order the pages of a list are handed out.
+/// Order in which the pages of a list are returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum PageOrder {
     AsListed,
     OldestFirst,
 }
 
-/// The first page, which tells how many there are, and the others, several at once but in order.
-fn all_pages<T, F, R>(fetch: F, id: fn(&T) -> u64, way: Way) -> PageStream<T>
+/// Requests the first page, which contains the number of pages, and then the others, several in parallel
+/// but in order.
+fn all_pages<T, F, R>(fetch: F, id: fn(&T) -> u64, order: PageOrder) -> PageStream<T>
 where
     T: Send + 'static,
     F: Fn(u64) -> R + Send + 'static,
@@ -263,7 +248,7 @@ where
         let first = fetch(1).await?;
         let last = first.meta.last_page.min(MAX_PAGES);
         let is_newest_first = first.data.is_sorted_by(|a, b| id(a) > id(b));
-        let backwards = way == Way::OldestFirst && is_newest_first;
+        let backwards = order == PageOrder::OldestFirst && is_newest_first;
         let others = stream::iter(2..=last)
             .map(move |at| fetch(if backwards { last + 2 - at } else { at }))
             .buffered(PAGES_AT_ONCE);
@@ -284,7 +269,7 @@ where
                 page
             })
             .try_take_while(move |page| {
-                // The first page counts even when it is empty; a later one without news is a repetition.
+                // The first page counts even if it is empty; a later page without a new item is a repetition.
                 let go_on = !ended && (page.meta.current_page <= 1 || !page.data.is_empty());
                 ended |= !go_on;
                 async move { Ok(go_on) }

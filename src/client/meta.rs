@@ -1,35 +1,33 @@
-//! What the headers of an answer tell about the object behind a signed URL.
+//! Metadata of an object in storage, from the headers of a reply.
 
 use reqwest::StatusCode;
 use reqwest::header::{CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderMap, HeaderName, LAST_MODIFIED};
 
 use crate::wire::Timestamp;
 
-/// An object in storage, as its answers describe it.
+/// Metadata of an object in storage.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ObjectMeta {
-    /// Its length, where the answer tells.
+    /// Length, if the reply contains it.
     pub size: Option<u64>,
-    /// Its ETag as it came, quotes included.
+    /// ETag including quotes.
     pub etag: Option<String>,
-    /// When it last changed.
     pub last_modified: Option<Timestamp>,
 }
 
 impl ObjectMeta {
-    /// The ETag's MD5 in lower case, where it is one: 32 hex digits, strong.
+    /// The MD5 in the ETag in lower case, if the ETag is strong and has 32 hex digits.
     pub fn md5_hex(&self) -> Option<String> {
         let hex = self.etag.as_deref()?.strip_prefix('"')?.strip_suffix('"')?;
         let is_md5 = hex.len() == 32 && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
         is_md5.then(|| hex.to_ascii_lowercase())
     }
 
-    /// What can prove that a later answer is about the same content: a strong ETag, or nothing.
+    /// The ETag if it is strong: only then do equal ETags prove equal content.
     pub(super) fn strong_etag(&self) -> Option<&str> {
         self.etag.as_deref().filter(|etag| etag.starts_with('"'))
     }
 
-    /// Reads what the headers of an answer tell.
     pub(super) fn of(status: StatusCode, headers: &HeaderMap) -> Self {
         let range = ContentRange::of(headers);
         let size = match status {
@@ -46,12 +44,11 @@ impl ObjectMeta {
     }
 }
 
-/// The `Content-Range` of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ContentRange {
-    /// First and last byte, none in a 416.
+    /// First and last byte; `None` in a 416.
     pub(super) bytes: Option<(u64, u64)>,
-    /// Length of the whole, where told.
+    /// Length of the whole object, if known.
     pub(super) total: Option<u64>,
 }
 
@@ -85,7 +82,6 @@ impl ContentRange {
     }
 }
 
-/// The `Content-Length` of an answer.
 pub(super) fn content_length(headers: &HeaderMap) -> Option<u64> {
     text(headers, CONTENT_LENGTH)?.trim().parse().ok()
 }
@@ -94,7 +90,7 @@ fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// Reads an HTTP date.
+/// Parses an HTTP date.
 pub(super) fn http_date(text: &str) -> Option<Timestamp> {
     let zoned = jiff::fmt::rfc2822::DateTimeParser::new()
         .parse_zoned(text.trim())
@@ -107,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn content_range_is_read_and_nonsense_is_not() {
+    fn valid_content_ranges_are_parsed_and_others_refused() {
         let read = |text| ContentRange::parse(text).map(|r| (r.bytes, r.total));
         assert_eq!(read("bytes 0-0/10"), Some((Some((0, 0)), Some(10))));
         assert_eq!(read("bytes 5-9/*"), Some((Some((5, 9)), None)));

@@ -1,9 +1,9 @@
-//! Talks to the service: typed endpoints, a rate budget with priorities, retries where repeating is safe,
-//! and transfers through signed URLs. Knows no inodes and keeps nothing on disk.
+//! HTTP client of the service: typed calls, a rate limit with priorities, retries of idempotent calls, and
+//! transfers through signed URLs. Keeps nothing on disk.
 //!
-//! Three promises. The bearer token goes to the exact origin of the base URL and nowhere else. A call that
-//! has an effect is sent once; when its reply is lost, the caller is told so ([`ClientError::LostReply`]).
-//! No call waits without end: connecting, progress and the whole of a call have deadlines.
+//! Three promises. The bearer token is only sent to the exact origin of the base URL. A call that is not
+//! idempotent is sent once; if its reply is lost, it fails with [`ClientError::LostReply`]. Every call ends:
+//! connecting, progress and the whole call have timeouts.
 
 mod account;
 mod assets;
@@ -30,7 +30,7 @@ pub(crate) mod scripted;
 mod storage;
 mod transport;
 
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 
 use crate::wire::{Token, TokenId};
 
@@ -44,7 +44,7 @@ pub use meta::ObjectMeta;
 pub use put::PutReply;
 pub use range::RangeReply;
 
-/// A connection to one service with one token; clones share everything.
+/// A client for one service with one token; clones share everything.
 #[derive(Clone)]
 pub struct Client {
     shared: Arc<Shared>,
@@ -52,17 +52,15 @@ pub struct Client {
 
 struct Shared {
     config: ClientConfig,
-    token: RwLock<Option<Token>>,
     budget: budget::RateBudget,
     transport: transport::Transport,
 }
 
 impl Client {
-    /// Prepares connections; sends nothing yet.
+    /// Creates a client; sends nothing.
     pub fn new(config: ClientConfig) -> Result<Self, ClientError> {
         origin::check_base(&config.base_url, config.allow_insecure)?;
         let shared = Shared {
-            token: RwLock::new(config.token.clone()),
             budget: budget::RateBudget::new(config.requests_per_minute, config.burst),
             transport: transport::Transport::new(&config)?,
             config,
@@ -72,41 +70,27 @@ impl Client {
         })
     }
 
-    /// The address of the service.
     pub fn base_url(&self) -> &url::Url {
         &self.shared.config.base_url
     }
 
-    /// Scheme, host and port of the service; state is kept by this and the account.
+    /// Scheme, host and port of the service.
     pub fn origin(&self) -> String {
         self.shared.config.base_url.origin().ascii_serialization()
     }
 
-    /// Uses another token from now on, for instance after the old one was revoked.
-    pub fn set_token(&self, token: Option<Token>) {
-        *self
-            .shared
-            .token
-            .write()
-            .expect("no holder of this lock can panic") = token;
-    }
-
-    /// The id of the token in use; not secret.
+    /// The id of the token. It is not secret.
     pub fn token_id(&self) -> Option<TokenId> {
-        self.token().and_then(|token| token.id())
+        self.token().and_then(Token::id)
     }
 
-    /// How much of the rate budget is left.
+    /// State of the rate limiter.
     pub fn budget(&self) -> BudgetStatus {
         self.shared.budget.status()
     }
 
-    fn token(&self) -> Option<Token> {
-        self.shared
-            .token
-            .read()
-            .expect("no holder of this lock can panic")
-            .clone()
+    fn token(&self) -> Option<&Token> {
+        self.shared.config.token.as_ref()
     }
 }
 

@@ -1,9 +1,9 @@
-//! Which addresses may be used for what.
+//! Rules for the addresses that the client may connect to.
 //!
-//! The base URL: https, or http to this machine, or http anywhere when that is allowed. Everything else
-//! that the service names (signed URLs, redirects): https and a public address, unless the base URL itself
-//! is plain http or itself not public. The address is judged twice: here by what the URL says, and in
-//! `resolver` by what its name resolves to when the connection is made.
+//! The base URL must be https, http to this machine, or any http if the user allows it. Addresses that the
+//! service names (signed URLs, redirects) must be https and public, unless the base URL itself is plain http
+//! or not public. Addresses are checked twice: here as written in the URL, and in `resolver` after name
+//! resolution when the connection is made.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -11,7 +11,7 @@ use url::{Host, Url};
 
 use super::error::ClientError;
 
-/// Refuses a base URL that must not or cannot be used.
+/// Checks a base URL.
 pub(super) fn check_base(base: &Url, allow_insecure: bool) -> Result<(), ClientError> {
     let bad = |reason: &str| {
         Err(ClientError::BadBaseUrl {
@@ -19,16 +19,16 @@ pub(super) fn check_base(base: &Url, allow_insecure: bool) -> Result<(), ClientE
         })
     };
     if !matches!(base.scheme(), "http" | "https") {
-        return bad("it begins neither with https:// nor with http://");
+        return bad("it does not start with https:// or http://");
     }
     if base.host().is_none() {
-        return bad("it names no host");
+        return bad("it has no host");
     }
     if !base.username().is_empty() || base.password().is_some() {
-        return bad("it holds a user name or password; use a token instead");
+        return bad("it contains a user name or password; use a token instead");
     }
     if base.query().is_some() || base.fragment().is_some() {
-        return bad("it has a query or a fragment; only scheme, host, port and path belong there");
+        return bad("it has a query or a fragment; give only scheme, host, port and path");
     }
     check_plain_http(base, allow_insecure)
 }
@@ -37,7 +37,7 @@ fn check_plain_http(url: &Url, allow_insecure: bool) -> Result<(), ClientError> 
     if url.scheme() == "http" && !allow_insecure && !is_loopback_host(url) {
         return Err(ClientError::Insecure {
             reason: format!(
-                "http to {} would send everything in clear; use https, or --allow-insecure in a network you trust",
+                "http to {} is not encrypted; use https, or --allow-insecure in a trusted network",
                 url.host_str().unwrap_or_default()
             ),
         });
@@ -45,7 +45,7 @@ fn check_plain_http(url: &Url, allow_insecure: bool) -> Result<(), ClientError> 
     Ok(())
 }
 
-/// Judges the addresses that a service names.
+/// Checks the addresses that a service names.
 #[derive(Debug, Clone)]
 pub(super) struct AddressRule {
     base: Url,
@@ -60,7 +60,7 @@ impl AddressRule {
         }
     }
 
-    /// Refuses a URL by what it says; what its name resolves to is judged later.
+    /// Checks a URL as written; its name is resolved and checked later.
     pub(super) fn check_url(&self, url: &Url) -> Result<(), ClientError> {
         let refuse = |reason: String| Err(ClientError::Insecure { reason });
         match url.scheme() {
@@ -68,19 +68,19 @@ impl AddressRule {
             "http" if self.base.scheme() == "http" => check_plain_http(url, self.allow_insecure)?,
             scheme => {
                 return refuse(format!(
-                    "the service names an address with {scheme}:// where https is needed"
+                    "the service returned an address with {scheme}://, but https is required"
                 ));
             }
         }
         match literal_address(url) {
             Some(address) if !is_public(address) && !self.base_is_local_by_name() => refuse(
-                format!("the service names the address {address}, which is not a public one"),
+                format!("the service returned the address {address}, which is not public"),
             ),
             _ => Ok(()),
         }
     }
 
-    /// Refuses what a name resolved to.
+    /// Checks the addresses that a name resolved to.
     pub(super) fn check_resolved(
         &self,
         host: &str,
@@ -95,24 +95,23 @@ impl AddressRule {
         }
         match addresses.iter().find(|address| !is_public(**address)) {
             Some(address) => Err(format!(
-                "the service names {host}, which resolves to {address}, and that is not a public address"
+                "the service returned the host {host}, which resolves to {address}, and that is not a public address"
             )),
             None => Ok(()),
         }
     }
 
-    /// Whether the base URL says by itself that it is not public.
+    /// Whether the base URL as written is not public.
     pub(super) fn base_is_local_by_name(&self) -> bool {
         is_loopback_host(&self.base)
             || literal_address(&self.base).is_some_and(|address| !is_public(address))
     }
 
-    /// The base URL's host, where that is a name that has to be resolved.
+    /// The host of the base URL, if it is a name.
     pub(super) fn base_name(&self) -> Option<&str> {
         self.base.domain()
     }
 
-    /// The base URL's port.
     pub(super) fn base_port(&self) -> u16 {
         self.base.port_or_known_default().unwrap_or(443)
     }
@@ -126,7 +125,6 @@ fn literal_address(url: &Url) -> Option<IpAddr> {
     }
 }
 
-/// Whether a URL names this machine.
 fn is_loopback_host(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => is_localhost_name(name),
@@ -141,7 +139,8 @@ fn is_localhost_name(name: &str) -> bool {
     name == "localhost" || name.ends_with(".localhost")
 }
 
-/// Whether an address is one of the public internet: not loopback, private or link-local, in any disguise.
+/// Whether an address belongs to the public internet: not loopback, private or link-local, also if embedded
+/// in an IPv6 address.
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -173,7 +172,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         || site_local)
 }
 
-/// The IPv4 address inside a mapped, compatible, NAT64 or 6to4 address.
+/// The IPv4 address embedded in a mapped, compatible, NAT64 or 6to4 address.
 fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let s = address.segments();
     let low = Ipv4Addr::from((u32::from(s[6]) << 16) | u32::from(s[7]));
@@ -198,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn http_to_anything_but_this_machine_needs_leave() {
+    fn http_to_other_machines_needs_permission() {
         for (base, without, with) in [
             ("https://assets.example.com", true, true),
             ("https://10.0.0.5/api-root", true, true),
@@ -279,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_judged_by_the_address_it_resolves_to() {
+    fn a_name_is_checked_by_the_address_it_resolves_to() {
         let rule = AddressRule::new(url("https://a.example"), false);
         let ip = |text: &str| text.parse::<IpAddr>().unwrap();
         assert!(

@@ -1,4 +1,4 @@
-//! Presets: the user's own, the service's, their categories and their zips.
+//! Calls about presets: the user's own, the service's, their categories and zips.
 
 use reqwest::Method;
 
@@ -14,13 +14,11 @@ use crate::wire::{
 };
 
 impl Client {
-    /// The user's presets.
     pub async fn presets(&self, priority: Priority) -> Result<Vec<Preset>, ClientError> {
         let call = Call::get("list presets", route::PRESETS).at(priority);
         Ok(self.json::<Items<Preset>>(call).await?.0)
     }
 
-    /// The service's presets.
     pub async fn factory_presets(
         &self,
         priority: Priority,
@@ -29,31 +27,28 @@ impl Client {
         Ok(self.json::<Items<FactoryPreset>>(call).await?.0)
     }
 
-    /// One preset with its configuration.
     pub async fn preset(&self, id: PresetId, priority: Priority) -> Result<Preset, ClientError> {
         let call = Call::get("get a preset", fill(route::PRESET, &[&id])).at(priority);
         Ok(self.json::<Data<Preset>>(call).await?.data)
     }
 
-    /// Makes a preset. Sent once. The answer's form is not given, so the new preset is found by listing.
+    /// Creates a preset. Sent once. The API does not define the reply, so the new preset is found by listing.
     pub async fn create_preset(&self, request: &CreatePreset) -> Result<(), ClientError> {
         self.done(Call::once("create a preset", Method::POST, route::CREATE_PRESET).json(request))
             .await
     }
 
-    /// Gives a preset a name and a configuration.
+    /// Replaces the name and configuration of a preset.
     pub async fn update_preset(&self, request: &UpdatePreset) -> Result<(), ClientError> {
         let call = Call::idempotent("change a preset", Method::PATCH, route::UPDATE_PRESET);
         self.done(call.json(request)).await
     }
 
-    /// Deletes a preset.
     pub async fn delete_preset(&self, id: PresetId) -> Result<(), ClientError> {
         self.done(Call::delete("delete a preset", fill(route::PRESET, &[&id])))
             .await
     }
 
-    /// The categories of presets.
     pub async fn preset_categories(
         &self,
         priority: Priority,

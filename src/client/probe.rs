@@ -1,7 +1,7 @@
-//! Finding out the size of the object behind a signed URL, which no record tells.
+//! Finds the size of the object behind a signed URL; no record contains it.
 //!
-//! One GET of the first byte, because signed URLs refuse HEAD. Only a server that never tells a length
-//! makes the whole object pass through here.
+//! Sends one GET for the first byte, because signed URLs refuse HEAD. The whole object is only read if the
+//! server never reports a length.
 
 use futures_util::stream::StreamExt;
 use reqwest::header::{HeaderMap, HeaderValue, RANGE};
@@ -16,11 +16,11 @@ use super::storage;
 use super::transport::Connection;
 use crate::wire::SignedUrl;
 
-/// An object whose server never tells a length is counted up to here.
+/// Maximum size of an object whose bytes are counted because the server reports no length.
 const MAX_COUNTED_BYTES: u64 = 256 * 1024 * 1024;
 
 impl Client {
-    /// Size, ETag and date of an object, by asking for its first byte. The size is always known then.
+    /// Size, ETag and date of an object. The size is always `Some`.
     pub async fn probe(&self, url: &SignedUrl) -> Result<ObjectMeta, ClientError> {
         let target = self.storage_url(url)?;
         let what = url.to_string();
@@ -83,7 +83,7 @@ impl Client {
         }
     }
 
-    /// Asks for the whole object: its length may be told then.
+    /// Requests the whole object, which may give its length.
     async fn count_whole(&self, url: Url, what: &str) -> Result<ObjectMeta, ClientError> {
         let response = self
             .storage_get(url, HeaderMap::new(), what, Connection::Kept)

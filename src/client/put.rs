@@ -1,7 +1,7 @@
-//! Sending a file to a signed URL: the whole of it, streamed, and again from the start after a break.
+//! Sends a file to a signed URL: streamed as a whole, and again from the start after a failure.
 //!
-//! The invariant: what counts as sent is exactly the length that was said, read from one opening of the
-//! file; a file that is shorter, longer or unreadable fails for that reason and not as a network error.
+//! The invariant: a successful transfer sent exactly the announced length from one opening of the file. A
+//! file that is shorter, longer or unreadable fails with that reason, not as a network error.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -22,21 +22,21 @@ use super::storage;
 use super::transport::{self, Connection, Fault};
 use crate::wire::{SignedUrl, Timestamp};
 
-/// Attempts at one file.
+/// Maximum number of attempts per file.
 const ATTEMPTS: u32 = 4;
-/// No pause that storage asks for is taken longer than this.
+/// Maximum pause that is accepted from storage.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// What storage says about a file that it took.
+/// Reply of storage to a stored file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PutReply {
-    /// The object as it is now: its length is what was sent.
+    /// Metadata of the stored object; the size is the sent length.
     pub meta: ObjectMeta,
 }
 
 impl Client {
-    /// Sends the `len` bytes that `open` gives to a signed URL. Each attempt opens the file anew;
-    /// `progress` is told the bytes sent in this attempt.
+    /// Sends the `len` bytes of the stream from `open` to a signed URL. Each attempt calls `open` again;
+    /// `progress` receives the bytes sent in the current attempt.
     pub async fn put_file<S>(
         &self,
         url: &SignedUrl,
@@ -70,7 +70,7 @@ impl Client {
             if !error.is_transient() || failed >= ATTEMPTS {
                 return Err(error);
             }
-            // A server may hang up on an expired URL before its refusal is read.
+            // With an expired URL a server may close the connection before its error reply is read.
             if url.expires_at().is_some_and(|end| end <= Timestamp::now()) {
                 return Err(ClientError::Expired { what });
             }
@@ -117,11 +117,11 @@ impl Client {
                 StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT => {
                     url = storage::location(&response).ok_or_else(|| ClientError::Protocol {
                         what: what.to_owned(),
-                        reason: "a redirect that leads nowhere".to_owned(),
+                        reason: "a redirect without a valid target".to_owned(),
                     })?;
                 }
                 status if status.is_success() => {
-                    return Ok(taken(response, len, deadlines.stall).await);
+                    return Ok(stored(response, len, deadlines.stall).await);
                 }
                 status => {
                     return Err(storage::refusal(status, response, what, deadlines.stall).await);
@@ -136,18 +136,18 @@ impl Client {
     }
 }
 
-async fn taken(response: Response, len: u64, stall: Duration) -> PutReply {
-    let told = ObjectMeta::of(response.status(), response.headers());
+async fn stored(response: Response, len: u64, stall: Duration) -> PutReply {
+    let meta = ObjectMeta::of(response.status(), response.headers());
     storage::drain(response, stall).await;
     PutReply {
         meta: ObjectMeta {
             size: Some(len),
-            ..told
+            ..meta
         },
     }
 }
 
-/// Sends a request whose body is on its way, and gives up when it makes no progress.
+/// Sends a request with a streamed body, and fails if it makes no progress.
 async fn send_watched(
     pool: &transport::Pool,
     request: Request,
@@ -169,7 +169,7 @@ async fn send_watched(
     }
 }
 
-/// One attempt at sending a file: how far it is, and what went wrong on this side.
+/// State of one attempt: progress and local errors.
 struct Sending {
     len: u64,
     state: Mutex<SendingState>,
@@ -194,7 +194,7 @@ impl Sending {
         }
     }
 
-    /// The body of the request: the file's bytes, counted and checked on their way.
+    /// The request body: the bytes of the file, counted and checked while they are sent.
     async fn body<S>(
         self: Arc<Self>,
         file: S,
@@ -205,7 +205,7 @@ impl Sending {
     {
         let mut file = Box::pin(file);
         if self.len == 0 {
-            // An empty body has to be known as empty beforehand, or it would go out in chunks.
+            // A streamed empty body would be sent with chunked encoding.
             while let Some(chunk) = file.next().await {
                 self.pass(chunk, &*progress)
                     .map_err(|error| self.local_fault().unwrap_or_else(|| local(error)))?;
@@ -272,7 +272,7 @@ impl Sending {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, SendingState> {
-        self.state.lock().expect("no holder of this lock can panic")
+        self.state.lock().expect("the lock is never poisoned")
     }
 }
 

@@ -1,8 +1,8 @@
-//! Reading a part of the object behind a signed URL.
+//! Reads a range of the object behind a signed URL.
 //!
-//! The invariant: the stream gives exactly the bytes of the range, in order, of one version of the object,
-//! or it ends with an error. Servers that ignore ranges, send less than asked, break off or stall are put
-//! up with; a wrong range or a body that is too long is not.
+//! The invariant: the stream returns exactly the bytes of the range, in order, of one version of the object,
+//! or it ends with an error. Servers that ignore ranges, send fewer bytes, disconnect or stall are tolerated;
+//! a wrong range or a body that is too long is an error.
 
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt};
@@ -16,15 +16,14 @@ use super::storage;
 use super::transport::Connection;
 use crate::wire::SignedUrl;
 
-/// A part of an object, on its way.
+/// A range of an object while it is read.
 pub struct RangeReply {
-    /// The object as it is now.
     pub meta: ObjectMeta,
-    /// Whether the server sent the part alone; otherwise the rest is skipped here.
+    /// Whether the server sent only the range; otherwise the rest is skipped here.
     pub partial: bool,
-    /// How many bytes the stream gives, where known: what was asked for, clipped to the object's end.
+    /// Length of the stream if known: the requested length, clipped to the end of the object.
     pub len: Option<u64>,
-    /// Exactly these bytes; ends with an error when they do not all come.
+    /// Exactly these bytes; ends with an error if some are missing.
     pub stream: ByteStream,
 }
 
@@ -39,11 +38,11 @@ impl std::fmt::Debug for RangeReply {
 }
 
 impl Client {
-    /// Reads `len` bytes from `offset`, or to the end. With `if_range` (an ETag as it came) an object that
-    /// is no longer the same is [`ClientError::Changed`]. A range that begins at or behind the end is empty.
+    /// Reads `len` bytes from `offset`, or to the end. With `if_range` (an ETag including quotes), an object
+    /// that has changed fails with [`ClientError::Changed`]. A range that starts at or behind the end is empty.
     ///
-    /// A break in the middle is repaired where the object has a strong ETag: the stream goes on where it
-    /// stopped, and never mixes two versions.
+    /// If the connection breaks and the object has a strong ETag, the stream continues where it stopped. It
+    /// never mixes two versions.
     pub async fn get_range(
         &self,
         url: &SignedUrl,
@@ -117,7 +116,6 @@ impl Client {
     }
 }
 
-/// A range that is being read.
 struct Reading {
     source: Source,
     etag: Option<String>,
@@ -126,9 +124,9 @@ struct Reading {
     part_end: Option<u64>,
     position: u64,
     end: Option<u64>,
-    /// Whether `end` is where the object allows it to be, and not only what was asked for.
+    /// Whether `end` is clipped to the size of the object, and not only the requested end.
     known_end: bool,
-    /// Whether the answer being read is a part alone.
+    /// Whether the current reply contains only the range.
     partial: bool,
     failed: u32,
 }
@@ -159,9 +157,9 @@ impl Reading {
                 None if self.part_end.is_some_and(|end| self.position < end) => {
                     BodyFault::Broken("the body is shorter than announced".to_owned())
                 }
-                // The whole of an object whose length nobody told ends where its body ends.
+                // Without a known length the object ends where the body ends.
                 None if !self.known_end && !self.partial => return None,
-                None => BodyFault::Broken("the answer ended before the range".to_owned()),
+                None => BodyFault::Broken("the reply ended before the end of the range".to_owned()),
             };
             if let Err(error) = self.after(fault).await {
                 return Some(Err(error));
@@ -169,7 +167,7 @@ impl Reading {
         }
     }
 
-    /// The bytes of a chunk that belong to the range.
+    /// Returns the bytes of a chunk that belong to the range.
     fn take(&mut self, mut bytes: Bytes) -> Result<Bytes, ClientError> {
         let skipped = self.skip.min(bytes.len() as u64);
         self.skip -= skipped;
@@ -200,12 +198,12 @@ impl Reading {
             Some(Ok(more)) if !more.is_empty() => Some(Err(self
                 .source
                 .protocol("the body is longer than announced".to_owned()))),
-            // All bytes are there; how the connection ends does not matter any more.
+            // All bytes have arrived; the end of the connection does not matter.
             _ => None,
         }
     }
 
-    /// Decides whether a break can be repaired, and waits before it is.
+    /// Decides whether reading can be resumed after a failure, and waits before that.
     async fn after(&mut self, fault: BodyFault) -> Result<(), ClientError> {
         self.body = None;
         let retries = self.source.client.shared.config.retries;
@@ -217,7 +215,7 @@ impl Reading {
             return Err(error);
         }
         tracing::debug!(attempt = self.failed, offset = self.position, %error, "resuming a range");
-        // The first break is most often a single one: go on at once.
+        // Resume at once after the first failure, which is often a single one.
         if self.failed > 1 {
             tokio::time::sleep(retries.jittered(self.failed)).await;
         }

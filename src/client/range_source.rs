@@ -1,7 +1,7 @@
-//! One answer with bytes of a range: asking for it, and judging whether it is what was asked for.
+//! One request for a range: sends it and checks that the reply matches it.
 //!
-//! An answer is taken when it is about the version that was meant and covers the range from its start; that
-//! all of its bytes come is watched by `range`.
+//! A reply is accepted if it has the requested version and covers the range from its start; `range` checks
+//! that all bytes arrive.
 
 use std::pin::Pin;
 
@@ -18,40 +18,38 @@ use super::meta::{ContentRange, ObjectMeta};
 use super::storage;
 use super::transport::Connection;
 
-/// The body of an answer.
 pub(super) type Chunks = Pin<Box<dyn stream::Stream<Item = Result<Bytes, BodyFault>> + Send>>;
 
-/// Where the bytes come from.
+/// The object to read from.
 pub(super) struct Source {
     pub(super) client: Client,
     pub(super) url: Url,
     pub(super) what: String,
 }
 
-/// One answer with bytes of the range.
+/// One accepted reply.
 pub(super) struct Part {
     pub(super) meta: ObjectMeta,
     pub(super) partial: bool,
     pub(super) body: Chunks,
-    /// Bytes before the range that this answer sends as well.
+    /// Bytes before the range that the reply also contains.
     pub(super) skip: u64,
-    /// Where this answer ends, where it says so.
+    /// End of the reply, if known.
     pub(super) end: Option<u64>,
 }
 
-/// What is asked for.
+/// The requested range.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted<'a> {
-    /// The first byte.
     pub(super) offset: u64,
-    /// The byte after the last; the object's end if there is none.
+    /// Exclusive; `None` for the end of the object.
     pub(super) end: Option<u64>,
-    /// The version that is meant, as its ETag.
+    /// ETag of the requested version.
     pub(super) if_range: Option<&'a str>,
 }
 
 impl Source {
-    /// Asks until there is an answer, or no patience; repetitions go over fresh connections.
+    /// Repeats the request until it succeeds or the retry policy ends; retries use fresh connections.
     pub(super) async fn fetch_repeatedly(
         &self,
         wanted: Wanted<'_>,
@@ -87,7 +85,7 @@ impl Source {
         let answered = ContentRange::of(response.headers());
         let without_total = answered.is_none_or(|range| range.total.is_none());
         if response.status() == StatusCode::RANGE_NOT_SATISFIABLE && without_total {
-            // The server does not say how long the object is; the whole of it does.
+            // The 416 does not contain the length of the object; a request for the whole object does.
             let whole = Wanted {
                 offset: 0,
                 end: None,
@@ -115,7 +113,7 @@ impl Source {
                 RANGE,
                 HeaderValue::try_from(range).expect("a range is header text"),
             );
-            // A weak ETag never matches in If-Range and would only turn ranges off.
+            // A weak ETag never matches in If-Range and would disable ranges.
             let etag = wanted
                 .if_range
                 .filter(|etag| etag.starts_with('"'))
@@ -175,7 +173,7 @@ impl Source {
                 })
             }
             StatusCode::RANGE_NOT_SATISFIABLE => Err(self.protocol(format!(
-                "it refuses the range at {offset} of {:?} bytes",
+                "the range at {offset} of {:?} bytes was refused",
                 meta.size
             ))),
             StatusCode::NO_CONTENT => Ok(Part {
@@ -192,7 +190,7 @@ impl Source {
         }
     }
 
-    /// Where a partial answer ends; an answer for another range is refused.
+    /// Returns the end of a partial reply; fails if it is for another range.
     fn check_range(
         &self,
         response: &Response,
@@ -201,17 +199,17 @@ impl Source {
     ) -> Result<u64, ClientError> {
         let range = ContentRange::of(response.headers());
         let Some((first, last)) = range.and_then(|range| range.bytes) else {
-            return Err(self.protocol("a part without a readable Content-Range".to_owned()));
+            return Err(self.protocol("a partial reply without a valid Content-Range".to_owned()));
         };
         if first != offset || end.is_some_and(|end| last >= end) {
             return Err(self.protocol(format!(
-                "bytes {first} to {last} came where {offset} and on was asked for"
+                "bytes {first} to {last} instead of the requested bytes from {offset}"
             )));
         }
         let announced = super::meta::content_length(response.headers());
         if announced.is_some_and(|announced| announced != last - first + 1) {
             return Err(self.protocol(format!(
-                "its length does not fit its range {first} to {last}"
+                "the Content-Length does not match the range {first} to {last}"
             )));
         }
         Ok(last + 1)

@@ -1,4 +1,4 @@
-//! Rapid models: records, tags, exports, views and reports.
+//! Calls about rapid models: records, tags, exports, views and reports.
 
 use reqwest::Method;
 
@@ -13,7 +13,7 @@ use crate::wire::{
 };
 
 impl Client {
-    /// One rapid model with all its fields.
+    /// Returns the record with all fields.
     pub async fn rapid_model(
         &self,
         id: RapidId,
@@ -23,7 +23,6 @@ impl Client {
         Ok(self.json::<Data<RapidModel>>(call).await?.data)
     }
 
-    /// Deletes a rapid model.
     pub async fn delete_rapid_model(&self, id: RapidId) -> Result<(), ClientError> {
         self.done(Call::delete(
             "delete a rapid model",
@@ -32,7 +31,6 @@ impl Client {
         .await
     }
 
-    /// Deletes several rapid models.
     pub async fn delete_rapid_models(&self, ids: &[RapidId]) -> Result<(), ClientError> {
         let call = Call::idempotent(
             "delete rapid models",
@@ -51,7 +49,6 @@ impl Client {
         .await
     }
 
-    /// Removes a tag from a rapid model.
     pub async fn remove_rapid_tag(&self, id: RapidId, tag: TagId) -> Result<(), ClientError> {
         self.done(Call::delete(
             "remove a tag",
@@ -60,13 +57,12 @@ impl Client {
         .await
     }
 
-    /// The names of all tags on rapid models.
+    /// Names of all tags on rapid models.
     pub async fn rapid_tags(&self, priority: Priority) -> Result<Vec<TagName>, ClientError> {
         let call = Call::get("list tags of rapid models", route::RAPID_TAGS).at(priority);
         Ok(self.json::<Items<TagName>>(call).await?.0)
     }
 
-    /// The exports of a rapid model.
     pub async fn rapid_exports(
         &self,
         id: RapidId,
@@ -76,7 +72,7 @@ impl Client {
         Ok(self.json::<Data<ExportList>>(call).await?.data)
     }
 
-    /// The views of a rapid model, of its differences and of its source.
+    /// Rendered views of the model, of its source, and of the differences.
     pub async fn rapid_renders(
         &self,
         id: RapidId,
@@ -92,7 +88,7 @@ impl Client {
         .await
     }
 
-    /// The preset that made a rapid model, as a zip.
+    /// The preset that the model was made with, as a zip.
     pub async fn rapid_preset_zip(
         &self,
         id: RapidId,

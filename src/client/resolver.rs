@@ -1,7 +1,7 @@
-//! Name look-ups that refuse addresses which must not be connected to.
+//! Name resolution that refuses addresses which are not allowed.
 //!
-//! The check sits in the look-up itself, so the address that was judged is the address that is used: a
-//! name cannot be public when looked at and private when connected to.
+//! The check is part of the resolution, so the checked address is the used address. This prevents DNS
+//! rebinding: a name that is public when checked and private when connected to.
 
 use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
@@ -12,15 +12,14 @@ use tokio::net::lookup_host;
 
 use super::origin::{AddressRule, is_public};
 
-/// Resolves names for transfers.
 #[derive(Debug, Clone)]
 pub(super) struct GuardedResolver {
     rule: Arc<AddressRule>,
-    /// Proxies that the user's environment names; the user chose these, not the service.
+    /// Proxies from the environment; they are chosen by the user, not by the service.
     proxies: Arc<HashSet<String>>,
 }
 
-/// A name that resolved to an address which must not be used.
+/// A name that resolved to an address that is not allowed.
 #[derive(Debug, thiserror::Error)]
 #[error("{reason}")]
 pub(super) struct RefusedAddress {
@@ -39,7 +38,7 @@ impl GuardedResolver {
         &self,
         host: &str,
     ) -> Result<Vec<SocketAddr>, Box<dyn std::error::Error + Send + Sync>> {
-        // Port 0 stands for the port of the URL.
+        // reqwest replaces port 0 by the port of the URL.
         let found: Vec<SocketAddr> = lookup_host((host, 0)).await?.collect();
         if self.proxies.contains(host) {
             return Ok(found);
@@ -55,8 +54,7 @@ impl GuardedResolver {
         Ok(found)
     }
 
-    /// Whether the service itself is at no public address, by what its URL says or by what its name
-    /// resolves to.
+    /// Whether the service itself has no public address, as written in its URL or after resolution.
     async fn base_is_local(&self) -> bool {
         if self.rule.base_is_local_by_name() {
             return true;
@@ -69,7 +67,7 @@ impl GuardedResolver {
                 let found: Vec<SocketAddr> = found.collect();
                 !found.is_empty() && found.iter().all(|address| !is_public(address.ip()))
             }
-            // Without an answer the strict rule holds.
+            // If the name cannot be resolved, the strict rule applies.
             Err(_) => false,
         }
     }
@@ -126,7 +124,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_local_service_may_name_this_machine() {
+    async fn a_local_service_may_use_addresses_of_this_machine() {
         assert!(
             !resolver("http://127.0.0.1:80")
                 .addresses("localhost")

@@ -1,4 +1,4 @@
-//! When a failed call is tried again, and after how long. Pure: takes times, sleeps nowhere.
+//! Decides whether and when a failed call is repeated. Pure functions of times.
 
 use std::time::{Duration, SystemTime};
 
@@ -11,8 +11,8 @@ use super::meta::http_date;
 use crate::wire::Timestamp;
 
 impl RetryPolicy {
-    /// The pause before the next attempt, or nothing when it is not worth one. `failed` attempts were
-    /// made, the first of them `elapsed` ago.
+    /// The pause before the next attempt, or `None` if there is none. `failed` attempts were made, the
+    /// first of them `elapsed` ago.
     pub(super) fn pause(
         &self,
         error: &ClientError,
@@ -27,7 +27,7 @@ impl RetryPolicy {
         (elapsed + pause <= patience).then_some(pause)
     }
 
-    /// Full jitter: anything from nothing to the bound, which doubles with each failure.
+    /// A random pause between zero and a bound that doubles with each failure (full jitter).
     pub(super) fn jittered(&self, failed: u32) -> Duration {
         let doublings = failed.saturating_sub(1).min(16);
         let bound = self
@@ -42,7 +42,8 @@ impl RetryPolicy {
     }
 }
 
-/// What a `Retry-After` asks for: seconds, or a date, reckoned by the service's own clock where it shows.
+/// Parses `Retry-After`: seconds, or a date, which is compared with the service's own clock if `Date` is
+/// present.
 pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = value.parse::<f64>() {
@@ -54,7 +55,7 @@ pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
         .and_then(|date| http_date(date.to_str().ok()?));
     let now = service_now.unwrap_or_else(Timestamp::now);
     let wait = SystemTime::from(then).duration_since(SystemTime::from(now));
-    // A date that has passed asks for no wait.
+    // A date in the past means no wait.
     Some(wait.unwrap_or_default())
 }
 
@@ -89,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_given_up_when_attempts_or_patience_end_or_it_cannot_help() {
+    fn retries_end_with_the_attempts_with_the_time_limit_and_for_permanent_errors() {
         let policy = RetryPolicy::default();
         let patience = Duration::from_secs(25);
         assert!(

@@ -1,8 +1,8 @@
-//! A service that answers inside the process, for tests in virtual time: no socket, no HTTP, but the whole
-//! of the client above it with its budget, its deadlines and its judgement of answers.
+//! An in-process server for tests in virtual time: no socket and no HTTP, but the whole client above the
+//! transport with its rate limit, timeouts and checks of replies.
 
 use std::cell::Cell;
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
@@ -13,42 +13,32 @@ use super::origin::AddressRule;
 use super::transport::{Fault, Transport};
 use super::{Client, Shared, budget};
 
-/// A request as it would have gone out.
 #[derive(Debug, Clone)]
 pub(crate) struct ScriptedRequest {
-    /// `GET` and the like.
     pub method: String,
-    /// Where to.
     pub url: url::Url,
-    /// Whether it carries a token.
     pub has_token: bool,
-    /// What it says; `None` when its sender could not read it to the end.
+    /// `None` if reading the body failed.
     pub body: Option<Vec<u8>>,
 }
 
-/// An answer.
 #[derive(Debug, Clone)]
 pub(crate) struct ScriptedReply {
-    /// The status.
     pub status: u16,
-    /// Its headers.
     pub headers: Vec<(&'static str, String)>,
-    /// What it says.
     pub body: Vec<u8>,
 }
 
-/// Why no answer came.
+/// Why no reply came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ScriptedFault {
-    /// The request did not leave.
+    /// The request was not sent.
     NotSent,
-    /// It left, or may have left.
+    /// The request was sent, or may have been sent.
     NoAnswer,
 }
 
-/// Whoever answers.
 pub(crate) trait ScriptedServer: Send + Sync {
-    /// Answers one request.
     fn answer(
         &self,
         request: ScriptedRequest,
@@ -59,12 +49,12 @@ thread_local! {
     static DICE: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
-/// From now on chance on this thread is decided by this seed.
+/// Seeds the random numbers of this thread.
 pub(crate) fn seed_chance(seed: u64) {
     DICE.set(Some(seed));
 }
 
-/// A number that a seeded thread draws; `None` on any other thread.
+/// The next random number of a seeded thread; `None` on any other thread.
 pub(crate) fn draw() -> Option<u64> {
     let state = DICE.get()?.wrapping_add(0x9E37_79B9_7F4A_7C15);
     DICE.set(Some(state));
@@ -75,12 +65,11 @@ pub(crate) fn draw() -> Option<u64> {
 }
 
 impl Client {
-    /// A client whose every request is answered by this server.
+    /// A client that sends all requests to `server`.
     pub(crate) fn scripted(config: ClientConfig, server: Arc<dyn ScriptedServer>) -> Client {
         let rule = AddressRule::new(config.base_url.clone(), config.allow_insecure);
         Client {
             shared: Arc::new(Shared {
-                token: RwLock::new(config.token.clone()),
                 budget: budget::RateBudget::new(config.requests_per_minute, config.burst),
                 transport: Transport::scripted(server, rule),
                 config,
@@ -89,7 +78,6 @@ impl Client {
     }
 }
 
-/// Lets the server answer a request.
 pub(super) async fn execute(
     server: &Arc<dyn ScriptedServer>,
     mut request: Request,

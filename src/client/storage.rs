@@ -1,6 +1,6 @@
-//! Requests to signed URLs: address rules, redirects followed by hand, and what a refusal means.
+//! Requests to signed URLs: address rules, redirects, and the meaning of error replies.
 //!
-//! The invariant: no request made here ever carries an `Authorization`, and no message names a query.
+//! The invariant: no request here has an `Authorization` header, and no message contains a query.
 
 use std::time::Duration;
 
@@ -17,23 +17,23 @@ use super::retry::retry_after;
 use super::transport::{self, Connection, Fault};
 use crate::wire::{ErrorBody, SignedUrl};
 
-/// Redirects that are followed, one by one.
+/// Maximum number of redirects.
 pub(super) const MAX_HOPS: usize = 5;
-/// The largest body of a refusal that is read.
+/// Maximum size of an error body that is read.
 const MAX_REFUSAL_BYTES: usize = 64 * 1024;
 
 impl Client {
-    /// The URL, if it may be used.
+    /// Parses and checks a signed URL.
     pub(super) fn storage_url(&self, url: &SignedUrl) -> Result<Url, ClientError> {
         let parsed = Url::parse(url.expose()).map_err(|error| ClientError::Protocol {
             what: url.to_string(),
-            reason: format!("it is no URL: {error}"),
+            reason: format!("invalid URL: {error}"),
         })?;
         self.shared.transport.rule.check_url(&parsed)?;
         Ok(parsed)
     }
 
-    /// Reads from a URL, following redirects; gives the head of the last answer, whatever its status.
+    /// Sends a GET and follows redirects; returns the last reply, whatever its status.
     pub(super) async fn storage_get(
         &self,
         mut url: Url,
@@ -77,13 +77,13 @@ impl Client {
     }
 }
 
-/// Where an answer sends on to.
+/// The target of a redirect.
 pub(super) fn location(response: &Response) -> Option<Url> {
     let target = response.headers().get(LOCATION)?.to_str().ok()?;
     response.url().join(target).ok()
 }
 
-/// What storage means by an answer that is no success.
+/// The error for a reply of storage without success.
 pub(super) async fn refusal(
     status: StatusCode,
     response: Response,
@@ -107,7 +107,7 @@ fn refusal_of(
     let message = message_of(status, body);
     let code = status.as_u16();
     match (code, body.code.as_deref()) {
-        // A new URL would be refused as well: the clock is what is wrong.
+        // A new URL would be refused too: the clock is wrong.
         (_, Some("RequestTimeTooSkewed")) => ClientError::Forbidden { message },
         (400, Some("ExpiredToken" | "TokenExpired" | "AuthorizationQueryParametersError"))
         | (401 | 403, _) => ClientError::Expired { what },
@@ -123,7 +123,7 @@ fn refusal_of(
         },
         (300..=399, _) => ClientError::Protocol {
             what,
-            reason: "a redirect that leads nowhere".to_owned(),
+            reason: "a redirect without a valid target".to_owned(),
         },
         _ => ClientError::Rejected {
             status: code,
@@ -132,7 +132,7 @@ fn refusal_of(
     }
 }
 
-/// The body of an answer as a download that notices when it is cut short.
+/// The body of a reply as a download that fails if it is truncated.
 pub(super) fn whole_body(response: Response, stall: Duration, what: &'static str) -> Download {
     let len = response.content_length();
     let chunks = body::chunks(response, stall);
@@ -155,7 +155,7 @@ pub(super) fn whole_body(response: Response, stall: Duration, what: &'static str
     }
 }
 
-/// What a failing body means to a reader who still misses some bytes.
+/// The error for a body that failed while `missing_bytes` were still missing.
 pub(super) fn cut_short(
     fault: BodyFault,
     what: &str,
@@ -177,14 +177,14 @@ pub(super) fn cut_short(
     }
 }
 
-/// Reads the rest of a small body, so that its connection can be used again.
+/// Reads the rest of a small body, so that its connection can be reused.
 pub(super) async fn drain(response: Response, stall: Duration) {
     const SMALL_BYTES: u64 = 64 * 1024;
     if response
         .content_length()
         .is_some_and(|len| len <= SMALL_BYTES)
     {
-        // Only the connection is at stake.
+        // An error only costs the connection.
         let _ = body::read_all(response, stall, SMALL_BYTES as usize).await;
     }
 }

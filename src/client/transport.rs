@@ -1,10 +1,10 @@
-//! The connections: pools with one set of rules.
+//! Connection pools.
 //!
-//! Calls to the service share one pool, transfers through signed URLs another: that one speaks HTTP/1.1,
-//! so that parallel ranges get parallel connections, and its name look-ups are guarded. Beside each is
-//! one that keeps no connection. Calls that are sent once use it, because a kept connection may die at the
-//! moment of sending and leave open whether the request arrived; repetitions use it, because after a
-//! sleep or a change of network all kept connections may be dead. No pool ever follows a redirect.
+//! Calls to the service use one pool, transfers through signed URLs another. The latter uses HTTP/1.1, so
+//! that parallel ranges get parallel connections, and checks resolved addresses. Each has a variant that
+//! keeps no connections. Calls that are sent once use it, because a kept connection may die while the
+//! request is sent and leave its outcome unknown. Retries use it, because after a suspend or a change of
+//! network all kept connections may be dead. No pool follows redirects.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,6 @@ use super::origin::AddressRule;
 use super::resolver::{GuardedResolver, RefusedAddress};
 use crate::wire::secret::without_secrets;
 
-/// The pools of connections.
 pub(super) struct Transport {
     service: Pools,
     storage: Pools,
@@ -29,17 +28,15 @@ struct Pools {
     fresh: Pool,
 }
 
-/// One pool of connections.
 pub(super) enum Pool {
-    /// To the network.
     Network(reqwest::Client),
-    /// To a server inside a test.
+    /// Requests go to a server inside a test.
     #[cfg(test)]
     Scripted(Arc<dyn super::scripted::ScriptedServer>),
 }
 
 impl Pool {
-    /// Sends a request and waits for the head of its answer.
+    /// Sends a request and waits for the head of the reply.
     pub(super) async fn execute(&self, request: Request) -> Result<Response, Fault> {
         match self {
             Pool::Network(client) => client.execute(request).await.map_err(fault_of),
@@ -49,17 +46,15 @@ impl Pool {
     }
 }
 
-/// Which connection a request may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Connection {
-    /// One that was used before, where there is one.
+    /// A kept connection, if there is one.
     Kept,
-    /// A new one.
     Fresh,
 }
 
 impl Connection {
-    /// The first attempt may use a kept connection, a repetition gets a fresh one.
+    /// The first attempt may use a kept connection, a retry gets a fresh one.
     pub(super) fn after_failures(failed: u32) -> Self {
         if failed == 0 { Self::Kept } else { Self::Fresh }
     }
@@ -74,24 +69,23 @@ impl Pools {
     }
 }
 
-/// Why no answer came.
+/// Why no reply came.
 #[derive(Debug)]
 pub(super) enum Fault {
-    /// The request did not leave: no connection.
+    /// The request was not sent: no connection.
     NotSent(String),
-    /// Connecting took too long.
     ConnectTimeout,
-    /// The address must not be used, or the certificate there not be believed.
+    /// The address is not allowed, or the certificate is not trusted.
     Refused(String),
-    /// The request left, or may have left.
+    /// The request was sent, or may have been sent.
     NoAnswer(String),
-    /// The request left, and nothing came in time.
+    /// The request was sent, and no reply came in time.
     Stalled,
 }
 
 impl Transport {
     pub(super) fn new(config: &ClientConfig) -> Result<Self, ClientError> {
-        // Another part of the process may have installed it before; that is the same one.
+        // Fails only if another part of the process has installed the same provider.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let rule = Arc::new(AddressRule::new(
             config.base_url.clone(),
@@ -119,7 +113,6 @@ impl Transport {
         })
     }
 
-    /// Connections to a server inside a test.
     #[cfg(test)]
     pub(super) fn scripted(
         server: Arc<dyn super::scripted::ScriptedServer>,
@@ -136,12 +129,10 @@ impl Transport {
         }
     }
 
-    /// The connections to the service.
     pub(super) fn service(&self, connection: Connection) -> &Pool {
         self.service.of(connection)
     }
 
-    /// The connections to signed URLs.
     pub(super) fn storage(&self, connection: Connection) -> &Pool {
         self.storage.of(connection)
     }
@@ -168,20 +159,20 @@ fn build_client(
             .referer(false)
             .connect_timeout(config.deadlines.connect)
             .pool_idle_timeout(Duration::from_secs(30))
-            // A peer that is gone is noticed before anybody's patience ends.
+            // Detects a dead peer before the timeouts of callers.
             .tcp_user_timeout(Duration::from_secs(20))
             .http2_keep_alive_interval(Duration::from_secs(10))
             .http2_keep_alive_timeout(Duration::from_secs(8))
             .tcp_nodelay(true);
         if rule.base_is_local_by_name() {
-            // A service on this machine or in this network is not behind the way out.
+            // A service on this machine or in the local network is not reached through a proxy.
             builder = builder.no_proxy();
         }
         with(builder)
     };
     match builder().build() {
         Ok(client) => Ok(client),
-        // A machine without root certificates can still talk to a service over http.
+        // A machine without root certificates can still use a service over http.
         Err(_) if config.base_url.scheme() == "http" => {
             builder().tls_certs_only([]).build().map_err(unusable)
         }
@@ -191,12 +182,12 @@ fn build_client(
 
 fn unusable(error: reqwest::Error) -> ClientError {
     ClientError::no_connection(format!(
-        "TLS cannot be set up: {} (is the package ca-certificates installed?)",
+        "cannot set up TLS: {}; install the package ca-certificates if it is missing",
         reason_of(error)
     ))
 }
 
-/// Sends a request and waits for the head of its answer, for `wait` at most.
+/// Sends a request and waits at most `wait` for the head of the reply.
 pub(super) async fn send(pool: &Pool, request: Request, wait: Duration) -> Result<Response, Fault> {
     match tokio::time::timeout(wait, pool.execute(request)).await {
         Ok(answer) => answer,
@@ -209,7 +200,7 @@ pub(super) fn fault_of(error: reqwest::Error) -> Fault {
         return Fault::Refused(refused.reason.clone());
     }
     if has_untrusted_certificate(&error) {
-        // Asking again would not make it trusted.
+        // A retry would not make it trusted.
         return Fault::Refused(reason_of(error));
     }
     if error.is_connect() && error.is_timeout() {
@@ -221,8 +212,8 @@ pub(super) fn fault_of(error: reqwest::Error) -> Fault {
     Fault::NoAnswer(reason_of(error))
 }
 
-/// Whether the other side showed a certificate that must not be believed. TLS hides its errors in
-/// those of reading and writing, whose source is the source of what they hold.
+/// Whether the peer's certificate is not trusted. rustls wraps its errors in I/O errors, whose `source` is
+/// the source of the wrapped error, not the wrapped error itself.
 fn has_untrusted_certificate(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {
@@ -240,7 +231,7 @@ fn has_untrusted_certificate(error: &(dyn std::error::Error + 'static)) -> bool 
     false
 }
 
-/// The cause of a type, anywhere in the chain of an error.
+/// Finds a cause of type `T` in the chain of an error.
 pub(super) fn cause<'a, T: std::error::Error + 'static>(
     error: &'a (dyn std::error::Error + 'static),
 ) -> Option<&'a T> {
@@ -254,7 +245,7 @@ pub(super) fn cause<'a, T: std::error::Error + 'static>(
     None
 }
 
-/// The causes of an error in words, without its URL.
+/// The causes of an error as text, without its URL.
 pub(super) fn reason_of(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut parts: Vec<String> = Vec::new();
@@ -266,7 +257,7 @@ pub(super) fn reason_of(error: reqwest::Error) -> String {
         }
         next = error.source();
     }
-    // The first only says that a request failed; the causes say why.
+    // The first message only says that a request failed.
     if parts.len() > 1 {
         parts.remove(0);
     }

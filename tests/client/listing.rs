@@ -1,6 +1,7 @@
-//! Long lists: where they end, and that nothing comes twice.
+//! Paged lists: where they end, and that no item comes twice.
 
 use assetfs::client::{ListQuery, Priority};
+use futures_util::TryStreamExt;
 use serde_json::{Value, json};
 
 use super::client_of;
@@ -25,10 +26,10 @@ fn page(ids: impl IntoIterator<Item = u64>, current: u64, last: u64) -> Reply {
 }
 
 #[tokio::test]
-async fn all_pages_come_in_order_and_end_at_the_last() {
+async fn all_pages_come_in_order_and_the_last_one_ends_the_list() {
     let server = ScriptedServer::start(|seen, _| {
         let page_number = page_of(seen);
-        assert!(page_number <= 7, "a page behind the last was asked for");
+        assert!(page_number <= 7, "a page behind the last one was requested");
         page((page_number - 1) * 50..page_number * 50, page_number, 7)
     })
     .await;
@@ -48,7 +49,7 @@ async fn all_pages_come_in_order_and_end_at_the_last() {
 }
 
 #[tokio::test]
-async fn a_list_that_repeats_its_last_page_for_ever_ends_and_each_id_comes_once() {
+async fn a_list_whose_last_page_repeats_forever_ends_and_returns_each_id_once() {
     let server = ScriptedServer::start(|seen, _| match page_of(seen) {
         1 => page([1, 2, 3], 1, 1_000_000_000),
         2 => page([3, 4], 2, 1_000_000_000),
@@ -67,7 +68,7 @@ async fn a_list_that_repeats_its_last_page_for_ever_ends_and_each_id_comes_once(
 }
 
 #[tokio::test]
-async fn an_item_that_cannot_be_read_hides_no_other() {
+async fn an_unreadable_item_does_not_hide_others() {
     let server = ScriptedServer::start(|_, _| {
         Reply::json(
             json!({"data": [{"id": 1}, {"name": "no id"}, 7, {"id": 2}], "meta": {"last_page": 1}}),
@@ -100,16 +101,12 @@ async fn a_search_is_sent_escaped() {
 }
 
 #[tokio::test]
-async fn a_page_that_fails_fails_the_list() {
+async fn a_failed_page_fails_the_list() {
     let server = ScriptedServer::start(|seen, _| match page_of(seen) {
         3 => Reply::status(403),
         n => page([n], n, 5),
     })
     .await;
-    assert!(
-        client_of(&server)
-            .all_rapid_models(None, Priority::Interactive)
-            .await
-            .is_err()
-    );
+    let pages = client_of(&server).rapid_pages(None, Priority::Interactive);
+    assert!(pages.try_collect::<Vec<_>>().await.is_err());
 }

@@ -1,5 +1,5 @@
-//! The client against a scripted server: what is repeated, what never is, where the token goes, and that a
-//! transfer gives exactly the bytes or an error.
+//! The client and a scripted server: which calls are repeated, where the token is sent, and that a transfer
+//! returns exactly the bytes or an error.
 
 mod calls;
 mod listing;
@@ -17,7 +17,7 @@ use assetfs::wire::Token;
 
 use scripted::ScriptedServer;
 
-/// Settings that fail fast.
+/// Settings with short timeouts.
 fn quick_config(base_url: &str) -> ClientConfig {
     let mut config = ClientConfig::new(base_url).unwrap();
     config.token = Some(Token::parse("17|t0ken-s3cret").unwrap());
@@ -34,17 +34,16 @@ fn client_of(server: &ScriptedServer) -> Client {
     Client::new(quick_config(&server.base_url())).unwrap()
 }
 
-/// No text that a person may see holds a secret.
+/// Messages and `Debug` output contain no secret.
 fn assert_no_secret(text: &str) {
-    assert!(!text.contains("s3cret"), "a secret shows: {text}");
+    assert!(!text.contains("s3cret"), "a secret is shown: {text}");
 }
 
-/// Bytes that tell their place.
+/// Bytes that differ by position.
 fn content(len: usize) -> Vec<u8> {
     (0..len).map(|i| (i * 31 + i / 251) as u8).collect()
 }
 
-/// Whoever calls may be spawned onto any thread.
 #[test]
 fn calls_and_transfers_can_move_between_threads() {
     fn is_send(_: impl Send) {}

@@ -1,4 +1,4 @@
-//! What refusals and senseless answers become.
+//! Errors made of error replies and of invalid replies.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::{assert_no_secret, client_of, quick_config};
 const I: Priority = Priority::Interactive;
 
 #[tokio::test]
-async fn each_refusal_has_its_own_kind_and_the_services_words() {
+async fn each_status_has_its_own_error_with_the_message_of_the_service() {
     type Check = fn(&ClientError) -> bool;
     let cases: [(u16, &str, &str, Check); 9] = [
         (
@@ -74,7 +74,7 @@ async fn each_refusal_has_its_own_kind_and_the_services_words() {
     }
 }
 
-/// Why an asset could not be had, with other settings.
+/// The error of a call with changed settings.
 async fn asset_error(
     server: &ScriptedServer,
     change: impl FnOnce(&mut ClientConfig),
@@ -86,7 +86,7 @@ async fn asset_error(
 }
 
 #[tokio::test]
-async fn an_answer_that_is_too_large_or_endless_ends_the_call() {
+async fn a_reply_that_is_too_large_or_endless_fails_the_call() {
     let server = ScriptedServer::start(|_, _| {
         Reply::json(json!({"data": {"id": 1, "name": "x".repeat(5000)}}))
     })
@@ -123,13 +123,13 @@ async fn an_answer_that_is_too_large_or_endless_ends_the_call() {
 }
 
 #[tokio::test]
-async fn an_answer_that_makes_no_sense_says_so() {
+async fn an_invalid_reply_is_reported_with_its_reason() {
     for (body, words) in [
         ("<html>Welcome</html>", "base URL"),
         ("", "empty"),
         ("{\"data\": {\"name\": \"no id\"}}", "id"),
         ("[1, 2", "EOF"),
-        ("{\"data\": \"https://h/k?sig=s3cret\"}", "makes no sense"),
+        ("{\"data\": \"https://h/k?sig=s3cret\"}", "invalid reply"),
     ] {
         let server = ScriptedServer::start(move |_, _| Reply::new(200, &[], body)).await;
         let error = client_of(&server).asset(AssetId(1), I).await.unwrap_err();

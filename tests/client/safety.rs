@@ -1,4 +1,4 @@
-//! Where the token and requests may go, and what may be seen of them.
+//! Where the token and requests are sent, and that no secret is shown.
 
 use assetfs::client::{Client, ClientConfig, ClientError, Priority};
 use assetfs::wire::{AssetId, OptimizeRequest, PresetId, SignedUrl};
@@ -9,7 +9,7 @@ use super::scripted::{Reply, ScriptedServer};
 use super::{assert_no_secret, client_of, quick_config};
 
 #[tokio::test]
-async fn a_redirect_never_carries_the_token() {
+async fn the_target_of_a_redirect_gets_no_token() {
     let storage = ScriptedServer::start(|_, _| Reply::new(200, &[], "a zip")).await;
     let target = storage.signed("bundle.zip").expose().to_owned();
     let service =
@@ -25,7 +25,7 @@ async fn a_redirect_never_carries_the_token() {
 }
 
 #[tokio::test]
-async fn a_redirect_back_to_the_service_carries_no_token_either() {
+async fn a_redirect_back_to_the_service_has_no_token_either() {
     let service = ScriptedServer::start(|seen, _| match seen.header("authorization") {
         Some(_) => Reply::new(301, &[("location", "/elsewhere")], ""),
         None => Reply::status(401),
@@ -65,7 +65,7 @@ async fn a_redirect_of_a_call_with_an_effect_is_not_followed() {
 }
 
 #[tokio::test]
-async fn a_circle_of_redirects_ends() {
+async fn a_redirect_loop_ends() {
     let service =
         ScriptedServer::start(|_, _| Reply::new(302, &[("location", "/again?x=s3cret")], "")).await;
     let client = client_of(&service);
@@ -81,7 +81,7 @@ async fn a_circle_of_redirects_ends() {
 }
 
 #[tokio::test]
-async fn a_public_service_cannot_make_us_reach_into_this_machine_or_network() {
+async fn a_public_service_cannot_redirect_requests_into_this_machine_or_network() {
     let local = ScriptedServer::start(|_, _| Reply::new(200, &[], "secret of the network")).await;
     let client = Client::new(quick_config("https://service.invalid")).unwrap();
     let port = local.addr.port();
@@ -117,7 +117,7 @@ async fn a_public_service_cannot_make_us_reach_into_this_machine_or_network() {
 }
 
 #[tokio::test]
-async fn a_redirect_of_a_signed_url_is_judged_like_a_signed_url() {
+async fn a_redirect_of_a_signed_url_follows_the_same_address_rules() {
     let service = ScriptedServer::start(|_, _| {
         Reply::new(302, &[("location", "http://store.invalid/k?s=s3cret")], "")
     })
@@ -131,7 +131,7 @@ async fn a_redirect_of_a_signed_url_is_judged_like_a_signed_url() {
 }
 
 #[test]
-fn http_to_another_machine_needs_leave() {
+fn http_to_another_machine_needs_permission() {
     let mut config = ClientConfig::new("http://service.example.com").unwrap();
     assert!(matches!(
         Client::new(config.clone()),
@@ -206,7 +206,7 @@ async fn no_error_shows_a_token_or_the_query_of_a_signed_url() {
 }
 
 #[tokio::test]
-async fn https_is_really_spoken() {
+async fn https_is_encrypted() {
     let plain = ScriptedServer::start(|_, _| Reply::status(200)).await;
     let mut config = quick_config(&format!("https://{}", plain.addr));
     config.retries.attempts = 1;
@@ -222,5 +222,5 @@ async fn https_is_really_spoken() {
         ),
         "{error:?}"
     );
-    assert_eq!(plain.count(), 0, "a request went out in clear");
+    assert_eq!(plain.count(), 0, "a request was sent unencrypted");
 }

@@ -1,6 +1,6 @@
-//! A server that does exactly what a script says: faults and counted calls for tests of the client.
+//! A server that follows a script: faults and counted calls for tests of the client.
 //!
-//! It speaks plain HTTP/1.1 over a socket, keeps every request it saw, and knows nothing of the API.
+//! It speaks plain HTTP/1.1 over a socket, records every request, and does not know the API.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -11,14 +11,14 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// A request as it arrived.
+/// A received request.
 #[derive(Debug, Clone)]
 pub struct Seen {
     pub method: String,
     pub target: String,
     pub headers: BTreeMap<String, String>,
     pub body: Vec<u8>,
-    /// Whether the body came in full.
+    /// Whether the body is complete.
     pub whole: bool,
     pub connection: usize,
     pub at: Instant,
@@ -29,7 +29,7 @@ impl Seen {
         self.headers.get(name).map(String::as_str)
     }
 
-    /// First and last byte of the range asked for; the last may be open.
+    /// First and last byte of the requested range.
     pub fn range(&self) -> Option<(usize, Option<usize>)> {
         let (first, last) = self
             .header("range")?
@@ -39,12 +39,12 @@ impl Seen {
     }
 }
 
-/// What the script answers.
+/// A scripted reply.
 #[derive(Clone)]
 pub struct Reply {
     head: Vec<u8>,
     body: Vec<u8>,
-    /// Bytes of the body that are sent before what happens next.
+    /// Bytes of the body to send before `then`.
     send: usize,
     then: Then,
     pause: Duration,
@@ -94,7 +94,7 @@ impl Reply {
         )
     }
 
-    /// The connection ends without an answer.
+    /// Closes the connection without a reply.
     pub fn hang_up() -> Self {
         Self {
             head: Vec::new(),
@@ -105,7 +105,7 @@ impl Reply {
         }
     }
 
-    /// No answer, and the connection stays.
+    /// Sends no reply and keeps the connection.
     pub fn silence() -> Self {
         Self {
             then: Then::Stall,
@@ -113,34 +113,34 @@ impl Reply {
         }
     }
 
-    /// The connection ends after so many bytes of the body.
+    /// Closes the connection after so many bytes of the body.
     pub fn cut_after(mut self, bytes: usize) -> Self {
         self.send = bytes.min(self.body.len());
         self.then = Then::HangUp;
         self
     }
 
-    /// Nothing more comes after so many bytes of the body.
+    /// Stalls after so many bytes of the body.
     pub fn stall_after(mut self, bytes: usize) -> Self {
         self.send = bytes.min(self.body.len());
         self.then = Then::Stall;
         self
     }
 
-    /// The body comes one byte every 20 ms.
+    /// Sends the body one byte every 20 ms.
     pub fn drip(mut self) -> Self {
         self.then = Then::Drip;
         self
     }
 
-    /// The answer comes after a while.
+    /// Delays the reply.
     pub fn after(mut self, pause: Duration) -> Self {
         self.pause = pause;
         self
     }
 }
 
-/// A part of `content` as a good server sends it, with an ETag.
+/// A correct reply to a range request, with an ETag.
 pub fn serve_range(seen: &Seen, content: &[u8], etag: &str) -> Reply {
     let total = content.len();
     let Some((first, last)) = seen.range() else {
@@ -160,7 +160,7 @@ pub fn serve_range(seen: &Seen, content: &[u8], etag: &str) -> Reply {
 
 type Script = dyn Fn(&Seen, usize) -> Reply + Send + Sync;
 
-/// The server; it ends with the test.
+/// The server; stops when dropped.
 pub struct ScriptedServer {
     pub addr: SocketAddr,
     seen: Arc<Mutex<Vec<Seen>>>,
@@ -168,7 +168,7 @@ pub struct ScriptedServer {
 }
 
 impl ScriptedServer {
-    /// The script is told each request and how many came before it.
+    /// The script gets each request and the number of requests before it.
     pub async fn start(script: impl Fn(&Seen, usize) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
@@ -237,7 +237,7 @@ async fn serve(
     }
 }
 
-/// Sends the answer; says whether the connection goes on.
+/// Sends the reply; returns whether the connection stays open.
 async fn answer(stream: &mut TcpStream, reply: Reply) -> bool {
     tokio::time::sleep(reply.pause).await;
     if stream.write_all(&reply.head).await.is_err() {
@@ -297,7 +297,7 @@ async fn read_request(
         .get("content-length")
         .and_then(|len| len.parse().ok())
         .unwrap_or(0);
-    // A script may ask for a connection that breaks in the middle of a body.
+    // `break-at` makes the first connection break in the middle of a body.
     let break_at = target
         .split_once("break-at=")
         .and_then(|(_, n)| n.split('&').next()?.parse::<usize>().ok());

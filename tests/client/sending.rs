@@ -1,4 +1,4 @@
-//! Sending files to signed URLs: the whole file, or an error that says whose fault it is.
+//! Sending files to signed URLs: the whole file, or an error that distinguishes local and remote causes.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -76,7 +76,7 @@ async fn an_empty_file_is_sent_with_length_zero() {
 }
 
 #[tokio::test]
-async fn a_break_sends_the_whole_file_again() {
+async fn after_a_disconnect_the_whole_file_is_sent_again() {
     let server = ScriptedServer::start(|seen, _| {
         if seen.whole {
             Reply::status(200)
@@ -103,7 +103,7 @@ async fn a_break_sends_the_whole_file_again() {
 }
 
 #[tokio::test]
-async fn a_file_is_sent_again_after_an_error_of_storage_and_given_up_after_four_attempts() {
+async fn a_file_is_sent_again_after_a_storage_error_and_fails_after_four_attempts() {
     let server = ScriptedServer::start(|_, before| {
         if before == 0 {
             Reply::status(503)
@@ -130,7 +130,7 @@ async fn a_file_is_sent_again_after_an_error_of_storage_and_given_up_after_four_
 }
 
 #[tokio::test]
-async fn a_refused_url_is_told_as_expired_at_once() {
+async fn a_refused_url_counts_as_expired_at_once() {
     let file = content(1000);
     for status in [401, 403] {
         let server = ScriptedServer::start(move |_, _| Reply::status(status)).await;
@@ -161,7 +161,7 @@ async fn a_refused_url_is_told_as_expired_at_once() {
 }
 
 #[tokio::test]
-async fn a_file_that_changed_or_cannot_be_read_fails_for_that_reason_and_is_not_sent_again() {
+async fn a_changed_or_unreadable_file_fails_with_that_reason_and_is_not_sent_again() {
     let server = ScriptedServer::start(|seen, _| {
         if seen.whole {
             Reply::status(200)
@@ -173,14 +173,14 @@ async fn a_file_that_changed_or_cannot_be_read_fails_for_that_reason_and_is_not_
     let client = client_of(&server);
     let url = server.signed("a");
     let file = content(100_000);
-    for said in [99_999, 100_001, 0] {
+    for announced in [99_999, 100_001, 0] {
         let error = client
-            .put_file(&url, said, || in_chunks(&file, 1000), |_| {})
+            .put_file(&url, announced, || in_chunks(&file, 1000), |_| {})
             .await
             .unwrap_err();
         assert!(
             matches!(error, ClientError::LocalChanged { .. }),
-            "{said}: {error:?}"
+            "{announced}: {error:?}"
         );
     }
     let broken = || {
@@ -197,13 +197,13 @@ async fn a_file_that_changed_or_cannot_be_read_fails_for_that_reason_and_is_not_
     assert!(server.count() <= 4);
     assert!(
         server.seen().iter().all(|seen| !seen.whole),
-        "storage took a file that is not the one meant"
+        "storage accepted a file of another length"
     );
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_read_ends_the_transfer_and_does_not_fill_memory() {
-    // Accepts connections into its backlog and reads nothing.
+async fn a_server_that_does_not_read_causes_a_timeout_and_bounded_memory_use() {
+    // Connections stay in the backlog; nothing is read.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let base_url = format!("http://{}", listener.local_addr().unwrap());
     let client = Client::new(quick_config(&base_url)).unwrap();
@@ -226,12 +226,12 @@ async fn a_server_that_does_not_read_ends_the_transfer_and_does_not_fill_memory(
     let pulled = pulled.load(Ordering::Relaxed);
     assert!(
         pulled < 32 * 1024 * 1024,
-        "{pulled} bytes were read ahead of the network"
+        "{pulled} bytes were read before they could be sent"
     );
 }
 
 #[tokio::test]
-async fn a_sent_file_follows_a_redirect_that_keeps_the_method() {
+async fn sending_follows_a_redirect_that_keeps_the_method() {
     let server = ScriptedServer::start(|seen, _| match seen.target.as_str() {
         "/moved" => Reply::status(200),
         _ => Reply::new(307, &[("location", "/moved")], ""),

@@ -1,4 +1,4 @@
-//! The client against the real local service: the main job, call by call.
+//! The client and the real local service: upload, optimize, and read the result.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -15,7 +15,7 @@ use futures_util::{TryStreamExt, stream};
 
 const I: Priority = Priority::Interactive;
 
-/// Takes the task's first file for its result.
+/// A worker whose result is the first file of the task.
 const WORKER: &str = r#"#!/bin/sh
 task=$(cat)
 out=$(printf %s "$task" | sed 's/.*"output_dir":"\([^"]*\)".*/\1/')
@@ -31,17 +31,14 @@ case "$task" in
 esac
 "#;
 
-/// Asks until it is so, or for half a minute.
+/// Repeats `ask` until it returns `Some`, for at most 30 s.
 async fn until<T, R: Future<Output = Option<T>>>(mut ask: impl FnMut() -> R) -> T {
     let begun = Instant::now();
     loop {
         if let Some(done) = ask().await {
             return done;
         }
-        assert!(
-            begun.elapsed() < Duration::from_secs(30),
-            "it never came to be"
-        );
+        assert!(begun.elapsed() < Duration::from_secs(30), "timeout");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
@@ -52,7 +49,7 @@ async fn read(client: &Client, url: &assetfs::wire::SignedUrl, offset: u64) -> V
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_model_goes_up_is_optimized_and_comes_back_through_signed_urls_on_another_origin() {
+async fn a_model_is_uploaded_optimized_and_read_through_signed_urls_of_another_origin() {
     let dir = tempfile::tempdir().unwrap();
     let program = dir.path().join("worker.sh");
     fs::write(&program, WORKER).unwrap();
@@ -206,8 +203,9 @@ async fn a_model_goes_up_is_optimized_and_comes_back_through_signed_urls_on_anot
     client.delete_asset(started.id).await.unwrap();
     let error = client.asset(started.id, I).await.unwrap_err();
     assert!(matches!(error, ClientError::NotFound { .. }), "{error:?}");
-    client.set_token(Some(Token::parse("1|wrong").unwrap()));
-    let error = client.points(I).await.unwrap_err();
+    let wrong = Token::parse("1|wrong").unwrap();
+    let config = ClientConfig::new(&base_url).unwrap().with_token(wrong);
+    let error = Client::new(config).unwrap().points(I).await.unwrap_err();
     assert!(
         matches!(error, ClientError::Unauthorized { .. }),
         "{error:?}"

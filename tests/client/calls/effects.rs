@@ -1,4 +1,4 @@
-//! Calls with an effect: sent once, and a lost reply is told.
+//! Calls that are not idempotent: sent once, and a lost reply is reported.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::scripted::{Reply, ScriptedServer};
 use crate::{client_of, quick_config};
 
-/// Every call that has an effect each time it is sent, by name.
+/// Every call that is not idempotent, by name.
 async fn once_calls(client: &Client) -> Vec<(&'static str, Result<(), ClientError>)> {
     let text = || "x".to_owned();
     let start = StartUpload {
@@ -103,7 +103,7 @@ async fn once_calls(client: &Client) -> Vec<(&'static str, Result<(), ClientErro
 }
 
 #[tokio::test]
-async fn a_call_with_an_effect_is_sent_once_and_a_lost_reply_is_told() {
+async fn a_call_with_an_effect_is_sent_once_and_a_lost_reply_is_reported() {
     let faults: [(&str, Reply); 5] = [
         ("hang up", Reply::hang_up()),
         ("silence", Reply::silence()),
@@ -145,7 +145,7 @@ async fn a_call_with_an_effect_is_sent_once_and_a_lost_reply_is_told() {
 }
 
 #[tokio::test]
-async fn a_certain_refusal_of_a_call_with_an_effect_is_no_lost_reply_and_not_repeated() {
+async fn a_certain_refusal_is_neither_a_lost_reply_nor_repeated() {
     for (reply, is_rate_limit) in [
         (Reply::new(429, &[("retry-after", "7")], ""), true),
         (Reply::new(503, &[("retry-after", "7")], ""), false),
@@ -171,7 +171,7 @@ async fn a_certain_refusal_of_a_call_with_an_effect_is_no_lost_reply_and_not_rep
 }
 
 #[tokio::test]
-async fn without_a_connection_a_call_with_an_effect_was_certainly_not_made() {
+async fn a_call_without_a_connection_is_not_a_lost_reply() {
     let server = ScriptedServer::start(|_, _| Reply::status(200)).await;
     let base_url = server.base_url();
     drop(server);
@@ -186,7 +186,7 @@ async fn without_a_connection_a_call_with_an_effect_was_certainly_not_made() {
 }
 
 #[tokio::test]
-async fn a_delete_whose_reply_was_lost_is_done_when_nothing_is_left() {
+async fn a_delete_with_a_lost_reply_succeeds_if_the_retry_finds_nothing() {
     let server = ScriptedServer::start(|_, before| match before {
         0 => Reply::hang_up(),
         _ => Reply::status(404),
@@ -208,7 +208,7 @@ async fn a_delete_whose_reply_was_lost_is_done_when_nothing_is_left() {
 }
 
 #[tokio::test]
-async fn calls_that_set_a_state_are_repeated() {
+async fn idempotent_calls_are_repeated() {
     let server = ScriptedServer::start(|_, before| match before % 2 {
         0 => Reply::hang_up(),
         _ => Reply::status(200),

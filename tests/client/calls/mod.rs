@@ -1,4 +1,4 @@
-//! API calls: repetition, refusals, tokens.
+//! API calls: retries, errors, tokens.
 
 mod effects;
 mod repeated;

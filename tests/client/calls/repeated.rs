@@ -1,4 +1,4 @@
-//! Calls that read: repeated until they work, as patiently as the service asks for.
+//! Reading calls: repeated until they succeed, after the pauses that the service asks for.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::client_of;
 use crate::scripted::{Reply, ScriptedServer};
 
 #[tokio::test]
-async fn a_reading_call_is_repeated_until_it_works() {
+async fn a_reading_call_is_repeated_until_it_succeeds() {
     let faults = [
         Reply::hang_up(),
         Reply::status(502),
@@ -30,7 +30,7 @@ async fn a_reading_call_is_repeated_until_it_works() {
 }
 
 #[tokio::test]
-async fn a_reading_call_is_given_up_after_five_attempts() {
+async fn a_reading_call_fails_after_five_attempts() {
     let server = ScriptedServer::start(|_, _| Reply::new(503, &[], "down for maintenance")).await;
     let error = client_of(&server).asset(AssetId(5), I).await.unwrap_err();
     assert!(
@@ -54,7 +54,7 @@ async fn retry_after_is_honoured() {
 }
 
 #[tokio::test]
-async fn retry_after_of_an_unavailable_service_is_honoured_as_well() {
+async fn retry_after_of_a_503_is_honoured_too() {
     let server = ScriptedServer::start(|_, before| match before {
         0 => Reply::new(503, &[("retry-after", "1")], ""),
         _ => Reply::json(json!({"storage_left": 12})),
@@ -69,8 +69,8 @@ async fn retry_after_of_an_unavailable_service_is_honoured_as_well() {
 }
 
 #[tokio::test]
-async fn a_repetition_goes_over_a_fresh_connection_when_all_kept_ones_are_dead() {
-    // Four connections are opened and kept; afterwards nothing comes back on any of them.
+async fn a_retry_uses_a_fresh_connection_if_all_kept_ones_are_dead() {
+    // Four connections are opened and kept; later requests on them get no reply.
     let server = ScriptedServer::start(|seen, before| match before {
         0..4 => Reply::json(json!({"rapidpoints": 1})).after(Duration::from_millis(100)),
         _ if seen.connection < 4 => Reply::silence(),
@@ -84,7 +84,7 @@ async fn a_repetition_goes_over_a_fresh_connection_when_all_kept_ones_are_dead()
 }
 
 #[tokio::test]
-async fn a_wait_longer_than_anyones_patience_is_told_instead_of_taken() {
+async fn a_call_fails_at_once_if_the_service_asks_for_too_long_a_wait() {
     let server = ScriptedServer::start(|_, _| Reply::new(429, &[("retry-after", "600")], "")).await;
     let error = client_of(&server).points(I).await.unwrap_err();
     assert_eq!(error.retry_after(), Some(Duration::from_secs(600)));

@@ -1,4 +1,4 @@
-//! What stands in a request, and what it costs: token, headers, paths, budget.
+//! Requests: token, headers, paths, and how they count for the rate limit.
 
 use assetfs::client::{Client, ClientError};
 use assetfs::wire::{AssetId, Password, StartUpload};
@@ -9,7 +9,7 @@ use crate::scripted::{Reply, ScriptedServer};
 use crate::{client_of, quick_config};
 
 #[tokio::test]
-async fn without_a_token_nothing_is_sent_but_the_sign_in() {
+async fn without_a_token_only_the_sign_in_is_sent() {
     let server = ScriptedServer::start(|_, _| Reply::new(200, &[], "17|abc")).await;
     let mut config = quick_config(&server.base_url());
     config.token = None;
@@ -30,8 +30,8 @@ async fn without_a_token_nothing_is_sent_but_the_sign_in() {
         seen[0].body,
         br#"{"email":"me@example.com","password":"pw"}"#
     );
-    client.set_token(Some(token));
-    let _ = client.asset(AssetId(1), I).await;
+    let config = quick_config(&server.base_url()).with_token(token);
+    let _ = Client::new(config).unwrap().asset(AssetId(1), I).await;
     assert_eq!(
         server.seen()[1].header("authorization"),
         Some("Bearer 17|abc")
@@ -39,7 +39,7 @@ async fn without_a_token_nothing_is_sent_but_the_sign_in() {
 }
 
 #[tokio::test]
-async fn calls_carry_the_headers_and_paths_of_the_api() {
+async fn calls_have_the_headers_and_paths_of_the_api() {
     let server = ScriptedServer::start(|_, _| {
         Reply::json(
             json!({"id": 1042, "links": {"s3_upload_urls": {"a.glb": "https://s/a?sig=1"}}}),
@@ -74,7 +74,7 @@ async fn calls_carry_the_headers_and_paths_of_the_api() {
 }
 
 #[tokio::test]
-async fn upload_calls_do_not_use_the_rate_budget_and_others_do() {
+async fn upload_calls_do_not_count_for_the_rate_limit_and_others_do() {
     let server = ScriptedServer::start(|_, _| {
         Reply::json(json!({"data": {"id": 1}, "id": 1, "links": {"s3_upload_urls": []}}))
     })
@@ -102,7 +102,7 @@ async fn upload_calls_do_not_use_the_rate_budget_and_others_do() {
 }
 
 #[tokio::test]
-async fn the_account_is_the_tokens_owner_or_else_the_token() {
+async fn the_account_is_identified_by_the_tokens_owner_or_else_by_the_token() {
     let server = ScriptedServer::start(|seen, _| {
         assert_eq!(seen.target, "/api/v2/user/tokens/17");
         Reply::json(json!({"id": 17, "name": "t", "tokenable_id": 4}))

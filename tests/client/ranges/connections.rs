@@ -1,4 +1,4 @@
-//! Over how many connections ranges come.
+//! The number of connections that ranges use.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::scripted::{ScriptedServer, serve_range};
 use crate::{client_of, content};
 
 #[tokio::test]
-async fn parallel_ranges_use_parallel_connections_and_later_ones_use_them_again() {
+async fn parallel_ranges_use_parallel_connections_and_later_ones_reuse_them() {
     let server = ScriptedServer::start(|seen, _| {
         serve_range(seen, &content(100_000), "\"v1\"").after(Duration::from_millis(50))
     })

@@ -1,4 +1,4 @@
-//! The range that was asked for and no other, of one version.
+//! The requested range and no other, of one version.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::scripted::{Reply, ScriptedServer, serve_range};
 use crate::{client_of, content};
 
 #[tokio::test]
-async fn a_range_is_exactly_what_was_asked_for_clipped_to_the_end() {
+async fn a_range_is_exactly_as_requested_and_clipped_to_the_end() {
     let file = content(10_000);
     let served = file.clone();
     let server = ScriptedServer::start(move |seen, _| serve_range(seen, &served, "\"v1\"")).await;
@@ -88,7 +88,7 @@ async fn a_server_that_ignores_ranges_still_works() {
         .unwrap();
     assert!(bytes_of(reply).await.unwrap().is_empty());
 
-    // The same without any length.
+    // The same without a length.
     let served = [b"186a0\r\n", &file[..100_000], b"\r\n0\r\n\r\n"].concat();
     let server = ScriptedServer::start(move |_, _| {
         Reply::new(200, &[("transfer-encoding", "chunked")], served.clone())
@@ -136,7 +136,7 @@ async fn two_versions_are_never_mixed() {
 }
 
 #[tokio::test]
-async fn an_answer_for_another_range_or_with_too_many_bytes_is_refused() {
+async fn a_reply_for_another_range_or_with_too_many_bytes_is_an_error() {
     type Headers = Vec<(&'static str, &'static str)>;
     let bad: [(&str, Headers, usize); 6] = [
         (
@@ -170,7 +170,7 @@ async fn an_answer_for_another_range_or_with_too_many_bytes_is_refused() {
             "{name}: {error:?}"
         );
     }
-    // Chunked, so that only the stream can tell.
+    // Chunked, so only the stream shows it.
     let server = ScriptedServer::start(|_, _| {
         let headers = [
             ("content-range", "bytes 0-9/100"),

@@ -1,4 +1,4 @@
-//! Answers that break off, stall or fail: repaired where that is safe, else an error.
+//! Replies that are truncated, stall or fail: resumed if that is safe, else an error.
 
 use std::sync::Mutex;
 
@@ -11,7 +11,7 @@ use crate::scripted::{Reply, ScriptedServer, Seen, serve_range};
 use crate::{client_of, content};
 
 #[tokio::test]
-async fn a_break_a_stall_and_a_short_answer_are_repaired_where_the_version_is_known() {
+async fn a_disconnect_a_stall_and_a_short_reply_are_resumed_if_the_version_is_known() {
     type Fault = fn(Reply) -> Reply;
     let faults: [(&str, Fault); 3] = [
         ("cut", |reply| reply.cut_after(3_000)),
@@ -42,7 +42,7 @@ async fn a_break_a_stall_and_a_short_answer_are_repaired_where_the_version_is_kn
             "{name}"
         );
     }
-    // A server that never sends more than 4,000 bytes at once.
+    // A server that never sends more than 4,000 bytes per reply.
     let served = file.clone();
     let server = ScriptedServer::start(move |seen, _| {
         let (first, last) = seen.range().unwrap();
@@ -63,7 +63,7 @@ async fn a_break_a_stall_and_a_short_answer_are_repaired_where_the_version_is_kn
 }
 
 #[tokio::test]
-async fn a_break_that_cannot_be_repaired_safely_is_an_error_and_never_the_end() {
+async fn a_disconnect_that_cannot_be_resumed_safely_is_an_error_and_not_the_end() {
     for etag in ["W/\"v1\"", ""] {
         let server = ScriptedServer::start(move |_, _| {
             let headers = [("content-range", "bytes 0-9999/10000"), ("etag", etag)];
@@ -95,7 +95,7 @@ async fn a_break_that_cannot_be_repaired_safely_is_an_error_and_never_the_end() 
 }
 
 #[tokio::test]
-async fn probes_and_ranges_are_asked_again_after_an_error() {
+async fn probes_and_ranges_are_repeated_after_an_error() {
     let server = ScriptedServer::start(|seen, before| match before % 3 {
         0 => Reply::status(503),
         1 => Reply::hang_up(),
@@ -115,7 +115,7 @@ async fn probes_and_ranges_are_asked_again_after_an_error() {
     assert_eq!(server.count(), 6);
 }
 
-/// What a flaky server does with one request, chosen by a seed.
+/// The reply of a flaky server to one request, chosen at random.
 fn flaky(seen: &Seen, file: &[u8], rng: &mut SmallRng) -> Reply {
     let good = serve_range(seen, file, "\"v1\"");
     match rng.random_range(0..10) {
@@ -132,7 +132,7 @@ fn flaky(seen: &Seen, file: &[u8], rng: &mut SmallRng) -> Reply {
 }
 
 #[tokio::test]
-async fn whatever_a_flaky_server_does_the_bytes_are_right_or_there_is_an_error() {
+async fn a_flaky_server_causes_right_bytes_or_an_error() {
     let file = content(60_000);
     for seed in 0..4 {
         let served = file.clone();
@@ -163,6 +163,9 @@ async fn whatever_a_flaky_server_does_the_bytes_are_right_or_there_is_an_error()
                 good += 1;
             }
         }
-        assert!(good > 140, "seed {seed}: only {good} reads of 150 worked");
+        assert!(
+            good > 140,
+            "seed {seed}: only {good} reads of 150 succeeded"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! How large something is, asked with one small request.
+//! The size of an object, found with one small request.
 
 use super::bytes_of;
 use crate::scripted::{Reply, ScriptedServer};
@@ -71,7 +71,7 @@ async fn the_size_is_found_with_one_small_request() {
 }
 
 #[tokio::test]
-async fn a_416_without_a_length_is_asked_again_without_a_range() {
+async fn a_416_without_a_length_is_followed_by_a_request_without_a_range() {
     let server = ScriptedServer::start(|seen, _| match seen.range() {
         Some(_) => Reply::status(416),
         None => Reply::new(200, &[], content(50)),
