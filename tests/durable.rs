@@ -1,7 +1,7 @@
-//! The promises of the files that must survive, through their front door: a killed process, a full
-//! disk, and a record on disk that an older version wrote.
+//! The promises of `durable` through its public interface: a killed process, a full disk, and a log that an
+//! older version wrote.
 
-#![expect(clippy::print_stderr, reason = "a test says loudly what it skips")]
+#![expect(clippy::print_stderr, reason = "a skipped test is reported")]
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -12,10 +12,10 @@ use std::sync::Mutex;
 use assetfs::durable::{AppendLog, DirLock, DurableError, MetaStore, write_atomic};
 
 const MAGIC: [u8; 8] = *b"testlog\n";
-/// Set for the process that is killed: the folder it works in.
+/// Environment variable of the process that is killed: its folder.
 const VICTIM: &str = "ASSETFS_TEST_VICTIM_DIR";
 
-/// Not a test by itself: what the killed process runs. It says a number only after that record is
+/// Not a test by itself: the code of the killed process. It prints a number only after that record is
 /// durable.
 #[test]
 fn victim_of_the_kill_test() {
@@ -46,7 +46,7 @@ fn victim_of_the_kill_test() {
 }
 
 #[test]
-fn what_was_durable_is_there_after_kill_9() {
+fn durable_records_survive_sigkill() {
     let dir = tempfile::tempdir().unwrap();
     for round in 0..3 {
         let mut victim = Command::new(std::env::current_exe().unwrap())
@@ -57,10 +57,13 @@ fn what_was_durable_is_there_after_kill_9() {
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(victim.stdout.take().unwrap()).lines();
-        let mut said = Vec::new();
-        while said.len() < 40 + round * 17 {
-            let line = lines.next().expect("it runs until it is killed").unwrap();
-            said.extend(line.strip_prefix("durable ").map(str::to_owned));
+        let mut printed = Vec::new();
+        while printed.len() < 40 + round * 17 {
+            let line = lines
+                .next()
+                .expect("the process runs until it is killed")
+                .unwrap();
+            printed.extend(line.strip_prefix("durable ").map(str::to_owned));
         }
         let error = DirLock::acquire(dir.path()).unwrap_err();
         assert!(
@@ -69,34 +72,34 @@ fn what_was_durable_is_there_after_kill_9() {
         );
         victim.kill().unwrap();
         victim.wait().unwrap();
-        // What it could still say was durable too.
+        // Records printed before the kill are durable too.
         for line in lines.map_while(Result::ok) {
-            said.extend(
+            printed.extend(
                 line.strip_prefix("durable ")
                     .filter(|it| it.contains(' '))
                     .map(str::to_owned),
             );
         }
-        check_survivors(dir.path(), &said);
+        check_survivors(dir.path(), &printed);
         fs::remove_file(dir.path().join("log")).unwrap();
     }
 }
 
-fn check_survivors(dir: &Path, said: &[String]) {
-    let _lock = DirLock::acquire(dir).expect("the lock went with the process");
+fn check_survivors(dir: &Path, printed: &[String]) {
+    let _lock = DirLock::acquire(dir).expect("the lock ended with the process");
     let (_, records) = AppendLog::open(dir.join("log"), MAGIC).unwrap();
     let records: Vec<String> = records
         .into_iter()
         .map(|record| String::from_utf8(record).unwrap())
         .collect();
-    for text in said {
-        assert!(records.contains(text), "{text} was said to be durable");
+    for text in printed {
+        assert!(records.contains(text), "{text} was reported as durable");
     }
     let store = MetaStore::open(dir.join("store")).unwrap();
     assert_eq!(store.moved_aside(), None);
     for writer in 0..3_u32 {
         let of_writer = |text: &&String| text.starts_with(&format!("{writer} "));
-        let Some(last) = said.iter().rfind(of_writer) else {
+        let Some(last) = printed.iter().rfind(of_writer) else {
             continue;
         };
         let number: u32 = last.split(' ').nth(1).unwrap().parse().unwrap();
@@ -104,12 +107,12 @@ fn check_survivors(dir: &Path, said: &[String]) {
         assert!(stored >= number);
         let file = fs::read_to_string(dir.join(format!("file{writer}"))).unwrap();
         let line = &file[..file.len() / 500];
-        assert_eq!(file, line.repeat(500), "old or new, never a mix");
+        assert_eq!(file, line.repeat(500), "old or new content, never a mix");
     }
 }
 
 #[test]
-fn a_full_disk_loses_nothing_and_all_works_again_with_room() {
+fn a_full_disk_loses_nothing_and_writes_succeed_after_space_is_freed() {
     let dir = tempfile::tempdir().unwrap();
     let options = c"size=262144";
     let flags = rustix::mount::MountFlags::empty();
@@ -141,7 +144,7 @@ fn on_a_small_disk(dir: &Path) {
     assert_eq!(
         fs::metadata(&path).unwrap().len(),
         log.len_bytes(),
-        "no trace of the failed one"
+        "no trace of the failed record"
     );
     let error = write_atomic(dir.join("state"), &vec![1; 100_000]).unwrap_err();
     assert!(error.is_disk_full(), "{error:?}");
@@ -168,7 +171,7 @@ fn on_a_small_disk(dir: &Path) {
 }
 
 #[test]
-fn a_log_of_the_first_format_can_be_read_for_ever() {
+fn a_log_of_the_first_format_can_still_be_read() {
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/append-log-1");
     let dir = tempfile::tempdir().unwrap();
     let copy = dir.path().join("log");

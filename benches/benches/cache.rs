@@ -1,6 +1,6 @@
-//! The block cache beside a plain file of the same disk: `cargo bench --manifest-path benches/Cargo.toml --bench cache`.
+//! The block cache compared with a plain file on the same disk: `cargo bench --manifest-path benches/Cargo.toml --bench cache`.
 //!
-//! Each group holds the same work on both, so that the two times of one run give the ratio.
+//! Each group does the same work on both, so the two times of one run give the ratio.
 
 use std::fs::File;
 use std::hint::black_box;

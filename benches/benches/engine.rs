@@ -1,7 +1,7 @@
 //! The engine's steps on the generated chair: `cargo bench --manifest-path benches/Cargo.toml --bench engine`.
 //!
-//! Simplification stands beside meshoptimizer's own call on the bare positions, which is the work
-//! that cannot be saved: the ratio is what seams, normals, colours and one budget for all parts cost.
+//! Simplification is compared with meshoptimizer's own call on the bare positions, which is the unavoidable
+//! part: the ratio shows the cost of seams, normals, colours and one budget for all parts.
 
 use std::hint::black_box;
 
@@ -71,7 +71,7 @@ fn simplifying(c: &mut Criterion) {
     group.finish();
 }
 
-/// The positions of each primitive alone, equal ones joined.
+/// The positions of each primitive, with equal ones joined.
 fn bare_positions(scene: &Scene) -> Vec<Geometry> {
     let mut bare = scene.geometries.clone();
     for geometry in &mut bare {

@@ -1,4 +1,4 @@
-//! Bytes of a GLB file; the corpus holds Draco data.
+//! Fuzzes GLB files with Draco data.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Bytes as the fbx importer gets them.
+//! Fuzzes the fbx importer.
 
 #![no_main]
 

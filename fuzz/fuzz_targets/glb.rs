@@ -1,4 +1,4 @@
-//! Bytes as the glb importer gets them.
+//! Fuzzes the glb importer.
 
 #![no_main]
 

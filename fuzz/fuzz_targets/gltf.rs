@@ -1,4 +1,4 @@
-//! Bytes as the gltf importer gets them.
+//! Fuzzes the gltf importer.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Bytes of a GLB file; the corpus holds data packed with meshopt.
+//! Fuzzes GLB files with meshopt data.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Bytes of the materials of a small OBJ file.
+//! Fuzzes the materials of a small OBJ file.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Bytes as the obj importer gets them.
+//! Fuzzes the obj importer.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Bytes as the ply importer gets them.
+//! Fuzzes the ply importer.
 
 #![no_main]
 

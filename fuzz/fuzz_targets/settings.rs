@@ -1,4 +1,4 @@
-//! Bytes of a configuration.
+//! Fuzzes configurations.
 
 #![no_main]
 

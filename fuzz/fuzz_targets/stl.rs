@@ -1,4 +1,4 @@
-//! Bytes as the stl importer gets them.
+//! Fuzzes the stl importer.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Bytes as the zip importer gets them.
+//! Fuzzes the zip importer.
 
 #![no_main]
 

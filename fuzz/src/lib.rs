@@ -1,4 +1,4 @@
-//! What the fuzz targets share: an upload of given bytes, imported and cleaned.
+//! Shared code of the fuzz targets: imports and cleans an upload with the given bytes.
 //!
 //! `cargo +nightly fuzz run glb` in the package's folder; the corpus is written by
 //! `cargo test --test engine_mutations -- --ignored write_the_corpus`.
@@ -10,7 +10,7 @@ use assetfs::engine::import::import;
 use assetfs::engine::settings::Settings;
 
 thread_local! {
-    /// One folder for all inputs of a run: making one costs more than most imports.
+    /// One folder for all inputs of a run: creating one takes longer than most imports.
     static FOLDER: RefCell<tempfile::TempDir> =
         RefCell::new(tempfile::tempdir().expect("a folder for uploads"));
 }
@@ -20,7 +20,7 @@ pub fn import_bytes(name: &str, data: &[u8]) {
     import_files(&[(name, data)]);
 }
 
-/// Imports a triangle whose materials are given.
+/// Imports a triangle with the given materials.
 pub fn import_materials(data: &[u8]) {
     let model = b"mtllib m.mtl\nv 0 0 0\nv 1 0 0\nv 0 1 0\nusemtl red\nf 1 2 3\n";
     import_files(&[("m.obj", model), ("m.mtl", data)]);

@@ -1,7 +1,7 @@
-//! The face of the cache: opening it, its objects by key, pins, and what the commands ask of it.
+//! The public interface of the cache: opening it, objects by key, pins, and maintenance.
 //!
-//! A key names one version of one object. Asking for another version drops the one that is there;
-//! handles to it go on with what they have. Objects are opened one at a time for each name.
+//! A key identifies one version of one object. Opening another version removes the old one; handles to the old
+//! version keep serving its blocks. Objects of one name are opened one at a time.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -14,7 +14,7 @@ use std::sync::{Arc, PoisonError};
 use tracing::{debug, warn};
 
 use super::block_map::BlockMap;
-use super::index::{Entry, Index, Known};
+use super::index::{Entry, Index, Lookup};
 use super::key::{FileId, FileKind, NameHash};
 use super::map_file::{MapHeader, read_slots};
 use super::object::{CachedObject, OpenObject, Parts, free_unclaimed, map_cost, open_file};
@@ -26,48 +26,45 @@ use crate::durable::{DirLock, PrivateDir, write_atomic};
 const OBJECTS: &str = "objects";
 const PINS: &str = "pins.json";
 
-/// The block cache of a mount. Cloning gives another handle to it.
+/// The block cache of a mount. Clones are handles to the same cache.
 #[derive(Debug, Clone)]
 pub struct BlockCache {
     shared: Arc<Shared>,
 }
 
-/// What is in the cache and how it did since it was opened.
+/// Content of the cache, and counters since it was opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct CacheStats {
-    /// Bytes on disk, as counted against the limit.
+    /// Bytes on disk as counted for the limit.
     pub bytes: u64,
-    /// The limit.
     pub max_bytes: u64,
-    /// Objects that have files in the cache.
     pub objects: u64,
-    /// Reads that were served.
     pub hits: u64,
-    /// Reads that lacked a block.
+    /// Reads with at least one missing block.
     pub misses: u64,
-    /// Objects, or runs of blocks of open ones, that had to go.
+    /// Evicted objects, and evicted runs of blocks of open objects.
     pub evictions: u64,
-    /// Times that there was no room for what was to be taken.
+    /// Writes that were refused for lack of space.
     pub refused: u64,
-    /// Blocks that were found damaged and dropped.
+    /// Damaged blocks that were removed.
     pub bad_blocks: u64,
-    /// Pinned and open files left no room for what was to be taken last.
+    /// Whether the last write was refused because pinned and open objects use all space.
     pub is_taken_up: bool,
 }
 
-/// What [`BlockCache::verify`] found.
+/// Result of [`BlockCache::verify`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct VerifyReport {
-    /// Objects looked at.
+    /// Checked objects.
     pub objects: u64,
-    /// Blocks looked at.
+    /// Checked blocks.
     pub blocks: u64,
-    /// Blocks that were damaged, and are gone now.
+    /// Damaged blocks, which were removed.
     pub bad_blocks: u64,
 }
 
 impl BlockCache {
-    /// Opens the cache in a folder of its own, made when missing. One process at a time has it.
+    /// Opens the cache in its own folder, which is created if missing. Only one process may use it.
     pub fn open(dir: impl AsRef<Path>, limits: CacheLimits) -> Result<BlockCache, CacheError> {
         let root = PrivateDir::open(dir)?;
         let lock = DirLock::acquire(root.path())?;
@@ -86,7 +83,7 @@ impl BlockCache {
         Ok(BlockCache { shared })
     }
 
-    /// The object of this key, with the blocks that are there, or a new one without any.
+    /// Opens the object of this key with its present blocks, or creates an empty one.
     pub fn object(&self, key: &ObjectKey) -> Result<CachedObject, CacheError> {
         key.check()?;
         let name = NameHash::of(&key.name);
@@ -97,52 +94,50 @@ impl BlockCache {
         if let Some(open) = self.find(name, key) {
             return Ok(CachedObject::new(open));
         }
-        // Whatever is there is another version, damaged, or deleted by somebody.
+        // An existing entry is another version, damaged, or deleted from disk.
         let removed = self.shared.index().remove(name);
         self.shared.discard(removed.into_iter().collect());
         self.create(name, key).map(CachedObject::new)
     }
 
-    /// Drops every object whose name is `prefix` or lies below it, pinned or not. Whole parts of
-    /// the name count: `raw/10` is not above `raw/104/a`.
+    /// Removes every object whose name is `prefix` or lies below it, pinned or not. Only whole path
+    /// components match: `raw/10` does not match `raw/104/a`.
     pub fn forget(&self, prefix: &str) {
         let removed = self.shared.index().remove_below(prefix);
         self.shared.discard(removed);
     }
 
-    /// Keeps the objects at and below the name from being evicted, present ones and later ones.
+    /// Protects the objects at and below `prefix` from eviction, also those added later.
     pub fn pin(&self, prefix: &str) -> Result<(), CacheError> {
         self.change_pins(|pins| pins.insert(prefix.to_owned()))
     }
 
-    /// Takes a pin back.
     pub fn unpin(&self, prefix: &str) -> Result<(), CacheError> {
         self.change_pins(|pins| pins.remove(prefix))
     }
 
-    /// The names that are pinned.
+    /// The pinned prefixes.
     pub fn pins(&self) -> Vec<String> {
         self.shared.index().pins().iter().cloned().collect()
     }
 
-    /// What is in the cache and how it did.
     pub fn stats(&self) -> CacheStats {
         self.shared.stats()
     }
 
-    /// Whether the disk is too full for anything new, as it is at this moment.
+    /// Reports whether the disk is currently too full for new blocks.
     pub fn disk_shortage(&self) -> Option<DiskShortage> {
         let limits = self.shared.space().limits();
         DiskShortage::of(&self.shared.root, limits.keep_free_percent)
     }
 
-    /// Drops everything, pinned objects too, and gives the bytes that are free now.
+    /// Removes everything including pinned objects; returns the freed bytes.
     pub fn clear(&self) -> u64 {
         let removed = self.shared.index().remove_below("");
         self.shared.discard(removed)
     }
 
-    /// Reads every block and compares it with its checksum; damaged ones are dropped. Blocking work.
+    /// Compares every block with its checksum and removes damaged ones. Blocks the thread.
     pub fn verify(&self) -> VerifyReport {
         let ids: Vec<(FileId, String)> = self
             .shared
@@ -170,28 +165,28 @@ impl BlockCache {
         report
     }
 
-    /// Writes the index, so that a start after a crash is quick. Also done now and then by itself,
-    /// and when the last handle goes.
+    /// Writes the index, so that opening the cache after a crash is fast. Also done periodically and when
+    /// the last handle is dropped.
     pub fn save_index(&self) {
         self.shared.save_index(false);
     }
 
-    /// The open or reopened object, if what is there is of this version and still on disk.
+    /// The open or reopened object, if it has this version and its files still exist.
     fn find(&self, name: NameHash, key: &ObjectKey) -> Option<Arc<OpenObject>> {
-        match self.shared.know(name) {
-            Known::Nothing => None,
-            Known::Open(open) if open.is_unlinked() => {
+        match self.shared.look_up(name) {
+            Lookup::Nothing => None,
+            Lookup::Open(open) if open.is_unlinked() => {
                 self.forget_deleted();
                 None
             }
-            Known::Open(open) => (open.key() == key).then_some(open),
-            Known::Closed { salt, verified } => {
+            Lookup::Open(open) => (open.key() == key).then_some(open),
+            Lookup::Closed { salt, verified } => {
                 let id = FileId { name, salt };
                 match self.load(id, verified) {
                     Ok(Some(parts)) if parts.key == *key => self.reopen(parts),
                     Ok(_) => None,
                     Err(error) => {
-                        debug!(error = %error, "could not open an object of the cache again");
+                        debug!(error = %error, "could not reopen an object of the cache");
                         if error.kind() == io::ErrorKind::NotFound {
                             self.forget_deleted();
                         }
@@ -207,13 +202,13 @@ impl BlockCache {
         let _opening = self.shared.opening[class]
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let known = self.shared.know(id.name);
+        let known = self.shared.look_up(id.name);
         match known {
-            Known::Open(open) => Some(open),
-            Known::Closed { salt, .. } if salt == id.salt => match self.load(id, false) {
+            Lookup::Open(open) => Some(open),
+            Lookup::Closed { salt, .. } if salt == id.salt => match self.load(id, false) {
                 Ok(Some(parts)) => self.reopen(parts),
                 _ => {
-                    warn!(name, "dropped a damaged object of the cache");
+                    warn!(name, "removed a damaged object of the cache");
                     let removed = self.shared.index().remove(id.name);
                     self.shared.discard(removed.into_iter().collect());
                     None
@@ -232,12 +227,12 @@ impl BlockCache {
         };
         let open = Arc::new(OpenObject::new(self.shared.clone(), parts));
         let reopened = self.shared.reopened(&open, cost).then_some(open);
-        // A map that was damaged on disk may claim more than was counted.
+        // A map that was damaged on disk may contain more blocks than were counted.
         self.shared.keep_limit();
         reopened
     }
 
-    /// Opens and reads the files of an object; `Ok(None)` when they are damaged.
+    /// Opens and reads the files of an object; `Ok(None)` if they are damaged.
     fn load(&self, id: FileId, verified: bool) -> io::Result<Option<Parts>> {
         let data = open_file(&self.shared.objects.join(id.file_name(FileKind::Data)))?;
         let map = open_file(&self.shared.objects.join(id.file_name(FileKind::Map)))?;
@@ -249,7 +244,7 @@ impl BlockCache {
         }
         let whole = data.metadata()?.len() == header.key.size;
         if !whole {
-            // What is cut off reads as zeros, which no checksum agrees with.
+            // The missing part reads as zeros, which match no checksum.
             data.set_len(header.key.size)?;
         }
         let blocks = BlockMap::new(header.key.size);
@@ -278,7 +273,7 @@ impl BlockCache {
         }
         .encode();
         let cost = map_cost(header.len() as u64, &blocks);
-        self.shared.make_room(cost)?;
+        self.shared.reserve(cost)?;
         let mut made = self.create_files(id, key.size, &header);
         if made.as_ref().is_err_and(CacheError::is_disk_full)
             && self.shared.evict(BLOCK_LEN_BYTES) > 0
@@ -287,7 +282,7 @@ impl BlockCache {
             made = self.create_files(id, key.size, &header);
         }
         let (data, map) = made.inspect_err(|_| {
-            self.shared.space().give_back(cost);
+            self.shared.space().subtract(cost);
             index_file::unlink(&self.shared.objects, id);
         })?;
         let counted = Arc::new(AtomicU64::new(cost));
@@ -340,7 +335,7 @@ impl BlockCache {
             .open(self.shared.objects.join(id.file_name(kind)))
     }
 
-    /// Somebody deleted files of the cache: drops from the index what is no longer on disk.
+    /// Removes objects from the index whose files were deleted by somebody else.
     fn forget_deleted(&self) {
         let on_disk: BTreeSet<FileId> = fs::read_dir(&self.shared.objects)
             .into_iter()
@@ -367,7 +362,7 @@ impl BlockCache {
         }
         debug!(
             objects = removed.len(),
-            "files of the cache were deleted by somebody"
+            "files of the cache were deleted from outside"
         );
         self.shared.discard(removed);
     }

@@ -1,7 +1,7 @@
-//! Which blocks of an open object are there, with their checksums, in memory. No I/O.
+//! The present blocks of an open object and their checksums, in memory. No I/O.
 //!
-//! Lock-free: a block is seen as present only after its data was written, and as verified only
-//! after its data was compared with the checksum in this process. A checksum of zero means absent.
+//! Lock-free. The invariant: a block is present only after its data was written, and verified only after this
+//! process compared its data with the checksum. A checksum of zero means absent.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::key::{BLOCK_LEN_BYTES, block_count, block_range, blocks_of};
 
-/// Blocks whose states are allocated together, so that a huge, mostly absent object stays small.
+/// Number of blocks whose states are allocated together, so that a huge sparse object needs little memory.
 pub(super) const CHUNK_BLOCKS: u64 = 1024;
 
-/// The states of an object's blocks.
+/// States of an object's blocks.
 #[derive(Debug)]
 pub(super) struct BlockMap {
     size: u64,
@@ -28,18 +28,18 @@ struct Chunk {
     claimed: Box<[AtomicU64]>,
 }
 
-/// Whether a block may be written now.
+/// Result of claiming a block for writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Claim {
-    /// Another writer is at it.
+    /// Another writer has it.
     Taken,
     Yours,
-    /// Yours, and the first of its chunk.
+    /// `Yours`, and its chunk was allocated.
     YoursInNewChunk,
 }
 
 impl BlockMap {
-    /// The map of an object of this size, without a block.
+    /// Creates an empty map.
     pub(super) fn new(size: u64) -> BlockMap {
         let chunks = block_count(size).div_ceil(CHUNK_BLOCKS);
         BlockMap {
@@ -54,7 +54,7 @@ impl BlockMap {
         block_count(self.size)
     }
 
-    /// How many chunks hold state.
+    /// Number of allocated chunks.
     pub(super) fn chunks_in_use(&self) -> u64 {
         self.chunks.iter().filter(|it| it.get().is_some()).count() as u64
     }
@@ -63,18 +63,18 @@ impl BlockMap {
         self.present.load(Ordering::Acquire) == self.block_count()
     }
 
-    /// Complete, and every block compared. A block can be noted as compared just after it was
-    /// taken away, so the count of compared ones alone proves nothing.
+    /// Whether all blocks are present and verified. A block can be marked as verified just after it was
+    /// removed, so the count of verified blocks alone is not enough.
     pub(super) fn is_verified_whole(&self) -> bool {
         self.is_complete() && self.verified.load(Ordering::Acquire) >= self.block_count()
     }
 
-    /// Whether every block that is here has been verified.
+    /// Whether every present block is verified.
     pub(super) fn is_verified_so_far(&self) -> bool {
         self.verified.load(Ordering::Acquire) >= self.present.load(Ordering::Acquire)
     }
 
-    /// The checksum of a block that is present.
+    /// The checksum of a present block.
     pub(super) fn check(&self, index: u64) -> Option<u64> {
         let (chunk, at) = self.chunk(index)?;
         Some(chunk.checks[at].load(Ordering::Acquire)).filter(|check| *check != 0)
@@ -85,7 +85,7 @@ impl BlockMap {
             .is_some_and(|(chunk, at)| bit(&chunk.verified, at).load())
     }
 
-    /// Adds a block whose data is in the file.
+    /// Adds a block whose data has been written.
     pub(super) fn insert(&self, index: u64, check: u64, verified: bool) {
         let (chunk, at, _) = self.chunk_or_new(index);
         if chunk.checks[at].swap(check, Ordering::AcqRel) == 0 {
@@ -96,7 +96,7 @@ impl BlockMap {
         }
     }
 
-    /// Notes that the data was compared with the checksum.
+    /// Marks a block whose data was compared with the checksum.
     pub(super) fn mark_verified(&self, index: u64) {
         let Some((chunk, at)) = self.chunk(index) else {
             return;
@@ -106,7 +106,7 @@ impl BlockMap {
         }
     }
 
-    /// Forgets that anything was verified.
+    /// Marks all blocks as not verified.
     pub(super) fn forget_verified(&self) {
         for index in 0..self.block_count() {
             if let Some((chunk, at)) = self.chunk(index)
@@ -117,7 +117,7 @@ impl BlockMap {
         }
     }
 
-    /// Removes the block if it is still there with this checksum. Says whether it was.
+    /// Removes the block if it still has this checksum; returns whether it did.
     pub(super) fn remove(&self, index: u64, check: u64) -> bool {
         let Some((chunk, at)) = self.chunk(index) else {
             return false;
@@ -135,7 +135,7 @@ impl BlockMap {
         removed
     }
 
-    /// Takes the right to write the block; one writer at a time has it.
+    /// Claims the block for writing; only one writer at a time can have it.
     pub(super) fn claim(&self, index: u64) -> Claim {
         let (chunk, at, new) = self.chunk_or_new(index);
         match (bit(&chunk.claimed, at).set(), new) {
@@ -145,14 +145,14 @@ impl BlockMap {
         }
     }
 
-    /// Gives the right to write back.
+    /// Releases a claim.
     pub(super) fn release(&self, index: u64) {
         if let Some((chunk, at)) = self.chunk(index) {
             bit(&chunk.claimed, at).clear();
         }
     }
 
-    /// The first block at or behind `from`, below `end`, that is present.
+    /// The first present block in `blocks`.
     pub(super) fn next_present(&self, blocks: Range<u64>) -> Option<u64> {
         let mut index = blocks.start;
         while index < blocks.end {
@@ -168,7 +168,7 @@ impl BlockMap {
         None
     }
 
-    /// The byte ranges that have to be fetched for `range`: whole blocks, merged, clipped.
+    /// The byte ranges to fetch for `range`: whole blocks, merged, clipped to the object.
     pub(super) fn missing(&self, range: &Range<u64>) -> Vec<Range<u64>> {
         let mut missing: Vec<Range<u64>> = Vec::new();
         if self.is_complete() {
@@ -187,7 +187,7 @@ impl BlockMap {
         missing
     }
 
-    /// What the present blocks take on a disk with pages of 4 KiB.
+    /// Disk space of the present blocks with pages of 4 KiB.
     pub(super) fn data_cost(&self) -> u64 {
         let present = self.present.load(Ordering::Acquire);
         match self.block_count().checked_sub(1) {
@@ -215,7 +215,7 @@ impl BlockMap {
     }
 }
 
-/// What one block takes on disk.
+/// Disk space of one block.
 pub(super) fn block_cost(index: u64, size: u64) -> u64 {
     let range = block_range(index, size);
     (range.end - range.start).next_multiple_of(4096)
@@ -234,7 +234,7 @@ impl Chunk {
 }
 
 fn place(index: u64) -> (usize, usize) {
-    let chunk = usize::try_from(index / CHUNK_BLOCKS).expect("the key's size was checked");
+    let chunk = usize::try_from(index / CHUNK_BLOCKS).expect("the size of the key was checked");
     let at = usize::try_from(index % CHUNK_BLOCKS).expect("below the chunk's length");
     (chunk, at)
 }
@@ -257,12 +257,12 @@ impl Bit<'_> {
         self.word.load(Ordering::Acquire) & self.mask != 0
     }
 
-    /// Sets it and gives what it was.
+    /// Sets the bit and returns the old value.
     fn set(&self) -> bool {
         self.word.fetch_or(self.mask, Ordering::AcqRel) & self.mask != 0
     }
 
-    /// Clears it and gives what it was.
+    /// Clears the bit and returns the old value.
     fn clear(&self) -> bool {
         self.word.fetch_and(!self.mask, Ordering::AcqRel) & self.mask != 0
     }

@@ -1,8 +1,7 @@
-//! All objects of the cache in the order of their use, and what is pinned. In memory, no I/O; lives
-//! behind one short lock.
+//! All objects of the cache in LRU order, and the pins. In memory, no I/O; guarded by one short lock.
 //!
-//! An entry's bytes are counted while the entry is here. When it goes while its object is open, the
-//! object is told that it is detached, and gives the bytes back itself when it is closed.
+//! The bytes of an object are counted while it has an entry. If the entry of an open object is removed, the
+//! object is marked as detached and subtracts its bytes when it is closed.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,27 +23,27 @@ pub(super) struct Entry {
     pub(super) salt: u64,
     pub(super) name: Box<str>,
     pub(super) cost: Arc<AtomicU64>,
-    /// All blocks on disk were compared with their checksums since this process started.
+    /// All blocks on disk were compared with their checksums by this process.
     pub(super) verified: bool,
     pub(super) open: Weak<OpenObject>,
     pinned: bool,
 }
 
-/// What is known of a name.
+/// Result of looking up a name.
 #[derive(Debug)]
-pub(super) enum Known {
+pub(super) enum Lookup {
     Open(Arc<OpenObject>),
     Closed { salt: u64, verified: bool },
     Nothing,
 }
 
-/// An entry that is no longer in the index; its files are to be unlinked.
+/// An entry that was removed from the index; the caller unlinks its files.
 #[derive(Debug)]
 pub(super) struct Removed {
     pub(super) id: FileId,
-    /// The bytes to give back once the files are gone; zero when an open object does that.
+    /// Bytes to subtract after the files are unlinked; zero if the open object does that.
     pub(super) cost: u64,
-    /// Carried out of the lock: if this is the last handle, its end takes the lock again.
+    /// Dropped outside the lock: dropping the last handle takes the lock again.
     _open: Option<Arc<OpenObject>>,
 }
 
@@ -73,13 +72,13 @@ impl Index {
         self.objects.len()
     }
 
-    /// Looks a name up and makes it the latest used.
-    pub(super) fn know(&mut self, name: NameHash) -> Known {
+    /// Looks up a name and makes it the most recently used.
+    pub(super) fn look_up(&mut self, name: NameHash) -> Lookup {
         match self.objects.get(&name) {
-            None => Known::Nothing,
+            None => Lookup::Nothing,
             Some(entry) => match entry.open.upgrade() {
-                Some(open) => Known::Open(open),
-                None => Known::Closed {
+                Some(open) => Lookup::Open(open),
+                None => Lookup::Closed {
                     salt: entry.salt,
                     verified: entry.verified,
                 },
@@ -87,21 +86,21 @@ impl Index {
         }
     }
 
-    /// Adds an entry as the latest used.
+    /// Adds an entry as the most recently used.
     pub(super) fn insert(&mut self, name: NameHash, mut entry: Entry) {
         entry.pinned = self.pins.iter().any(|pin| lies_below(&entry.name, pin));
         let old = self.objects.put(name, entry);
-        debug_assert!(old.is_none(), "the name was free");
+        debug_assert!(old.is_none(), "the name had no entry");
     }
 
-    /// The entry of these files, if it is still there.
+    /// The entry of these files, if it still exists.
     pub(super) fn entry(&mut self, id: FileId) -> Option<&mut Entry> {
         self.objects
             .peek_mut(&id.name)
             .filter(|entry| entry.salt == id.salt)
     }
 
-    /// Notes that an object was closed, which counts as a use.
+    /// Records that an object was closed, which counts as a use.
     pub(super) fn close(&mut self, id: FileId, verified: bool) {
         if let Some(entry) = self.entry(id)
             && entry.open.strong_count() == 0
@@ -116,7 +115,7 @@ impl Index {
         Some(removed(name, &entry))
     }
 
-    /// Removes every entry whose name lies below the prefix, pinned ones too.
+    /// Removes every entry at or below the prefix, including pinned ones.
     pub(super) fn remove_below(&mut self, prefix: &str) -> Vec<Removed> {
         let names: Vec<NameHash> = self
             .objects
@@ -130,8 +129,8 @@ impl Index {
             .collect()
     }
 
-    /// Removes closed, unpinned entries, the longest unused first, until they hold `need` bytes.
-    /// What may not go is met once and then counts as just used.
+    /// Removes closed, unpinned entries in LRU order until they sum up to `need` bytes. Entries that
+    /// must stay are visited once and become the most recently used.
     pub(super) fn remove_oldest(&mut self, need: u64) -> Vec<Removed> {
         let mut victims = Vec::new();
         let mut bytes = 0;
@@ -153,7 +152,7 @@ impl Index {
         victims
     }
 
-    /// The open objects that may lose blocks.
+    /// The open objects whose blocks may be evicted.
     pub(super) fn open_unpinned(&self) -> Vec<Arc<OpenObject>> {
         self.objects
             .iter()
@@ -163,7 +162,7 @@ impl Index {
             .collect()
     }
 
-    /// Every entry, the longest unused first.
+    /// All entries, the least recently used first.
     pub(super) fn oldest_first(&self) -> impl Iterator<Item = (&NameHash, &Entry)> {
         self.objects.iter().rev()
     }
@@ -172,7 +171,7 @@ impl Index {
         &self.pins
     }
 
-    /// Puts the pins in place of the old ones.
+    /// Replaces the pins.
     pub(super) fn set_pins(&mut self, pins: BTreeSet<String>) {
         for (_, entry) in self.objects.iter_mut() {
             entry.pinned = pins.iter().any(|pin| lies_below(&entry.name, pin));

@@ -1,5 +1,6 @@
-//! The index on disk, so that a start need not read every map. A hint only: a missing, old or
-//! damaged one costs time, never a wrong byte, because each object's own map says what is there.
+//! The saved index, which avoids reading every map when the cache is opened. It is only a hint: if it is
+//! missing, old or damaged, opening takes longer, but no wrong byte is served, because each object has its
+//! own map.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -21,16 +22,16 @@ use crate::durable::write_atomic_relaxed;
 
 const MAGIC: [u8; 8] = *b"afsidx1\n";
 const FILE: &str = "index";
-/// A map changed this close to the writing of the index is read again.
+/// Maps changed within this time before the index was written are read again.
 const CLOCK_SLACK: Duration = Duration::from_secs(2);
 
-/// The index as it was last written.
+/// The decoded index file.
 #[derive(Debug, PartialEq, Eq)]
 struct Saved {
-    /// Written at the end of the process, so that nothing changed since.
+    /// Written when the cache was closed, so nothing has changed since.
     closed: bool,
     written_at: Duration,
-    /// The longest unused first.
+    /// The least recently used first.
     entries: Vec<SavedEntry>,
 }
 
@@ -41,7 +42,7 @@ struct SavedEntry {
     name: String,
 }
 
-/// The index as bytes; `closed` when nothing will change behind it.
+/// Encodes the index; `closed` if nothing can change after it.
 pub(super) fn encode(index: &Index, closed: bool) -> Vec<u8> {
     let entries = index.oldest_first().map(|(name, entry)| SavedEntry {
         id: FileId {
@@ -59,14 +60,14 @@ pub(super) fn encode(index: &Index, closed: bool) -> Vec<u8> {
     .encode()
 }
 
-/// Puts encoded bytes in the place of the index file.
+/// Replaces the index file.
 pub(super) fn write(root: &Path, bytes: &[u8]) {
     if let Err(error) = write_atomic_relaxed(root.join(FILE), bytes) {
         debug!(error = %error, "could not save the index of the cache");
     }
 }
 
-/// Finds out what objects are there, the longest unused first, and removes broken pairs.
+/// Finds the objects on disk, the least recently used first, and removes broken pairs.
 pub(super) fn rebuild(root: &Path, objects: &Path) -> Vec<(NameHash, Entry)> {
     let saved = fs::read(root.join(FILE))
         .ok()
@@ -120,7 +121,7 @@ pub(super) fn rebuild(root: &Path, objects: &Path) -> Vec<(NameHash, Entry)> {
     found.into_iter().map(entry).collect()
 }
 
-/// An object on disk. What the index knew is older than what it did not.
+/// An object on disk. Objects in the saved index count as older than the others.
 #[derive(Debug)]
 struct Found {
     id: FileId,
@@ -129,7 +130,7 @@ struct Found {
     age: (u8, Duration),
 }
 
-/// The pairs of files in the folder; halves of pairs are removed.
+/// Lists the pairs of files in the folder and removes halves of pairs.
 fn whole_pairs(objects: &Path) -> Vec<FileId> {
     let mut kinds: HashMap<FileId, (bool, bool)> = HashMap::new();
     let listing = match fs::read_dir(objects) {
@@ -160,7 +161,7 @@ fn whole_pairs(objects: &Path) -> Vec<FileId> {
     whole
 }
 
-/// Reads the object's map. `None` when it is damaged or stands under a wrong name.
+/// Reads the map of an object; `None` if it is damaged or has a wrong name.
 fn measure(objects: &Path, id: FileId) -> Option<Found> {
     let map_file = open_file(&objects.join(id.file_name(FileKind::Map))).ok()?;
     let (header, header_len) = MapHeader::read(&map_file).ok()??;
@@ -200,7 +201,7 @@ fn now() -> Duration {
         .unwrap_or(Duration::ZERO)
 }
 
-/// Removes both files of an object; they may be gone already.
+/// Removes both files of an object, if they exist.
 pub(super) fn unlink(objects: &Path, id: FileId) {
     for kind in [FileKind::Map, FileKind::Data] {
         let path = objects.join(id.file_name(kind));
@@ -278,7 +279,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_saved_comes_back_and_damage_is_seen(
+        fn a_saved_index_is_read_back_and_damage_is_detected(
             entries in prop::collection::vec((any::<u128>(), any::<u64>(), any::<u64>(), ".{0,30}"), 0..8),
             closed: bool, place: prop::sample::Index, flip in 1_u8..,
         ) {

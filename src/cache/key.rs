@@ -1,4 +1,4 @@
-//! What is cached: an object's key, the names of its files, and its division into blocks.
+//! The key of a cached object, the names of its files, and its division into blocks.
 
 use std::fmt;
 use std::ops::Range;
@@ -7,27 +7,27 @@ use sha2::{Digest as _, Sha256};
 
 use super::CacheError;
 
-/// The length of a block; the last one of an object is shorter.
+/// Length of a block; the last block of an object may be shorter.
 pub const BLOCK_LEN_BYTES: u64 = 64 * 1024;
 
-/// The largest object that is cached. The map of present blocks takes 1/8192 of it.
+/// Maximum size of a cached object. The map takes 1/8192 of it.
 const MAX_OBJECT_LEN_BYTES: u64 = 16 << 40;
 const MAX_NAME_LEN: usize = 4096;
 const MAX_ETAG_LEN: usize = 1024;
 
-/// What a cached object is a copy of.
+/// Identifies one version of a remote object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ObjectKey {
-    /// A stable text such as `raw/1042/chair.bin`.
+    /// A stable name such as `raw/1042/chair.bin`.
     pub name: String,
-    /// Its length in bytes.
+    /// In bytes.
     pub size: u64,
-    /// The version the server named.
+    /// The version, if the server sends an ETag.
     pub etag: Option<String>,
 }
 
 impl ObjectKey {
-    /// Whether an object of this name and size can be kept.
+    /// Checks that the object fits the limits of the format.
     pub(super) fn check(&self) -> Result<(), CacheError> {
         let too_large = self.size > MAX_OBJECT_LEN_BYTES
             || self.name.len() > MAX_NAME_LEN
@@ -45,7 +45,7 @@ impl ObjectKey {
     }
 }
 
-/// Whether `name` is `prefix` or lies below it, by whole parts; everything lies below the empty one.
+/// Whether `name` is `prefix` or lies below it, by whole path components; an empty prefix matches all.
 pub(super) fn lies_below(name: &str, prefix: &str) -> bool {
     let prefix = prefix.trim_end_matches('/');
     match name.strip_prefix(prefix) {
@@ -54,7 +54,7 @@ pub(super) fn lies_below(name: &str, prefix: &str) -> bool {
     }
 }
 
-/// Stands for an object's name: two names never share one, whoever chose them.
+/// Cryptographic hash of an object's name, so that no two names collide.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct NameHash(pub(super) u128);
 
@@ -72,15 +72,15 @@ impl fmt::Debug for NameHash {
     }
 }
 
-/// One pair of files. The salt is new for each pair, so files of one life of an object are never
-/// mistaken for those of another, on disk or in a race.
+/// Identifies one pair of files. Each pair has a new random salt, so files of an earlier copy of an object
+/// are never mistaken for the current ones, neither on disk nor in a race.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct FileId {
     pub(super) name: NameHash,
     pub(super) salt: u64,
 }
 
-/// Which of the two files of an object.
+/// The two files of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileKind {
     Data,
@@ -96,7 +96,7 @@ impl FileId {
         format!("{:032x}-{:016x}.{extension}", self.name.0, self.salt)
     }
 
-    /// Reads a name that [`FileId::file_name`] made; `None` for any other.
+    /// Parses a name made by [`FileId::file_name`]; `None` for any other name.
     pub(super) fn parse(file_name: &str) -> Option<(FileId, FileKind)> {
         let (stem, extension) = file_name.split_once('.')?;
         let (name, salt) = stem.split_once('-')?;
@@ -113,18 +113,18 @@ impl FileId {
     }
 }
 
-/// How many blocks an object of this size has.
+/// Number of blocks of an object of this size.
 pub(super) fn block_count(size: u64) -> u64 {
     size.div_ceil(BLOCK_LEN_BYTES)
 }
 
-/// The bytes of a block, clipped to the object.
+/// Byte range of a block, clipped to the object.
 pub(super) fn block_range(index: u64, size: u64) -> Range<u64> {
     let start = index.saturating_mul(BLOCK_LEN_BYTES).min(size);
     start..start.saturating_add(BLOCK_LEN_BYTES).min(size)
 }
 
-/// The blocks that a byte range touches, after clipping it to the object.
+/// The blocks that overlap a byte range, clipped to the object.
 pub(super) fn blocks_of(range: &Range<u64>, size: u64) -> Range<u64> {
     let end = range.end.min(size);
     if range.start >= end {
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn file_names_can_be_read_back_and_others_cannot() {
+    fn file_names_are_parsed_and_other_names_are_not() {
         let id = FileId {
             name: NameHash::of("raw/1/../../etc/passwd"),
             salt: 42,

@@ -1,6 +1,6 @@
-//! The map file of an object: a header that names the object, then one checksum a block at a place
-//! of its own, so that a block is added by one small write. Zero, and whatever the file lacks,
-//! means absent. Reads anything without panicking; a header that does not check out is no map.
+//! The map file of an object: a header with the key, then one checksum per block at a fixed place, so that a
+//! block is added by one small write. Zero, and everything behind the end of the file, means absent. Damaged
+//! files never cause a panic; a header with a wrong checksum is not a map.
 
 use std::fs::File;
 use std::io;
@@ -13,14 +13,13 @@ use super::block_map::{BlockMap, CHUNK_BLOCKS};
 use super::key::ObjectKey;
 
 const MAGIC: [u8; 8] = *b"afsmap1\n";
-/// Magic, salt, size, length of the name, length of the etag plus one.
+/// Magic, salt, size, length of the name, length of the ETag plus one.
 const FIXED_LEN: usize = 32;
 const CHECK_LEN: usize = 8;
 const SLOT_LEN: u64 = 8;
-/// Longer headers than [`ObjectKey::check`] allows are not even read.
+/// Upper bound of the headers that [`ObjectKey::check`] allows.
 const MAX_HEADER_LEN: usize = 8192;
 
-/// The header of a map file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct MapHeader {
     pub(super) key: ObjectKey,
@@ -44,7 +43,7 @@ impl MapHeader {
         bytes
     }
 
-    /// The header and its length; `None` when it is none of ours, or damaged.
+    /// Decodes the header and its length; `None` if it is damaged or of another kind.
     pub(super) fn decode(bytes: &[u8]) -> Option<(MapHeader, u64)> {
         let fixed = bytes.get(..FIXED_LEN)?;
         let salt = u64_at(fixed, 8);
@@ -75,14 +74,14 @@ impl MapHeader {
         Some((MapHeader { key, salt }, (checked_end + CHECK_LEN) as u64))
     }
 
-    /// Reads the header from a file. `Ok(None)` when there is no good one.
+    /// Reads the header from a file; `Ok(None)` if there is no valid one.
     pub(super) fn read(file: &File) -> io::Result<Option<(MapHeader, u64)>> {
         let mut bytes = vec![0; MAX_HEADER_LEN];
         let len = read_up_to(file, &mut bytes, 0)?;
         Ok(MapHeader::decode(&bytes[..len]))
     }
 
-    /// The checksum that stands for these bytes at this place of this object; never zero.
+    /// The checksum of these bytes at this position of this object; never zero.
     pub(super) fn block_check(salt: u64, index: u64, pieces: &[&[u8]]) -> u64 {
         let seed = salt ^ index.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let check = match pieces {
@@ -97,12 +96,12 @@ impl MapHeader {
     }
 }
 
-/// Notes in the file that the block is there; zero notes that it is not.
+/// Writes the checksum of one block; zero marks it as absent.
 pub(super) fn write_slot(file: &File, header_len: u64, index: u64, check: u64) -> io::Result<()> {
     file.write_all_at(&check.to_le_bytes(), header_len + index * SLOT_LEN)
 }
 
-/// Notes the blocks from `first` on, one checksum each.
+/// Writes the checksums of the blocks from `first` on.
 pub(super) fn write_slots(
     file: &File,
     header_len: u64,
@@ -113,7 +112,7 @@ pub(super) fn write_slots(
     file.write_all_at(&bytes, header_len + first * SLOT_LEN)
 }
 
-/// Notes that none of these blocks is there.
+/// Marks these blocks as absent.
 pub(super) fn clear_slots(
     file: &File,
     header_len: u64,
@@ -124,7 +123,7 @@ pub(super) fn clear_slots(
     file.write_all_at(&vec![0; len], header_len + blocks.start * SLOT_LEN)
 }
 
-/// Fills the map from the file, jumping over its holes.
+/// Fills `map` from the file, skipping holes.
 pub(super) fn read_slots(
     file: &File,
     header_len: u64,
@@ -151,7 +150,7 @@ pub(super) fn read_slots(
     Ok(())
 }
 
-/// Where data begins at or behind `from`; where the file system cannot tell, right there.
+/// Start of the next data at or behind `from`; `from` itself if the file system does not support SEEK_DATA.
 fn next_data(file: &File, from: u64) -> Option<u64> {
     match rustix::fs::seek(file, SeekFrom::Data(from)) {
         Ok(at) => Some(at),
@@ -201,7 +200,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_header_comes_back_and_damage_is_seen(
+        fn a_header_is_read_back_and_damage_is_detected(
             name in ".{0,60}", size in 0_u64..1 << 40, etag in prop::option::of(".{0,20}"),
             place: prop::sample::Index, flip in 1_u8.., tail in prop::collection::vec(any::<u8>(), 0..20),
         ) {
@@ -216,7 +215,7 @@ mod tests {
         }
 
         #[test]
-        fn garbage_is_no_header(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn garbage_is_not_a_header(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let mut begun = MAGIC.to_vec();
             begun.extend(&bytes);
             prop_assert_eq!(MapHeader::decode(&bytes), None);
@@ -225,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_has_one_checksum_in_whatever_pieces_it_comes() {
+    fn the_checksum_of_a_block_does_not_depend_on_its_pieces() {
         let bytes: Vec<u8> = (0..70_000_u32).map(|it| it as u8).collect();
         let whole = MapHeader::block_check(7, 3, &[&bytes]);
         for at in [0, 1, 240, 1024, 65_000] {
@@ -236,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn slots_come_back_across_holes() {
+    fn slots_are_read_back_across_holes() {
         let file = tempfile::tempfile().unwrap();
         let size = 100_000 * BLOCK_LEN_BYTES;
         let written = [0, 1, 1023, 1024, 50_000, 99_999];

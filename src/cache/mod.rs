@@ -1,9 +1,9 @@
-//! Blocks of remote files on local disk, their index and their eviction. Fetches nothing.
+//! Cache of blocks of remote files on local disk, with index and eviction. Fetches nothing.
 //!
-//! An object is one sparse file and a map of the blocks it holds, each with a checksum. Invariants:
-//! a byte is served only if it was written for exactly this object and version; what the cache
-//! takes never exceeds its limit; and every file of it may vanish or rot at any time, which makes
-//! a block missing and nothing else. Nothing is synced: what a power cut tears, the checksums tell.
+//! An object is one sparse file and a map of its present blocks with their checksums. The invariants: a byte
+//! is served only if it was written for exactly this object and version; the disk usage never exceeds the
+//! limit; a deleted or damaged file only makes blocks missing. Nothing is synced: checksums detect what a
+//! power cut damages.
 
 mod block_cache;
 mod block_map;

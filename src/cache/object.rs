@@ -1,9 +1,9 @@
-//! One object of the cache, open: its data file, its map file, and the state of its blocks.
+//! An open object of the cache: its data file, its map file, and the state of its blocks.
 //!
-//! A block's data is written before its checksum, the checksum before memory says that the block is
-//! there. A read takes no lock: it notes the object's generation, looks that all blocks are there
-//! and verified, reads, and looks at the generation again; whoever takes blocks away removes them
-//! from the map, then counts the generation up, then frees the disk, with all writers kept out.
+//! The data of a block is written before its checksum, and the checksum before the block is marked as present
+//! in memory. A read takes no lock: it loads the generation of the object, checks that all blocks are present
+//! and verified, reads, and checks that the generation is unchanged. Eviction removes blocks from the map,
+//! then increments the generation, then frees the disk space, while no writer is active.
 
 mod punch;
 mod write;
@@ -27,16 +27,15 @@ use super::map_file::MapHeader;
 use super::shared::Shared;
 use super::{CacheError, ObjectKey};
 
-/// How often a read that was overtaken by an eviction looks again before it calls it a miss.
+/// Attempts of a read that races with evictions, before it counts as a miss.
 const READ_ATTEMPTS: u32 = 3;
 const PAGE_LEN_BYTES: u64 = 4096;
 
 pub(super) use punch::free_unclaimed;
 
-/// One object in the cache, open. Cloning gives another handle to it.
+/// An open object of the cache. Clones are handles to the same object.
 ///
-/// It stays usable whatever happens to the cache: evicted, cleared or deleted, it keeps serving
-/// what it has.
+/// It stays usable if it is evicted or the cache is cleared or deleted: it keeps serving its blocks.
 #[derive(Debug, Clone)]
 pub struct CachedObject {
     open: Arc<OpenObject>,
@@ -51,21 +50,21 @@ pub(super) struct OpenObject {
     map: File,
     header_len: u64,
     blocks: BlockMap,
-    /// The bytes counted for this object; the entry in the index holds it too.
+    /// Bytes counted for this object; shared with the entry in the index.
     cost: Arc<AtomicU64>,
-    /// No longer in the index: this handle gives the bytes back at its end.
+    /// No longer in the index: dropping this object subtracts its bytes.
     detached: AtomicBool,
-    /// The kernel may be reading the file past us, so no block may be taken away.
+    /// The kernel may read the file directly (passthrough), so no block may be evicted.
     lent: AtomicBool,
     lent_file: OnceLock<Arc<File>>,
     generation: AtomicU64,
-    /// Shared by writers of blocks, exclusive for who takes blocks away.
+    /// Shared by writers of blocks, exclusive for eviction.
     writing: RwLock<()>,
-    /// Where the next blocks are taken away.
+    /// Position of the next eviction of blocks.
     clock: AtomicU64,
 }
 
-/// What an object's files and map turned out to be.
+/// The opened files of an object.
 pub(super) struct Parts {
     pub(super) id: FileId,
     pub(super) key: ObjectKey,
@@ -81,55 +80,53 @@ impl CachedObject {
         CachedObject { open }
     }
 
-    /// What this is a copy of.
     pub fn key(&self) -> &ObjectKey {
         &self.open.key
     }
 
-    /// The object's length in bytes.
     pub fn size(&self) -> u64 {
         self.open.key.size
     }
 
-    /// What has to be fetched so that `range` can be read: whole blocks, merged, clipped to the size.
+    /// The byte ranges to fetch before `range` can be read: whole blocks, merged, clipped to the object.
     pub fn missing(&self, range: Range<u64>) -> Vec<Range<u64>> {
         self.open.blocks.missing(&range)
     }
 
-    /// Whether every block is there.
+    /// Whether every block is present.
     pub fn is_complete(&self) -> bool {
         self.open.blocks.is_complete()
     }
 
-    /// The bytes, clipped to the object's size; `None` when a block is missing or was found bad.
+    /// Reads bytes, clipped to the object; `None` if a block is missing or damaged.
     pub fn read(&self, offset: u64, len: u64) -> Result<Option<Bytes>, CacheError> {
         let found = self.open.read(offset, len);
         self.open.shared.count_read(found.is_some());
         Ok(found)
     }
 
-    /// Stores the block `index`, whole. An error means only that it is not cached.
+    /// Stores a whole block. An error only means that it is not cached.
     pub fn write_block(&self, index: u64, bytes: &[u8]) -> Result<(), CacheError> {
         self.open.write_run(index, &[bytes])
     }
 
-    /// Stores whole blocks from `first` on, given in the pieces in which they came: one write for
-    /// all of them. An error means only that some are not cached.
+    /// Stores whole blocks from `first` on with vectored writes. The pieces need not match the blocks.
+    /// An error only means that some blocks are not cached.
     pub fn write_run(&self, first: u64, pieces: &[Bytes]) -> Result<(), CacheError> {
         let pieces: Vec<&[u8]> = pieces.iter().map(AsRef::as_ref).collect();
         self.open.write_run(first, &pieces)
     }
 
-    /// Compares every block that this process has not compared yet with its checksum and says
-    /// whether the object is complete and sound. Blocking work, about 0.2 s a GiB.
+    /// Verifies all blocks that this process has not verified yet. Returns whether the object is complete
+    /// and correct. Blocks the thread for about 0.2 s per GiB.
     pub fn verify(&self) -> Result<bool, CacheError> {
         self.open.verify_blocks();
         Ok(self.open.blocks.is_verified_whole())
     }
 
-    /// A file with the whole content, once that is complete and verified; cheap to ask for.
+    /// A file with the whole content, if the object is complete and verified. A cheap call.
     ///
-    /// Keep this handle for as long as the file is read: while it lives, no block is taken away.
+    /// Keep this handle while the file is read: as long as it exists, no block is evicted.
     pub fn file(&self) -> Option<Arc<File>> {
         self.open.lend_file()
     }
@@ -163,32 +160,32 @@ impl OpenObject {
         self.id
     }
 
-    /// Tells it that it is no longer in the index.
+    /// Marks the object as no longer in the index.
     pub(super) fn detach(&self) {
         self.detached.store(true, Ordering::Release);
     }
 
-    /// Whether somebody deleted its files.
+    /// Whether its files were deleted from outside.
     pub(super) fn is_unlinked(&self) -> bool {
         let unlinked = |file: &File| file.metadata().is_ok_and(|it| it.nlink() == 0);
         unlinked(&self.data) || unlinked(&self.map)
     }
 
-    /// Compares what was not compared yet; gives how many blocks were looked at.
+    /// Verifies the blocks that are not verified yet; returns their number.
     pub(super) fn verify_blocks(&self) -> u64 {
-        let mut looked_at = 0;
+        let mut checked = 0;
         let mut from = 0;
         while let Some(index) = self.blocks.next_present(from..self.blocks.block_count()) {
             if !self.blocks.is_verified(index) {
                 self.verify_block(index);
-                looked_at += 1;
+                checked += 1;
             }
             from = index + 1;
         }
-        looked_at
+        checked
     }
 
-    /// Compares all blocks as if nothing had been compared before.
+    /// Verifies all blocks again.
     pub(super) fn verify_again(&self) -> u64 {
         self.blocks.forget_verified();
         self.verify_blocks()
@@ -216,13 +213,13 @@ impl OpenObject {
         None
     }
 
-    /// Whether the block is there and, as this process found once, what was written.
+    /// Whether the block is present and verified; verifies it if necessary.
     fn is_sound(&self, index: u64) -> bool {
         self.blocks.check(index).is_some()
             && (self.blocks.is_verified(index) || self.verify_block(index))
     }
 
-    /// One read into fresh memory that is not zeroed first; `None` when the file cannot give it.
+    /// Reads into uninitialized memory; `None` if the file cannot be read or is too short.
     fn read_file(&self, range: &Range<u64>) -> Option<Bytes> {
         let len = usize::try_from(range.end - range.start).ok()?;
         let mut bytes = Vec::with_capacity(len);
@@ -252,7 +249,7 @@ impl OpenObject {
                 MapHeader::block_check(self.id.salt, index, &[&bytes]) == check
             });
             if self.generation.load(Ordering::SeqCst) != generation {
-                // What was read may be a hole that was just made.
+                // The bytes may come from a hole that was just punched.
                 continue;
             }
             if sound {
@@ -269,13 +266,13 @@ impl OpenObject {
         if !self.blocks.is_verified_whole() {
             return None;
         }
-        // With who takes blocks away kept out, so that it sees the loan or we see the loss.
+        // Excludes eviction: either it sees `lent`, or the check below sees the missing block.
         let _writing = self.writing.read().unwrap_or_else(PoisonError::into_inner);
         if !self.blocks.is_verified_whole() {
             return None;
         }
         if self.lent_file.get().is_none() {
-            // Through the descriptor: the name may be gone or another object's by now.
+            // Opened by the descriptor: the name may be deleted or used by another object.
             let path = format!("/proc/self/fd/{}", self.data.as_raw_fd());
             let file = File::open(path).ok()?;
             let _ = self.lent_file.set(Arc::new(file));
@@ -284,9 +281,9 @@ impl OpenObject {
         self.lent_file.get().cloned()
     }
 
-    fn give_back(&self, bytes: u64) {
+    fn subtract(&self, bytes: u64) {
         self.cost.fetch_sub(bytes, Ordering::AcqRel);
-        self.shared.space().give_back(bytes);
+        self.shared.space().subtract(bytes);
     }
 }
 
@@ -295,7 +292,7 @@ impl Drop for OpenObject {
         if self.detached.load(Ordering::Acquire) {
             self.shared
                 .space()
-                .give_back(self.cost.load(Ordering::Acquire));
+                .subtract(self.cost.load(Ordering::Acquire));
         } else {
             self.shared
                 .note_closed(self.id, self.blocks.is_verified_so_far());
@@ -303,8 +300,7 @@ impl Drop for OpenObject {
     }
 }
 
-/// What the map file takes on disk, counted from above: its first page, and the pages of each
-/// part of the map that was touched.
+/// Upper bound of the disk space of the map file: its first page, and the pages of each allocated chunk.
 pub(super) fn map_cost(header_len: u64, blocks: &BlockMap) -> u64 {
     PAGE_LEN_BYTES + blocks.chunks_in_use() * chunk_cost(header_len, blocks)
 }
@@ -316,7 +312,7 @@ fn chunk_cost(header_len: u64, blocks: &BlockMap) -> u64 {
     CHUNK_BLOCKS * 8 + PAGE_LEN_BYTES
 }
 
-/// Opens a file of the cache for reading and writing, never through a symbolic link.
+/// Opens a file of the cache for reading and writing; does not follow symbolic links.
 pub(super) fn open_file(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .read(true)

@@ -1,14 +1,14 @@
-//! What all handles of a cache share: the index, the count of bytes, and how room is made.
+//! State shared by all handles of a cache: the index, the count of bytes, and eviction.
 //!
-//! The index lock is short and never held while a file is touched or an object is closed. Room is
-//! made first from closed objects, the longest unused first, then from the blocks of open ones;
-//! pinned objects and files that the kernel reads past us are never touched.
+//! The index lock is short and never held during I/O or while an object is closed. Eviction removes closed
+//! objects in LRU order, then blocks of open objects; never pinned objects, and never files that the kernel
+//! reads directly.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::index::{Entry, Index, Known, Removed};
+use super::index::{Entry, Index, Lookup, Removed};
 use super::index_file;
 use super::key::{FileId, NameHash};
 use super::object::OpenObject;
@@ -16,22 +16,22 @@ use super::space::Space;
 use super::{CacheError, CacheStats};
 use crate::durable::DirLock;
 
-/// Blocks of open objects are taken away so many bytes at a time.
+/// Minimum number of bytes of open objects to evict at once.
 const PUNCH_BYTES: u64 = 1 << 20;
-/// The index is saved after so many changes, or an eighth of its length where that is more.
+/// The index is saved after this many changes, or after an eighth of its length if that is more.
 const SAVE_AFTER_CHANGES: u64 = 1024;
 
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) root: PathBuf,
     pub(super) objects: PathBuf,
-    /// Objects with names in one class are opened one after the other.
+    /// Locks for opening objects, by class of their name.
     pub(super) opening: [Mutex<()>; 16],
     index: Mutex<Index>,
     space: Space,
     changes: AtomicU64,
     counters: Counters,
-    /// Held until nobody uses the folder any more, open objects included.
+    /// Held until the last handle or open object is dropped.
     _lock: DirLock,
 }
 
@@ -68,18 +68,17 @@ impl Shared {
         &self.space
     }
 
-    /// Every change of the index is whole at the moment it is made, so a panic elsewhere in the
-    /// critical section leaves nothing half done.
+    /// Each change of the index is atomic, so it is consistent even after a panic while the lock was held.
     pub(super) fn index(&self) -> MutexGuard<'_, Index> {
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn know(&self, name: NameHash) -> Known {
-        self.index().know(name)
+    pub(super) fn look_up(&self, name: NameHash) -> Lookup {
+        self.index().look_up(name)
     }
 
-    /// Counts `bytes` as used, after making room for them. On an error nothing is counted.
-    pub(super) fn make_room(&self, bytes: u64) -> Result<(), CacheError> {
+    /// Frees space if necessary and counts `bytes` as used. On an error nothing is counted.
+    pub(super) fn reserve(&self, bytes: u64) -> Result<(), CacheError> {
         self.space.add(bytes);
         let lack = self.space.disk_lack(&self.root, bytes);
         if lack == 0 || self.evict(lack) >= lack {
@@ -89,12 +88,12 @@ impl Shared {
                 return Ok(());
             }
         }
-        self.space.give_back(bytes);
+        self.space.subtract(bytes);
         self.counters.refused.fetch_add(1, Ordering::Relaxed);
         Err(self.space.full())
     }
 
-    /// Evicts until no more than the limit is in use; false when that cannot be reached.
+    /// Evicts until the limit is met; false if that is not possible.
     fn shrink_to_limit(&self) -> bool {
         loop {
             match self.space.over_limit() {
@@ -105,7 +104,7 @@ impl Shared {
         }
     }
 
-    /// Evicts what is over the limit, as after a start with a lower one.
+    /// Evicts what exceeds the limit, for example after a start with a lower limit.
     pub(super) fn keep_limit(&self) {
         let over = self.space.over_limit();
         if over > 0 {
@@ -113,7 +112,7 @@ impl Shared {
         }
     }
 
-    /// Frees about `need` bytes, if that much may go; gives how many were freed.
+    /// Frees about `need` bytes if possible; returns the freed bytes.
     pub(super) fn evict(&self, need: u64) -> u64 {
         let removed = self.index().remove_oldest(need);
         self.counters
@@ -143,36 +142,36 @@ impl Shared {
         freed
     }
 
-    /// Unlinks what was removed from the index and gives its bytes back.
+    /// Unlinks the files of removed entries and subtracts their bytes.
     pub(super) fn discard(&self, removed: Vec<Removed>) -> u64 {
         let mut freed = 0;
         for it in &removed {
             index_file::unlink(&self.objects, it.id);
-            self.space.give_back(it.cost);
+            self.space.subtract(it.cost);
             freed += it.cost;
         }
         self.note_changes(removed.len() as u64);
         freed
     }
 
-    /// Adds an object that was just made, with its bytes already counted.
+    /// Adds a new object whose bytes are already counted.
     pub(super) fn insert(&self, id: FileId, mut entry: Entry, open: &Arc<OpenObject>) {
         entry.open = Arc::downgrade(open);
         self.index().insert(id.name, entry);
         self.note_changes(1);
     }
 
-    /// Notes that a known object is open again. False when it was evicted meanwhile.
+    /// Records that an object was reopened; false if it was evicted meanwhile.
     pub(super) fn reopened(&self, open: &Arc<OpenObject>, cost: u64) -> bool {
         let mut index = self.index();
         let Some(entry) = index.entry(open.id()) else {
             return false;
         };
         entry.open = Arc::downgrade(open);
-        // What the index file told may be a little old; the map itself is right.
+        // The saved index may be old; the map is authoritative.
         let counted = entry.cost.swap(cost, Ordering::AcqRel);
         self.space.add(cost);
-        self.space.give_back(counted);
+        self.space.subtract(counted);
         true
     }
 
@@ -181,7 +180,7 @@ impl Shared {
         self.note_changes(1);
     }
 
-    /// Writes the index now and then, so that a start after a crash is quick too.
+    /// Saves the index periodically, so that opening the cache after a crash is fast.
     fn note_changes(&self, changes: u64) {
         let before = self.changes.fetch_add(changes, Ordering::Relaxed);
         if before + changes < SAVE_AFTER_CHANGES {

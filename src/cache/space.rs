@@ -1,7 +1,7 @@
-//! How much the cache takes and may take. Counts; frees nothing itself.
+//! The disk space that the cache uses and may use. Only counts; eviction is in `shared`.
 //!
-//! Bytes are counted before they are written and given back after they are freed, so the disk
-//! never holds more than the count says.
+//! Bytes are counted before they are written and subtracted after they are freed, so the disk usage never
+//! exceeds the count.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,20 +9,20 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use super::CacheError;
 use super::key::BLOCK_LEN_BYTES;
 
-/// The free room on disk is looked at once in so many bytes written, and sooner when it is short.
-const LOOK_EVERY_BYTES: u64 = 4 << 20;
+/// The free disk space is checked after this many written bytes, and earlier if it is low.
+const CHECK_EVERY_BYTES: u64 = 4 << 20;
 
-/// How much disk the cache may take.
+/// Limits of the disk space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheLimits {
-    /// Bytes on disk, at most.
+    /// Maximum bytes on disk.
     pub max_bytes: u64,
-    /// The share of the disk that stays free, in percent.
+    /// Part of the disk that stays free, in percent.
     pub keep_free_percent: u8,
 }
 
 impl Default for CacheLimits {
-    /// 10 GiB, and 5 % of the disk left free.
+    /// 10 GiB, and 5 % of the disk stays free.
     fn default() -> CacheLimits {
         CacheLimits {
             max_bytes: 10 << 30,
@@ -31,21 +31,18 @@ impl Default for CacheLimits {
     }
 }
 
-/// A disk that is too full for the cache to take anything new.
+/// A disk that is too full for new blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct DiskShortage {
-    /// What is free.
     pub free_bytes: u64,
-    /// What the cache leaves free.
     pub keep_free_bytes: u64,
 }
 
 impl DiskShortage {
-    /// Whether no more of the disk with this folder is free than the share that has to stay free. A
-    /// disk that cannot be asked, as when the folder was deleted, is taken to have room: a write
-    /// itself will tell.
+    /// Checks the disk of this folder. `None` if there is enough space, or if the disk cannot be queried (for
+    /// example because the folder was deleted): then a write will fail by itself.
     pub fn of(dir: &Path, keep_free_percent: u8) -> Option<DiskShortage> {
-        let disk = DiskRoom::of(dir, keep_free_percent)?;
+        let disk = DiskSpace::of(dir, keep_free_percent)?;
         (disk.free < disk.keep.saturating_add(BLOCK_LEN_BYTES)).then_some(DiskShortage {
             free_bytes: disk.free,
             keep_free_bytes: disk.keep,
@@ -53,15 +50,15 @@ impl DiskShortage {
     }
 }
 
-/// What is free on a disk, and what has to stay free.
-struct DiskRoom {
+/// Free bytes of a disk, and bytes that have to stay free.
+struct DiskSpace {
     free: u64,
     keep: u64,
 }
 
-impl DiskRoom {
-    /// `None` where nothing has to stay free, or the disk cannot be asked.
-    fn of(dir: &Path, keep_free_percent: u8) -> Option<DiskRoom> {
+impl DiskSpace {
+    /// `None` if nothing has to stay free, or the disk cannot be queried.
+    fn of(dir: &Path, keep_free_percent: u8) -> Option<DiskSpace> {
         let percent = u64::from(keep_free_percent.min(100));
         let disk = match percent {
             0 => return None,
@@ -69,20 +66,20 @@ impl DiskRoom {
         };
         let keep =
             (disk.f_blocks / 100).saturating_mul(percent) + disk.f_blocks % 100 * percent / 100;
-        Some(DiskRoom {
+        Some(DiskSpace {
             free: disk.f_bavail.saturating_mul(disk.f_frsize),
             keep: keep.saturating_mul(disk.f_frsize),
         })
     }
 }
 
-/// The count of bytes in use.
+/// The counter of bytes in use.
 #[derive(Debug)]
 pub(super) struct Space {
     limits: CacheLimits,
     used: AtomicU64,
-    until_look: AtomicU64,
-    /// What is pinned and open left no room for what was to be taken last.
+    until_check: AtomicU64,
+    /// The last write was refused because pinned and open objects use all space.
     is_taken_up: AtomicBool,
 }
 
@@ -91,7 +88,7 @@ impl Space {
         Space {
             limits,
             used: AtomicU64::new(used),
-            until_look: AtomicU64::new(0),
+            until_check: AtomicU64::new(0),
             is_taken_up: AtomicBool::new(false),
         }
     }
@@ -108,21 +105,21 @@ impl Space {
         self.used.fetch_add(bytes, Ordering::AcqRel);
     }
 
-    pub(super) fn give_back(&self, bytes: u64) {
+    pub(super) fn subtract(&self, bytes: u64) {
         let before = self.used.fetch_sub(bytes, Ordering::AcqRel);
-        debug_assert!(before >= bytes, "gave back {bytes} of {before}");
+        debug_assert!(before >= bytes, "subtracted {bytes} of {before}");
     }
 
-    /// How many bytes are in use beyond the limit.
+    /// Number of bytes over the limit.
     pub(super) fn over_limit(&self) -> u64 {
         self.used().saturating_sub(self.limits.max_bytes)
     }
 
-    /// How many bytes have to be freed before `bytes` more may be written to the disk itself.
-    /// Mostly answers without looking.
+    /// Number of bytes to free before `bytes` may be written without using the reserve of the disk. Most
+    /// calls return without querying the disk.
     pub(super) fn disk_lack(&self, dir: &Path, bytes: u64) -> u64 {
         let due = self
-            .until_look
+            .until_check
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, |left| {
                 left.checked_sub(bytes)
             })
@@ -130,22 +127,22 @@ impl Space {
         if !due {
             return 0;
         }
-        let Some(disk) = DiskRoom::of(dir, self.limits.keep_free_percent) else {
+        let Some(disk) = DiskSpace::of(dir, self.limits.keep_free_percent) else {
             return 0;
         };
         let (wanted, free) = (disk.keep.saturating_add(bytes), disk.free);
         let spare = free.saturating_sub(wanted);
-        self.until_look
-            .store(LOOK_EVERY_BYTES.min(spare / 2), Ordering::Release);
+        self.until_check
+            .store(CHECK_EVERY_BYTES.min(spare / 2), Ordering::Release);
         wanted.saturating_sub(free)
     }
 
-    /// Notes whether what may not go left room for what was to be taken.
+    /// Sets [`Space::is_taken_up`].
     pub(super) fn note_taken_up(&self, is_taken_up: bool) {
         self.is_taken_up.store(is_taken_up, Ordering::Relaxed);
     }
 
-    /// Whether what may not go left no room for what was to be taken last.
+    /// Whether the last write was refused because pinned and open objects use all space.
     pub(super) fn is_taken_up(&self) -> bool {
         self.is_taken_up.load(Ordering::Relaxed)
     }

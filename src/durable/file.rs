@@ -1,5 +1,5 @@
-//! Whole files, replaced so that a reader or a crash sees the old text or the new one, never a mix,
-//! and the fsync of folders that makes names durable. Leaves growing files to the log.
+//! Atomic replacement of whole files: a reader or a crash sees the old or the new content, never a mix. Also
+//! the fsync of folders, which makes names durable. Growing files are in `log`.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::{DurableError, answering, recorder};
 
-/// Makes the names in a folder durable: what was created, renamed or removed in it.
+/// Syncs a folder, which makes created, renamed and removed names in it durable.
 pub fn sync_dir(path: impl AsRef<Path>) -> Result<(), DurableError> {
     answering::check_may_block("the sync of a folder");
     let path = path.as_ref();
@@ -18,17 +18,17 @@ pub fn sync_dir(path: impl AsRef<Path>) -> Result<(), DurableError> {
     Ok(())
 }
 
-/// Replaces the file by these bytes; durable on return, and the old content stays whole until then.
+/// Replaces the content of a file. The new content is durable on return; until then the old one is intact.
 ///
-/// The file is readable by its owner alone.
+/// The file is readable only by its owner.
 pub fn write_atomic(path: impl AsRef<Path>, bytes: &[u8]) -> Result<(), DurableError> {
     let path = path.as_ref();
     replace(path, bytes, true)?;
     sync_dir(folder_of(path))
 }
 
-/// As [`write_atomic`] for what can be made again: never a mix of old and new while the system
-/// runs, but after a power cut it may be old, new, empty or garbage.
+/// Like [`write_atomic`] but without sync, for content that can be recreated: never a mix of old and new
+/// while the system runs, but after a power cut it may be old, new, empty or garbage.
 pub fn write_atomic_relaxed(path: impl AsRef<Path>, bytes: &[u8]) -> Result<(), DurableError> {
     replace(path.as_ref(), bytes, false)
 }
@@ -37,7 +37,7 @@ fn replace(path: &Path, bytes: &[u8], sync: bool) -> Result<(), DurableError> {
     let mut temporary = tempfile::Builder::new()
         .prefix(".new-")
         .tempfile_in(folder_of(path))
-        .map_err(DurableError::io("make a temporary file for", path))?;
+        .map_err(DurableError::io("create a temporary file for", path))?;
     recorder::created(temporary.path());
     temporary
         .write_all(bytes)
@@ -59,7 +59,7 @@ fn replace(path: &Path, bytes: &[u8], sync: bool) -> Result<(), DurableError> {
     Ok(())
 }
 
-/// The folder that holds the file; the working folder for a bare name.
+/// The parent folder; the working folder for a bare name.
 pub(super) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_new_text_replaces_the_old_and_leaves_nothing_else() {
+    fn the_new_content_replaces_the_old_and_leaves_no_other_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("state");
         write_atomic(&path, b"one").unwrap();

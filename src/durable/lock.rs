@@ -1,5 +1,5 @@
-//! One process at a time in a folder. The lock ends with the process that holds it, however that
-//! ends; the file `lock` stays behind and means nothing by itself.
+//! Exclusive use of a folder by one process. The lock is a `flock`, so it ends with the process in any case;
+//! the file `lock` stays and does not lock by itself.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Seek as _, Write as _};
@@ -13,15 +13,15 @@ use super::DurableError;
 
 const LOCK_FILE: &str = "lock";
 
-/// The exclusive use of a folder, for as long as the value lives.
+/// The lock on a folder; dropping it releases the lock.
 #[derive(Debug)]
 pub struct DirLock {
-    /// Holds the `flock`; closing it gives the folder free.
+    /// Owns the `flock`; closing it releases the lock.
     _file: File,
 }
 
 impl DirLock {
-    /// Takes the folder, or says who has it. Never waits.
+    /// Locks the folder, or fails with [`DurableError::Locked`]. Never waits.
     pub fn acquire(dir: impl AsRef<Path>) -> Result<DirLock, DurableError> {
         let dir = dir.as_ref();
         let path = dir.join(LOCK_FILE);
@@ -44,12 +44,12 @@ impl DirLock {
             }
             Err(errno) => return Err(DurableError::io("lock", &path)(errno.into())),
         }
-        write_pid(&mut file).map_err(DurableError::io("write our process id to", &path))?;
+        write_pid(&mut file).map_err(DurableError::io("write the process id to", &path))?;
         Ok(DirLock { _file: file })
     }
 }
 
-/// The text is a hint for people; a holder that was just about to write it gives `None`.
+/// The pid is only for the message; `None` if the holder has not written it yet.
 fn read_pid(file: &mut File) -> Option<u32> {
     let mut text = String::new();
     file.take(32).read_to_string(&mut text).ok()?;
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_holder_is_told_who_has_it_until_it_is_free() {
+    fn a_second_lock_fails_with_the_pid_of_the_holder_until_it_is_released() {
         let dir = tempfile::tempdir().unwrap();
         let lock = DirLock::acquire(dir.path()).unwrap();
         let error = DirLock::acquire(dir.path()).unwrap_err();
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_file_left_by_a_crash_locks_nothing() {
+    fn a_lock_file_left_by_a_crash_does_not_lock() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join(LOCK_FILE), "999999\n").unwrap();
         DirLock::acquire(dir.path()).unwrap();

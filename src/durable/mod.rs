@@ -1,8 +1,7 @@
-//! What survives a power cut: atomic writes, the append log, the metadata store. Knows no words of the domain.
+//! Durable storage: atomic writes, the append log, the metadata store, locks. Independent of the domain.
 //!
-//! Invariant of the layer: when a call that promises durability has returned `Ok`, its effect is
-//! there after the power is cut; when it has returned an error, what was durable before still is.
-//! Everything here is synchronous; callers in async code move it off their threads.
+//! The invariant: after a call that promises durability returned `Ok`, its effect survives a power cut; after
+//! an error, what was durable before still is. All calls block; async callers use blocking threads.
 
 pub(crate) mod answering;
 mod error;

@@ -1,5 +1,5 @@
-//! A folder that only its owner can enter. Opening one proves that it is ours, no symbolic link
-//! leads to it, and its mode is 0700; what lies in it needs no further check of its folder.
+//! A folder that only its owner can access. An opened folder belongs to the user of this process, is not a
+//! symbolic link, and has mode 0700, so its files need no further checks.
 
 use std::fs::DirBuilder;
 use std::io;
@@ -20,9 +20,9 @@ pub struct PrivateDir {
 }
 
 impl PrivateDir {
-    /// Makes the folder, and missing ones above it, or checks the one that is there.
+    /// Creates the folder and missing parents, or checks the existing one.
     ///
-    /// A folder of ours that others could enter is closed to them.
+    /// If others have access to an existing folder of this user, its mode is changed to 0700.
     pub fn open(path: impl AsRef<Path>) -> Result<PrivateDir, DurableError> {
         let path = path.as_ref();
         create(path)?;
@@ -32,28 +32,26 @@ impl PrivateDir {
         })
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The path of a name in it.
     pub fn join(&self, name: impl AsRef<Path>) -> PathBuf {
         self.path.join(name)
     }
 
-    /// A private folder in this one.
+    /// Opens a private folder inside this one.
     pub fn open_dir(&self, name: impl AsRef<Path>) -> Result<PrivateDir, DurableError> {
         PrivateDir::open(self.join(name))
     }
 
-    /// Makes the names in it durable.
+    /// Makes the names in the folder durable.
     pub fn sync(&self) -> Result<(), DurableError> {
         sync_dir(&self.path)
     }
 }
 
-/// Makes what is missing of the path, and the new names durable.
+/// Creates the missing parts of the path and makes their names durable.
 fn create(path: &Path) -> Result<(), DurableError> {
     match DirBuilder::new().mode(0o700).create(path) {
         Ok(()) => sync_dir(folder_of(path)),
@@ -62,7 +60,7 @@ fn create(path: &Path) -> Result<(), DurableError> {
             create(folder_of(path))?;
             create(path)
         }
-        Err(error) => Err(DurableError::io("make the folder", path)(error)),
+        Err(error) => Err(DurableError::io("create the folder", path)(error)),
     }
 }
 
@@ -71,7 +69,7 @@ fn has_parent(path: &Path) -> bool {
         .is_some_and(|parent| !parent.as_os_str().is_empty())
 }
 
-/// Checks through one descriptor, so that what was checked is what was opened.
+/// Checks through one descriptor, so the checked folder is the opened one.
 fn check(path: &Path) -> Result<(), DurableError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let dir = match rustix::fs::open(path, flags, Mode::empty()) {
@@ -84,7 +82,7 @@ fn check(path: &Path) -> Result<(), DurableError> {
         Err(errno) => return Err(DurableError::io("open the folder", path)(errno.into())),
     };
     let stat = rustix::fs::fstat(dir.as_fd())
-        .map_err(|errno| DurableError::io("look at the folder", path)(errno.into()))?;
+        .map_err(|errno| DurableError::io("stat the folder", path)(errno.into()))?;
     let user = rustix::process::geteuid().as_raw();
     if stat.st_uid != user {
         return Err(DurableError::WrongOwner {
@@ -94,8 +92,9 @@ fn check(path: &Path) -> Result<(), DurableError> {
         });
     }
     if stat.st_mode & 0o7777 != 0o700 {
-        rustix::fs::fchmod(dir.as_fd(), Mode::RWXU)
-            .map_err(|errno| DurableError::io("close to others the folder", path)(errno.into()))?;
+        rustix::fs::fchmod(dir.as_fd(), Mode::RWXU).map_err(|errno| {
+            DurableError::io("restrict the mode of the folder", path)(errno.into())
+        })?;
     }
     Ok(())
 }
@@ -112,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_folders_are_made_private() {
+    fn missing_folders_are_created_private() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("state/account/drafts");
         let private = PrivateDir::open(&path).unwrap();
@@ -123,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_folder_of_ours_is_closed_to_others() {
+    fn a_folder_that_others_can_access_is_restricted_to_its_owner() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("wide");
         fs::create_dir(&path).unwrap();
@@ -145,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_of_somebody_else_is_refused() {
+    fn a_folder_of_another_user_is_refused() {
         if rustix::process::geteuid().is_root() {
             let dir = tempfile::tempdir().unwrap();
             std::os::unix::fs::chown(dir.path(), Some(12345), None).unwrap();

@@ -1,4 +1,4 @@
-//! The kernel's operations, each translated and handed to the drive.
+//! The kernel's operations; each is translated and passed to the drive.
 
 use std::ffi::OsStr;
 use std::io;
@@ -20,14 +20,14 @@ use super::modes::OpenModes;
 use super::reply::{ClosedFile, CreatedFile, OpenedFile, Reply, Xattr};
 use super::translate::{caller, ino, open_flags, permissions, rename_mode, set_time, xattr_mode};
 
-/// Largest write in one request; the kernel takes no more than its page limit allows.
+/// Maximum length of one write request; the kernel may use less.
 const MAX_WRITE_LEN_BYTES: u32 = 1 << 20;
-/// Requests the kernel may have waiting in the background (readahead, direct I/O).
+/// Maximum number of the kernel's background requests (readahead, direct I/O).
 const MAX_BACKGROUND_REQUESTS: u16 = 64;
-/// How often a stacked file system may lie under a backing file: 2 allows overlayfs.
+/// Number of stacked file systems below a backing file: 2 allows overlayfs.
 const MAX_STACK_DEPTH: u32 = 2;
 
-/// The drive as fuser sees it.
+/// Implements fuser's trait by the drive.
 pub(super) struct Adapter {
     drive: Drive,
     dispatcher: Dispatcher,
@@ -43,8 +43,8 @@ impl Adapter {
         }
     }
 
-    /// Has the drive do what a request asks for; its result, or its errno, is the reply. For what is at hand or
-    /// comes from the network.
+    /// Runs an operation of the drive and sends its result or errno as the reply. For operations that use
+    /// memory or the network.
     fn ask<T, Work>(
         &self,
         request: &Request,
@@ -60,7 +60,7 @@ impl Adapter {
         self.dispatcher.answer(caller.pid, work, give);
     }
 
-    /// The same for what reads the local disk.
+    /// Like `ask`, for operations that read the local disk.
     fn ask_disk<T, Work>(
         &self,
         request: &Request,
@@ -76,7 +76,7 @@ impl Adapter {
         self.dispatcher.answer_from_disk(caller.pid, work, give);
     }
 
-    /// The same for what changes something: it may wait for a sync.
+    /// Like `ask`, for changes: they may wait for a sync.
     fn change<T, Work>(
         &self,
         request: &Request,
@@ -103,7 +103,7 @@ impl Filesystem for Adapter {
             InitFlags::FUSE_CACHE_SYMLINKS,
         ];
         for flag in wanted {
-            // What an older kernel lacks costs speed, never truth.
+            // Features that an older kernel lacks only affect speed.
             let _ = config.add_capabilities(flag);
         }
         let passthrough = config.add_capabilities(InitFlags::FUSE_PASSTHROUGH).is_ok()
@@ -322,10 +322,10 @@ impl Filesystem for Adapter {
     ) {
         let (ino, fh) = (ino(number), Fh(fh.0));
         let staged = || self.drive.try_write_staged(ino, fh, offset, data);
-        match self.dispatcher.disk_at_hand(staged) {
+        match self.dispatcher.disk_try_disk_now(staged) {
             Some(Ok(Some(written))) => reply.give(written.map_err(|error| errno(&error))),
             Some(Err(errno)) => reply.give(Err(errno)),
-            // No session thread is free for it, the disk is full, or it is no staged file.
+            // No session thread is free, the disk is full, or the file is not staged.
             Some(Ok(None)) | None => {
                 let data = data.to_vec();
                 self.change(request, reply, move |drive, caller| async move {

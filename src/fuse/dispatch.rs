@@ -1,12 +1,13 @@
-//! How a request is answered. Where it is answered depends on what it may have to wait for.
+//! Runs requests on threads according to what they may wait for.
 //!
-//! - At hand ([`Dispatcher::answer`]): its future is polled once on the session thread, without a change of thread. What has to wait
-//!   for the network moves to the async runtime.
-//! - From the disk ([`Dispatcher::answer_from_disk`]): the same, but only while session threads are left for
-//!   everybody else.
-//! - Off the session ([`Dispatcher::answer_off_session`]): what syncs, hashes or makes files is polled on threads that may block.
+//! - Memory or network ([`Dispatcher::answer`]): the future is polled once on the session thread, which answers
+//!   a ready result without a thread switch. A pending future moves to the async runtime.
+//! - Disk ([`Dispatcher::answer_from_disk`]): the same, if enough session threads are free for other requests.
+//! - Slow disk work ([`Dispatcher::answer_off_session`]): requests that sync, hash or create files run on
+//!   blocking threads.
 //!
-//! A watch looks after the caller of what waits, because the kernel tells a daemon of no interrupt.
+//! While a request waits, a task watches the calling thread, because fuser does not deliver the kernel's
+//! interrupts.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,19 +24,19 @@ use crate::drive::{Answering, DriveResult};
 
 use super::errno::errno;
 
-/// How long a request waits before its caller is looked at, and how often after that.
+/// Interval of checking whether the caller of a waiting request is being killed.
 const WATCH_PERIOD: Duration = Duration::from_millis(50);
 
-/// Sends each request's work to where it can be done.
+/// Runs requests on the session thread or on the runtime.
 #[derive(Clone)]
 pub(super) struct Dispatcher {
     runtime: Handle,
-    /// Session threads that may read and write the local disk at this moment.
+    /// Session threads that may use the local disk.
     disk: Arc<Semaphore>,
 }
 
 impl Dispatcher {
-    /// Of the session's threads, `disk_threads` may read and write the local disk at the same time.
+    /// `disk_threads` is the number of session threads that may use the local disk at the same time.
     pub(super) fn new(runtime: Handle, disk_threads: usize) -> Dispatcher {
         Dispatcher {
             runtime,
@@ -43,8 +44,8 @@ impl Dispatcher {
         }
     }
 
-    /// Runs `work` and hands its result to `reply`, at once where nothing has to be waited for.
-    /// `tid` is the calling thread; a signal that ends it ends the wait with `EINTR`.
+    /// Runs `work` and passes its result to `reply`, at once if `work` is ready at the first poll. `tid` is
+    /// the calling thread; a signal that kills it ends the wait with `EINTR`.
     pub(super) fn answer<T: Send + 'static>(
         &self,
         tid: u32,
@@ -67,7 +68,7 @@ impl Dispatcher {
         }
     }
 
-    /// As [`Dispatcher::answer`] for what reads or writes some of the local disk, which may be slow.
+    /// Like [`Dispatcher::answer`], for requests that read or write the local disk, which may be slow.
     pub(super) fn answer_from_disk<T: Send + 'static>(
         &self,
         tid: u32,
@@ -80,8 +81,8 @@ impl Dispatcher {
         }
     }
 
-    /// Runs `work` on threads that may wait for the disk, and hands its result to `reply`. Work that has begun
-    /// with the disk is not cut off, as on any disk; a wait in between is, when the caller ends.
+    /// Runs `work` on blocking threads and passes its result to `reply`. If the caller is killed, a wait
+    /// between two polls is cancelled; a running disk operation is not.
     pub(super) fn answer_off_session<T: Send + 'static>(
         &self,
         tid: u32,
@@ -93,14 +94,14 @@ impl Dispatcher {
             .spawn(async move { reply(poll_off_session(tid, work).await) });
     }
 
-    /// Writes or reads some of the local disk on this thread; `None` where no session thread can be spared for it.
-    pub(super) fn disk_at_hand<T>(&self, work: impl FnOnce() -> T) -> Option<Result<T, Errno>> {
+    /// Runs disk work on this thread; `None` if no session thread is free for it.
+    pub(super) fn try_disk_now<T>(&self, work: impl FnOnce() -> T) -> Option<Result<T, Errno>> {
         let _turn = self.disk.try_acquire().ok()?;
-        Some(self.at_hand(work))
+        Some(self.run_now(work))
     }
 
-    /// Runs what waits for nothing, on this thread; a panic is an I/O error.
-    fn at_hand<T>(&self, work: impl FnOnce() -> T) -> Result<T, Errno> {
+    /// Runs non-blocking work on this thread; a panic becomes `EIO`.
+    fn run_now<T>(&self, work: impl FnOnce() -> T) -> Result<T, Errno> {
         let _inside = self.runtime.enter();
         let _answering = Answering::begin();
         catch_unwind(AssertUnwindSafe(work)).map_err(|_| {
@@ -109,17 +110,17 @@ impl Dispatcher {
         })
     }
 
-    /// The first poll, on this thread; `None` after a panic, which must not end the session.
+    /// Polls once on this thread; `None` after a panic, which must not end the session.
     fn first_poll<T>(&self, work: Pin<&mut (impl Future<Output = T> + ?Sized)>) -> Option<Poll<T>> {
-        self.at_hand(|| work.poll(&mut Context::from_waker(Waker::noop())))
+        self.run_now(|| work.poll(&mut Context::from_waker(Waker::noop())))
             .ok()
     }
 }
 
-/// Wakes the loop that has a request polled.
-struct Woken(Notify);
+/// Wakes the loop that polls a request.
+struct RequestWaker(Notify);
 
-impl Wake for Woken {
+impl Wake for RequestWaker {
     fn wake(self: Arc<Self>) {
         self.0.notify_one();
     }
@@ -129,7 +130,7 @@ async fn poll_off_session<T: Send + 'static>(
     tid: u32,
     mut work: Pin<Box<impl Future<Output = DriveResult<T>> + Send + 'static>>,
 ) -> Result<T, Errno> {
-    let woken = Arc::new(Woken(Notify::new()));
+    let woken = Arc::new(RequestWaker(Notify::new()));
     let mut ended = pin!(caller_ended(tid));
     loop {
         let waker = Waker::from(Arc::clone(&woken));
@@ -148,7 +149,7 @@ async fn poll_off_session<T: Send + 'static>(
         tokio::select! {
             () = woken.0.notified() => {}
             () = &mut ended => {
-                // Dropping it may close files.
+                // Dropping the future may close files.
                 tokio::task::spawn_blocking(move || drop(work));
                 return Err(Errno::EINTR);
             }
@@ -156,8 +157,8 @@ async fn poll_off_session<T: Send + 'static>(
     }
 }
 
-/// Returns once the thread is gone or a signal is ending it. Requests that come with no thread
-/// (pid 0: release, requests of the kernel itself) are never interrupted.
+/// Returns when the thread has ended or is being killed. Requests without a thread (pid 0: release, and
+/// requests of the kernel itself) are never interrupted.
 async fn caller_ended(tid: u32) {
     if tid == 0 {
         return std::future::pending().await;
@@ -173,7 +174,7 @@ async fn caller_ended(tid: u32) {
     }
 }
 
-/// The kernel sets SIGKILL in `SigPnd` of each thread for every signal that ends the process.
+/// The kernel sets SIGKILL in `SigPnd` of every thread for each fatal signal.
 fn is_being_killed(status: &str) -> bool {
     const SIGKILL_BIT: u64 = 1 << (libc::SIGKILL - 1);
     status
@@ -199,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_at_hand_is_answered_on_the_session_thread() {
+    fn a_ready_result_is_answered_on_the_session_thread() {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let (send, receive) = mpsc::channel();
         let here = std::thread::current().id();
@@ -210,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_answered_from_the_runtime() {
+    fn a_pending_request_is_answered_from_the_runtime() {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let (send, receive) = mpsc::channel();
         let work = async {
@@ -223,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panicking_handler_is_an_io_error() {
+    fn a_panic_in_a_handler_becomes_an_io_error() {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let (send, receive) = mpsc::channel();
         let work = async {
@@ -238,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_the_caller_ends_the_wait() {
+    fn killing_the_caller_ends_the_wait() {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let (send, receive) = mpsc::channel();
         let mut child = std::process::Command::new("sleep")
@@ -257,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_block_is_never_run_on_the_session_thread() {
+    fn blocking_work_never_runs_on_the_session_thread() {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let dispatcher = Dispatcher::new(runtime.handle().clone(), 1);
         let here = std::thread::current().id();
@@ -273,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn the_disk_keeps_some_session_threads_free() {
+    fn disk_work_leaves_some_session_threads_free() {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let dispatcher = Dispatcher::new(runtime.handle().clone(), 1);
         let here = std::thread::current().id();
@@ -282,8 +283,8 @@ mod tests {
         let also = send.clone();
         dispatcher.answer_from_disk(0, who(), move |result| also.send(result).unwrap());
         assert_eq!(receive.recv().unwrap(), Ok(here));
-        let nested = dispatcher.disk_at_hand(|| {
-            assert!(dispatcher.disk_at_hand(|| ()).is_none());
+        let nested = dispatcher.disk_run_now(|| {
+            assert!(dispatcher.disk_run_now(|| ()).is_none());
             dispatcher.answer_from_disk(0, who(), move |result| send.send(result).unwrap());
         });
         assert_eq!(nested, Some(Ok(())));

@@ -1,5 +1,4 @@
-//! The one place where a cause becomes an errno. The match is exhaustive on purpose: a new cause
-//! must choose its number here.
+//! Maps errors of the drive to errno. The match is exhaustive on purpose: a new error must get its errno here.
 
 use fuser::Errno;
 

@@ -1,5 +1,5 @@
-//! [`KernelCache`] over fuser's notifier. An inode is only ever invalidated as the trait asks; a
-//! name or an inode that the kernel does not know is no failure.
+//! Implements [`KernelCache`] by fuser's notifier. A name or an inode that the kernel does not know is not an
+//! error.
 
 use std::ffi::OsStr;
 use std::io;
@@ -8,11 +8,9 @@ use fuser::{INodeNo, Notifier};
 
 use crate::drive::{Ino, KernelCache};
 
-/// A negative offset invalidates attributes and leaves pages alone (fuse_kernel.h,
-/// FUSE_NOTIFY_INVAL_INODE).
+/// A negative offset invalidates only attributes, not pages (fuse_kernel.h, FUSE_NOTIFY_INVAL_INODE).
 const ATTRIBUTES_ONLY: i64 = -1;
 
-/// The kernel's caches, reached through the session.
 pub(super) struct NotifiedKernel {
     notifier: Notifier,
 }
@@ -49,8 +47,8 @@ impl KernelCache for NotifiedKernel {
             .delete(INodeNo(parent.0), INodeNo(child.0), name)
             .is_err()
         {
-            // The kernel knows the name with another inode, or something uses it as a mount
-            // point: forgetting the name is then all that can be done.
+            // The kernel has the name with another inode, or it is a mount point: then only the
+            // name can be invalidated.
             report(self.notifier.inval_entry(INodeNo(parent.0), name));
         }
     }
@@ -60,6 +58,6 @@ fn report(result: io::Result<()>) {
     if let Err(error) = result
         && error.kind() != io::ErrorKind::NotFound
     {
-        tracing::debug!(%error, "the kernel did not take a notification");
+        tracing::debug!(%error, "the kernel refused a notification");
     }
 }

@@ -1,8 +1,7 @@
-//! The adapter between the drive and the kernel: attributes, errno, session, notifications.
+//! The adapter between the drive and the kernel: session, requests, replies, errno, notifications.
 //!
-//! It decides nothing: every operation is a few lines that translate and hand over. Its one
-//! invariant is that no session thread ever waits for the network: a request whose answer is not
-//! at hand moves to the async runtime and is answered from there (see [`dispatch`]).
+//! Every operation only translates types and calls the drive. The invariant: no session thread waits for the
+//! network; a request that has to wait moves to the async runtime and is answered there (see [`dispatch`]).
 
 mod adapter;
 mod dispatch;

@@ -1,6 +1,6 @@
-//! In which mode a file is open. The kernel allows an inode one mode at a time: a second open in
-//! another mode, or with another backing file, fails with EIO. So the first open of an inode
-//! chooses, and the later ones follow until the last is closed.
+//! Open modes of files. The kernel allows one mode per inode at a time: a second open in another mode, or with
+//! another backing file, fails with EIO. So the first open of an inode chooses the mode, and later opens use
+//! the same until the last close.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -12,18 +12,17 @@ use fuser::{BackingId, FopenFlags};
 
 use crate::drive::{Ino, OpenedMode};
 
-/// What the kernel is told about one open.
+/// The mode of one open for the kernel.
 pub(super) enum KernelMode {
-    /// Plain flags.
     Flags(FopenFlags),
-    /// The kernel reads the backing file itself.
+    /// Passthrough: the kernel reads the backing file itself.
     Backed(Arc<BackingId>),
 }
 
 /// The modes of all open inodes.
 pub(super) struct OpenModes {
     open: Mutex<HashMap<Ino, OpenInode>>,
-    /// Cleared when the kernel refuses a backing file: without CAP_SYS_ADMIN it refuses each.
+    /// Cleared when the kernel refuses a backing file: without CAP_SYS_ADMIN it refuses all.
     passthrough: AtomicBool,
 }
 
@@ -40,19 +39,19 @@ impl OpenModes {
         }
     }
 
-    /// Says whether the kernel offered passthrough at INIT.
+    /// Sets whether the kernel offered passthrough at INIT.
     pub(super) fn allow_passthrough(&self, allowed: bool) {
         self.passthrough.store(allowed, Ordering::Relaxed);
     }
 
-    /// Counts one more handle of `ino` and chooses its mode. `register` makes a backing id of a file.
+    /// Counts a new handle of `ino` and chooses its mode. `register` creates a backing id for a file.
     pub(super) fn opened(
         &self,
         ino: Ino,
         wanted: &OpenedMode,
         register: impl FnOnce(&File) -> io::Result<BackingId>,
     ) -> KernelMode {
-        let mut open = self.open.lock().expect("no panic while the modes are held");
+        let mut open = self.open.lock().expect("the lock is never poisoned");
         if let Some(inode) = open.get_mut(&ino) {
             inode.handles += 1;
             return match &inode.backing {
@@ -75,9 +74,9 @@ impl OpenModes {
         mode
     }
 
-    /// Counts one handle of `ino` less; the last one gives its backing file back.
+    /// Removes a handle of `ino`; the last one releases the backing file.
     pub(super) fn released(&self, ino: Ino) {
-        let mut open = self.open.lock().expect("no panic while the modes are held");
+        let mut open = self.open.lock().expect("the lock is never poisoned");
         if let Some(inode) = open.get_mut(&ino) {
             inode.handles -= 1;
             if inode.handles == 0 {
@@ -101,14 +100,14 @@ impl OpenModes {
             Ok(backing) => Some(Arc::new(backing)),
             Err(error) => {
                 self.passthrough.store(false, Ordering::Relaxed);
-                tracing::info!(%error, "no passthrough here: the kernel's page cache is kept instead");
+                tracing::info!(%error, "passthrough is not available; files use the page cache instead");
                 None
             }
         }
     }
 }
 
-/// A file that could be backed but is not keeps its pages, as unchanging content does.
+/// Without passthrough, complete files keep their pages in the page cache.
 fn flags_of(wanted: &OpenedMode) -> FopenFlags {
     match wanted {
         OpenedMode::Kept | OpenedMode::Passthrough(_) => FopenFlags::FOPEN_KEEP_CACHE,

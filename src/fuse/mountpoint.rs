@@ -1,6 +1,6 @@
-//! Mount points: what is mounted where, what can be mounted over, and taking a mount away.
+//! Mount points: listing and checking them, and unmounting.
 //!
-//! Reads the kernel's mount table; decides nothing about the drive.
+//! Uses the kernel's mount table; independent of the drive.
 
 use std::ffi::OsString;
 use std::fs;
@@ -13,41 +13,36 @@ use thiserror::Error;
 
 use super::session::SOURCE;
 
-/// Why nothing can be mounted there, or why a mount cannot be taken away.
+/// Why a folder cannot be mounted on or unmounted.
 #[derive(Debug, Error)]
 pub enum MountPointError {
-    /// Its parent folder is missing too.
-    #[error("{} does not exist, and neither does the folder it would be in; create it first", .0.display())]
+    /// The parent folder is missing too.
+    #[error("{} and its parent folder do not exist; create the parent folder first", .0.display())]
     Missing(PathBuf),
-    /// It is a file.
     #[error("{} is not a folder; choose an empty folder", .0.display())]
     NotAFolder(PathBuf),
-    /// It holds something that the mount would hide.
-    #[error("{} is not empty; choose an empty folder, or `-o nonempty` to cover what is in it", .0.display())]
+    /// The mount would hide its content.
+    #[error("{} is not empty; choose an empty folder, or use `-o nonempty` to hide its content", .0.display())]
     NotEmpty(PathBuf),
-    /// An assetfs drive that answers is mounted there.
-    #[error("a drive is already mounted at {}; take it away with `assetfs unmount {}`", .0.display(), .0.display())]
+    /// An assetfs drive is mounted there and responds.
+    #[error("a drive is already mounted at {}; unmount it with `assetfs unmount {}`", .0.display(), .0.display())]
     Mounted(PathBuf),
-    /// Something else is mounted there and does not answer.
-    #[error("what is mounted at {} does not answer and is not ours; unmount it first", .0.display())]
+    /// Another kind of mount is there and does not respond.
+    #[error("the mount at {} does not respond and is not an assetfs drive; unmount it first", .0.display())]
     ForeignDeadMount(PathBuf),
-    /// Nothing of ours is mounted there.
     #[error("no assetfs drive is mounted at {}", .0.display())]
     NotMounted(PathBuf),
-    /// Someone still uses it.
-    #[error("{} is in use: {detail}; close what uses it (`fuser -vm {}` shows what) and try again", .path.display(), .path.display())]
+    /// Files or folders in it are open.
+    #[error("{} is in use: {detail}; close the programs that use it (`fuser -vm {}` lists them) and try again", .path.display(), .path.display())]
     Busy {
-        /// The mount point.
         path: PathBuf,
-        /// What the kernel or fusermount3 said.
+        /// Message of the kernel or of fusermount3.
         detail: String,
     },
-    /// The disk or the kernel refused.
+    /// An operation failed.
     #[error("{}", .path.display())]
     Io {
-        /// The mount point.
         path: PathBuf,
-        /// The refusal.
         #[source]
         source: io::Error,
     },
@@ -60,8 +55,8 @@ fn io_error(path: &Path) -> impl FnOnce(io::Error) -> MountPointError + '_ {
     }
 }
 
-/// Makes `path` fit to be mounted on: creates it where only it is missing, clears a mount of ours
-/// whose process died, and refuses what would hide files. Returns it as an absolute path.
+/// Prepares `path` as a mount point: creates it if only the last component is missing, unmounts an
+/// assetfs mount whose process died, and refuses a folder with files. Returns the absolute path.
 pub fn prepare_mount_point(path: &Path, cover_files: bool) -> Result<PathBuf, MountPointError> {
     let path = std::path::absolute(path).map_err(io_error(path))?;
     if is_dead(&path) {
@@ -95,8 +90,8 @@ pub fn prepare_mount_point(path: &Path, cover_files: bool) -> Result<PathBuf, Mo
     Ok(path)
 }
 
-/// True where the process behind a mount is gone. Asks by `statfs`, which the kernel never answers
-/// from what it remembers, as it does for `stat`.
+/// Whether the process of the mount has died. Uses `statfs`, because the kernel may answer `stat` from
+/// its cache.
 fn is_dead(path: &Path) -> bool {
     matches!(rustix::fs::statfs(path), Err(rustix::io::Errno::NOTCONN))
 }
@@ -109,12 +104,12 @@ fn clear_dead_mount(path: &Path) -> Result<(), MountPointError> {
     {
         return Err(MountPointError::ForeignDeadMount(path.to_owned()));
     }
-    tracing::info!(path = %path.display(), "clearing a mount whose process died");
+    tracing::info!(path = %path.display(), "unmounting a drive whose process died");
     detach(path, Detach::Lazily)
 }
 
-/// The assetfs mount that `path` is in, if any. Works for paths that do not exist and for dead
-/// mounts, since it only compares names.
+/// Finds the assetfs mount that contains `path`. Also works for missing paths and dead mounts, because
+/// it only compares names.
 pub fn find_mount(path: &Path) -> io::Result<Option<PathBuf>> {
     let path = resolve(path)?;
     Ok(mounts()?
@@ -123,7 +118,7 @@ pub fn find_mount(path: &Path) -> io::Result<Option<PathBuf>> {
         .max_by_key(|mounted| mounted.as_os_str().len()))
 }
 
-/// `path` as an absolute path with the links above our mounts followed, as far as it exists.
+/// The absolute path with symbolic links resolved, as far as it exists.
 fn resolve(path: &Path) -> io::Result<PathBuf> {
     let absolute = std::path::absolute(path)?;
     for ancestor in absolute.ancestors() {
@@ -141,7 +136,7 @@ fn resolve(path: &Path) -> io::Result<PathBuf> {
     Ok(absolute)
 }
 
-/// Takes the mount at `path` away, so that what uses it keeps it from going.
+/// Unmounts `path`; fails if it is in use.
 pub fn unmount(path: &Path) -> Result<(), MountPointError> {
     if !mounts()
         .map_err(io_error(path))?
@@ -156,34 +151,34 @@ pub fn unmount(path: &Path) -> Result<(), MountPointError> {
         if dead {
             Detach::Lazily
         } else {
-            Detach::WhenFree
+            Detach::IfUnused
         },
     )
 }
 
-/// Takes the mount at `path` out of the tree at once; what uses it keeps it until it lets go.
+/// Detaches the mount at `path` from the tree at once (lazy unmount); open files stay usable.
 pub fn detach_now(path: &Path) -> Result<(), MountPointError> {
     detach(path, Detach::Lazily)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Detach {
-    WhenFree,
+    IfUnused,
     Lazily,
 }
 
-/// Root asks the kernel; others go through the setuid fusermount3.
+/// Root calls the kernel; other users need the setuid program fusermount3.
 fn detach(path: &Path, how: Detach) -> Result<(), MountPointError> {
     use rustix::mount::UnmountFlags;
     let flags = match how {
-        Detach::WhenFree => UnmountFlags::NOFOLLOW,
+        Detach::IfUnused => UnmountFlags::NOFOLLOW,
         Detach::Lazily => UnmountFlags::NOFOLLOW | UnmountFlags::DETACH,
     };
     match rustix::mount::unmount(path, flags) {
         Ok(()) => return Ok(()),
         Err(rustix::io::Errno::PERM) => {}
         Err(rustix::io::Errno::BUSY) => {
-            let detail = "the kernel says that files or folders in it are open".to_owned();
+            let detail = "files or folders in it are open".to_owned();
             return Err(MountPointError::Busy {
                 path: path.to_owned(),
                 detail,
@@ -213,8 +208,8 @@ pub fn mounts() -> io::Result<Vec<PathBuf>> {
     Ok(parse_mounts(&fs::read("/proc/self/mountinfo")?))
 }
 
-/// Reads /proc/self/mountinfo (proc_pid_mountinfo(5)): the fifth field is the mount point; after
-/// ` - ` come type and source.
+/// Parses /proc/self/mountinfo (proc_pid_mountinfo(5)): the fifth field is the mount point; type and
+/// source follow ` - `.
 fn parse_mounts(table: &[u8]) -> Vec<PathBuf> {
     table
         .split(|byte| *byte == b'\n')
@@ -228,7 +223,7 @@ fn parse_mounts(table: &[u8]) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Spaces and the like stand as `\040` in the mount table.
+/// Decodes octal escapes such as `\040` for a space.
 fn unescape(field: &[u8]) -> OsString {
     let mut plain = Vec::with_capacity(field.len());
     let mut rest = field;
@@ -267,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_mount_point_is_made_and_a_full_one_refused() {
+    fn a_missing_mount_point_is_created_and_a_nonempty_one_refused() {
         let dir = tempfile::tempdir().unwrap();
         let made = prepare_mount_point(&dir.path().join("new"), false).unwrap();
         assert!(made.is_dir());

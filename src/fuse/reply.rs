@@ -1,4 +1,4 @@
-//! The drive's results in the kernel's replies: each kind of reply says here, once, how it is given.
+//! Converts results of the drive to replies of fuser; one implementation per kind of reply.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -15,12 +15,12 @@ use crate::drive::{DirEntry, Entry, Fh, FileSystemStatus, Ino, Opened};
 use super::modes::{KernelMode, OpenModes};
 use super::translate::{file_attr, file_type};
 
-/// Inode numbers are never used again for something else, so one generation is enough.
+/// Inode numbers are never reused, so one generation is enough.
 const GENERATION: Generation = Generation(0);
 
-/// A reply that takes a `T`.
+/// A reply with a `T`.
 pub(super) trait Reply<T>: Send + 'static {
-    /// Tells the kernel; every reply is given exactly once.
+    /// Sends the reply to the kernel.
     fn give(self, result: Result<T, Errno>);
 }
 
@@ -51,7 +51,7 @@ impl Reply<()> for ReplyEmpty {
     }
 }
 
-/// The target of a link.
+/// The target of a symbolic link.
 impl Reply<OsString> for ReplyData {
     fn give(self, result: Result<OsString, Errno>) {
         match result {
@@ -79,7 +79,7 @@ impl Reply<u32> for ReplyWrite {
     }
 }
 
-/// An open folder; files are opened by [`OpenedFile`].
+/// An open folder; [`OpenedFile`] is for files.
 impl Reply<Fh> for ReplyOpen {
     fn give(self, result: Result<Fh, Errno>) {
         match result {
@@ -124,8 +124,7 @@ impl Reply<FileSystemStatus> for ReplyStatfs {
     }
 }
 
-/// An extended attribute, or the list of them: the size where the caller asks for it, the value where
-/// its buffer of `size` bytes holds it.
+/// An extended attribute, or the list of them. `size` is the caller's buffer; with 0 the reply is the size.
 pub(super) struct Xattr {
     pub(super) reply: ReplyXattr,
     pub(super) size: u32,
@@ -145,7 +144,7 @@ impl Reply<Vec<u8>> for Xattr {
     }
 }
 
-/// A file that was opened, with the open modes that choose how its pages are kept.
+/// Reply to opening a file.
 pub(super) struct OpenedFile {
     pub(super) reply: ReplyOpen,
     pub(super) ino: Ino,
@@ -171,7 +170,7 @@ impl Reply<Opened> for OpenedFile {
     }
 }
 
-/// A file that was made and opened.
+/// Reply to creating and opening a file.
 pub(super) struct CreatedFile {
     pub(super) reply: ReplyCreate,
     pub(super) modes: Arc<OpenModes>,
@@ -203,7 +202,7 @@ impl Reply<(Entry, Opened)> for CreatedFile {
     }
 }
 
-/// The last close of a file: its open mode is counted out before the kernel hears of it.
+/// Reply to the last close of a file; releases its open mode before the reply.
 pub(super) struct ClosedFile {
     pub(super) reply: ReplyEmpty,
     pub(super) ino: Ino,

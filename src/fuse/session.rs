@@ -1,4 +1,4 @@
-//! One mounted session: its options, its threads and its end.
+//! A mounted session: options, threads and end.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,35 +15,34 @@ use super::dispatch::Dispatcher;
 use super::kernel::NotifiedKernel;
 use super::readahead;
 
-/// Source shown in the mount table, by which the commands find our mounts.
+/// Source in the mount table, by which the commands find assetfs mounts.
 pub(super) const SOURCE: &str = "assetfs";
-/// Session threads. They never wait for the network, a sync or a checksum.
+/// Number of session threads. They never wait for the network, a sync or a checksum.
 const SESSION_THREADS: usize = 4;
-/// How many of them may read and write the local disk at the same time.
+/// Number of session threads that may use the local disk at the same time.
 const DISK_THREADS: usize = 2;
 
-/// Who else may enter the mount.
+/// Who may access the mount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Access {
     /// Only the user who mounted it.
     #[default]
     Owner,
-    /// Everybody, under the permissions shown.
+    /// All users, subject to file permissions.
     Others,
 }
 
-/// How a drive is mounted.
+/// Options of a mount.
 #[derive(Debug, Clone, Default)]
 pub struct MountOptions {
-    /// Who may enter.
     pub access: Access,
-    /// The kernel refuses each write before the drive hears of it.
+    /// The kernel refuses all writes.
     pub read_only: bool,
-    /// Further options of mount(8), each passed on as it is.
+    /// Further options of mount(8), passed on unchanged.
     pub extra: Vec<String>,
 }
 
-/// A mount that did not come to be.
+/// A failed mount.
 #[derive(Debug, Error)]
 #[error("cannot mount at {}: {hint}", mount_point.display())]
 pub struct MountError {
@@ -65,7 +64,9 @@ impl MountError {
                 "fusermount3 is missing; install the package fuse3".to_owned()
             }
             io::ErrorKind::PermissionDenied => {
-                format!("{source}; to let other users in, put user_allow_other into /etc/fuse.conf")
+                format!(
+                    "{source}; to allow access by other users, add user_allow_other to /etc/fuse.conf"
+                )
             }
             _ => source.to_string(),
         };
@@ -77,13 +78,13 @@ impl MountError {
     }
 }
 
-/// A drive that is mounted and answers.
+/// A mounted drive.
 pub struct Mounted {
     session: BackgroundSession,
 }
 
-/// Mounts `drive` at `mount_point` and answers from threads of its own; slow answers come from
-/// `runtime`.
+/// Mounts `drive` at `mount_point`. Requests are handled by session threads; those that wait are
+/// handled on `runtime`.
 pub fn mount(
     drive: &Drive,
     mount_point: &Path,
@@ -126,7 +127,7 @@ fn config(options: &MountOptions) -> Config {
 }
 
 impl Mounted {
-    /// Waits, on this thread, until the mount is gone.
+    /// Blocks this thread until the drive is unmounted.
     pub fn join(self) -> io::Result<()> {
         self.session.join()
     }

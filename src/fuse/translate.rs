@@ -1,4 +1,4 @@
-//! The drive's words in the kernel's and back: attributes, flags, callers. Pure.
+//! Converts types of the drive to types of the kernel and back: attributes, flags, callers. Pure.
 
 use std::time::SystemTime;
 
@@ -8,9 +8,9 @@ use crate::drive::{
     Access, Attributes, Caller, FileKind, Ino, OpenFlags, RenameMode, SetTime, XattrMode,
 };
 
-/// Unit of `st_blocks`, whatever `st_blksize` says (stat(2)).
+/// Unit of `st_blocks`, independent of `st_blksize` (stat(2)).
 const STAT_BLOCK_LEN_BYTES: u64 = 512;
-/// What `st_blksize` recommends: one kernel request.
+/// Value of `st_blksize`: the size of one kernel request.
 const PREFERRED_IO_LEN_BYTES: u32 = 1 << 20;
 
 pub(super) fn ino(number: INodeNo) -> Ino {
@@ -67,7 +67,7 @@ pub(super) fn open_flags(flags: fuser::OpenFlags) -> OpenFlags {
     }
 }
 
-/// `None` where the flags ask for what no drive of ours does.
+/// `None` for unsupported flags.
 pub(super) fn rename_mode(flags: RenameFlags) -> Option<RenameMode> {
     if flags.is_empty() {
         Some(RenameMode::Replace)
@@ -95,7 +95,7 @@ pub(super) fn xattr_mode(flags: i32) -> XattrMode {
     }
 }
 
-/// The permission bits of a mode after the caller's umask.
+/// The permission bits of a mode after applying the umask.
 pub(super) fn permissions(mode: u32, umask: u32) -> u32 {
     mode & !umask & 0o7777
 }
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn umask_takes_bits_away() {
+    fn umask_clears_bits() {
         assert_eq!(permissions(0o100666, 0o022), 0o644);
     }
 }

@@ -1,7 +1,7 @@
-//! The block cache through its front door, against a naive model: whatever happens to its files,
-//! a read gives exactly the bytes of the object's version, or nothing.
+//! The block cache through its public interface, compared with a naive model: whatever happens to its files, a
+//! read returns exactly the bytes of the object's version, or nothing.
 
-#![expect(clippy::print_stderr, reason = "a test says loudly what it skips")]
+#![expect(clippy::print_stderr, reason = "a skipped test is reported")]
 
 mod model;
 mod objects;

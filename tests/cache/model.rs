@@ -1,4 +1,4 @@
-//! Random orders of events against a naive model.
+//! Random sequences of events, compared with a naive model.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use super::support::{block, block_range, content, disk_usage, files, key, limit};
 
-/// What a person, a disk or a program does to the cache between two reads.
+/// An event between two reads.
 #[derive(Debug, Clone)]
 enum Step {
     Write {
@@ -99,7 +99,7 @@ struct World {
     cache: Option<BlockCache>,
     open: BTreeMap<usize, CachedObject>,
     versions: [u8; SIZES.len()],
-    /// A damaged map may claim one block in place of another; each damage hides at most one.
+    /// A damaged map may contain one block in place of another; each damage hides at most one.
     slack: u64,
 }
 
@@ -151,7 +151,7 @@ impl World {
         self.cache = Some(BlockCache::open(self.dir.path(), limit(self.max)).unwrap());
     }
 
-    /// Changes a file while nobody has the cache open, as damage that a restart finds.
+    /// Changes a file while the cache is closed, so the next start finds the damage.
     fn tamper(&mut self, change: impl FnOnce(&Path)) {
         self.open.clear();
         self.cache = None;
@@ -230,7 +230,7 @@ impl World {
                     file.write_all_at(&bytes, 0).unwrap();
                 });
             }),
-            // These may come at any time under a running cache.
+            // These may happen at any time while the cache is open.
             Step::Delete { file } => {
                 let files = files(self.dir.path());
                 if !files.is_empty() {
@@ -261,13 +261,13 @@ impl World {
         Ok(())
     }
 
-    /// A restart with a lower limit may find more pinned than it may hold.
+    /// After a restart with a lower limit, pinned objects may exceed it.
     fn open_or_pinned(&self) -> bool {
         !self.cache().pins().is_empty()
     }
 }
 
-/// Changes one file in place, so that its holes stay holes.
+/// Changes one file in place, which keeps its holes.
 fn on_file(dir: &Path, file: prop::sample::Index, change: impl FnOnce(&fs::File, u64)) {
     let mut files = files(dir);
     files.push(dir.join("index"));
@@ -287,7 +287,7 @@ proptest! {
     })]
 
     #[test]
-    fn no_order_of_events_gives_a_wrong_byte_or_more_than_the_limit(
+    fn no_sequence_of_events_causes_a_wrong_byte_or_exceeds_the_limit(
         steps in prop::collection::vec(step(), 1..60)
     ) {
         let mut world = World::new();

@@ -1,4 +1,4 @@
-//! Blocks of an object: kept, read, verified, and dropped with their version.
+//! Blocks of an object: kept, read, verified, and removed with their version.
 
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::FileExt as _;
@@ -8,7 +8,7 @@ use assetfs::cache::{BLOCK_LEN_BYTES, BlockCache, CacheError, ObjectKey};
 use crate::support::{PLENTY, assert_whole, block, content, disk_usage, files, fill, key};
 
 #[test]
-fn blocks_are_kept_over_a_restart_and_verified_once() {
+fn blocks_survive_a_restart_and_are_verified_once() {
     let dir = tempfile::tempdir().unwrap();
     let key = key("raw/1/chair.bin", 3 * BLOCK_LEN_BYTES + 100, 1);
     {
@@ -87,7 +87,7 @@ fn reads_are_clipped_and_wrong_blocks_refused() {
 }
 
 #[test]
-fn another_version_drops_the_old_one_and_its_readers_go_on() {
+fn another_version_replaces_the_old_one_whose_readers_continue() {
     let dir = tempfile::tempdir().unwrap();
     let cache = BlockCache::open(dir.path(), PLENTY).unwrap();
     let old = cache.object(&key("raw/1/a", 200_000, 1)).unwrap();

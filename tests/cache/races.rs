@@ -1,4 +1,4 @@
-//! Many threads at once, and a process that stops at any moment.
+//! Many threads at once, and a process that is killed at any moment.
 
 use std::fs;
 use std::path::Path;
@@ -9,9 +9,9 @@ use assetfs::cache::{BLOCK_LEN_BYTES, BlockCache, ObjectKey};
 use super::support::{PLENTY, block, content, fill, key, limit};
 
 #[test]
-fn readers_and_writers_at_once_never_see_a_wrong_byte() {
+fn concurrent_readers_and_writers_never_see_a_wrong_byte() {
     let dir = tempfile::tempdir().unwrap();
-    // Small enough that eviction and hole punching run all the time.
+    // Small enough that eviction and hole punching run constantly.
     let max = 40 * BLOCK_LEN_BYTES;
     let cache = BlockCache::open(dir.path(), limit(max)).unwrap();
     let stop = AtomicBool::new(false);
@@ -36,7 +36,7 @@ fn readers_and_writers_at_once_never_see_a_wrong_byte() {
                     if stop.load(Ordering::Relaxed) {
                         return;
                     }
-                    // Mostly the first version of each object, now and then the second.
+                    // Mostly the first version of each object, sometimes the second.
                     let which = next(3) + if next(200) == 0 { 3 } else { 0 };
                     let key = &keys[which as usize];
                     let content = &contents[which as usize];
@@ -129,11 +129,11 @@ fn a_copy_of_the_folder_taken_at_any_moment_can_be_opened() {
             }
         }
         stop.store(true, Ordering::Relaxed);
-        assert!(complete > 0, "no object was ever whole in a copy");
+        assert!(complete > 0, "no object was complete in a copy");
     });
 }
 
-/// As a crash would leave it: files at slightly different moments, some gone.
+/// Like the state after a crash: files of slightly different times, some missing.
 fn copy_folder(from: &Path, to: &Path) {
     fs::create_dir(to).unwrap();
     for entry in fs::read_dir(from).unwrap().flatten() {

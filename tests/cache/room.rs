@@ -1,4 +1,4 @@
-//! Limits and full disks: what is evicted, what stays, and that no reader fails for it.
+//! Limits and full disks: which objects are evicted, and that no reader fails.
 
 use assetfs::cache::{BLOCK_LEN_BYTES, BlockCache, CacheError, CacheLimits};
 
@@ -7,7 +7,7 @@ use crate::support::{
 };
 
 #[test]
-fn the_longest_unused_goes_first_and_pins_stay() {
+fn the_least_recently_used_goes_first_and_pins_stay() {
     let dir = tempfile::tempdir().unwrap();
     let cache = BlockCache::open(dir.path(), limit(10 * (BLOCK_LEN_BYTES + 4096))).unwrap();
     let name = |number: u32| format!("raw/{number}/a");
@@ -34,12 +34,12 @@ fn the_longest_unused_goes_first_and_pins_stay() {
         let object = cache
             .object(&key(&name(number), BLOCK_LEN_BYTES, 1))
             .unwrap();
-        assert_eq!(before, cache.stats().evictions, "looking must not evict");
+        assert_eq!(before, cache.stats().evictions, "a lookup must not evict");
         object.is_complete()
     };
     assert!(is_there(0) && is_there(1) && is_there(13));
     drop(cache);
-    // Pins and the order of use outlive the process.
+    // Pins and the LRU order survive the process.
     let cache = BlockCache::open(dir.path(), limit(2 * (BLOCK_LEN_BYTES + 4096))).unwrap();
     assert_eq!(cache.pins(), ["raw/0"]);
     assert_eq!(cache.stats().objects, 2);
@@ -60,7 +60,7 @@ fn the_longest_unused_goes_first_and_pins_stay() {
 }
 
 #[test]
-fn a_cache_full_of_pinned_and_lent_files_refuses_and_serves_on() {
+fn a_cache_full_of_pinned_and_lent_files_refuses_writes_and_keeps_serving() {
     let dir = tempfile::tempdir().unwrap();
     let cache = BlockCache::open(dir.path(), limit(6 * BLOCK_LEN_BYTES)).unwrap();
     cache.pin("pinned").unwrap();
@@ -75,7 +75,7 @@ fn a_cache_full_of_pinned_and_lent_files_refuses_and_serves_on() {
     let file = lent.file().unwrap();
     let new = cache.object(&key("new/a", 3 * BLOCK_LEN_BYTES, 1)).unwrap();
     new.write_block(0, &block(new.key(), 0)).unwrap();
-    // Only its own earlier block can make room.
+    // Only its own earlier block can be evicted.
     new.write_block(1, &block(new.key(), 1)).unwrap();
     assert_eq!(new.read(0, 1).unwrap(), None);
     assert!(new.read(BLOCK_LEN_BYTES, 1).unwrap().is_some());
@@ -125,7 +125,7 @@ fn an_open_object_larger_than_the_cache_keeps_its_latest_blocks() {
 }
 
 #[test]
-fn a_share_of_the_disk_is_left_free() {
+fn the_reserve_of_the_disk_stays_free() {
     let dir = tempfile::tempdir().unwrap();
     let greedy = CacheLimits {
         max_bytes: 1 << 40,
@@ -140,7 +140,7 @@ fn a_share_of_the_disk_is_left_free() {
 }
 
 #[test]
-fn a_cache_without_room_says_so_until_it_has_some() {
+fn a_full_cache_reports_it_until_space_is_freed() {
     let dir = tempfile::tempdir().unwrap();
     let greedy = CacheLimits {
         max_bytes: 1 << 40,
@@ -164,7 +164,7 @@ fn a_cache_without_room_says_so_until_it_has_some() {
 }
 
 #[test]
-fn a_full_disk_makes_room_by_eviction_and_never_fails_a_reader() {
+fn a_full_disk_causes_evictions_and_never_fails_a_reader() {
     let dir = tempfile::tempdir().unwrap();
     let Some(_disk) = SmallDisk::mount(dir.path(), 2 << 20) else {
         return;
@@ -191,7 +191,7 @@ fn a_full_disk_makes_room_by_eviction_and_never_fails_a_reader() {
     }
     assert!(cache.stats().bytes >= disk_usage(&root));
     drop((large, cache));
-    // The same disk with the share to be left free.
+    // The same disk with a reserve.
     let half = CacheLimits {
         max_bytes: 1 << 30,
         keep_free_percent: 50,

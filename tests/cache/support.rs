@@ -1,4 +1,4 @@
-//! Known contents, and a look at the cache's files from outside.
+//! Known contents, and access to the files of the cache.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -26,7 +26,7 @@ pub fn key(name: &str, size: u64, version: u8) -> ObjectKey {
     }
 }
 
-/// The true content: a function of the key, so that it needs no memory.
+/// The correct content: a function of the key, so it needs no memory.
 pub fn content(key: &ObjectKey, offset: u64, len: u64) -> Vec<u8> {
     let etag = key.etag.iter().flat_map(|etag| etag.bytes());
     let seed = key.name.bytes().chain(etag).fold(key.size, |seed, byte| {
@@ -60,7 +60,7 @@ pub fn assert_whole(object: &CachedObject) {
     let bytes = object
         .read(0, u64::MAX)
         .unwrap()
-        .expect("all blocks are there");
+        .expect("all blocks are present");
     assert!(bytes == content(object.key(), 0, u64::MAX));
 }
 
@@ -80,7 +80,7 @@ pub fn data_files(dir: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Bytes that the cache's files take on disk.
+/// Disk usage of the cache's files.
 pub fn disk_usage(dir: &Path) -> u64 {
     files(dir)
         .iter()
@@ -94,7 +94,7 @@ pub fn block_range(key: &ObjectKey, index: u64) -> (u64, u64) {
     (start, BLOCK_LEN_BYTES.min(key.size - start))
 }
 
-/// A small file system of its own, so that the disk can be filled; only root may mount one.
+/// A small file system that can be filled; only root can mount one.
 pub struct SmallDisk(PathBuf);
 
 impl SmallDisk {

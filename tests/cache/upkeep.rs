@@ -1,4 +1,4 @@
-//! Clearing, verifying and forgetting, and the one process that may.
+//! Clearing, verifying and forgetting; the lock of the folder.
 
 use std::fs;
 use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
@@ -24,7 +24,7 @@ fn a_cleared_and_a_deleted_cache_leave_open_objects_usable() {
     assert_whole(&open);
     assert!(
         cache.stats().bytes > 100_000,
-        "the open file still takes its room"
+        "the open file still uses its space"
     );
     drop(open);
     assert_eq!(cache.stats().bytes, 0);
@@ -94,7 +94,7 @@ fn verify_finds_every_damaged_block_and_only_those() {
 }
 
 #[test]
-fn forgetting_keeps_what_only_looks_alike() {
+fn forget_matches_whole_path_components() {
     let dir = tempfile::tempdir().unwrap();
     let cache = BlockCache::open(dir.path(), PLENTY).unwrap();
     for name in ["raw/10/a", "raw/10/b/c", "raw/104/a", "rapid/10/a"] {
@@ -112,7 +112,7 @@ fn forgetting_keeps_what_only_looks_alike() {
 }
 
 #[test]
-fn one_process_at_a_time_has_the_cache() {
+fn only_one_process_can_open_the_cache() {
     let dir = tempfile::tempdir().unwrap();
     let cache = BlockCache::open(dir.path(), PLENTY).unwrap();
     let object = cache.object(&key("a", 1, 1)).unwrap();

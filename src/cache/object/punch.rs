@@ -1,8 +1,8 @@
-//! Taking blocks away from an object that may be open: to make room, because they are damaged, or
-//! because the map does not know them.
+//! Removal of blocks from an object that may be open: to free space, because they are damaged, or because the
+//! map does not contain them.
 //!
-//! The order is always: out of the map, the generation counted up, the disk freed; with all writers
-//! kept out from the first to the last. A file that the kernel reads past us loses no sound block.
+//! The order is always: remove from the map, increment the generation, free the disk space; writers are
+//! excluded for all three. A file that the kernel reads directly loses no correct block.
 
 use std::fs::File;
 use std::io;
@@ -19,12 +19,12 @@ use crate::cache::block_map::{BlockMap, CHUNK_BLOCKS, block_cost};
 use crate::cache::key::BLOCK_LEN_BYTES;
 use crate::cache::map_file::{clear_slots, write_slot};
 
-/// What a file system may take for a file beside its data.
+/// Space that a file system may use for a file in addition to its data.
 const UNCLAIMED_SLACK_BYTES: u64 = 32 << 10;
 
 impl OpenObject {
-    /// Takes blocks away until about `need` bytes are free, and gives how many are. The blocks
-    /// longest behind a reader that goes from start to end go first.
+    /// Evicts blocks until about `need` bytes are free; returns the freed bytes. Goes round from start to
+    /// end, so the blocks farthest behind a sequential reader go first.
     pub(in crate::cache) fn punch(&self, need: u64) -> u64 {
         let _writing = self.writing.write().unwrap_or_else(PoisonError::into_inner);
         if self.lent.load(Ordering::SeqCst) {
@@ -52,7 +52,7 @@ impl OpenObject {
         freed
     }
 
-    /// The next run of present blocks at or behind `from` that holds about `need` bytes.
+    /// The next run of present blocks at or behind `from` with about `need` bytes.
     fn next_run(&self, from: u64, need: u64) -> Option<Range<u64>> {
         let start = self.blocks.next_present(from..self.blocks.block_count())?;
         let longest = need.div_ceil(BLOCK_LEN_BYTES).clamp(1, CHUNK_BLOCKS);
@@ -76,7 +76,7 @@ impl OpenObject {
         let punched = clear_slots(&self.map, self.header_len, run.clone())
             .and_then(|()| punch_hole(&self.data, run));
         if let Err(error) = punched {
-            // The data is untouched, and no writer was let in.
+            // The data is unchanged, and no writer was active.
             debug!(error = %error, "this file system cannot free parts of files");
             for (index, check) in removed {
                 self.blocks.insert(index, check, false);
@@ -87,7 +87,7 @@ impl OpenObject {
             .iter()
             .map(|(index, _)| block_cost(*index, self.key.size))
             .sum();
-        self.give_back(bytes);
+        self.subtract(bytes);
         bytes
     }
 
@@ -95,15 +95,15 @@ impl OpenObject {
         let Some(check) = self.blocks.check(index) else {
             return;
         };
-        // With writers kept out: who writes it anew must not be undone.
+        // Excludes writers: a block that is rewritten meanwhile must not be removed.
         let _writing = self.writing.write().unwrap_or_else(PoisonError::into_inner);
         if !self.blocks.remove(index, check) {
             return;
         }
         self.generation.fetch_add(1, Ordering::SeqCst);
-        self.give_back(block_cost(index, self.key.size));
+        self.subtract(block_cost(index, self.key.size));
         self.shared.count_bad_block();
-        debug!(block = index, "dropped a damaged block of the cache");
+        debug!(block = index, "removed a damaged block of the cache");
         let noted = write_slot(&self.map, self.header_len, index, 0)
             .and_then(|()| punch_hole(&self.data, index..index + 1));
         if let Err(error) = noted {
@@ -112,8 +112,8 @@ impl OpenObject {
     }
 }
 
-/// Frees what the data file holds beyond the blocks of the map, as a crash between the two writes
-/// leaves it. What is not counted must not take room.
+/// Frees data outside the blocks of the map, left by a crash between the two writes. Space that is not
+/// counted must not be used.
 pub(in crate::cache) fn free_unclaimed(data: &File, blocks: &BlockMap) -> io::Result<()> {
     let taken = data.metadata()?.blocks() * 512;
     if taken <= blocks.data_cost() + UNCLAIMED_SLACK_BYTES {

@@ -1,8 +1,8 @@
-//! Adding blocks: a run of them at once, in the pieces in which the network gave them, without putting
-//! them together first.
+//! Adding blocks: a run of blocks at once, from the pieces that the network delivered, without copying them
+//! together.
 //!
-//! Each block has one writer at a time. The data of a run is written before its checksums, the
-//! checksums before memory says that the blocks are there.
+//! Each block has one writer at a time. The data of a run is written before its checksums, the checksums
+//! before the blocks are marked as present in memory.
 
 use std::io::{self, IoSlice};
 use std::ops::Range;
@@ -17,14 +17,14 @@ use crate::cache::error::is_disk_full;
 use crate::cache::key::{BLOCK_LEN_BYTES, block_range};
 use crate::cache::map_file::{MapHeader, write_slots};
 
-/// The kernel takes no more pieces in one write (UIO_MAXIOV).
+/// Maximum number of pieces in one write (UIO_MAXIOV).
 const MAX_PIECES: usize = 1024;
-/// The kernel keeps what is written at once in pages as large as that. Larger ones are dear to come
-/// by: their memory may have to be got together, or back from a machine above this one.
+/// Maximum length of one write. The kernel uses page-cache folios of this size for one write; larger folios
+/// are expensive to allocate, because memory may have to be compacted or fetched from the hypervisor.
 const WRITE_BYTES: u64 = 256 << 10;
 
 impl OpenObject {
-    /// Stores whole blocks from `first` on. Blocks that are there are left alone.
+    /// Stores whole blocks from `first` on. Present blocks are not changed.
     pub(super) fn write_run(&self, first: u64, pieces: &[&[u8]]) -> Result<(), CacheError> {
         let run = self.run_of(first, pieces)?;
         let mut stored = Ok(());
@@ -32,7 +32,7 @@ impl OpenObject {
         while index < run.end {
             let claimed = self.claim_from(index..run.end);
             if claimed.is_empty() {
-                // It is there, or somebody writes the same bytes at this moment.
+                // It is present, or another writer is storing the same bytes.
                 index += 1;
                 continue;
             }
@@ -45,7 +45,7 @@ impl OpenObject {
         stored
     }
 
-    /// The blocks that the pieces are, if they are whole ones.
+    /// The blocks that the pieces form; fails if they are not whole blocks.
     fn run_of(&self, first: u64, pieces: &[&[u8]]) -> Result<Range<u64>, CacheError> {
         let len: usize = pieces.iter().map(|piece| piece.len()).sum();
         let count = (len as u64).div_ceil(BLOCK_LEN_BYTES);
@@ -62,7 +62,7 @@ impl OpenObject {
         Ok(run)
     }
 
-    /// Takes the right to write as many blocks in a row as need it.
+    /// Claims the longest run of blocks that have to be written.
     fn claim_from(&self, blocks: Range<u64>) -> Range<u64> {
         let mut end = blocks.start;
         for index in blocks.clone() {
@@ -92,7 +92,7 @@ impl OpenObject {
 
     fn store(&self, run: Range<u64>, pieces: &[&[u8]]) -> Result<(), CacheError> {
         let cost = run.clone().map(|it| block_cost(it, self.key.size)).sum();
-        self.shared.make_room(cost)?;
+        self.shared.reserve(cost)?;
         let mut stored = self.put(run.clone(), pieces);
         if stored.as_ref().is_err_and(is_disk_full) && self.shared.evict(cost) > 0 {
             stored = self.put(run, pieces);
@@ -100,7 +100,7 @@ impl OpenObject {
         match stored {
             Ok(()) => Ok(()),
             Err(error) => {
-                self.shared.space().give_back(cost);
+                self.shared.space().subtract(cost);
                 Err(match is_disk_full(&error) {
                     true => self.shared.space().full(),
                     false => CacheError::io("write", Path::new(&self.key.name))(error),
@@ -120,7 +120,7 @@ impl OpenObject {
             .collect();
         self.write_aligned(pieces, run.start * BLOCK_LEN_BYTES)?;
         write_slots(&self.map, self.header_len, run.start, &checks)?;
-        // Before anybody can take the blocks away again and give their bytes back.
+        // Before the blocks can be evicted and their bytes subtracted.
         let cost = run.clone().map(|it| block_cost(it, self.key.size)).sum();
         self.cost.fetch_add(cost, Ordering::AcqRel);
         for (index, check) in run.zip(checks) {
@@ -129,7 +129,7 @@ impl OpenObject {
         Ok(())
     }
 
-    /// Writes in parts that end at multiples of their length.
+    /// Writes in parts that end at multiples of [`WRITE_BYTES`].
     fn write_aligned(&self, pieces: &[&[u8]], offset: u64) -> io::Result<()> {
         let end = offset + pieces.iter().map(|piece| piece.len() as u64).sum::<u64>();
         let mut start = offset;
@@ -166,7 +166,7 @@ impl OpenObject {
     }
 }
 
-/// The parts of the pieces that lie in a range of their bytes.
+/// The parts of the pieces within a range of their bytes.
 fn cut<'a>(pieces: &[&'a [u8]], range: &Range<usize>) -> Vec<&'a [u8]> {
     let mut parts = Vec::new();
     let mut start = 0;
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cut_has_exactly_the_bytes_of_the_range() {
+    fn cut_returns_exactly_the_bytes_of_the_range() {
         let bytes: Vec<u8> = (0..100).collect();
         let pieces: Vec<&[u8]> = [0..10, 10..11, 11..60, 60..60, 60..100]
             .map(|part| &bytes[part])

@@ -1,46 +1,46 @@
-//! The bytes of an append log: a header, then frames. A frame is what one sync made durable: some
-//! records under one checksum. This module is pure: it encodes, and it tells a torn tail from damage.
+//! The format of an append log: a header, then frames. A frame contains the records of one sync under one
+//! checksum. This module is pure: it encodes and decodes, and distinguishes a torn tail from damage.
 //!
-//! A frame's checks are seeded with the log's own salt and the frame's offset, so neither bytes of
-//! an older log nor a log stored inside a record can be mistaken for a frame. Since a frame is
-//! written only after the one before it is durable, a good frame behind a bad one proves damage;
-//! a bad end with nothing good behind it is a write that a crash cut short.
+//! The checksums of a frame are seeded with the salt of the log and the offset of the frame, so neither bytes
+//! of an older log nor a log stored inside a record can be mistaken for a frame. A frame is written only
+//! after the previous one is durable. So a good frame behind a bad one proves damage, and a bad end without a
+//! good frame behind it is an incomplete write.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// The version this module writes and reads.
+/// The format version.
 pub(super) const VERSION: u32 = 1;
-/// Bytes of the file's header: magic, version, zero, salt, checksum.
+/// Length of the file header: magic, version, zero, salt, checksum.
 pub(super) const HEADER_LEN: usize = 32;
-/// Bytes of a frame's header: length, its check, checksum of the body.
+/// Length of a frame header: body length, its checksum, checksum of the body.
 const FRAME_HEADER_LEN: usize = 16;
-/// The largest body of a frame.
+/// Maximum length of a frame body.
 pub(super) const MAX_FRAME_BODY_LEN: usize = 1 << 30;
 
-/// What was cut from the end of a log because a crash had cut its last write short.
+/// An incomplete last write that was truncated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TornTail {
-    /// Where the good part of the log ends.
+    /// End of the good part of the log.
     pub offset: u64,
-    /// How many bytes behind it were cut.
+    /// Number of truncated bytes.
     pub len_bytes: u64,
 }
 
-/// A log's bytes, understood.
+/// A decoded log.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Decoded {
     pub(super) salt: u64,
     pub(super) records: Vec<Vec<u8>>,
-    /// The length of the good part.
+    /// Length of the good part.
     pub(super) good_len: u64,
     pub(super) torn: Option<TornTail>,
 }
 
-/// Why the bytes are no log that can be used.
+/// Why a file cannot be decoded.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum DecodeError {
-    /// Ends inside the header and agrees with it so far: a creation cut short, no record lost.
-    Unborn,
+    /// A correct but incomplete header: the creation was interrupted, and no record is lost.
+    Incomplete,
     NotALog,
     Version(u32),
     Damaged {
@@ -49,7 +49,7 @@ pub(super) enum DecodeError {
     },
 }
 
-/// The header of a new log.
+/// Encodes the header of a new log.
 pub(super) fn encode_header(magic: [u8; 8], salt: u64) -> [u8; HEADER_LEN] {
     let mut header = [0; HEADER_LEN];
     header[..8].copy_from_slice(&magic);
@@ -60,7 +60,7 @@ pub(super) fn encode_header(magic: [u8; 8], salt: u64) -> [u8; HEADER_LEN] {
     header
 }
 
-/// One frame that holds the records, to be written at `offset`; `None` when they are too large.
+/// Encodes the records as one frame for `offset`; `None` if they are too large.
 pub(super) fn encode_frame<R: AsRef<[u8]>>(
     salt: u64,
     offset: u64,
@@ -76,11 +76,11 @@ pub(super) fn encode_frame<R: AsRef<[u8]>>(
     frame.resize(FRAME_HEADER_LEN, 0);
     for record in records {
         let record = record.as_ref();
-        let len = u32::try_from(record.len()).expect("the body is below 1 GiB");
+        let len = u32::try_from(record.len()).expect("the body is shorter than 1 GiB");
         frame.extend_from_slice(&len.to_le_bytes());
         frame.extend_from_slice(record);
     }
-    let len = u32::try_from(body_len).expect("the body is below 1 GiB");
+    let len = u32::try_from(body_len).expect("the body is shorter than 1 GiB");
     let body_check = xxh3_64_with_seed(&frame[FRAME_HEADER_LEN..], seed(salt, offset));
     frame[..4].copy_from_slice(&len.to_le_bytes());
     frame[4..8].copy_from_slice(&head_check(salt, offset, len).to_le_bytes());
@@ -88,7 +88,7 @@ pub(super) fn encode_frame<R: AsRef<[u8]>>(
     Some(frame)
 }
 
-/// Reads a whole log.
+/// Decodes a whole log.
 pub(super) fn decode(magic: [u8; 8], bytes: &[u8]) -> Result<Decoded, DecodeError> {
     let salt = decode_header(magic, bytes)?;
     let mut records = Vec::new();
@@ -114,13 +114,13 @@ pub(super) fn decode(magic: [u8; 8], bytes: &[u8]) -> Result<Decoded, DecodeErro
     })
 }
 
-/// The records of all good frames of a damaged log, in their order, and how many bytes are none. What stood in
-/// between is lost, so the caller must not expect each record to fit those before it.
+/// Returns the records of all good frames of a damaged log in order, and the number of other bytes. Records in
+/// between are lost, so a record may not fit the ones before it.
 pub(super) fn salvage(bytes: &[u8]) -> (Vec<Vec<u8>>, u64) {
     let Some(header) = bytes.get(..HEADER_LEN) else {
         return (Vec::new(), bytes.len() as u64);
     };
-    // A frame proves itself, so the header need not be whole.
+    // Each frame has its own checksums, so the header may be damaged.
     let salt = u64::from_le_bytes(array(header, 16));
     let (mut records, mut lost) = (Vec::new(), 0);
     let mut offset = HEADER_LEN;
@@ -143,7 +143,7 @@ fn decode_header(magic: [u8; 8], bytes: &[u8]) -> Result<u64, DecodeError> {
         return Err(DecodeError::NotALog);
     }
     let Some(header) = bytes.get(..HEADER_LEN) else {
-        return Err(DecodeError::Unborn);
+        return Err(DecodeError::Incomplete);
     };
     let version = u32::from_le_bytes(array(header, 8));
     let salt = u64::from_le_bytes(array(header, 16));
@@ -156,7 +156,7 @@ fn decode_header(magic: [u8; 8], bytes: &[u8]) -> Result<u64, DecodeError> {
     Ok(salt)
 }
 
-/// The end of the good frame at `offset`, its records appended; `None` where there is none.
+/// Decodes the frame at `offset`, appends its records, and returns its end; `None` if there is no good frame.
 fn decode_frame(
     salt: u64,
     bytes: &[u8],
@@ -192,7 +192,7 @@ fn decode_body(mut body: &[u8]) -> Option<Vec<&[u8]>> {
     Some(records)
 }
 
-/// The first good frame at or behind `from`. The short check of the length keeps this linear.
+/// Finds the first good frame at or behind `from`. The separate checksum of the length keeps this linear.
 fn find_frame(salt: u64, bytes: &[u8], from: usize) -> Option<usize> {
     (from..bytes.len().saturating_sub(FRAME_HEADER_LEN - 1))
         .find(|offset| decode_frame(salt, bytes, *offset, None).is_some())
@@ -203,7 +203,7 @@ fn seed(salt: u64, offset: u64) -> u64 {
 }
 
 fn head_check(salt: u64, offset: u64, len: u32) -> u32 {
-    // The low half of 64 bits is as good a check as any 32 of them.
+    // Any 32 bits of an xxh3 hash are equally good.
     xxh3_64_with_seed(&len.to_le_bytes(), seed(salt, offset)) as u32
 }
 
@@ -249,7 +249,7 @@ mod tests {
                 prop_assert_eq!(decoded.torn.is_some(), len > ends[whole]);
             }
             for len in 0..HEADER_LEN {
-                prop_assert_eq!(decode(MAGIC, &bytes[..len]), Err(DecodeError::Unborn));
+                prop_assert_eq!(decode(MAGIC, &bytes[..len]), Err(DecodeError::Incomplete));
             }
         }
 
@@ -269,7 +269,7 @@ mod tests {
         }
 
         #[test]
-        fn damage_before_a_good_frame_is_named(batches in batches(), place: prop::sample::Index, flip in 1_u8..) {
+        fn damage_before_a_good_frame_is_reported_with_its_place(batches in batches(), place: prop::sample::Index, flip in 1_u8..) {
             prop_assume!(batches.len() >= 2);
             let (mut bytes, ends) = build(&batches);
             let last = ends[ends.len() - 2];
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn all_but_the_damaged_frame_is_salvaged() {
+    fn all_frames_except_the_damaged_one_are_salvaged() {
         let (mut bytes, ends) = build(&[
             vec![b"one".to_vec()],
             vec![b"two".to_vec()],
@@ -299,12 +299,12 @@ mod tests {
         bytes[17] ^= 1;
         assert!(
             salvage(&bytes).0.is_empty(),
-            "nothing proves itself without the salt"
+            "no frame is valid without the salt"
         );
     }
 
     #[test]
-    fn a_log_stored_in_a_record_is_no_frame_of_the_outer_one() {
+    fn a_log_stored_in_a_record_is_not_a_frame_of_the_outer_log() {
         let (inner, _) = build(&[vec![b"inner".to_vec()]]);
         let (mut outer, ends) = build(&[vec![inner.clone(), inner]]);
         outer.truncate(ends[1] - 1);
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn other_files_and_versions_are_told_apart() {
+    fn other_files_and_versions_are_distinguished() {
         let (bytes, _) = build(&[]);
         assert_eq!(decode(*b"otherlog", &bytes), Err(DecodeError::NotALog));
         assert_eq!(decode(MAGIC, b"hello"), Err(DecodeError::NotALog));

@@ -1,8 +1,8 @@
-//! A file that only grows: records that are durable when `append` returns.
+//! An append-only log; records are durable when `append` returns.
 //!
-//! Invariant: the file is a run of good frames up to `good_len`, and what lies behind it is cut off
-//! before anything else is written. A failed append therefore leaves no trace, now or after a
-//! restart. One process at a time; the lock on the folder is the caller's.
+//! The invariant: the file consists of valid frames up to `good_len`, and everything behind it is truncated
+//! before the next write. So a failed append leaves no trace, neither now nor after a restart. Only one
+//! process may open the log; the caller locks the folder.
 
 mod format;
 #[cfg(test)]
@@ -21,7 +21,7 @@ use format::{DecodeError, Decoded, HEADER_LEN, MAX_FRAME_BODY_LEN, VERSION};
 
 pub use format::TornTail;
 
-/// What the log asks of its file; tests put a failing disk here.
+/// The file operations of the log; tests replace them by a failing disk.
 pub(super) trait LogFile: std::fmt::Debug + Send {
     fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()>;
     fn set_len(&mut self, len: u64) -> io::Result<()>;
@@ -49,12 +49,12 @@ impl LogFile for File {
     }
 }
 
-/// What a damaged log still holds.
+/// The readable records of a damaged log.
 #[derive(Debug)]
 pub struct Salvaged {
-    /// The good records, in their order.
+    /// In order; records between them may be missing.
     pub records: Vec<Vec<u8>>,
-    /// Bytes that are no good record.
+    /// Number of bytes that are not part of a good record.
     pub lost_bytes: u64,
 }
 
@@ -66,16 +66,16 @@ pub struct AppendLog {
     salt: u64,
     file: Box<dyn LogFile>,
     good_len: u64,
-    /// Something may lie behind `good_len`: a failed append that could not be cut off yet.
+    /// There may be bytes behind `good_len` from a failed append that could not be truncated yet.
     dirty_tail: bool,
     torn: Option<TornTail>,
 }
 
 impl AppendLog {
-    /// Opens the log, or makes it, and gives the records that it holds.
+    /// Opens or creates the log and returns its records.
     ///
-    /// What a crash cut short at the end is cut off and reported by [`AppendLog::torn_tail`];
-    /// damage before good records is an error, and nothing is changed.
+    /// An incomplete write at the end, left by a crash, is truncated and reported by [`AppendLog::torn_tail`].
+    /// Damage before good records is an error, and the file is not changed.
     pub fn open(
         path: impl AsRef<Path>,
         magic: [u8; 8],
@@ -98,15 +98,15 @@ impl AppendLog {
                 path = %path.display(),
                 offset = torn.offset,
                 len = torn.len_bytes,
-                "cut the end of a log that a crash had left half written"
+                "truncated the end of a log that a crash had left incomplete"
             );
-            log.cut_tail()
-                .map_err(DurableError::io("cut the torn end of", path))?;
+            log.truncate_tail()
+                .map_err(DurableError::io("truncate the torn end of", path))?;
         }
         Ok((log, decoded.records))
     }
 
-    /// The records that a damaged log still holds, some of them lost in between. Changes nothing.
+    /// Reads all good records of a damaged log. Does not change the file.
     pub fn salvage(path: impl AsRef<Path>) -> Result<Salvaged, DurableError> {
         let path = path.as_ref();
         let bytes = std::fs::read(path).map_err(DurableError::io("read", path))?;
@@ -117,7 +117,7 @@ impl AppendLog {
         })
     }
 
-    /// Makes a log with these records in the place of whatever is there; a crash leaves the old or the new.
+    /// Creates a log with these records and replaces an existing file; a crash leaves the old or the new one.
     pub fn create_over<R: AsRef<[u8]>>(
         path: impl AsRef<Path>,
         magic: [u8; 8],
@@ -126,27 +126,26 @@ impl AppendLog {
         create(path.as_ref(), magic, records)
     }
 
-    /// Where the log is.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What was cut off when the log was opened.
+    /// The tail that was truncated when the log was opened.
     pub fn torn_tail(&self) -> Option<TornTail> {
         self.torn
     }
 
-    /// Bytes of the log on disk, to judge when [`AppendLog::replace_all`] pays.
+    /// Size of the log on disk; callers use it to decide when to compact by [`AppendLog::replace_all`].
     pub fn len_bytes(&self) -> u64 {
         self.good_len
     }
 
-    /// Adds one record; it is durable on return. After an error it is not in the log.
+    /// Appends one record. It is durable on return; after an error it is not in the log.
     pub fn append(&mut self, record: &[u8]) -> Result<(), DurableError> {
         self.append_all(&[record])
     }
 
-    /// Adds the records with one sync; after a crash or an error either all are there or none.
+    /// Appends the records with one sync; after a crash or an error either all are in the log or none.
     pub fn append_all<R: AsRef<[u8]>>(&mut self, records: &[R]) -> Result<(), DurableError> {
         if records.is_empty() {
             return Ok(());
@@ -156,7 +155,7 @@ impl AppendLog {
             .map_err(DurableError::io("append to", &self.path))
     }
 
-    /// Puts these records in place of all that the log holds; a crash leaves the old or the new.
+    /// Replaces all records; a crash leaves the old or the new ones.
     pub fn replace_all<R: AsRef<[u8]>>(&mut self, records: &[R]) -> Result<(), DurableError> {
         let torn = self.torn;
         *self = create(&self.path, self.magic, records)?;
@@ -166,7 +165,7 @@ impl AppendLog {
 
     fn write_frame(&mut self, frame: &[u8]) -> io::Result<()> {
         if self.dirty_tail {
-            self.cut_tail()?;
+            self.truncate_tail()?;
         }
         self.dirty_tail = true;
         let written = self
@@ -174,9 +173,9 @@ impl AppendLog {
             .write_all_at(frame, self.good_len)
             .and_then(|()| self.file.sync_data());
         if let Err(error) = written {
-            // When this fails too, the next append tries it again before it writes.
-            if let Err(uncut) = self.cut_tail() {
-                warn!(path = %self.path.display(), error = %uncut, "could not cut off a failed append yet");
+            // If this fails too, the next append retries it before it writes.
+            if let Err(uncut) = self.truncate_tail() {
+                warn!(path = %self.path.display(), error = %uncut, "could not truncate a failed append yet");
             }
             return Err(error);
         }
@@ -185,8 +184,8 @@ impl AppendLog {
         Ok(())
     }
 
-    /// The cut itself has to be durable: otherwise the failed record could be back after a crash.
-    fn cut_tail(&mut self) -> io::Result<()> {
+    /// The truncation must be durable: otherwise the failed record could reappear after a crash.
+    fn truncate_tail(&mut self) -> io::Result<()> {
         self.file.set_len(self.good_len)?;
         self.file.sync_data()?;
         self.dirty_tail = false;
@@ -194,7 +193,7 @@ impl AppendLog {
     }
 }
 
-/// Reads and understands the file; `None` when there is no log in it yet.
+/// Reads and decodes the file; `None` if it contains no log yet.
 fn read(path: &Path, magic: [u8; 8]) -> Result<Option<Decoded>, DurableError> {
     let mut bytes = Vec::new();
     match open_file(path).and_then(|mut file| file.read_to_end(&mut bytes)) {
@@ -205,7 +204,7 @@ fn read(path: &Path, magic: [u8; 8]) -> Result<Option<Decoded>, DurableError> {
     let path = path.to_path_buf();
     match format::decode(magic, &bytes) {
         Ok(decoded) => Ok(Some(decoded)),
-        Err(DecodeError::Unborn) => Ok(None),
+        Err(DecodeError::Incomplete) => Ok(None),
         Err(DecodeError::NotALog) => Err(DurableError::NotALog { path }),
         Err(DecodeError::Version(found)) => Err(DurableError::LogVersion {
             path,
@@ -220,7 +219,7 @@ fn read(path: &Path, magic: [u8; 8]) -> Result<Option<Decoded>, DurableError> {
     }
 }
 
-/// Makes a new log with these records in the place of whatever is there.
+/// Creates a new log with these records; replaces an existing file.
 fn create<R: AsRef<[u8]>>(
     path: &Path,
     magic: [u8; 8],

@@ -1,4 +1,4 @@
-//! The log over restarts, torn, damaged, and on a disk that fails.
+//! The log after restarts, with torn tails, with damage, and on a failing disk.
 
 use std::fs;
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use super::*;
 
 const MAGIC: [u8; 8] = *b"testlog\n";
 
-/// How the disk answers the next calls; each flag is used up by one call.
+/// Faults of the next disk operations; each flag applies to one call.
 #[derive(Debug, Clone, Copy, Default)]
 struct Faults {
     write_stops_after: Option<usize>,
@@ -65,7 +65,7 @@ fn records(path: &Path) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn records_come_back_in_order_and_survive_compaction() {
+fn records_keep_their_order_and_survive_compaction() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("log");
     let (mut log, found) = AppendLog::open(&path, MAGIC).unwrap();
@@ -84,7 +84,7 @@ fn records_come_back_in_order_and_survive_compaction() {
 }
 
 #[test]
-fn a_torn_tail_is_cut_reported_and_written_over() {
+fn a_torn_tail_is_truncated_reported_and_overwritten() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("log");
     let (mut log, _) = AppendLog::open(&path, MAGIC).unwrap();
@@ -126,7 +126,7 @@ fn damage_before_good_records_is_an_error_and_changes_nothing() {
 }
 
 #[test]
-fn a_creation_cut_short_is_begun_again_but_other_files_are_left_alone() {
+fn an_interrupted_creation_is_repeated_but_other_files_are_not_touched() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("log");
     for cut in [&b""[..], b"test", b"testlog\n\x01\0\0\0"] {
@@ -162,8 +162,8 @@ fn faults() -> impl Strategy<Value = Faults> {
 }
 
 proptest! {
-    /// A record whose append failed can be back only when not even the cut was possible and
-    /// nothing was written since; everything acknowledged is always there.
+    /// A record whose append failed may reappear only if the truncation failed too and nothing was
+    /// written since; every acknowledged record is always present.
     #[test]
     fn a_failing_disk_loses_nothing_and_leaves_the_log_usable(
         steps in prop::collection::vec((prop::collection::vec(any::<u8>(), 0..30), faults()), 1..20)
@@ -195,13 +195,13 @@ proptest! {
     }
 }
 
-/// Reads without opening, which would cut.
+/// Reads without opening the log, which would truncate it.
 fn records_of(path: &Path) -> Vec<Vec<u8>> {
     read(path, MAGIC).unwrap().unwrap().records
 }
 
 #[test]
-fn a_full_disk_is_named_as_such() {
+fn a_full_disk_is_reported_as_such() {
     let dir = tempfile::tempdir().unwrap();
     let (mut log, disk) = failing(&dir.path().join("log"));
     disk.lock().unwrap().write_stops_after = Some(3);

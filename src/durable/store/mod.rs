@@ -1,8 +1,8 @@
-//! A small typed key-value store on disk: what is known about things elsewhere, kept over restarts.
+//! A typed key-value store on disk, for metadata that can be fetched again.
 //!
-//! Each value carries its own checksum, so what is read is what was written. A store that the
-//! database cannot open is moved aside, never deleted, and an empty one takes its place: what is
-//! kept here can be learned again. Leaves what must never be lost to the append log.
+//! The invariant: each value has its own checksum, so a read returns what was written or an error. A store
+//! that the database cannot open is moved aside, never deleted, and replaced by an empty one. Data that must
+//! not be lost belongs in the append log.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -20,14 +20,14 @@ use super::{DurableError, answering};
 #[cfg(test)]
 mod tests;
 
-/// The database's own memory; the default of 1 GiB is far more than metadata needs.
+/// Cache size of the database; its default of 1 GiB is far more than metadata needs.
 const MEMORY_BYTES: usize = 8 << 20;
-/// After this many relaxed commits one is made durable, which also gives their old pages free.
+/// Relaxed commits between two durable ones; a durable commit also frees their old pages.
 const RELAXED_COMMITS: u32 = 256;
-/// Up to this size every page is checked when the store is opened; it takes about 0.1 s.
+/// Maximum size of a store whose pages are all checked on open, which takes about 0.1 s.
 const CHECKED_LEN_BYTES: u64 = 64 << 20;
 
-/// A typed key-value store. Cloning gives another handle to the same store.
+/// A typed key-value store. Clones are handles to the same store.
 #[derive(Debug, Clone)]
 pub struct MetaStore {
     inner: Arc<Inner>,
@@ -42,7 +42,7 @@ struct Inner {
     relaxed_commits: AtomicU32,
 }
 
-/// Changes that are made together or not at all.
+/// Changes that are applied atomically.
 #[derive(Debug, Default)]
 pub struct Batch {
     changes: Vec<Change>,
@@ -52,13 +52,12 @@ pub struct Batch {
 struct Change {
     table: String,
     key: String,
-    /// The sealed value, or none to remove the key.
+    /// The value with its checksum, or `None` to remove the key.
     value: Option<Vec<u8>>,
 }
 
 impl MetaStore {
-    /// Opens the store or makes it. One that is damaged is moved aside, see
-    /// [`MetaStore::moved_aside`].
+    /// Opens or creates the store. A damaged store is moved aside, see [`MetaStore::moved_aside`].
     pub fn open(path: impl AsRef<Path>) -> Result<MetaStore, DurableError> {
         let path = path.as_ref();
         let (database, moved_aside) = match open_checked(path) {
@@ -82,13 +81,13 @@ impl MetaStore {
         })
     }
 
-    /// Where the damaged store lies that was found in our place.
+    /// New path of the damaged store that was found on open.
     pub fn moved_aside(&self) -> Option<&Path> {
         self.inner.moved_aside.as_deref()
     }
 
-    /// A handle whose writes return before they are durable, for what can be fetched again. They
-    /// are seen at once, and become durable in order, at the latest when the store is closed.
+    /// Returns a handle whose writes return before they are durable. They are visible at once and become durable
+    /// in order, at the latest when the store is closed.
     #[must_use]
     pub fn relaxed(&self) -> MetaStore {
         MetaStore {
@@ -97,7 +96,6 @@ impl MetaStore {
         }
     }
 
-    /// The value of a key.
     pub fn get<T: DeserializeOwned>(
         &self,
         table: &str,
@@ -112,9 +110,9 @@ impl MetaStore {
         .transpose()
     }
 
-    /// All keys of the table that begin with `prefix`, in order, with their values.
+    /// Returns all keys that start with `prefix`, in order, with their values.
     ///
-    /// A value that cannot be read is left out, with a warning: one bad row hides no other.
+    /// A value that cannot be read is skipped with a warning, so one bad row does not hide others.
     pub fn scan<T: DeserializeOwned>(
         &self,
         table: &str,
@@ -137,13 +135,12 @@ impl MetaStore {
         for (key, sealed) in rows {
             match self.unseal(table, &key, &sealed) {
                 Ok(value) => values.push((key, value)),
-                Err(error) => warn!(table, key, error = %error, "left out a stored value"),
+                Err(error) => warn!(table, key, error = %error, "skipped a stored value"),
             }
         }
         Ok(values)
     }
 
-    /// Sets the value of a key.
     pub fn put<T: Serialize + ?Sized>(
         &self,
         table: &str,
@@ -153,7 +150,7 @@ impl MetaStore {
         self.batch(|batch| batch.put(table, key, value))
     }
 
-    /// Removes a key, if it is there.
+    /// Removes a key if it exists.
     pub fn remove(&self, table: &str, key: &str) -> Result<(), DurableError> {
         self.batch(|batch| {
             batch.remove(table, key);
@@ -161,7 +158,7 @@ impl MetaStore {
         })
     }
 
-    /// Makes the changes that `fill` names in one transaction; none when it gives an error.
+    /// Applies the changes made by `fill` in one transaction; none if `fill` returns an error.
     pub fn batch(
         &self,
         fill: impl FnOnce(&mut Batch) -> Result<(), DurableError>,
@@ -176,7 +173,7 @@ impl MetaStore {
             .map_err(|error| store_error(&self.inner.path, error))
     }
 
-    /// Makes every relaxed write so far durable.
+    /// Makes all relaxed writes durable.
     pub fn flush(&self) -> Result<(), DurableError> {
         self.inner.relaxed_commits.store(0, Ordering::Relaxed);
         self.commit(&Batch::default(), Durability::Immediate)
@@ -209,7 +206,7 @@ impl MetaStore {
         Ok(())
     }
 
-    /// Runs `look` on the table as it is now; `None` when nothing was ever put into it.
+    /// Runs `look` on a snapshot of the table; `None` if the table does not exist.
     fn read<R>(
         &self,
         table: &str,
@@ -247,7 +244,6 @@ impl MetaStore {
 }
 
 impl Batch {
-    /// Sets the value of a key.
     pub fn put<T: Serialize + ?Sized>(
         &mut self,
         table: &str,
@@ -267,7 +263,7 @@ impl Batch {
         Ok(())
     }
 
-    /// Removes a key, if it is there.
+    /// Removes a key if it exists.
     pub fn remove(&mut self, table: &str, key: &str) {
         self.push(table, key, None);
     }
@@ -289,7 +285,7 @@ impl Drop for Inner {
         let synced = self.database.begin_write().map_err(redb::Error::from);
         let synced = synced.and_then(|transaction| transaction.commit().map_err(redb::Error::from));
         if let Err(error) = synced {
-            warn!(path = %self.path.display(), error = %error, "could not make the last writes of a store durable");
+            warn!(path = %self.path.display(), error = %error, "could not sync the last writes of a store");
         }
     }
 }
@@ -298,14 +294,13 @@ fn definition(table: &str) -> TableDefinition<'_, &'static str, &'static [u8]> {
     TableDefinition::new(table)
 }
 
-/// The place is part of the check: a value found under another key is as bad as a changed one.
+/// The checksum covers table and key, so a value under a wrong key is detected too.
 fn value_check(table: &str, key: &str, json: &[u8]) -> u64 {
     let place = xxh3_64_with_seed(key.as_bytes(), xxh3_64_with_seed(table.as_bytes(), 0));
     xxh3_64_with_seed(json, place)
 }
 
-/// Opens and checks the file. The database trusts its pages and may panic on bad ones: that, too,
-/// is damage here.
+/// Opens and checks the file. The database may panic on bad pages; a panic counts as damage.
 fn open_checked(path: &Path) -> Result<Database, redb::Error> {
     let checked_len = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     let open = || -> Result<Database, redb::Error> {
@@ -317,11 +312,8 @@ fn open_checked(path: &Path) -> Result<Database, redb::Error> {
         }
         Ok(database)
     };
-    catch_unwind(AssertUnwindSafe(open)).unwrap_or_else(|_panic| {
-        Err(redb::Error::Corrupted(
-            "the database gave up on it".to_owned(),
-        ))
-    })
+    catch_unwind(AssertUnwindSafe(open))
+        .unwrap_or_else(|_panic| Err(redb::Error::Corrupted("the database panicked".to_owned())))
 }
 
 fn is_damage(error: &redb::Error) -> bool {
@@ -330,7 +322,7 @@ fn is_damage(error: &redb::Error) -> bool {
         | redb::Error::RepairAborted
         | redb::Error::UpgradeRequired(_)
         | redb::Error::TableTypeMismatch { .. } => true,
-        // "Not a database" and "shorter than it says" come as errors of the file.
+        // "Not a database" and "too short" are reported as I/O errors.
         redb::Error::Io(error) => matches!(
             error.kind(),
             std::io::ErrorKind::InvalidData | std::io::ErrorKind::UnexpectedEof
@@ -339,7 +331,7 @@ fn is_damage(error: &redb::Error) -> bool {
     }
 }
 
-/// Moves the file to the first free name beside it.
+/// Renames the file to a name with the current time.
 fn move_aside(path: &Path) -> Result<PathBuf, DurableError> {
     let mut aside = path.as_os_str().to_owned();
     aside.push(format!(".damaged-{}", jiff::Timestamp::now().as_second()));

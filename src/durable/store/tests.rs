@@ -1,4 +1,4 @@
-//! The store over restarts, with many threads, and on a file that was damaged.
+//! The store after restarts, with many threads, and with a damaged file.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +19,7 @@ fn store(dir: &Path) -> MetaStore {
 }
 
 #[test]
-fn values_are_kept_over_a_restart_by_both_kinds_of_handle() {
+fn values_of_both_kinds_of_handle_survive_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     let known = Known {
         size: 7,
@@ -45,7 +45,7 @@ fn values_are_kept_over_a_restart_by_both_kinds_of_handle() {
 }
 
 #[test]
-fn a_scan_gives_one_prefix_in_order_and_skips_what_cannot_be_read() {
+fn a_scan_returns_one_prefix_in_order_and_skips_unreadable_values() {
     let dir = tempfile::tempdir().unwrap();
     let store = store(dir.path());
     for (key, value) in [
@@ -100,7 +100,7 @@ fn a_damaged_store_is_moved_aside_and_a_new_one_works() {
 }
 
 #[test]
-fn a_second_opening_is_refused_and_moves_nothing() {
+fn opening_twice_fails_and_moves_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let store = store(dir.path());
     store.put("t", "k", &1).unwrap();
@@ -130,7 +130,7 @@ fn many_threads_read_and_write_at_once() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Whatever the disk did to the file: no panic, no wrong value, and a store that works.
+    /// Any damage of the file: no panic, no wrong value, and a usable store.
     #[test]
     fn random_damage_is_never_served(
         hits in prop::collection::vec((any::<prop::sample::Index>(), 1_u8..), 1..40),
