@@ -322,7 +322,7 @@ impl Filesystem for Adapter {
     ) {
         let (ino, fh) = (ino(number), Fh(fh.0));
         let staged = || self.drive.try_write_staged(ino, fh, offset, data);
-        match self.dispatcher.disk_try_disk_now(staged) {
+        match self.dispatcher.try_disk_now(staged) {
             Some(Ok(Some(written))) => reply.give(written.map_err(|error| errno(&error))),
             Some(Err(errno)) => reply.give(Err(errno)),
             // No session thread is free, the disk is full, or the file is not staged.

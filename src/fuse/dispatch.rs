@@ -283,8 +283,8 @@ mod tests {
         let also = send.clone();
         dispatcher.answer_from_disk(0, who(), move |result| also.send(result).unwrap());
         assert_eq!(receive.recv().unwrap(), Ok(here));
-        let nested = dispatcher.disk_run_now(|| {
-            assert!(dispatcher.disk_run_now(|| ()).is_none());
+        let nested = dispatcher.try_disk_now(|| {
+            assert!(dispatcher.try_disk_now(|| ()).is_none());
             dispatcher.answer_from_disk(0, who(), move |result| send.send(result).unwrap());
         });
         assert_eq!(nested, Some(Ok(())));
