@@ -121,7 +121,7 @@ fn damage_before_good_records_is_an_error_and_changes_nothing() {
         matches!(error, DurableError::LogDamaged { offset: 32, .. }),
         "{error}"
     );
-    assert!(error.to_string().contains("nothing was dropped"), "{error}");
+    assert!(error.to_string().contains("nothing was changed"), "{error}");
     assert_eq!(fs::read(&path).unwrap(), bytes);
 }
 
