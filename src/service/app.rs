@@ -70,6 +70,14 @@ impl App {
         ))
     }
 
+    /// The signed folder of a file and its name in it, which together read the file.
+    pub fn viewer_parts(&self, file: &FileRow) -> Option<(SignedUrl, String)> {
+        file.blob.as_ref()?;
+        let lifetime = self.download_url_lifetime();
+        let now = self.clock.now();
+        Some(self.signer.sign_folder(file.id, &file.name, lifetime, now))
+    }
+
     /// How long a new upload URL works.
     pub fn upload_url_lifetime(&self) -> Duration {
         let planned = self

@@ -85,7 +85,7 @@ pub struct ServiceConfig {
     pub quota_bytes: u64,
     /// The points of a new account; an optimization costs one.
     pub initial_points: u64,
-    /// Requests a minute for each token, uploads left out.
+    /// Requests a minute for each user, and for each address of strangers, uploads left out.
     pub requests_per_minute: u32,
     /// How long an upload URL works.
     pub upload_url_lifetime: Duration,

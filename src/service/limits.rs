@@ -1,6 +1,7 @@
-//! The request rate: so many requests a minute for each token, counted in windows of a minute.
+//! The request rate: so many requests a minute for each user, and for each address of those who are not
+//! known, counted in windows of a minute.
 //!
-//! Memory stays bounded: a token's window is forgotten once it is over.
+//! Memory stays bounded: windows are forgotten once they are over.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -8,15 +9,32 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::wire::TokenId;
+use crate::listener::Peer;
+use crate::wire::UserId;
 
 const WINDOW: Duration = Duration::from_secs(60);
+
+/// Whose requests are counted together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Requester {
+    /// All tokens of a user.
+    User(UserId),
+    /// All requests without a good token from an address.
+    Peer(Peer),
+}
 
 /// Counts requests.
 #[derive(Debug)]
 pub struct RateLimiter {
     per_window: u32,
-    windows: Mutex<HashMap<TokenId, Window>>,
+    counts: Mutex<Counts>,
+}
+
+#[derive(Debug)]
+struct Counts {
+    windows: HashMap<Requester, Window>,
+    /// When windows that are over were forgotten last.
+    cleaned: Instant,
 }
 
 #[derive(Debug)]
@@ -37,21 +55,27 @@ impl RateLimiter {
     pub fn new(per_minute: u32) -> RateLimiter {
         RateLimiter {
             per_window: per_minute,
-            windows: Mutex::default(),
+            counts: Mutex::new(Counts {
+                windows: HashMap::new(),
+                cleaned: Instant::now(),
+            }),
         }
     }
 
-    /// Counts a request of `token`, or refuses it. Returns how many more the window holds.
+    /// Counts a request of `requester`, or refuses it. Returns how many more the window holds.
     ///
     /// # Errors
     /// When the window is full.
-    pub fn take(&self, token: TokenId) -> Result<u32, TooMany> {
+    pub fn take(&self, requester: Requester) -> Result<u32, TooMany> {
         let now = Instant::now();
-        let mut windows = self.windows.lock().expect("no holder of this lock panics");
-        if windows.len() >= 1_024 {
-            windows.retain(|_, window| now.duration_since(window.began) < WINDOW);
+        let mut counts = self.counts.lock().expect("no holder of this lock panics");
+        if now.duration_since(counts.cleaned) >= WINDOW {
+            counts.cleaned = now;
+            let goes_on =
+                |_: &Requester, window: &mut Window| now.duration_since(window.began) < WINDOW;
+            counts.windows.retain(goes_on);
         }
-        let window = windows.entry(token).or_insert(Window {
+        let window = counts.windows.entry(requester).or_insert(Window {
             began: now,
             requests: 0,
         });
@@ -78,13 +102,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_full_window_refuses_until_it_is_over() {
         let limiter = RateLimiter::new(2);
-        assert_eq!(limiter.take(TokenId(1)), Ok(1));
-        assert_eq!(limiter.take(TokenId(1)), Ok(0));
+        assert_eq!(limiter.take(Requester::User(UserId(1))), Ok(1));
+        assert_eq!(limiter.take(Requester::User(UserId(1))), Ok(0));
         tokio::time::advance(Duration::from_secs(10)).await;
-        let refused = limiter.take(TokenId(1)).unwrap_err();
+        let refused = limiter.take(Requester::User(UserId(1))).unwrap_err();
         assert_eq!(refused.retry_after, Duration::from_secs(50));
-        assert_eq!(limiter.take(TokenId(2)), Ok(1));
+        assert_eq!(limiter.take(Requester::User(UserId(2))), Ok(1));
         tokio::time::advance(refused.retry_after).await;
-        assert_eq!(limiter.take(TokenId(1)), Ok(1));
+        assert_eq!(limiter.take(Requester::User(UserId(1))), Ok(1));
     }
 }

@@ -22,6 +22,9 @@ const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'_')
     .remove(b'~');
 
+/// Begins the part of a path that signs its folder.
+const FOLDER_MARK: char = '~';
+
 /// What a URL may be used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
@@ -119,6 +122,50 @@ impl Signer {
         ))
     }
 
+    /// A folder URL for reading a file under whatever name is put behind it, and the file's own last name.
+    /// What a viewer gets: it puts the two together, and a query could not stand between them.
+    pub fn sign_folder(
+        &self,
+        file: FileId,
+        name: &str,
+        lifetime: Duration,
+        now: Timestamp,
+    ) -> (SignedUrl, String) {
+        let lifetime = i64::try_from(lifetime.as_secs()).unwrap_or(i64::MAX);
+        let expires = now.as_second().saturating_add(lifetime);
+        let message = self.message(Access::Read, &folder(file), expires);
+        let signature = hex(&message.finalize().into_bytes());
+        let base = self.read_base.as_ref().unwrap_or(&self.base).as_str();
+        let base = base.trim_end_matches('/');
+        let url = format!("{base}{}{FOLDER_MARK}{expires}-{signature}/", folder(file));
+        let name = name.rsplit('/').next().unwrap_or(name);
+        (SignedUrl::new(url), name.to_owned())
+    }
+
+    /// Checks a request to read `path` (as written) whose folder is signed; false when it is not.
+    ///
+    /// # Errors
+    /// When the folder is signed for another file, not by this service, or not any more.
+    pub fn check_folder(
+        &self,
+        file: FileId,
+        path: &str,
+        now: Timestamp,
+    ) -> Result<bool, SignatureError> {
+        let own = self.own_path(path).strip_prefix(&folder(file));
+        let Some((mark, _)) = own.and_then(|rest| rest.strip_prefix(FOLDER_MARK)?.split_once('/'))
+        else {
+            return Ok(false);
+        };
+        let (expires, signature) = mark.split_once('-').ok_or(SignatureError::Wrong)?;
+        // What is no number was not made here.
+        let expires: i64 = expires.parse().map_err(|_| SignatureError::Wrong)?;
+        let signature = from_hex(signature).ok_or(SignatureError::Wrong)?;
+        let message = self.message(Access::Read, &folder(file), expires);
+        verify(message, &signature, expires, now)?;
+        Ok(true)
+    }
+
     /// Checks a request for `access` to `path` (as written) with `query`.
     ///
     /// # Errors
@@ -141,14 +188,8 @@ impl Signer {
         let signature = value("signature")
             .and_then(from_hex)
             .ok_or(SignatureError::Wrong)?;
-        self.message(access, self.own_path(path), expires)
-            .verify_slice(&signature)
-            // The library's error says nothing more.
-            .map_err(|_| SignatureError::Wrong)?;
-        if now.as_second() >= expires {
-            return Err(SignatureError::Expired);
-        }
-        Ok(())
+        let message = self.message(access, self.own_path(path), expires);
+        verify(message, &signature, expires, now)
     }
 
     /// The origin where files are read, as content security policies name it.
@@ -168,6 +209,26 @@ impl Signer {
         mac.update(format!("{}\n{path}\n{expires}", access.method()).as_bytes());
         mac
     }
+}
+
+/// The folder of a file, which its signature may stand for.
+fn folder(file: FileId) -> String {
+    format!("/storage/{file}/")
+}
+
+fn verify(
+    message: Hmac<Sha256>,
+    signature: &[u8],
+    expires: i64,
+    now: Timestamp,
+) -> Result<(), SignatureError> {
+    // The library's error says nothing more.
+    let verified = message.verify_slice(signature);
+    verified.map_err(|_| SignatureError::Wrong)?;
+    if now.as_second() >= expires {
+        return Err(SignatureError::Expired);
+    }
+    Ok(())
 }
 
 #[cfg(test)]

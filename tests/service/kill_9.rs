@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::support::add_files;
+
 /// A service in a process of its own.
 struct Process {
     child: Child,
@@ -146,17 +148,4 @@ async fn a_killed_service_takes_its_workers_along_and_ends_their_jobs_next_time(
     let downloads = service.get(&format!("{path}/downloads")).await;
     assert_eq!(downloads.as_object().unwrap().len(), names.len());
     service.kill();
-}
-
-/// The names of all files below a folder.
-fn add_files(dir: &Path, prefix: &str, names: &mut Vec<String>) {
-    for entry in std::fs::read_dir(dir).unwrap() {
-        let entry = entry.unwrap();
-        let name = format!("{prefix}{}", entry.file_name().to_str().unwrap());
-        if entry.path().is_dir() {
-            add_files(&entry.path(), &format!("{name}/"), names);
-        } else {
-            names.push(name);
-        }
-    }
 }

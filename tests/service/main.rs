@@ -17,11 +17,13 @@ mod main_job;
 mod one_model;
 mod presets;
 mod races;
+mod rates;
 mod real_engine;
 #[path = "../support/samples.rs"]
 mod samples;
 #[path = "../support/square_glb.rs"]
 mod square_glb;
+mod spec_forms;
 mod support;
 mod tokens;
 mod uploads;

@@ -220,3 +220,16 @@ impl Fixture {
         }
     }
 }
+
+/// The names of all files below a folder.
+pub fn add_files(dir: &Path, prefix: &str, names: &mut Vec<String>) {
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let entry = entry.unwrap();
+        let name = format!("{prefix}{}", entry.file_name().to_str().unwrap());
+        if entry.path().is_dir() {
+            add_files(&entry.path(), &format!("{name}/"), names);
+        } else {
+            names.push(name);
+        }
+    }
+}

@@ -168,6 +168,38 @@ async fn bad_receivers_are_counted_and_harm_nobody() {
     }
 }
 
+/// Analyses well and optimizes badly.
+const FAILING_WORKER: &str = r#"
+task=$(cat)
+case "$task" in *'"task":"optimize"'*) echo '{"error":"no triangle is left"}'; exit 1 ;; esac
+"#;
+
+#[tokio::test]
+async fn a_failed_optimization_is_told_with_its_logs_and_the_moments_are_kept() {
+    let service = Fixture::with(FAILING_WORKER, |_| {}).await;
+    let (url, received) = receiver("204 No Content").await;
+    let body = json!({ "url": url, "verify_ssl": false });
+    let made = service.post(WEBHOOKS, body).await.expect(200).json();
+    assert_eq!(made["notified_at"], json!(null));
+    let id = service.upload("chair", &[("a.glb", b"x")]).await;
+    let path = format!("/api/v2/rawmodel/optimize/{id}");
+    service.post(&path, json!({})).await.expect(200);
+    let told = events(&received, 2).await;
+    let data = &told[1]["data"];
+    assert_eq!(data["status"], "Failed");
+    assert_eq!(data["message"], "no triangle is left");
+    let log = data["rapidmodel"]["error.log"].as_str().unwrap();
+    let log = service.read(log).await.expect(200).text();
+    assert!(log.contains("no triangle is left"), "{log}");
+    let called = |list: &Value| {
+        let calls = &list[0];
+        calls["notified_at"].is_string() && calls["last_status"] == 204
+    };
+    let list = service.until(WEBHOOKS, called).await;
+    let updated = list[0]["updated_at"].as_str().unwrap();
+    assert!(updated > made["updated_at"].as_str().unwrap(), "{list}");
+}
+
 #[tokio::test]
 async fn webhooks_are_checked_tested_and_limited() {
     let service = Fixture::with("", |config| config.max_webhooks = 2).await;

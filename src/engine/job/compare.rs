@@ -49,9 +49,13 @@ pub(super) fn compare_exports(
     let output_dir = bench.output_dir.clone();
     let mut seen: Vec<(Looks, ModelPictures, Comparison)> = Vec::new();
     let mut bare = None;
+    let last_moved = exports.last().map_or(Mat4::IDENTITY, |export| export.moved);
     for export in exports.iter_mut() {
-        let Some(imported) = imported_again(&output_dir, &export.file, bench) else {
-            continue;
+        let imported = imported_again(&output_dir, &export.file, bench);
+        let (written, moved) = match &imported {
+            Some(imported) => (&imported.scene, export.moved),
+            None if is_only_written(&export.file) => (scene, last_moved),
+            None => continue,
         };
         let known = seen
             .iter()
@@ -61,7 +65,7 @@ pub(super) fn compare_exports(
                 true => source,
                 false => bare.get_or_insert_with(|| source.bare()),
             };
-            let result = source.draw_result(&imported.scene, export.moved);
+            let result = source.draw_result(written, moved);
             let comparison = source.compare(&result);
             seen.push((export.looks, result, comparison));
             seen.len() - 1
@@ -76,8 +80,8 @@ pub(super) fn compare_exports(
                 bench.warn(format!("{}: {warning}", export.file.name));
             }
         }
-        let triangles = imported.scene.drawn_triangles();
-        export.file.triangles = Some(triangles);
+        let triangles = written.drawn_triangles();
+        export.file.triangles = imported.is_some().then_some(triangles);
         export.file.quality = Some(QualityScore {
             max_score: comparison.best_score(),
             avg_score: comparison.average_score(),
@@ -89,18 +93,22 @@ pub(super) fn compare_exports(
             ),
         });
         bench.info(format!(
-            "{}: {:.1} of 100 like the source (mean of six views), {} triangles counted in the file",
+            "{}: {:.1} of 100 like the source (mean of six views), {} triangles counted{}",
             export.file.name,
             comparison.average_score(),
             grouped(triangles),
+            if imported.is_some() {
+                " in the file"
+            } else {
+                ""
+            },
         ));
     }
     let unread;
     let first = match seen.first() {
         Some((_, result, _)) => result,
         None => {
-            let moved = exports.last().map_or(Mat4::IDENTITY, |export| export.moved);
-            unread = source.draw_result(scene, moved);
+            unread = source.draw_result(scene, last_moved);
             &unread
         }
     };
@@ -124,15 +132,20 @@ fn has_materials(format: &str) -> bool {
     !["stl", "ply"].contains(&format)
 }
 
+/// Whether an export is in a format that we do not read.
+fn is_only_written(export: &ExportedFile) -> bool {
+    export.format == "usdz"
+}
+
 /// The export as our own importer reads it; `None`, with a warning, for a format that we only write.
 fn imported_again(
     output_dir: &Path,
     export: &ExportedFile,
     bench: &mut Bench<'_>,
 ) -> Option<Imported> {
-    if export.format == "usdz" {
+    if is_only_written(export) {
         bench.info(format!(
-            "{} is not compared: USD is only written here",
+            "{} is compared as it was before it was written: USD cannot be read here",
             export.name
         ));
         return None;

@@ -73,6 +73,21 @@ pub struct Progress {
     pub percent: u8,
     /// What is being done, in words for a person.
     pub step: String,
+    /// What is being done, for a program; none in an optimization.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<Phase>,
+}
+
+/// The phases of an analysis, in their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// The model is read.
+    Reading,
+    /// What is in it is counted and written down.
+    Preparing,
+    /// The pictures are drawn by which its quality is judged.
+    Drawing,
 }
 
 /// What a finished job reports.

@@ -21,7 +21,9 @@ use super::super::words::grouped;
 use super::compare::{compare_exports, draw_source};
 use super::export::export_all;
 use super::size::settings_for_size;
-use super::{AnalyseTask, ExportedFile, ModelFile, OptimizeTask, Pictures, Progress, Report, Task};
+use super::{
+    AnalyseTask, ExportedFile, ModelFile, OptimizeTask, Phase, Pictures, Progress, Report, Task,
+};
 
 /// What the steps of a job share.
 pub(super) struct Bench<'p> {
@@ -31,6 +33,7 @@ pub(super) struct Bench<'p> {
     pub(super) written: Vec<String>,
     progress: &'p mut dyn FnMut(Progress),
     percent: u8,
+    phase: Option<Phase>,
     pub(super) pictures: Pictures,
 }
 
@@ -40,6 +43,7 @@ impl Bench<'_> {
         (self.progress)(Progress {
             percent: self.percent,
             step: step.into(),
+            phase: self.phase,
         });
     }
 
@@ -78,6 +82,7 @@ pub(super) fn run(
         written: Vec::new(),
         progress,
         percent: 0,
+        phase: None,
         pictures,
     };
     // A mistake of ours must leave its reason in error.log like any other failure.
@@ -178,7 +183,9 @@ fn describe(
 }
 
 fn analyse(task: &AnalyseTask, bench: &mut Bench<'_>) -> Result<Report, EngineError> {
+    bench.phase = Some(Phase::Reading);
     let imported = read_model(&task.input_dir, &task.files, bench)?;
+    bench.phase = Some(Phase::Preparing);
     bench.step(50, "counting");
     let source = counts(&imported.scene, imported.size_bytes);
     let name = imported.model.display().to_string();
@@ -191,6 +198,7 @@ fn analyse(task: &AnalyseTask, bench: &mut Bench<'_>) -> Result<Report, EngineEr
     )?;
     bench.metrics.lap("analyse");
     if bench.pictures != Pictures::Skipped {
+        bench.phase = Some(Phase::Drawing);
         bench.step(60, "drawing pictures");
         draw_source(&imported.scene, imported.format, bench)?;
     }

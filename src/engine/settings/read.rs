@@ -132,7 +132,7 @@ impl Settings {
                 ));
             };
             let mut export = ExportSettings::new(format);
-            export.file_name = reader.text(&format!("{at}.fileName"))?;
+            export.file_name = reader.name(&format!("{at}.fileName"))?;
             export.compression = self.read_compression(reader, &at, format)?;
             export.scale = reader
                 .number(&format!("{at}.customScaling"), f64::MIN_POSITIVE, 1e9)?
@@ -174,7 +174,7 @@ impl Settings {
     fn read_exports_b(&mut self, reader: &mut Reader<'_>) -> Result<(), SettingsError> {
         for index in 0..reader.list_len("export")? {
             let at = format!("export[{index}]");
-            let file_name = reader.text(&format!("{at}.fileName"))?;
+            let file_name = reader.name(&format!("{at}.fileName"))?;
             let prefix = reader.text(&format!("{at}.textureMapFilePrefix"))?;
             let discard = self.read_discard_list(reader, &format!("{at}.discard"))?;
             let mut formats = Vec::new();

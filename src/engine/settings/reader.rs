@@ -104,6 +104,11 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The name of a file: an empty one counts as absent.
+    pub(super) fn name(&mut self, path: &str) -> Result<Option<String>, SettingsError> {
+        Ok(self.text(path)?.filter(|name| !name.trim().is_empty()))
+    }
+
     /// A whole number of at least `least`.
     pub(super) fn count(&mut self, path: &str, least: u64) -> Result<Option<u64>, SettingsError> {
         let Some(value) = self.required_kind(path)? else {

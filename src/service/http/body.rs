@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{FromRequest, Request};
-use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value};
 
 use super::error::ApiError;
@@ -51,13 +50,10 @@ pub struct Fields {
 }
 
 impl FromRequest<Arc<App>> for Fields {
-    type Rejection = Response;
+    type Rejection = ApiError;
 
-    async fn from_request(request: Request, _: &Arc<App>) -> Result<Fields, Response> {
-        let body = read(request.into_body())
-            .await
-            .map_err(IntoResponse::into_response)?;
-        Fields::parse(&body).map_err(IntoResponse::into_response)
+    async fn from_request(request: Request, _: &Arc<App>) -> Result<Fields, ApiError> {
+        Fields::parse(&read(request.into_body()).await?)
     }
 }
 

@@ -43,8 +43,16 @@ pub enum ApiError {
     #[error("{0}")]
     BadRequest(String),
     /// A multi-optimize request that cannot be processed; plain text.
-    #[error("{0}")]
-    CouldNotProcess(String),
+    #[error("{reason}")]
+    CouldNotProcess {
+        /// The status.
+        status: StatusCode,
+        /// Why.
+        reason: String,
+    },
+    /// A multi-optimize request failed inside; plain text.
+    #[error("Something went wrong inside the service.")]
+    ProcessingFailed(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// It is somebody else's, or nobody may.
     #[error("{0}")]
     Forbidden(String),
@@ -95,13 +103,29 @@ impl ApiError {
         ApiError::NotFound(format!("There is no such {what}."))
     }
 
+    /// The same as a multi-optimize request tells it: in plain text, and what is wrong with the request as a
+    /// 400.
+    pub fn in_plain_text(self) -> ApiError {
+        let status = match self {
+            ApiError::Internal(cause) => return ApiError::ProcessingFailed(cause),
+            ApiError::Invalid { .. } | ApiError::NotFound(_) => StatusCode::BAD_REQUEST,
+            ApiError::NoPoints(_) | ApiError::TooLarge(_) | ApiError::BrokeOff(_) => self.status(),
+            other => return other,
+        };
+        ApiError::CouldNotProcess {
+            status,
+            reason: self.to_string(),
+        }
+    }
+
     fn status(&self) -> StatusCode {
         match self {
             ApiError::InvalidToken => StatusCode::UNAUTHORIZED,
             ApiError::NotFound(_) | ApiError::PlainNotFound(_) => StatusCode::NOT_FOUND,
             ApiError::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             ApiError::Invalid { .. } => StatusCode::UNPROCESSABLE_ENTITY,
-            ApiError::BadRequest(_) | ApiError::CouldNotProcess(_) => StatusCode::BAD_REQUEST,
+            ApiError::BadRequest(_) => StatusCode::BAD_REQUEST,
+            ApiError::CouldNotProcess { status, .. } => *status,
             ApiError::Forbidden(_) => StatusCode::FORBIDDEN,
             ApiError::Conflict(_) => StatusCode::CONFLICT,
             ApiError::NoPoints(_) => StatusCode::PAYMENT_REQUIRED,
@@ -109,7 +133,9 @@ impl ApiError {
             ApiError::TooManyRequests { .. } => StatusCode::TOO_MANY_REQUESTS,
             ApiError::NoSuchRange { .. } => StatusCode::RANGE_NOT_SATISFIABLE,
             ApiError::BrokeOff(_) => StatusCode::REQUEST_TIMEOUT,
-            ApiError::TooManyWebhooks | ApiError::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            ApiError::TooManyWebhooks | ApiError::Internal(_) | ApiError::ProcessingFailed(_) => {
+                StatusCode::INTERNAL_SERVER_ERROR
+            }
         }
     }
 
@@ -120,8 +146,11 @@ impl ApiError {
                 Json(json!({ "message": message, "errors": errors })).into_response()
             }
             ApiError::PlainNotFound(message) => message.clone().into_response(),
-            ApiError::CouldNotProcess(reason) => {
+            ApiError::CouldNotProcess { reason, .. } => {
                 format!("{} {reason}", ErrorBody::COULD_NOT_PROCESS).into_response()
+            }
+            ApiError::ProcessingFailed(_) => {
+                format!("{} {self}", ErrorBody::INTERNAL).into_response()
             }
             ApiError::TooManyWebhooks => {
                 Json(ErrorBody::too_many_webhooks(&self.to_string())).into_response()
@@ -133,7 +162,7 @@ impl ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        if let ApiError::Internal(cause) = &self {
+        if let ApiError::Internal(cause) | ApiError::ProcessingFailed(cause) = &self {
             tracing::error!(error = %chain(cause.as_ref()), "a request failed inside");
         }
         let mut response = self.body();

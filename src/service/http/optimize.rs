@@ -89,6 +89,11 @@ async fn preset_settings(
     let Some(preset) = app.records.preset(caller.user, id).await? else {
         return Ok(None);
     };
+    if presets::needs_newer_core(&preset.core_version) == Some(true) {
+        let problem = presets::too_old_for(&preset.core_version);
+        let message = format!("The preset {:?} {problem}.", preset.name);
+        return Err(ApiError::field("preset_id", message));
+    }
     let config = OptimizerConfig::parse(&preset.config)
         .map_err(|error| ApiError::Internal(Box::new(error)))?;
     Ok(Some(Settings {
@@ -166,21 +171,29 @@ pub(super) async fn start(
 pub async fn many(
     State(app): State<Arc<App>>,
     caller: Caller,
-    mut fields: Fields,
+    fields: Result<Fields, ApiError>,
 ) -> Result<StatusCode, ApiError> {
+    let queued = match fields {
+        Ok(fields) => queue_all(&app, caller, fields).await,
+        Err(error) => Err(error),
+    };
+    queued.map_err(ApiError::in_plain_text)
+}
+
+async fn queue_all(app: &App, caller: Caller, mut fields: Fields) -> Result<StatusCode, ApiError> {
     let items = fields.objects("optimizations");
     if items.len() > MOST_AT_ONCE {
         let problem = format!("must not have more than {MOST_AT_ONCE} items");
         fields.refuse("optimizations", &problem);
     }
-    fields.finish().map_err(in_plain_text)?;
+    fields.finish()?;
     let mut new = Vec::with_capacity(items.len());
     for (number, item) in items.into_iter().enumerate() {
-        let rapid = item_of(&app, caller, item).await;
-        new.push(rapid.map_err(|error| in_plain_text_at(number, error))?);
+        let rapid = item_of(app, caller, item).await;
+        new.push(rapid.map_err(|error| named(number, error))?);
     }
     if !new.is_empty() {
-        start(&app, caller, &new).await?;
+        start(app, caller, &new).await?;
     }
     Ok(StatusCode::NO_CONTENT)
 }
@@ -199,19 +212,15 @@ async fn item_of(
     new_rapid(app, caller, &asset, asked).await
 }
 
-fn in_plain_text(error: ApiError) -> ApiError {
+/// Says which of the optimizations is meant.
+fn named(number: usize, error: ApiError) -> ApiError {
     match error {
-        ApiError::Invalid { message, .. } | ApiError::NotFound(message) => {
-            ApiError::CouldNotProcess(message)
-        }
-        other => other,
-    }
-}
-
-fn in_plain_text_at(number: usize, error: ApiError) -> ApiError {
-    match in_plain_text(error) {
-        ApiError::CouldNotProcess(message) => {
-            ApiError::CouldNotProcess(format!("optimizations[{number}]: {message}"))
+        ApiError::Invalid { message, errors } => ApiError::Invalid {
+            message: format!("optimizations[{number}]: {message}"),
+            errors,
+        },
+        ApiError::NotFound(message) => {
+            ApiError::NotFound(format!("optimizations[{number}]: {message}"))
         }
         other => other,
     }

@@ -32,6 +32,13 @@ pub async fn create(
         fields.refuse("description", &problem);
     }
     let core = fields.optional_text("engineCoreVersion");
+    if let Some(version) = &core {
+        match presets::needs_newer_core(version) {
+            Some(false) => {}
+            Some(true) => fields.refuse("engineCoreVersion", &presets::too_old_for(version)),
+            None => fields.refuse("engineCoreVersion", "must be a version, such as 1.2.3"),
+        }
+    }
     let config = fields.config("config");
     fields.finish()?;
     let core = core.unwrap_or_else(|| CORE_VERSION.to_owned());

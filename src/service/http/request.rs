@@ -9,7 +9,9 @@ use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 
 use super::error::ApiError;
+use crate::listener::Peer;
 use crate::service::app::App;
+use crate::service::limits::Requester;
 use crate::service::records::{PageRequest, Search};
 use crate::service::secrets::secret_matches;
 use crate::wire::{AssetId, EmbedId, PresetId, RapidId, TagId, TokenId, UserId, WebhookId};
@@ -19,6 +21,20 @@ const LONGEST_QUERY_BYTES: usize = 4_096;
 
 /// A use of a token within this time of the last one is not written down again.
 const TOUCH_PAUSE_SECS: i64 = 60;
+
+/// Somebody without a token, such as one who logs in. To have one is to have been let in by the rate of
+/// its address.
+#[derive(Debug, Clone, Copy)]
+pub struct Stranger;
+
+impl FromRequestParts<Arc<App>> for Stranger {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Stranger, ApiError> {
+        count_stranger(parts, app)?;
+        Ok(Stranger)
+    }
+}
 
 /// Who asks. To have one is to have been let in: the token is right and the rate allows it.
 #[derive(Debug, Clone, Copy)]
@@ -30,22 +46,40 @@ pub struct Caller {
 }
 
 impl FromRequestParts<Arc<App>> for Caller {
-    type Rejection = Response;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Caller, Response> {
-        let caller = identify(parts, app)
-            .await
-            .map_err(IntoResponse::into_response)?;
-        // Uploads are left out of the rate: their URLs and the calls around them.
-        if !parts.uri.path().contains("/api-upload/") {
-            app.limiter.take(caller.token).map_err(|full| {
-                let retry_after = full.retry_after;
-                tracing::warn!(token = %caller.token, "too many requests in a minute");
-                ApiError::TooManyRequests { retry_after }.into_response()
-            })?;
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Caller, ApiError> {
+        match identify(parts, app).await {
+            Ok(caller) => {
+                count(parts, app, Requester::User(caller.user))?;
+                Ok(caller)
+            }
+            Err(ApiError::InvalidToken) => {
+                count_stranger(parts, app)?;
+                Err(ApiError::InvalidToken)
+            }
+            Err(other) => Err(other),
         }
-        Ok(caller)
     }
+}
+
+fn count_stranger(parts: &Parts, app: &App) -> Result<(), ApiError> {
+    let peer = parts.extensions.get::<Peer>();
+    let peer = peer.expect("the listener adds the peer to every request");
+    count(parts, app, Requester::Peer(*peer))
+}
+
+/// Counts a request. Uploads are left out of the rate: their URLs and the calls around them.
+fn count(parts: &Parts, app: &App, requester: Requester) -> Result<(), ApiError> {
+    if parts.uri.path().contains("/api-upload/") {
+        return Ok(());
+    }
+    app.limiter.take(requester).map(drop).map_err(|full| {
+        tracing::warn!(?requester, "too many requests in a minute");
+        ApiError::TooManyRequests {
+            retry_after: full.retry_after,
+        }
+    })
 }
 
 async fn identify(parts: &Parts, app: &App) -> Result<Caller, ApiError> {

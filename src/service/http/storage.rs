@@ -49,11 +49,20 @@ pub async fn any(
                 .to_owned(),
         ));
     }
+    let id = ids.text("file").parse().map(FileId);
     let uri = request.uri();
     let query = uri.query().unwrap_or_default();
-    app.signer
-        .check(access, uri.path(), query, app.clock.now())?;
-    let id: FileId = FileId(ids.text("file").parse().map_err(|_| ApiError::no("file"))?);
+    let now = app.clock.now();
+    let by_folder = match (access, &id) {
+        (Access::Read, Ok(id)) if query.is_empty() => {
+            app.signer.check_folder(*id, uri.path(), now)?
+        }
+        _ => false,
+    };
+    if !by_folder {
+        app.signer.check(access, uri.path(), query, now)?;
+    }
+    let id: FileId = id.map_err(|_| ApiError::no("file"))?;
     match access {
         Access::Read => read(&app, id, request.headers()).await,
         Access::Write => write(&app, id, request).await,

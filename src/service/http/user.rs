@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::body::Fields;
 use super::error::ApiError;
-use super::request::Caller;
+use super::request::{Caller, Stranger};
 use super::tokens;
 use crate::service::app::App;
 use crate::service::first_start;
@@ -19,6 +19,7 @@ use crate::wire::{RapidPoints, StorageLeft};
 
 pub async fn login(
     State(app): State<Arc<App>>,
+    _: Stranger,
     mut fields: Fields,
 ) -> Result<Json<Value>, ApiError> {
     let email = fields.text("email");

@@ -233,7 +233,7 @@ fn complete(app: &App, row: &RapidRow, beside: &Beside, model: &mut RapidModel) 
             .map(|(format, _)| format.to_owned())
             .collect(),
     ));
-    model.model = viewer_files(&exports);
+    model.model = viewer_files(app, beside, owner);
     model.downloads.all = exports;
     model.meta = Some(RapidMeta {
         size: Some(size),
@@ -269,16 +269,14 @@ fn main_files<'a>(
     }
 }
 
-/// Where a viewer finds the model: the folder and the file in it, which together are the signed URL.
-fn viewer_files(exports: &Downloads) -> Option<ModelFiles> {
-    let (_, url) = exports
-        .iter()
-        .find(|(name, _)| formats::extension(name) == "glb")?;
-    let bare = url.expose().split('?').next().unwrap_or_default();
-    let (folder, _) = url.expose().split_at(bare.rfind('/')? + 1);
+/// Where a viewer finds the model: a folder and the file in it, which together read the glb.
+fn viewer_files(app: &App, beside: &Beside, owner: Owner) -> Option<ModelFiles> {
+    let mut exports = beside.files(owner, Area::Export);
+    let glb = exports.find(|file| formats::extension(&file.name) == "glb")?;
+    let (root_url, file_name) = app.viewer_parts(glb)?;
     Some(ModelFiles {
-        root_url: Some(crate::wire::SignedUrl::new(folder)),
-        file_name: Some(url.expose()[folder.len()..].to_owned()),
+        root_url: Some(root_url),
+        file_name: Some(file_name),
         other: Default::default(),
     })
 }

@@ -5,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 use super::collect::{collect, read_text, settle, store_text};
 use super::place::{LaidOut, Place};
 use super::{Done, JobError, have_done, tell};
-use crate::engine::job::{AnalyseTask, ModelFile, Task};
+use crate::engine::job::{AnalyseTask, ModelFile, Phase, Task};
 use crate::service::app::App;
 use crate::service::names;
 use crate::service::records::{AnalysisEnd, JobRow};
@@ -41,6 +41,15 @@ pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Do
     };
     record(app, job, &place, outcome).await?;
     Ok(Done::Recorded)
+}
+
+/// The state of an asset whose analysis is in `phase`.
+pub fn status_in(phase: Phase) -> UploadStatus {
+    match phase {
+        Phase::Reading => UploadStatus::Analysing,
+        Phase::Preparing => UploadStatus::DataPrepping,
+        Phase::Drawing => UploadStatus::ServiceQc,
+    }
 }
 
 /// Shows how far an asset is; false when the attempt has lost its job.

@@ -25,7 +25,7 @@ use super::app::App;
 use super::files::FilesError;
 use super::records::{JobId, JobKind, JobRow, Lease, RecordsError};
 use super::workers::{Failure, Outcome};
-use crate::engine::job::{Progress, Task};
+use crate::engine::job::{Phase, Progress, Task};
 
 pub use leases::{keep, recover};
 
@@ -184,12 +184,12 @@ async fn have_done(app: &App, job: &JobRow, task: &Task, stop: &CancellationToke
         },
         stop,
     );
+    let mut shown = None;
     let noting = async {
         while changes.changed().await.is_ok() {
             let progress = changes.borrow_and_update().clone();
-            if let Some(Progress { percent, step }) = progress {
-                let noted = app.records.note_progress(job.lease(), percent, &step);
-                match noted.await {
+            if let Some(progress) = progress {
+                match note(app, job, &progress, &mut shown).await {
                     Ok(true) => {}
                     Ok(false) => stop.cancel(),
                     Err(error) => {
@@ -205,4 +205,28 @@ async fn have_done(app: &App, job: &JobRow, task: &Task, stop: &CancellationToke
         outcome = working => outcome,
         () = noting => unreachable!("noting never ends"),
     }
+}
+
+/// Writes down how far a job is, and the phase of an analysis where it is not the one `shown`; false when
+/// the attempt has lost its job.
+async fn note(
+    app: &App,
+    job: &JobRow,
+    progress: &Progress,
+    shown: &mut Option<Phase>,
+) -> Result<bool, RecordsError> {
+    let lease = job.lease();
+    if let Some(phase) = progress.phase
+        && job.kind == JobKind::Analyse
+        && *shown != Some(phase)
+    {
+        let status = analyse::status_in(phase);
+        app.records
+            .set_asset_status(lease, job.asset, &status)
+            .await?;
+        *shown = Some(phase);
+    }
+    app.records
+        .note_progress(lease, progress.percent, &progress.step)
+        .await
 }

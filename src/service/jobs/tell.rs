@@ -1,5 +1,7 @@
 //! What the ends of jobs are told as: the events that webhooks get.
 
+use serde_json::json;
+
 use crate::service::app::App;
 use crate::service::records::{Area, JobRow, Owner};
 use crate::wire::{Downloads, EventData, EventStatus, EventType, RapidId};
@@ -25,16 +27,25 @@ pub fn analysed(app: &App, job: &JobRow, failure: Option<&str>) {
 pub async fn optimized(app: &App, job: &JobRow, rapid: RapidId, failure: Option<&str>) {
     let mut data = data(job, failure, "The optimization has finished.");
     data.rapidmodel_id = Some(rapid);
-    data.rapidmodel = exports(app, rapid).await;
+    // Of a failed one there are the logs.
+    let area = match failure {
+        None => Area::Export,
+        Some(_) => Area::Analysis,
+    };
+    data.rapidmodel = files(app, rapid, area).await;
+    if data.rapidmodel.is_empty() {
+        // The field is there all the same.
+        data.other.insert("rapidmodel".to_owned(), json!({}));
+    }
     app.events
         .emit(job.user, EventType::OptimizationFinished, data);
 }
 
-async fn exports(app: &App, rapid: RapidId) -> Downloads {
+async fn files(app: &App, rapid: RapidId, area: Area) -> Downloads {
     match app.records.files_of(&[Owner::Rapid(rapid)]).await {
         Ok(files) => files
             .into_iter()
-            .filter(|file| file.area == Area::Export)
+            .filter(|file| file.area == area)
             .filter_map(|file| Some((file.name.clone(), app.download_url(&file)?)))
             .collect(),
         Err(error) => {

@@ -150,12 +150,12 @@ impl Records {
         end: &AnalysisEnd,
     ) -> Result<Option<Vec<String>>> {
         let mut tx = self.begin().await?;
-        let state = if end.status == UploadStatus::Complete {
-            JobState::Finished
+        let (state, step) = if end.status == UploadStatus::Complete {
+            (JobState::Finished, "Done")
         } else {
-            JobState::Failed
+            (JobState::Failed, "Failed")
         };
-        if !jobs::end(&mut tx, lease, state, "Done", &end.output).await? {
+        if !jobs::end(&mut tx, lease, state, step, &end.output).await? {
             return Ok(None);
         }
         let done = sqlx::query(

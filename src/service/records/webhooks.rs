@@ -38,7 +38,7 @@ pub struct WebhookRow {
     pub failed_calls: u64,
     /// When it was last called.
     pub last_called_at: Option<Timestamp>,
-    /// When its owner was told of failures.
+    /// When an event was last accepted by the receiver.
     pub notified_at: Option<Timestamp>,
     /// When it was made.
     pub created_at: Timestamp,
@@ -143,8 +143,8 @@ impl Records {
     pub async fn note_webhook_call(&self, webhook: WebhookId, status: Option<u16>) -> Result<()> {
         let good = status.is_some_and(|status| (200..300).contains(&status));
         sqlx::query(
-            "UPDATE webhooks SET last_called_at = $2, last_status = $3, failed_calls = failed_calls + $4 \
-             WHERE id = $1",
+            "UPDATE webhooks SET last_called_at = $2, last_status = $3, failed_calls = failed_calls + $4, \
+             notified_at = CASE WHEN $4 = 0 THEN $2 ELSE notified_at END, updated_at = $2 WHERE id = $1",
         )
         .bind(key(webhook.0))
         .bind(self.now())

@@ -1,0 +1,56 @@
+//! The request rate: counted for a user over all tokens, and for an address of those who are not known.
+
+use serde_json::json;
+
+use super::support::{Answer, Fixture};
+
+const POINTS: &str = "/api/v2/user/rapidpoints";
+
+async fn with_token(service: &Fixture, token: &str) -> Answer {
+    let request = service.http.get(service.url(POINTS));
+    let request = request.header("authorization", format!("Bearer {token}"));
+    service.send(request).await
+}
+
+#[tokio::test]
+async fn two_tokens_of_one_user_share_one_rate() {
+    let service = Fixture::with("", |config| config.requests_per_minute = 6).await;
+    let first = service.service.token().to_owned();
+    let made = service
+        .post("/api/v2/user/tokens/create", json!({ "name": "second" }))
+        .await
+        .expect(200);
+    let second = made.text();
+    for token in [&first, &second, &first, &second, &second] {
+        with_token(&service, token).await.expect(200);
+    }
+    for token in [&first, &second] {
+        let refused = with_token(&service, token).await.expect(429);
+        assert!(refused.header("retry-after").parse::<u64>().unwrap() >= 1);
+    }
+}
+
+#[tokio::test]
+async fn strangers_share_the_rate_of_their_address_and_take_nothing_from_users() {
+    let service = Fixture::with("", |config| config.requests_per_minute = 5).await;
+    let good = service.service.token().to_owned();
+    let nobody = || service.send(service.http.get(service.url(POINTS)));
+    nobody().await.expect(401);
+    with_token(&service, "1|wrong").await.expect(401);
+    with_token(&service, "no token").await.expect(401);
+    let login = || {
+        let request = service.http.post(service.url("/api/v2/login"));
+        service.send(request.body(r#"{"email":"a@b.c","password":"x"}"#))
+    };
+    login().await.expect(422);
+    login().await.expect(422);
+    login().await.expect(429);
+    nobody().await.expect(429);
+    with_token(&service, "1|wrong").await.expect(429);
+    // The user behind the same address is not among them, and uploads are left out.
+    with_token(&service, &good).await.expect(200);
+    let upload = service
+        .http
+        .get(service.url("/api/v2/rawmodel/1/api-upload/complete"));
+    service.send(upload).await.expect(401);
+}
