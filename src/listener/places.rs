@@ -225,11 +225,11 @@ mod tests {
             async move { connections.place(peer(9)).await }
         });
         tokio::time::sleep(Duration::from_secs(1)).await;
-        assert!(
-            connections.place(peer(8)).await.is_none(),
-            "one waits already"
-        );
         busy.pop();
-        assert!(waiting.await.unwrap().is_some());
+        let place = waiting.await.unwrap().expect("a place");
+        place.activity.begin_request();
+        let began = tokio::time::Instant::now();
+        assert!(connections.place(peer(8)).await.is_none(), "in vain");
+        assert_eq!(began.elapsed(), Duration::from_secs(10));
     }
 }
