@@ -14,6 +14,7 @@ mod kill_9;
 mod leases;
 mod listings;
 mod main_job;
+mod name_rules;
 mod one_model;
 mod presets;
 mod races;

@@ -17,7 +17,9 @@ use crate::service::app::App;
 use crate::service::presets::{self, CORE_VERSION};
 use crate::service::records::{AssetRow, NewRapid, Started};
 use crate::wire::preset_text::is_beside_config;
-use crate::wire::{AssetId, OptimizerConfig, PresetId, RapidForm, RapidId, UploadStatus};
+use crate::wire::{
+    AssetId, FilenameRule, OptimizerConfig, PresetId, RapidForm, RapidId, UploadStatus,
+};
 
 /// The most optimizations of one request.
 const MOST_AT_ONCE: usize = 1_000;
@@ -26,6 +28,7 @@ const MOST_AT_ONCE: usize = 1_000;
 struct Settings {
     config: OptimizerConfig,
     preset: Option<(PresetId, String)>,
+    filename_rule: FilenameRule,
 }
 
 pub async fn one(
@@ -84,6 +87,7 @@ async fn preset_settings(
         return Ok(Some(Settings {
             config: preset.config(),
             preset: Some((id, preset.name.to_owned())),
+            filename_rule: FilenameRule::default(),
         }));
     }
     let Some(preset) = app.records.preset(caller.user, id).await? else {
@@ -99,6 +103,7 @@ async fn preset_settings(
     Ok(Some(Settings {
         config,
         preset: Some((id, preset.name)),
+        filename_rule: preset.filename_rule,
     }))
 }
 
@@ -119,6 +124,7 @@ pub(super) async fn new_rapid(
         None => Settings {
             config: asked.config,
             preset: None,
+            filename_rule: FilenameRule::default(),
         },
     };
     Ok(NewRapid {
@@ -128,6 +134,7 @@ pub(super) async fn new_rapid(
         name: asset.name.clone(),
         config: settings.config.to_text(),
         preset: settings.preset,
+        filename_rule: settings.filename_rule,
         export_name: asked.export_name,
         tags: asked.tags.unwrap_or_default(),
         core_version: CORE_VERSION.to_owned(),

@@ -11,8 +11,9 @@ use super::body::Fields;
 use super::error::ApiError;
 use super::request::{Caller, Ids, Query};
 use crate::service::app::App;
+use crate::service::names;
 use crate::service::presets::{self, CORE_VERSION, FactoryPreset, RPDX_VERSION};
-use crate::service::records::PresetRow;
+use crate::service::records::{NewPreset, PresetRow};
 use crate::wire::{
     FilenameRule, OptimizerConfig, Preset, PresetCategory, PresetForm, PresetId, PresetMeta,
 };
@@ -40,12 +41,18 @@ pub async fn create(
         }
     }
     let config = fields.config("config");
+    let rule = filename_rule(&mut fields);
     fields.finish()?;
     let core = core.unwrap_or_else(|| CORE_VERSION.to_owned());
-    let preset = app
-        .records
-        .create_preset(caller.user, &name, &description, &config.to_text(), &core)
-        .await?;
+    let config = config.to_text();
+    let new = NewPreset {
+        name: &name,
+        description: &description,
+        config: &config,
+        core_version: &core,
+        filename_rule: rule.unwrap_or_default(),
+    };
+    let preset = app.records.create_preset(caller.user, &new).await?;
     Ok(Json(written(&preset, PresetForm::Detail)?))
 }
 
@@ -57,11 +64,12 @@ pub async fn update(
     let id = PresetId(fields.id("id"));
     let name = fields.name("name");
     let config = fields.config("config");
+    let rule = filename_rule(&mut fields);
     fields.finish()?;
     refuse_factory(id)?;
     let preset = app
         .records
-        .update_preset(caller.user, id, &name, &config.to_text())
+        .update_preset(caller.user, id, (&name, &config.to_text()), rule.as_ref())
         .await?
         .ok_or_else(|| ApiError::no("preset"))?;
     Ok(Json(written(&preset, PresetForm::Detail)?))
@@ -148,6 +156,28 @@ pub async fn categories(_: Caller) -> Json<Vec<PresetCategory>> {
     Json(presets::categories())
 }
 
+/// The file-name rule in the field `meta`, an object or its JSON text.
+fn filename_rule(fields: &mut Fields) -> Option<FilenameRule> {
+    let meta = fields.optional_object("meta")?;
+    let rule = meta.get("filename")?;
+    let is_flag = |name| matches!(rule.get(name), None | Some(Value::Null | Value::Bool(_)));
+    let suffix = rule.get("useSuffix");
+    let is_suffix = match suffix {
+        None | Some(Value::Null) => true,
+        Some(Value::String(text)) => text.is_empty() || names::check_name(text).is_ok(),
+        Some(_) => false,
+    };
+    if !rule.is_object() || !is_flag("useId") || !is_flag("usePresetName") || !is_suffix {
+        fields.refuse(
+            "meta",
+            "must have a filename object with useId and usePresetName (true or false) and useSuffix (a name or null)",
+        );
+        return None;
+    }
+    // Its kinds are checked.
+    serde_json::from_value(rule.clone()).ok()
+}
+
 /// The presets of the factory cannot be changed.
 fn refuse_factory(id: PresetId) -> Result<(), ApiError> {
     match presets::factory(id) {
@@ -172,7 +202,7 @@ fn written(row: &PresetRow, form: PresetForm) -> Result<Value, ApiError> {
         created_at: Some(row.created_at.into()),
         updated_at: Some(row.updated_at.into()),
         meta: (form == PresetForm::List).then(|| PresetMeta {
-            filename: Some(FilenameRule::default()),
+            filename: Some(row.filename_rule.clone()),
             other: Default::default(),
         }),
         other: Map::from_iter([(

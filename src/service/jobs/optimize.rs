@@ -13,6 +13,9 @@ use crate::service::records::{JobRow, OptimizationEnd, RapidRow};
 use crate::service::workers::{Failure, Outcome};
 use crate::wire::{OptimizationStatus, RapidId};
 
+/// The longest name of a result with what a preset adds to it, in bytes.
+const LONGEST_ADDED_TO: usize = 150;
+
 /// Does one optimization.
 pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Done, JobError> {
     let Some(rapid) = rapid_of(app, job).await? else {
@@ -31,8 +34,8 @@ pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Do
         output_dir: place.output(),
         config: config(&rapid),
         export_name: rapid.export_name.as_deref().map(names::file_stem),
-        base_name: names::file_stem(&rapid.name),
-        scale: rapid.scale_factor,
+            base_name: base_name(&rapid),
+            scale: rapid.scale_factor,
     });
     let (failure, report) = match have_done(app, job, &task, stop).await {
         Outcome::Done(report) => (None, report),
@@ -61,6 +64,30 @@ pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Do
 /// The configuration of a rapid model.
 fn config(rapid: &RapidRow) -> Map<String, Value> {
     serde_json::from_str(&rapid.config).expect("what was stored is a configuration")
+}
+
+/// The name of the exported files where none is asked for: that of the asset with what the preset adds to it.
+fn base_name(rapid: &RapidRow) -> String {
+    let rule = &rapid.filename_rule;
+    let suffix = rule.use_suffix.as_str().filter(|suffix| !suffix.is_empty());
+    let preset = rapid.preset_name.as_deref();
+    let id = rapid.id.to_string();
+    let added = [
+        suffix,
+        preset.filter(|_| rule.use_preset_name),
+        rule.use_id.then_some(id.as_str()),
+    ];
+    let added: String = added
+        .into_iter()
+        .flatten()
+        .map(|part| format!("-{part}"))
+        .collect();
+    // Where a name is cut, what is added stays: it tells one result from another.
+    let added = names::file_stem(&format!("x{added}"));
+    let room = LONGEST_ADDED_TO.saturating_sub(added.len());
+    let name = names::file_stem(&rapid.name);
+    let end = name.floor_char_boundary(room.max(1));
+    format!("{}{}", &name[..end], &added[1..])
 }
 
 async fn rapid_of(app: &App, job: &JobRow) -> Result<Option<RapidRow>, JobError> {

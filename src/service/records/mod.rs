@@ -44,7 +44,7 @@ pub use files::{Area, FileId, FileRow, NewFile, Owner};
 pub use imports::{AnalysisEnd, Completion};
 pub use jobs::{JobId, JobKind, JobRow, JobState, Lease, Lost, Removal};
 pub use optimizations::{NewRapid, OptimizationEnd, Started};
-pub use presets::PresetRow;
+pub use presets::{NewPreset, PresetRow};
 pub use rapids::RapidRow;
 pub use search::{PageOf, PageRequest, Search};
 pub use tags::TagRow;
@@ -55,6 +55,7 @@ pub use webhooks::{NewWebhook, WebhookRow};
 const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_start.sql"),
     include_str!("migrations/0002_leases.sql"),
+    include_str!("migrations/0003_file_names.sql"),
 ];
 
 /// A change under way. Nothing of it stands unless it is committed.

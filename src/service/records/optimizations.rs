@@ -1,11 +1,14 @@
 //! Optimizations as they begin and end: the rapid model, the job that makes it and what it costs are one commit.
 
 use super::files::{self, NewFile};
+use super::presets::rule_text;
 use super::{
     Area, JobKind, JobState, Lease, Owner, Records, Result, Tx, count, jobs, key, stored, tags,
 };
 use crate::service::ids::random_uuid;
-use crate::wire::{AssetId, OptimizationStatus, PresetId, RapidId, TokenId, UploadStatus, UserId};
+use crate::wire::{
+    AssetId, FilenameRule, OptimizationStatus, PresetId, RapidId, TokenId, UploadStatus, UserId,
+};
 
 /// An optimization that is about to be accepted.
 #[derive(Debug, Clone)]
@@ -24,6 +27,8 @@ pub struct NewRapid {
     pub preset: Option<(PresetId, String)>,
     /// The name asked for the exported files.
     pub export_name: Option<String>,
+    /// The rule of the preset for their names.
+    pub filename_rule: FilenameRule,
     /// Tags to begin with.
     pub tags: Vec<String>,
     /// The version of the optimizer.
@@ -60,8 +65,9 @@ pub struct OptimizationEnd {
 async fn insert(tx: &mut Tx, user: UserId, token: TokenId, new: &NewRapid) -> Result<RapidId> {
     let row = sqlx::query(
         "INSERT INTO rapids (user_id, token_id, uuid, name, name_folded, asset_id, asset_name, status, \
-         config, preset_id, preset_name, export_name, core_version, scale_factor, created_at, updated_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15) RETURNING id",
+         config, preset_id, preset_name, export_name, core_version, scale_factor, created_at, updated_at, \
+         filename_rule) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15, $16) RETURNING id",
     )
     .bind(key(user.0))
     .bind(key(token.0))
@@ -78,6 +84,7 @@ async fn insert(tx: &mut Tx, user: UserId, token: TokenId, new: &NewRapid) -> Re
     .bind(&new.core_version)
     .bind(new.scale_factor)
     .bind(tx.now())
+    .bind(rule_text(&new.filename_rule))
     .fetch_one(&mut **tx)
     .await?;
     Ok(RapidId(count(&row, "id")?))

@@ -5,7 +5,22 @@ use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 
 use super::{Records, Result, Search, count, key, moment};
-use crate::wire::{PresetId, UserId};
+use crate::wire::{FilenameRule, PresetId, UserId};
+
+/// A preset that is about to be made.
+#[derive(Debug)]
+pub struct NewPreset<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// What it is for.
+    pub description: &'a str,
+    /// The optimizer configuration as JSON text.
+    pub config: &'a str,
+    /// The least version of the optimizer.
+    pub core_version: &'a str,
+    /// The rule for the names of result files.
+    pub filename_rule: FilenameRule,
+}
 
 /// A preset of a user.
 #[derive(Debug, Clone)]
@@ -22,10 +37,26 @@ pub struct PresetRow {
     pub config: String,
     /// The least version of the optimizer.
     pub core_version: String,
+    /// The rule for the names of result files.
+    pub filename_rule: FilenameRule,
     /// When it was made.
     pub created_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
+}
+
+/// The rule in the column `filename_rule`; none is the default one.
+pub(super) fn filename_rule(row: &SqliteRow) -> sqlx::Result<FilenameRule> {
+    let text: Option<String> = row.try_get("filename_rule")?;
+    // What was stored can be read; a rule of a newer version that cannot does nothing.
+    Ok(text
+        .and_then(|text| serde_json::from_str(&text).ok())
+        .unwrap_or_default())
+}
+
+/// A rule as the database has it.
+pub(super) fn rule_text(rule: &FilenameRule) -> String {
+    serde_json::to_string(rule).expect("a rule can be written")
 }
 
 fn preset_row(row: &SqliteRow) -> sqlx::Result<PresetRow> {
@@ -36,6 +67,7 @@ fn preset_row(row: &SqliteRow) -> sqlx::Result<PresetRow> {
         description: row.try_get("description")?,
         config: row.try_get("config")?,
         core_version: row.try_get("core_version")?,
+        filename_rule: filename_rule(row)?,
         created_at: moment(row, "created_at")?,
         updated_at: moment(row, "updated_at")?,
     })
@@ -46,26 +78,20 @@ impl Records {
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn create_preset(
-        &self,
-        user: UserId,
-        name: &str,
-        description: &str,
-        config: &str,
-        core_version: &str,
-    ) -> Result<PresetRow> {
+    pub async fn create_preset(&self, user: UserId, new: &NewPreset<'_>) -> Result<PresetRow> {
         let mut tx = self.begin_for(user).await?;
         let row = sqlx::query(
             "INSERT INTO presets (user_id, name, description, folded, config, core_version, created_at, \
-             updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $7) RETURNING *",
+             updated_at, filename_rule) VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8) RETURNING *",
         )
         .bind(key(user.0))
-        .bind(name)
-        .bind(description)
-        .bind(folded(name, description))
-        .bind(config)
-        .bind(core_version)
+        .bind(new.name)
+        .bind(new.description)
+        .bind(folded(new.name, new.description))
+        .bind(new.config)
+        .bind(new.core_version)
         .bind(self.now())
+        .bind(rule_text(&new.filename_rule))
         .fetch_one(&mut *tx)
         .await?;
         let preset = preset_row(&row)?;
@@ -73,7 +99,8 @@ impl Records {
         Ok(preset)
     }
 
-    /// Gives a preset of `user` a new name and configuration; none when there is no such preset.
+    /// Gives a preset of `user` a new name, configuration and, where one is given, file-name rule; none when
+    /// there is no such preset.
     ///
     /// # Errors
     /// When the database fails.
@@ -81,8 +108,8 @@ impl Records {
         &self,
         user: UserId,
         preset: PresetId,
-        name: &str,
-        config: &str,
+        (name, config): (&str, &str),
+        rule: Option<&FilenameRule>,
     ) -> Result<Option<PresetRow>> {
         let mut tx = self.begin().await?;
         let found = sqlx::query("SELECT * FROM presets WHERE id = $1 AND user_id = $2")
@@ -94,14 +121,15 @@ impl Records {
             return Ok(None);
         };
         let row = sqlx::query(
-            "UPDATE presets SET name = $2, folded = $3, config = $4, updated_at = $5 WHERE id = $1 \
-             RETURNING *",
+            "UPDATE presets SET name = $2, folded = $3, config = $4, updated_at = $5, \
+             filename_rule = COALESCE($6, filename_rule) WHERE id = $1 RETURNING *",
         )
         .bind(key(preset.0))
         .bind(name)
         .bind(folded(name, &found.description))
         .bind(config)
         .bind(self.now())
+        .bind(rule.map(rule_text))
         .fetch_one(&mut *tx)
         .await?;
         tx.commit().await?;

@@ -5,12 +5,13 @@ use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 
 use super::files;
+use super::presets::filename_rule;
 use super::search::Listing;
 use super::{
     Area, JobId, JobKind, JobRow, JobState, Owner, PageOf, PageRequest, Records, Removal, Result,
     Search, count, jobs, key, moment, optional_count, tags,
 };
-use crate::wire::{AssetId, OptimizationStatus, PresetId, RapidId, UserId};
+use crate::wire::{AssetId, FilenameRule, OptimizationStatus, PresetId, RapidId, UserId};
 
 /// A rapid model and the job behind it.
 #[derive(Debug, Clone)]
@@ -35,6 +36,8 @@ pub struct RapidRow {
     pub preset_name: Option<String>,
     /// The name asked for the exported files.
     pub export_name: Option<String>,
+    /// The rule for their names where none was asked for.
+    pub filename_rule: FilenameRule,
     /// The version of the optimizer.
     pub core_version: String,
     /// The scale of the asset when it was made.
@@ -109,6 +112,7 @@ fn rapid_row(row: &SqliteRow) -> sqlx::Result<RapidRow> {
         preset: optional_count(row, "preset_id")?.map(PresetId),
         preset_name: row.try_get("preset_name")?,
         export_name: row.try_get("export_name")?,
+        filename_rule: filename_rule(row)?,
         core_version: row.try_get("core_version")?,
         scale_factor: row.try_get("scale_factor")?,
         report: row.try_get("report")?,
