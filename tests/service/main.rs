@@ -22,9 +22,9 @@ mod rates;
 mod real_engine;
 #[path = "../support/samples.rs"]
 mod samples;
+mod spec_forms;
 #[path = "../support/square_glb.rs"]
 mod square_glb;
-mod spec_forms;
 mod support;
 mod tokens;
 mod uploads;

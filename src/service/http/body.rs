@@ -283,22 +283,6 @@ impl Fields {
         self.has(name).then(|| self.tags(name))
     }
 
-    /// An object, or its JSON text, that may be absent.
-    pub fn optional_object(&mut self, name: &str) -> Option<Map<String, Value>> {
-        let value = match self.take(name)? {
-            // A text that is no JSON is no object.
-            Value::String(text) => serde_json::from_str(&text).unwrap_or(Value::Null),
-            value => value,
-        };
-        match value {
-            Value::Object(map) => Some(map),
-            _ => {
-                self.refuse(name, "must be an object or its JSON text");
-                None
-            }
-        }
-    }
-
     /// An optimizer configuration that must be there and stands for itself: in a preset. Keys that
     /// belong to a request are refused.
     pub fn config(&mut self, name: &str) -> OptimizerConfig {

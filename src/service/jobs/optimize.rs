@@ -34,8 +34,8 @@ pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Do
         output_dir: place.output(),
         config: config(&rapid),
         export_name: rapid.export_name.as_deref().map(names::file_stem),
-            base_name: base_name(&rapid),
-            scale: rapid.scale_factor,
+        base_name: base_name(&rapid),
+        scale: rapid.scale_factor,
     });
     let (failure, report) = match have_done(app, job, &task, stop).await {
         Outcome::Done(report) => (None, report),
