@@ -148,8 +148,9 @@ const POST: Profile = &[
 const STUD: Profile = &[0.0, 0.0060, 0.5, 0.0058, 0.85, 0.0040, 1.0, 0.0015];
 
 fn radius(profile: Profile, at: f64) -> f64 {
-    let spans = profile.windows(4).step_by(2);
-    let span = spans.clone().find(|span| at < span[2]).or(spans.last());
+    let mut spans = profile.windows(4).step_by(2);
+    let last = spans.clone().next_back();
+    let span = spans.find(|span| at < span[2]).or(last);
     span.map_or(0.0, |span| {
         mix(span[1], span[3], smoothstep(span[0], span[2], at))
     })
