@@ -1,7 +1,7 @@
-//! The optimizer configuration: an opaque JSON object that is passed on as it is.
+//! The optimizer configuration: an opaque JSON object that is passed on unchanged.
 //!
-//! Its schema is the optimizer's affair; here it is only told apart from what is no object, and compared
-//! by meaning. It is read as an object or as a text that holds one, and written as an object.
+//! Only the optimizer knows its schema. This module checks that it is an object, and compares configurations
+//! by meaning. It is read from an object or a text that contains one, and written as an object.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Number, Value};
@@ -11,35 +11,30 @@ use serde_json::{Map, Number, Value};
 #[serde(transparent)]
 pub struct OptimizerConfig(pub Map<String, Value>);
 
-/// A text that is no configuration.
+/// Why a text is not a configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// Not JSON at all; says where.
     #[error("not JSON at line {line}, column {column}: {reason}")]
     NotJson {
-        /// Line of the first error, from 1.
+        /// From 1.
         line: usize,
-        /// Column of the first error, from 1.
+        /// From 1.
         column: usize,
-        /// What is wrong there.
         reason: String,
     },
-    /// JSON, but no object.
     #[error("a configuration must be a JSON object, and this is {found}")]
     NotAnObject {
-        /// The kind of value that was found.
         found: &'static str,
     },
 }
 
 impl OptimizerConfig {
-    /// Reads the text of a configuration.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
         let value = serde_json::from_str(text).map_err(|error| not_json(&error))?;
         Self::from_value(value)
     }
 
-    /// Takes a JSON value: an object, or a text that holds one.
+    /// Accepts an object, or a text that contains one.
     pub fn from_value(value: Value) -> Result<Self, ConfigError> {
         match value {
             Value::Object(map) => Ok(Self(map)),
@@ -56,24 +51,23 @@ impl OptimizerConfig {
         }
     }
 
-    /// The configuration as compact text.
+    /// As compact text.
     pub fn to_text(&self) -> String {
         serde_json::to_string(self).expect("a JSON object can be written")
     }
 
-    /// The configuration as indented text that ends in a line break; the same bytes each time.
+    /// Indented text with a final line break. Equal configurations give equal bytes if their keys have the same order.
     pub fn to_pretty_text(&self) -> String {
         let mut text = serde_json::to_string_pretty(self).expect("a JSON object can be written");
         text.push('\n');
         text
     }
 
-    /// Whether both say the same: the order of keys does not count, nor does 1 against 1.0.
+    /// Equality that ignores the order of keys and treats 1 and 1.0 as equal.
     pub fn meaning_eq(&self, other: &Self) -> bool {
         same_object(&self.0, &other.0)
     }
 
-    /// Whether it says nothing.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -131,14 +125,14 @@ fn same_number(one: &Number, two: &Number) -> bool {
     if one == two {
         return true;
     }
-    // Two whole numbers that differ are different, however large.
+    // Integers are compared exactly, however large.
     if (one.is_u64() || one.is_i64()) && (two.is_u64() || two.is_i64()) {
         return false;
     }
     let (Some(one), Some(two)) = (one.as_f64(), two.as_f64()) else {
         return false;
     };
-    // Writing and reading a long fraction may move its last bit.
+    // Writing and reading a long fraction may change its last bit.
     one == two || (one - two).abs() <= f64::EPSILON * 2.0 * one.abs().max(two.abs())
 }
 
@@ -170,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_holds_an_object_is_read_as_the_object() {
+    fn a_text_that_contains_an_object_is_read_as_the_object() {
         let text = json!("{\"limits\": {\"faces\": {\"percentage\": 10}}}");
         assert_eq!(
             config(text),
@@ -179,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_text_is_told_with_line_and_column() {
+    fn bad_text_is_reported_with_line_and_column() {
         let error = OptimizerConfig::parse("{\n  \"a\": 1,\n  oops\n}").unwrap_err();
         let ConfigError::NotJson { line, column, .. } = &error else {
             panic!("{error}")

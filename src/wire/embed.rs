@@ -1,6 +1,6 @@
 //! Embeds: viewers that show a model in a web page.
 //!
-//! The viewer's configuration is a JSON text of text values; it is passed on, not interpreted.
+//! The viewer's configuration is a JSON text with text values. It is passed on, not interpreted.
 
 use std::collections::BTreeMap;
 
@@ -12,95 +12,38 @@ use super::id::{AssetId, EmbedId, RapidId, UserId};
 use super::time::Timestamp;
 use super::{Other, lenient};
 
-/// An embeddable viewer. The union of list and detail forms; its keys have mixed case on the wire.
+/// An embeddable viewer. Contains the fields of the list and the detail form. Keys have mixed case on the wire.
+#[serde_with::apply(
+    _ => #[serde(default, deserialize_with = "lenient::field")],
+    Option => #[serde(skip_serializing_if = "Option::is_none")],
+)]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Embed {
-    /// Its id.
+    #[serde_with(skip_apply)]
     pub id: EmbedId,
-    /// What stands for it in addresses.
-    #[serde(
-        default,
-        deserialize_with = "lenient::maybe_text",
-        skip_serializing_if = "Option::is_none"
-    )]
+    /// Its slug in addresses.
     pub identifier: Option<String>,
-    /// Its name.
-    #[serde(default, deserialize_with = "lenient::text")]
     pub name: String,
-    /// Its owner.
-    #[serde(
-        default,
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub user_id: Option<UserId>,
     /// The model it shows; of the embed of a base asset the number of that. [`Embed::rapid`] tells them
     /// apart.
-    #[serde(
-        default,
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub model_id: Option<RapidId>,
     /// The base asset it shows, where it shows one; the local service says so.
-    #[serde(
-        default,
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub raw_model_id: Option<AssetId>,
-    /// How often it was seen.
-    #[serde(
-        default,
-        deserialize_with = "lenient::maybe_count",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub view_count: Option<u64>,
-    /// When it was made.
-    #[serde(
-        default,
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub created_at: Option<Timestamp>,
-    /// When it last changed.
-    #[serde(
-        default,
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub updated_at: Option<Timestamp>,
-    /// The rapid model it shows, in lists.
-    #[serde(
-        default,
-        rename = "rapidModelId",
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "Option::is_none"
-    )]
+    /// List form.
+    #[serde(rename = "rapidModelId")]
     pub rapid_model_id: Option<RapidId>,
-    /// Name of that rapid model, in lists.
-    #[serde(
-        default,
-        rename = "rapidModelName",
-        deserialize_with = "lenient::maybe_text",
-        skip_serializing_if = "Option::is_none"
-    )]
+    /// List form.
+    #[serde(rename = "rapidModelName")]
     pub rapid_model_name: Option<String>,
-    /// Its picture, in lists.
-    #[serde(
-        default,
-        deserialize_with = "lenient::maybe_text",
-        skip_serializing_if = "Option::is_none"
-    )]
+    /// List form.
     pub thumbnail: Option<String>,
-    /// Where the viewer opens, in lists.
-    #[serde(
-        default,
-        deserialize_with = "lenient::maybe_text",
-        skip_serializing_if = "Option::is_none"
-    )]
+    /// Address of the viewer page; list form.
     pub url: Option<String>,
-    /// Unknown fields.
+    #[serde_with(skip_apply)]
     #[serde(flatten)]
     pub other: Other,
 }
@@ -108,9 +51,7 @@ pub struct Embed {
 /// The forms in which an embed is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EmbedForm {
-    /// An item of the list.
     List,
-    /// The record on its own.
     Detail,
 }
 
@@ -162,14 +103,11 @@ impl Embed {
     }
 }
 
-/// Body that makes an embed of a rapid model.
+/// Body that creates an embed of a rapid model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CreateEmbed {
-    /// The rapid model.
     pub model_id: RapidId,
-    /// Name of the embed.
     pub name: String,
-    /// Whether its look becomes the user's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub save_user_theme: Option<bool>,
     /// The viewer's configuration, as JSON text.
@@ -177,14 +115,11 @@ pub struct CreateEmbed {
     pub config: Option<String>,
 }
 
-/// Body that makes an embed of a base asset in glb format.
+/// Body that creates an embed of a base asset in glb format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CreateRawEmbed {
-    /// The base asset.
     pub raw_model_id: AssetId,
-    /// Name of the embed.
     pub name: String,
-    /// Whether its look becomes the user's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub save_user_theme: Option<bool>,
     /// The viewer's configuration, as JSON text.
@@ -192,63 +127,49 @@ pub struct CreateRawEmbed {
     pub config: Option<String>,
 }
 
-/// Answer to an embed made of a rapid model.
+/// Reply to creating an embed of a rapid model.
+#[serde_with::apply(
+    _ => #[serde(default, deserialize_with = "lenient::field")],
+    Option => #[serde(skip_serializing_if = "Option::is_none")],
+)]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EmbedCreated {
-    /// A word of success.
-    #[serde(default, deserialize_with = "lenient::text")]
     pub status: String,
-    /// What the service says.
-    #[serde(default, deserialize_with = "lenient::text")]
     pub message: String,
-    /// The rapid model.
-    #[serde(
-        default,
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub rapidmodel_id: Option<RapidId>,
-    /// The embed.
+    #[serde_with(skip_apply)]
     pub embed_id: EmbedId,
-    /// Where the viewer opens.
-    #[serde(
-        default,
-        deserialize_with = "lenient::maybe_text",
-        skip_serializing_if = "Option::is_none"
-    )]
+    /// Address of the viewer page.
     pub embed_url: Option<String>,
-    /// Unknown fields.
+    #[serde_with(skip_apply)]
     #[serde(flatten)]
     pub other: Other,
 }
 
-/// Answer to an embed made of a base asset; the embed is still being made.
+/// Reply to creating an embed of a base asset; the embed is still being created.
+#[serde_with::apply(
+    _ => #[serde(default, deserialize_with = "lenient::field")],
+    Option => #[serde(skip_serializing_if = "Option::is_none")],
+)]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RawEmbedCreated {
-    /// What the service says.
-    #[serde(default, deserialize_with = "lenient::text")]
     pub message: String,
-    /// The embed.
+    #[serde_with(skip_apply)]
     pub embed_id: EmbedId,
-    /// Where the viewer opens.
-    #[serde(
-        default,
-        deserialize_with = "lenient::maybe_text",
-        skip_serializing_if = "Option::is_none"
-    )]
+    /// Address of the viewer page.
     pub embed_url: Option<String>,
-    /// Unknown fields.
+    #[serde_with(skip_apply)]
     #[serde(flatten)]
     pub other: Other,
 }
 
-/// A viewer's configuration: all its values are texts.
+/// A viewer's configuration; all values are texts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ViewerConfig(pub BTreeMap<String, String>);
 
 impl ViewerConfig {
-    /// Keys that the service's viewer knows.
+    /// Keys that the service's viewer understands.
     pub const KEYS: &[&str] = &[
         "renderCanvasCSS",
         "interactiveToolsCSS",
@@ -297,7 +218,7 @@ impl ViewerConfig {
         "plainBackgroundColor",
     ];
 
-    /// Reads the text of a configuration; numbers and yes-or-no values become texts.
+    /// Parses the text of a configuration; numbers and booleans become texts.
     pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
         let map: Other = serde_json::from_str(text)?;
         let as_text = |value: Value| match value {
@@ -311,7 +232,7 @@ impl ViewerConfig {
         ))
     }
 
-    /// The configuration as the text that requests carry.
+    /// As the JSON text that requests carry.
     pub fn to_text(&self) -> String {
         serde_json::to_string(self).expect("a map of texts can be written as JSON")
     }

@@ -112,11 +112,14 @@ by_deserialize! {
     super::id::RapidId,
     super::id::UserId,
     super::asset::ConvertedFile,
+    super::config::OptimizerConfig,
     super::export::ExportInfo,
     super::export::FormatList,
     super::export::RapidDownloads,
     super::page::PageLinks,
     super::page::PageMeta,
+    super::preset::FilenameRule,
+    super::preset::PresetMeta,
     super::rapid::JobStatus,
     super::rapid::ModelFiles,
     super::rapid::RapidMeta,
@@ -157,19 +160,6 @@ pub(super) fn number_as_text<S: Serializer>(number: &Option<f64>, s: S) -> Resul
         None => s.serialize_none(),
     }
 }
-
-// For `preset` and `embed`, until they use `field` as well.
-pub(super) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Default + DeserializeOwned,
-{
-    Ok(serde_json::from_value(Value::deserialize(deserializer)?).unwrap_or_default())
-}
-pub(super) use field as text;
-pub(super) use field as maybe_text;
-pub(super) use field as count;
-pub(super) use field as maybe_count;
 
 /// Declares an enum of known words with a last variant `Other(String)` that keeps an unknown word. Words
 /// are compared without case and written as declared.

@@ -9,59 +9,26 @@ use super::time::Timestamp;
 use super::{Other, lenient};
 
 /// A preset of the user.
+#[serde_with::apply(
+    _ => #[serde(default, deserialize_with = "lenient::field")],
+    Option => #[serde(skip_serializing_if = "Option::is_none")],
+)]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Preset {
-    /// Its id.
+    #[serde_with(skip_apply)]
     pub id: PresetId,
-    /// Its name.
-    #[serde(default, deserialize_with = "lenient::text")]
     pub name: String,
-    /// What it is for.
-    #[serde(
-        default,
-        deserialize_with = "lenient::maybe_text",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub description: Option<String>,
-    /// The configuration itself: an object, or in lists a text that holds one.
-    #[serde(default, deserialize_with = "lenient::or_default")]
+    /// An object; in lists a text that contains one.
     pub config: OptimizerConfig,
     /// Version of the optimizer's format.
-    #[serde(
-        default,
-        deserialize_with = "lenient::maybe_text",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub rpdx_version: Option<String>,
-    /// Its owner.
-    #[serde(
-        default,
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub user_id: Option<UserId>,
-    /// When it was made.
-    #[serde(
-        default,
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub created_at: Option<Timestamp>,
-    /// When it last changed.
-    #[serde(
-        default,
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub updated_at: Option<Timestamp>,
-    /// How results are named; a text that holds JSON.
-    #[serde(
-        default,
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "Option::is_none"
-    )]
+    /// A text that contains JSON.
     pub meta: Option<PresetMeta>,
-    /// Unknown fields.
+    #[serde_with(skip_apply)]
     #[serde(flatten)]
     pub other: Other,
 }
@@ -69,14 +36,13 @@ pub struct Preset {
 /// The forms in which a preset is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PresetForm {
-    /// In lists: the configuration is a text.
+    /// List: the configuration is a text.
     List,
-    /// On its own: the configuration is an object.
+    /// Single record: the configuration is an object.
     Detail,
 }
 
 impl Preset {
-    /// The preset in one form.
     pub fn to_form(&self, form: PresetForm) -> Value {
         let mut value = serde_json::to_value(self).expect("a preset can be written as JSON");
         if form == PresetForm::List {
@@ -86,38 +52,27 @@ impl Preset {
     }
 }
 
-/// How the results of a preset are named. Read from a text that holds JSON or from an object; written as
-/// a text.
+/// How the results of a preset are named. Read from an object or a text that contains one; written as a text.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PresetMeta {
-    /// The rule for file names.
     pub filename: Option<FilenameRule>,
-    /// Unknown fields.
     pub other: Other,
 }
 
 /// The rule for names of result files.
+#[serde_with::apply(_ => #[serde(default, deserialize_with = "lenient::field")])]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FilenameRule {
-    /// Whether the id is in it.
-    #[serde(default, deserialize_with = "lenient::or_default")]
     pub use_id: bool,
     /// A suffix, or null.
-    #[serde(default)]
     pub use_suffix: Value,
-    /// Whether the preset's name is in it.
-    #[serde(default, deserialize_with = "lenient::or_default")]
     pub use_preset_name: bool,
 }
 
 #[derive(Serialize, Deserialize)]
 struct RawMeta {
-    #[serde(
-        default,
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "lenient::field", skip_serializing_if = "Option::is_none")]
     filename: Option<FilenameRule>,
     #[serde(flatten)]
     other: Other,
@@ -149,21 +104,16 @@ impl<'de> Deserialize<'de> for PresetMeta {
 }
 
 /// A preset that the service provides.
+#[serde_with::apply(_ => #[serde(default, deserialize_with = "lenient::field")])]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FactoryPreset {
-    /// Its id.
+    #[serde_with(skip_apply)]
     pub id: PresetId,
-    /// Its name.
-    #[serde(default, deserialize_with = "lenient::text")]
     pub name: String,
-    /// The configuration; written as a text.
-    #[serde(
-        default,
-        deserialize_with = "lenient::or_default",
-        serialize_with = "config_as_text"
-    )]
+    /// Written as a text.
+    #[serde(serialize_with = "config_as_text")]
     pub config: OptimizerConfig,
-    /// Unknown fields.
+    #[serde_with(skip_apply)]
     #[serde(flatten)]
     pub other: Other,
 }
@@ -173,21 +123,15 @@ fn config_as_text<S: Serializer>(config: &OptimizerConfig, s: S) -> Result<S::Ok
 }
 
 /// A category of presets.
+#[serde_with::apply(_ => #[serde(default, deserialize_with = "lenient::field")])]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PresetCategory {
-    /// Its number.
-    #[serde(default, deserialize_with = "lenient::count")]
     pub id: u64,
-    /// Its name.
-    #[serde(default, deserialize_with = "lenient::text")]
     pub name: String,
-    /// Its name in addresses.
-    #[serde(default, deserialize_with = "lenient::text")]
+    /// Its name in URLs.
     pub slug: String,
-    /// What it holds.
-    #[serde(default, deserialize_with = "lenient::text")]
     pub description: String,
-    /// Unknown fields.
+    #[serde_with(skip_apply)]
     #[serde(flatten)]
     pub other: Other,
 }
@@ -195,36 +139,29 @@ pub struct PresetCategory {
 /// Body that creates a preset.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CreatePreset {
-    /// Its name.
     pub name: String,
-    /// What it is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The oldest optimizer that can use it.
+    /// The oldest optimizer version that can use it.
     #[serde(
         default,
         rename = "engineCoreVersion",
         skip_serializing_if = "Option::is_none"
     )]
     pub engine_core_version: Option<String>,
-    /// The configuration.
     pub config: OptimizerConfig,
 }
 
 /// Body that changes a preset.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UpdatePreset {
-    /// Which one.
     pub id: PresetId,
-    /// Its name from now on.
     pub name: String,
-    /// Its configuration from now on.
     pub config: OptimizerConfig,
 }
 
 /// Body that asks for a configuration in the command-line format.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RpdxRequest {
-    /// The configuration.
     pub config: OptimizerConfig,
 }
