@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::book::{EmbedStage, EmbedSubject, EmbedSubmission, JobKey, JobRecord};
+use super::book::{EmbedStage, EmbedSubmission, JobKey, JobRecord};
 use super::resolve::{Presets, Unresolved};
 use super::search::embeds_of;
 use super::show::asset_of;
@@ -19,21 +19,12 @@ use crate::outbox::shared::Shared;
 use crate::outbox::staging::ContentHash;
 use crate::outbox::types::{JobFolder, OwnerFolder};
 use crate::wire::{
-    AssetId, CreateEmbed, CreateRawEmbed, EmbedId, MultiOptimize, MultiOptimizeConfig,
+    AssetId, CreateEmbed, CreateRawEmbed, EmbedId, ModelId, MultiOptimize, MultiOptimizeConfig,
     MultiOptimizeItem, OptimizeRequest, OptimizeSettings, OptimizerConfig, RapidId,
 };
 
 /// How the one-off tags begin.
 const TAG_PREFIX: &str = "assetfs-";
-
-/// A model that a job is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Model {
-    /// A base asset.
-    Asset(AssetId),
-    /// A rapid model.
-    Rapid(RapidId),
-}
 
 /// The models that a request is about, each once; `None` while one of them has not been accepted by
 /// the service. An error says why there will never be one.
@@ -41,9 +32,9 @@ pub fn models_of(
     core: &Core,
     job: &JobKey,
     request: &Request,
-) -> Result<Option<Vec<Model>>, String> {
+) -> Result<Option<Vec<ModelId>>, String> {
     let owners = match (job.folder, request) {
-        (JobFolder::RapidEmbeds(rapid), _) => return Ok(Some(vec![Model::Rapid(rapid)])),
+        (JobFolder::RapidEmbeds(rapid), _) => return Ok(Some(vec![ModelId::Rapid(rapid)])),
         (JobFolder::Optimize(owner) | JobFolder::Embeds(owner), _) => vec![owner],
         (JobFolder::Multi, Request::Many(items)) => owners_of(core, job, items)?,
         (JobFolder::Multi, _) => Vec::new(),
@@ -51,7 +42,7 @@ pub fn models_of(
     let mut models = BTreeSet::new();
     for owner in owners {
         match asset_of(core, owner) {
-            Some(asset) => models.insert(Model::Asset(asset)),
+            Some(asset) => models.insert(ModelId::Asset(asset)),
             None if is_there(core, owner) => return Ok(None),
             None => return Err("a model that it names was removed before it was sent".to_owned()),
         };
@@ -79,22 +70,15 @@ fn owners_of(core: &Core, job: &JobKey, items: &[ManyItem]) -> Result<Vec<OwnerF
 }
 
 /// The request that the same text made for the same models before.
-pub fn sent_before(core: &Core, job: &JobKey, models: &[Model], text: &[u8]) -> Option<String> {
+pub fn sent_before(core: &Core, job: &JobKey, models: &[ModelId], text: &[u8]) -> Option<String> {
     let book = &core.state.jobs;
     let hash = ContentHash::of(text);
     let found = match (job.folder, models.first()?) {
         (JobFolder::Multi, _) => book.many_sent_before(hash),
-        (JobFolder::Optimize(_), Model::Asset(asset)) => book.sent_before(*asset, hash),
-        (_, model) => book.embed_sent_before(subject(*model), hash),
+        (JobFolder::Optimize(_), ModelId::Asset(asset)) => book.sent_before(*asset, hash),
+        (_, model) => book.embed_sent_before(*model, hash),
     };
     found.cloned()
-}
-
-fn subject(model: Model) -> EmbedSubject {
-    match model {
-        Model::Asset(asset) => EmbedSubject::Asset(asset),
-        Model::Rapid(rapid) => EmbedSubject::Rapid(rapid),
-    }
 }
 
 /// A request that is ready to go out.
@@ -133,7 +117,7 @@ impl Outgoing {
         job: &JobKey,
         text: &[u8],
         request: Request,
-        models: &[Model],
+        models: &[ModelId],
     ) -> Result<Outgoing, Unresolved> {
         let of = Preparation {
             shared,
@@ -142,7 +126,7 @@ impl Outgoing {
         };
         match (request, models) {
             (Request::Many(items), _) => of.many(items).await,
-            (Request::Optimize(text), [Model::Asset(asset)]) => of.optimize(text, *asset).await,
+            (Request::Optimize(text), [ModelId::Asset(asset)]) => of.optimize(text, *asset).await,
             (Request::Embed(text), [model]) => of.embed(text, *model).await,
             _ => Err(Unresolved::Wrong("it names no model".to_owned())),
         }
@@ -265,8 +249,8 @@ impl Preparation<'_> {
         asset.ok_or_else(|| Unresolved::Wrong("a model that it names is gone".to_owned()))
     }
 
-    async fn embed(&self, text: EmbedText, model: Model) -> Result<Outgoing, Unresolved> {
-        let of = subject(model);
+    async fn embed(&self, text: EmbedText, model: ModelId) -> Result<Outgoing, Unresolved> {
+        let of = model;
         let asked = embeds_of(self.shared, of, &text.name);
         let before = self.shared.until_closed(asked).await;
         let before = before.ok_or(Unresolved::Closed)?;
@@ -282,13 +266,13 @@ impl Preparation<'_> {
         };
         let (name, config, save_user_theme) = (text.name, text.config, text.save_user_theme);
         let call = match model {
-            Model::Rapid(model_id) => OutgoingCall::Embed(CreateEmbed {
+            ModelId::Rapid(model_id) => OutgoingCall::Embed(CreateEmbed {
                 model_id,
                 name,
                 save_user_theme,
                 config,
             }),
-            Model::Asset(raw_model_id) => OutgoingCall::RawEmbed(CreateRawEmbed {
+            ModelId::Asset(raw_model_id) => OutgoingCall::RawEmbed(CreateRawEmbed {
                 raw_model_id,
                 name,
                 save_user_theme,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::book::{EmbedStage, EmbedSubject, EmbedSubmission, JobRecord, SubmissionStage};
+use super::book::{EmbedStage, EmbedSubmission, JobRecord, SubmissionStage};
 use super::request::Made;
 use super::send::tell_all;
 use crate::client::{ClientError, Priority};
@@ -15,7 +15,7 @@ use crate::outbox::pauses::Pauses;
 use crate::outbox::plan::jobs::{Answer, SearchStep, next_search_step};
 use crate::outbox::shared::Shared;
 use crate::outbox::types::OutboxEvent;
-use crate::wire::{AssetId, Embed, EmbedId, RapidId, RapidModel};
+use crate::wire::{AssetId, Embed, EmbedId, ModelId, RapidId, RapidModel};
 
 /// The longest pause between two looks for a lost request.
 const LONGEST_SEARCH: Duration = Duration::from_secs(5);
@@ -181,12 +181,12 @@ async fn find_embed(
 /// The embeds of a model that have this name.
 pub async fn embeds_of(
     shared: &Shared,
-    of: EmbedSubject,
+    of: ModelId,
     name: &str,
 ) -> Result<Vec<EmbedId>, ClientError> {
     let rapid = match of {
-        EmbedSubject::Rapid(rapid) => Some(rapid),
-        EmbedSubject::Asset(_) => None,
+        ModelId::Rapid(rapid) => Some(rapid),
+        ModelId::Asset(_) => None,
     };
     let listed = shared
         .client
@@ -197,11 +197,11 @@ pub async fn embeds_of(
 }
 
 /// False when the record says that the embed shows something else.
-fn may_show(embed: &Embed, of: EmbedSubject) -> bool {
+fn may_show(embed: &Embed, of: ModelId) -> bool {
     match of {
-        EmbedSubject::Rapid(rapid) => {
+        ModelId::Rapid(rapid) => {
             embed.raw_model_id.is_none() && embed.rapid().is_none_or(|shown| shown == rapid)
         }
-        EmbedSubject::Asset(asset) => embed.raw_model_id.is_none_or(|shown| shown == asset),
+        ModelId::Asset(asset) => embed.raw_model_id.is_none_or(|shown| shown == asset),
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::book::{JobKey, JobRecord, Wanted};
-use super::request::{Made, Model, Outgoing, models_of, sent_before};
+use super::request::{Made, Outgoing, models_of, sent_before};
 use super::resolve::Unresolved;
 use super::search::taken;
 use super::send::tell;
@@ -21,7 +21,7 @@ use crate::outbox::pauses::Pauses;
 use crate::outbox::plan::effect::Effect;
 use crate::outbox::plan::jobs::{JobStep, JobView, Models, next_job_step};
 use crate::outbox::shared::Shared;
-use crate::wire::UploadStatus;
+use crate::wire::{ModelId, UploadStatus};
 
 /// The longest pause between two looks at an asset that is not complete.
 const LONGEST_LOOK: Duration = Duration::from_secs(10);
@@ -40,7 +40,7 @@ pub(super) struct Sender {
 }
 
 /// The models of a job, as [`models_of`] gives them.
-type Found = Result<Option<Vec<Model>>, String>;
+type Found = Result<Option<Vec<ModelId>>, String>;
 
 /// A job, as it is now.
 struct Job {
@@ -50,7 +50,7 @@ struct Job {
 }
 
 impl Job {
-    fn models(&self) -> &[Model] {
+    fn models(&self) -> &[ModelId] {
         match &self.found {
             Ok(Some(models)) => models,
             Ok(None) | Err(_) => &[],
@@ -190,7 +190,7 @@ impl Sender {
     }
 
     /// Asks the service whether the models are ready.
-    async fn ask(&mut self, models: &[Model]) -> OutboxResult<Next> {
+    async fn ask(&mut self, models: &[ModelId]) -> OutboxResult<Next> {
         for model in models {
             let Some(reply) = self.shared.until_closed(self.ask_one(*model)).await else {
                 return Ok(Next::End);
@@ -208,7 +208,7 @@ impl Sender {
         Ok(Next::Again)
     }
 
-    async fn ask_one(&self, model: Model) -> Result<Models, ClientError> {
+    async fn ask_one(&self, model: ModelId) -> Result<Models, ClientError> {
         let client = &self.shared.client;
         let gone = |what: &str| {
             Ok(Models::Unusable(format!(
@@ -216,13 +216,13 @@ impl Sender {
             )))
         };
         match model {
-            Model::Asset(asset) => match client.asset(asset, Priority::Interactive).await {
+            ModelId::Asset(asset) => match client.asset(asset, Priority::Interactive).await {
                 Ok(record) if record.upload_status == UploadStatus::Complete => Ok(Models::Ready),
                 Ok(_) => Ok(Models::NotReady),
                 Err(ClientError::NotFound { .. }) => gone("asset"),
                 Err(error) => Err(error),
             },
-            Model::Rapid(rapid) => match client.rapid_model(rapid, Priority::Interactive).await {
+            ModelId::Rapid(rapid) => match client.rapid_model(rapid, Priority::Interactive).await {
                 Ok(record) if record.optimization_status.is_failure() => Ok(Models::Unusable(
                     "the rapid model could not be made".to_owned(),
                 )),
@@ -282,7 +282,7 @@ impl Sender {
     async fn intend(
         &self,
         text: &[u8],
-        models: &[Model],
+        models: &[ModelId],
         outgoing: &Outgoing,
     ) -> OutboxResult<Option<bool>> {
         let (ticket, again) = {

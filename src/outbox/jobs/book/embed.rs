@@ -9,23 +9,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::outbox::moment::Moment;
 use crate::outbox::staging::ContentHash;
-use crate::wire::{AssetId, EmbedId, RapidId};
-
-/// What an embed shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EmbedSubject {
-    /// A base asset.
-    Asset(AssetId),
-    /// A rapid model.
-    Rapid(RapidId),
-}
+use crate::wire::{EmbedId, ModelId};
 
 /// One request to the service to make an embed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EmbedSubmission {
     /// Of what.
-    pub of: EmbedSubject,
+    pub of: ModelId,
     /// Its name.
     pub name: String,
     /// The checksum of the text.

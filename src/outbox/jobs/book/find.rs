@@ -1,8 +1,8 @@
 //! Finds what was asked for before, and whose it is. Changes nothing.
 
-use super::{EmbedSubject, JobBook, JobFile, JobKey, Submission};
+use super::{JobBook, JobFile, JobKey, Submission};
 use crate::outbox::staging::ContentHash;
-use crate::wire::AssetId;
+use crate::wire::{AssetId, ModelId};
 
 impl JobBook {
     /// The tag of the latest request that a text made before, for one asset.
@@ -25,7 +25,7 @@ impl JobBook {
     }
 
     /// The same for an embed.
-    pub fn embed_sent_before(&self, of: EmbedSubject, text_hash: ContentHash) -> Option<&String> {
+    pub fn embed_sent_before(&self, of: ModelId, text_hash: ContentHash) -> Option<&String> {
         let embeds = self.embeds.iter();
         embeds
             .filter(|(_, it)| it.of == of && it.text_hash == text_hash)

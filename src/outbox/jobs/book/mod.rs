@@ -15,9 +15,9 @@ use crate::outbox::journal::record::{Blob, as_pairs};
 use crate::outbox::moment::Moment;
 use crate::outbox::staging::ContentHash;
 use crate::outbox::types::{DraftId, JobFolder, OwnerFolder};
-use crate::wire::{AssetId, RapidId};
+use crate::wire::{AssetId, ModelId, RapidId};
 
-pub use embed::{EmbedStage, EmbedSubject, EmbedSubmission};
+pub use embed::{EmbedStage, EmbedSubmission};
 pub use record::JobRecord;
 
 /// A file of a drop folder.
@@ -283,14 +283,14 @@ impl JobBook {
         self.submissions
             .retain(|_, submission| submission.asset != asset);
         self.embeds
-            .retain(|_, embed| embed.of != EmbedSubject::Asset(asset));
+            .retain(|_, embed| embed.of != ModelId::Asset(asset));
     }
 
     fn rapid_gone(&mut self, rapid: RapidId) {
         self.files
             .retain(|key, _| key.folder != JobFolder::RapidEmbeds(rapid));
         self.embeds
-            .retain(|_, embed| embed.of != EmbedSubject::Rapid(rapid));
+            .retain(|_, embed| embed.of != ModelId::Rapid(rapid));
     }
 
     fn keys_in(&self, owner: OwnerFolder) -> Vec<JobKey> {
