@@ -23,9 +23,7 @@ pub enum ConfigError {
         reason: String,
     },
     #[error("a configuration must be a JSON object, and this is {found}")]
-    NotAnObject {
-        found: &'static str,
-    },
+    NotAnObject { found: &'static str },
 }
 
 impl OptimizerConfig {

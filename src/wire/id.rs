@@ -72,6 +72,16 @@ impl ModelId {
     }
 }
 
+/// A stable text, such as `raw/1042`; names of cached objects start with it.
+impl fmt::Display for ModelId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Asset(asset) => write!(f, "raw/{asset}"),
+            Self::Rapid(rapid) => write!(f, "rapid/{rapid}"),
+        }
+    }
+}
+
 struct IdVisitor;
 
 impl Visitor<'_> for IdVisitor {

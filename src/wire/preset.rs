@@ -72,7 +72,11 @@ pub struct FilenameRule {
 
 #[derive(Serialize, Deserialize)]
 struct RawMeta {
-    #[serde(default, deserialize_with = "lenient::field", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient::field",
+        skip_serializing_if = "Option::is_none"
+    )]
     filename: Option<FilenameRule>,
     #[serde(flatten)]
     other: Other,

@@ -17,10 +17,11 @@ use tokio::sync::{Notify, Semaphore};
 use super::places::Model;
 use super::reading::RemoteFile;
 use super::shared::Shared;
-use super::tree::node::{Home, RemoteFolder, Subject};
+use super::tree::node::{Home, RemoteFolder};
 use super::tree::sizes::ContentTable;
 use crate::drive::error::DriveResult;
 use crate::outbox::named_by_gltf;
+use crate::wire::ModelId;
 use walk::{FileAt, Walk};
 
 /// A file up to here is fetched whole before it is asked for.
@@ -243,8 +244,8 @@ impl Shared {
 
 fn model_of(folder: RemoteFolder) -> Model {
     match folder.subject() {
-        Subject::Asset(asset) => Model::Raw(Home::Found(asset)),
-        Subject::Rapid(rapid) => Model::Rapid(rapid),
+        ModelId::Asset(asset) => Model::Raw(Home::Found(asset)),
+        ModelId::Rapid(rapid) => Model::Rapid(rapid),
     }
 }
 

@@ -21,9 +21,9 @@ use std::time::Duration;
 
 use super::error::{DriveError, DriveResult};
 use super::shared::Shared;
-use super::tree::node::{AccountFile, Family, RemoteFolder, Subject};
+use super::tree::node::{AccountFile, Family, RemoteFolder};
 use crate::client::ClientError;
-use crate::wire::{AssetId, EmbedId, RapidId};
+use crate::wire::{AssetId, EmbedId, ModelId, RapidId};
 use blobs::Blob;
 use flight::Landing;
 use listings::Which;
@@ -60,7 +60,7 @@ pub(super) enum FlightKey {
     /// A small file that the service makes.
     Blob(Blob),
     /// Why a model failed.
-    Reason(Subject),
+    Reason(ModelId),
     /// The optimizations under way.
     RunningJobs,
     /// Uploads that nobody finished.

@@ -8,8 +8,9 @@ use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::places::Model;
 use crate::drive::shared::Shared;
 use crate::drive::tree::known::{KnownAsset, KnownRapid};
-use crate::drive::tree::node::{Home, RemoteFolder, Subject};
+use crate::drive::tree::node::{Home, RemoteFolder};
 use crate::outbox::{DraftPhase, reason_in_log};
+use crate::wire::ModelId;
 
 /// Of a longer log the beginning is read.
 const LOG_BYTES: u64 = 64 * 1024;
@@ -40,18 +41,18 @@ impl Shared {
     }
 
     /// The reason that was read out of an error log.
-    pub(in crate::drive) fn reason_of(&self, subject: Subject) -> Option<String> {
+    pub(in crate::drive) fn reason_of(&self, subject: ModelId) -> Option<String> {
         self.kept_reason(subject)
             .filter(|reason| !reason.is_empty())
     }
 
     /// The same; empty where the log says nothing, so that it is not read again.
-    fn kept_reason(&self, subject: Subject) -> Option<String> {
+    fn kept_reason(&self, subject: ModelId) -> Option<String> {
         self.meta.get(TABLE, &subject.to_string()).ok().flatten()
     }
 
     /// The model is something else now.
-    pub(in crate::drive) fn forget_reason(&self, subject: Subject) {
+    pub(in crate::drive) fn forget_reason(&self, subject: ModelId) {
         if self.kept_reason(subject).is_some() {
             let forgotten = self.meta.relaxed().batch(|batch| {
                 batch.remove(TABLE, &subject.to_string());
@@ -102,7 +103,7 @@ impl Shared {
         match &row.error {
             Some(error) => error.clone(),
             None => self
-                .reason_of(Subject::Asset(row.id))
+                .reason_of(ModelId::Asset(row.id))
                 .unwrap_or_else(|| row.failure_reason()),
         }
     }
@@ -110,22 +111,22 @@ impl Shared {
     /// The line of an optimized model's status.
     pub(in crate::drive) fn rapid_status(&self, row: &KnownRapid) -> String {
         let reason = match row.state.is_failure() {
-            true => self.reason_of(Subject::Rapid(row.id)),
+            true => self.reason_of(ModelId::Rapid(row.id)),
             false => None,
         };
         reason.map_or_else(|| row.status_text(), |reason| format!("failed: {reason}"))
     }
 
     /// The model, if it failed and its record does not say why.
-    fn failed_subject(&self, model: Model) -> Option<Subject> {
+    fn failed_subject(&self, model: Model) -> Option<ModelId> {
         let subject = model.subject(self)?;
         let known = self.known();
         let has_failed = match subject {
-            Subject::Asset(asset) => known
+            ModelId::Asset(asset) => known
                 .assets
                 .row(asset.0)
                 .is_some_and(|row| row.state.is_failure() && row.error.is_none()),
-            Subject::Rapid(rapid) => known
+            ModelId::Rapid(rapid) => known
                 .rapids
                 .row(rapid.0)
                 .is_some_and(|row| row.state.is_failure()),
@@ -133,9 +134,9 @@ impl Shared {
         has_failed.then_some(subject)
     }
 
-    async fn fetch_reason(self: &Arc<Self>, subject: Subject) -> DriveResult<()> {
+    async fn fetch_reason(self: &Arc<Self>, subject: ModelId) -> DriveResult<()> {
         let folder = match subject {
-            Subject::Asset(asset) => {
+            ModelId::Asset(asset) => {
                 // The record on its own says more than the listing.
                 let row = self.refreshed_asset(asset, Duration::ZERO).await?;
                 if row.error.is_some() {
@@ -143,7 +144,7 @@ impl Shared {
                 }
                 RemoteFolder::AssetAnalysis(asset)
             }
-            Subject::Rapid(rapid) => RemoteFolder::RapidAnalysis(rapid),
+            ModelId::Rapid(rapid) => RemoteFolder::RapidAnalysis(rapid),
         };
         let map = self.file_map(folder).await?;
         let reason = match map.path_of(LOG) {

@@ -15,8 +15,9 @@ use crate::drive::places::{
     ModelFolder, Node, RapidFolder, ServiceFile, ServiceFolder, ServiceSubfolder,
 };
 use crate::drive::shared::Shared;
-use crate::drive::tree::node::{RemoteFolder, Subject};
+use crate::drive::tree::node::RemoteFolder;
 use crate::drive::tree::sizes::{Content, ContentTable};
+use crate::wire::ModelId;
 
 /// Sizes of a listed folder that are asked for at once.
 const AT_ONCE: usize = 32;
@@ -73,8 +74,8 @@ impl Shared {
             return (parent.into(), name.to_owned());
         }
         let parent = match (folder.name(), folder.subject()) {
-            (None, Subject::Asset(asset)) => ModelFolder(self.home_of(asset)).into(),
-            (None, Subject::Rapid(rapid)) => RapidFolder(rapid).into(),
+            (None, ModelId::Asset(asset)) => ModelFolder(self.home_of(asset)).into(),
+            (None, ModelId::Rapid(rapid)) => RapidFolder(rapid).into(),
             _ => ServiceFolder(folder).into(),
         };
         (parent, path.to_owned())

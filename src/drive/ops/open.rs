@@ -13,10 +13,11 @@ use crate::drive::handles::{Body, OpenFile};
 use crate::drive::places::{Contents, DraftEntry, Node, child, refusals};
 use crate::drive::reading::{RemoteFile, SignedUrls, Spool, UrlFuture};
 use crate::drive::shared::Shared;
-use crate::drive::tree::node::{Home, RemoteFolder, Subject};
+use crate::drive::tree::node::{Home, RemoteFolder};
 use crate::drive::tree::sizes::ContentTable;
 use crate::drive::types::{Caller, Ino, OpenFlags, Opened, OpenedMode};
 use crate::outbox::{OpenMode, StagedFile};
+use crate::wire::ModelId;
 
 impl Shared {
     /// Opens a file that exists.
@@ -261,7 +262,7 @@ impl Shared {
 
     fn source_zip_name(&self, home: Home) -> Option<String> {
         let asset = self.asset_of(home)?;
-        Some(format!("{}/source.zip", Subject::Asset(asset)))
+        Some(format!("{}/source.zip", ModelId::Asset(asset)))
     }
 
     /// The length of that zip: known once it was read, or where the service tells it before; a draft

@@ -16,10 +16,10 @@ use crate::drive::places::{
     is_hidden, refusals, shown_parts,
 };
 use crate::drive::shared::Shared;
-use crate::drive::tree::node::{Home, Subject};
+use crate::drive::tree::node::Home;
 use crate::drive::types::{Caller, FileKind, Ino};
 use crate::outbox::{DraftId, EntryId, EntryKind};
-use crate::wire::{AssetId, EmbedId};
+use crate::wire::{AssetId, EmbedId, ModelId};
 
 /// Models that one request deletes.
 const DELETED_AT_ONCE: usize = 50;
@@ -237,7 +237,7 @@ impl Shared {
     /// Deletes whole models by few requests: all of them, or none when they are more than may go.
     pub(in crate::drive) async fn delete_many(
         self: &Arc<Self>,
-        subjects: Vec<Subject>,
+        subjects: Vec<ModelId>,
     ) -> DriveResult<()> {
         for subject in &subjects {
             self.check_may_delete(Model::of(*subject, self)).await?;
@@ -251,13 +251,13 @@ impl Shared {
             .await
     }
 
-    async fn delete_in_bulk(self: &Arc<Self>, subjects: &[Subject]) -> DriveResult<()> {
+    async fn delete_in_bulk(self: &Arc<Self>, subjects: &[ModelId]) -> DriveResult<()> {
         let mut assets = Vec::new();
         let mut rapids = Vec::new();
         for subject in subjects {
             match subject {
-                Subject::Asset(asset) => assets.push(*asset),
-                Subject::Rapid(rapid) => rapids.push(*rapid),
+                ModelId::Asset(asset) => assets.push(*asset),
+                ModelId::Rapid(rapid) => rapids.push(*rapid),
             }
         }
         for assets in assets.chunks(DELETED_AT_ONCE) {

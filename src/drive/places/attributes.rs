@@ -4,8 +4,9 @@ use std::time::SystemTime;
 
 use crate::drive::shared::Shared as Tree;
 use crate::drive::tree::known::system_time;
-use crate::drive::tree::node::{Subject, Top};
+use crate::drive::tree::node::Top;
 use crate::drive::types::{Attributes, FileKind, Ino};
+use crate::wire::ModelId;
 
 pub(super) fn folder(tree: &Tree, modified: SystemTime) -> Attributes {
     Attributes {
@@ -44,10 +45,10 @@ pub(super) fn changed(tree: &Tree, top: Top) -> SystemTime {
 }
 
 /// When a model came to be: the time of what has none of its own.
-pub(super) fn created(tree: &Tree, subject: Subject) -> SystemTime {
+pub(super) fn created(tree: &Tree, subject: ModelId) -> SystemTime {
     let known = tree.known();
     system_time(match subject {
-        Subject::Asset(asset) => known.assets.row(asset.0).and_then(|row| row.created),
-        Subject::Rapid(rapid) => known.rapids.row(rapid.0).and_then(|row| row.created),
+        ModelId::Asset(asset) => known.assets.row(asset.0).and_then(|row| row.created),
+        ModelId::Rapid(rapid) => known.rapids.row(rapid.0).and_then(|row| row.created),
     })
 }

@@ -18,10 +18,10 @@ use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::fresh::listings::Which;
 use crate::drive::ops::text::TextTarget;
 use crate::drive::shared::Shared as Tree;
-use crate::drive::tree::node::{Home, Subject, Top};
+use crate::drive::tree::node::{Home, Top};
 use crate::drive::types::{Attributes, FileKind, OpenFlags};
 use crate::outbox::{JobFolder, JobInfo, JobState, OwnerFolder};
-use crate::wire::{EmbedId, RapidId};
+use crate::wire::{EmbedId, ModelId, RapidId};
 
 /// An embed is in the service's list at the latest so long after it was asked for.
 const LISTED_WITHIN: Duration = Duration::from_secs(60);
@@ -138,12 +138,12 @@ impl DropFolder {
     }
 
     /// The model it belongs to.
-    fn subject(self) -> Option<Subject> {
+    fn subject(self) -> Option<ModelId> {
         match self {
             DropFolder::Optimize(asset) | DropFolder::AssetEmbeds(asset) => {
-                Some(Subject::Asset(asset))
+                Some(ModelId::Asset(asset))
             }
-            DropFolder::RapidEmbeds(rapid) => Some(Subject::Rapid(rapid)),
+            DropFolder::RapidEmbeds(rapid) => Some(ModelId::Rapid(rapid)),
             DropFolder::Jobs => None,
         }
     }

@@ -22,9 +22,9 @@ use crate::drive::fresh::FlightKey;
 use crate::drive::fresh::blobs::Blob;
 use crate::drive::shared::Shared as Tree;
 use crate::drive::tree::known::system_time;
-use crate::drive::tree::node::{Bundle, Family, Home, Subject};
+use crate::drive::tree::node::{Bundle, Family, Home};
 use crate::drive::types::{Attributes, FileKind, OpenFlags};
-use crate::wire::RapidId;
+use crate::wire::{ModelId, RapidId};
 
 /// A status line is asked for again when it is older than this and can still change.
 const STATUS_HOLDS: Duration = Duration::from_secs(1);
@@ -199,13 +199,13 @@ impl Place for HiddenFile {
             match (self.1, self.0) {
                 (HiddenName::SourceZip, HiddenParent::Model(Model::Raw(home))) => {
                     let len = tree.source_zip_len(home).await?;
-                    let asset = tree.asset_of(home).map(Subject::Asset);
+                    let asset = tree.asset_of(home).map(ModelId::Asset);
                     let made = asset.map_or(tree.opened, |asset| created(tree, asset));
                     Ok(file(tree, len, made))
                 }
                 (HiddenName::PresetZip, HiddenParent::Model(Model::Rapid(rapid))) => {
                     let len = tree.blob_len(&Blob::PresetOf(rapid)).await?;
-                    Ok(file(tree, len, created(tree, Subject::Rapid(rapid))))
+                    Ok(file(tree, len, created(tree, ModelId::Rapid(rapid))))
                 }
                 _ => {
                     let Text { bytes, modified } = self.text(tree).await?;

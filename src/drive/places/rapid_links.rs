@@ -10,9 +10,8 @@ use super::removed::without_hidden;
 use super::values::Model;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::shared::Shared as Tree;
-use crate::drive::tree::node::Subject;
 use crate::drive::types::FileKind;
-use crate::wire::{AssetId, RapidId};
+use crate::wire::{AssetId, ModelId, RapidId};
 
 /// The folder of the links.
 pub(super) struct RapidLinks(pub(super) AssetId);
@@ -35,7 +34,7 @@ impl Place for RapidLinks {
     }
 
     fn modified(&self, tree: &Tree) -> SystemTime {
-        created(tree, Subject::Asset(self.0))
+        created(tree, ModelId::Asset(self.0))
     }
 
     fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {

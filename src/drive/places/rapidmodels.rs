@@ -13,8 +13,9 @@ use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::fresh::listings::Which;
 use crate::drive::shared::Shared as Tree;
 use crate::drive::tree::listing::{Listing, Row as Record};
-use crate::drive::tree::node::{Family, Subject, Top};
+use crate::drive::tree::node::{Family, Top};
 use crate::drive::types::FileKind;
+use crate::wire::ModelId;
 
 /// The folder of all optimized models.
 pub(in crate::drive) struct RapidModels;
@@ -55,7 +56,7 @@ impl Place for RapidModels {
         Box::pin(async move {
             let listed = || tree.known().rapids.find(name).map(|row| row.id);
             if !tree.is_listed(Which::Rapids) {
-                let known = listed().map(Subject::Rapid);
+                let known = listed().map(ModelId::Rapid);
                 tree.look_for_name(Family::Rapid, name, known).await;
                 if let Some(rapid) = listed() {
                     return Ok(RapidFolder(rapid).into());

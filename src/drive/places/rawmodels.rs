@@ -13,10 +13,10 @@ use super::values::{ErrorParent, HiddenParent};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::fresh::listings::Which;
 use crate::drive::shared::Shared as Tree;
-use crate::drive::tree::node::{Family, Home, Subject, Top};
+use crate::drive::tree::node::{Family, Home, Top};
 use crate::drive::types::FileKind;
 use crate::outbox::{DraftId, DraftKind};
-use crate::wire::AssetId;
+use crate::wire::{AssetId, ModelId};
 
 /// The folder of all source models.
 pub(in crate::drive) struct RawModels;
@@ -100,7 +100,7 @@ impl RawModels {
             Some(Node::from(ModelFolder(tree.home_of(asset))))
         };
         if !tree.is_listed(Which::Assets) {
-            let known = RawModels::listed_asset(tree, name).map(Subject::Asset);
+            let known = RawModels::listed_asset(tree, name).map(ModelId::Asset);
             tree.look_for_name(Family::Raw, name, known).await;
             if let Some(node) = listed() {
                 return Ok(node);

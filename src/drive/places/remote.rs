@@ -13,9 +13,10 @@ use super::values::Model;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::shared::Shared as Tree;
 use crate::drive::tree::filemap::{Arranged, FileMap};
-use crate::drive::tree::node::{RemoteFolder, Subject};
+use crate::drive::tree::node::RemoteFolder;
 use crate::drive::tree::sizes::ContentTable;
 use crate::drive::types::{Attributes, FileKind, OpenFlags};
+use crate::wire::ModelId;
 
 /// A folder of the service that is a map of files.
 pub(in crate::drive) struct ServiceFolder(pub(in crate::drive) RemoteFolder);
@@ -188,8 +189,8 @@ impl Place for ServiceFile {
 
     fn check_writable(&self, _: &Tree, _: OpenFlags) -> DriveResult<()> {
         Err(match self.folder.subject() {
-            Subject::Asset(_) => refusals::frozen_asset(&self.path),
-            Subject::Rapid(_) => refusals::made_by_service(&self.path),
+            ModelId::Asset(_) => refusals::frozen_asset(&self.path),
+            ModelId::Rapid(_) => refusals::made_by_service(&self.path),
         })
     }
 

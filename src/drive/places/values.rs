@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::drive::shared::Shared as Tree;
 use crate::drive::tree::names::HIDDEN_FOLDER;
-use crate::drive::tree::node::{Family, Home, Subject};
-use crate::wire::{AssetId, RapidId};
+use crate::drive::tree::node::{Family, Home};
+use crate::wire::{AssetId, ModelId, RapidId};
 
 /// A model as the tree shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -19,18 +19,18 @@ pub(in crate::drive) enum Model {
 
 impl Model {
     /// Where a model of the service is shown.
-    pub(in crate::drive) fn of(subject: Subject, tree: &Tree) -> Model {
+    pub(in crate::drive) fn of(subject: ModelId, tree: &Tree) -> Model {
         match subject {
-            Subject::Asset(asset) => Model::Raw(tree.home_of(asset)),
-            Subject::Rapid(rapid) => Model::Rapid(rapid),
+            ModelId::Asset(asset) => Model::Raw(tree.home_of(asset)),
+            ModelId::Rapid(rapid) => Model::Rapid(rapid),
         }
     }
 
     /// The model of the service; none for a draft.
-    pub(in crate::drive) fn subject(self, tree: &Tree) -> Option<Subject> {
+    pub(in crate::drive) fn subject(self, tree: &Tree) -> Option<ModelId> {
         match self {
-            Model::Raw(home) => tree.asset_of(home).map(Subject::Asset),
-            Model::Rapid(rapid) => Some(Subject::Rapid(rapid)),
+            Model::Raw(home) => tree.asset_of(home).map(ModelId::Asset),
+            Model::Rapid(rapid) => Some(ModelId::Rapid(rapid)),
         }
     }
 

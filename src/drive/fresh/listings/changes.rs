@@ -12,8 +12,8 @@ use crate::drive::places::{
 use crate::drive::shared::{Known, Shared};
 use crate::drive::tree::known::{KnownAsset, KnownRapid, KnownTag};
 use crate::drive::tree::listing::{Changes, Listing, Row};
-use crate::drive::tree::node::{RemoteFolder, Subject, Top};
-use crate::wire::{AssetId, BaseAsset, EmbedId, RapidId};
+use crate::drive::tree::node::{RemoteFolder, Top};
+use crate::wire::{AssetId, BaseAsset, EmbedId, ModelId, RapidId};
 
 /// More new names than this at once are not told to the kernel one by one: it has never asked for
 /// them.
@@ -39,10 +39,10 @@ impl Shared {
     }
 
     /// The tags of a model were changed through this drive.
-    pub(in crate::drive) fn write_tags(&self, subject: Subject, tags: Vec<KnownTag>) {
+    pub(in crate::drive) fn write_tags(&self, subject: ModelId, tags: Vec<KnownTag>) {
         let now = Instant::now();
         match subject {
-            Subject::Asset(asset) => {
+            ModelId::Asset(asset) => {
                 let row = self.known().assets.row(asset.0).cloned();
                 let rows = row.map(|row| KnownAsset { tags, ..row }).into_iter();
                 let changes = self.learned_rows(rows.collect(), |listing, rows, taken| {
@@ -52,7 +52,7 @@ impl Shared {
                 });
                 self.assets_changed(&changes.unwrap_or_default());
             }
-            Subject::Rapid(rapid) => {
+            ModelId::Rapid(rapid) => {
                 let mut known = self.known();
                 let Some(row) = known.rapids.row(rapid.0).cloned() else {
                     return;
@@ -124,7 +124,7 @@ impl Shared {
             self.maps.doubt(&self.meta, RemoteFolder::AssetFiles(asset));
             self.maps
                 .doubt(&self.meta, RemoteFolder::AssetAnalysis(asset));
-            self.forget_reason(Subject::Asset(asset));
+            self.forget_reason(ModelId::Asset(asset));
         }
         for id in &changes.changed {
             let home = self.home_of(AssetId(*id));
@@ -150,7 +150,7 @@ impl Shared {
             self.maps.doubt(&self.meta, RemoteFolder::RapidFiles(rapid));
             self.maps
                 .doubt(&self.meta, RemoteFolder::RapidAnalysis(rapid));
-            self.forget_reason(Subject::Rapid(rapid));
+            self.forget_reason(ModelId::Rapid(rapid));
         }
         for id in &changes.changed {
             self.tell_model(Model::Rapid(RapidId(*id)));

@@ -10,8 +10,8 @@ use crate::drive::fresh::FlightKey;
 use crate::drive::shared::Shared;
 use crate::drive::tree::known::KnownRapid;
 use crate::drive::tree::names::{original_name, split_id};
-use crate::drive::tree::node::{Family, Subject};
-use crate::wire::{AssetId, BaseAsset, RapidId};
+use crate::drive::tree::node::Family;
+use crate::wire::{AssetId, BaseAsset, ModelId, RapidId};
 
 /// Queries whose answers are kept.
 const MAX_KEPT: usize = 64;
@@ -97,22 +97,22 @@ impl Shared {
         self: &Arc<Self>,
         family: Family,
         name: &str,
-        known: Option<Subject>,
+        known: Option<ModelId>,
     ) {
         let refresh = self.config.refresh;
         let is_young = known.is_some_and(|subject| {
             let (listings, now) = (self.known(), Instant::now());
             match subject {
-                Subject::Asset(asset) => listings.assets.is_young(asset.0, now, refresh),
-                Subject::Rapid(rapid) => listings.rapids.is_young(rapid.0, now, refresh),
+                ModelId::Asset(asset) => listings.assets.is_young(asset.0, now, refresh),
+                ModelId::Rapid(rapid) => listings.rapids.is_young(rapid.0, now, refresh),
             }
         });
         if is_young || self.find_by_name(family, name).await {
             return;
         }
         let asked = match known {
-            Some(Subject::Asset(asset)) => self.refreshed_asset(asset, refresh).await.map(drop),
-            Some(Subject::Rapid(rapid)) => self.refreshed_rapid(rapid, refresh).await.map(drop),
+            Some(ModelId::Asset(asset)) => self.refreshed_asset(asset, refresh).await.map(drop),
+            Some(ModelId::Rapid(rapid)) => self.refreshed_rapid(rapid, refresh).await.map(drop),
             None => Ok(()),
         };
         if let Err(error) = asked {

@@ -3,8 +3,7 @@
 use std::str::FromStr;
 
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::tree::node::Subject;
-use crate::wire::{AssetId, RapidId};
+use crate::wire::{AssetId, ModelId, RapidId};
 
 /// One command.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,7 +22,7 @@ pub(super) enum Command {
     VerifyCache,
     Pin(String),
     Unpin(String),
-    Delete(Vec<Subject>),
+    Delete(Vec<ModelId>),
 }
 
 impl Command {
@@ -85,10 +84,10 @@ impl FromStr for Command {
             ["pin", _, ..] => Ok(Command::Pin(rest_of(line, "pin"))),
             ["unpin", _, ..] => Ok(Command::Unpin(rest_of(line, "unpin"))),
             ["delete", "rawmodels", ids @ ..] if !ids.is_empty() => {
-                ids_of(ids, |id| Subject::Asset(AssetId(id))).map(Command::Delete)
+                ids_of(ids, |id| ModelId::Asset(AssetId(id))).map(Command::Delete)
             }
             ["delete", "rapidmodels", ids @ ..] if !ids.is_empty() => {
-                ids_of(ids, |id| Subject::Rapid(RapidId(id))).map(Command::Delete)
+                ids_of(ids, |id| ModelId::Rapid(RapidId(id))).map(Command::Delete)
             }
             _ => Err(DriveError::Invalid(format!(
                 "{:?} is not a command; read this file for the commands",
@@ -104,7 +103,7 @@ fn rest_of(line: &str, word: &str) -> String {
     rest.trim().to_owned()
 }
 
-fn ids_of(ids: &[&str], subject: impl Fn(u64) -> Subject) -> DriveResult<Vec<Subject>> {
+fn ids_of(ids: &[&str], subject: impl Fn(u64) -> ModelId) -> DriveResult<Vec<ModelId>> {
     ids.iter()
         .map(|id| match id.parse() {
             Ok(id) => Ok(subject(id)),
@@ -135,7 +134,7 @@ mod tests {
             ("pin rawmodels/a  b", Command::Pin("rawmodels/a  b".into())),
             (
                 "delete rapidmodels 7 8",
-                Command::Delete(vec![Subject::Rapid(RapidId(7)), Subject::Rapid(RapidId(8))]),
+                Command::Delete(vec![ModelId::Rapid(RapidId(7)), ModelId::Rapid(RapidId(8))]),
             ),
         ] {
             assert_eq!(line.parse::<Command>().unwrap(), command, "{line}");

@@ -12,9 +12,9 @@ use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::fresh::listings::Which;
 use crate::drive::places::{DropFolder, HiddenParent, Model, Node, RawModels, Root, refusals};
 use crate::drive::shared::Shared;
-use crate::drive::tree::node::{Home, RemoteFolder, Subject};
+use crate::drive::tree::node::{Home, RemoteFolder};
 use crate::outbox::{DraftId, OutboxError};
-use crate::wire::{AssetId, AssetUpdate, RapidId};
+use crate::wire::{AssetId, AssetUpdate, ModelId, RapidId};
 use command::Command;
 
 /// How long `allow-delete` lifts the limit.
@@ -285,7 +285,7 @@ impl Shared {
         ] {
             self.maps.doubt(&self.meta, folder);
         }
-        self.forget_reason(Subject::Asset(asset));
+        self.forget_reason(ModelId::Asset(asset));
         self.doubt_rapids_of(asset);
         self.refreshed_asset(asset, Duration::ZERO).await?;
         Ok(())
@@ -300,7 +300,7 @@ impl Shared {
         ] {
             self.maps.doubt(&self.meta, folder);
         }
-        self.forget_reason(Subject::Rapid(rapid));
+        self.forget_reason(ModelId::Rapid(rapid));
         self.refreshed_rapid(rapid, Duration::ZERO).await?;
         Ok(())
     }

@@ -10,23 +10,22 @@ use crate::drive::fresh::FlightKey;
 use crate::drive::places::Node;
 use crate::drive::shared::Shared;
 use crate::drive::tree::known::KnownTag;
-use crate::drive::tree::node::Subject;
-use crate::wire::{AssetUpdate, TagId};
+use crate::wire::{AssetUpdate, ModelId, TagId};
 
 /// Longest tag, in characters.
 const MAX_TAG_CHARS: usize = 255;
 
 impl Shared {
     /// The model whose tags a thing shows.
-    fn tagged(&self, node: &Node) -> Option<Subject> {
+    fn tagged(&self, node: &Node) -> Option<ModelId> {
         node.model_folder()?.subject(self)
     }
 
     pub(super) fn tags_of(&self, node: &Node) -> Option<Vec<KnownTag>> {
         let known = self.known();
         match self.tagged(node)? {
-            Subject::Asset(asset) => known.assets.row(asset.0).map(|row| row.tags.clone()),
-            Subject::Rapid(rapid) => known.rapids.row(rapid.0).map(|row| row.tags.clone()),
+            ModelId::Asset(asset) => known.assets.row(asset.0).map(|row| row.tags.clone()),
+            ModelId::Rapid(rapid) => known.rapids.row(rapid.0).map(|row| row.tags.clone()),
         }
     }
 
@@ -45,11 +44,11 @@ impl Shared {
         }
         for tag in before.iter().filter(|known| !wanted.contains(&known.name)) {
             match subject {
-                Subject::Asset(asset) => {
+                ModelId::Asset(asset) => {
                     self.asked(self.client.remove_asset_tag(asset, tag.id))
                         .await?;
                 }
-                Subject::Rapid(rapid) => {
+                ModelId::Rapid(rapid) => {
                     self.asked(self.client.remove_rapid_tag(rapid, tag.id))
                         .await?;
                 }
@@ -64,7 +63,7 @@ impl Shared {
     }
 
     /// From here on every read gives what was written, whatever requests under way still answer.
-    fn wrote_tags(&self, subject: Subject, before: &[KnownTag], wanted: &[String]) {
+    fn wrote_tags(&self, subject: ModelId, before: &[KnownTag], wanted: &[String]) {
         let number = |name: &str| before.iter().find(|known| known.name == name);
         let tags = wanted.iter().map(|name| KnownTag {
             id: number(name).map_or(TagId(0), |known| known.id),
@@ -74,29 +73,29 @@ impl Shared {
         let mut known = self.known();
         known.searches.clear();
         let key = match subject {
-            Subject::Asset(asset) => FlightKey::Asset(asset),
-            Subject::Rapid(rapid) => FlightKey::Rapid(rapid),
+            ModelId::Asset(asset) => FlightKey::Asset(asset),
+            ModelId::Rapid(rapid) => FlightKey::Rapid(rapid),
         };
         known.details.remove(&key);
     }
 
-    async fn add_tags(&self, subject: Subject, tags: Vec<String>) -> DriveResult<()> {
+    async fn add_tags(&self, subject: ModelId, tags: Vec<String>) -> DriveResult<()> {
         match subject {
-            Subject::Asset(asset) => {
+            ModelId::Asset(asset) => {
                 let update = AssetUpdate {
                     tags: Some(tags),
                     ..AssetUpdate::default()
                 };
                 self.asked(self.client.update_asset(asset, &update)).await
             }
-            Subject::Rapid(rapid) => self.asked(self.client.add_rapid_tags(rapid, &tags)).await,
+            ModelId::Rapid(rapid) => self.asked(self.client.add_rapid_tags(rapid, &tags)).await,
         }
     }
 
-    async fn fresh_tags(self: &Arc<Self>, subject: Subject) -> DriveResult<Vec<KnownTag>> {
+    async fn fresh_tags(self: &Arc<Self>, subject: ModelId) -> DriveResult<Vec<KnownTag>> {
         Ok(match subject {
-            Subject::Asset(asset) => self.refreshed_asset(asset, Duration::ZERO).await?.tags,
-            Subject::Rapid(rapid) => self.refreshed_rapid(rapid, Duration::ZERO).await?.tags,
+            ModelId::Asset(asset) => self.refreshed_asset(asset, Duration::ZERO).await?.tags,
+            ModelId::Rapid(rapid) => self.refreshed_rapid(rapid, Duration::ZERO).await?.tags,
         })
     }
 }

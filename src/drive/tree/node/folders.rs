@@ -6,7 +6,7 @@
 use std::fmt;
 
 use super::Top;
-use crate::wire::{AssetId, RapidId};
+use crate::wire::{AssetId, ModelId, RapidId};
 
 /// The two kinds of models, where something is the same for both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -23,34 +23,6 @@ impl Family {
         match self {
             Family::Raw => Top::RawModels,
             Family::Rapid => Top::RapidModels,
-        }
-    }
-}
-
-/// One model of the service.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Subject {
-    /// A source model.
-    Asset(AssetId),
-    /// An optimized model.
-    Rapid(RapidId),
-}
-
-impl Subject {
-    /// The service's number, for names.
-    pub fn number(self) -> u64 {
-        match self {
-            Subject::Asset(asset) => asset.0,
-            Subject::Rapid(rapid) => rapid.0,
-        }
-    }
-}
-
-impl fmt::Display for Subject {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Subject::Asset(asset) => write!(f, "raw/{asset}"),
-            Subject::Rapid(rapid) => write!(f, "rapid/{rapid}"),
         }
     }
 }
@@ -96,18 +68,18 @@ impl RemoteFolder {
     }
 
     /// The model it belongs to.
-    pub fn subject(self) -> Subject {
+    pub fn subject(self) -> ModelId {
         match self {
             RemoteFolder::AssetFiles(asset)
             | RemoteFolder::AssetMembers(asset)
             | RemoteFolder::AssetAnalysis(asset)
             | RemoteFolder::AssetRenders(asset)
             | RemoteFolder::AssetConverted(asset)
-            | RemoteFolder::AssetPbr(asset) => Subject::Asset(asset),
+            | RemoteFolder::AssetPbr(asset) => ModelId::Asset(asset),
             RemoteFolder::RapidFiles(rapid)
             | RemoteFolder::RapidAnalysis(rapid)
             | RemoteFolder::RapidRenders(rapid)
-            | RemoteFolder::RapidQc(rapid) => Subject::Rapid(rapid),
+            | RemoteFolder::RapidQc(rapid) => ModelId::Rapid(rapid),
         }
     }
 

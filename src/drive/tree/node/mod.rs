@@ -2,7 +2,7 @@
 
 mod folders;
 
-pub use folders::{Family, RemoteFolder, Subject};
+pub use folders::{Family, RemoteFolder};
 
 use std::fmt;
 
