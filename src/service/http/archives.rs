@@ -21,8 +21,8 @@ use crate::service::app::App;
 use crate::service::archive::{Content, Entry, Pack};
 use crate::service::names::file_stem;
 use crate::service::presets::{self, RPDX_VERSION};
-use crate::service::records::{Area, Owner};
-use crate::wire::OptimizerConfig;
+use crate::service::records::Area;
+use crate::wire::{ModelId, OptimizerConfig};
 
 /// A configuration with its name, as it goes into an archive.
 struct Named {
@@ -101,7 +101,7 @@ pub async fn asset(
     ids: Ids,
 ) -> Result<Response, ApiError> {
     let row = rawmodel::existing(&app, caller, ids.asset()?).await?;
-    let files = app.records.files_of(&[Owner::Asset(row.id)]).await?;
+    let files = app.records.files_of(&[ModelId::Asset(row.id)]).await?;
     let entries: Vec<Entry> = files
         .into_iter()
         .filter(|file| file.area == Area::Source)

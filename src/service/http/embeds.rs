@@ -20,12 +20,12 @@ use crate::formats;
 use crate::service::app::App;
 use crate::service::ids::random_name;
 use crate::service::records::{
-    Area, AssetRow, Conversion, EmbedRow, EmbedSource, FileRow, NewEmbed, Owner, Uploaded,
+    Area, AssetRow, Conversion, EmbedRow, EmbedSource, FileRow, NewEmbed, Uploaded,
 };
 use crate::wire::paths::route;
 use crate::wire::{
-    AssetId, Embed, EmbedForm, EmbedId, EventData, EventStatus, EventType, OptimizationStatus,
-    Page, RapidId, UploadStatus, UserId, ViewerConfig,
+    AssetId, Embed, EmbedForm, EmbedId, EventData, EventStatus, EventType, ModelId,
+    OptimizationStatus, Page, RapidId, UploadStatus, UserId, ViewerConfig,
 };
 
 const PER_PAGE: u64 = 12;
@@ -148,7 +148,7 @@ pub async fn create(
     if row.status != OptimizationStatus::Done {
         return Err(ApiError::field("model_id", "The rapid model is not done."));
     }
-    if !has_glb(&app, Owner::Rapid(rapid), Area::Export).await? {
+    if !has_glb(&app, ModelId::Rapid(rapid), Area::Export).await? {
         return Err(ApiError::field(
             "model_id",
             "The rapid model has no glb export, which the viewer needs. Optimize the base asset again with a glb \
@@ -209,7 +209,7 @@ fn not_complete() -> ApiError {
     ApiError::field("raw_model_id", "The base asset is not complete.")
 }
 
-async fn has_glb(app: &App, owner: Owner, area: Area) -> Result<bool, ApiError> {
+async fn has_glb(app: &App, owner: ModelId, area: Area) -> Result<bool, ApiError> {
     let files = app.records.files_of(&[owner]).await?;
     let is_glb = |file: &FileRow| file.area == area && formats::extension(&file.name) == "glb";
     Ok(files.iter().any(is_glb))
@@ -298,9 +298,9 @@ pub async fn delete(
 
 async fn written(app: &App, row: &EmbedRow, form: EmbedForm) -> Result<Value, ApiError> {
     let (owner, number, asset) = match row.source {
-        EmbedSource::Rapid(rapid) => (Owner::Rapid(rapid), rapid, None),
+        EmbedSource::Rapid(rapid) => (ModelId::Rapid(rapid), rapid, None),
         // The API has an integer there whatever the embed shows.
-        EmbedSource::Asset(asset) => (Owner::Asset(asset), RapidId(asset.0), Some(asset)),
+        EmbedSource::Asset(asset) => (ModelId::Asset(asset), RapidId(asset.0), Some(asset)),
     };
     let thumbnail = match form {
         EmbedForm::Detail => None,

@@ -4,8 +4,8 @@ use super::error::ApiError;
 use super::view::Beside;
 use crate::formats;
 use crate::service::app::App;
-use crate::service::records::{Area, EmbedSource, JobState, Owner};
-use crate::wire::{AssetId, Downloads, SignedUrl};
+use crate::service::records::{Area, EmbedSource, JobState};
+use crate::wire::{AssetId, Downloads, ModelId, SignedUrl};
 
 /// The model of an embed.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl Files {
 pub async fn of_source(app: &App, source: EmbedSource) -> Result<Model, ApiError> {
     match source {
         EmbedSource::Rapid(rapid) => {
-            let exports = Beside::area(app, Owner::Rapid(rapid), Area::Export).await?;
+            let exports = Beside::area(app, ModelId::Rapid(rapid), Area::Export).await?;
             Ok(Files::among(&exports).map_or(Model::None(None), Model::Ready))
         }
         EmbedSource::Asset(asset) => of_asset(app, asset).await,
@@ -56,7 +56,7 @@ pub async fn of_source(app: &App, source: EmbedSource) -> Result<Model, ApiError
 /// The model of a base asset: the upload itself where it is one glb file, else the glb that it was
 /// converted to. Of several files a viewer would get only one, and an archive it cannot open.
 pub async fn of_asset(app: &App, asset: AssetId) -> Result<Model, ApiError> {
-    let owner = Owner::Asset(asset);
+    let owner = ModelId::Asset(asset);
     let beside = Beside::read(app, &[owner]).await?;
     let uploaded = beside.downloads(app, owner, Area::Source);
     let converted = beside.downloads(app, owner, Area::Converted);

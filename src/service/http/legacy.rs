@@ -20,9 +20,9 @@ use super::view::Beside;
 use crate::formats;
 use crate::service::app::App;
 use crate::service::names::{self, file_stem};
-use crate::service::records::{Area, AssetRow, Owner};
+use crate::service::records::{Area, AssetRow};
 use crate::wire::paths::{fill, legacy_route};
-use crate::wire::{AssetForm, LegacyOptimizeReply, Page, SourceModel, UploadStarted};
+use crate::wire::{AssetForm, LegacyOptimizeReply, ModelId, Page, SourceModel, UploadStarted};
 
 /// The target sizes that the oldest endpoint allows, in megabytes.
 const TARGET_MB: std::ops::RangeInclusive<f64> = 1.0..=25.0;
@@ -97,7 +97,7 @@ pub async fn rapid(
     ids: Ids,
 ) -> Result<Json<Value>, ApiError> {
     let row = rapidmodel::existing(&app, caller, ids.rapid()?).await?;
-    let exports = Beside::area(&app, Owner::Rapid(row.id), Area::Export).await?;
+    let exports = Beside::area(&app, ModelId::Rapid(row.id), Area::Export).await?;
     let mut downloads = serde_json::Map::new();
     for (name, url) in exports.iter() {
         let format = formats::extension(name);

@@ -16,9 +16,9 @@ use super::view::{self, Beside};
 use crate::engine::job::Report;
 use crate::formats;
 use crate::service::app::App;
-use crate::service::records::{Area, Owner, RapidRow};
+use crate::service::records::{Area, RapidRow};
 use crate::wire::paths::route;
-use crate::wire::{Downloads, Page, RapidForm, RapidId};
+use crate::wire::{Downloads, ModelId, Page, RapidForm, RapidId};
 
 const DEFAULT_PER_PAGE: u64 = 12;
 const MOST_PER_PAGE: u64 = 50;
@@ -31,7 +31,7 @@ pub(super) async fn existing(app: &App, caller: Caller, id: RapidId) -> Result<R
 
 /// Rapid models in their full form.
 pub(super) async fn written_all(app: &App, rows: &[RapidRow]) -> Result<Vec<Value>, ApiError> {
-    let owners: Vec<Owner> = rows.iter().map(|row| Owner::Rapid(row.id)).collect();
+    let owners: Vec<ModelId> = rows.iter().map(|row| ModelId::Rapid(row.id)).collect();
     let beside = Beside::read(app, &owners).await?;
     let written = rows
         .iter()
@@ -86,7 +86,7 @@ pub async fn update(
     let tags = fields.tags("tags");
     fields.finish()?;
     existing(&app, caller, id).await?;
-    let owner = Owner::Rapid(id);
+    let owner = ModelId::Rapid(id);
     if !app.records.add_tags(caller.user, owner, &tags).await? {
         return Err(ApiError::no("rapid model"));
     }
@@ -126,12 +126,12 @@ pub async fn delete_tag(
     caller: Caller,
     ids: Ids,
 ) -> Result<StatusCode, ApiError> {
-    let owner = Owner::Rapid(ids.rapid()?);
+    let owner = ModelId::Rapid(ids.rapid()?);
     tags::take_off(&app, caller, owner, &ids).await
 }
 
 pub async fn tags(State(app): State<Arc<App>>, caller: Caller) -> Result<Json<Value>, ApiError> {
-    tags::names(&app, caller, Owner::RAPID).await
+    tags::names(&app, caller, ModelId::RAPID_KIND).await
 }
 
 pub async fn exports(
@@ -141,7 +141,7 @@ pub async fn exports(
 ) -> Result<Json<Value>, ApiError> {
     let row = existing(&app, caller, ids.rapid()?).await?;
     let report = view::report(&row);
-    let files = Beside::area(&app, Owner::Rapid(row.id), Area::Export).await?;
+    let files = Beside::area(&app, ModelId::Rapid(row.id), Area::Export).await?;
     let data: serde_json::Map<String, Value> = files
         .iter()
         .map(|(name, url)| {
@@ -183,7 +183,7 @@ pub async fn renders(
     ids: Ids,
 ) -> Result<Json<Downloads>, ApiError> {
     let row = existing(&app, caller, ids.rapid()?).await?;
-    let renders = Beside::area(&app, Owner::Rapid(row.id), Area::Render).await?;
+    let renders = Beside::area(&app, ModelId::Rapid(row.id), Area::Render).await?;
     if renders.is_empty() {
         let message = "There are no renders of this rapid model.";
         return Err(ApiError::PlainNotFound(message.to_owned()));

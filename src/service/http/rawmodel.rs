@@ -16,9 +16,9 @@ use super::request::{Caller, Ids, Query};
 use super::tags;
 use super::view::{self, Beside};
 use crate::service::app::App;
-use crate::service::records::{Area, AssetRow, Owner};
+use crate::service::records::{Area, AssetRow};
 use crate::wire::paths::route;
-use crate::wire::{AssetForm, AssetId, Downloads, Page};
+use crate::wire::{AssetForm, AssetId, Downloads, ModelId, Page};
 
 const DEFAULT_PER_PAGE: u64 = 10;
 const MOST_PER_PAGE: u64 = 50;
@@ -40,7 +40,7 @@ pub(super) async fn written(
     form: AssetForm,
 ) -> Result<Value, ApiError> {
     let row = existing(app, caller, id).await?;
-    let beside = Beside::read(app, &[Owner::Asset(id)]).await?;
+    let beside = Beside::read(app, &[ModelId::Asset(id)]).await?;
     view::asset(app, &row, &beside, form).await
 }
 
@@ -62,7 +62,11 @@ pub(super) async fn page(
     let request = query.page(DEFAULT_PER_PAGE, MOST_PER_PAGE);
     let search = query.search()?;
     let page = app.records.assets(caller.user, &search, request).await?;
-    let owners: Vec<Owner> = page.items.iter().map(|row| Owner::Asset(row.id)).collect();
+    let owners: Vec<ModelId> = page
+        .items
+        .iter()
+        .map(|row| ModelId::Asset(row.id))
+        .collect();
     let beside = Beside::read(app, &owners).await?;
     let mut data = Vec::with_capacity(page.items.len());
     for row in &page.items {
@@ -98,7 +102,7 @@ pub async fn update(
         app.records.set_scale(caller.user, id, factor).await?;
     }
     if let Some(tags) = tags {
-        let owner = Owner::Asset(id);
+        let owner = ModelId::Asset(id);
         if !app.records.add_tags(caller.user, owner, &tags).await? {
             return Err(ApiError::no("base asset"));
         }
@@ -140,19 +144,19 @@ pub async fn delete_tag(
     caller: Caller,
     ids: Ids,
 ) -> Result<StatusCode, ApiError> {
-    let owner = Owner::Asset(ids.asset()?);
+    let owner = ModelId::Asset(ids.asset()?);
     tags::take_off(&app, caller, owner, &ids).await
 }
 
 pub async fn tags(State(app): State<Arc<App>>, caller: Caller) -> Result<Json<Value>, ApiError> {
-    tags::names(&app, caller, Owner::ASSET).await
+    tags::names(&app, caller, ModelId::ASSET_KIND).await
 }
 
 /// The files of one area of an asset.
 async fn area(app: &App, caller: Caller, ids: &Ids, area: Area) -> Result<Downloads, ApiError> {
     let id = ids.asset()?;
     existing(app, caller, id).await?;
-    Beside::area(app, Owner::Asset(id), area).await
+    Beside::area(app, ModelId::Asset(id), area).await
 }
 
 pub async fn downloads(

@@ -7,10 +7,9 @@ use serde_json::{Value, json};
 use super::error::ApiError;
 use super::request::{Caller, Ids};
 use crate::service::app::App;
-use crate::service::records::Owner;
-use crate::wire::TagName;
+use crate::wire::{ModelId, TagName};
 
-/// The names of all tags that the caller has on owners of a kind, such as [`Owner::ASSET`].
+/// The names of all tags that the caller has on owners of a kind, such as [`ModelId::ASSET_KIND`].
 pub(super) async fn names(app: &App, caller: Caller, kind: &str) -> Result<Json<Value>, ApiError> {
     let names = app.records.tag_names(caller.user, kind).await?;
     let data: Vec<TagName> = names.into_iter().map(|name| TagName { name }).collect();
@@ -21,7 +20,7 @@ pub(super) async fn names(app: &App, caller: Caller, kind: &str) -> Result<Json<
 pub(super) async fn take_off(
     app: &App,
     caller: Caller,
-    owner: Owner,
+    owner: ModelId,
     ids: &Ids,
 ) -> Result<StatusCode, ApiError> {
     let tag = ids.tag()?;

@@ -10,23 +10,23 @@ use super::error::ApiError;
 use crate::engine::job::Report;
 use crate::formats;
 use crate::service::app::App;
-use crate::service::records::{Area, AssetRow, FileRow, JobRow, JobState, Owner, RapidRow, TagRow};
+use crate::service::records::{Area, AssetRow, FileRow, JobRow, JobState, RapidRow, TagRow};
 use crate::wire::{
-    AssetForm, BaseAsset, ConvertedFile, Downloads, FormatList, JobStatus, ModelFiles, QcScore,
-    RapidForm, RapidMeta, RapidModel, SourceModel, Tag, Thumbnail, UploadStatus, rapid,
+    AssetForm, BaseAsset, ConvertedFile, Downloads, FormatList, JobStatus, ModelFiles, ModelId,
+    QcScore, RapidForm, RapidMeta, RapidModel, SourceModel, Tag, Thumbnail, UploadStatus, rapid,
 };
 
 /// What stands beside the rows of a listing: the files and tags of all of them, read at once.
 #[derive(Debug, Default)]
 pub struct Beside {
-    files: HashMap<Owner, Vec<FileRow>>,
-    tags: HashMap<Owner, Vec<TagRow>>,
+    files: HashMap<ModelId, Vec<FileRow>>,
+    tags: HashMap<ModelId, Vec<TagRow>>,
 }
 
 impl Beside {
     /// Reads what stands beside `owners`, which are of one kind.
-    pub async fn read(app: &App, owners: &[Owner]) -> Result<Beside, ApiError> {
-        let mut files: HashMap<Owner, Vec<FileRow>> = HashMap::new();
+    pub async fn read(app: &App, owners: &[ModelId]) -> Result<Beside, ApiError> {
+        let mut files: HashMap<ModelId, Vec<FileRow>> = HashMap::new();
         for file in app.records.files_of(owners).await? {
             files.entry(file.owner).or_default().push(file);
         }
@@ -35,12 +35,12 @@ impl Beside {
     }
 
     /// The files that one owner has in one area, and where they are.
-    pub async fn area(app: &App, owner: Owner, area: Area) -> Result<Downloads, ApiError> {
+    pub async fn area(app: &App, owner: ModelId, area: Area) -> Result<Downloads, ApiError> {
         let beside = Beside::read(app, &[owner]).await?;
         Ok(beside.downloads(app, owner, area))
     }
 
-    fn files(&self, owner: Owner, area: Area) -> impl Iterator<Item = &FileRow> {
+    fn files(&self, owner: ModelId, area: Area) -> impl Iterator<Item = &FileRow> {
         self.files
             .get(&owner)
             .into_iter()
@@ -48,10 +48,10 @@ impl Beside {
             .filter(move |file| file.area == area)
     }
 
-    fn tags(&self, owner: Owner) -> Vec<Tag> {
+    fn tags(&self, owner: ModelId) -> Vec<Tag> {
         let (raw_id, rapid_id) = match owner {
-            Owner::Asset(asset) => (Some(asset), None),
-            Owner::Rapid(rapid) => (None, Some(rapid)),
+            ModelId::Asset(asset) => (Some(asset), None),
+            ModelId::Rapid(rapid) => (None, Some(rapid)),
         };
         let tags = self.tags.get(&owner).into_iter().flatten();
         tags.map(|tag| Tag {
@@ -67,7 +67,7 @@ impl Beside {
     }
 
     /// The URLs of the files in one area, by name.
-    pub fn downloads(&self, app: &App, owner: Owner, area: Area) -> Downloads {
+    pub fn downloads(&self, app: &App, owner: ModelId, area: Area) -> Downloads {
         self.files(owner, area)
             .filter_map(|file| Some((file.name.clone(), app.download_url(file)?)))
             .collect()
@@ -96,7 +96,7 @@ pub async fn asset(
     beside: &Beside,
     form: AssetForm,
 ) -> Result<Value, ApiError> {
-    let owner = Owner::Asset(row.id);
+    let owner = ModelId::Asset(row.id);
     let mut asset = BaseAsset::new(row.id, row.name.clone(), row.status.clone());
     let working = !row.status.is_final() && row.status != UploadStatus::Incomplete;
     asset.uuid = Some(row.uuid.clone());
@@ -131,7 +131,7 @@ pub async fn asset(
 
 /// The files of the analysis, and the uploaded model under its own name.
 fn asset_downloads(app: &App, row: &AssetRow, beside: &Beside) -> Downloads {
-    let owner = Owner::Asset(row.id);
+    let owner = ModelId::Asset(row.id);
     let mut downloads = Downloads::default();
     let model = beside
         .files(owner, Area::Source)
@@ -144,7 +144,7 @@ fn asset_downloads(app: &App, row: &AssetRow, beside: &Beside) -> Downloads {
     downloads
 }
 
-fn add_conversions(app: &App, asset: &mut BaseAsset, beside: &Beside, owner: Owner) {
+fn add_conversions(app: &App, asset: &mut BaseAsset, beside: &Beside, owner: ModelId) {
     for file in beside.files(owner, Area::Converted) {
         let Some(url) = app.download_url(file) else {
             continue;
@@ -168,7 +168,7 @@ fn add_conversions(app: &App, asset: &mut BaseAsset, beside: &Beside, owner: Own
 
 /// A rapid model in one of its forms.
 pub fn rapid(app: &App, row: &RapidRow, beside: &Beside, form: RapidForm) -> Value {
-    let owner = Owner::Rapid(row.id);
+    let owner = ModelId::Rapid(row.id);
     let mut model = RapidModel::new(row.id, row.name.clone(), row.status.clone());
     model.job_status = row.job.as_ref().map(job_status);
     model.progress = row.job.as_ref().map_or(0, |job| job.progress);
@@ -196,7 +196,7 @@ pub fn rapid(app: &App, row: &RapidRow, beside: &Beside, form: RapidForm) -> Val
 
 /// Adds what only the full form has.
 fn complete(app: &App, row: &RapidRow, beside: &Beside, model: &mut RapidModel) {
-    let owner = Owner::Rapid(row.id);
+    let owner = ModelId::Rapid(row.id);
     let report = report(row);
     let logs = beside.downloads(app, owner, Area::Analysis);
     let log = |name: &str| logs.get(name).cloned();
@@ -270,7 +270,7 @@ fn main_files<'a>(
 }
 
 /// Where a viewer finds the model: a folder and the file in it, which together read the glb.
-fn viewer_files(app: &App, beside: &Beside, owner: Owner) -> Option<ModelFiles> {
+fn viewer_files(app: &App, beside: &Beside, owner: ModelId) -> Option<ModelFiles> {
     let mut exports = beside.files(owner, Area::Export);
     let glb = exports.find(|file| formats::extension(&file.name) == "glb")?;
     let (root_url, file_name) = app.viewer_parts(glb)?;

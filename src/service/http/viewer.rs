@@ -14,8 +14,9 @@ use super::exhibit::{self, Model};
 use super::request::Ids;
 use super::view::Beside;
 use crate::service::app::App;
-use crate::service::records::{Area, EmbedSource, Owner};
+use crate::service::records::{Area, EmbedSource};
 use crate::service::viewer::{Exhibit, asset, page, waiting_page};
+use crate::wire::ModelId;
 
 /// Where the pages of embeds are.
 pub const PAGE: &str = "/embed/{identifier}";
@@ -28,8 +29,8 @@ pub async fn show(State(app): State<Arc<App>>, ids: Ids) -> Result<Response, Api
     let embed = app.records.view_embed(ids.text("identifier")).await?;
     let embed = embed.ok_or_else(gone)?;
     let owner = match embed.source {
-        EmbedSource::Rapid(rapid) => Owner::Rapid(rapid),
-        EmbedSource::Asset(asset) => Owner::Asset(asset),
+        EmbedSource::Rapid(rapid) => ModelId::Rapid(rapid),
+        EmbedSource::Asset(asset) => ModelId::Asset(asset),
     };
     let page = match exhibit::of_source(&app, embed.source).await? {
         Model::Ready(files) => {

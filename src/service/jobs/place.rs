@@ -13,7 +13,8 @@ use crate::engine::intake::ZipLimits;
 use crate::engine::job::ModelFile;
 use crate::service::app::App;
 use crate::service::archive::{UnpackError, unpack};
-use crate::service::records::{Area, JobRow, Owner};
+use crate::service::records::{Area, JobRow};
+use crate::wire::ModelId;
 
 /// The laid-out job.
 #[derive(Debug)]
@@ -66,7 +67,7 @@ impl Place {
             is_unpacked: false,
         };
         fs::create_dir(place.output())?;
-        for file in app.records.files_of(&[Owner::Asset(job.asset)]).await? {
+        for file in app.records.files_of(&[ModelId::Asset(job.asset)]).await? {
             if file.area == Area::Source
                 && let Some(blob) = &file.blob
             {

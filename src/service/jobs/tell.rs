@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use crate::service::app::App;
-use crate::service::records::{Area, JobRow, Owner};
-use crate::wire::{Downloads, EventData, EventStatus, EventType, RapidId};
+use crate::service::records::{Area, JobRow};
+use crate::wire::{Downloads, EventData, EventStatus, EventType, ModelId, RapidId};
 
 /// An archive was unpacked, or cannot be.
 pub fn unzipped(app: &App, job: &JobRow, failure: Option<&str>) {
@@ -42,7 +42,7 @@ pub async fn optimized(app: &App, job: &JobRow, rapid: RapidId, failure: Option<
 }
 
 async fn files(app: &App, rapid: RapidId, area: Area) -> Downloads {
-    match app.records.files_of(&[Owner::Rapid(rapid)]).await {
+    match app.records.files_of(&[ModelId::Rapid(rapid)]).await {
         Ok(files) => files
             .into_iter()
             .filter(|file| file.area == area)

@@ -7,11 +7,11 @@ use sqlx::sqlite::SqliteRow;
 use super::files::{self, NewFile};
 use super::search::Listing;
 use super::{
-    Area, FileId, JobId, Owner, PageOf, PageRequest, Records, Removal, Result, Search, count, flag,
-    key, moment, tags,
+    Area, FileId, JobId, PageOf, PageRequest, Records, Removal, Result, Search, count, flag, key,
+    moment, tags,
 };
 use crate::service::ids::random_uuid;
-use crate::wire::{AssetId, RapidId, UploadStatus, UserId};
+use crate::wire::{AssetId, ModelId, RapidId, UploadStatus, UserId};
 
 /// An upload that is about to begin.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ const LISTING: Listing = Listing {
     columns: "t.*",
     tables: "assets t",
     counted: "assets t",
-    tags: Some(Owner::ASSET),
+    tags: Some(ModelId::ASSET_KIND),
     filter: None,
 };
 
@@ -117,7 +117,7 @@ impl Records {
         let asset = AssetId(count(&row, "id")?);
         let mut ids = Vec::with_capacity(new.filenames.len());
         for name in new.filenames {
-            ids.push(files::expect(&mut tx, Owner::Asset(asset), Area::Source, name).await?);
+            ids.push(files::expect(&mut tx, ModelId::Asset(asset), Area::Source, name).await?);
         }
         tx.commit().await?;
         Ok((asset, ids))
@@ -145,7 +145,7 @@ impl Records {
             .bind(tx.now())
             .fetch_one(&mut *tx)
             .await?;
-            let owner = Owner::Asset(AssetId(count(&row, "id")?));
+            let owner = ModelId::Asset(AssetId(count(&row, "id")?));
             files::add(&mut tx, user, owner, std::slice::from_ref(file)).await?;
         }
         tx.commit().await?;
@@ -224,7 +224,7 @@ impl Records {
             if done.rows_affected() == 0 {
                 continue;
             }
-            let owner = Owner::Asset(asset);
+            let owner = ModelId::Asset(asset);
             removal.records += 1;
             removal
                 .blobs

@@ -4,11 +4,9 @@ use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 
 use super::files::{self, NewFile};
-use super::{
-    Area, JobKind, JobState, Lease, Owner, Records, Result, Tx, jobs, key, optional_count,
-};
+use super::{Area, JobKind, JobState, Lease, Records, Result, Tx, jobs, key, optional_count};
 use crate::formats;
-use crate::wire::{AssetId, UploadStatus, UserId};
+use crate::wire::{AssetId, ModelId, UploadStatus, UserId};
 
 /// One conversion and the job behind it.
 #[derive(Debug, Clone)]
@@ -204,7 +202,7 @@ impl Records {
         if done.rows_affected() == 0 {
             return Ok(None);
         }
-        let owner = Owner::Asset(asset);
+        let owner = ModelId::Asset(asset);
         let replaced = files::remove_named(&mut tx, user, owner, files).await?;
         files::add(&mut tx, user, owner, files).await?;
         tx.commit().await?;

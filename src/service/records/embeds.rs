@@ -5,10 +5,8 @@ use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 
 use super::search::Listing;
-use super::{
-    Owner, PageOf, PageRequest, Records, Result, Search, count, key, moment, optional_count,
-};
-use crate::wire::{AssetId, EmbedId, RapidId, UserId};
+use super::{PageOf, PageRequest, Records, Result, Search, count, key, moment, optional_count};
+use crate::wire::{AssetId, EmbedId, ModelId, RapidId, UserId};
 
 /// What an embed shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,8 +104,8 @@ impl Records {
     pub async fn create_embed(&self, user: UserId, new: &NewEmbed<'_>) -> Result<Option<EmbedId>> {
         let mut tx = self.begin_for(user).await?;
         let owner = match new.source {
-            EmbedSource::Rapid(rapid) => Owner::Rapid(rapid),
-            EmbedSource::Asset(asset) => Owner::Asset(asset),
+            EmbedSource::Rapid(rapid) => ModelId::Rapid(rapid),
+            EmbedSource::Asset(asset) => ModelId::Asset(asset),
         };
         if !tx.has(user, owner).await? {
             return Ok(None);

@@ -11,7 +11,7 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, Row as _};
 
 use super::{Records, Result, Tx, accounts, count, key, moment, places, stored};
-use crate::wire::{AssetId, RapidId, UserId};
+use crate::wire::{AssetId, ModelId, RapidId, UserId};
 
 /// A file that the service keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -23,39 +23,29 @@ impl fmt::Display for FileId {
     }
 }
 
-/// What a file or a tag belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Owner {
-    /// A base asset.
-    Asset(AssetId),
-    /// A rapid model.
-    Rapid(RapidId),
-}
-
-impl Owner {
-    /// The owner kind of assets in the database.
-    pub const ASSET: &'static str = "asset";
-    /// The owner kind of rapid models in the database.
-    pub const RAPID: &'static str = "rapid";
+/// A model as the owner of files and tags in the database.
+impl ModelId {
+    pub(in crate::service) const ASSET_KIND: &'static str = "asset";
+    pub(in crate::service) const RAPID_KIND: &'static str = "rapid";
 
     pub(super) fn kind(self) -> &'static str {
         match self {
-            Owner::Asset(_) => Owner::ASSET,
-            Owner::Rapid(_) => Owner::RAPID,
+            ModelId::Asset(_) => ModelId::ASSET_KIND,
+            ModelId::Rapid(_) => ModelId::RAPID_KIND,
         }
     }
 
     pub(super) fn key(self) -> i64 {
         match self {
-            Owner::Asset(id) => key(id.0),
-            Owner::Rapid(id) => key(id.0),
+            ModelId::Asset(id) => key(id.0),
+            ModelId::Rapid(id) => key(id.0),
         }
     }
 
-    pub(super) fn of_same_kind(self, id: u64) -> Owner {
+    pub(super) fn of_same_kind(self, id: u64) -> ModelId {
         match self {
-            Owner::Asset(_) => Owner::Asset(AssetId(id)),
-            Owner::Rapid(_) => Owner::Rapid(RapidId(id)),
+            ModelId::Asset(_) => ModelId::Asset(AssetId(id)),
+            ModelId::Rapid(_) => ModelId::Rapid(RapidId(id)),
         }
     }
 }
@@ -118,7 +108,7 @@ pub struct FileRow {
     /// Its id.
     pub id: FileId,
     /// Whose it is.
-    pub owner: Owner,
+    pub owner: ModelId,
     /// What it is for.
     pub area: Area,
     /// Its name; `/` stands between folders.
@@ -158,10 +148,10 @@ fn file_row(row: &SqliteRow) -> sqlx::Result<FileRow> {
     let owner_id = count(row, "owner_id")?;
     Ok(FileRow {
         id: FileId(count(row, "id")?),
-        owner: if kind == Owner::ASSET {
-            Owner::Asset(AssetId(owner_id))
+        owner: if kind == ModelId::ASSET_KIND {
+            ModelId::Asset(AssetId(owner_id))
         } else {
-            Owner::Rapid(RapidId(owner_id))
+            ModelId::Rapid(RapidId(owner_id))
         },
         area: Area::ALL
             .into_iter()
@@ -177,7 +167,7 @@ fn file_row(row: &SqliteRow) -> sqlx::Result<FileRow> {
 }
 
 /// Adds a file whose bytes are awaited.
-pub(super) async fn expect(tx: &mut Tx, owner: Owner, area: Area, name: &str) -> Result<FileId> {
+pub(super) async fn expect(tx: &mut Tx, owner: ModelId, area: Area, name: &str) -> Result<FileId> {
     let row = sqlx::query(
         "INSERT INTO files (owner_kind, owner_id, area, name, blob, size, md5, crc32, modified_at) \
          VALUES ($1, $2, $3, $4, NULL, 0, '', 0, $5) RETURNING id",
@@ -196,7 +186,7 @@ pub(super) async fn expect(tx: &mut Tx, owner: Owner, area: Area, name: &str) ->
 pub(super) async fn remove(
     tx: &mut Tx,
     user: UserId,
-    owner: Owner,
+    owner: ModelId,
     areas: &[Area],
 ) -> Result<Vec<String>> {
     let mut blobs = Vec::new();
@@ -223,7 +213,7 @@ pub(super) async fn remove(
 pub(super) async fn remove_named(
     tx: &mut Tx,
     user: UserId,
-    owner: Owner,
+    owner: ModelId,
     new: &[NewFile],
 ) -> Result<Vec<String>> {
     let mut blobs = Vec::new();
@@ -249,7 +239,7 @@ pub(super) async fn remove_named(
 }
 
 /// Adds files whose bytes are stored.
-pub(super) async fn add(tx: &mut Tx, user: UserId, owner: Owner, new: &[NewFile]) -> Result<()> {
+pub(super) async fn add(tx: &mut Tx, user: UserId, owner: ModelId, new: &[NewFile]) -> Result<()> {
     let mut added = 0;
     for file in new {
         sqlx::query(
@@ -289,7 +279,7 @@ impl Records {
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn files_of(&self, owners: &[Owner]) -> Result<Vec<FileRow>> {
+    pub async fn files_of(&self, owners: &[ModelId]) -> Result<Vec<FileRow>> {
         let Some(first) = owners.first() else {
             return Ok(Vec::new());
         };

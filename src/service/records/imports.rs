@@ -7,8 +7,8 @@
 use sqlx::Row as _;
 
 use super::files::{self, NewFile};
-use super::{Area, JobKind, JobState, Lease, Owner, Records, Result, Tx, jobs, key};
-use crate::wire::{AssetId, UploadStatus, UserId};
+use super::{Area, JobKind, JobState, Lease, Records, Result, Tx, jobs, key};
+use crate::wire::{AssetId, ModelId, UploadStatus, UserId};
 
 /// What came of completing an upload.
 #[derive(Debug, PartialEq, Eq)]
@@ -174,7 +174,7 @@ impl Records {
         if done.rows_affected() == 0 {
             return Ok(None);
         }
-        let owner = Owner::Asset(asset);
+        let owner = ModelId::Asset(asset);
         let made = [Area::Analysis, Area::Render, Area::Turntable];
         let replaced = files::remove(&mut tx, user, owner, &made).await?;
         files::add(&mut tx, user, owner, &end.files).await?;

@@ -33,14 +33,14 @@ use sqlx::sqlite::{
 use sqlx::{Row as _, Sqlite};
 
 use crate::service::clock::Clock;
-use crate::wire::UserId;
+use crate::wire::{ModelId, UserId};
 
 pub use accounts::{NewUser, TokenRow, UserRow};
 pub use assets::{AssetRow, NewAsset};
 pub use conversions::{Conversion, Uploaded};
 pub use embeds::{EmbedRow, EmbedSource, NewEmbed};
 pub use error::RecordsError;
-pub use files::{Area, FileId, FileRow, NewFile, Owner};
+pub use files::{Area, FileId, FileRow, NewFile};
 pub use imports::{AnalysisEnd, Completion};
 pub use jobs::{JobId, JobKind, JobRow, JobState, Lease, Lost, Removal};
 pub use optimizations::{NewRapid, OptimizationEnd, Started};
@@ -75,10 +75,10 @@ impl Tx {
     }
 
     /// Whether `user` has `owner`: it may have been deleted since the request began.
-    async fn has(&mut self, user: UserId, owner: Owner) -> Result<bool> {
+    async fn has(&mut self, user: UserId, owner: ModelId) -> Result<bool> {
         let query = match owner {
-            Owner::Asset(_) => "SELECT id FROM assets WHERE id = $1 AND user_id = $2",
-            Owner::Rapid(_) => "SELECT id FROM rapids WHERE id = $1 AND user_id = $2",
+            ModelId::Asset(_) => "SELECT id FROM assets WHERE id = $1 AND user_id = $2",
+            ModelId::Rapid(_) => "SELECT id FROM rapids WHERE id = $1 AND user_id = $2",
         };
         let row = sqlx::query(query)
             .bind(owner.key())

@@ -2,12 +2,11 @@
 
 use super::files::{self, NewFile};
 use super::presets::rule_text;
-use super::{
-    Area, JobKind, JobState, Lease, Owner, Records, Result, Tx, count, jobs, key, stored, tags,
-};
+use super::{Area, JobKind, JobState, Lease, Records, Result, Tx, count, jobs, key, stored, tags};
 use crate::service::ids::random_uuid;
 use crate::wire::{
-    AssetId, FilenameRule, OptimizationStatus, PresetId, RapidId, TokenId, UploadStatus, UserId,
+    AssetId, FilenameRule, ModelId, OptimizationStatus, PresetId, RapidId, TokenId, UploadStatus,
+    UserId,
 };
 
 /// An optimization that is about to be accepted.
@@ -131,7 +130,7 @@ impl Records {
         let mut ids = Vec::with_capacity(new.len());
         for rapid in new {
             let id = insert(&mut tx, user, token, rapid).await?;
-            tags::add(&mut tx, user, Owner::Rapid(id), &rapid.tags).await?;
+            tags::add(&mut tx, user, ModelId::Rapid(id), &rapid.tags).await?;
             jobs::add(
                 &mut tx,
                 JobKind::Optimize,
@@ -185,7 +184,7 @@ impl Records {
         if done.rows_affected() == 0 {
             return Ok(None);
         }
-        let owner = Owner::Rapid(rapid);
+        let owner = ModelId::Rapid(rapid);
         let replaced = files::remove(&mut tx, user, owner, &Area::ALL).await?;
         files::add(&mut tx, user, owner, &end.files).await?;
         tx.commit().await?;

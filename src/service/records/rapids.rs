@@ -8,10 +8,10 @@ use super::files;
 use super::presets::filename_rule;
 use super::search::Listing;
 use super::{
-    Area, JobId, JobKind, JobRow, JobState, Owner, PageOf, PageRequest, Records, Removal, Result,
-    Search, count, jobs, key, moment, optional_count, tags,
+    Area, JobId, JobKind, JobRow, JobState, PageOf, PageRequest, Records, Removal, Result, Search,
+    count, jobs, key, moment, optional_count, tags,
 };
-use crate::wire::{AssetId, FilenameRule, OptimizationStatus, PresetId, RapidId, UserId};
+use crate::wire::{AssetId, FilenameRule, ModelId, OptimizationStatus, PresetId, RapidId, UserId};
 
 /// A rapid model and the job behind it.
 #[derive(Debug, Clone)]
@@ -89,7 +89,7 @@ const LISTING: Listing = Listing {
     columns: columns!(),
     tables: tables!(),
     counted: "rapids t",
-    tags: Some(Owner::RAPID),
+    tags: Some(ModelId::RAPID_KIND),
     filter: None,
 };
 
@@ -239,7 +239,7 @@ impl Records {
             if done.rows_affected() == 0 {
                 continue;
             }
-            let owner = Owner::Rapid(rapid);
+            let owner = ModelId::Rapid(rapid);
             removal.records += 1;
             removal
                 .blobs

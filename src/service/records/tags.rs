@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, Row as _};
 
-use super::{Owner, Records, Result, Tx, count, key, moment, places};
-use crate::wire::{TagId, UserId};
+use super::{Records, Result, Tx, count, key, moment, places};
+use crate::wire::{ModelId, TagId, UserId};
 
 /// One tag on one owner.
 #[derive(Debug, Clone)]
@@ -31,7 +31,7 @@ fn tag_row(row: &SqliteRow) -> sqlx::Result<TagRow> {
     })
 }
 
-pub(super) async fn add(tx: &mut Tx, user: UserId, owner: Owner, names: &[String]) -> Result<()> {
+pub(super) async fn add(tx: &mut Tx, user: UserId, owner: ModelId, names: &[String]) -> Result<()> {
     for name in names {
         sqlx::query(
             "INSERT INTO tags (user_id, owner_kind, owner_id, name, name_folded, created_at, updated_at) \
@@ -49,7 +49,7 @@ pub(super) async fn add(tx: &mut Tx, user: UserId, owner: Owner, names: &[String
     Ok(())
 }
 
-pub(super) async fn remove_all(tx: &mut Tx, owner: Owner) -> Result<()> {
+pub(super) async fn remove_all(tx: &mut Tx, owner: ModelId) -> Result<()> {
     sqlx::query("DELETE FROM tags WHERE owner_kind = $1 AND owner_id = $2")
         .bind(owner.kind())
         .bind(owner.key())
@@ -63,7 +63,7 @@ impl Records {
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn add_tags(&self, user: UserId, owner: Owner, names: &[String]) -> Result<bool> {
+    pub async fn add_tags(&self, user: UserId, owner: ModelId, names: &[String]) -> Result<bool> {
         let mut tx = self.begin().await?;
         if !tx.has(user, owner).await? {
             return Ok(false);
@@ -77,7 +77,7 @@ impl Records {
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn remove_tag(&self, user: UserId, owner: Owner, tag: TagId) -> Result<bool> {
+    pub async fn remove_tag(&self, user: UserId, owner: ModelId, tag: TagId) -> Result<bool> {
         let done = sqlx::query(
             "DELETE FROM tags WHERE id = $1 AND user_id = $2 AND owner_kind = $3 AND owner_id = $4",
         )
@@ -94,8 +94,8 @@ impl Records {
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn tags_of(&self, owners: &[Owner]) -> Result<HashMap<Owner, Vec<TagRow>>> {
-        let mut found: HashMap<Owner, Vec<TagRow>> = HashMap::new();
+    pub async fn tags_of(&self, owners: &[ModelId]) -> Result<HashMap<ModelId, Vec<TagRow>>> {
+        let mut found: HashMap<ModelId, Vec<TagRow>> = HashMap::new();
         let Some(first) = owners.first() else {
             return Ok(found);
         };
