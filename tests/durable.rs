@@ -1,7 +1,8 @@
 //! The promises of `durable` through its public interface: a killed process, a full disk, and a log that an
 //! older version wrote.
 
-#![expect(clippy::print_stderr, reason = "a skipped test is reported")]
+#[path = "support/skip.rs"]
+mod skip;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -117,7 +118,7 @@ fn a_full_disk_loses_nothing_and_writes_succeed_after_space_is_freed() {
     let options = c"size=262144";
     let flags = rustix::mount::MountFlags::empty();
     if let Err(error) = rustix::mount::mount("tmpfs", dir.path(), "tmpfs", flags, options) {
-        eprintln!("SKIPPED: a full disk is not tested here, no tmpfs can be mounted: {error}");
+        skip::skipped(&format!("no tmpfs can be mounted ({error})"));
         return;
     }
     let outcome = std::panic::catch_unwind(|| on_a_small_disk(dir.path()));

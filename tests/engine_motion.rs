@@ -1,9 +1,9 @@
 //! What moves in a source moves the same way in its result: skins, animations, morph targets, at several times.
 
-#![allow(clippy::print_stderr, reason = "what is skipped is said loudly")]
-
 #[path = "support/samples.rs"]
 mod samples;
+#[path = "support/skip.rs"]
+mod skip;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

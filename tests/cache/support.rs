@@ -109,7 +109,7 @@ impl SmallDisk {
             options.as_c_str(),
         );
         if let Err(error) = mounted {
-            eprintln!("SKIPPED: a full disk is not tested here, no tmpfs can be mounted: {error}");
+            crate::skip::skipped(&format!("no tmpfs can be mounted ({error})"));
             return None;
         }
         Some(SmallDisk(dir.to_path_buf()))

@@ -159,9 +159,7 @@ fn a_model_beyond_the_limits_ends_its_worker_and_not_the_command() {
 #[test]
 fn what_may_not_be_written_or_read_is_named() {
     if rustix::process::geteuid().is_root() {
-        eprintln!(
-            "SKIPPED: root may write everywhere; the message is tried on a read-only folder below /proc"
-        );
+        crate::skip::skipped("this process is root");
         let bench = Bench::with_chair();
         let ran = bench
             .optimize(&["chair", "/proc/self/out", "-p", "Web Viewer", "-q"])
@@ -206,7 +204,7 @@ fn a_full_disk_is_named_and_left_as_it_was() {
         .arg(&small)
         .output();
     if !mounted.is_ok_and(|output| output.status.success()) {
-        eprintln!("SKIPPED: no small file system can be mounted here");
+        crate::skip::skipped("no tmpfs can be mounted");
         return;
     }
     let ran = bench.optimize(&[

@@ -1,12 +1,12 @@
 //! Importing: what is in the file is in the scene, and a damaged file is refused with its reason.
 
-#![allow(clippy::print_stderr, reason = "what is skipped is said loudly")]
-
 mod coordinates;
 mod fbx;
 mod nurbs;
 mod obj;
 mod samples;
+#[path = "../support/skip.rs"]
+mod skip;
 mod stl_and_ply;
 mod texts;
 #[path = "../support/validators.rs"]

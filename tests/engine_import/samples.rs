@@ -5,18 +5,18 @@ use std::path::{Path, PathBuf};
 use assetfs::engine::import::import;
 
 /// The folder of sample models, or `None` (said loudly) when it is not there.
-fn samples(test: &str) -> Option<PathBuf> {
+fn samples() -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/samples");
     if path.is_dir() {
         return Some(path);
     }
-    eprintln!("SKIPPED: {test}: ../shared/samples is not there");
+    crate::skip::skipped("there are no sample models beside the project");
     None
 }
 
 #[test]
 fn samples_have_the_counts_that_they_are_known_for() {
-    let Some(samples) = samples("samples_have_the_counts_that_they_are_known_for") else {
+    let Some(samples) = samples() else {
         return;
     };
     for (dir, file, triangles, images, animations) in [
@@ -64,7 +64,7 @@ fn samples_have_the_counts_that_they_are_known_for() {
 
 #[test]
 fn broken_samples_are_refused_with_file_place_and_reason() {
-    let Some(samples) = samples("broken_samples_are_refused_with_file_place_and_reason") else {
+    let Some(samples) = samples() else {
         return;
     };
     let dir = samples.join("14-broken");
@@ -93,7 +93,7 @@ fn broken_samples_are_refused_with_file_place_and_reason() {
 
 #[test]
 fn other_formats_of_the_samples_are_read() {
-    let Some(samples) = samples("other_formats_of_the_samples_are_read") else {
+    let Some(samples) = samples() else {
         return;
     };
     for (dir, file, format, triangles, images) in [

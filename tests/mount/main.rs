@@ -2,8 +2,6 @@
 //!
 //! Where the machine has no FUSE each test reports itself as skipped, by name.
 
-#![allow(clippy::print_stderr, reason = "what is skipped is said loudly")]
-
 mod api;
 mod bad_input;
 mod browser;
@@ -11,6 +9,7 @@ mod commands;
 mod copying;
 mod crash;
 mod embeds;
+mod fstab;
 mod hostile;
 mod long;
 mod optimizing;
@@ -18,6 +17,8 @@ mod others;
 mod reading;
 mod refused;
 mod samples;
+#[path = "../support/skip.rs"]
+mod skip;
 mod stale;
 mod storage;
 mod support;

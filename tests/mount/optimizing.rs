@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use crate::needs_fuse;
-use crate::support::{Fixture, exists, file_names, run, sample, shell, triangles_of};
+use crate::support::{ASSETFS, Fixture, file_names, run, sample, shell, triangles_of};
 use crate::validators::assert_gltf_has_no_error;
 
 #[test]
@@ -64,11 +64,24 @@ fn the_same_text_in_the_same_asset_is_paid_once() {
     let config = r#"{"limits":{"faces":{"percentage":50}},"compressionAndExport":{"fileExports":[{"fileType":"glb"}]}}"#;
     fs::write(&job, config).unwrap();
     fixture.wait("rawmodels/chair/optimize/half.json");
+    let paid = || {
+        let points = fixture.service.get("api/v2/user/rapidpoints");
+        points["rapidpoints"].as_u64().expect("a number of points")
+    };
+    let (rapid_models, points) = (
+        || fixture.service.get("api/v2/rapidmodel")["meta"]["total"].clone(),
+        paid(),
+    );
+    assert_eq!(rapid_models(), 1, "it ran");
     fs::write(&job, config).unwrap();
     run(Command::new("touch").arg(&job));
-    let rapid = fixture.service.get("api/v2/rapidmodel");
-    assert_eq!(rapid["meta"]["total"], 1);
-    assert!(exists(fixture.path("rapidmodels")));
+    // What would be sent is sent inside `close`; what ran is done at once.
+    fixture.wait("rawmodels/chair/optimize/half.json");
+    assert_eq!((rapid_models(), paid()), (1.into(), points));
+    // The same order on purpose shows that a second run would have been seen.
+    run(Command::new(ASSETFS).arg("run").arg(&job));
+    fixture.wait("rawmodels/chair/optimize/half.json");
+    assert_eq!((rapid_models(), paid()), (2.into(), points - 1));
 }
 
 #[test]

@@ -338,7 +338,6 @@ async fn the_writer_and_its_end_decide_how_long_quiet_has_to_be() {
 }
 
 #[tokio::test]
-#[expect(clippy::print_stdout, reason = "a skipped test says so")]
 async fn a_full_disk_is_told_at_the_write_and_keeps_what_winto_accepted() {
     let dir = tempfile::tempdir().unwrap();
     let mount = std::process::Command::new("mount")
@@ -346,7 +345,7 @@ async fn a_full_disk_is_told_at_the_write_and_keeps_what_winto_accepted() {
         .arg(dir.path())
         .status();
     if !mount.is_ok_and(|status| status.success()) {
-        println!("SKIPPED: a small tmpfs cannot be mounted here");
+        crate::skip::skipped("no tmpfs can be mounted");
         return;
     }
     let outbox = lonely(&dir.path().join("outbox"));

@@ -9,6 +9,8 @@ mod full_disk;
 mod jobs;
 mod presets;
 mod recovery;
+#[path = "../support/skip.rs"]
+mod skip;
 mod speed;
 mod support;
 mod uploads;

@@ -1,7 +1,5 @@
 //! The local service, driven over HTTP as any client would.
 
-#![allow(clippy::print_stderr, reason = "what is skipped is said loudly")]
-
 mod account_end;
 mod archives;
 mod chaos;
@@ -23,6 +21,8 @@ mod real_engine;
 #[path = "../support/samples.rs"]
 mod samples;
 mod spec_forms;
+#[path = "../support/skip.rs"]
+mod skip;
 #[path = "../support/square_glb.rs"]
 mod square_glb;
 mod support;

@@ -1,4 +1,4 @@
-//! Where the sample models are, on machines that have them.
+//! Where the sample models are, on machines that have them. Needs `skip` beside it.
 
 use std::path::{Path, PathBuf};
 
@@ -6,10 +6,7 @@ use std::path::{Path, PathBuf};
 pub fn samples() -> Option<PathBuf> {
     let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/samples");
     if !samples.is_dir() {
-        eprintln!(
-            "SKIPPED: there are no sample models at {}",
-            samples.display()
-        );
+        super::skip::skipped("there are no sample models beside the project");
         return None;
     }
     Some(samples)

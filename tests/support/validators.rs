@@ -13,7 +13,7 @@ fn test_tool(below: &str, what: &str) -> Option<PathBuf> {
         .map(|tools| Path::new(&tools).join(below))
         .filter(|path| path.exists());
     if found.is_none() {
-        eprintln!("SKIPPED the verdict of {what}: it is not installed (scripts/test does)");
+        crate::skip::skipped(&format!("{what} is not installed"));
     }
     found
 }

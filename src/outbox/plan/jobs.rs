@@ -158,18 +158,29 @@ mod tests {
                 prop_assert_ne!(next_job_step(&view), JobStep::Send);
             }
         }
+    }
 
-        #[test]
-        fn a_lost_request_is_never_sent_again(found in any::<bool>(), gone in any::<bool>(), last in any::<bool>()) {
-            let answer = match (found, gone) {
-                (true, _) => Answer::Found(7),
-                (false, true) => Answer::Gone,
-                (false, false) => Answer::NotThere,
-            };
-            // There is no step that sends: what is not there in the end is given up.
-            let step = next_search_step(answer.clone(), last);
-            prop_assert_eq!(step == SearchStep::Take(7), answer == Answer::Found(7));
-            prop_assert_eq!(next_search_step(Answer::<u8>::Silence, last), SearchStep::LookLater);
+    #[test]
+    fn a_lost_request_is_taken_looked_for_or_given_up_and_has_no_step_that_sends() {
+        for (answer, last_look, expected) in [
+            (Answer::Found(7), false, SearchStep::Take(7)),
+            (Answer::Found(7), true, SearchStep::Take(7)),
+            (Answer::NotThere, false, SearchStep::LookLater),
+            (Answer::NotThere, true, SearchStep::GiveUp),
+            (Answer::Gone, false, SearchStep::Drop),
+            (Answer::Gone, true, SearchStep::Drop),
+            (Answer::Silence, false, SearchStep::LookLater),
+            (Answer::Silence, true, SearchStep::LookLater),
+        ] {
+            let step = next_search_step(answer.clone(), last_look);
+            assert_eq!(step, expected, "{answer:?}, last look: {last_look}");
+            // A new step is looked at here before it compiles: none of them may send.
+            match step {
+                SearchStep::Take(_)
+                | SearchStep::GiveUp
+                | SearchStep::Drop
+                | SearchStep::LookLater => {}
+            }
         }
     }
 

@@ -174,8 +174,7 @@ struct SmallDisk(PathBuf);
 impl SmallDisk {
     fn mount(dir: &Path, size: &str) -> Option<SmallDisk> {
         if !is_root() {
-            let thread = std::thread::current();
-            eprintln!("SKIPPED {}: needs root", thread.name().unwrap_or("a test"));
+            crate::skip::skipped("this process is not root");
             return None;
         }
         run(Command::new("mount")
@@ -201,11 +200,7 @@ fn cache_has_room() -> bool {
     let disk = rustix::fs::statvfs(std::env::temp_dir()).expect("a disk");
     let has_room = disk.f_bavail * 100 > disk.f_blocks * 6;
     if !has_room {
-        let thread = std::thread::current();
-        eprintln!(
-            "SKIPPED {}: less than 6 % of the disk is free",
-            thread.name().unwrap_or("this test")
-        );
+        crate::skip::skipped("less than 6 % of the disk is free");
     }
     has_room
 }

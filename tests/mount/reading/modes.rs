@@ -4,9 +4,9 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
 use std::process::Command;
 
-use super::{MIB, World, cache_has_room, forget_pages, is_root};
+use super::{MIB, World, cache_has_room, forget_pages};
 use crate::support::{ASSETFS, run, text, wait_until};
-use crate::{needs_fuse, needs_program};
+use crate::{needs_fuse, needs_program, needs_root};
 
 const EVERY_WAY: &str = r#"
 import hashlib, mmap, os, sys
@@ -81,10 +81,7 @@ fn a_file_that_was_opened_while_it_filled_is_lent_to_the_kernel_after_its_last_c
     if !cache_has_room() {
         return;
     }
-    if !is_root() {
-        eprintln!("SKIPPED the promotion of a file that was filled: needs root");
-        return;
-    }
+    needs_root!();
     let world = World::new(2 * MIB, &[]);
     let filling = File::open(world.big()).expect("it opens");
     filling.read_exact_at(&mut [0; 1000], 0).expect("it reads");
@@ -109,10 +106,7 @@ fn a_complete_file_is_read_by_the_kernel_alone() {
     if !cache_has_room() {
         return;
     }
-    if !is_root() {
-        eprintln!("SKIPPED a_complete_file_is_read_by_the_kernel_alone: needs root");
-        return;
-    }
+    needs_root!();
     let mut world = World::new(2 * MIB, &[]);
     world.assert_whole();
     // The handle that filled the cache may be on its way out yet.
@@ -132,12 +126,7 @@ fn a_user_without_rights_mounts_and_reads_the_same() {
     }
     needs_program!("setpriv");
     needs_program!("fusermount3");
-    if !is_root() {
-        eprintln!(
-            "SKIPPED a_user_without_rights_mounts_and_reads_the_same: every other test is it"
-        );
-        return;
-    }
+    needs_root!();
     let world = World::unmounted(3 * MIB);
     let scratch = world.fixture.scratch.path();
     run(Command::new("chmod").arg("755").arg(scratch));

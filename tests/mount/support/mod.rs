@@ -13,7 +13,7 @@ pub use files::{assert_same_files, exists, file_names, read};
 pub use fixture::{Fixture, MountPoint};
 pub use http::{fetch, post_json, request, status_of};
 pub use models::{model, sample, small_chair, triangles_of};
-pub use needs::{fuse_works, has_program};
+pub use needs::fuse_works;
 pub use service::ServeProcess;
 pub use shell::{PATIENCE, run, shell, text, wait_until};
 

@@ -16,10 +16,7 @@ pub fn sample(name: &str) -> Option<PathBuf> {
     if path.exists() {
         return Some(path);
     }
-    eprintln!(
-        "SKIPPED part of {:?}: no sample {name}",
-        std::thread::current().name()
-    );
+    crate::skip::skipped("there are no sample models beside the project");
     None
 }
 

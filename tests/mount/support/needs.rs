@@ -7,8 +7,7 @@ use std::fs;
 macro_rules! needs_fuse {
     () => {
         if let Err(why) = $crate::support::fuse_works() {
-            let thread = std::thread::current();
-            eprintln!("SKIPPED {}: {why}", thread.name().unwrap_or("this test"));
+            $crate::skip::skipped(&why);
             return;
         }
     };
@@ -18,13 +17,18 @@ macro_rules! needs_fuse {
 #[macro_export]
 macro_rules! needs_program {
     ($name:expr) => {
-        if !$crate::support::has_program($name) {
-            let thread = std::thread::current();
-            eprintln!(
-                "SKIPPED {}: {} is not installed",
-                thread.name().unwrap_or("this test"),
-                $name
-            );
+        if !$crate::skip::has_program_or_skips($name) {
+            return;
+        }
+    };
+}
+
+/// Returns from the test, saying so, where it is not run by root.
+#[macro_export]
+macro_rules! needs_root {
+    () => {
+        if !rustix::process::geteuid().is_root() {
+            $crate::skip::skipped("this process is not root");
             return;
         }
     };
@@ -37,9 +41,4 @@ pub fn fuse_works() -> Result<(), String> {
         .open("/dev/fuse")
         .map(drop)
         .map_err(|error| format!("/dev/fuse cannot be opened ({error})"))
-}
-
-pub fn has_program(name: &str) -> bool {
-    std::env::var_os("PATH")
-        .is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join(name).is_file()))
 }

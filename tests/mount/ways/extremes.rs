@@ -86,7 +86,10 @@ impl SmallDisk<'_> {
             .output()
             .ok()?;
         if !output.status.success() {
-            eprintln!("SKIPPED the small disk: {}", text(&output.stderr));
+            crate::skip::skipped(&format!(
+                "no tmpfs can be mounted ({})",
+                text(&output.stderr).trim()
+            ));
             return None;
         }
         Some(SmallDisk(at))
@@ -264,7 +267,7 @@ fn a_file_of_five_gibibytes_is_taken_whole_and_waits_for_room() {
 fn a_file_of_five_gibibytes_arrives_whole() {
     needs_fuse!();
     if std::env::var_os("ASSETFS_HUGE").is_none() {
-        eprintln!("SKIPPED a_file_of_five_gibibytes_arrives_whole: set ASSETFS_HUGE=1 to run it");
+        crate::skip::skipped("ASSETFS_HUGE is not set");
         return;
     }
     let fixture = Fixture::new();

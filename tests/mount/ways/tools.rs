@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use crate::support::{Fixture, has_program, read, text};
+use crate::support::{Fixture, read, text};
 
 /// One way to copy or save.
 pub struct Tool {
@@ -32,16 +32,9 @@ pub(super) use tools;
 impl Tool {
     /// False, with a loud word, where something is not installed.
     pub fn is_here(&self) -> bool {
-        let missing = self.needs.iter().find(|needed| !has_program(needed));
-        if let Some(missing) = missing {
-            let thread = std::thread::current();
-            let test = thread.name().unwrap_or("a test");
-            eprintln!(
-                "SKIPPED {} of {test}: {missing} is not installed",
-                self.name
-            );
-        }
-        missing.is_none()
+        self.needs
+            .iter()
+            .all(|needed| crate::skip::has_program_or_skips(needed))
     }
 
     /// The command, not started yet.
