@@ -56,7 +56,12 @@ fn create(path: &Path) -> Result<(), DurableError> {
     match DirBuilder::new().mode(0o700).create(path) {
         Ok(()) => sync_dir(folder_of(path)),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound && has_parent(path) => {
+        // Where the folder above is there, a name cannot be made in it: /proc is such a place.
+        Err(error)
+            if error.kind() == io::ErrorKind::NotFound
+                && has_parent(path)
+                && !folder_of(path).exists() =>
+        {
             create(folder_of(path))?;
             create(path)
         }
@@ -108,6 +113,12 @@ mod tests {
 
     fn mode(path: &Path) -> u32 {
         fs::metadata(path).unwrap().permissions().mode() & 0o7777
+    }
+
+    #[test]
+    fn a_place_where_no_folder_can_be_made_is_an_error() {
+        let error = PrivateDir::open("/proc/nowhere/below").unwrap_err();
+        assert!(error.to_string().contains("/proc/nowhere"), "{error}");
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod translate;
 
 pub use errno::errno;
 pub use mountpoint::{
-    MountPointError, detach_now, find_mount, mounts, prepare_mount_point, unmount,
+    MountPointError, detach_now, find_mount, mounts, own_mounts, prepare_mount_point, shell_quoted,
+    unmount,
 };
 pub use session::{Access, MountError, MountOptions, Mounted, mount};

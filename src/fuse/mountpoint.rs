@@ -11,7 +11,7 @@ use std::process::Command;
 
 use thiserror::Error;
 
-use super::session::SOURCE;
+use super::session::SUBTYPE;
 
 /// Why a folder cannot be mounted on or unmounted.
 #[derive(Debug, Error)]
@@ -25,7 +25,7 @@ pub enum MountPointError {
     #[error("{} is not empty; choose an empty folder, or use `-o nonempty` to hide its content", .0.display())]
     NotEmpty(PathBuf),
     /// An assetfs drive is mounted there and responds.
-    #[error("a drive is already mounted at {}; unmount it with `assetfs unmount {}`", .0.display(), .0.display())]
+    #[error("a drive is already mounted at {}; unmount it with `assetfs unmount {}`", shell_quoted(.0), shell_quoted(.0))]
     Mounted(PathBuf),
     /// Another kind of mount is there and does not respond.
     #[error("the mount at {} does not respond and is not an assetfs drive; unmount it first", .0.display())]
@@ -33,7 +33,7 @@ pub enum MountPointError {
     #[error("no assetfs drive is mounted at {}", .0.display())]
     NotMounted(PathBuf),
     /// Files or folders in it are open.
-    #[error("{} is in use: {detail}; close the programs that use it (`fuser -vm {}` lists them) and try again", .path.display(), .path.display())]
+    #[error("{} is in use: {detail}; close the programs that use it (`fuser -vm {}` lists them) and try again", shell_quoted(.path), shell_quoted(.path))]
     Busy {
         path: PathBuf,
         /// Message of the kernel or of fusermount3.
@@ -203,24 +203,72 @@ fn detach(path: &Path, how: Detach) -> Result<(), MountPointError> {
     })
 }
 
-/// The mount points of all assetfs drives on this machine.
+/// The mount points of all assetfs drives on this machine, of every user.
 pub fn mounts() -> io::Result<Vec<PathBuf>> {
+    Ok(mount_table()?.into_iter().map(|mount| mount.root).collect())
+}
+
+/// The mount points of the drives that this user mounted.
+pub fn own_mounts() -> io::Result<Vec<PathBuf>> {
+    let user = rustix::process::geteuid().as_raw();
+    let own = mount_table()?
+        .into_iter()
+        .filter(|mount| mount.user == Some(user));
+    Ok(own.map(|mount| mount.root).collect())
+}
+
+fn mount_table() -> io::Result<Vec<DriveMount>> {
     Ok(parse_mounts(&fs::read("/proc/self/mountinfo")?))
 }
 
-/// Parses /proc/self/mountinfo (proc_pid_mountinfo(5)): the fifth field is the mount point; type and
-/// source follow ` - `.
-fn parse_mounts(table: &[u8]) -> Vec<PathBuf> {
+/// A drive in the mount table.
+#[derive(Debug, PartialEq)]
+struct DriveMount {
+    root: PathBuf,
+    /// Who mounted it.
+    user: Option<u32>,
+}
+
+/// Reads /proc/self/mountinfo (proc_pid_mountinfo(5)): the fifth field is the mount point; after
+/// ` - ` come type, source and the options of the file system.
+fn parse_mounts(table: &[u8]) -> Vec<DriveMount> {
     table
         .split(|byte| *byte == b'\n')
         .filter_map(|line| {
             let fields: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();
             let dash = fields.iter().position(|field| *field == b"-")?;
-            let (kind, source) = (*fields.get(dash + 1)?, *fields.get(dash + 2)?);
-            let ours = kind.starts_with(b"fuse") && source == SOURCE.as_bytes();
-            ours.then(|| PathBuf::from(unescape(fields.get(4).copied().unwrap_or_default())))
+            let kind = fields.get(dash + 1)?.strip_prefix(b"fuse")?;
+            let source = *fields.get(dash + 2)?;
+            // Where the kernel takes no subtype, only the source tells.
+            let is_ours = match kind.strip_prefix(b".") {
+                Some(subtype) => subtype == SUBTYPE.as_bytes(),
+                None => kind.is_empty() && source == SUBTYPE.as_bytes(),
+            };
+            is_ours.then(|| DriveMount {
+                root: PathBuf::from(unescape(fields.get(4).copied().unwrap_or_default())),
+                user: fields.get(dash + 3).copied().and_then(user_in),
+            })
         })
         .collect()
+}
+
+/// The user in the options of a FUSE file system: `rw,user_id=1000,group_id=1000`.
+fn user_in(options: &[u8]) -> Option<u32> {
+    let options = std::str::from_utf8(options).ok()?;
+    options
+        .split(',')
+        .find_map(|option| option.strip_prefix("user_id=")?.parse().ok())
+}
+
+/// A path as a shell reads it: in quotes where it needs them.
+pub fn shell_quoted(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+=:@%,".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.into_owned();
+    }
+    // Inside single quotes a shell reads everything as it stands but the quote itself.
+    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// Decodes octal escapes such as `\040` for a space.
@@ -250,15 +298,43 @@ mod tests {
     use super::*;
 
     #[test]
-    fn our_mounts_are_found_in_the_mount_table() {
+    fn our_mounts_are_found_in_the_mount_table_with_who_mounted_them() {
         let table = b"36 35 98:0 / / rw - ext4 /dev/root rw\n\
-            40 36 0:50 / /mnt/my\\040assets rw,nosuid - fuse.assetfs assetfs rw\n\
-            41 36 0:51 / /mnt/root rw - fuse assetfs rw\n\
-            42 36 0:52 / /mnt/other rw - fuse.rclone remote: rw\n";
+            40 36 0:50 / /mnt/my\\040assets rw,nosuid - fuse.assetfs assetfs rw,user_id=1000,group_id=100\n\
+            41 36 0:51 / /mnt/root rw - fuse assetfs rw,user_id=0,group_id=0\n\
+            42 36 0:52 / /mnt/fstab rw - fuse.assetfs https://a.example rw,user_id=0,group_id=0\n\
+            43 36 0:53 / /mnt/other rw - fuse.rclone assetfs rw,user_id=0\n";
+        let found = parse_mounts(table);
+        let found: Vec<_> = found
+            .iter()
+            .map(|mount| (mount.root.to_str().unwrap(), mount.user))
+            .collect();
         assert_eq!(
-            parse_mounts(table),
-            [PathBuf::from("/mnt/my assets"), PathBuf::from("/mnt/root")]
+            found,
+            [
+                ("/mnt/my assets", Some(1000)),
+                ("/mnt/root", Some(0)),
+                ("/mnt/fstab", Some(0))
+            ]
         );
+    }
+
+    #[test]
+    fn a_path_can_be_pasted_into_a_shell() {
+        for path in [
+            "/mnt/assets",
+            "/mnt/my assets",
+            "/mnt/it's",
+            "/mnt/$HOME`x`\\\"",
+            "/mnt/a\nb",
+            "",
+            "/mnt/übung",
+        ] {
+            let line = format!("printf %s {}", shell_quoted(Path::new(path)));
+            let output = Command::new("sh").args(["-c", &line]).output().unwrap();
+            assert_eq!(String::from_utf8_lossy(&output.stdout), path);
+        }
+        assert_eq!(shell_quoted(Path::new("/mnt/assets")), "/mnt/assets");
     }
 
     #[test]

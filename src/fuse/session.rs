@@ -15,8 +15,8 @@ use super::dispatch::Dispatcher;
 use super::kernel::NotifiedKernel;
 use super::readahead;
 
-/// Source in the mount table, by which the commands find assetfs mounts.
-pub(super) const SOURCE: &str = "assetfs";
+/// Subtype in the mount table, by which the commands find assetfs mounts.
+pub(super) const SUBTYPE: &str = "assetfs";
 /// Number of session threads. They never wait for the network, a sync or a checksum.
 const SESSION_THREADS: usize = 4;
 /// Number of session threads that may use the local disk at the same time.
@@ -40,6 +40,8 @@ pub struct MountOptions {
     pub read_only: bool,
     /// Further options of mount(8), passed on unchanged.
     pub extra: Vec<String>,
+    /// The source that the mount table shows; mount(8) knows by it that a line of fstab is mounted.
+    pub source: Option<String>,
 }
 
 /// A failed mount.
@@ -102,9 +104,16 @@ pub fn mount(
 
 fn config(options: &MountOptions) -> Config {
     let mut config = Config::default();
+    // fusermount3 separates options by commas and reads backslashes as escapes.
+    let source = options
+        .source
+        .as_deref()
+        .filter(|source| !source.is_empty() && !source.contains([',', '\\']));
     config.mount_options = vec![
-        MountOption::FSName(SOURCE.to_owned()),
-        MountOption::Subtype(SOURCE.to_owned()),
+        MountOption::FSName(source.unwrap_or(SUBTYPE).to_owned()),
+        // As an option of the kernel, so that the type is shown for root too, whose mounts do not go
+        // through fusermount3.
+        MountOption::CUSTOM(format!("subtype={SUBTYPE}")),
         MountOption::NoSuid,
         MountOption::NoDev,
         MountOption::NoExec,
@@ -116,7 +125,7 @@ fn config(options: &MountOptions) -> Config {
     }
     config
         .mount_options
-        .extend(options.extra.iter().cloned().map(MountOption::CUSTOM));
+        .extend(options.extra.iter().map(|option| kernel_option(option)));
     config.acl = match options.access {
         Access::Owner => SessionACL::Owner,
         Access::Others => SessionACL::All,
@@ -124,6 +133,15 @@ fn config(options: &MountOptions) -> Config {
     config.n_threads = Some(SESSION_THREADS);
     config.clone_fd = true;
     config
+}
+
+/// Two of them are flags of mount(2); the others are read by FUSE.
+fn kernel_option(option: &str) -> MountOption {
+    match option {
+        "sync" => MountOption::Sync,
+        "dirsync" => MountOption::DirSync,
+        other => MountOption::CUSTOM(other.to_owned()),
+    }
 }
 
 impl Mounted {

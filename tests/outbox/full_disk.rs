@@ -56,7 +56,7 @@ async fn a_full_staging_disk_stays_usable() {
     let world = World::start().await;
     let dir = world.dir.path().join("small");
     let Some(_disk) = SmallDisk::mount(&dir) else {
-        eprintln!("SKIPPED: a small tmpfs cannot be mounted here");
+        crate::skip::skipped("no tmpfs can be mounted");
         return;
     };
     let config = || OutboxConfig {

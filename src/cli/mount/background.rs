@@ -3,6 +3,7 @@
 //! waits until it says over standard output that the drive answers, or why it does not.
 
 use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -28,6 +29,8 @@ pub(super) fn start(plan: &MountPlan) -> Result<Exit> {
         command.env(ARENAS.0, ARENAS.1);
     }
     let mut child = command
+        // Started by another name, it would be the helper of mount(8) once more.
+        .arg0("assetfs")
         .args(["mount", "--background-child"])
         .env_remove("ASSETFS_TOKEN")
         .stdin(Stdio::piped())
@@ -41,7 +44,7 @@ pub(super) fn start(plan: &MountPlan) -> Result<Exit> {
     drop(stdin);
     match hear(&mut child)? {
         Outcome::Ready(greeting) => {
-            greeting.print(&plan.mount_point);
+            greeting.print(plan);
             Ok(Exit::Done)
         }
         Outcome::Failed(sentence) => bail!(sentence),

@@ -19,7 +19,7 @@ use crate::service::RunningService;
 use super::places::{self, Places};
 use super::secrets::protect_memory;
 use super::{Account, Exit, MountPlan};
-use crate::cli::{logging, serve};
+use crate::cli::{local, logging};
 
 /// How long the parts may take to stop before the process ends without them. Everything that counts
 /// is on disk by then.
@@ -40,11 +40,14 @@ pub(super) struct Greeting {
 }
 
 impl Greeting {
-    pub(super) fn print(&self, mount_point: &Path) {
+    pub(super) fn print(&self, plan: &MountPlan) {
         if let Some(warning) = &self.warning {
             eprintln!("assetfs: {warning}");
         }
-        println!("Mounted {} at {}", self.account, mount_point.display());
+        if !plan.quiet {
+            let place = fuse::shell_quoted(&plan.mount_point);
+            println!("Mounted {} at {place}", self.account);
+        }
     }
 }
 
@@ -55,7 +58,7 @@ pub(super) fn serve_in_foreground(plan: &MountPlan) -> Result<Exit> {
     } else {
         Logs::ToStderr
     };
-    serve(plan, logs, |greeting| greeting.print(&plan.mount_point))
+    serve(plan, logs, |greeting| greeting.print(plan))
 }
 
 /// Serves the plan until the mount is gone; calls `ready` when the drive answers.
@@ -101,6 +104,7 @@ async fn serve_async(plan: &MountPlan, ready: impl FnOnce(Greeting)) -> Result<E
         },
         read_only: plan.read_only,
         extra: plan.kernel_options.clone(),
+        source: plan.source.clone(),
     };
     let runtime = tokio::runtime::Handle::current();
     let mounted = fuse::mount(&parts.drive, &plan.mount_point, &options, runtime)?;
@@ -130,8 +134,10 @@ impl Parts {
                 (None, client, places)
             }
             Account::Local { data_dir } => {
-                let places = places::open_local(plan, data_dir)?;
-                let service = serve::start_local(data_dir, plan.chaos.as_deref()).await?;
+                let mut places = places::open_local(plan, data_dir).await?;
+                let local::Started { service, warning } =
+                    local::start(data_dir, plan.chaos.as_deref()).await?;
+                places.warning = warning;
                 let token = crate::wire::Token::parse(service.token())?;
                 let client = connect(plan, service.base_url(), token)?;
                 (Some(service), client, places)

@@ -3,6 +3,8 @@
 
 mod background;
 mod daemon;
+mod helper;
+mod options;
 mod places;
 mod secrets;
 
@@ -20,17 +22,23 @@ use super::serve;
 use super::settings::{self, ByteSize, Profile, Span};
 use super::{Exit, WrongUse};
 
+pub(super) use helper::Helper;
+use options::FstabOptions;
+
 /// How much of the disk the cache may take where nothing is said.
 const DEFAULT_CACHE_SIZE: ByteSize = ByteSize(20 << 30);
 
 /// Mount an account as a drive
 ///
-/// Returns when the drive answers. Without an account the local service of this machine is mounted,
-/// which needs no network.
+/// Returns when the drive answers. `--local` mounts the local service of this machine, which needs no
+/// network and no account. On a terminal that is also what happens where no account is configured; a
+/// script has to say which it wants.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example: assetfs mount ~/assets\n\
-    Example: ASSETFS_TOKEN=… assetfs mount ~/assets --base-url https://assets.example.com\n\
-    In /etc/fstab: assetfs /mnt/assets fuse.assetfs _netdev,allow_other,profile=studio 0 0")]
+#[command(after_help = "Example: assetfs mount ~/assets --local\n\
+    Example: ASSETFS_TOKEN='17|…' assetfs mount ~/assets --base-url https://assets.example.com\n\
+    For mount(8): ln -s $(command -v assetfs) /sbin/mount.fuse.assetfs\n\
+    In /etc/fstab: local /mnt/assets fuse.assetfs allow_other 0 0\n\
+    In /etc/fstab: https://assets.example.com /mnt/assets fuse.assetfs _netdev,allow_other,token_file=/etc/assetfs.token 0 0")]
 pub(super) struct Args {
     /// Folder to mount at; made if only it is missing [default: ~/assetfs]
     pub(super) dir: Option<PathBuf>,
@@ -90,6 +98,15 @@ pub(super) struct Args {
     /// Set for the process in the background: what it needs comes over standard input
     #[arg(long, hide = true)]
     pub(super) background_child: bool,
+    /// What the mount table shows as the source; set by the helper of mount(8).
+    #[arg(skip)]
+    source: Option<String>,
+    /// Checks everything and mounts nothing; set by the helper of mount(8).
+    #[arg(skip)]
+    only_check: bool,
+    /// Says nothing when all went well; set by the helper of mount(8).
+    #[arg(skip)]
+    quiet: bool,
 }
 
 /// Everything a mount needs to know, decided.
@@ -111,7 +128,9 @@ struct MountPlan {
     webhook_listen: Option<SocketAddr>,
     webhook_url: Option<String>,
     kernel_options: Vec<String>,
+    source: Option<String>,
     cover_files: bool,
+    quiet: bool,
     chaos: Option<PathBuf>,
 }
 
@@ -120,10 +139,12 @@ pub(super) fn run(mut args: Args) -> Result<Exit> {
     if args.background_child {
         return background::child();
     }
-    let mut fstab = FstabOptions::parse(&args.options)?;
-    fstab.apply(&mut args);
+    let fstab = FstabOptions::read(&std::mem::take(&mut args.options), &mut args)?;
     let profile = settings::load_profile(args.account.profile.as_deref())?;
     let mut plan = plan(&args, &profile, fstab)?;
+    if args.only_check {
+        return Ok(Exit::Done);
+    }
     plan.mount_point = fuse::prepare_mount_point(&plan.mount_point, plan.cover_files)?;
     if args.foreground {
         daemon::serve_in_foreground(&plan)
@@ -166,7 +187,9 @@ fn plan(args: &Args, profile: &Profile, fstab: FstabOptions) -> Result<MountPlan
                 .or_else(|| profile.webhook_url.clone()),
         )?,
         kernel_options: fstab.kernel,
+        source: args.source.clone(),
         cover_files: fstab.cover_files,
+        quiet: args.quiet,
     })
 }
 
@@ -204,114 +227,5 @@ fn or_else(
     match flag.as_ref().or(profile.as_ref()) {
         Some(path) => Ok(std::path::absolute(path)?),
         None => default(),
-    }
-}
-
-/// What `-o` said: options of ours, options of the kernel, and those that only mount(8) reads.
-#[derive(Debug, Default, PartialEq)]
-struct FstabOptions {
-    kernel: Vec<String>,
-    cover_files: bool,
-    ours: Vec<(String, String)>,
-}
-
-impl FstabOptions {
-    fn parse(options: &[String]) -> Result<FstabOptions> {
-        let mut parsed = FstabOptions::default();
-        for option in options
-            .iter()
-            .map(|option| option.trim())
-            .filter(|option| !option.is_empty())
-        {
-            let (name, value) = option.split_once('=').unwrap_or((option, ""));
-            match name {
-                "_netdev"
-                | "noauto"
-                | "nofail"
-                | "user"
-                | "users"
-                | "auto"
-                | "defaults"
-                | "rw"
-                | "nosuid"
-                | "nodev"
-                | "noexec"
-                | "noatime"
-                | "relatime"
-                | "default_permissions" => {}
-                name if name.starts_with("x-") => {}
-                "nonempty" => parsed.cover_files = true,
-                "ro" | "allow_other" | "allow_insecure" | "no_delete" | "local" | "profile"
-                | "base_url" | "token_file" | "cache_size" | "cache_dir" | "state_dir"
-                | "data_dir" | "settle" | "refresh" | "log_file" | "delete_limit"
-                | "webhook_listen" | "webhook_url" => {
-                    parsed.ours.push((name.to_owned(), value.to_owned()));
-                }
-                "suid" | "dev" | "exec" | "allow_root" | "auto_unmount" => {
-                    return Err(WrongUse(format!("-o {name} is not possible with assetfs")).into());
-                }
-                "max_read" | "context" | "fscontext" | "rootcontext" | "sync" | "dirsync" => {
-                    parsed.kernel.push(option.to_owned());
-                }
-                _ => return Err(WrongUse(format!("-o {option} is not known")).into()),
-            }
-        }
-        Ok(parsed)
-    }
-
-    /// Puts our options where the flags of the same names are; a flag that is set stays.
-    fn apply(&mut self, args: &mut Args) {
-        fn set<T: std::str::FromStr>(slot: &mut Option<T>, value: &str) {
-            if slot.is_none() {
-                *slot = value.parse().ok();
-            }
-        }
-        for (name, value) in self.ours.drain(..) {
-            match name.as_str() {
-                "ro" => args.read_only = true,
-                "allow_other" => args.allow_other = true,
-                "allow_insecure" => args.allow_insecure = true,
-                "no_delete" => args.no_delete = true,
-                "local" => args.account.local = true,
-                "profile" => set(&mut args.account.profile, &value),
-                "base_url" => set(&mut args.account.base_url, &value),
-                "token_file" => set(&mut args.account.token_file, &value),
-                "cache_size" => set(&mut args.cache_size, &value),
-                "cache_dir" => set(&mut args.cache_dir, &value),
-                "state_dir" => set(&mut args.state_dir, &value),
-                "data_dir" => set(&mut args.data_dir, &value),
-                "settle" => set(&mut args.settle, &value),
-                "refresh" => set(&mut args.refresh, &value),
-                "log_file" => set(&mut args.log_file, &value),
-                "delete_limit" => set(&mut args.delete_limit, &value),
-                "webhook_listen" => set(&mut args.webhook_listen, &value),
-                "webhook_url" => set(&mut args.webhook_url, &value),
-                _ => unreachable!("parse lets only these through"),
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parse(text: &str) -> Result<FstabOptions> {
-        FstabOptions::parse(&text.split(',').map(str::to_owned).collect::<Vec<_>>())
-    }
-
-    #[test]
-    fn fstab_words_for_mount_alone_are_dropped() {
-        let parsed = parse("x-gvfs-show,x-systemd.automount,_netdev,noauto,nofail,user").unwrap();
-        assert_eq!(parsed, FstabOptions::default());
-    }
-
-    #[test]
-    fn options_of_ours_and_of_the_kernel_are_told_apart() {
-        let parsed = parse("ro,max_read=65536,profile=studio,nonempty").unwrap();
-        assert_eq!(parsed.kernel, ["max_read=65536"]);
-        assert_eq!(parsed.ours.len(), 2);
-        assert!(parsed.cover_files);
-        assert!(parse("frobnicate").is_err() && parse("suid").is_err());
     }
 }

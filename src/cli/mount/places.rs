@@ -4,20 +4,24 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use sha2::{Digest, Sha256};
 use url::Url;
 
+use crate::cli::mounted::{MountedDrive, POLL_PERIOD};
 use crate::client::{Client, ClientError, Priority};
-use crate::durable::{DirLock, PrivateDir, write_atomic};
+use crate::durable::{DirLock, DurableError, PrivateDir, write_atomic};
 use crate::wire::{Token, TokenId};
 
 use super::MountPlan;
 
 /// How long the service may take to say whose token this is; without an answer the last one holds.
 const OWNER_DEADLINE: Duration = Duration::from_secs(5);
+
+/// How long a process whose drive was unmounted may take to close.
+const CLOSING_DEADLINE: Duration = Duration::from_secs(30);
 
 /// The folders of one account, locked for this mount.
 pub(super) struct Places {
@@ -61,8 +65,10 @@ impl Register {
 /// What the service said about the token.
 enum Owner {
     Known(u64),
-    /// The service has no owner for it, or it does not answer.
+    /// The service has no owner for it.
     Unknown,
+    /// The service cannot be asked, and why.
+    Silent(String),
     Refused(String),
 }
 
@@ -85,7 +91,14 @@ pub(super) async fn open_remote(
     );
     let known = register.read()?.remove(&key);
     let owner = owner_of(client, token_id).await;
-    let mut warning = None;
+    let mut warning = match &owner {
+        Owner::Silent(why) => Some(format!(
+            "the service at {} does not answer ({why}); what is cached can be read, and what is copied in is \
+             sent when it answers",
+            base_url.origin().ascii_serialization()
+        )),
+        _ => None,
+    };
     let name = match (known, owner) {
         (None, Owner::Refused(why)) => anyhow::bail!("{why}"),
         (Some(name), owner) => {
@@ -100,27 +113,26 @@ pub(super) async fn open_remote(
             name
         }
     };
-    let mut places = open(plan, &name, base_url.origin().ascii_serialization())?;
+    let mut places = open(plan, &name, base_url.origin().ascii_serialization()).await?;
     places.warning = warning;
     Ok(places)
 }
 
 /// The folders for the local service whose records are in `data_dir`.
-pub(super) fn open_local(plan: &MountPlan, data_dir: &std::path::Path) -> Result<Places> {
+pub(super) async fn open_local(plan: &MountPlan, data_dir: &std::path::Path) -> Result<Places> {
     let name = format!(
         "local-{}",
         short_hash(data_dir.as_os_str().as_encoded_bytes())
     );
-    open(plan, &name, "the local service".to_owned())
+    open(plan, &name, "the local service".to_owned()).await
 }
 
-fn open(plan: &MountPlan, name: &str, label: String) -> Result<Places> {
+async fn open(plan: &MountPlan, name: &str, label: String) -> Result<Places> {
     PrivateDir::open(&plan.state_dir).context("cannot use the state folder")?;
     PrivateDir::open(&plan.cache_dir).context("cannot use the cache folder")?;
     let state =
         PrivateDir::open(plan.state_dir.join(name)).context("cannot use the state folder")?;
-    let lock = DirLock::acquire(state.path())
-        .context("this account is mounted already with this state folder")?;
+    let lock = lock(&state).await?;
     let cache =
         PrivateDir::open(plan.cache_dir.join(name)).context("cannot use the cache folder")?;
     Ok(Places {
@@ -130,6 +142,31 @@ fn open(plan: &MountPlan, name: &str, label: String) -> Result<Places> {
         warning: None,
         _lock: lock,
     })
+}
+
+/// Takes the folder. A process whose drive was just unmounted, as `umount` does without waiting, may
+/// hold it yet: its end is waited for.
+async fn lock(state: &PrivateDir) -> Result<DirLock> {
+    let start = Instant::now();
+    loop {
+        match DirLock::acquire(state.path()) {
+            Ok(lock) => return Ok(lock),
+            Err(DurableError::Locked { pid: Some(pid), .. })
+                if start.elapsed() < CLOSING_DEADLINE && !serves_a_mount(pid) => {}
+            Err(error) => {
+                let context = "this account is mounted already with this state folder";
+                return Err(anyhow::Error::new(error).context(context));
+            }
+        }
+        tokio::time::sleep(POLL_PERIOD).await;
+    }
+}
+
+/// True where a drive on this machine is served by the process.
+fn serves_a_mount(pid: u32) -> bool {
+    let drives = MountedDrive::all().unwrap_or_default();
+    let mut pids = drives.iter().filter_map(|drive| drive.status().ok());
+    pids.any(|status| status.pid == pid)
 }
 
 /// Asks the service whose token this is.
@@ -147,7 +184,9 @@ async fn owner_of(client: &Client, token_id: Option<TokenId>) -> Owner {
                 "the service refuses the token ({error}). Make a new one on the service's tokens page and put it into ASSETFS_TOKEN or the token file."
             ))
         }
-        Ok(_) | Err(_) => Owner::Unknown,
+        Ok(Ok(None)) => Owner::Unknown,
+        Ok(Err(error)) => Owner::Silent(error.to_string()),
+        Err(_) => Owner::Silent(format!("no answer within {} s", OWNER_DEADLINE.as_secs())),
     }
 }
 
@@ -168,7 +207,9 @@ fn folder_name(base_url: &Url, token_id: Option<TokenId>, owner: &Owner) -> Stri
         .collect();
     let who = match owner {
         Owner::Known(owner) => format!("owner-{owner}"),
-        Owner::Unknown | Owner::Refused(_) => format!("token-{}", token_id_text(token_id)),
+        Owner::Unknown | Owner::Silent(_) | Owner::Refused(_) => {
+            format!("token-{}", token_id_text(token_id))
+        }
     };
     format!("{host}-{}-{who}", short_hash(origin.as_bytes()))
 }

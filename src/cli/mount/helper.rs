@@ -1,0 +1,194 @@
+//! The helper of mount(8): what `mount -t fuse.assetfs SOURCE DIR -o …` and a line of fstab start, as
+//! `/sbin/mount.fuse.assetfs` (a link to the binary) or, through the `mount.fuse` of libfuse, as
+//! `assetfs SOURCE DIR -o …`.
+//!
+//! SOURCE says which account: `local`, the address of a service, the name of a profile, or `assetfs`
+//! for what the options and the configuration say. Exit codes are those of mount(8).
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{CommandFactory, Parser};
+
+use super::options::FstabOptions;
+use crate::cli::{Cli, Command, Exit, WrongUse, sentence};
+
+/// The names by which mount(8) starts a helper.
+const NAMES: &[&str] = &["mount.fuse.assetfs", "mount.fuse3.assetfs", "mount.assetfs"];
+/// mount(8): incorrect invocation or permissions.
+const WRONG_USE: u8 = 1;
+/// mount(8): mount failure.
+const FAILED: u8 = 32;
+
+/// Mount a drive for mount(8)
+#[derive(Debug, Parser)]
+#[command(name = "mount.fuse.assetfs", disable_version_flag = true)]
+pub(in crate::cli) struct Helper {
+    /// Which account: `local`, the address of a service, a profile, or `assetfs` for what the options say
+    source: String,
+    /// Folder to mount at
+    dir: PathBuf,
+    /// Options, separated by commas
+    #[arg(short = 'o', value_name = "OPTIONS", value_delimiter = ',')]
+    options: Vec<String>,
+    /// Drop options that are not known
+    #[arg(short = 's')]
+    sloppy: bool,
+    /// Check everything and mount nothing
+    #[arg(short = 'f')]
+    fake: bool,
+    /// Say what was mounted
+    #[arg(short = 'v')]
+    verbose: bool,
+    /// Write no mtab; there is none
+    #[arg(short = 'n')]
+    no_mtab: bool,
+    /// The file system's type, as mount(8) passes it
+    #[arg(short = 't', value_name = "TYPE")]
+    kind: Option<String>,
+    /// Not possible here
+    #[arg(short = 'N', value_name = "NAMESPACE")]
+    namespace: Option<String>,
+}
+
+impl Helper {
+    /// The arguments of a helper, where the process was started as one.
+    pub(in crate::cli) fn called_with(line: Vec<OsString>) -> Option<Vec<OsString>> {
+        let name = line.first().map(Path::new).and_then(Path::file_name)?;
+        let is_helper = NAMES.iter().any(|known| name == *known);
+        (is_helper || is_from_mount_fuse(&line)).then_some(line)
+    }
+
+    /// Mounts as the arguments say.
+    pub(in crate::cli) fn run(line: Vec<OsString>) -> ExitCode {
+        let helper = match Helper::try_parse_from(line) {
+            Ok(helper) => helper,
+            Err(error) => {
+                let _ = error.print();
+                return ExitCode::from(if error.use_stderr() { WRONG_USE } else { 0 });
+            }
+        };
+        let code = match helper.mount() {
+            Ok(Exit::Done) => 0,
+            Ok(_) => FAILED,
+            Err(error) => {
+                eprintln!("assetfs: {}", sentence(&error));
+                if error.is::<WrongUse>() {
+                    WRONG_USE
+                } else {
+                    FAILED
+                }
+            }
+        };
+        ExitCode::from(code)
+    }
+
+    fn mount(self) -> Result<Exit> {
+        if self.namespace.is_some() {
+            let text = "-N: use `nsenter --mount` to mount in another namespace";
+            return Err(WrongUse(text.to_owned()).into());
+        }
+        let mut args = match Cli::try_parse_from(["assetfs", "mount"])?.command {
+            Command::Mount(args) => *args,
+            _ => unreachable!("it was asked for"),
+        };
+        match chosen_by(&self.source) {
+            Chosen::Nothing => {}
+            Chosen::Local => args.account.local = true,
+            Chosen::Service => args.account.base_url = Some(self.source.clone()),
+            Chosen::Profile => args.account.profile = Some(self.source.clone()),
+        }
+        args.options = self.options;
+        if self.sloppy {
+            args.options
+                .retain(|option| !FstabOptions::is_unknown(option.trim()));
+        }
+        args.dir = Some(self.dir);
+        args.source = Some(self.source);
+        args.only_check = self.fake;
+        args.quiet = !self.verbose;
+        super::run(args)
+    }
+}
+
+/// What a source says of the account.
+#[derive(Debug, PartialEq, Eq)]
+enum Chosen {
+    Nothing,
+    Local,
+    Service,
+    Profile,
+}
+
+fn chosen_by(source: &str) -> Chosen {
+    match source {
+        "assetfs" | "none" | "" => Chosen::Nothing,
+        "local" => Chosen::Local,
+        source if source.contains("://") => Chosen::Service,
+        _ => Chosen::Profile,
+    }
+}
+
+/// True for `assetfs SOURCE DIR -o OPTIONS`, as mount.fuse(8) puts it: a first word that is no command.
+fn is_from_mount_fuse(line: &[OsString]) -> bool {
+    let [_, source, dir, rest @ ..] = line else {
+        return false;
+    };
+    let is_command = Cli::command()
+        .get_subcommands()
+        .any(|command| command.get_name() == source.as_os_str())
+        || source == "help";
+    let is_flag = source.as_encoded_bytes().starts_with(b"-");
+    let has_options = rest.first().is_some_and(|option| option == "-o");
+    !is_command && !is_flag && has_options && Path::new(dir).is_absolute()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(text: &str) -> Vec<OsString> {
+        text.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn it_is_known_by_its_name_and_by_how_mount_fuse_calls_it() {
+        for called in [
+            "/sbin/mount.fuse.assetfs local /mnt -o rw",
+            "mount.assetfs local /mnt",
+            "assetfs local /mnt -o rw,dev,suid",
+            "/usr/bin/assetfs https://a.example /mnt -o rw",
+        ] {
+            assert!(Helper::called_with(line(called)).is_some(), "{called}");
+        }
+        for called in [
+            "assetfs mount /mnt -o rw",
+            "assetfs status /mnt",
+            "assetfs wiat /mnt/rawmodels/chair --timeout 5s",
+            "assetfs wiat /mnt/rawmodels/chair",
+            "assetfs help mount",
+            "assetfs --help",
+        ] {
+            assert!(Helper::called_with(line(called)).is_none(), "{called}");
+        }
+    }
+
+    #[test]
+    fn a_source_says_which_account() {
+        assert_eq!(chosen_by("assetfs"), Chosen::Nothing);
+        assert_eq!(chosen_by("local"), Chosen::Local);
+        assert_eq!(chosen_by("https://a.example/x"), Chosen::Service);
+        assert_eq!(chosen_by("studio"), Chosen::Profile);
+    }
+
+    #[test]
+    fn what_mount_passes_is_understood() {
+        let called = "mount.fuse.assetfs local /mnt -s -f -n -v -o rw,noexec -t fuse.assetfs";
+        let helper = Helper::try_parse_from(line(called)).unwrap();
+        assert!(helper.sloppy && helper.fake && helper.verbose && helper.no_mtab);
+        assert_eq!(helper.options, ["rw", "noexec"]);
+        assert_eq!(helper.kind.as_deref(), Some("fuse.assetfs"));
+    }
+}
