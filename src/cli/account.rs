@@ -69,7 +69,7 @@ pub(super) fn choose(args: &AccountArgs, profile: &Profile, data_dir: PathBuf) -
             return Ok(Account::Local { data_dir });
         }
         return Err(WrongUse(
-            "no account is configured; name one with --base-url or a profile, or use --local"
+            "no account is configured, and without a terminal none is chosen for you: add --local for the local service of this machine, or name an account with --base-url or --profile"
                 .to_owned(),
         )
         .into());

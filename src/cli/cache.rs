@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::cache::{BlockCache, CacheLimits, DiskShortage};
 use crate::drive::CacheStatus;
-use crate::fuse;
+use crate::fuse::{self, shell_quoted};
 
 use super::mounted::{MountedDrive, POLL_PERIOD, check_exists};
 use super::progress::Progress;
@@ -68,9 +68,9 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         What::Clear(place) => (place, Order::Clear),
         What::Verify(place) => (place, Order::Verify),
     };
-    let reports = match place.dir.is_some() || !fuse::mounts()?.is_empty() {
+    let reports = match place.dir.is_some() || !fuse::own_mounts()?.is_empty() {
         true => vec![ask(
-            &MountedDrive::at_or_only(place.dir.as_deref())?,
+            &MountedDrive::at_or_only(place.dir.as_deref(), order.command())?,
             order,
         )?],
         false => offline(place, order)?,
@@ -92,6 +92,17 @@ enum Order {
     Info,
     Clear,
     Verify,
+}
+
+impl Order {
+    /// What is typed for it.
+    fn command(self) -> &'static str {
+        match self {
+            Order::Info => "cache info",
+            Order::Clear => "cache clear",
+            Order::Verify => "cache verify",
+        }
+    }
 }
 
 fn ask(drive: &MountedDrive, order: Order) -> Result<Report> {
@@ -237,7 +248,7 @@ pub(super) fn pin(args: &PinArgs) -> Result<Exit> {
         let refused_before = drive.status()?.cache.refused;
         let list = files::below(path)?;
         let total: u64 = list.iter().map(|file| file.len).sum();
-        let mut task = progress.task(path.display().to_string());
+        let mut task = progress.task(shell_quoted(path));
         let mut done = 0;
         for file in &list {
             let read = files::read_from_drive(&files::at(path, file), |part| {
@@ -257,7 +268,7 @@ pub(super) fn pin(args: &PinArgs) -> Result<Exit> {
         ));
         let cache = drive.status()?.cache;
         if cache.refused > refused_before {
-            let path = path.display();
+            let path = shell_quoted(path);
             eprintln!(
                 "assetfs: {path} is pinned, but the cache had no room for all of it: mount with a \
                  larger --cache-size, make room on its disk, or `assetfs unpin` some"

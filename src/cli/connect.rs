@@ -1,31 +1,16 @@
 //! Commands that speak to the service themselves, without a mount: who it is, and one runtime to ask
-//! it in.
+//! it in. `--local` is the local service, whether a mount has it or not.
+
+use std::ops::Deref;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
 use crate::client::{Client, ClientConfig, ClientError};
 use crate::wire::Token;
 
-use super::WrongUse;
 use super::account::{self, Account, AccountArgs};
-use super::settings;
-
-/// The account that the flags name, as a client. The local service lives inside its mount and is
-/// reached by nobody else.
-pub(super) fn client(args: &AccountArgs, allow_insecure: bool) -> Result<Client> {
-    let profile = settings::load_profile(args.profile.as_deref())?;
-    let allow_insecure = allow_insecure || profile.allow_insecure.unwrap_or(false);
-    match account::choose(args, &profile, settings::local_service_dir()?)? {
-        Account::Remote { base_url, token } => {
-            client_for(base_url.as_str(), Some(token), allow_insecure)
-        }
-        Account::Local { .. } => Err(WrongUse(
-            "this needs an account of a service: name it with --base-url; a service started by `assetfs serve` is one too"
-                .to_owned(),
-        )
-        .into()),
-    }
-}
+use super::{local, settings};
 
 /// A client for an address, with a token where there is one.
 pub(super) fn client_for(
@@ -60,12 +45,43 @@ pub(super) struct ServiceArgs {
     /// Allow plain http to other machines
     #[arg(long, env = "ASSETFS_ALLOW_INSECURE")]
     pub(super) allow_insecure: bool,
+    /// Folder of the local service's records [default: $XDG_DATA_HOME/assetfs/service]
+    #[arg(long, env = "ASSETFS_DATA_DIR", value_name = "DIR")]
+    pub(super) data_dir: Option<PathBuf>,
+}
+
+/// A client, with the local service behind it where it runs for this command alone.
+pub(super) enum Connected {
+    Remote(Client),
+    Local(local::Reached),
+}
+
+impl Deref for Connected {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        match self {
+            Connected::Remote(client) => client,
+            Connected::Local(reached) => &reached.client,
+        }
+    }
 }
 
 impl ServiceArgs {
-    /// The account as a client.
-    pub(super) fn client(&self) -> Result<Client> {
-        client(&self.account, self.allow_insecure)
+    /// The account that the flags name, as a client.
+    pub(super) fn client(&self) -> Result<Connected> {
+        let profile = settings::load_profile(self.account.profile.as_deref())?;
+        let allow_insecure = self.allow_insecure || profile.allow_insecure.unwrap_or(false);
+        let data_dir = match &self.data_dir {
+            Some(dir) => std::path::absolute(dir)?,
+            None => settings::local_service_dir()?,
+        };
+        match account::choose(&self.account, &profile, data_dir)? {
+            Account::Remote { base_url, token } => {
+                client_for(base_url.as_str(), Some(token), allow_insecure).map(Connected::Remote)
+            }
+            Account::Local { data_dir } => local::reach(&data_dir).map(Connected::Local),
+        }
     }
 
     /// What the account's service says to one question.
@@ -74,6 +90,6 @@ impl ServiceArgs {
         question: impl AsyncFnOnce(Client) -> Result<T, ClientError>,
     ) -> Result<T> {
         let client = self.client()?;
-        block_on(async { Ok(question(client).await?) })
+        block_on(async { Ok(question(Client::clone(&client)).await?) })
     }
 }

@@ -2,11 +2,19 @@
 //! `allow-delete`. Each is one line written into a `ctl` file.
 
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
-use super::mounted::{MountedDrive, command_about, command_at};
+use crate::fuse::shell_quoted;
+
+use super::mounted::{MountedDrive, POLL_PERIOD, command_about, command_at};
 use super::{Exit, WrongUse};
+
+/// How long an order may take before it counts that the service does not answer: what was refused at
+/// once is told as that.
+const ORDER_DEADLINE: Duration = Duration::from_secs(1);
 
 /// Send drafts now, without waiting for the copy to settle
 #[derive(Debug, clap::Args)]
@@ -21,14 +29,39 @@ pub(super) struct CommitArgs {
 }
 
 pub(super) fn commit(args: &CommitArgs) -> Result<Exit> {
-    each(
-        &args.paths,
-        if args.force {
-            "commit --force"
-        } else {
-            "commit"
-        },
-    )
+    let order = match args.force {
+        true => "commit --force",
+        false => "commit",
+    };
+    each(&args.paths, |path| commit_at(path, order))
+}
+
+/// Gives the order and waits for its end, but not for a service that does not answer: the draft is sent
+/// when it does.
+fn commit_at(path: &Path, order: &'static str) -> Result<()> {
+    let drive = MountedDrive::of(path)?;
+    let (tell, outcome) = mpsc::channel();
+    let ordered = path.to_owned();
+    std::thread::spawn(move || {
+        // Nobody listens any more when the service was found not to answer.
+        let _ = tell.send(command_at(&ordered, order));
+    });
+    let begun = Instant::now();
+    loop {
+        match outcome.recv_timeout(POLL_PERIOD) {
+            Ok(done) => return done,
+            Err(RecvTimeoutError::Disconnected) => bail!("the order to send it is lost"),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        let status = drive.status()?;
+        if begun.elapsed() >= ORDER_DEADLINE && !status.online {
+            bail!(
+                "{}: {}; the draft is kept and is sent when the service answers",
+                shell_quoted(path),
+                status.offline_because.unwrap_or_default()
+            );
+        }
+    }
 }
 
 /// Cancel drafts and their uploads
@@ -50,14 +83,17 @@ pub(super) struct CancelArgs {
 pub(super) fn cancel(args: &CancelArgs) -> Result<Exit> {
     match args.orphan {
         Some(id) => {
-            let drive = MountedDrive::at_or_only(args.drive.as_deref())?;
+            let drive = MountedDrive::at_or_only(
+                args.drive.as_deref(),
+                &format!("cancel --orphan {id} --drive"),
+            )?;
             drive.order(&format!("cancel --orphan {id}"))?;
             Ok(Exit::Done)
         }
         None if args.paths.is_empty() => {
             Err(WrongUse("name a draft, or an orphan with --orphan ID".to_owned()).into())
         }
-        None => each(&args.paths, "cancel"),
+        None => each(&args.paths, |path| command_at(path, "cancel")),
     }
 }
 
@@ -71,7 +107,7 @@ pub(super) struct RetryArgs {
 }
 
 pub(super) fn retry(args: &RetryArgs) -> Result<Exit> {
-    each(&args.paths, "retry")
+    each(&args.paths, |path| command_at(path, "retry"))
 }
 
 /// Run an optimization again, and pay for it again
@@ -95,7 +131,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit> {
         let (Some(name), Some(folder), Some(asset)) = parts else {
             return Err(WrongUse(format!(
                 "{} is no job in an optimize/ folder",
-                path.display()
+                shell_quoted(path)
             ))
             .into());
         };
@@ -141,20 +177,20 @@ pub(super) fn scale(args: &ScaleArgs) -> Result<Exit> {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs allow-delete ~/assets")]
 pub(super) struct AllowDeleteArgs {
-    /// A path in the drive; not needed where only one is mounted
+    /// A path in the drive; not needed where you mounted only one
     dir: Option<PathBuf>,
 }
 
 pub(super) fn allow_delete(args: &AllowDeleteArgs) -> Result<Exit> {
-    MountedDrive::at_or_only(args.dir.as_deref())?.command("allow-delete")?;
+    MountedDrive::at_or_only(args.dir.as_deref(), "allow-delete")?.command("allow-delete")?;
     Ok(Exit::Done)
 }
 
 /// Gives each path the order; goes on after a failure and reports it.
-fn each(paths: &[PathBuf], order: &str) -> Result<Exit> {
+fn each(paths: &[PathBuf], give: impl Fn(&Path) -> Result<()>) -> Result<Exit> {
     let mut exit = Exit::Done;
     for path in paths {
-        if let Err(error) = command_at(path, order) {
+        if let Err(error) = give(path) {
             eprintln!("assetfs: {}", super::sentence(&error));
             exit = Exit::Failed;
         }

@@ -18,6 +18,8 @@ use crate::engine::pictures::{BEFORE_AFTER_NAME, before_and_after};
 use crate::engine::sample::{ChairFiles, write_chair};
 use crate::engine::scene::Scene;
 
+use crate::fuse::shell_quoted;
+
 use super::Exit;
 use super::WrongUse;
 use super::before_after::{rows, score_row};
@@ -55,15 +57,16 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     let after = demo.copy_out()?;
     let score = demo.score();
     println!("\n{}", summary(&before, &after, score, ready, optimized));
-    println!("The optimized files are in {}", demo.out().display());
+    println!("The optimized files are in {}", shell_quoted(&demo.out()));
     println!(
         "Source and result side by side: {}",
-        demo.draw(&before, &after)?.display()
+        shell_quoted(&demo.draw(&before, &after)?)
     );
     if args.keep {
         std::mem::forget(mount);
         demo.say_what_to_try();
     } else {
+        demo.say(&format!("{} unmount mnt", demo.command));
         mount.unmount()?;
     }
     Ok(Exit::Done)
@@ -73,14 +76,18 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
 struct Demo {
     dir: PathBuf,
     exe: PathBuf,
+    /// What a person types for this program.
+    command: String,
 }
 
 impl Demo {
     /// Makes the folders; what an earlier demo left is taken away, anything else is refused.
     fn prepare(dir: &Path) -> Result<Demo> {
         let dir = std::path::absolute(dir)?;
+        let exe = std::env::current_exe()?;
         let demo = Demo {
-            exe: std::env::current_exe()?,
+            command: typed(&exe),
+            exe,
             dir,
         };
         if demo.dir.join(MARKER).exists() {
@@ -155,7 +162,11 @@ impl Demo {
     }
 
     fn mount(&self) -> Result<Mount> {
-        self.say("assetfs mount mnt --local");
+        self.say(&format!("cd {}", shell_quoted(&self.dir)));
+        self.say(&format!(
+            "{} mount mnt --local --state-dir state --cache-dir cache --data-dir service",
+            self.command
+        ));
         let output = Command::new(&self.exe)
             .arg("mount")
             .arg(self.root())
@@ -184,7 +195,7 @@ impl Demo {
         self.say("cp -r model/chair mnt/rawmodels/");
         let target = self.root().join("rawmodels/chair");
         copy_folder(&self.model(), &target)?;
-        self.say("assetfs wait mnt/rawmodels/chair");
+        self.say(&format!("{} wait mnt/rawmodels/chair", self.command));
         wait_for(&target)?;
         Ok(start.elapsed())
     }
@@ -196,7 +207,8 @@ impl Demo {
             .join("presets/factory")
             .join(format!("{preset}.json"));
         self.say(&format!(
-            "cp 'mnt/presets/factory/{preset}.json' mnt/rawmodels/chair/optimize/web.json"
+            "cp {} mnt/rawmodels/chair/optimize/web.json",
+            shell_quoted(&Path::new("mnt/presets/factory").join(format!("{preset}.json")))
         ));
         if let Err(error) = fs::copy(&source, self.job()) {
             if error.kind() == io::ErrorKind::NotFound {
@@ -207,7 +219,10 @@ impl Demo {
             }
             return Err(error).with_context(|| format!("cannot drop {preset}"));
         }
-        self.say("assetfs wait mnt/rawmodels/chair/optimize/web.json");
+        self.say(&format!(
+            "{} wait mnt/rawmodels/chair/optimize/web.json",
+            self.command
+        ));
         wait_for(&self.job())?;
         Ok(start.elapsed())
     }
@@ -230,7 +245,7 @@ impl Demo {
     }
 
     fn copy_out(&self) -> Result<Seen> {
-        self.say("cp mnt/rawmodels/chair/optimize/web/* out/");
+        self.say("cp mnt/rawmodels/chair/optimize/web/*.* out/");
         copy_folder(&self.job().with_extension(""), &self.out())?;
         Seen::read(&self.out())
     }
@@ -253,17 +268,35 @@ impl Demo {
     }
 
     fn say_what_to_try(&self) {
-        let root = self.root();
-        let root = root.display();
+        let below = |path: &str| shell_quoted(&self.root().join(path));
+        let (root, command) = (shell_quoted(&self.root()), &self.command);
         println!(
-            "\nThe drive stays mounted at {root}. Try:\n  \
-             ls {root}/rawmodels/chair {root}/rapidmodels/chair\n  \
-             cp YOUR-MODEL.glb {root}/rawmodels/\n  \
-             jq '.limits.faces.count = 5000' '{root}/presets/factory/{DEFAULT_PRESET}.json' > {root}/presets/mine.json\n  \
-             cp {root}/presets/mine.json {root}/rawmodels/chair/optimize/\n  \
-             assetfs status {root}\n  \
-             assetfs unmount {root}"
+            "\nThe drive stays mounted at {root}. A model of yours goes in with `cp MODEL.glb {rawmodels}`.\n\
+             Try:\n  \
+             ls {chair} {rapid}\n  \
+             echo '{{\"limits\": {{\"faces\": {{\"count\": 5000}}}}}}' > {mine}\n  \
+             cp {mine} {jobs}\n  \
+             {command} wait {jobs}\n  \
+             {command} status {root}\n  \
+             {command} unmount {root}",
+            rawmodels = below("rawmodels/"),
+            chair = below("rawmodels/chair"),
+            rapid = below("rapidmodels/chair"),
+            mine = below("presets/mine.json"),
+            jobs = below("rawmodels/chair/optimize"),
         );
+    }
+}
+
+/// What starts this program in a shell: its name where that is found, else its path.
+fn typed(exe: &Path) -> String {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let first = std::env::split_paths(&path)
+        .map(|dir| dir.join("assetfs"))
+        .find(|candidate| candidate.is_file());
+    match first.and_then(|found| found.canonicalize().ok()) {
+        Some(found) if found == exe => "assetfs".to_owned(),
+        _ => shell_quoted(exe),
     }
 }
 
@@ -277,7 +310,6 @@ struct Mount {
 impl Mount {
     fn unmount(mut self) -> Result<()> {
         self.done = true;
-        println!("$ assetfs unmount mnt");
         let output = Command::new(&self.exe)
             .arg("unmount")
             .arg(&self.root)

@@ -20,6 +20,7 @@ mod doctor;
 mod engine_compare;
 mod engine_worker;
 mod files;
+mod local;
 mod logging;
 mod mount;
 mod mounted;
@@ -75,7 +76,7 @@ struct WrongUse(String);
     name = "assetfs",
     version,
     about,
-    after_help = "Example: assetfs mount ~/assets && cp -r chair ~/assets/rawmodels/\n\
+    after_help = "Example: assetfs mount ~/assets --local && cp -r chair ~/assets/rawmodels/\n\
                   Nothing at hand? `assetfs demo` shows the main job on a model of its own."
 )]
 struct Cli {
@@ -85,7 +86,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    Mount(mount::Args),
+    Mount(Box<mount::Args>),
     Unmount(unmount::Args),
     Status(status::Args),
     Wait(wait::Args),
@@ -124,8 +125,11 @@ enum Command {
 
 /// Runs the command that the process was started with.
 pub fn run() -> ExitCode {
+    if let Some(line) = mount::Helper::called_with(std::env::args_os().collect()) {
+        return mount::Helper::run(line);
+    }
     let result = match Cli::parse().command {
-        Command::Mount(args) => mount::run(args),
+        Command::Mount(args) => mount::run(*args),
         Command::Unmount(args) => unmount::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Wait(args) => wait::run(&args),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 
 use crate::drive::MountStatus;
-use crate::fuse;
+use crate::fuse::{self, shell_quoted};
 
 use super::WrongUse;
 
@@ -35,22 +35,22 @@ impl MountedDrive {
     pub(super) fn of(path: &Path) -> Result<MountedDrive> {
         match fuse::find_mount(path)? {
             Some(root) => Ok(MountedDrive { root }),
-            None => bail!("{} is not in a mounted assetfs drive", path.display()),
+            None => bail!("{} is not in a mounted assetfs drive", shell_quoted(path)),
         }
     }
 
-    /// The drive at `dir`, or the only one there is.
-    pub(super) fn at_or_only(dir: Option<&Path>) -> Result<MountedDrive> {
-        if let Some(dir) = dir {
-            return MountedDrive::of(dir);
-        }
-        let mut mounts = fuse::mounts()?;
-        match (mounts.pop(), mounts.is_empty()) {
-            (Some(root), true) => Ok(MountedDrive { root }),
-            (Some(_), false) => {
-                Err(WrongUse("several drives are mounted; say which one".to_owned()).into())
-            }
-            (None, _) => bail!("no assetfs drive is mounted; mount one with `assetfs mount`"),
+    /// All drives that are mounted on this machine, by every user.
+    pub(super) fn all() -> Result<Vec<MountedDrive>> {
+        let mounts = fuse::mounts()?.into_iter();
+        Ok(mounts.map(|root| MountedDrive { root }).collect())
+    }
+
+    /// The drive at `dir`, or the only one that this user mounted. `command` is what to type in front
+    /// of a drive where several are mounted.
+    pub(super) fn at_or_only(dir: Option<&Path>, command: &str) -> Result<MountedDrive> {
+        match dir {
+            Some(dir) => MountedDrive::of(dir),
+            None => only(fuse::own_mounts()?, command).map(|root| MountedDrive { root }),
         }
     }
 
@@ -88,7 +88,7 @@ impl MountedDrive {
     }
 
     fn explain(&self, error: io::Error) -> anyhow::Error {
-        let root = self.root.display();
+        let root = shell_quoted(&self.root);
         if error.raw_os_error() == Some(libc::ENOTCONN) {
             anyhow::anyhow!(
                 "the process behind {root} is gone; `assetfs mount {root}` starts it again and finishes what was under way"
@@ -98,6 +98,25 @@ impl MountedDrive {
         } else {
             anyhow::Error::new(error).context(format!("cannot reach the drive at {root}"))
         }
+    }
+}
+
+/// The only one of the drives that this user mounted.
+fn only(mut own: Vec<PathBuf>, command: &str) -> Result<PathBuf> {
+    own.sort();
+    match (own.pop(), own.is_empty()) {
+        (Some(root), true) => Ok(root),
+        (Some(last), false) => {
+            own.push(last);
+            let mut text = "you have mounted several drives; say which one:".to_owned();
+            for root in &own {
+                text.push_str(&format!("\n  assetfs {command} {}", shell_quoted(root)));
+            }
+            Err(WrongUse(text).into())
+        }
+        (None, _) => bail!(
+            "you have mounted no assetfs drive; mount one with `assetfs mount`, or name the drive of another user"
+        ),
     }
 }
 
@@ -130,10 +149,9 @@ fn order_about(path: &Path, folder: &Path, order: &str, noted_at: &Path) -> Resu
             _ => why(noted_at).ok().flatten(),
         };
         match said {
-            Some(sentence) => anyhow::anyhow!("{}: {sentence}", path.display()),
-            None => {
-                anyhow::Error::new(error).context(format!("{}: `{order}` failed", path.display()))
-            }
+            Some(sentence) => anyhow::anyhow!("{}: {sentence}", shell_quoted(path)),
+            None => anyhow::Error::new(error)
+                .context(format!("{}: `{order}` failed", shell_quoted(path))),
         }
     })
 }
@@ -223,5 +241,28 @@ fn sentence_at(path: &Path) -> rustix::io::Result<Option<String>> {
         _ if [rustix::io::Errno::NOENT, rustix::io::Errno::NOTDIR].contains(error) => Ok(None),
         Ok(None) => attribute(folder, WHY_ATTRIBUTE),
         Err(_) => sentence_at(folder),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_drive_needs_no_name_and_of_several_the_list_is_given() {
+        assert_eq!(
+            only(vec!["/mnt/a".into()], "status").unwrap(),
+            Path::new("/mnt/a")
+        );
+        let several = vec!["/mnt/b c".into(), "/mnt/a".into()];
+        let error = only(several, "unmount").unwrap_err();
+        assert!(error.is::<WrongUse>());
+        let text = error.to_string();
+        assert!(
+            text.ends_with("\n  assetfs unmount /mnt/a\n  assetfs unmount '/mnt/b c'"),
+            "{text}"
+        );
+        let error = only(Vec::new(), "status").unwrap_err();
+        assert!(!error.is::<WrongUse>());
     }
 }

@@ -14,7 +14,9 @@ use crate::wire::{PresetId, PresetText};
 
 /// Take presets along
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example: assetfs preset export web --out web.zip")]
+#[command(
+    after_help = "Example: assetfs preset export web --out web.zip\nExample: assetfs preset show 'Web Viewer' --local"
+)]
 pub(super) struct PresetArgs {
     #[command(subcommand)]
     command: PresetCommand,
@@ -24,14 +26,14 @@ pub(super) struct PresetArgs {
 enum PresetCommand {
     /// Print the configuration of a preset, as the service has it
     Show {
-        /// Name of a preset of the account
+        /// Name of a preset of the account or of a factory preset
         preset: String,
         #[command(flatten)]
         service: ServiceArgs,
     },
     /// Write a preset, or a configuration in a file, as a zip
     Export {
-        /// Name of a preset of the account, or a file (.json, .rpdx) with a configuration or preset
+        /// Name of a preset of the account or of a factory preset, or a file (.json, .rpdx) with a configuration or preset
         preset: String,
         /// The zip to be
         #[arg(long, value_name = "FILE")]
@@ -60,7 +62,7 @@ pub(super) fn preset(args: &PresetArgs) -> Result<Exit> {
             out,
             cli,
             service,
-        } => export(&service.client()?, preset, out, *cli),
+        } => export(&*service.client()?, preset, out, *cli),
     }
 }
 
@@ -87,13 +89,17 @@ fn export(client: &Client, preset: &str, out: &Path, cli: bool) -> Result<Exit> 
     })
 }
 
-/// The preset of a name.
+/// The preset of a name; one of the account's own goes before one of the service's.
 async fn named(client: &Client, name: &str) -> Result<PresetId> {
-    let all = client.presets(Priority::Interactive).await?;
-    if let Some(preset) = all.iter().find(|preset| preset.name == name) {
-        return Ok(preset.id);
+    let own = client.presets(Priority::Interactive).await?;
+    let own = own.into_iter().map(|preset| (preset.name, preset.id));
+    let factory = client.factory_presets(Priority::Interactive).await?;
+    let factory = factory.into_iter().map(|preset| (preset.name, preset.id));
+    let all: Vec<(String, PresetId)> = own.chain(factory).collect();
+    if let Some((_, id)) = all.iter().find(|(known, _)| known == name) {
+        return Ok(*id);
     }
-    let names: Vec<&str> = all.iter().map(|preset| preset.name.as_str()).collect();
+    let names: Vec<&str> = all.iter().map(|(known, _)| known.as_str()).collect();
     let names = names.join(", ");
     Err(WrongUse(format!("there is no preset {name:?}; there are: {names}")).into())
 }

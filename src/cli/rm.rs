@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use crate::fuse::shell_quoted;
+
 use super::mounted::{MountedDrive, check_exists, item_id};
 use super::{Exit, WrongUse};
 
@@ -65,7 +67,7 @@ fn family_of(root: &Path, path: &Path) -> Result<Option<&'static str>> {
         ["presets" | "embeds" | "jobs", _] => Ok(None),
         _ => Err(WrongUse(format!(
             "{} is no model, preset or embed; the service deletes only whole models",
-            path.display()
+            shell_quoted(path)
         ))
         .into()),
     }

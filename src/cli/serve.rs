@@ -8,12 +8,10 @@ use anyhow::{Context, Result};
 use tokio::signal::unix::{SignalKind, signal};
 use url::Url;
 
-use crate::durable::write_atomic;
-use crate::service::{
-    ChaosPlan, RunningService, Service, ServiceConfig, TOKEN_FILE, WorkerCommand,
-};
+use crate::fuse::shell_quoted;
+use crate::service::{ChaosPlan, RunningService, Service, ServiceConfig, WorkerCommand};
 
-use super::{Exit, logging, settings};
+use super::{Exit, local, logging, settings};
 
 /// Run the local service on its own
 #[derive(Debug, clap::Args)]
@@ -78,9 +76,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         if let Some(count) = args.sample_assets {
             service.add_sample_assets(count).await?;
         }
-        let token_file = data_dir.join(TOKEN_FILE);
-        write_atomic(&token_file, service.token().as_bytes())
-            .context("cannot write the token file")?;
+        let token_file = local::say_where(&data_dir, &service)?;
         announce(args.json, &service, &data_dir, &token_file);
         until_stopped(args, &service).await?;
         eprintln!("Stopping …");
@@ -145,30 +141,19 @@ fn announce(json: bool, service: &RunningService, data_dir: &Path, token_file: &
         println!(
             "Serving {} (records and files in {})",
             service.base_url(),
-            data_dir.display()
+            shell_quoted(data_dir)
         );
-        println!("The token is in {}", token_file.display());
+        println!("The token is in {}", shell_quoted(token_file));
         println!(
             "Mount it: assetfs mount DIR --base-url {} --token-file {}",
             service.base_url(),
-            token_file.display()
+            shell_quoted(token_file)
         );
     }
 }
 
-/// Starts the local service for this machine alone.
-pub(super) async fn start_local(data_dir: &Path, chaos: Option<&Path>) -> Result<RunningService> {
-    let config = ServiceConfig {
-        chaos: chaos.map(read_plan).transpose()?,
-        ..ServiceConfig::new(data_dir, worker(false)?)
-    };
-    Service::start(config)
-        .await
-        .context("cannot start the local service")
-}
-
 /// The worker of the local service is this same binary.
-fn worker(no_pictures: bool) -> Result<WorkerCommand> {
+pub(super) fn worker(no_pictures: bool) -> Result<WorkerCommand> {
     let program = std::env::current_exe().context("cannot find the path of this program")?;
     let mut args = vec!["engine-worker".into()];
     args.extend(no_pictures.then(|| "--no-pictures".into()));

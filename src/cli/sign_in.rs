@@ -14,7 +14,7 @@ use crate::client::Priority;
 use crate::durable::{PrivateDir, write_atomic};
 use crate::wire::{Password, Token};
 
-use super::connect::{ServiceArgs, block_on, client_for};
+use super::connect::{Connected, ServiceArgs, block_on, client_for};
 use super::{Exit, WrongUse, settings};
 
 /// Sign in to a service and keep the token
@@ -58,6 +58,12 @@ pub(super) struct LogoutArgs {
 
 pub(super) fn logout(args: &LogoutArgs) -> Result<Exit> {
     let client = args.service.client()?;
+    if let Connected::Local(_) = client {
+        println!(
+            "The local service of this machine needs no sign-in; there is nothing to sign out of."
+        );
+        return Ok(Exit::Done);
+    }
     let path = token_path(client.base_url())?;
     let kept = kept_token(client.base_url())?;
     let Some(id) = kept.as_ref().and_then(Token::id) else {
@@ -77,7 +83,9 @@ pub(super) fn logout(args: &LogoutArgs) -> Result<Exit> {
 
 /// Show whose token is used, and what the account has left
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example: assetfs whoami --base-url https://assets.example.com")]
+#[command(
+    after_help = "Example: assetfs whoami --local\nExample: assetfs whoami --base-url https://assets.example.com"
+)]
 pub(super) struct WhoamiArgs {
     #[command(flatten)]
     service: ServiceArgs,

@@ -1,11 +1,12 @@
 //! `assetfs status`: what a mount does at this moment.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
 
 use crate::drive::{MountStatus, TransferStatus};
+use crate::fuse::shell_quoted;
 
 use super::Exit;
 use super::cache::keeps_nothing_new;
@@ -20,7 +21,7 @@ const WATCH_PERIOD: Duration = Duration::from_millis(500);
 #[command(after_help = "Example: assetfs status ~/assets\n\
     Example: assetfs status --json | jq '.drafts[] | select(.stuck)'")]
 pub(super) struct Args {
-    /// A path in the drive; not needed where only one is mounted
+    /// A path in the drive; not needed where you mounted only one
     dir: Option<PathBuf>,
     /// Print as JSON
     #[arg(long)]
@@ -31,17 +32,14 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<Exit> {
-    let drive = MountedDrive::at_or_only(args.dir.as_deref())?;
+    let drive = MountedDrive::at_or_only(args.dir.as_deref(), "status")?;
     loop {
         let status = drive.status()?;
         if args.json {
             println!("{}", serde_json::to_string_pretty(&status)?);
         } else {
             let clear = if args.watch { "\x1b[H\x1b[2J" } else { "" };
-            print!(
-                "{clear}{}",
-                describe(&drive.root().display().to_string(), &status)
-            );
+            print!("{clear}{}", describe(drive.root(), &status));
         }
         if !args.watch {
             return Ok(Exit::Done);
@@ -51,8 +49,14 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
 }
 
 /// The status as a page of text.
-fn describe(root: &str, status: &MountStatus) -> String {
-    let mut page = format!("{root}  {}  (pid {})\n", status.account, status.pid);
+fn describe(root: &Path, status: &MountStatus) -> String {
+    let mut page = format!(
+        "{}  {}  (pid {})\n",
+        shell_quoted(root),
+        status.account,
+        status.pid
+    );
+    let absolute = |path: &str| path_below(root, path);
     if !status.online {
         let because = status
             .offline_because
@@ -65,7 +69,7 @@ fn describe(root: &str, status: &MountStatus) -> String {
     section(&mut page, "Drafts", &status.drafts, |draft| {
         format!(
             "{}  {}{}",
-            draft.path,
+            absolute(&draft.path),
             draft.status,
             bar(draft.sent_bytes, draft.total_bytes)
         )
@@ -78,7 +82,7 @@ fn describe(root: &str, status: &MountStatus) -> String {
         };
         let mut lines = format!(
             "{arrow} {}{}{}",
-            transfer.path,
+            absolute(&transfer.path),
             bar(transfer.done_bytes, transfer.total_bytes),
             pace(transfer)
         );
@@ -89,7 +93,7 @@ fn describe(root: &str, status: &MountStatus) -> String {
         lines
     });
     section(&mut page, "Jobs", &status.jobs, |job| {
-        format!("{}  {}", job.path, job.status)
+        format!("{}  {}", absolute(&job.path), job.status)
     });
     section(
         &mut page,
@@ -112,7 +116,13 @@ fn describe(root: &str, status: &MountStatus) -> String {
         },
     );
     section(&mut page, "Failures", &status.failures, |failure| {
-        format!("{}: {}", failure.path, failure.why)
+        let at = failure.at.as_deref().map(to_the_second);
+        format!(
+            "{}  {}: {}",
+            at.unwrap_or_default(),
+            absolute(&failure.path),
+            failure.why
+        )
     });
     page.push_str(&format!(
         "Cache: {} of {} in {} objects. Requests: {} could go out now, {} a minute.\n",
@@ -126,6 +136,17 @@ fn describe(root: &str, status: &MountStatus) -> String {
         page.push_str(&format!("{sentence}\n"));
     }
     page
+}
+
+/// A time of a record as a person reads it: `2024-05-06 07:08:09 UTC`.
+fn to_the_second(at: &str) -> String {
+    let text = at.get(..19).unwrap_or(at).replace('T', " ");
+    format!("{text} UTC")
+}
+
+/// A path that the drive names from its top, as it can be pasted into a shell.
+pub(super) fn path_below(root: &Path, path: &str) -> String {
+    shell_quoted(&root.join(path.trim_start_matches('/')))
 }
 
 fn section<T>(page: &mut String, title: &str, rows: &[T], line: impl Fn(&T) -> String) {
@@ -196,7 +217,7 @@ mod tests {
             }],
             ..MountStatus::default()
         };
-        let page = describe("/mnt", &status);
+        let page = describe(Path::new("/mnt"), &status);
         for told in ["3 of 9 files", "/s, 5 s left", "wood.png  ━━━━━━━━━━╌"]
         {
             assert!(page.contains(told), "{told}: {page}");
@@ -211,14 +232,14 @@ mod tests {
     #[test]
     fn a_cache_that_keeps_nothing_new_says_why_and_what_to_do() {
         let mut status = MountStatus::default();
-        assert!(!describe("/mnt", &status).contains("nothing new"));
+        assert!(!describe(Path::new("/mnt"), &status).contains("nothing new"));
         status.cache.is_taken_up = true;
-        assert!(describe("/mnt", &status).contains("--cache-size"));
+        assert!(describe(Path::new("/mnt"), &status).contains("--cache-size"));
         status.cache.disk_shortage = Some(DiskShortage {
             free_bytes: 1_200_000_000,
             keep_free_bytes: 13_000_000_000,
         });
-        let page = describe("/mnt", &status);
+        let page = describe(Path::new("/mnt"), &status);
         for told in ["1.2 GB", "13 GB stay free", "--cache-dir"] {
             assert!(page.contains(told), "{told}: {page}");
         }
@@ -230,7 +251,7 @@ mod tests {
             online: true,
             ..MountStatus::default()
         };
-        assert_eq!(describe("/mnt", &status).lines().count(), 2);
+        assert_eq!(describe(Path::new("/mnt"), &status).lines().count(), 2);
         status.drafts.push(DraftStatus {
             path: "rawmodels/chair".into(),
             status: "uploading 50%".into(),
@@ -238,7 +259,7 @@ mod tests {
             total_bytes: 10,
             ..DraftStatus::default()
         });
-        let page = describe("/mnt", &status);
+        let page = describe(Path::new("/mnt"), &status);
         assert!(
             page.contains("uploading 50%  ━━━━━━━━━━╌╌╌╌╌╌╌╌╌╌  5 B of 10 B"),
             "{page}"

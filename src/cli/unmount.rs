@@ -1,6 +1,6 @@
 //! `assetfs unmount`: sends what is ready, waits for it with progress, then takes the mount away.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -8,11 +8,12 @@ use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, test_kill_process};
 
 use crate::drive::{DraftStatus, MountStatus};
-use crate::fuse;
+use crate::fuse::{self, shell_quoted};
 
 use super::mounted::{MountedDrive, POLL_PERIOD};
 use super::progress::Progress;
 use super::settings::Span;
+use super::status::path_below;
 use super::{Exit, WrongUse};
 
 /// How long the process behind the mount may take to end.
@@ -22,8 +23,8 @@ const PROCESS_DEADLINE: Duration = Duration::from_secs(30);
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs unmount ~/assets")]
 pub(super) struct Args {
-    /// The mount point
-    dir: PathBuf,
+    /// The mount point; not needed where you mounted only one drive
+    dir: Option<PathBuf>,
     /// Send nothing more now; the next mount goes on
     #[arg(long)]
     now: bool,
@@ -33,12 +34,14 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<Exit> {
-    let drive = MountedDrive::of(&args.dir)?;
-    if drive.root() != args.dir.canonicalize().unwrap_or_else(|_| args.dir.clone()) {
-        let root = drive.root().display();
+    let drive = MountedDrive::at_or_only(args.dir.as_deref(), "unmount")?;
+    if let Some(dir) = &args.dir
+        && drive.root() != dir.canonicalize().unwrap_or_else(|_| dir.clone())
+    {
         return Err(WrongUse(format!(
-            "{} is inside the drive mounted at {root}; unmount that",
-            args.dir.display()
+            "{} is inside the drive mounted at {root}; unmount that: assetfs unmount {root}",
+            shell_quoted(dir),
+            root = shell_quoted(drive.root()),
         ))
         .into());
     }
@@ -72,7 +75,7 @@ fn drain(drive: &MountedDrive, timeout: Option<Duration>) -> Result<bool> {
             Ok(drained) => break drained,
             Err(RecvTimeoutError::Disconnected) => bail!("the order to send what is ready is lost"),
         }
-        if let Some(line) = under_way(&drive.status()?) {
+        if let Some(line) = under_way(drive.root(), &drive.status()?) {
             task.get_or_insert_with(|| progress.task("sending"))
                 .show(&line);
         }
@@ -83,13 +86,13 @@ fn drain(drive: &MountedDrive, timeout: Option<Duration>) -> Result<bool> {
     drained.context("cannot tell the drive to send what is ready")?;
     let status = drive.status()?;
     if let Some(task) = task {
-        let done = match under_way(&status) {
+        let done = match under_way(drive.root(), &status) {
             None => "all sent",
             Some(_) => "not all sent",
         };
         super::progress::Task::finish(task, done);
     }
-    report_what_stays(&status);
+    report_what_stays(drive.root(), &status);
     Ok(true)
 }
 
@@ -104,7 +107,7 @@ fn order_drain(drive: MountedDrive) -> Receiver<Result<()>> {
 }
 
 /// What is still being sent, in one line; `None` when nothing is.
-fn under_way(status: &MountStatus) -> Option<String> {
+fn under_way(root: &Path, status: &MountStatus) -> Option<String> {
     let sending: Vec<_> = status
         .drafts
         .iter()
@@ -119,19 +122,21 @@ fn under_way(status: &MountStatus) -> Option<String> {
     let pace = pace.map(super::status::pace).unwrap_or_default();
     Some(format!(
         "{percent}% {} ({}{pace})",
-        first.path, first.status
+        path_below(root, &first.path),
+        first.status
     ))
 }
 
 /// Drafts that cannot go, or not yet, stay, and that is said.
-fn report_what_stays(status: &MountStatus) {
+fn report_what_stays(root: &Path, status: &MountStatus) {
     let stays = |draft: &&DraftStatus| {
         draft.stuck || draft.asset.is_none() || draft.status.starts_with("uploading")
     };
     for draft in status.drafts.iter().filter(stays) {
         eprintln!(
             "{} stays a draft on this machine: {}",
-            draft.path, draft.status
+            path_below(root, &draft.path),
+            draft.status
         );
     }
 }

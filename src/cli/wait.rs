@@ -13,17 +13,19 @@ use super::mounted::{self, MountedDrive, POLL_PERIOD};
 use super::progress::Progress;
 use super::settings::Span;
 use crate::drive::TransferStatus;
+use crate::fuse::shell_quoted;
 
 /// Wait until models are ready or jobs are done
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example: cp -r chair ~/assets/rawmodels/ && assetfs wait ~/assets/rawmodels/chair\n\
     Example: assetfs wait ~/assets/rawmodels/chair/optimize/web.json --timeout 10m\n\
+    Example: assetfs wait\n\
     Exit codes: 0 all done, 1 one failed or cannot go without help, 3 timed out"
 )]
 pub(super) struct Args {
-    /// Models, rapid models, job texts or optimize/ folders
-    #[arg(required = true)]
+    /// Models, rapid models, job texts or optimize/ folders; a drive, or nothing where you mounted only
+    /// one, stands for all that is under way in it
     paths: Vec<PathBuf>,
     /// Give up after this time
     #[arg(long, value_name = "TIME")]
@@ -45,7 +47,13 @@ pub(super) enum State {
 }
 
 pub(super) fn run(args: &Args) -> Result<Exit> {
-    let targets = targets(&args.paths)?;
+    let targets = match args.paths.as_slice() {
+        [] => under_way(&MountedDrive::at_or_only(None, "wait")?)?,
+        paths => targets(paths)?,
+    };
+    if targets.is_empty() && !args.quiet {
+        eprintln!("Nothing is under way.");
+    }
     let outcome = wait_for(&targets, args.timeout.map(|span| span.0), args.quiet)?;
     if args.json {
         let rows: Vec<_> = outcome
@@ -67,8 +75,10 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     }
     for (path, state) in &outcome.states {
         match state {
-            State::Failed(text) => eprintln!("assetfs: {}: {text}", path.display()),
-            State::Going(text) => eprintln!("assetfs: {}: timed out while {text}", path.display()),
+            State::Failed(text) => eprintln!("assetfs: {}: {text}", shell_quoted(path)),
+            State::Going(text) => {
+                eprintln!("assetfs: {}: timed out while {text}", shell_quoted(path));
+            }
             State::Done(_) => {}
         }
     }
@@ -138,7 +148,7 @@ pub(super) fn wait_for(
     let progress = Progress::new(quiet);
     let mut tasks: Vec<_> = targets
         .iter()
-        .map(|path| Some(progress.task(short_name(path))))
+        .map(|path| Some(progress.task(shell_quoted(path))))
         .collect();
     let mut standing: Vec<_> = targets.iter().map(|_| Standing::new()).collect();
     loop {
@@ -198,8 +208,10 @@ fn targets(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     for path in paths {
         // What a name is, its folder tells; a relative name may have none.
         let path = &std::path::absolute(path)?;
-        MountedDrive::of(path)?;
-        if is_job_folder(path) {
+        let drive = MountedDrive::of(path)?;
+        if path.canonicalize().is_ok_and(|path| path == drive.root()) {
+            targets.extend(under_way(&drive)?);
+        } else if is_job_folder(path) {
             for entry in fs::read_dir(path).with_context(|| path.display().to_string())? {
                 let path = entry?.path();
                 if path
@@ -216,6 +228,15 @@ fn targets(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     Ok(targets.into_iter().collect())
 }
 
+/// What a drive is busy with: its drafts and jobs.
+fn under_way(drive: &MountedDrive) -> Result<Vec<PathBuf>> {
+    let status = drive.status()?;
+    let drafts = status.drafts.into_iter().map(|draft| draft.path);
+    let jobs = status.jobs.into_iter().map(|job| job.path);
+    let below = |path: String| drive.root().join(path.trim_start_matches('/'));
+    Ok(drafts.chain(jobs).map(below).collect())
+}
+
 fn is_job_folder(path: &Path) -> bool {
     path.file_name()
         .is_some_and(|name| name == "optimize" || name == "jobs" || name == "embeds")
@@ -229,9 +250,9 @@ pub(super) fn state_of(path: &Path) -> Result<State> {
     }
     match mounted::item_status(path) {
         Ok(Some(status)) => Ok(state_in(&status)),
-        Ok(None) => bail!("{} is neither a model nor a job", path.display()),
+        Ok(None) => bail!("{} is neither a model nor a job", shell_quoted(path)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            bail!("{} does not exist", path.display())
+            bail!("{} does not exist", shell_quoted(path))
         }
         Err(error) => Err(error).with_context(|| path.display().to_string()),
     }
@@ -271,17 +292,6 @@ fn state_in(status: &str) -> State {
         "failed" | "unknown" => State::Failed(text),
         _ => State::Going(text),
     }
-}
-
-/// The last two names of a path: what a person calls it by.
-fn short_name(path: &Path) -> String {
-    let names: Vec<_> = path
-        .iter()
-        .rev()
-        .take(2)
-        .map(|name| name.to_string_lossy().into_owned())
-        .collect();
-    names.into_iter().rev().collect::<Vec<_>>().join("/")
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
+use crate::fuse::shell_quoted;
+
 use super::Exit;
 use super::mounted::{self, MountedDrive};
 
@@ -40,7 +42,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
             let sentence = why.as_deref().unwrap_or("nothing failed here");
             match args.paths.len() {
                 1 => println!("{sentence}"),
-                _ => println!("{}: {sentence}", path.display()),
+                _ => println!("{}: {sentence}", shell_quoted(path)),
             }
         }
         if missing.is_some() {

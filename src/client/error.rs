@@ -130,6 +130,14 @@ impl ClientError {
         matches!(self, Self::NoToken | Self::Unauthorized { .. })
     }
 
+    /// Whether nobody answered, or not in time.
+    pub fn is_no_answer(&self) -> bool {
+        matches!(
+            self,
+            Self::Unavailable { status: None, .. } | Self::Timeout { .. }
+        )
+    }
+
     /// The pause that the service asks for.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {

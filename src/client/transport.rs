@@ -245,21 +245,17 @@ pub(super) fn cause<'a, T: std::error::Error + 'static>(
     None
 }
 
-/// The causes of an error as text, without its URL.
+/// The cause of an error in words: the innermost, since those around it name parts of this program and
+/// not what happened; without a URL and without the number of the system's error.
 pub(super) fn reason_of(error: reqwest::Error) -> String {
     let error = error.without_url();
-    let mut parts: Vec<String> = Vec::new();
-    let mut next: Option<&dyn std::error::Error> = Some(&error);
-    while let Some(error) = next {
-        let text = without_secrets(&error.to_string());
-        if !parts.iter().any(|part| part.contains(&text)) {
-            parts.push(text);
-        }
-        next = error.source();
+    let mut innermost: &dyn std::error::Error = &error;
+    while let Some(cause) = innermost.source() {
+        innermost = cause;
     }
-    // The first message only says that a request failed.
-    if parts.len() > 1 {
-        parts.remove(0);
+    let text = without_secrets(&innermost.to_string());
+    match text.split_once(" (os error ") {
+        Some((words, _)) => words.to_owned(),
+        None => text,
     }
-    parts.join(": ")
 }

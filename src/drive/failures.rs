@@ -1,13 +1,55 @@
 //! The last failure of each path, as a sentence: what `user.assetfs.why` shows.
 //!
-//! Bounded: the oldest sentences go first. Kept for as long as the mount lives; what has to outlive
-//! it is kept by the outbox.
+//! A failure is over when an operation of its kind succeeds at the same path, when the path is removed, or,
+//! for the list of the latest, after a while. Bounded: the oldest sentences go first. Kept for as long as
+//! the mount lives; what has to outlive it is kept by the outbox.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant, SystemTime};
 
 /// How many sentences are kept.
 const MAX_KEPT: usize = 2000;
+
+/// How long a failure stays in the list of the latest.
+const LISTED_FOR: Duration = Duration::from_secs(3600);
+/// A success does not end a failure that is younger: a program asks for several parts of a file at once,
+/// and one of them that fails is still the answer to why the program failed.
+const STANDS_FOR: Duration = Duration::from_secs(2);
+
+/// Which kind of operation failed or succeeded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Deed {
+    /// Finding it, and asking what it is like.
+    Look,
+    /// Opening it and reading from it.
+    Read,
+    /// Making or renaming it.
+    Name,
+    /// Removing it; with it goes all that failed at it and below.
+    Remove,
+    /// Writing into it. The next write says nothing about the bytes that were lost.
+    Write,
+    /// Making what was written durable, and sending it.
+    Close,
+    /// Extended attributes.
+    Attribute,
+    /// What went on behind the operations.
+    Behind,
+}
+
+impl Deed {
+    /// Whether its success ends an earlier failure.
+    fn ends(self, failed: Deed) -> bool {
+        match self {
+            Deed::Remove => true,
+            Deed::Close => matches!(failed, Deed::Close | Deed::Write),
+            Deed::Write | Deed::Behind => false,
+            Deed::Look | Deed::Read | Deed::Name | Deed::Attribute => self == failed,
+        }
+    }
+}
 
 /// One failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,43 +58,57 @@ pub(super) struct Failure {
     pub(super) path: String,
     /// What, why, what to do.
     pub(super) why: String,
+    /// When it failed.
+    pub(super) at: SystemTime,
 }
 
 /// The failures of a mount.
 #[derive(Default)]
 pub(super) struct Failures {
     state: Mutex<State>,
+    /// How many paths have one, so that nothing is looked up while there is none.
+    count: AtomicUsize,
 }
 
 #[derive(Default)]
 struct State {
-    by_path: HashMap<String, (u64, String)>,
+    by_path: HashMap<String, Noted>,
     /// Oldest first; a path that failed again is in it again.
     order: VecDeque<(u64, String)>,
     next: u64,
 }
 
+struct Noted {
+    number: u64,
+    deed: Deed,
+    why: String,
+    at: SystemTime,
+    since: Instant,
+}
+
 impl State {
     /// What failed at a place in the order, unless the path failed again later.
-    fn at(&self, (number, path): &(u64, String)) -> Option<Failure> {
-        let (last, why) = self.by_path.get(path)?;
-        (last == number).then(|| Failure {
-            path: path.clone(),
-            why: why.clone(),
-        })
+    fn at(&self, (number, path): &(u64, String)) -> Option<&Noted> {
+        let last = self.by_path.get(path)?;
+        (last.number == *number).then_some(last)
     }
 }
 
 impl Failures {
     /// Keeps a sentence for a path in place of an older one.
-    pub(super) fn note(&self, path: &str, why: &str) {
+    pub(super) fn note(&self, path: &str, deed: Deed, why: &str) {
         let mut state = self.lock();
         let number = state.next;
         state.next += 1;
         state.order.push_back((number, path.to_owned()));
-        state
-            .by_path
-            .insert(path.to_owned(), (number, why.to_owned()));
+        let noted = Noted {
+            number,
+            deed,
+            why: why.to_owned(),
+            at: SystemTime::now(),
+            since: Instant::now(),
+        };
+        state.by_path.insert(path.to_owned(), noted);
         while state.order.len() > MAX_KEPT {
             let Some(oldest) = state.order.pop_front() else {
                 break;
@@ -61,11 +117,41 @@ impl Failures {
                 state.by_path.remove(&oldest.1);
             }
         }
+        self.count.store(state.by_path.len(), Ordering::Relaxed);
+    }
+
+    /// True where nothing failed.
+    pub(super) fn is_empty(&self) -> bool {
+        self.count.load(Ordering::Relaxed) == 0
+    }
+
+    /// An operation succeeded at a path: ends the failure that it makes good.
+    pub(super) fn succeeded(&self, path: &str, deed: Deed) {
+        if self.is_empty() {
+            return;
+        }
+        let mut state = self.lock();
+        if deed == Deed::Remove {
+            let below = format!("{path}/");
+            state
+                .by_path
+                .retain(|failed, _| failed != path && !failed.starts_with(&below));
+        } else if state
+            .by_path
+            .get(path)
+            .is_some_and(|failed| deed.ends(failed.deed) && failed.since.elapsed() >= STANDS_FOR)
+        {
+            state.by_path.remove(path);
+        }
+        self.count.store(state.by_path.len(), Ordering::Relaxed);
     }
 
     /// What failed last at a path.
     pub(super) fn of(&self, path: &str) -> Option<String> {
-        self.lock().by_path.get(path).map(|(_, why)| why.clone())
+        self.lock()
+            .by_path
+            .get(path)
+            .map(|failed| failed.why.clone())
     }
 
     /// What failed last for any name in a folder, with the name.
@@ -82,15 +168,24 @@ impl Failures {
 
     /// It works now.
     pub(super) fn clear(&self, path: &str) {
-        self.lock().by_path.remove(path);
+        let mut state = self.lock();
+        state.by_path.remove(path);
+        self.count.store(state.by_path.len(), Ordering::Relaxed);
     }
 
-    /// The latest ones, newest first.
+    /// The latest ones of the last hour, newest first.
     pub(super) fn latest(&self, count: usize) -> Vec<Failure> {
         let state = self.lock();
         let latest = state.order.iter().rev();
         latest
-            .filter_map(|place| state.at(place))
+            .filter_map(|place| {
+                let failed = state.at(place)?;
+                (failed.since.elapsed() < LISTED_FOR).then(|| Failure {
+                    path: place.1.clone(),
+                    why: failed.why.clone(),
+                    at: failed.at,
+                })
+            })
             .take(count)
             .collect()
     }
@@ -107,9 +202,9 @@ mod tests {
     #[test]
     fn the_last_sentence_of_each_path_is_kept() {
         let failures = Failures::default();
-        failures.note("/rawmodels/chair", "first");
-        failures.note("/rawmodels/chair", "second");
-        failures.note("/rawmodels/chair/optimize/web.json", "deeper");
+        failures.note("/rawmodels/chair", Deed::Read, "first");
+        failures.note("/rawmodels/chair", Deed::Read, "second");
+        failures.note("/rawmodels/chair/optimize/web.json", Deed::Read, "deeper");
         assert_eq!(failures.of("/rawmodels/chair").as_deref(), Some("second"));
         assert_eq!(
             failures.last_in("/rawmodels").as_deref(),
@@ -125,10 +220,61 @@ mod tests {
     fn the_oldest_sentences_go_first() {
         let failures = Failures::default();
         for number in 0..MAX_KEPT + 10 {
-            failures.note(&format!("/{number}"), "no");
+            failures.note(&format!("/{number}"), Deed::Read, "no");
         }
         assert_eq!(failures.of("/3"), None);
         assert_eq!(failures.of("/11").as_deref(), Some("no"));
         assert_eq!(failures.lock().by_path.len(), MAX_KEPT);
+    }
+
+    /// Lets time pass for what failed.
+    fn age(failures: &Failures, by: Duration) {
+        for failed in failures.lock().by_path.values_mut() {
+            failed.since = failed.since.checked_sub(by).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_success_of_the_same_kind_ends_a_failure() {
+        let failures = Failures::default();
+        let stands = |failed: Deed, done: Deed| {
+            failures.note("/presets/x.json", failed, "no");
+            age(&failures, STANDS_FOR);
+            failures.succeeded("/presets/x.json", done);
+            failures.of("/presets/x.json").is_some()
+        };
+        for deed in [
+            Deed::Look,
+            Deed::Read,
+            Deed::Name,
+            Deed::Close,
+            Deed::Attribute,
+        ] {
+            assert!(!stands(deed, deed), "{deed:?}");
+        }
+        assert!(!stands(Deed::Write, Deed::Close));
+        assert!(stands(Deed::Write, Deed::Write) && stands(Deed::Close, Deed::Look));
+        assert!(stands(Deed::Behind, Deed::Close) && !stands(Deed::Behind, Deed::Remove));
+        assert!(failures.is_empty());
+    }
+
+    #[test]
+    fn a_success_at_the_same_moment_leaves_the_answer_to_why() {
+        let failures = Failures::default();
+        failures.note("/a", Deed::Read, "no");
+        failures.succeeded("/a", Deed::Read);
+        assert!(failures.of("/a").is_some());
+    }
+
+    #[test]
+    fn what_is_removed_takes_its_failures_along_and_old_ones_leave_the_list() {
+        let failures = Failures::default();
+        failures.note("/a", Deed::Read, "no");
+        failures.note("/a/b", Deed::Write, "no");
+        failures.note("/ab", Deed::Write, "no");
+        failures.succeeded("/a", Deed::Remove);
+        assert_eq!(failures.latest(9).len(), 1);
+        age(&failures, LISTED_FOR);
+        assert!(failures.latest(9).is_empty() && failures.of("/ab").is_some());
     }
 }

@@ -47,6 +47,7 @@ use crate::cache::BlockCache;
 use crate::client::Client;
 use crate::durable::MetaStore;
 use crate::outbox::{Outbox, OutboxEvent};
+use failures::Deed;
 use fresh::webhook::Receiver;
 use shared::Shared;
 
@@ -125,7 +126,7 @@ impl Drive {
     /// Finds `name` in `parent`; each success counts as one reference until `forget`.
     pub async fn lookup(&self, parent: Ino, name: &OsStr, _caller: &Caller) -> DriveResult<Entry> {
         let result = self.shared.lookup(parent, name).await;
-        self.shared.noted(parent, name.to_str(), result)
+        self.shared.noted(parent, name.to_str(), Deed::Look, result)
     }
 
     /// Takes back `count` references to `ino`.
@@ -136,7 +137,7 @@ impl Drive {
     /// What `stat` shows.
     pub async fn getattr(&self, ino: Ino, fh: Option<Fh>, _caller: &Caller) -> DriveResult<Entry> {
         let result = self.shared.getattr(ino, fh).await;
-        self.shared.noted(ino, None, result)
+        self.shared.noted(ino, None, Deed::Look, result)
     }
 
     /// Changes attributes.
@@ -147,14 +148,16 @@ impl Drive {
         caller: &Caller,
     ) -> DriveResult<Entry> {
         let result = self.shared.setattr(ino, change, caller).await;
-        self.shared.noted(ino, None, result)
+        self.shared.noted(ino, None, Deed::Write, result)
     }
 
     /// Where a link points.
     pub async fn readlink(&self, ino: Ino) -> DriveResult<OsString> {
         let node = self.shared.node(ino)?;
         let result = node.target(&self.shared).await;
-        self.shared.noted(ino, None, result).map(OsString::from)
+        self.shared
+            .noted(ino, None, Deed::Read, result)
+            .map(OsString::from)
     }
 
     /// Makes a folder.
@@ -166,7 +169,7 @@ impl Drive {
         caller: &Caller,
     ) -> DriveResult<Entry> {
         let result = self.shared.make_dir(parent, name, mode, caller).await;
-        self.shared.noted(parent, name.to_str(), result)
+        self.shared.noted(parent, name.to_str(), Deed::Name, result)
     }
 
     /// Makes an empty regular file without opening it.
@@ -178,19 +181,21 @@ impl Drive {
         caller: &Caller,
     ) -> DriveResult<Entry> {
         let result = self.shared.make_node(parent, name, mode, caller).await;
-        self.shared.noted(parent, name.to_str(), result)
+        self.shared.noted(parent, name.to_str(), Deed::Name, result)
     }
 
     /// Removes a file or a link.
     pub async fn remove_file(&self, parent: Ino, name: &OsStr, caller: &Caller) -> DriveResult<()> {
         let result = self.shared.remove_file(parent, name, caller).await;
-        self.shared.noted(parent, name.to_str(), result)
+        self.shared
+            .noted(parent, name.to_str(), Deed::Remove, result)
     }
 
     /// Removes an empty folder.
     pub async fn remove_dir(&self, parent: Ino, name: &OsStr, caller: &Caller) -> DriveResult<()> {
         let result = self.shared.remove_dir(parent, name, caller).await;
-        self.shared.noted(parent, name.to_str(), result)
+        self.shared
+            .noted(parent, name.to_str(), Deed::Remove, result)
     }
 
     /// Renames.
@@ -207,7 +212,7 @@ impl Drive {
             .shared
             .rename((parent, name), (new_parent, new_name), mode, caller)
             .await;
-        self.shared.noted(parent, name.to_str(), result)
+        self.shared.noted(parent, name.to_str(), Deed::Name, result)
     }
 
     /// Opens a file that exists.
@@ -218,7 +223,7 @@ impl Drive {
         caller: &Caller,
     ) -> DriveResult<Opened> {
         let result = self.shared.open_file(ino, flags, caller).await;
-        self.shared.noted(ino, None, result)
+        self.shared.noted(ino, None, Deed::Read, result)
     }
 
     /// Makes a file, or opens the one that is there, and counts a reference as `lookup` does.
@@ -231,13 +236,13 @@ impl Drive {
         caller: &Caller,
     ) -> DriveResult<(Entry, Opened)> {
         let result = self.shared.create(parent, name, mode, flags, caller).await;
-        self.shared.noted(parent, name.to_str(), result)
+        self.shared.noted(parent, name.to_str(), Deed::Name, result)
     }
 
     /// Reads; shorter than asked only at the end of the file.
     pub async fn read(&self, ino: Ino, fh: Fh, offset: u64, len: u32) -> DriveResult<Bytes> {
         let result = self.shared.read(fh, offset, len).await;
-        self.shared.noted(ino, None, result)
+        self.shared.noted(ino, None, Deed::Read, result)
     }
 
     /// Writes all of `data`.
@@ -250,7 +255,7 @@ impl Drive {
         _caller: &Caller,
     ) -> DriveResult<u32> {
         let result = self.shared.write(fh, offset, data).await;
-        self.shared.noted(ino, None, result)
+        self.shared.noted(ino, None, Deed::Write, result)
     }
 
     /// Writes all of `data` where that needs nothing but the local disk, which spares a copy of it;
@@ -263,7 +268,7 @@ impl Drive {
         data: &[u8],
     ) -> Option<DriveResult<u32>> {
         let result = self.shared.try_write_staged(fh, offset, data)?;
-        Some(self.shared.noted(ino, None, result))
+        Some(self.shared.noted(ino, None, Deed::Write, result))
     }
 
     /// True when closing the handle may have to wait for the disk.
@@ -281,37 +286,37 @@ impl Drive {
         keep_size: bool,
     ) -> DriveResult<()> {
         let result = self.shared.allocate(fh, offset, len, keep_size);
-        self.shared.noted(ino, None, result)
+        self.shared.noted(ino, None, Deed::Write, result)
     }
 
     /// One `close` of the handle. Its error is the error of `close`.
     pub async fn flush(&self, ino: Ino, fh: Fh, caller: &Caller) -> DriveResult<()> {
         let result = self.shared.flush(fh, caller).await;
-        self.shared.noted(ino, None, result)
+        self.shared.noted(ino, None, Deed::Close, result)
     }
 
     /// The last `close` of the handle.
     pub async fn release(&self, ino: Ino, fh: Fh) -> DriveResult<()> {
         let result = self.shared.release(fh).await;
-        self.shared.noted(ino, None, result)
+        self.shared.noted(ino, None, Deed::Close, result)
     }
 
     /// Makes what was written durable.
     pub async fn fsync(&self, ino: Ino, fh: Fh, _caller: &Caller) -> DriveResult<()> {
         let result = self.shared.fsync(fh).await;
-        self.shared.noted(ino, None, result)
+        self.shared.noted(ino, None, Deed::Close, result)
     }
 
     /// Opens a folder: its rows are those of this moment, or still on their way.
     pub async fn open_dir(&self, ino: Ino, _caller: &Caller) -> DriveResult<Fh> {
         let result = self.shared.open_dir(ino).await;
-        self.shared.noted(ino, None, result)
+        self.shared.noted(ino, None, Deed::Read, result)
     }
 
     /// The next rows after `offset`, a bounded number at a time; none at the end.
     pub async fn read_dir(&self, ino: Ino, fh: Fh, offset: u64) -> DriveResult<Vec<DirEntry>> {
         let result = self.shared.read_dir(fh, offset).await;
-        self.shared.noted(ino, None, result)
+        self.shared.noted(ino, None, Deed::Read, result)
     }
 
     /// Closes a folder.
@@ -323,7 +328,7 @@ impl Drive {
     /// `fsync` on a folder: from a process that did not write into a draft, commits it.
     pub async fn sync_dir(&self, ino: Ino, _fh: Fh, caller: &Caller) -> DriveResult<()> {
         let result = self.shared.sync_dir(ino, caller).await;
-        self.shared.noted(ino, None, result)
+        self.shared.noted(ino, None, Deed::Close, result)
     }
 
     /// Room in the account and on the staging disk.
@@ -351,7 +356,7 @@ impl Drive {
         _caller: &Caller,
     ) -> DriveResult<()> {
         let result = self.shared.set_xattr(ino, name, value, mode).await;
-        self.shared.noted(ino, None, result)
+        self.shared.noted(ino, None, Deed::Attribute, result)
     }
 
     /// Names of the extended attributes.
@@ -362,6 +367,6 @@ impl Drive {
     /// Removes an extended attribute.
     pub async fn remove_xattr(&self, ino: Ino, name: &OsStr, _caller: &Caller) -> DriveResult<()> {
         let result = self.shared.remove_xattr(ino, name).await;
-        self.shared.noted(ino, None, result)
+        self.shared.noted(ino, None, Deed::Attribute, result)
     }
 }

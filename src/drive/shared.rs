@@ -15,7 +15,7 @@ use super::ahead::Ahead;
 use super::background::Background;
 use super::config::DriveConfig;
 use super::error::{DriveError, DriveResult};
-use super::failures::Failures;
+use super::failures::{Deed, Failures};
 use super::fresh::FlightKey;
 use super::fresh::archives::Archives;
 use super::fresh::blobs::Blobs;
@@ -309,30 +309,44 @@ impl Shared {
         ))
     }
 
-    /// Keeps the sentence of a failure for its path and hands the result on.
+    /// Keeps the sentence of a failure for its path, or ends an earlier one, and hands the result on.
     pub(super) fn noted<T>(
         &self,
         ino: Ino,
         name: Option<&str>,
+        deed: Deed,
         result: DriveResult<T>,
     ) -> DriveResult<T> {
-        if let Err(error) = &result
-            && error.is_worth_a_sentence()
-            && let Ok(node) = self.node(ino)
-        {
-            self.note_failure(&node, name, &error.to_string());
+        match &result {
+            Err(error) if error.is_worth_a_sentence() => {
+                if let Ok(node) = self.node(ino) {
+                    self.note_failure(&node, name, deed, &error.to_string());
+                }
+            }
+            Ok(_) if !self.failures.is_empty() => {
+                if let Ok(node) = self.node(ino) {
+                    self.failures.succeeded(&self.path_at(&node, name), deed);
+                }
+            }
+            _ => {}
         }
         result
     }
 
-    /// Keeps the sentence of a failure for a thing, or for a name in a folder.
-    pub(super) fn note_failure(&self, node: &Node, name: Option<&str>, why: &str) {
-        let mut path = node.path(self);
-        if let Some(name) = name {
-            path = format!("{}/{name}", path.trim_end_matches('/'));
+    /// The path of a thing, or of a name in a folder, from the top of the drive.
+    fn path_at(&self, node: &Node, name: Option<&str>) -> String {
+        let path = node.path(self);
+        match name {
+            Some(name) => format!("{}/{name}", path.trim_end_matches('/')),
+            None => path,
         }
+    }
+
+    /// Keeps the sentence of a failure for a thing, or for a name in a folder.
+    pub(super) fn note_failure(&self, node: &Node, name: Option<&str>, deed: Deed, why: &str) {
+        let path = self.path_at(node, name);
         tracing::debug!(path, why, "an operation failed");
-        self.failures.note(&path, why);
+        self.failures.note(&path, deed, why);
     }
 
     /// Tells the kernel that a name in a folder changed, if it can know the folder.

@@ -30,6 +30,7 @@ use crate::cache::BlockCache;
 use crate::client::Client;
 use crate::durable::MetaStore;
 use crate::outbox::{DraftInfo, DraftPhase, JobState, Outbox, TransferInfo};
+use crate::wire::Timestamp;
 
 /// How long the list of orphans is believed.
 const ORPHANS_HOLD: Duration = Duration::from_secs(30);
@@ -115,6 +116,7 @@ impl Shared {
         let offline = self.offline_reason();
         let transfers = self.outbox.transfers();
         let drafts = self.outbox.drafts();
+        let offline = offline.or_else(|| drafts.iter().find_map(|draft| draft.no_answer.clone()));
         MountStatus {
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -143,6 +145,7 @@ impl Shared {
                 .map(|failure| FailureLine {
                     path: failure.path,
                     why: failure.why,
+                    at: Some(Timestamp::from(failure.at).iso_micros()),
                 })
                 .collect(),
             inodes: self.inodes().count() as u64,

@@ -213,4 +213,7 @@ pub struct FailureLine {
     pub path: String,
     /// What, why, what to do.
     pub why: String,
+    /// When it failed, in UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
 }

@@ -75,6 +75,10 @@ impl Core {
                 .clone()
                 .or_else(|| activity.and_then(|activity| activity.comparison.clone())),
             failure,
+            no_answer: match trouble {
+                Some(Trouble::Service(error)) if error.is_no_answer() => Some(error.to_string()),
+                _ => None,
+            },
             size: draft.size(),
             created: draft.created.into(),
         })

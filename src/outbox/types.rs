@@ -238,6 +238,8 @@ pub struct DraftInfo {
     pub warning: Option<String>,
     /// The last failure, as a sentence: what, why, what to do.
     pub failure: Option<String>,
+    /// Why the service gave no answer to the last attempt to send it.
+    pub no_answer: Option<String>,
     /// Bytes staged.
     pub size: u64,
     /// When it was made.

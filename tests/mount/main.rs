@@ -3,6 +3,7 @@
 //! Where the machine has no FUSE each test reports itself as skipped, by name.
 
 mod api;
+mod at_the_shell;
 mod bad_input;
 mod browser;
 mod commands;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use crate::drive::archive::{ArchiveError, Directory, MemberFile, Method, OpenMember, Proof};
 use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::failures::Deed;
 use crate::drive::reading::RemoteFile;
 use crate::drive::shared::Shared;
 use crate::drive::tree::filemap::FileMap;
@@ -107,7 +108,7 @@ impl Shared {
             Err(error @ DriveError::Invalid(_)) => {
                 tracing::warn!(asset = %asset, error = %error, "a zip is shown as it is");
                 let path = self.home_path(self.home_of(asset));
-                self.failures.note(&path, &error.to_string());
+                self.failures.note(&path, Deed::Behind, &error.to_string());
                 Arc::default()
             }
             Err(error) => return Err(error),

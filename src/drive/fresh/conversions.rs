@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::Priority;
+use crate::drive::failures::Deed;
 use crate::drive::shared::Shared;
 use crate::drive::tree::node::RemoteFolder;
 use crate::wire::{AssetId, ConversionStatus};
@@ -49,7 +50,7 @@ impl Shared {
             let reason = job.other.get("message").and_then(|it| it.as_str());
             let reason = reason.unwrap_or("the service does not say why");
             let why = format!("converting to {formats} failed: {reason}");
-            self.failures.note(&path, &why);
+            self.failures.note(&path, Deed::Behind, &why);
         }
         let folder = RemoteFolder::AssetConverted(asset);
         self.maps.doubt(&self.meta, folder);

@@ -27,6 +27,7 @@ use super::listings::Which;
 use crate::client::ClientError;
 use crate::drive::config::WebhookConfig;
 use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::failures::Deed;
 use crate::drive::shared::Shared;
 use crate::listener::{ConnectionLimits, Connections, Listener, RequestBody, Service};
 use crate::wire::{CreateWebhook, Event, EventType, WebhookId};
@@ -188,7 +189,9 @@ async fn register(
                     "the service does not register this mount for events ({error}); changes are found by looking instead"
                 );
                 tracing::warn!(why);
-                shared.failures.note("/account/webhooks", &why);
+                shared
+                    .failures
+                    .note("/account/webhooks", Deed::Behind, &why);
                 return;
             }
             Err(error) => tracing::debug!(%error, "registering for events is tried again"),

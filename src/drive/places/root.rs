@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::account::{AccountFolder, RecordFolder, RecordKind};
+use super::attributes::folder;
 use super::embeds::EmbedsFolder;
 use super::factory::FactoryFolder;
 use super::node::{Node, Row};
@@ -14,7 +15,7 @@ use super::values::DropFolder;
 use super::values::HiddenParent;
 use crate::drive::shared::Shared as Tree;
 use crate::drive::tree::node::Top;
-use crate::drive::types::FileKind;
+use crate::drive::types::{Attributes, FileKind};
 
 /// The folder at the top of the drive.
 pub(in crate::drive) struct Root;
@@ -34,6 +35,16 @@ impl Place for Root {
 
     fn lifetime(&self) -> Lifetime {
         Lifetime::Own
+    }
+
+    /// Nothing can be made here. File managers look whether they could put a trash folder here.
+    fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {
+        Box::pin(async move {
+            Ok(Attributes {
+                perm: 0o555,
+                ..folder(tree, self.modified(tree))
+            })
+        })
     }
 
     fn rows<'a>(&'a self, _: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {

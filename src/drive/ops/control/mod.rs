@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::failures::Deed;
 use crate::drive::fresh::listings::Which;
 use crate::drive::places::{DropFolder, HiddenParent, Model, Node, RawModels, Root, refusals};
 use crate::drive::shared::Shared;
@@ -338,7 +339,7 @@ impl Shared {
     ) -> DriveResult<T> {
         match &result {
             Err(error) if error.is_worth_a_sentence() => {
-                self.note_failure(node, None, &error.to_string())
+                self.note_failure(node, None, Deed::Behind, &error.to_string())
             }
             Err(_) => {}
             Ok(_) => {

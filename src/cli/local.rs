@@ -1,0 +1,204 @@
+//! The local service of this machine: started inside a mount, or for one command where no mount has it.
+//!
+//! It keeps its port in its data folder, so that the addresses that it gave out (embeds in other pages)
+//! hold over remounts. While it runs, `address` and `token` there say how it is reached.
+
+use std::fs;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use sha2::{Digest as _, Sha256};
+use tokio::runtime::Runtime;
+
+use crate::client::Client;
+use crate::durable::{DurableError, write_atomic};
+use crate::service::{RunningService, Service, ServiceConfig, ServiceError, TOKEN_FILE};
+use crate::wire::Token;
+
+use super::connect::client_for;
+use super::serve::{self, worker};
+
+/// The port that it had first.
+const PORT: &str = "port";
+/// Where it listens now.
+const ADDRESS: &str = "address";
+/// Ports that systems give to no outgoing connection, so that a remount finds its own free.
+const PORTS: std::ops::Range<u16> = 20_000..30_000;
+/// How many of them are tried.
+const TRIES: u16 = 50;
+/// How long a service that is just ending, or that serves one command, is waited for.
+const LOCK_PATIENCE: Duration = Duration::from_secs(10);
+
+/// A local service for a mount.
+pub(super) struct Started {
+    pub(super) service: RunningService,
+    /// A sentence for who mounts, where the address is not the old one.
+    pub(super) warning: Option<String>,
+}
+
+/// Starts the local service on its port.
+pub(super) async fn start(data_dir: &Path, chaos: Option<&Path>) -> Result<Started> {
+    let config = ServiceConfig {
+        chaos: chaos.map(serve::read_plan).transpose()?,
+        ..ServiceConfig::new(data_dir, worker(false)?)
+    };
+    let kept = kept_port(data_dir)?;
+    let port = kept.unwrap_or_else(|| free_port(data_dir));
+    let started = start_at(&config, port).await;
+    let (service, warning) = match started {
+        Err(ServiceError::Listen { .. }) => {
+            let service = start_at(&config, 0).await.context(CANNOT_START)?;
+            let warning = format!(
+                "port {port} of the local service is taken by another program, so it listens on {} until it \
+                 is mounted again; addresses of embeds that were given out before do not work meanwhile",
+                service.addr().port()
+            );
+            (service, Some(warning))
+        }
+        started => (started.context(CANNOT_START)?, None),
+    };
+    if kept.is_none() {
+        write(data_dir, PORT, &service.addr().port().to_string())?;
+    }
+    say_where(data_dir, &service)?;
+    Ok(Started { service, warning })
+}
+
+/// Writes down where a service listens and its token, in files that only their owner can read; gives
+/// the token's.
+pub(super) fn say_where(data_dir: &Path, service: &RunningService) -> Result<PathBuf> {
+    write(data_dir, ADDRESS, service.base_url().as_str())?;
+    write(data_dir, TOKEN_FILE, service.token())?;
+    Ok(data_dir.join(TOKEN_FILE))
+}
+
+const CANNOT_START: &str = "cannot start the local service";
+
+async fn start_at(config: &ServiceConfig, port: u16) -> Result<RunningService, ServiceError> {
+    let begun = Instant::now();
+    loop {
+        let config = ServiceConfig {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
+            ..config.clone()
+        };
+        match Service::start(config).await {
+            Err(ServiceError::DataDir(DurableError::Locked { .. }))
+                if begun.elapsed() < LOCK_PATIENCE => {}
+            done => return done,
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+fn kept_port(data_dir: &Path) -> Result<Option<u16>> {
+    let path = data_dir.join(PORT);
+    match fs::read_to_string(&path) {
+        Ok(text) => {
+            let port = text.trim().parse();
+            let port =
+                port.with_context(|| format!("{} holds no port; remove it", path.display()))?;
+            Ok(Some(port))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+    }
+}
+
+/// A port that is free now; the same one for the same folder where it can be, any where none is found.
+fn free_port(data_dir: &Path) -> u16 {
+    let digest = Sha256::digest(data_dir.as_os_str().as_encoded_bytes());
+    let start = u16::from_le_bytes([digest[0], digest[1]]);
+    let len = PORTS.end - PORTS.start;
+    let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
+    (0..TRIES)
+        .map(|step| PORTS.start + (start % len + step) % len)
+        .find(is_free)
+        .unwrap_or(0)
+}
+
+fn write(data_dir: &Path, name: &str, text: &str) -> Result<()> {
+    let path = data_dir.join(name);
+    write_atomic(&path, text.as_bytes()).with_context(|| path.display().to_string())
+}
+
+/// The local service for one command: that of the mount that has it, else one that ends with the value.
+pub(super) struct Reached {
+    pub(super) client: Client,
+    own: Option<(Runtime, RunningService)>,
+}
+
+impl Drop for Reached {
+    fn drop(&mut self) {
+        if let Some((runtime, service)) = self.own.take() {
+            runtime.block_on(service.shutdown());
+        }
+    }
+}
+
+/// Reaches the local service whose records are in `data_dir`.
+pub(super) fn reach(data_dir: &Path) -> Result<Reached> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .context("cannot start the async runtime")?;
+    // Jobs are left to the mount: one that began here would be cut off a moment later.
+    let config = ServiceConfig {
+        workers: 0,
+        ..ServiceConfig::new(data_dir, worker(false)?)
+    };
+    match runtime.block_on(Service::start(config)) {
+        Ok(service) => {
+            let token = Token::parse(service.token())?;
+            let client = client_for(service.base_url().as_str(), Some(token), false)?;
+            let own = Some((runtime, service));
+            Ok(Reached { client, own })
+        }
+        Err(ServiceError::DataDir(DurableError::Locked { .. })) => {
+            let (address, token) = (read(data_dir, ADDRESS)?, read(data_dir, TOKEN_FILE)?);
+            let client = client_for(&address, Some(Token::parse(&token)?), false)?;
+            Ok(Reached { client, own: None })
+        }
+        Err(error) => Err(error).context(CANNOT_START),
+    }
+}
+
+fn read(data_dir: &Path, name: &str) -> Result<String> {
+    let path: PathBuf = data_dir.join(name);
+    match fs::read_to_string(&path) {
+        Ok(text) => Ok(text.trim().to_owned()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => bail!(
+            "the local service runs, but {} does not say where; mount it anew",
+            path.display()
+        ),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_has_its_port_and_another_one_when_it_is_taken() {
+        let folder = Path::new("/home/me/service");
+        let port = free_port(folder);
+        assert!(PORTS.contains(&port));
+        let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).unwrap();
+        let other = free_port(folder);
+        assert!(PORTS.contains(&other) && other != port);
+        drop(taken);
+    }
+
+    #[test]
+    fn a_port_that_is_none_is_refused_with_its_file() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(kept_port(dir.path()).unwrap(), None);
+        fs::write(dir.path().join(PORT), "many\n").unwrap();
+        let error = kept_port(dir.path()).unwrap_err().to_string();
+        assert!(error.contains("port"), "{error}");
+    }
+}

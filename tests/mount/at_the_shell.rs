@@ -1,0 +1,314 @@
+//! Commands as somebody types them at a shell: without a path, on paths with spaces, with the service away, with the
+//! local service of the machine.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::support::{ASSETFS, Fixture, run, shell, text};
+use crate::{needs_fuse, needs_program, needs_root};
+
+/// Commands without a path, in a mount namespace that holds only the drives of the test.
+#[test]
+fn a_command_without_a_path_takes_the_only_drive_and_lists_several() {
+    needs_fuse!();
+    needs_root!();
+    needs_program!("unshare");
+    needs_program!("setpriv");
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path().display();
+    let script = format!(
+        r#"
+set -eu
+chmod 755 {dir}; cp {ASSETFS} {dir}/assetfs; mkdir -m 777 {dir}/theirs
+# No drive of other tests is seen here.
+awk '/ - fuse.assetfs /{{print $5}}' /proc/self/mountinfo | while read -r other; do umount -l "$(printf '%b' "$other")"; done
+mount_one() {{ {dir}/assetfs mount "$1" --local --data-dir "$1.data" --state-dir "$1.state" --cache-dir "$1.cache" >&2; }}
+code=0; {dir}/assetfs status || code=$?; echo "none: $code"
+mount_one "{dir}/my drive"
+{dir}/assetfs status | head -1
+{dir}/assetfs wait
+setpriv --reuid=nobody --regid=nogroup --clear-groups env HOME={dir}/theirs sh -c 'code=0; {dir}/assetfs status || code=$?; echo "theirs: $code"'
+mount_one "{dir}/second"
+for command in status wait unmount; do code=0; {dir}/assetfs $command || code=$?; echo "$command: $code"; done
+{dir}/assetfs unmount {dir}/second
+{dir}/assetfs unmount
+test ! -d "{dir}/my drive/rawmodels"
+"#
+    );
+    let output = Command::new("unshare")
+        .args(["--mount", "--propagation", "private", "sh", "-c", &script])
+        .output()
+        .unwrap();
+    let (out, said) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{out}{said}");
+    let lines: Vec<&str> = out.lines().collect();
+    let first = lines.iter().find(|line| line.contains("the local service"));
+    assert!(
+        first.is_some_and(|line| line.starts_with(&format!("'{dir}/my drive'  "))),
+        "{out}"
+    );
+    for line in ["none: 1", "theirs: 1", "status: 2", "wait: 2", "unmount: 2"] {
+        assert!(lines.contains(&line), "{line}: {out}{said}");
+    }
+    for line in [
+        format!("  assetfs unmount '{dir}/my drive'"),
+        format!("  assetfs unmount {dir}/second"),
+    ] {
+        assert!(said.lines().any(|said| said == line), "{line}: {said}");
+    }
+}
+
+#[test]
+fn paths_in_the_output_can_be_pasted_and_a_failure_has_a_time_and_goes_when_it_is_over() {
+    needs_fuse!();
+    let fixture = Fixture::with(&[], &["--settle", "10m"]);
+    let folder = fixture.path("rawmodels/my chair's");
+    fs::create_dir(&folder).unwrap();
+    let page = run(Command::new(ASSETFS).arg("status").arg(fixture.root()));
+    let quoted = fixture.root().display().to_string() + r"/rawmodels/my chair'\''s'";
+    assert!(page.contains(&format!("'{quoted}  ")), "{page}");
+    fs::remove_dir(&folder).unwrap();
+
+    let preset = fixture.path("presets/bad.json");
+    let written = |text: &str| {
+        let copy = fixture.scratch.path().join("preset.json");
+        fs::write(&copy, text).unwrap();
+        let mut cp = Command::new("cp");
+        cp.arg(&copy).arg(&preset).status().unwrap().success()
+    };
+    assert!(!written("{\"limits\": }"));
+    let failures = || fixture.status()["failures"].as_array().unwrap().clone();
+    let failure = failures()
+        .into_iter()
+        .find(|failure| failure["path"] == "/presets/bad.json")
+        .expect("the failure is listed");
+    let at = failure["at"].as_str().expect("a time");
+    assert!(at.len() == 27 && at.ends_with('Z'), "{at}");
+    let page = run(Command::new(ASSETFS).arg("status").arg(fixture.root()));
+    assert!(page.contains(" UTC  "), "{page}");
+    std::thread::sleep(std::time::Duration::from_millis(2100));
+    assert!(written("{\"limits\": {}}"));
+    assert!(
+        failures()
+            .iter()
+            .all(|failure| failure["path"] != "/presets/bad.json"),
+        "{:?}",
+        failures()
+    );
+}
+
+#[test]
+fn wait_on_several_jobs_names_each_by_its_path() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    fixture.add_chair();
+    let optimize = fixture.path("rawmodels/chair/optimize");
+    for percentage in [40, 50] {
+        let config = format!(
+            r#"{{"limits":{{"faces":{{"percentage":{percentage}}}}},"compressionAndExport":{{"fileExports":[{{"fileType":"glb"}}]}}}}"#
+        );
+        fs::write(optimize.join(format!("to{percentage}.json")), config).unwrap();
+    }
+    let output = Command::new(ASSETFS)
+        .arg("wait")
+        .arg(&optimize)
+        .output()
+        .unwrap();
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    for name in ["to40.json", "to50.json"] {
+        let line = format!("{}: done", optimize.join(name).display());
+        assert!(said.lines().any(|said| said == line), "{line}: {said}");
+    }
+}
+
+#[test]
+fn a_commit_while_the_service_is_away_says_so_at_once_and_keeps_the_draft() {
+    needs_fuse!();
+    let mut fixture = Fixture::with(&[], &["--settle", "10m"]);
+    fs::read_dir(fixture.path("rawmodels")).unwrap().count();
+    fixture.copy_chair();
+    fixture.service.stop();
+    let start = std::time::Instant::now();
+    let output = Command::new(ASSETFS)
+        .arg("commit")
+        .arg(fixture.path("rawmodels/chair"))
+        .output()
+        .unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("cannot be reached") && said.contains("the draft is kept"),
+        "{said}"
+    );
+    assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
+    let status = fixture.status();
+    assert_eq!(status["online"], false);
+    assert_eq!(status["drafts"][0]["path"], "/rawmodels/chair");
+    // It was ordered, so it goes as soon as it can.
+    fixture.service.start_again();
+    fixture.wait("rawmodels/chair");
+}
+
+#[test]
+fn mount_says_when_the_service_does_not_answer() {
+    needs_fuse!();
+    let mut fixture = Fixture::unmounted(&[]);
+    fixture.service.stop();
+    let output = fixture.mount_command(&[]).output().unwrap();
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("does not answer"), "{said}");
+    assert!(
+        !said.contains("os error") && !said.contains("client error"),
+        "{said}"
+    );
+    run(Command::new(ASSETFS)
+        .args(["unmount", "--now"])
+        .arg(fixture.root()));
+}
+
+/// A local service in folders of its own.
+struct LocalDrive(tempfile::TempDir);
+
+impl LocalDrive {
+    fn mount(&self) -> String {
+        let place = |name: &str| self.0.path().join(name);
+        let mut command = Command::new(ASSETFS);
+        command.arg("mount").arg(place("mnt")).arg("--local");
+        for (flag, name) in [
+            ("--state-dir", "state"),
+            ("--cache-dir", "cache"),
+            ("--data-dir", "data"),
+        ] {
+            command.arg(flag).arg(place(name));
+        }
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stderr)
+    }
+
+    fn unmount(&self) {
+        run(Command::new(ASSETFS)
+            .arg("unmount")
+            .arg(self.0.path().join("mnt")));
+    }
+
+    fn ask(&self, args: &[&str]) -> String {
+        run(Command::new(ASSETFS)
+            .args(args)
+            .arg("--local")
+            .env("ASSETFS_DATA_DIR", self.0.path().join("data")))
+    }
+
+    /// Where its service listens, as `whoami` says it.
+    fn address(&self) -> String {
+        let said: Value = serde_json::from_str(&self.ask(&["whoami", "--json"])).unwrap();
+        said["service"].as_str().unwrap().to_owned()
+    }
+}
+
+#[test]
+fn the_local_service_keeps_its_port_over_remounts_and_says_when_it_is_taken() {
+    needs_fuse!();
+    let drive = LocalDrive(tempfile::tempdir().unwrap());
+    drive.mount();
+    let first = drive.address();
+    drive.unmount();
+    drive.mount();
+    assert_eq!(drive.address(), first);
+    drive.unmount();
+    let taken = std::net::TcpListener::bind(first.trim_start_matches("http://")).unwrap();
+    let said = drive.mount();
+    assert!(said.contains("is taken by another program"), "{said}");
+    assert_ne!(drive.address(), first);
+    drive.unmount();
+    drop(taken);
+    drive.mount();
+    assert_eq!(drive.address(), first, "the old one again");
+    drive.unmount();
+}
+
+#[test]
+fn the_commands_of_an_account_work_with_the_local_service_mounted_or_not() {
+    needs_fuse!();
+    let drive = LocalDrive(tempfile::tempdir().unwrap());
+    let token = drive.0.path().join("studio.token");
+    let everything = |name: &str| {
+        assert!(drive.ask(&["whoami"]).contains("points"));
+        drive.ask(&["token", "create", name, "--out", token.to_str().unwrap()]);
+        assert!(drive.ask(&["token", "list"]).contains(name));
+        drive.ask(&["webhook", "list"]);
+        assert!(drive.ask(&["logout"]).contains("needs no sign-in"));
+        let zip = drive.0.path().join("preset.zip");
+        drive.ask(&[
+            "preset",
+            "export",
+            "Web Viewer",
+            "--out",
+            zip.to_str().unwrap(),
+        ]);
+        assert!(fs::read(&zip).unwrap().starts_with(b"PK"));
+        let shown: Value =
+            serde_json::from_str(&drive.ask(&["preset", "show", "Web Viewer"])).unwrap();
+        assert!(shown.is_object());
+    };
+    everything("alone");
+    drive.mount();
+    everything("mounted");
+    drive.unmount();
+}
+
+#[test]
+fn doctor_opens_the_device_that_mounts_need() {
+    let output = Command::new(ASSETFS)
+        .args(["doctor", "--json"])
+        .output()
+        .unwrap();
+    let said = text(&output.stdout);
+    let device = said
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .find(|finding| finding["what"] == "FUSE device")
+        .expect("it looks at the device");
+    let can_be_opened = crate::support::fuse_works().is_ok();
+    assert_eq!(device["state"] == "good", can_be_opened, "{device}");
+}
+
+#[test]
+fn without_a_terminal_mount_says_what_to_give() {
+    let scratch = tempfile::tempdir().unwrap();
+    let output = Command::new(ASSETFS)
+        .arg("mount")
+        .arg(scratch.path().join("mnt"))
+        .env("XDG_CONFIG_HOME", scratch.path())
+        .env_remove("ASSETFS_BASE_URL")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    for told in ["--local", "--base-url", "--profile"] {
+        assert!(said.contains(told), "{said}");
+    }
+}
+
+#[test]
+fn the_lines_of_the_demo_can_be_typed() {
+    needs_fuse!();
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path().join("a demo");
+    let out = run(Command::new(ASSETFS)
+        .args(["demo", "--preset", "Web Viewer Light", "--dir"])
+        .arg(&dir));
+    let lines: Vec<&str> = out
+        .lines()
+        .filter_map(|line| line.strip_prefix("$ "))
+        .collect();
+    assert!(lines.len() >= 7, "{out}");
+    fs::remove_dir_all(dir.join("out")).unwrap();
+    fs::create_dir(dir.join("out")).unwrap();
+    shell(scratch.path(), &lines.join("\n"));
+    assert!(dir.join("out/chair.glb").is_file());
+}
