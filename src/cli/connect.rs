@@ -53,7 +53,7 @@ pub(super) struct ServiceArgs {
 /// A client, with the local service behind it where it runs for this command alone.
 pub(super) enum Connected {
     Remote(Client),
-    Local(local::Reached),
+    Local(Box<local::Reached>),
 }
 
 impl Deref for Connected {
@@ -80,7 +80,9 @@ impl ServiceArgs {
             Account::Remote { base_url, token } => {
                 client_for(base_url.as_str(), Some(token), allow_insecure).map(Connected::Remote)
             }
-            Account::Local { data_dir } => local::reach(&data_dir).map(Connected::Local),
+            Account::Local { data_dir } => {
+                local::reach(&data_dir).map(|reached| Connected::Local(Box::new(reached)))
+            }
         }
     }
 

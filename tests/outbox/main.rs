@@ -1,7 +1,5 @@
 //! The outbox against the real local service, with faults between them.
 
-#![expect(clippy::print_stderr, reason = "a test says loudly what it skips")]
-
 mod crash;
 mod drafts;
 mod embeds;
