@@ -2,6 +2,8 @@
 //!
 //! Where the machine has no FUSE each test reports itself as skipped, by name.
 
+#![allow(clippy::print_stderr, reason = "long tests report what they measured")]
+
 mod api;
 mod at_the_shell;
 mod bad_input;

@@ -20,9 +20,9 @@ mod rates;
 mod real_engine;
 #[path = "../support/samples.rs"]
 mod samples;
-mod spec_forms;
 #[path = "../support/skip.rs"]
 mod skip;
+mod spec_forms;
 #[path = "../support/square_glb.rs"]
 mod square_glb;
 mod support;
