@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_of_the_api_acts_or_is_listed_as_not_done() {
+    fn every_key_of_the_api_acts_or_is_listed_as_without_effect() {
         let docs = include_str!("../../../docs/service.md");
         let picture = "data:image/png;base64,AA==";
         for key in crate::wire::ViewerConfig::KEYS {
@@ -389,7 +389,7 @@ mod tests {
                 .lines()
                 .find(|line| line.starts_with(&format!("| `{key}` |")));
             let row = row.unwrap_or_else(|| panic!("{key} is not in docs/service.md"));
-            assert_eq!(look(&config) == before, row.contains("not done"), "{row}");
+            assert_eq!(look(&config) == before, row.contains("no effect"), "{row}");
         }
     }
 
