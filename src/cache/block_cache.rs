@@ -335,7 +335,7 @@ impl BlockCache {
             .open(self.shared.objects.join(id.file_name(kind)))
     }
 
-    /// Removes objects from the index whose files were deleted by somebody else.
+    /// Removes objects from the index whose files were deleted from outside.
     fn forget_deleted(&self) {
         let on_disk: BTreeSet<FileId> = fs::read_dir(&self.shared.objects)
             .into_iter()

@@ -16,6 +16,6 @@ pub use answering::Answering;
 pub use error::DurableError;
 pub use file::{sync_dir, write_atomic, write_atomic_relaxed};
 pub use lock::DirLock;
-pub use log::{AppendLog, Salvaged, TornTail};
+pub use log::{AppendLog, Salvaged};
 pub use private_dir::PrivateDir;
 pub use store::{Batch, MetaStore};

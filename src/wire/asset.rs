@@ -234,7 +234,7 @@ pub struct PbrDownloads {
     pub qc: Downloads,
 }
 
-/// Body that asks for further formats.
+/// Body that requests further formats.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FormatsRequest {
     pub formats: Vec<String>,

@@ -25,10 +25,9 @@ pub struct Embed {
     pub identifier: Option<String>,
     pub name: String,
     pub user_id: Option<UserId>,
-    /// The model it shows; of the embed of a base asset the number of that. [`Embed::rapid`] tells them
-    /// apart.
+    /// The model; for the embed of a base asset, the number of the asset. Use [`Embed::rapid`].
     pub model_id: Option<RapidId>,
-    /// The base asset it shows, where it shows one; the local service says so.
+    /// The base asset, if the embed shows one. Only the local service sends it.
     pub raw_model_id: Option<AssetId>,
     pub view_count: Option<u64>,
     pub created_at: Option<Timestamp>,
@@ -81,7 +80,7 @@ const LIST_FIELDS: &[&str] = &[
 ];
 
 impl Embed {
-    /// The rapid model it shows; none for the embed of a base asset.
+    /// The rapid model; `None` for the embed of a base asset.
     pub fn rapid(&self) -> Option<RapidId> {
         match self.raw_model_id {
             Some(_) => None,
@@ -90,7 +89,7 @@ impl Embed {
     }
 
     /// The record with exactly the fields of one form; a field of the form that has no value is null. The
-    /// embed of a base asset also says which one.
+    /// embed of a base asset also has its id.
     pub fn to_form(&self, form: EmbedForm) -> Value {
         let mut value = match form {
             EmbedForm::List => in_form(self, LIST_FIELDS, &[]),

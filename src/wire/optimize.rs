@@ -35,13 +35,6 @@ impl OptimizeRequest {
             tags: Vec::new(),
         }
     }
-
-    pub fn by_config(config: OptimizerConfig) -> Self {
-        Self {
-            settings: OptimizeSettings::Config(config),
-            tags: Vec::new(),
-        }
-    }
 }
 
 #[derive(Serialize, Deserialize)]

@@ -20,12 +20,6 @@ pub struct Page<T> {
     pub unreadable: usize,
 }
 
-impl<T> Page<T> {
-    pub fn is_last(&self) -> bool {
-        self.meta.current_page >= self.meta.last_page
-    }
-}
-
 impl<'de, T: DeserializeOwned> Deserialize<'de> for Page<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]

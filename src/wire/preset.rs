@@ -164,7 +164,7 @@ pub struct UpdatePreset {
     pub config: OptimizerConfig,
 }
 
-/// Body that asks for a configuration in the command-line format.
+/// Body that requests a configuration in the command-line format.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RpdxRequest {
     pub config: OptimizerConfig,

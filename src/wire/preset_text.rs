@@ -1,16 +1,15 @@
-//! The texts that presets travel in: a bare configuration, the body that creates a preset
-//! (`NAME.api.json`), the file of the command line (`NAME.rpdx`), or the record of a preset.
+//! The text forms of presets: a bare configuration, the body that creates a preset (`NAME.api.json`), the
+//! file of the command line (`NAME.rpdx`), or the record of a preset.
 //!
-//! All of them are read here, wherever they turn up: in requests, in the folders of the drive and on the
-//! command line. What is neither is refused, so that no wrapper is ever taken for a configuration that
-//! asks for nothing.
+//! Requests, the folders of the drive and the command line all use this reader. Any other form is refused, so
+//! that an unknown wrapper is never read as an empty configuration.
 
 use serde_json::{Map, Value};
 
 use super::config::{ConfigError, OptimizerConfig};
 
-/// What may stand beside `config` in a preset.
-const BESIDE_CONFIG: &[&str] = &[
+/// Keys that a preset may have in addition to `config`.
+const PRESET_KEYS: &[&str] = &[
     "id",
     "name",
     "description",
@@ -24,59 +23,57 @@ const BESIDE_CONFIG: &[&str] = &[
     "meta",
 ];
 
-/// The extensions of files that hold presets, in lower case.
+/// Extensions of preset files, in lower case.
 const FILE_EXTENSIONS: &[&str] = &["json", "rpdx"];
 
-/// A preset as a text holds it.
+/// The parsed text of a preset.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PresetText {
-    /// The configuration itself.
     pub config: OptimizerConfig,
-    /// What the preset is for, where the text says so.
     pub description: Option<String>,
 }
 
-/// A text that is no preset.
+/// Why a text is not a preset.
 #[derive(Debug, thiserror::Error)]
 pub enum PresetTextError {
-    /// It, or the configuration in it, is no JSON object.
+    /// The text or its configuration is not a JSON object.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// It says that it is a preset and has no configuration.
+    /// It has a key of preset files but no configuration.
     #[error("has {0:?}, as a preset has, but no \"config\"")]
     NoConfig(&'static str),
-    /// Something stands beside the configuration that a preset does not have.
+    /// It has a key that presets do not have.
     #[error(
         "has {key:?} beside \"config\"; a preset has its name, its description and its versions there"
     )]
-    Beside {
+    UnexpectedKey {
         /// The first such key.
         key: String,
     },
 }
 
 impl PresetText {
-    /// Whether a file of this name can hold a preset.
+    /// Whether a file of this name can contain a preset.
     pub fn is_file_name(name: &str) -> bool {
         let extension = name.rsplit_once('.').map(|(_, extension)| extension);
         extension.is_some_and(|it| FILE_EXTENSIONS.contains(&it.to_lowercase().as_str()))
     }
 
-    /// Takes a JSON value: a configuration or a preset, or a text that holds one.
+    /// Accepts a configuration or a preset as a JSON value, or a text that contains one.
     ///
     /// # Errors
-    /// When it is no object, or a wrapper that is no preset.
+    /// If it is not an object, or a wrapper that is not a preset.
     pub fn from_value(value: Value) -> Result<PresetText, PresetTextError> {
         PresetText::from_map(OptimizerConfig::from_value(value)?.0)
     }
 
-    /// Takes the keys of a configuration or a preset.
+    /// Accepts the keys of a configuration or a preset.
     ///
     /// # Errors
-    /// When it is a wrapper that is no preset.
+    /// If it is a wrapper that is not a preset.
     pub fn from_map(mut map: Map<String, Value>) -> Result<PresetText, PresetTextError> {
         let Some(config) = map.shift_remove("config") else {
-            // A version of the format is in every preset file and in no configuration.
+            // Every preset file has a format version, and no configuration has one.
             let sign = ["rpdx_version", "engineCoreVersion", "engine_core_version"];
             if let Some(sign) = sign.into_iter().find(|sign| map.contains_key(*sign)) {
                 return Err(PresetTextError::NoConfig(sign));
@@ -86,12 +83,12 @@ impl PresetText {
                 description: None,
             });
         };
-        if let Some(key) = map.keys().find(|key| !is_beside_config(key)) {
-            return Err(PresetTextError::Beside { key: key.clone() });
+        if let Some(key) = map.keys().find(|key| !is_preset_key(key)) {
+            return Err(PresetTextError::UnexpectedKey { key: key.clone() });
         }
         let description = map.get("description").and_then(Value::as_str);
         let description = description.filter(|text| !text.is_empty());
-        // A preset may be wrapped again: by who sends the file of a preset as the configuration.
+        // A preset may be nested, if a client sends a preset file as the configuration.
         let inner = PresetText::from_value(config)?;
         Ok(PresetText {
             description: description.map(str::to_owned).or(inner.description),
@@ -100,9 +97,9 @@ impl PresetText {
     }
 }
 
-/// Whether a preset may have this key beside its configuration.
-pub fn is_beside_config(key: &str) -> bool {
-    BESIDE_CONFIG.contains(&key)
+/// Whether a preset may have this key in addition to its configuration.
+pub fn is_preset_key(key: &str) -> bool {
+    PRESET_KEYS.contains(&key)
 }
 
 #[cfg(test)]
@@ -135,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrapper_that_is_no_preset_is_refused() {
+    fn a_wrapper_that_is_not_a_preset_is_refused() {
         for (form, reason) in [
             (
                 json!({ "rpdx_version": "2.5", "name": "Web" }),
@@ -157,15 +154,15 @@ mod tests {
     }
 
     #[test]
-    fn files_of_presets_are_known_by_their_names() {
-        for (name, holds) in [
+    fn preset_files_are_recognized_by_their_names() {
+        for (name, expected) in [
             ("web.json", true),
             ("Web.RPDX", true),
             ("web.api.json", true),
             ("web.txt", false),
             ("rpdx", false),
         ] {
-            assert_eq!(PresetText::is_file_name(name), holds, "{name}");
+            assert_eq!(PresetText::is_file_name(name), expected, "{name}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The service's language: every shape has a golden sample, and what we write we can read.
+//! The types of the API: every form has a golden sample, and written records can be read back.
 
 mod golden;
 mod make;

@@ -1,4 +1,4 @@
-//! What others write is read as far as it makes sense, and nothing makes the reader fall over.
+//! Foreign input is read as far as possible, and no input causes a panic.
 
 use assetfs::wire::secret::{json_without_secrets, without_secrets};
 use assetfs::wire::*;
@@ -9,7 +9,7 @@ use super::golden::sample_value;
 use super::make::Maker;
 
 #[test]
-fn an_odd_base_asset_is_read_as_far_as_it_makes_sense() {
+fn an_odd_base_asset_is_read_as_far_as_possible() {
     let asset: BaseAsset = serde_json::from_value(sample_value("asset-odd")).unwrap();
     assert_eq!(
         (asset.id, asset.name.as_str(), asset.size),
@@ -40,7 +40,7 @@ fn an_odd_base_asset_is_read_as_far_as_it_makes_sense() {
     assert_eq!(asset.rapid_models, [RapidId(2077), RapidId(2078)]);
     assert!(
         asset.downloads.is_empty(),
-        "an empty list stands for an empty map"
+        "an empty list means an empty map"
     );
     assert_eq!(asset.converted().count(), 0);
     assert_eq!(asset.other["invented_later"], json!({"deep": [1, 2, 3]}));
@@ -49,7 +49,7 @@ fn an_odd_base_asset_is_read_as_far_as_it_makes_sense() {
 }
 
 #[test]
-fn an_odd_rapid_model_is_read_as_far_as_it_makes_sense() {
+fn an_odd_rapid_model_is_read_as_far_as_possible() {
     let rapid: RapidModel = serde_json::from_value(sample_value("rapid-odd")).unwrap();
     assert_eq!((rapid.id, rapid.progress), (RapidId(2077), 40));
     assert_eq!(rapid.optimization_status, OptimizationStatus::Failed);
@@ -75,7 +75,7 @@ fn an_odd_rapid_model_is_read_as_far_as_it_makes_sense() {
 }
 
 #[test]
-fn odd_maps_of_files_keep_what_can_be_fetched() {
+fn odd_maps_of_files_keep_the_entries_with_urls() {
     let downloads: Downloads = serde_json::from_value(sample_value("downloads-odd")).unwrap();
     assert_eq!(
         downloads.iter().map(|(name, _)| name).collect::<Vec<_>>(),
@@ -91,14 +91,14 @@ fn odd_maps_of_files_keep_what_can_be_fetched() {
 }
 
 #[test]
-fn an_odd_event_is_still_an_event() {
+fn an_odd_event_is_read() {
     let event: Event = serde_json::from_value(sample_value("event-odd")).unwrap();
     assert_eq!(event.event_type, EventType::Other("volcano_erupted".into()));
     assert_eq!((event.timestamp, event.data), (None, EventData::default()));
 }
 
 #[test]
-fn every_known_state_is_told_apart_and_judged() {
+fn every_known_state_is_distinguished_and_classified() {
     let cases = [
         ("incomplete", UploadStatus::Incomplete, false, false),
         ("waiting", UploadStatus::Waiting, false, false),
@@ -159,7 +159,7 @@ fn every_known_state_is_told_apart_and_judged() {
 }
 
 #[test]
-fn a_record_without_its_id_is_refused_and_hides_no_other() {
+fn a_record_without_its_id_is_refused_and_does_not_hide_others() {
     assert!(serde_json::from_value::<BaseAsset>(json!({"name": "chair"})).is_err());
     let text = json!({"data": [{"name": "chair"}, {"id": 2}, null, []]});
     let page: Page<BaseAsset> = serde_json::from_value(text).unwrap();
@@ -167,7 +167,7 @@ fn a_record_without_its_id_is_refused_and_hides_no_other() {
 }
 
 #[test]
-fn envelopes_may_be_there_or_not() {
+fn envelopes_are_optional() {
     let bare: Data<Preset> = serde_json::from_value(json!({"id": 7})).unwrap();
     let wrapped: Data<Preset> = serde_json::from_value(json!({"data": {"id": 7}})).unwrap();
     assert_eq!(bare, wrapped);
@@ -189,7 +189,7 @@ fn envelopes_may_be_there_or_not() {
 }
 
 #[test]
-fn numbers_out_of_reach_do_not_fall_over() {
+fn numbers_out_of_range_cause_no_panic() {
     let odd = json!({"id": 1, "size": -5, "progress": "NaN", "scale_factor": "1e400"});
     let asset: BaseAsset = serde_json::from_value(odd).unwrap();
     assert_eq!(
@@ -248,7 +248,7 @@ proptest! {
     }
 
     #[test]
-    fn no_json_makes_the_reader_fall_over(seed: u64) {
+    fn no_json_causes_a_panic(seed: u64) {
         let value: Value = Maker::new(seed).json(4);
         let _ = serde_json::from_value::<BaseAsset>(value.clone());
         let _ = serde_json::from_value::<Page<RapidModel>>(value.clone());
@@ -260,7 +260,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_the_reader_fall_over(text in ".{0,200}", bytes: Vec<u8>) {
+    fn no_text_causes_a_panic(text in ".{0,200}", bytes: Vec<u8>) {
         let _ = text.parse::<Timestamp>();
         let _ = UploadStatus::from_word(&text);
         let _ = Token::parse(&text);

@@ -17,13 +17,13 @@ const FRAME_HEADER_LEN: usize = 16;
 /// Maximum length of a frame body.
 pub(super) const MAX_FRAME_BODY_LEN: usize = 1 << 30;
 
-/// An incomplete last write that was truncated.
+/// An incomplete last write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TornTail {
+pub(super) struct TornTail {
     /// End of the good part of the log.
-    pub offset: u64,
-    /// Number of truncated bytes.
-    pub len_bytes: u64,
+    pub(super) offset: u64,
+    /// Number of bytes behind it.
+    pub(super) len_bytes: u64,
 }
 
 /// A decoded log.

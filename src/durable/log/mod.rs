@@ -19,8 +19,6 @@ use super::file::write_atomic;
 use super::{DurableError, answering, recorder};
 use format::{DecodeError, Decoded, HEADER_LEN, MAX_FRAME_BODY_LEN, VERSION};
 
-pub use format::TornTail;
-
 /// The file operations of the log; tests replace them by a failing disk.
 pub(super) trait LogFile: std::fmt::Debug + Send {
     fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()>;
@@ -68,14 +66,13 @@ pub struct AppendLog {
     good_len: u64,
     /// There may be bytes behind `good_len` from a failed append that could not be truncated yet.
     dirty_tail: bool,
-    torn: Option<TornTail>,
 }
 
 impl AppendLog {
     /// Opens or creates the log and returns its records.
     ///
-    /// An incomplete write at the end, left by a crash, is truncated and reported by [`AppendLog::torn_tail`].
-    /// Damage before good records is an error, and the file is not changed.
+    /// An incomplete write at the end, left by a crash, is truncated. Damage before good
+    /// records is an error, and the file is not changed.
     pub fn open(
         path: impl AsRef<Path>,
         magic: [u8; 8],
@@ -91,7 +88,6 @@ impl AppendLog {
             file: Box::new(open_file(path).map_err(DurableError::io("open", path))?),
             good_len: decoded.good_len,
             dirty_tail: decoded.torn.is_some(),
-            torn: decoded.torn,
         };
         if let Some(torn) = decoded.torn {
             warn!(
@@ -130,11 +126,6 @@ impl AppendLog {
         &self.path
     }
 
-    /// The tail that was truncated when the log was opened.
-    pub fn torn_tail(&self) -> Option<TornTail> {
-        self.torn
-    }
-
     /// Size of the log on disk; callers use it to decide when to compact by [`AppendLog::replace_all`].
     pub fn len_bytes(&self) -> u64 {
         self.good_len
@@ -157,9 +148,7 @@ impl AppendLog {
 
     /// Replaces all records; a crash leaves the old or the new ones.
     pub fn replace_all<R: AsRef<[u8]>>(&mut self, records: &[R]) -> Result<(), DurableError> {
-        let torn = self.torn;
         *self = create(&self.path, self.magic, records)?;
-        self.torn = torn;
         Ok(())
     }
 
@@ -238,7 +227,6 @@ fn create<R: AsRef<[u8]>>(
         file: Box::new(open_file(path).map_err(DurableError::io("open", path))?),
         good_len: bytes.len() as u64,
         dirty_tail: false,
-        torn: None,
     })
 }
 

@@ -16,7 +16,7 @@ use super::view::{self, Beside};
 use crate::service::app::App;
 use crate::service::presets::{self, CORE_VERSION};
 use crate::service::records::{AssetRow, NewRapid, Started};
-use crate::wire::preset_text::is_beside_config;
+use crate::wire::preset_text::is_preset_key;
 use crate::wire::{
     AssetId, FilenameRule, OptimizerConfig, PresetId, RapidForm, RapidId, UploadStatus,
 };
@@ -51,7 +51,7 @@ pub async fn one(
     let tags = fields.optional_tags("tags");
     asked.tags = merged(tags, asked.tags);
     asked.export_name = fields.optional_name("exportName").or(asked.export_name);
-    fields.refuse_unknown(|key| is_preset && is_beside_config(key));
+    fields.refuse_unknown(|key| is_preset && is_preset_key(key));
     fields.finish()?;
     let asset = rawmodel::existing(&app, caller, id).await?;
     let new = new_rapid(&app, caller, &asset, asked).await?;

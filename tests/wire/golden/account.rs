@@ -1,4 +1,4 @@
-//! Presets, embeds, webhooks, accounts, tokens, and what a refusal says.
+//! Presets, embeds, webhooks, accounts, tokens, and error bodies.
 
 use assetfs::wire::*;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! One sample of each shape of the API, read, looked at, and written back with the same meaning.
+//! One sample of each form of the API: read, checked, and written back with the same meaning.
 
 mod account;
 mod models;
@@ -24,7 +24,7 @@ pub fn sample_value(name: &str) -> Value {
     serde_json::from_str(&sample(&format!("{name}.json"))).unwrap()
 }
 
-/// Reads a sample, and checks that writing it loses nothing and that what was written is read the same.
+/// Reads a sample, and checks that writing it loses nothing and that the written text reads the same.
 fn golden<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(name: &str) -> T {
     let value = sample_value(name);
     let read: T =
@@ -38,8 +38,8 @@ fn golden<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(name: &
     read
 }
 
-/// Equal, where null is as good as absent, an instant may be written in another form, and a text that
-/// holds JSON as good as the JSON itself.
+/// Equality that treats null as absent, all forms of a timestamp as equal, and a text that contains JSON as
+/// the JSON itself.
 fn assert_same(expected: &Value, found: &Value, at: &str) {
     match (expected, found) {
         (Value::Object(one), Value::Object(two)) => {

@@ -1,4 +1,4 @@
-//! Uploads, optimizations, and the jobs behind them.
+//! Uploads, optimizations, and their jobs.
 
 use assetfs::wire::*;
 use rand::seq::IndexedRandom;

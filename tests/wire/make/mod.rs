@@ -1,4 +1,4 @@
-//! Makes arbitrary records from a seed, with odd texts, absent fields and unknown ones.
+//! Generates arbitrary records from a seed, with odd texts, missing fields and unknown ones.
 
 mod account;
 mod jobs;
@@ -34,7 +34,7 @@ impl Maker {
         }
     }
 
-    /// A fraction that every reader of JSON gets exactly.
+    /// A fraction that every JSON reader parses exactly.
     pub fn fraction(&mut self) -> f64 {
         self.0.random_range(-1_000_000_i64..1_000_000) as f64 / 64.0
     }
@@ -135,7 +135,7 @@ impl Maker {
         }
     }
 
-    /// A record's JSON with some of its fields, never its id, made into something else.
+    /// The JSON of a record with some fields, never its id, replaced by other values.
     pub fn spoil(&mut self, mut record: Value) -> Value {
         let map = record.as_object_mut().unwrap();
         let fields: Vec<String> = map.keys().filter(|key| *key != "id").cloned().collect();

@@ -98,7 +98,9 @@ pub fn parse_config(name: &str, text: &[u8]) -> Result<PresetText, String> {
 fn not_a_preset(name: &str, error: &PresetTextError) -> String {
     match error {
         PresetTextError::Config(error) => format!("{name}: {error}"),
-        PresetTextError::NoConfig(_) | PresetTextError::Beside { .. } => format!("{name} {error}"),
+        PresetTextError::NoConfig(_) | PresetTextError::UnexpectedKey { .. } => {
+            format!("{name} {error}")
+        }
     }
 }
 
