@@ -41,7 +41,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 const OWNERS: &[(&str, &[&str])] = &[
     ("fuser", &["fuse"]),
     ("reqwest", &["client"]),
-    ("axum", &["service", "drive/fresh"]),
+    ("axum", &["service", "drive/catalog"]),
     ("sqlx", &["service"]),
     ("object_store", &["service"]),
     ("lru", &["cache"]),

@@ -7,18 +7,18 @@
 mod ahead;
 mod archive;
 mod background;
+mod catalog;
 mod config;
 mod convert;
 mod error;
 mod failures;
-mod fresh;
 mod handles;
-mod kernel;
+mod inodes;
 mod ops;
+mod parts;
 mod places;
 mod reading;
-mod shared;
-mod state;
+
 mod status;
 mod tree;
 mod types;
@@ -26,7 +26,7 @@ mod types;
 pub use crate::durable::Answering;
 pub use config::{DriveConfig, WebhookConfig};
 pub use error::{DriveError, DriveResult};
-pub use kernel::KernelCache;
+pub use inodes::KernelCache;
 pub use status::{
     CacheStatus, DraftStatus, FailureLine, FileTransferStatus, JobStatusLine, MountStatus,
     OrphanStatus, RateStatus, RecoveredStatus, TransferStatus, VerifyStatus,
@@ -45,16 +45,34 @@ use tokio::task::JoinHandle;
 
 use crate::cache::BlockCache;
 use crate::client::Client;
+use crate::drive::catalog::recall_made;
+use crate::drive::ops::attributes::getattr;
+use crate::drive::ops::create::{make_dir, make_node};
+use crate::drive::ops::list::{open_dir, read_dir};
+use crate::drive::ops::lookup::lookup;
+use crate::drive::ops::open::{create, open_file};
+use crate::drive::ops::read::read;
+use crate::drive::ops::remove::{remove_dir, remove_file};
+use crate::drive::ops::setattr::setattr;
+use crate::drive::ops::statfs::statfs;
+use crate::drive::ops::sync::sync_dir;
+use crate::drive::ops::write::{
+    allocate, flush, fsync, is_open_for_writing, release, try_write_staged, write,
+};
+use crate::drive::ops::xattr::{get_xattr, list_xattr, remove_xattr, set_xattr};
 use crate::durable::MetaStore;
 use crate::outbox::{Outbox, OutboxEvent};
+
+use catalog::{Receiver, follow, watch};
 use failures::Deed;
-use fresh::webhook::Receiver;
-use shared::Shared;
+use ops::rename::rename;
+use parts::Tree;
+use places::mount_status;
 
 /// One account as a tree of files. Cheap to clone; all clones are the same drive.
 #[derive(Clone)]
 pub struct Drive {
-    shared: Arc<Shared>,
+    tree: Arc<Tree>,
     tasks: Arc<Mutex<Vec<JoinHandle<()>>>>,
     receiver: Arc<Mutex<Option<Receiver>>>,
 }
@@ -71,19 +89,19 @@ impl Drive {
         meta: MetaStore,
     ) -> DriveResult<Drive> {
         let webhook = config.webhook.clone();
-        let shared = Arc::new(Shared::new(config, client, cache, outbox, meta));
-        shared.recall_made();
+        let tree = Arc::new(Tree::new(config, client, cache, outbox, meta));
+        recall_made(&tree.catalog);
         let receiver = match &webhook {
-            Some(webhook) => Some(Receiver::start(&shared, webhook).await?),
+            Some(webhook) => Some(Receiver::start(&tree.catalog, webhook).await?),
             None => None,
         };
         let tasks = vec![
-            tokio::spawn(Arc::clone(&shared).follow(events)),
-            tokio::spawn(Arc::clone(&shared).watch()),
-            tokio::spawn(Arc::clone(&shared.corrections).run()),
+            tokio::spawn(follow(Arc::clone(&tree.catalog), events)),
+            tokio::spawn(watch(Arc::clone(&tree.catalog))),
+            tokio::spawn(tree.inodes.teller()),
         ];
         Ok(Drive {
-            shared,
+            tree,
             tasks: Arc::new(Mutex::new(tasks)),
             receiver: Arc::new(Mutex::new(receiver)),
         })
@@ -91,18 +109,18 @@ impl Drive {
 
     /// Says where changes that the kernel did not make are to be told.
     pub fn attach_kernel(&self, kernel: Arc<dyn KernelCache>) {
-        self.shared.corrections.attach(kernel);
+        self.tree.inodes.attach(kernel);
     }
 
     /// The mount's state at this moment, as far as it is at hand.
     pub fn status(&self) -> MountStatus {
-        self.shared.mount_status()
+        mount_status(&self.tree)
     }
 
     /// Stops and joins the drive's tasks. Drafts stay as they are; the outbox is its owner's to stop.
     pub async fn shut_down(&self) {
-        self.shared.corrections.close();
-        self.shared.watched.close();
+        self.tree.inodes.close();
+        self.tree.catalog.close();
         let receiver = self
             .receiver
             .lock()
@@ -117,27 +135,27 @@ impl Drive {
             task.abort();
             let _ = task.await;
         }
-        self.shared.background.end().await;
-        if let Err(error) = self.shared.meta.flush() {
+        self.tree.background.end().await;
+        if let Err(error) = self.tree.meta.flush() {
             tracing::warn!(error = %error, "what was learned last may be asked for again");
         }
     }
 
     /// Finds `name` in `parent`; each success counts as one reference until `forget`.
     pub async fn lookup(&self, parent: Ino, name: &OsStr, _caller: &Caller) -> DriveResult<Entry> {
-        let result = self.shared.lookup(parent, name).await;
-        self.shared.noted(parent, name.to_str(), Deed::Look, result)
+        let result = lookup(&self.tree, parent, name).await;
+        self.tree.noted(parent, name.to_str(), Deed::Look, result)
     }
 
     /// Takes back `count` references to `ino`.
     pub fn forget(&self, ino: Ino, count: u64) {
-        self.shared.inodes().forget(ino, count);
+        self.tree.inodes.forget(ino, count);
     }
 
     /// What `stat` shows.
     pub async fn getattr(&self, ino: Ino, fh: Option<Fh>, _caller: &Caller) -> DriveResult<Entry> {
-        let result = self.shared.getattr(ino, fh).await;
-        self.shared.noted(ino, None, Deed::Look, result)
+        let result = getattr(&self.tree, ino, fh).await;
+        self.tree.noted(ino, None, Deed::Look, result)
     }
 
     /// Changes attributes.
@@ -147,15 +165,15 @@ impl Drive {
         change: &SetAttributes,
         caller: &Caller,
     ) -> DriveResult<Entry> {
-        let result = self.shared.setattr(ino, change, caller).await;
-        self.shared.noted(ino, None, Deed::Write, result)
+        let result = setattr(&self.tree, ino, change, caller).await;
+        self.tree.noted(ino, None, Deed::Write, result)
     }
 
     /// Where a link points.
     pub async fn readlink(&self, ino: Ino) -> DriveResult<OsString> {
-        let node = self.shared.node(ino)?;
-        let result = node.target(&self.shared).await;
-        self.shared
+        let node = self.tree.node(ino)?;
+        let result = node.target(&self.tree).await;
+        self.tree
             .noted(ino, None, Deed::Read, result)
             .map(OsString::from)
     }
@@ -168,8 +186,8 @@ impl Drive {
         mode: u32,
         caller: &Caller,
     ) -> DriveResult<Entry> {
-        let result = self.shared.make_dir(parent, name, mode, caller).await;
-        self.shared.noted(parent, name.to_str(), Deed::Name, result)
+        let result = make_dir(&self.tree, parent, name, mode, caller).await;
+        self.tree.noted(parent, name.to_str(), Deed::Name, result)
     }
 
     /// Makes an empty regular file without opening it.
@@ -180,22 +198,20 @@ impl Drive {
         mode: u32,
         caller: &Caller,
     ) -> DriveResult<Entry> {
-        let result = self.shared.make_node(parent, name, mode, caller).await;
-        self.shared.noted(parent, name.to_str(), Deed::Name, result)
+        let result = make_node(&self.tree, parent, name, mode, caller).await;
+        self.tree.noted(parent, name.to_str(), Deed::Name, result)
     }
 
     /// Removes a file or a link.
     pub async fn remove_file(&self, parent: Ino, name: &OsStr, caller: &Caller) -> DriveResult<()> {
-        let result = self.shared.remove_file(parent, name, caller).await;
-        self.shared
-            .noted(parent, name.to_str(), Deed::Remove, result)
+        let result = remove_file(&self.tree, parent, name, caller).await;
+        self.tree.noted(parent, name.to_str(), Deed::Remove, result)
     }
 
     /// Removes an empty folder.
     pub async fn remove_dir(&self, parent: Ino, name: &OsStr, caller: &Caller) -> DriveResult<()> {
-        let result = self.shared.remove_dir(parent, name, caller).await;
-        self.shared
-            .noted(parent, name.to_str(), Deed::Remove, result)
+        let result = remove_dir(&self.tree, parent, name, caller).await;
+        self.tree.noted(parent, name.to_str(), Deed::Remove, result)
     }
 
     /// Renames.
@@ -208,11 +224,15 @@ impl Drive {
         mode: RenameMode,
         caller: &Caller,
     ) -> DriveResult<()> {
-        let result = self
-            .shared
-            .rename((parent, name), (new_parent, new_name), mode, caller)
-            .await;
-        self.shared.noted(parent, name.to_str(), Deed::Name, result)
+        let result = rename(
+            &self.tree,
+            (parent, name),
+            (new_parent, new_name),
+            mode,
+            caller,
+        )
+        .await;
+        self.tree.noted(parent, name.to_str(), Deed::Name, result)
     }
 
     /// Opens a file that exists.
@@ -222,8 +242,8 @@ impl Drive {
         flags: OpenFlags,
         caller: &Caller,
     ) -> DriveResult<Opened> {
-        let result = self.shared.open_file(ino, flags, caller).await;
-        self.shared.noted(ino, None, Deed::Read, result)
+        let result = open_file(&self.tree, ino, flags, caller).await;
+        self.tree.noted(ino, None, Deed::Read, result)
     }
 
     /// Makes a file, or opens the one that is there, and counts a reference as `lookup` does.
@@ -235,14 +255,14 @@ impl Drive {
         flags: OpenFlags,
         caller: &Caller,
     ) -> DriveResult<(Entry, Opened)> {
-        let result = self.shared.create(parent, name, mode, flags, caller).await;
-        self.shared.noted(parent, name.to_str(), Deed::Name, result)
+        let result = create(&self.tree, parent, name, mode, flags, caller).await;
+        self.tree.noted(parent, name.to_str(), Deed::Name, result)
     }
 
     /// Reads; shorter than asked only at the end of the file.
     pub async fn read(&self, ino: Ino, fh: Fh, offset: u64, len: u32) -> DriveResult<Bytes> {
-        let result = self.shared.read(fh, offset, len).await;
-        self.shared.noted(ino, None, Deed::Read, result)
+        let result = read(&self.tree, fh, offset, len).await;
+        self.tree.noted(ino, None, Deed::Read, result)
     }
 
     /// Writes all of `data`.
@@ -254,8 +274,8 @@ impl Drive {
         data: &[u8],
         _caller: &Caller,
     ) -> DriveResult<u32> {
-        let result = self.shared.write(fh, offset, data).await;
-        self.shared.noted(ino, None, Deed::Write, result)
+        let result = write(&self.tree, fh, offset, data).await;
+        self.tree.noted(ino, None, Deed::Write, result)
     }
 
     /// Writes all of `data` where that needs nothing but the local disk, which spares a copy of it;
@@ -267,13 +287,13 @@ impl Drive {
         offset: u64,
         data: &[u8],
     ) -> Option<DriveResult<u32>> {
-        let result = self.shared.try_write_staged(fh, offset, data)?;
-        Some(self.shared.noted(ino, None, Deed::Write, result))
+        let result = try_write_staged(&self.tree, fh, offset, data)?;
+        Some(self.tree.noted(ino, None, Deed::Write, result))
     }
 
     /// True when closing the handle may have to wait for the disk.
     pub fn is_open_for_writing(&self, fh: Fh) -> bool {
-        self.shared.is_open_for_writing(fh)
+        is_open_for_writing(&self.tree, fh)
     }
 
     /// Reserves room; with `keep_size` the length stays.
@@ -285,55 +305,55 @@ impl Drive {
         len: u64,
         keep_size: bool,
     ) -> DriveResult<()> {
-        let result = self.shared.allocate(fh, offset, len, keep_size);
-        self.shared.noted(ino, None, Deed::Write, result)
+        let result = allocate(&self.tree, fh, offset, len, keep_size);
+        self.tree.noted(ino, None, Deed::Write, result)
     }
 
     /// One `close` of the handle. Its error is the error of `close`.
     pub async fn flush(&self, ino: Ino, fh: Fh, caller: &Caller) -> DriveResult<()> {
-        let result = self.shared.flush(fh, caller).await;
-        self.shared.noted(ino, None, Deed::Close, result)
+        let result = flush(&self.tree, fh, caller).await;
+        self.tree.noted(ino, None, Deed::Close, result)
     }
 
     /// The last `close` of the handle.
     pub async fn release(&self, ino: Ino, fh: Fh) -> DriveResult<()> {
-        let result = self.shared.release(fh).await;
-        self.shared.noted(ino, None, Deed::Close, result)
+        let result = release(&self.tree, fh).await;
+        self.tree.noted(ino, None, Deed::Close, result)
     }
 
     /// Makes what was written durable.
     pub async fn fsync(&self, ino: Ino, fh: Fh, _caller: &Caller) -> DriveResult<()> {
-        let result = self.shared.fsync(fh).await;
-        self.shared.noted(ino, None, Deed::Close, result)
+        let result = fsync(&self.tree, fh).await;
+        self.tree.noted(ino, None, Deed::Close, result)
     }
 
     /// Opens a folder: its rows are those of this moment, or still on their way.
     pub async fn open_dir(&self, ino: Ino, _caller: &Caller) -> DriveResult<Fh> {
-        let result = self.shared.open_dir(ino).await;
-        self.shared.noted(ino, None, Deed::Read, result)
+        let result = open_dir(&self.tree, ino).await;
+        self.tree.noted(ino, None, Deed::Read, result)
     }
 
     /// The next rows after `offset`, a bounded number at a time; none at the end.
     pub async fn read_dir(&self, ino: Ino, fh: Fh, offset: u64) -> DriveResult<Vec<DirEntry>> {
-        let result = self.shared.read_dir(fh, offset).await;
-        self.shared.noted(ino, None, Deed::Read, result)
+        let result = read_dir(&self.tree, fh, offset).await;
+        self.tree.noted(ino, None, Deed::Read, result)
     }
 
     /// Closes a folder.
     pub async fn release_dir(&self, _ino: Ino, fh: Fh) -> DriveResult<()> {
-        self.shared.handles.remove_folder(fh);
+        self.tree.handles.remove_folder(fh);
         Ok(())
     }
 
     /// `fsync` on a folder: from a process that did not write into a draft, commits it.
     pub async fn sync_dir(&self, ino: Ino, _fh: Fh, caller: &Caller) -> DriveResult<()> {
-        let result = self.shared.sync_dir(ino, caller).await;
-        self.shared.noted(ino, None, Deed::Close, result)
+        let result = sync_dir(&self.tree, ino, caller).await;
+        self.tree.noted(ino, None, Deed::Close, result)
     }
 
     /// Room in the account and on the staging disk.
     pub async fn statfs(&self) -> DriveResult<FileSystemStatus> {
-        self.shared.statfs().await
+        statfs(&self.tree).await
     }
 
     /// One extended attribute.
@@ -343,7 +363,7 @@ impl Drive {
         name: &OsStr,
         _caller: &Caller,
     ) -> DriveResult<Vec<u8>> {
-        self.shared.get_xattr(ino, name).await
+        get_xattr(&self.tree, ino, name).await
     }
 
     /// Sets an extended attribute.
@@ -355,18 +375,18 @@ impl Drive {
         mode: XattrMode,
         _caller: &Caller,
     ) -> DriveResult<()> {
-        let result = self.shared.set_xattr(ino, name, value, mode).await;
-        self.shared.noted(ino, None, Deed::Attribute, result)
+        let result = set_xattr(&self.tree, ino, name, value, mode).await;
+        self.tree.noted(ino, None, Deed::Attribute, result)
     }
 
     /// Names of the extended attributes.
     pub async fn list_xattr(&self, ino: Ino, _caller: &Caller) -> DriveResult<Vec<OsString>> {
-        self.shared.list_xattr(ino).await
+        list_xattr(&self.tree, ino).await
     }
 
     /// Removes an extended attribute.
     pub async fn remove_xattr(&self, ino: Ino, name: &OsStr, _caller: &Caller) -> DriveResult<()> {
-        let result = self.shared.remove_xattr(ino, name).await;
-        self.shared.noted(ino, None, Deed::Attribute, result)
+        let result = remove_xattr(&self.tree, ino, name).await;
+        self.tree.noted(ino, None, Deed::Attribute, result)
     }
 }

@@ -5,9 +5,9 @@
 use std::sync::{Mutex, MutexGuard};
 
 use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::parts::Tree;
 use crate::drive::places::refusals;
 use crate::drive::places::{DraftEntry, Node, Place as _};
-use crate::drive::shared::Shared;
 use crate::drive::types::{Access, OpenFlags};
 use crate::outbox::{ContentHasher, DraftId, EntryId, SentEntry};
 
@@ -98,40 +98,37 @@ impl SameBytes {
     }
 }
 
-impl Shared {
-    /// True for a draft that is an asset, or of which the service may have accepted the upload.
-    pub(in crate::drive) fn is_frozen(&self, draft: DraftId) -> bool {
-        self.asset_of_draft(draft).is_some() || self.outbox.is_frozen(draft)
-    }
+/// True for a draft that is an asset, or of which the service may have accepted the upload.
+pub(in crate::drive) fn is_frozen(tree: &Tree, draft: DraftId) -> bool {
+    tree.catalog.asset_of_draft(draft).is_some() || tree.outbox.is_frozen(draft)
+}
 
-    /// The comparison for a file of an asset that is opened for writing.
-    pub(in crate::drive) fn same_bytes(
-        &self,
-        entry: DraftEntry,
-        flags: OpenFlags,
-    ) -> Option<SameBytes> {
-        SameBytes::of(entry.sent(self)?, entry.path(self), flags)
-    }
+/// The comparison for a file of an asset that is opened for writing.
+pub(in crate::drive) fn same_bytes(
+    tree: &Tree,
+    entry: DraftEntry,
+    flags: OpenFlags,
+) -> Option<SameBytes> {
+    SameBytes::of(entry.sent(tree)?, entry.path(tree), flags)
+}
 
-    /// A loose file takes the place of the one that was sent under its new name: that is nothing when
-    /// they are the same, and refused otherwise.
-    pub(in crate::drive) fn replace_sent_loose_file(
-        &self,
-        source: &Node,
-        (standing, sent): (DraftEntry, SentEntry),
-    ) -> DriveResult<()> {
-        let Some((draft, entry)) = source.draft_entry().filter(|(_, it)| *it != EntryId::ROOT)
-        else {
-            return Err(DriveError::NotAFolder);
-        };
-        let flushed = self.outbox.flushed_content(draft, entry);
-        if flushed.is_none_or(|(size, hash)| (size, Some(hash)) != (sent.size, sent.hash)) {
-            return Err(refusals::frozen_asset(&standing.path(self)));
-        }
-        self.outbox.remove_draft(draft)?;
-        self.inodes().relocate(source, standing.into());
-        Ok(())
+/// A loose file takes the place of the one that was sent under its new name: that is nothing when
+/// they are the same, and refused otherwise.
+pub(in crate::drive) fn replace_sent_loose_file(
+    tree: &Tree,
+    source: &Node,
+    (standing, sent): (DraftEntry, SentEntry),
+) -> DriveResult<()> {
+    let Some((draft, entry)) = source.draft_entry().filter(|(_, it)| *it != EntryId::ROOT) else {
+        return Err(DriveError::NotAFolder);
+    };
+    let flushed = tree.outbox.flushed_content(draft, entry);
+    if flushed.is_none_or(|(size, hash)| (size, Some(hash)) != (sent.size, sent.hash)) {
+        return Err(refusals::frozen_asset(&standing.path(tree)));
     }
+    tree.outbox.remove_draft(draft)?;
+    tree.inodes.relocate(source, standing.into());
+    Ok(())
 }
 
 #[cfg(test)]

@@ -6,174 +6,175 @@ use std::sync::Arc;
 
 use super::lookup::text;
 use super::text::{TextBuffer, TextTarget};
+use crate::drive::catalog::refreshed;
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::fresh::listings::Which;
 use crate::drive::handles::{Body, OpenFile};
+use crate::drive::ops::attributes::entry;
+use crate::drive::ops::open::create;
+use crate::drive::ops::write::{flush, release};
+use crate::drive::parts::Tree;
 use crate::drive::places::{
     Container, DraftEntry, HeldPreset, HiddenParent, JobPart, ModelFolder, Node, RawModels,
     refusals,
 };
-use crate::drive::shared::Shared;
 use crate::drive::tree::names::HIDDEN_FOLDER;
-use crate::drive::tree::node::Home;
+use crate::drive::tree::node::{Home, ListingKind};
 use crate::drive::types::{Access, Caller, Entry, Ino, OpenFlags, Opened, OpenedMode};
 
-impl Shared {
-    /// Makes a folder.
-    pub(in crate::drive) async fn make_dir(
-        self: &Arc<Self>,
-        parent: Ino,
-        name: &OsStr,
-        mode: u32,
-        caller: &Caller,
-    ) -> DriveResult<Entry> {
-        let folder = self.node(parent)?;
-        let name = new_name(name)?;
-        self.check_may_make(&folder, name).await?;
-        let caller = caller.for_outbox();
-        let node = match folder.container() {
-            Some(Container::Drafts) => {
-                let draft = self.outbox.create_draft(name, mode, &caller)?;
-                ModelFolder(Home::Made(draft.id)).into()
-            }
-            Some(Container::Entries(draft, parent)) => {
-                let info = self.outbox.make_dir(draft, parent, name, mode, &caller)?;
-                let entry = info.id;
-                DraftEntry { draft, entry }.into()
-            }
-            Some(Container::Jobs(_) | Container::Presets) | None => {
-                return Err(refusals::no_place(&folder.path(self)));
-            }
-        };
-        self.entry(&node).await
-    }
+/// Makes a folder.
+pub(in crate::drive) async fn make_dir(
+    tree: &Arc<Tree>,
+    parent: Ino,
+    name: &OsStr,
+    mode: u32,
+    caller: &Caller,
+) -> DriveResult<Entry> {
+    let folder = tree.node(parent)?;
+    let name = new_name(name)?;
+    check_may_make(tree, &folder, name).await?;
+    let caller = caller.for_outbox();
+    let node = match folder.container() {
+        Some(Container::Drafts) => {
+            let draft = tree.outbox.create_draft(name, mode, &caller)?;
+            ModelFolder(Home::Made(draft.id)).into()
+        }
+        Some(Container::Entries(draft, parent)) => {
+            let info = tree.outbox.make_dir(draft, parent, name, mode, &caller)?;
+            let entry = info.id;
+            DraftEntry { draft, entry }.into()
+        }
+        Some(Container::Jobs(_) | Container::Presets) | None => {
+            return Err(refusals::no_place(&folder.path(tree)));
+        }
+    };
+    entry(tree, &node).await
+}
 
-    /// Makes an empty regular file without keeping it open.
-    pub(in crate::drive) async fn make_node(
-        self: &Arc<Self>,
-        parent: Ino,
-        name: &OsStr,
-        mode: u32,
-        caller: &Caller,
-    ) -> DriveResult<Entry> {
-        let flags = OpenFlags {
-            exclusive: true,
-            ..OpenFlags::OVERWRITE
-        };
-        let (entry, opened) = self.create(parent, name, mode, flags, caller).await?;
-        self.flush(opened.fh, caller).await?;
-        self.release(opened.fh).await?;
-        Ok(entry)
-    }
+/// Makes an empty regular file without keeping it open.
+pub(in crate::drive) async fn make_node(
+    tree: &Arc<Tree>,
+    parent: Ino,
+    name: &OsStr,
+    mode: u32,
+    caller: &Caller,
+) -> DriveResult<Entry> {
+    let flags = OpenFlags {
+        exclusive: true,
+        ..OpenFlags::OVERWRITE
+    };
+    let (entry, opened) = create(tree, parent, name, mode, flags, caller).await?;
+    flush(tree, opened.fh, caller).await?;
+    release(tree, opened.fh).await?;
+    Ok(entry)
+}
 
-    /// Makes a file that is not there and opens it. `missing` is how it was found missing.
-    pub(in crate::drive) async fn create_new(
-        self: &Arc<Self>,
-        folder: &Node,
-        name: &str,
-        mode: u32,
-        flags: OpenFlags,
-        caller: &Caller,
-        missing: DriveError,
-    ) -> DriveResult<(Node, Opened)> {
-        self.check_may_make(folder, name).await?;
-        let (node, body, opened_mode): (Node, _, _) = match folder.container() {
-            Some(Container::Drafts) => {
-                let (draft, info, staged) =
-                    self.outbox
-                        .create_loose_file(name, mode, &caller.for_outbox())?;
-                let (draft, entry) = (draft.id, info.id);
-                let node = DraftEntry { draft, entry }.into();
-                (node, Body::Staged(staged), OpenedMode::Cached)
+/// Makes a file that is not there and opens it. `missing` is how it was found missing.
+pub(in crate::drive) async fn create_new(
+    tree: &Arc<Tree>,
+    folder: &Node,
+    name: &str,
+    mode: u32,
+    flags: OpenFlags,
+    caller: &Caller,
+    missing: DriveError,
+) -> DriveResult<(Node, Opened)> {
+    check_may_make(tree, folder, name).await?;
+    let (node, body, opened_mode): (Node, _, _) = match folder.container() {
+        Some(Container::Drafts) => {
+            let (draft, info, staged) =
+                tree.outbox
+                    .create_loose_file(name, mode, &caller.for_outbox())?;
+            let (draft, entry) = (draft.id, info.id);
+            let node = DraftEntry { draft, entry }.into();
+            (node, Body::Staged(staged), OpenedMode::Cached)
+        }
+        Some(Container::Entries(draft, parent)) => {
+            let caller = caller.for_outbox();
+            let made = tree.outbox.create_file(draft, parent, name, mode, &caller);
+            let (info, staged) = made?;
+            let entry = info.id;
+            let node = DraftEntry { draft, entry }.into();
+            (node, Body::Staged(staged), OpenedMode::Cached)
+        }
+        Some(Container::Jobs(drop)) => {
+            tree.outbox.write_job_text(&drop.in_outbox(), name, b"")?;
+            let text = new_text(TextTarget::Job(drop, name.to_owned()), caller);
+            let node = drop.entry(name, JobPart::Text).into();
+            (node, text, OpenedMode::Direct)
+        }
+        Some(Container::Presets) => {
+            // Whether a preset of that name exists decides between making and updating it.
+            if missing != DriveError::NotFound {
+                return Err(missing);
             }
-            Some(Container::Entries(draft, parent)) => {
-                let caller = caller.for_outbox();
-                let made = self.outbox.create_file(draft, parent, name, mode, &caller);
-                let (info, staged) = made?;
-                let entry = info.id;
-                let node = DraftEntry { draft, entry }.into();
-                (node, Body::Staged(staged), OpenedMode::Cached)
-            }
-            Some(Container::Jobs(drop)) => {
-                self.outbox.write_job_text(&drop.in_outbox(), name, b"")?;
-                let text = new_text(TextTarget::Job(drop, name.to_owned()), caller);
-                let node = drop.entry(name, JobPart::Text).into();
-                (node, text, OpenedMode::Direct)
-            }
-            Some(Container::Presets) => {
-                // Whether a preset of that name exists decides between making and updating it.
-                if missing != DriveError::NotFound {
-                    return Err(missing);
-                }
-                let outbox = self.outbox.clone();
-                let file_name = name.to_owned();
-                self.detached(async move { Ok(outbox.save_preset(&file_name, b"").await?) })
-                    .await?;
-                let text = new_text(TextTarget::Preset(name.to_owned()), caller);
-                (HeldPreset(name.into()).into(), text, OpenedMode::Direct)
-            }
-            None => return Err(refusals::no_place(&folder.path(self))),
-        };
-        // What was just made can be written to, whatever its mode says; a handle that is only read
-        // stays so.
-        let flags = OpenFlags {
-            access: flags.access,
-            ..flags
-        };
-        let ino = self.inodes().number(&node);
-        let fh = self.handles.insert_file(OpenFile { ino, flags, body });
-        Ok((
-            node,
-            Opened {
-                fh,
-                mode: opened_mode,
-            },
-        ))
-    }
+            let outbox = tree.outbox.clone();
+            let file_name = name.to_owned();
+            tree.detached(async move { Ok(outbox.save_preset(&file_name, b"").await?) })
+                .await?;
+            let text = new_text(TextTarget::Preset(name.to_owned()), caller);
+            (HeldPreset(name.into()).into(), text, OpenedMode::Direct)
+        }
+        None => return Err(refusals::no_place(&folder.path(tree))),
+    };
+    // What was just made can be written to, whatever its mode says; a handle that is only read
+    // stays so.
+    let flags = OpenFlags {
+        access: flags.access,
+        ..flags
+    };
+    let ino = tree.inodes.number(&node);
+    let fh = tree.handles.insert_file(OpenFile { ino, flags, body });
+    Ok((
+        node,
+        Opened {
+            fh,
+            mode: opened_mode,
+        },
+    ))
+}
 
-    /// Refuses what can never be made here, with a sentence.
-    async fn check_may_make(self: &Arc<Self>, folder: &Node, name: &str) -> DriveResult<()> {
-        if self.config.read_only {
-            return Err(refusals::read_only_mount());
-        }
-        if name == HIDDEN_FOLDER {
-            return Err(DriveError::NotPermitted(format!(
-                "{HIDDEN_FOLDER} is the drive's own name in every folder"
-            )));
-        }
-        let is_top = !matches!(folder.hidden_parent(), None | Some(HiddenParent::Model(_)));
-        if name.starts_with(".Trash") && is_top {
-            return Err(refusals::no_trash());
-        }
-        if let Some((draft, _)) = folder.draft_entry()
-            && self.outbox.asset_of_draft(draft).is_some()
-        {
-            // What a failed import lacked may be copied in.
-            self.outbox.take_back_failed(draft)?;
-        }
-        folder.check_may_make(self)?;
-        match folder.container() {
-            Some(Container::Drafts) => self.check_name_is_free(name).await,
-            _ => Ok(()),
-        }
+/// Refuses what can never be made here, with a sentence.
+async fn check_may_make(tree: &Arc<Tree>, folder: &Node, name: &str) -> DriveResult<()> {
+    if tree.config.read_only {
+        return Err(refusals::read_only_mount());
     }
+    if name == HIDDEN_FOLDER {
+        return Err(DriveError::NotPermitted(format!(
+            "{HIDDEN_FOLDER} is the drive's own name in every folder"
+        )));
+    }
+    let is_top = !matches!(folder.hidden_parent(), None | Some(HiddenParent::Model(_)));
+    if name.starts_with(".Trash") && is_top {
+        return Err(refusals::no_trash());
+    }
+    if let Some((draft, _)) = folder.draft_entry()
+        && tree.outbox.asset_of_draft(draft).is_some()
+    {
+        // What a failed import lacked may be copied in.
+        tree.outbox.take_back_failed(draft)?;
+    }
+    folder.check_may_make(tree)?;
+    match folder.container() {
+        Some(Container::Drafts) => check_name_is_free(tree, name).await,
+        _ => Ok(()),
+    }
+}
 
-    /// Only a confirmed listing says that a name is free; while the service is away a draft can be
-    /// made nevertheless, and gives way to nothing that is known.
-    async fn check_name_is_free(self: &Arc<Self>, name: &str) -> DriveResult<()> {
-        if let Err(error) = self.refreshed(Which::Assets).await {
-            tracing::debug!(error = %error, "a draft is made without knowing the listing");
-        }
-        let is_taken = self
-            .outbox
-            .find_draft(name)
-            .is_some_and(|draft| self.asset_of_draft(draft.id).is_none())
-            || RawModels::listed_asset(self, name).is_some();
-        if is_taken {
-            Err(DriveError::Exists)
-        } else {
-            Ok(())
-        }
+/// Only a confirmed listing says that a name is free; while the service is away a draft can be
+/// made nevertheless, and gives way to nothing that is known.
+async fn check_name_is_free(tree: &Arc<Tree>, name: &str) -> DriveResult<()> {
+    if let Err(error) = refreshed(&tree.catalog, ListingKind::Assets).await {
+        tracing::debug!(error = %error, "a draft is made without knowing the listing");
+    }
+    let is_taken = tree
+        .outbox
+        .find_draft(name)
+        .is_some_and(|draft| tree.catalog.asset_of_draft(draft.id).is_none())
+        || RawModels::listed_asset(tree, name).is_some();
+    if is_taken {
+        Err(DriveError::Exists)
+    } else {
+        Ok(())
     }
 }
 

@@ -5,11 +5,12 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use crate::drive::catalog::{Landing, first_listing, learn_folders, news_of_pages, was_listed};
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::fresh::flight::Landing;
-use crate::drive::fresh::listings::Which;
+use crate::drive::ops::lookup::look;
+use crate::drive::parts::Tree;
 use crate::drive::places::{Node, Row, own_rows, rows_after, rows_at_hand};
-use crate::drive::shared::Shared;
+use crate::drive::tree::node::ListingKind;
 use crate::drive::types::{DirEntry, Fh, FileKind, Ino};
 
 /// Rows given out at a time.
@@ -30,7 +31,7 @@ struct FolderState {
 /// A long listing that comes in page by page.
 #[derive(Clone)]
 struct Arriving {
-    which: Which,
+    which: ListingKind,
     landing: Landing,
     /// The highest id that was taken in by its page.
     highest: u64,
@@ -38,126 +39,122 @@ struct Arriving {
     our_own: Arc<HashSet<Ino>>,
 }
 
-impl Shared {
-    /// Opens a folder.
-    pub(in crate::drive) async fn open_dir(self: &Arc<Self>, ino: Ino) -> DriveResult<Fh> {
-        let node = self.node(ino)?;
-        self.look(&node);
-        if let Some(model) = node.model_folder() {
-            self.learn_folders(model).await;
-        }
-        let (rows, arriving) = match self.arriving(&node).await {
-            Some((arriving, None)) => (own_rows(self, arriving.which), Some(arriving)),
-            Some((arriving, Some(Err(error)))) => {
-                // Drafts are shown even where nothing of the service is known.
-                let rows = rows_at_hand(self, arriving.which);
-                if rows.is_empty() {
-                    return Err(error);
-                }
-                (rows, None)
-            }
-            Some((_, Some(Ok(())))) | None => (node.rows(self).await?, None),
-        };
-        if let Some(folder) = node.service_folder() {
-            self.watched.list(folder);
-        }
-        let rows = self.numbered(ino, rows);
-        let arriving = arriving.map(|arriving| Arriving {
-            our_own: Arc::new(rows.iter().map(|row| row.ino).collect()),
-            ..arriving
-        });
-        let state = Mutex::new(FolderState { rows, arriving });
-        Ok(self.handles.insert_folder(OpenFolder { node, ino, state }))
+/// Opens a folder.
+pub(in crate::drive) async fn open_dir(tree: &Arc<Tree>, ino: Ino) -> DriveResult<Fh> {
+    let node = tree.node(ino)?;
+    look(tree, &node);
+    if let Some(model) = node.model_folder() {
+        learn_folders(&tree.catalog, model).await;
     }
+    let (rows, arriving) = match arriving(tree, &node).await {
+        Some((arriving, None)) => (own_rows(tree, arriving.which), Some(arriving)),
+        Some((arriving, Some(Err(error)))) => {
+            // Drafts are shown even where nothing of the service is known.
+            let rows = rows_at_hand(tree, arriving.which);
+            if rows.is_empty() {
+                return Err(error);
+            }
+            (rows, None)
+        }
+        Some((_, Some(Ok(())))) | None => (node.rows(tree).await?, None),
+    };
+    if let Some(folder) = node.service_folder() {
+        was_listed(&tree.catalog, folder);
+    }
+    let rows = numbered(tree, ino, rows);
+    let arriving = arriving.map(|arriving| Arriving {
+        our_own: Arc::new(rows.iter().map(|row| row.ino).collect()),
+        ..arriving
+    });
+    let state = Mutex::new(FolderState { rows, arriving });
+    Ok(tree.handles.insert_folder(OpenFolder { node, ino, state }))
+}
 
-    /// The next rows of an open folder; waits for them while there may be more.
-    pub(in crate::drive) async fn read_dir(
-        self: &Arc<Self>,
-        fh: Fh,
-        offset: u64,
-    ) -> DriveResult<Vec<DirEntry>> {
-        let folder = self.handles.folder(fh)?;
-        let from = usize::try_from(offset)
-            .map_err(|_| DriveError::Invalid("no such position in the folder".into()))?;
-        loop {
-            let (rows, arriving) = folder.after(from);
-            let Some(arriving) = arriving.filter(|_| rows.is_empty()) else {
-                return Ok(rows);
-            };
-            let mut news = self.pages_arrived.subscribe();
-            if self.take_in(&folder) {
-                continue;
+/// The next rows of an open folder; waits for them while there may be more.
+pub(in crate::drive) async fn read_dir(
+    tree: &Arc<Tree>,
+    fh: Fh,
+    offset: u64,
+) -> DriveResult<Vec<DirEntry>> {
+    let folder = tree.handles.folder(fh)?;
+    let from = usize::try_from(offset)
+        .map_err(|_| DriveError::Invalid("no such position in the folder".into()))?;
+    loop {
+        let (rows, arriving) = folder.after(from);
+        let Some(arriving) = arriving.filter(|_| rows.is_empty()) else {
+            return Ok(rows);
+        };
+        let mut news = news_of_pages(&tree.catalog);
+        if take_in(tree, &folder) {
+            continue;
+        }
+        tokio::select! {
+            landed = arriving.landing => {
+                landed?;
+                let rows = folder.node.rows(tree).await?;
+                folder.complete(numbered(tree, folder.ino, rows));
             }
-            tokio::select! {
-                landed = arriving.landing => {
-                    landed?;
-                    let rows = folder.node.rows(self).await?;
-                    folder.complete(self.numbered(folder.ino, rows));
-                }
-                _ = news.changed() => {}
-            }
+            _ = news.changed() => {}
         }
     }
+}
 
-    /// The listing that a folder shows, when it was never told: once its first page is there, or with
-    /// its end.
-    async fn arriving(
-        self: &Arc<Self>,
-        node: &Node,
-    ) -> Option<(Arriving, Option<DriveResult<()>>)> {
-        let which = node.listing()?;
-        let mut news = self.pages_arrived.subscribe();
-        let landing = self.first_listing(which)?;
-        let landed = tokio::select! {
-            biased;
-            landed = landing.clone() => Some(landed),
-            _ = news.changed() => None,
-        };
-        let arriving = Arriving {
-            which,
-            landing,
-            highest: 0,
-            our_own: Arc::default(),
-        };
-        Some((arriving, landed))
-    }
+/// The listing that a folder shows, when it was never told: once its first page is there, or with
+/// its end.
+async fn arriving(tree: &Arc<Tree>, node: &Node) -> Option<(Arriving, Option<DriveResult<()>>)> {
+    let which = node.listing()?;
+    let mut news = news_of_pages(&tree.catalog);
+    let landing = first_listing(&tree.catalog, which)?;
+    let landed = tokio::select! {
+        biased;
+        landed = landing.clone() => Some(landed),
+        _ = news.changed() => None,
+    };
+    let arriving = Arriving {
+        which,
+        landing,
+        highest: 0,
+        our_own: Arc::default(),
+    };
+    Some((arriving, landed))
+}
 
-    /// Takes in what came since; true when that was something.
-    fn take_in(&self, folder: &OpenFolder) -> bool {
-        let mut state = folder.state();
-        let FolderState { rows, arriving } = &mut *state;
-        let Some(arriving) = arriving else {
-            return true;
-        };
-        let (highest, new) = rows_after(self, arriving.which, arriving.highest);
-        arriving.highest = highest;
-        let before = rows.len();
-        for row in self.numbered(folder.ino, new).into_iter().skip(DOTS) {
-            if !arriving.our_own.contains(&row.ino) {
-                rows.push(at_the_end(row, rows.len()));
-            }
+/// Takes in what came since; true when that was something.
+fn take_in(tree: &Tree, folder: &OpenFolder) -> bool {
+    let mut state = folder.state();
+    let FolderState { rows, arriving } = &mut *state;
+    let Some(arriving) = arriving else {
+        return true;
+    };
+    let (highest, new) = rows_after(tree, arriving.which, arriving.highest);
+    arriving.highest = highest;
+    let before = rows.len();
+    for row in numbered(tree, folder.ino, new).into_iter().skip(DOTS) {
+        if !arriving.our_own.contains(&row.ino) {
+            rows.push(at_the_end(row, rows.len()));
         }
-        rows.len() > before
     }
+    rows.len() > before
+}
 
-    /// The rows with their numbers, after the two that every folder has.
-    fn numbered(&self, folder: Ino, rows: Vec<Row>) -> Vec<DirEntry> {
-        let inodes = self.inodes();
-        let dots = [".", ".."].map(|name| (name.to_owned(), folder, FileKind::Folder));
-        let rows = rows
-            .into_iter()
-            .map(|row| (row.name, inodes.number(&row.node), row.kind));
-        dots.into_iter()
-            .chain(rows)
-            .zip(1u64..)
-            .map(|((name, ino, kind), offset)| DirEntry {
-                ino,
-                name: name.into(),
-                kind,
-                offset,
-            })
-            .collect()
-    }
+/// The rows with their numbers, after the two that every folder has.
+fn numbered(tree: &Tree, folder: Ino, rows: Vec<Row>) -> Vec<DirEntry> {
+    let numbers = tree.inodes.numbers(rows.iter().map(|row| &row.node));
+    let dots = [".", ".."].map(|name| (name.to_owned(), folder, FileKind::Folder));
+    let rows = rows
+        .into_iter()
+        .zip(numbers)
+        .map(|(row, ino)| (row.name, ino, row.kind));
+    dots.into_iter()
+        .chain(rows)
+        .zip(1u64..)
+        .map(|((name, ino, kind), offset)| DirEntry {
+            ino,
+            name: name.into(),
+            kind,
+            offset,
+        })
+        .collect()
 }
 
 /// The rows that every folder has: itself and the one above.

@@ -4,49 +4,47 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::parts::Tree;
 use crate::drive::places::{DropFolder, Model, RawModels};
-use crate::drive::shared::Shared;
 use crate::drive::tree::node::Home;
 use crate::outbox::{Outbox, OwnerFolder};
 
-impl Shared {
-    /// Finds the models that a text of `jobs/` names by their paths. A path that names none is
-    /// reported by whoever sends the text, and so is a text that is none.
-    pub(in crate::drive) async fn find_models(self: &Arc<Self>, name: &str) -> DriveResult<()> {
-        let Some(job) = self.outbox.job(&DropFolder::Jobs.in_outbox(), name) else {
-            return Ok(());
-        };
-        let Ok(paths) = Outbox::paths_in_job(name, &job.text) else {
-            return Ok(());
-        };
-        if paths.is_empty() {
-            return Ok(());
-        }
-        let mut owners = BTreeMap::new();
-        for path in paths {
-            let found = match name_in(&path) {
-                Some(model) => RawModels::find(self, model).await,
-                None => Err(DriveError::NotFound),
-            };
-            match found {
-                Ok(node) => {
-                    let model = node.model_folder().or_else(|| node.owner(self));
-                    if let Some(Model::Raw(home)) = model {
-                        owners.insert(path, self.owner_in_outbox(home));
-                    }
-                }
-                Err(DriveError::NotFound) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(self.outbox.set_job_paths(name, owners)?)
+/// Finds the models that a text of `jobs/` names by their paths. A path that names none is
+/// reported by whoever sends the text, and so is a text that is none.
+pub(in crate::drive) async fn find_models(tree: &Arc<Tree>, name: &str) -> DriveResult<()> {
+    let Some(job) = tree.outbox.job(&DropFolder::Jobs.in_outbox(), name) else {
+        return Ok(());
+    };
+    let Ok(paths) = Outbox::paths_in_job(name, &job.text) else {
+        return Ok(());
+    };
+    if paths.is_empty() {
+        return Ok(());
     }
-
-    fn owner_in_outbox(&self, home: Home) -> OwnerFolder {
-        match (self.asset_of(home), home) {
-            (Some(asset), _) | (None, Home::Found(asset)) => OwnerFolder::Asset(asset),
-            (None, Home::Made(draft)) => OwnerFolder::Draft(draft),
+    let mut owners = BTreeMap::new();
+    for path in paths {
+        let found = match name_in(&path) {
+            Some(model) => RawModels::find(tree, model).await,
+            None => Err(DriveError::NotFound),
+        };
+        match found {
+            Ok(node) => {
+                let model = node.model_folder().or_else(|| node.owner(tree));
+                if let Some(Model::Raw(home)) = model {
+                    owners.insert(path, owner_in_outbox(tree, home));
+                }
+            }
+            Err(DriveError::NotFound) => {}
+            Err(error) => return Err(error),
         }
+    }
+    Ok(tree.outbox.set_job_paths(name, owners)?)
+}
+
+fn owner_in_outbox(tree: &Tree, home: Home) -> OwnerFolder {
+    match (tree.catalog.asset_of(home), home) {
+        (Some(asset), _) | (None, Home::Found(asset)) => OwnerFolder::Asset(asset),
+        (None, Home::Made(draft)) => OwnerFolder::Draft(draft),
     }
 }
 

@@ -4,70 +4,70 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 
+use crate::drive::ahead::read_began;
+use crate::drive::catalog::content_changed;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::handles::Body;
+use crate::drive::parts::Tree;
 use crate::drive::places::control_help;
 use crate::drive::reading::{ReadError, RemoteFile};
-use crate::drive::shared::Shared;
 use crate::drive::tree::sizes::ContentTable;
 use crate::drive::types::{Access, Fh};
 use crate::outbox::StagedFile;
 
-impl Shared {
-    /// Reads; shorter than asked only at the end of the file.
-    pub(in crate::drive) async fn read(
-        self: &Arc<Self>,
-        fh: Fh,
-        offset: u64,
-        len: u32,
-    ) -> DriveResult<Bytes> {
-        let open = self.handles.file(fh)?;
-        if open.flags.access == Access::Write {
-            return Err(DriveError::BadHandle);
-        }
-        match &open.body {
-            Body::Staged(staged) => read_staged(staged, offset, len),
-            Body::Remote(remote) if remote.begins() => {
-                self.read_began(remote);
-                self.read_remote(remote, offset, len).await
-            }
-            Body::Remote(remote) => self.read_remote(remote, offset, len).await,
-            // Open for writing alone.
-            Body::Again(_) => Err(DriveError::BadHandle),
-            Body::Member(member) => Ok(member.read(offset, u64::from(len)).await?),
-            Body::Spool(spool) => spool.read(offset, len).await,
-            Body::Snapshot(bytes) => Ok(part(bytes, offset, len)),
-            Body::Text(text) => Ok(part(&text.bytes(), offset, len)),
-            Body::Control(control) => Ok(part(
-                &Bytes::from(control_help(control.parent())),
-                offset,
-                len,
-            )),
-        }
+/// Reads; shorter than asked only at the end of the file.
+pub(in crate::drive) async fn read(
+    tree: &Arc<Tree>,
+    fh: Fh,
+    offset: u64,
+    len: u32,
+) -> DriveResult<Bytes> {
+    let open = tree.handles.file(fh)?;
+    if open.flags.access == Access::Write {
+        return Err(DriveError::BadHandle);
     }
-
-    async fn read_remote(
-        self: &Arc<Self>,
-        remote: &RemoteFile,
-        offset: u64,
-        len: u32,
-    ) -> DriveResult<Bytes> {
-        match remote.read(offset, u64::from(len)).await {
-            Err(ReadError::Stale { name }) => {
-                self.look_again(remote);
-                Err(ReadError::Stale { name }.into())
-            }
-            other => Ok(other?),
+    match &open.body {
+        Body::Staged(staged) => read_staged(staged, offset, len),
+        Body::Remote(remote) if remote.begins() => {
+            read_began(tree, remote);
+            read_remote(tree, remote, offset, len).await
         }
+        Body::Remote(remote) => read_remote(tree, remote, offset, len).await,
+        // Open for writing alone.
+        Body::Again(_) => Err(DriveError::BadHandle),
+        Body::Member(member) => Ok(member.read(offset, u64::from(len)).await?),
+        Body::Spool(spool) => spool.read(offset, len).await,
+        Body::Snapshot(bytes) => Ok(part(bytes, offset, len)),
+        Body::Text(text) => Ok(part(&text.bytes(), offset, len)),
+        Body::Control(control) => Ok(part(
+            &Bytes::from(control_help(control.parent())),
+            offset,
+            len,
+        )),
     }
+}
 
-    /// A file was found changed: what it is now is asked for behind the scenes.
-    fn look_again(self: &Arc<Self>, remote: &RemoteFile) {
-        if let Some((folder, path)) = ContentTable::place_of(&remote.key().name) {
-            let shared = Arc::clone(self);
-            self.background
-                .spawn(async move { shared.content_changed(folder, &path).await });
+async fn read_remote(
+    tree: &Arc<Tree>,
+    remote: &RemoteFile,
+    offset: u64,
+    len: u32,
+) -> DriveResult<Bytes> {
+    match remote.read(offset, u64::from(len)).await {
+        Err(ReadError::Stale { name }) => {
+            look_again(tree, remote);
+            Err(ReadError::Stale { name }.into())
         }
+        other => Ok(other?),
+    }
+}
+
+/// A file was found changed: what it is now is asked for behind the scenes.
+fn look_again(tree: &Arc<Tree>, remote: &RemoteFile) {
+    if let Some((folder, path)) = ContentTable::place_of(&remote.key().name) {
+        let shared = Arc::clone(tree);
+        tree.background
+            .spawn(async move { content_changed(&shared.catalog, folder, &path).await });
     }
 }
 

@@ -6,219 +6,217 @@ use std::sync::Arc;
 
 use super::lookup::text;
 use super::text::TextTarget;
+use crate::drive::catalog::{doubt, keep_for_good, preset_gone, preset_overlay, refreshed};
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::fresh::listings::Which;
+use crate::drive::ops::again::replace_sent_loose_file;
+use crate::drive::ops::text::send_job;
+use crate::drive::parts::Tree;
 use crate::drive::places::{
     Container, DraftEntry, DropFolder, HeldPreset, JobPart, ModelFolder, Node, PresetFolder,
     RawModels, Removal, child, loose_row, refusals, sent_loose_file,
 };
-use crate::drive::shared::Shared;
 use crate::drive::tree::names::HIDDEN_FOLDER;
-use crate::drive::tree::node::Home;
+use crate::drive::tree::node::{Home, ListingKind};
 use crate::drive::types::{Caller, Ino, RenameMode};
 use crate::outbox::{self, DraftId, DraftKind, EntryId, PresetFile, Renamed};
 
-impl Shared {
-    /// Renames.
-    pub(in crate::drive) async fn rename(
-        self: &Arc<Self>,
-        (parent, name): (Ino, &OsStr),
-        (new_parent, new_name): (Ino, &OsStr),
-        mode: RenameMode,
-        caller: &Caller,
-    ) -> DriveResult<()> {
-        let (from, to) = (self.node(parent)?, self.node(new_parent)?);
-        let (name, new_name) = (text(name)?, text(new_name)?);
-        if self.config.read_only {
-            return Err(refusals::read_only_mount());
+/// Renames.
+pub(in crate::drive) async fn rename(
+    tree: &Arc<Tree>,
+    (parent, name): (Ino, &OsStr),
+    (new_parent, new_name): (Ino, &OsStr),
+    mode: RenameMode,
+    caller: &Caller,
+) -> DriveResult<()> {
+    let (from, to) = (tree.node(parent)?, tree.node(new_parent)?);
+    let (name, new_name) = (text(name)?, text(new_name)?);
+    if tree.config.read_only {
+        return Err(refusals::read_only_mount());
+    }
+    if mode == RenameMode::Exchange {
+        return Err(DriveError::Invalid(
+            "two names cannot be exchanged here; rename them one after the other".into(),
+        ));
+    }
+    if [name, new_name].contains(&HIDDEN_FOLDER) {
+        return Err(refusals::not_permitted_here(HIDDEN_FOLDER));
+    }
+    let noreplace = mode == RenameMode::NoReplace;
+    match (from.container(), to.container()) {
+        (Some(Container::Jobs(of)), Some(Container::Jobs(to))) if of == to => {
+            rename_job(tree, of, name, new_name, noreplace).await
         }
-        if mode == RenameMode::Exchange {
-            return Err(DriveError::Invalid(
-                "two names cannot be exchanged here; rename them one after the other".into(),
-            ));
+        (Some(Container::Presets), Some(Container::Presets)) => {
+            rename_preset(tree, name, new_name, noreplace).await
         }
-        if [name, new_name].contains(&HIDDEN_FOLDER) {
-            return Err(refusals::not_permitted_here(HIDDEN_FOLDER));
+        (Some(source), Some(target)) if is_of_drafts(source) && is_of_drafts(target) => {
+            let (from, to) = ((&from, source, name), (&to, target, new_name));
+            rename_draft_entry(tree, from, to, noreplace, caller).await
         }
-        let noreplace = mode == RenameMode::NoReplace;
-        match (from.container(), to.container()) {
-            (Some(Container::Jobs(of)), Some(Container::Jobs(to))) if of == to => {
-                self.rename_job(of, name, new_name, noreplace).await
-            }
-            (Some(Container::Presets), Some(Container::Presets)) => {
-                self.rename_preset(name, new_name, noreplace).await
-            }
-            (Some(source), Some(target)) if is_of_drafts(source) && is_of_drafts(target) => {
-                let (from, to) = ((&from, source, name), (&to, target, new_name));
-                self.rename_draft_entry(from, to, noreplace, caller).await
-            }
-            (source, _) => {
-                let node = child(self, &from, name).await?;
-                match source {
-                    Some(Container::Jobs(_) | Container::Presets) => {
-                        Err(refusals::no_move_between())
-                    }
-                    Some(_) => self.refuse_move(&node, &to),
-                    None => Err(refusals::no_rename(&node.path(self))),
-                }
+        (source, _) => {
+            let node = child(tree, &from, name).await?;
+            match source {
+                Some(Container::Jobs(_) | Container::Presets) => Err(refusals::no_move_between()),
+                Some(_) => refuse_move(tree, &node, &to),
+                None => Err(refusals::no_rename(&node.path(tree))),
             }
         }
     }
+}
 
-    fn refuse_move(&self, node: &Node, to: &Node) -> DriveResult<()> {
-        if node.model_folder().is_some() {
-            node.check_movable(self)?;
-        }
-        match to.path(self).as_str() {
-            "/" => Err(refusals::no_place("/")),
-            _ => Err(refusals::no_move_between()),
-        }
+fn refuse_move(tree: &Tree, node: &Node, to: &Node) -> DriveResult<()> {
+    if node.model_folder().is_some() {
+        node.check_movable(tree)?;
     }
-
-    async fn rename_draft_entry(
-        self: &Arc<Self>,
-        (from, source_in, name): (&Node, Container, &str),
-        (to, target_in, new_name): (&Node, Container, &str),
-        noreplace: bool,
-        caller: &Caller,
-    ) -> DriveResult<()> {
-        let source = child(self, from, name).await?;
-        source.check_movable(self)?;
-        self.check_target(to, target_in, new_name, &source).await?;
-        if target_in == Container::Drafts
-            && RawModels::open_draft(self, new_name).is_none()
-            && let Some(sent) = sent_loose_file(self, new_name)
-        {
-            return match noreplace {
-                true => Err(DriveError::Exists),
-                false => self.replace_sent_loose_file(&source, sent),
-            };
-        }
-        let (from, to) = (place(source_in, name), place(target_in, new_name));
-        let renamed = self
-            .outbox
-            .rename(&from, &to, noreplace, &caller.for_outbox())?;
-        self.relocate(&source, renamed);
-        Ok(())
+    match to.path(tree).as_str() {
+        "/" => Err(refusals::no_place("/")),
+        _ => Err(refusals::no_move_between()),
     }
+}
 
-    async fn check_target(
-        self: &Arc<Self>,
-        to: &Node,
-        container: Container,
-        new_name: &str,
-        source: &Node,
-    ) -> DriveResult<()> {
-        if container != Container::Drafts {
-            return to.check_may_make(self);
-        }
-        if new_name.starts_with(".Trash") {
-            return Err(refusals::no_trash());
-        }
-        if let Err(error) = self.refreshed(Which::Assets).await {
-            tracing::debug!(error = %error, "a draft is renamed without knowing the listing");
-        }
-        match RawModels::listed_asset(self, new_name) {
-            // An asset is never replaced by a rename.
-            Some(_) if source.model_folder().is_some() => Err(DriveError::NotEmpty),
-            Some(_) => Err(DriveError::IsAFolder),
-            None => Ok(()),
-        }
-    }
-
-    /// The kernel keeps the number of what it renamed.
-    fn relocate(&self, source: &Node, renamed: Renamed) {
-        let new = match renamed.entry {
-            // A loose file is its draft's one file; a folder is the draft.
-            EntryId::ROOT => match self.loose_row_of_kind(renamed.draft) {
-                Some(node) => node,
-                None => ModelFolder(Home::Made(renamed.draft)).into(),
-            },
-            entry => {
-                let draft = renamed.draft;
-                DraftEntry { draft, entry }.into()
-            }
+async fn rename_draft_entry(
+    tree: &Arc<Tree>,
+    (from, source_in, name): (&Node, Container, &str),
+    (to, target_in, new_name): (&Node, Container, &str),
+    noreplace: bool,
+    caller: &Caller,
+) -> DriveResult<()> {
+    let source = child(tree, from, name).await?;
+    source.check_movable(tree)?;
+    check_target(tree, to, target_in, new_name, &source).await?;
+    if target_in == Container::Drafts
+        && RawModels::open_draft(tree, new_name).is_none()
+        && let Some(sent) = sent_loose_file(tree, new_name)
+    {
+        return match noreplace {
+            true => Err(DriveError::Exists),
+            false => replace_sent_loose_file(tree, &source, sent),
         };
-        if new != *source {
-            self.inodes().relocate(source, new);
-        }
     }
+    let (from, to) = (place(source_in, name), place(target_in, new_name));
+    let renamed = tree
+        .outbox
+        .rename(&from, &to, noreplace, &caller.for_outbox())?;
+    relocate(tree, &source, renamed);
+    Ok(())
+}
 
-    fn loose_row_of_kind(&self, draft: DraftId) -> Option<Node> {
-        let info = self.outbox.draft(draft)?;
-        let row = loose_row(self, draft).filter(|_| info.kind == DraftKind::LooseFile);
-        row.map(|row| row.node)
+async fn check_target(
+    tree: &Arc<Tree>,
+    to: &Node,
+    container: Container,
+    new_name: &str,
+    source: &Node,
+) -> DriveResult<()> {
+    if container != Container::Drafts {
+        return to.check_may_make(tree);
     }
+    if new_name.starts_with(".Trash") {
+        return Err(refusals::no_trash());
+    }
+    if let Err(error) = refreshed(&tree.catalog, ListingKind::Assets).await {
+        tracing::debug!(error = %error, "a draft is renamed without knowing the listing");
+    }
+    match RawModels::listed_asset(tree, new_name) {
+        // An asset is never replaced by a rename.
+        Some(_) if source.model_folder().is_some() => Err(DriveError::NotEmpty),
+        Some(_) => Err(DriveError::IsAFolder),
+        None => Ok(()),
+    }
+}
 
-    async fn rename_job(
-        self: &Arc<Self>,
-        drop: DropFolder,
-        name: &str,
-        new_name: &str,
-        noreplace: bool,
-    ) -> DriveResult<()> {
-        let folder = drop.in_outbox();
-        if self.outbox.job(&folder, name).is_none() {
-            return match child(self, &drop.into(), name).await {
-                Ok(node) => Err(refusals::no_rename(&node.path(self))),
-                Err(error) => Err(error),
-            };
+/// The kernel keeps the number of what it renamed.
+fn relocate(tree: &Tree, source: &Node, renamed: Renamed) {
+    let new = match renamed.entry {
+        // A loose file is its draft's one file; a folder is the draft.
+        EntryId::ROOT => match loose_row_of_kind(tree, renamed.draft) {
+            Some(node) => node,
+            None => ModelFolder(Home::Made(renamed.draft)).into(),
+        },
+        entry => {
+            let draft = renamed.draft;
+            DraftEntry { draft, entry }.into()
         }
-        if noreplace && self.outbox.job(&folder, new_name).is_some() {
-            return Err(DriveError::Exists);
-        }
-        self.outbox.rename_job(&folder, name, new_name)?;
-        let (from, to) = (
-            TextTarget::Job(drop, name.into()),
-            TextTarget::Job(drop, new_name.into()),
-        );
-        self.handles.rename_text(&from, &to);
-        let node = |name: &str| Node::from(drop.entry(name, JobPart::Text));
-        self.inodes().relocate(&node(name), node(new_name));
-        // A text that is still open for writing goes out when it is closed.
-        if self.handles.is_text_open(&to) {
-            return Ok(());
-        }
-        self.send_job(drop, new_name.to_owned()).await
+    };
+    if new != *source {
+        tree.inodes.relocate(source, new);
     }
+}
 
-    async fn rename_preset(
-        self: &Arc<Self>,
-        name: &str,
-        new_name: &str,
-        noreplace: bool,
-    ) -> DriveResult<()> {
-        let folder = Node::from(PresetFolder);
-        let source = child(self, &folder, name).await?;
-        if !matches!(source.removal(), Removal::Preset) {
-            return Err(refusals::not_permitted_here(&source.path(self)));
-        }
-        if noreplace && child(self, &folder, new_name).await.is_ok() {
-            return Err(DriveError::Exists);
-        }
-        let (shared, from, to) = (Arc::clone(self), name.to_owned(), new_name.to_owned());
-        self.detached(async move {
-            let gone = shared.outbox.rename_preset(&from, &to).await?;
-            if let Some(gone) = gone {
-                shared.preset_gone(gone);
-            }
-            shared.preset_overlay();
-            shared.keep_for_good().await
-        })
-        .await?;
-        // The kernel keeps the number of what it renamed.
-        let is_held = |file: &PresetFile| file.name == new_name;
-        if self.preset_overlay().files.iter().any(is_held) {
-            self.inodes()
-                .relocate(&source, HeldPreset(new_name.into()).into());
-        }
-        self.handles.rename_text(
-            &TextTarget::Preset(name.into()),
-            &TextTarget::Preset(new_name.into()),
-        );
-        self.doubt(Which::Presets);
-        Ok(())
+fn loose_row_of_kind(tree: &Tree, draft: DraftId) -> Option<Node> {
+    let info = tree.outbox.draft(draft)?;
+    let row = loose_row(tree, draft).filter(|_| info.kind == DraftKind::LooseFile);
+    row.map(|row| row.node)
+}
+
+async fn rename_job(
+    tree: &Arc<Tree>,
+    drop: DropFolder,
+    name: &str,
+    new_name: &str,
+    noreplace: bool,
+) -> DriveResult<()> {
+    let folder = drop.in_outbox();
+    if tree.outbox.job(&folder, name).is_none() {
+        return match child(tree, &drop.into(), name).await {
+            Ok(node) => Err(refusals::no_rename(&node.path(tree))),
+            Err(error) => Err(error),
+        };
     }
+    if noreplace && tree.outbox.job(&folder, new_name).is_some() {
+        return Err(DriveError::Exists);
+    }
+    tree.outbox.rename_job(&folder, name, new_name)?;
+    let (from, to) = (
+        TextTarget::Job(drop, name.into()),
+        TextTarget::Job(drop, new_name.into()),
+    );
+    tree.handles.rename_text(&from, &to);
+    let node = |name: &str| Node::from(drop.entry(name, JobPart::Text));
+    tree.inodes.relocate(&node(name), node(new_name));
+    // A text that is still open for writing goes out when it is closed.
+    if tree.handles.is_text_open(&to) {
+        return Ok(());
+    }
+    send_job(tree, drop, new_name.to_owned()).await
+}
+
+async fn rename_preset(
+    tree: &Arc<Tree>,
+    name: &str,
+    new_name: &str,
+    noreplace: bool,
+) -> DriveResult<()> {
+    let folder = Node::from(PresetFolder);
+    let source = child(tree, &folder, name).await?;
+    if !matches!(source.removal(), Removal::Preset) {
+        return Err(refusals::not_permitted_here(&source.path(tree)));
+    }
+    if noreplace && child(tree, &folder, new_name).await.is_ok() {
+        return Err(DriveError::Exists);
+    }
+    let (shared, from, to) = (Arc::clone(tree), name.to_owned(), new_name.to_owned());
+    tree.detached(async move {
+        let gone = shared.outbox.rename_preset(&from, &to).await?;
+        if let Some(gone) = gone {
+            preset_gone(&shared.catalog, gone);
+        }
+        preset_overlay(&shared.catalog);
+        keep_for_good(&shared.catalog).await
+    })
+    .await?;
+    // The kernel keeps the number of what it renamed.
+    let is_held = |file: &PresetFile| file.name == new_name;
+    if preset_overlay(&tree.catalog).files.iter().any(is_held) {
+        tree.inodes
+            .relocate(&source, HeldPreset(new_name.into()).into());
+    }
+    tree.handles.rename_text(
+        &TextTarget::Preset(name.into()),
+        &TextTarget::Preset(new_name.into()),
+    );
+    doubt(&tree.catalog, ListingKind::Presets);
+    Ok(())
 }
 
 fn is_of_drafts(container: Container) -> bool {

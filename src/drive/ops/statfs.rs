@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::drive::catalog::{account_value, account_value_at_hand};
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::shared::Shared;
+use crate::drive::parts::Tree;
 use crate::drive::tree::node::AccountFile;
 use crate::drive::types::FileSystemStatus;
 
@@ -12,39 +13,37 @@ const BLOCK_SIZE: u32 = 4096;
 /// How long the first answer waits for the service.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-impl Shared {
-    /// The answer to `statfs`.
-    pub(in crate::drive) async fn statfs(self: &Arc<Self>) -> DriveResult<FileSystemStatus> {
-        let staging = rustix::fs::statvfs(&self.config.staging_dir).map_err(|error| {
-            DriveError::Local(format!(
-                "the staging folder cannot be asked for its room: {error}"
-            ))
-        })?;
-        let staging_left = staging.f_bavail.saturating_mul(staging.f_frsize);
-        let left = match self.account_value_at_hand(AccountFile::StorageLeft) {
-            Some(left) => left,
-            None => self
-                .within(
-                    PATIENCE,
-                    "the service",
-                    self.account_value(AccountFile::StorageLeft),
-                )
-                .await
-                .unwrap_or(staging_left),
-        };
-        let (used, files) = {
-            let known = self.known();
-            let used: u64 = known.assets.rows().filter_map(|row| row.size).sum();
-            (used, known.assets.len() + known.rapids.len())
-        };
-        let blocks = |bytes: u64| bytes / u64::from(BLOCK_SIZE);
-        Ok(FileSystemStatus {
-            block_size: BLOCK_SIZE,
-            blocks: blocks(left.saturating_add(used)),
-            blocks_free: blocks(left),
-            blocks_available: blocks(left.min(staging_left)),
-            files: files as u64,
-            name_max: 255,
-        })
-    }
+/// The answer to `statfs`.
+pub(in crate::drive) async fn statfs(tree: &Arc<Tree>) -> DriveResult<FileSystemStatus> {
+    let staging = rustix::fs::statvfs(&tree.config.staging_dir).map_err(|error| {
+        DriveError::Local(format!(
+            "the staging folder cannot be asked for its room: {error}"
+        ))
+    })?;
+    let staging_left = staging.f_bavail.saturating_mul(staging.f_frsize);
+    let left = match account_value_at_hand(&tree.catalog, AccountFile::StorageLeft) {
+        Some(left) => left,
+        None => tree
+            .within(
+                PATIENCE,
+                "the service",
+                account_value(&tree.catalog, AccountFile::StorageLeft),
+            )
+            .await
+            .unwrap_or(staging_left),
+    };
+    let (used, files) = {
+        let known = tree.catalog.known();
+        let used: u64 = known.assets.rows().filter_map(|row| row.size).sum();
+        (used, known.assets.len() + known.rapids.len())
+    };
+    let blocks = |bytes: u64| bytes / u64::from(BLOCK_SIZE);
+    Ok(FileSystemStatus {
+        block_size: BLOCK_SIZE,
+        blocks: blocks(left.saturating_add(used)),
+        blocks_free: blocks(left),
+        blocks_available: blocks(left.min(staging_left)),
+        files: files as u64,
+        name_max: 255,
+    })
 }

@@ -4,32 +4,31 @@
 use std::sync::Arc;
 
 use crate::drive::error::DriveResult;
-use crate::drive::shared::Shared;
+use crate::drive::ops::control::{commit, noted_node};
+use crate::drive::parts::Tree;
 use crate::drive::types::{Caller, Ino};
 use crate::outbox::{DraftId, EntryId};
 
-impl Shared {
-    /// `fsync` on a folder.
-    pub(in crate::drive) async fn sync_dir(
-        self: &Arc<Self>,
-        ino: Ino,
-        caller: &Caller,
-    ) -> DriveResult<()> {
-        let node = self.node(ino)?;
-        match node.draft_entry() {
-            Some((draft, EntryId::ROOT)) if self.is_draft(draft) => {
-                if self.outbox.wrote_into(draft, &caller.for_outbox()) {
-                    return Ok(self.outbox.sync_draft(draft)?);
-                }
-                let result = self.commit(draft, false).await;
-                self.noted_node(&node, result)
+/// `fsync` on a folder.
+pub(in crate::drive) async fn sync_dir(
+    tree: &Arc<Tree>,
+    ino: Ino,
+    caller: &Caller,
+) -> DriveResult<()> {
+    let node = tree.node(ino)?;
+    match node.draft_entry() {
+        Some((draft, EntryId::ROOT)) if is_draft(tree, draft) => {
+            if tree.outbox.wrote_into(draft, &caller.for_outbox()) {
+                return Ok(tree.outbox.sync_draft(draft)?);
             }
-            Some((draft, _)) if self.is_draft(draft) => Ok(self.outbox.sync_draft(draft)?),
-            _ => Ok(()),
+            let result = commit(tree, draft, false).await;
+            noted_node(tree, &node, result)
         }
+        Some((draft, _)) if is_draft(tree, draft) => Ok(tree.outbox.sync_draft(draft)?),
+        _ => Ok(()),
     }
+}
 
-    fn is_draft(&self, draft: DraftId) -> bool {
-        self.asset_of_draft(draft).is_none() && self.outbox.draft(draft).is_some()
-    }
+fn is_draft(tree: &Tree, draft: DraftId) -> bool {
+    tree.catalog.asset_of_draft(draft).is_none() && tree.outbox.draft(draft).is_some()
 }

@@ -9,15 +9,18 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytes::Bytes;
 
+use crate::drive::catalog::preset_overlay;
 use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::ops::control::noted_node;
+use crate::drive::ops::many::find_models;
+use crate::drive::parts::Tree;
 use crate::drive::places::{DropFolder, HeldPreset, JobPart};
-use crate::drive::shared::Shared;
 use crate::drive::types::Caller;
 
 /// More than this is no job and no preset.
 const MAX_LEN_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Which text it is.
+/// ListingKind text it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::drive) enum TextTarget {
     /// A job of a drop folder, by file name.
@@ -142,87 +145,79 @@ impl TextBuffer {
     }
 }
 
-impl Shared {
-    /// One close of a text.
-    pub(in crate::drive) async fn flush_text(
-        self: &Arc<Self>,
-        text: &TextBuffer,
-        caller: &Caller,
-    ) -> DriveResult<()> {
-        let is_opener = caller.pid == 0 || process_of(caller.pid) == text.opener;
-        self.settle_text(text.due(is_opener)).await
-    }
+/// One close of a text.
+pub(in crate::drive) async fn flush_text(
+    tree: &Arc<Tree>,
+    text: &TextBuffer,
+    caller: &Caller,
+) -> DriveResult<()> {
+    let is_opener = caller.pid == 0 || process_of(caller.pid) == text.opener;
+    settle_text(tree, text.due(is_opener)).await
+}
 
-    /// The last close of a text.
-    pub(in crate::drive) async fn release_text(
-        self: &Arc<Self>,
-        text: &TextBuffer,
-    ) -> DriveResult<()> {
-        self.settle_text(text.due(true)).await
-    }
+/// The last close of a text.
+pub(in crate::drive) async fn release_text(tree: &Arc<Tree>, text: &TextBuffer) -> DriveResult<()> {
+    settle_text(tree, text.due(true)).await
+}
 
-    /// Keeps a text without sending it.
-    pub(in crate::drive) async fn keep_text(
-        self: &Arc<Self>,
-        text: &TextBuffer,
-    ) -> DriveResult<()> {
-        self.settle_text(text.due(false)).await
-    }
+/// Keeps a text without sending it.
+pub(in crate::drive) async fn keep_text(tree: &Arc<Tree>, text: &TextBuffer) -> DriveResult<()> {
+    settle_text(tree, text.due(false)).await
+}
 
-    async fn settle_text(self: &Arc<Self>, due: Due) -> DriveResult<()> {
-        match due {
-            Due::Nothing => Ok(()),
-            Due::Keep(TextTarget::Job(folder, name), bytes) => {
-                Ok(self
-                    .outbox
-                    .write_job_text(&folder.in_outbox(), &name, &bytes)?)
-            }
-            // Presets have no text that is kept and not sent, but for an empty one.
-            Due::Keep(TextTarget::Preset(name), bytes) if bytes.is_empty() => {
-                self.send_preset(name, bytes).await
-            }
-            Due::Keep(TextTarget::Preset(_), _) => Ok(()),
-            Due::Send(TextTarget::Job(folder, name), bytes) => {
-                self.outbox
-                    .write_job_text(&folder.in_outbox(), &name, &bytes)?;
-                self.send_job(folder, name).await
-            }
-            Due::Send(TextTarget::Preset(name), bytes) => self.send_preset(name, bytes).await,
+async fn settle_text(tree: &Arc<Tree>, due: Due) -> DriveResult<()> {
+    match due {
+        Due::Nothing => Ok(()),
+        Due::Keep(TextTarget::Job(folder, name), bytes) => {
+            Ok(tree
+                .outbox
+                .write_job_text(&folder.in_outbox(), &name, &bytes)?)
         }
+        // Presets have no text that is kept and not sent, but for an empty one.
+        Due::Keep(TextTarget::Preset(name), bytes) if bytes.is_empty() => {
+            send_preset(tree, name, bytes).await
+        }
+        Due::Keep(TextTarget::Preset(_), _) => Ok(()),
+        Due::Send(TextTarget::Job(folder, name), bytes) => {
+            tree.outbox
+                .write_job_text(&folder.in_outbox(), &name, &bytes)?;
+            send_job(tree, folder, name).await
+        }
+        Due::Send(TextTarget::Preset(name), bytes) => send_preset(tree, name, bytes).await,
     }
+}
 
-    /// Checks and sends a job. Its failure is kept for its path, whoever waits for it.
-    pub(in crate::drive) async fn send_job(
-        self: &Arc<Self>,
-        folder: DropFolder,
-        name: String,
-    ) -> DriveResult<()> {
-        let shared = Arc::clone(self);
-        self.detached(async move {
-            if folder == DropFolder::Jobs {
-                let found = shared.find_models(&name).await;
-                let node = folder.entry(&name, JobPart::Text).into();
-                shared.noted_node(&node, found)?;
-            }
-            let sent = shared.outbox.submit_job(&folder.in_outbox(), &name).await;
+/// Checks and sends a job. Its failure is kept for its path, whoever waits for it.
+pub(in crate::drive) async fn send_job(
+    tree: &Arc<Tree>,
+    folder: DropFolder,
+    name: String,
+) -> DriveResult<()> {
+    let shared = Arc::clone(tree);
+    tree.detached(async move {
+        if folder == DropFolder::Jobs {
+            let found = find_models(&shared, &name).await;
             let node = folder.entry(&name, JobPart::Text).into();
-            shared.noted_node(&node, sent.map(|_| ()).map_err(DriveError::from))
-        })
-        .await
-    }
+            noted_node(&shared, &node, found)?;
+        }
+        let sent = shared.outbox.submit_job(&folder.in_outbox(), &name).await;
+        let node = folder.entry(&name, JobPart::Text).into();
+        noted_node(&shared, &node, sent.map(|_| ()).map_err(DriveError::from))
+    })
+    .await
+}
 
-    async fn send_preset(self: &Arc<Self>, name: String, bytes: Vec<u8>) -> DriveResult<()> {
-        let shared = Arc::clone(self);
-        self.detached(async move {
-            let saved = shared.outbox.save_preset(&name, &bytes).await;
-            let node = HeldPreset(name.as_str().into()).into();
-            let result = shared.noted_node(&node, saved.map(|_| ()).map_err(DriveError::from));
-            // What the service has now is what every read gives from here on.
-            shared.preset_overlay();
-            result
-        })
-        .await
-    }
+async fn send_preset(tree: &Arc<Tree>, name: String, bytes: Vec<u8>) -> DriveResult<()> {
+    let shared = Arc::clone(tree);
+    tree.detached(async move {
+        let saved = shared.outbox.save_preset(&name, &bytes).await;
+        let node = HeldPreset(name.as_str().into()).into();
+        let result = noted_node(&shared, &node, saved.map(|_| ()).map_err(DriveError::from));
+        // What the service has now is what every read gives from here on.
+        preset_overlay(&shared.catalog);
+        result
+    })
+    .await
 }
 
 /// The process that a thread belongs to; the thread's own number where it is gone.

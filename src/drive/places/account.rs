@@ -8,13 +8,13 @@ use super::node::Row;
 use super::place::{Answer, AttributeRule, Lifetime, Place, Text};
 use super::rapidmodels::named_rows;
 use super::values::HiddenParent;
+use crate::drive::catalog::{account_value, refreshed};
 use crate::drive::error::DriveError;
-use crate::drive::fresh::listings::Which;
-use crate::drive::shared::{Known, Shared as Tree};
 use crate::drive::tree::known::{KnownRecord, system_time};
 use crate::drive::tree::listing::Listing;
-use crate::drive::tree::node::{AccountFile, Top};
+use crate::drive::tree::node::{AccountFile, ListingKind};
 use crate::drive::types::FileKind;
+use crate::drive::{catalog::Known, parts::Tree};
 
 /// The folder of the account.
 pub(super) struct AccountFolder;
@@ -46,7 +46,7 @@ impl Place for AccountFolder {
     }
 
     fn failure(&self, tree: &Tree) -> Option<String> {
-        tree.offline_reason()
+        tree.catalog.offline_reason()
     }
 
     fn hidden_parent(&self) -> Option<HiddenParent> {
@@ -80,7 +80,7 @@ impl Place for AccountValue {
 
     fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {
         Box::pin(async {
-            let value = tree.account_value(self.0).await?;
+            let value = account_value(&tree.catalog, self.0).await?;
             Ok(Text::line(&value.to_string(), tree.opened))
         })
     }
@@ -101,17 +101,10 @@ impl RecordKind {
         }
     }
 
-    fn which(self) -> Which {
+    fn kind(self) -> ListingKind {
         match self {
-            RecordKind::Token => Which::Tokens,
-            RecordKind::Webhook => Which::Webhooks,
-        }
-    }
-
-    fn top(self) -> Top {
-        match self {
-            RecordKind::Token => Top::Tokens,
-            RecordKind::Webhook => Top::Webhooks,
+            RecordKind::Token => ListingKind::Tokens,
+            RecordKind::Webhook => ListingKind::Webhooks,
         }
     }
 
@@ -144,13 +137,13 @@ impl Place for RecordFolder {
     }
 
     fn modified(&self, tree: &Tree) -> SystemTime {
-        changed(tree, self.0.top())
+        changed(tree, self.0.kind())
     }
 
     fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
         Box::pin(async {
-            tree.refreshed(self.0.which()).await?;
-            let known = tree.known();
+            refreshed(&tree.catalog, self.0.kind()).await?;
+            let known = tree.catalog.known();
             let record = |row: &KnownRecord| AccountRecord(self.0, row.id);
             Ok(named_rows(self.0.listing(&known), record))
         })
@@ -174,7 +167,7 @@ impl Place for AccountRecord {
     }
 
     fn path(&self, tree: &Tree) -> String {
-        let known = tree.known();
+        let known = tree.catalog.known();
         let name = self.0.listing(&known).name(self.1).map(str::to_owned);
         let name = name.unwrap_or_else(|| self.1.to_string());
         format!("/account/{}/{name}", self.0.name())
@@ -186,7 +179,7 @@ impl Place for AccountRecord {
 
     fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {
         Box::pin(async {
-            let known = tree.known();
+            let known = tree.catalog.known();
             let row = self.0.listing(&known).row(self.1);
             let row = row.ok_or(DriveError::NotFound)?;
             Ok(Text::new(row.text.as_str(), system_time(row.created)))

@@ -2,9 +2,9 @@
 
 use std::time::SystemTime;
 
-use crate::drive::shared::Shared as Tree;
+use crate::drive::parts::Tree;
 use crate::drive::tree::known::system_time;
-use crate::drive::tree::node::Top;
+use crate::drive::tree::node::ListingKind;
 use crate::drive::types::{Attributes, FileKind, Ino};
 use crate::wire::ModelId;
 
@@ -39,14 +39,14 @@ pub(in crate::drive) fn file(tree: &Tree, size: u64, modified: SystemTime) -> At
 }
 
 /// When the listing that a top folder shows last changed.
-pub(super) fn changed(tree: &Tree, top: Top) -> SystemTime {
-    let known = tree.known();
-    known.changed.get(&top).copied().unwrap_or(tree.opened)
+pub(super) fn changed(tree: &Tree, listing: ListingKind) -> SystemTime {
+    let known = tree.catalog.known();
+    known.changed.get(&listing).copied().unwrap_or(tree.opened)
 }
 
 /// When a model came to be: the time of what has none of its own.
 pub(super) fn created(tree: &Tree, subject: ModelId) -> SystemTime {
-    let known = tree.known();
+    let known = tree.catalog.known();
     system_time(match subject {
         ModelId::Asset(asset) => known.assets.row(asset.0).and_then(|row| row.created),
         ModelId::Rapid(rapid) => known.rapids.row(rapid.0).and_then(|row| row.created),

@@ -6,11 +6,10 @@ use super::attributes::file;
 use super::node::Row;
 use super::place::{Answer, Lifetime, Place, Text};
 use super::values::HiddenParent;
-use crate::drive::fresh::blobs::Blob;
-use crate::drive::fresh::listings::Which;
-use crate::drive::shared::Shared as Tree;
+use crate::drive::catalog::{Blob, blob_len, read_blob, refreshed};
+use crate::drive::parts::Tree;
 use crate::drive::tree::known::system_time;
-use crate::drive::tree::node::Bundle;
+use crate::drive::tree::node::{Bundle, ListingKind};
 use crate::drive::types::{Attributes, FileKind};
 use crate::wire::PresetId;
 
@@ -37,8 +36,8 @@ impl Place for BundleFolder {
 
     fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
         Box::pin(async {
-            tree.refreshed(Which::Presets).await?;
-            let known = tree.known();
+            refreshed(&tree.catalog, ListingKind::Presets).await?;
+            let known = tree.catalog.known();
             let rows = known.presets.rows().filter_map(|row| {
                 let name = known.presets.name(row.id.0)?;
                 let stem = name.strip_suffix(".json").unwrap_or(name);
@@ -78,16 +77,20 @@ impl Place for BundleFile {
 
     fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {
         Box::pin(async {
-            let row = tree.known().presets.row(self.1.0).cloned();
+            let row = tree.catalog.known().presets.row(self.1.0).cloned();
             let updated = system_time(row.and_then(|row| row.updated));
-            Ok(file(tree, tree.blob_len(&self.blob()).await?, updated))
+            Ok(file(
+                tree,
+                blob_len(&tree.catalog, &self.blob()).await?,
+                updated,
+            ))
         })
     }
 
     fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {
         Box::pin(async {
             Ok(Text {
-                bytes: tree.blob(&self.blob()).await?,
+                bytes: read_blob(&tree.catalog, &self.blob()).await?,
                 modified: tree.opened,
             })
         })

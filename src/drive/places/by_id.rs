@@ -9,10 +9,10 @@ use super::node::{Node, Row};
 use super::place::{Answer, Lifetime, Place};
 use super::rapid_links::linked_rapid;
 use super::values::{HiddenParent, Model};
+use crate::drive::catalog::{known_rapid, refreshed, refreshed_asset, refreshed_rapid};
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::fresh::listings::Which;
-use crate::drive::shared::Shared as Tree;
-use crate::drive::tree::node::Family;
+use crate::drive::parts::Tree;
+use crate::drive::tree::node::{Family, ListingKind};
 use crate::drive::types::FileKind;
 use crate::wire::{AssetId, RapidId};
 
@@ -21,7 +21,7 @@ pub(super) struct IdFolder(pub(super) Family);
 
 impl Place for IdFolder {
     fn identity(&self) -> String {
-        format!("by-id/{}", self.0.top().name())
+        format!("by-id/{}", self.0.name())
     }
 
     fn kind(&self) -> Option<FileKind> {
@@ -40,19 +40,29 @@ impl Place for IdFolder {
     }
 
     fn modified(&self, tree: &Tree) -> SystemTime {
-        changed(tree, self.0.top())
+        changed(tree, self.0.listing())
     }
 
     fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
         Box::pin(async {
             let ids: Vec<u64> = match self.0 {
                 Family::Raw => {
-                    tree.refreshed(Which::Assets).await?;
-                    tree.known().assets.rows().map(|row| row.id.0).collect()
+                    refreshed(&tree.catalog, ListingKind::Assets).await?;
+                    tree.catalog
+                        .known()
+                        .assets
+                        .rows()
+                        .map(|row| row.id.0)
+                        .collect()
                 }
                 Family::Rapid => {
-                    tree.refreshed(Which::Rapids).await?;
-                    tree.known().rapids.rows().map(|row| row.id.0).collect()
+                    refreshed(&tree.catalog, ListingKind::Rapids).await?;
+                    tree.catalog
+                        .known()
+                        .rapids
+                        .rows()
+                        .map(|row| row.id.0)
+                        .collect()
                 }
             };
             let rows = ids.into_iter();
@@ -69,13 +79,13 @@ impl Place for IdFolder {
             }
             match self.0 {
                 Family::Raw => {
-                    let is_known = tree.known().assets.row(id).is_some();
+                    let is_known = tree.catalog.known().assets.row(id).is_some();
                     if !is_known {
-                        tree.refreshed_asset(AssetId(id), Duration::ZERO).await?;
+                        refreshed_asset(&tree.catalog, AssetId(id), Duration::ZERO).await?;
                     }
                 }
                 Family::Rapid => {
-                    tree.known_rapid(RapidId(id)).await?;
+                    known_rapid(&tree.catalog, RapidId(id)).await?;
                 }
             }
             Ok(IdLink(self.0, id).into())
@@ -88,7 +98,7 @@ pub(super) struct IdLink(pub(super) Family, pub(super) u64);
 
 impl Place for IdLink {
     fn identity(&self) -> String {
-        format!("by-id/{}/{}", self.0.top().name(), self.1)
+        format!("by-id/{}/{}", self.0.name(), self.1)
     }
 
     fn kind(&self) -> Option<FileKind> {
@@ -115,7 +125,7 @@ impl Place for IdLink {
 pub(super) async fn linked_model(tree: &Arc<Tree>, family: Family, id: u64) -> DriveResult<String> {
     match family {
         Family::Raw => {
-            let name = tree.model_name(tree.home_of(AssetId(id)));
+            let name = tree.catalog.model_name(tree.catalog.home_of(AssetId(id)));
             name.ok_or(DriveError::NotFound)
         }
         Family::Rapid => linked_rapid(tree, RapidId(id)).await,
@@ -145,16 +155,16 @@ impl Place for SourceLink {
 
     fn target<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, String> {
         Box::pin(async {
-            let mut row = tree.known_rapid(self.0).await?;
+            let mut row = known_rapid(&tree.catalog, self.0).await?;
             if row.source.is_none() {
-                row = tree.refreshed_rapid(self.0, Duration::ZERO).await?;
+                row = refreshed_rapid(&tree.catalog, self.0, Duration::ZERO).await?;
             }
             let source = row.source.ok_or(DriveError::NotFound)?;
-            let is_known = tree.known().assets.row(source.0).is_some();
+            let is_known = tree.catalog.known().assets.row(source.0).is_some();
             if !is_known {
-                tree.refreshed_asset(source, Duration::ZERO).await?;
+                refreshed_asset(&tree.catalog, source, Duration::ZERO).await?;
             }
-            let name = tree.model_name(tree.home_of(source));
+            let name = tree.catalog.model_name(tree.catalog.home_of(source));
             let name = name.ok_or(DriveError::NotFound)?;
             Ok(format!("../../../rawmodels/{name}"))
         })

@@ -14,11 +14,13 @@ use super::rapid_links::linked_rapid;
 use super::refusals;
 use super::removed::{find_ghost, is_ghost, without_hidden};
 use super::values::{DropFolder, ErrorParent, HiddenParent, JobEntry, JobPart, Model};
+use crate::drive::catalog::{
+    doubt, is_listed, model_path, rapid_ended, rapid_is_final, refreshed, refreshed_rapid, shown_as,
+};
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::fresh::listings::Which;
 use crate::drive::ops::text::TextTarget;
-use crate::drive::shared::Shared as Tree;
-use crate::drive::tree::node::{Home, Top};
+use crate::drive::parts::Tree;
+use crate::drive::tree::node::{Home, ListingKind};
 use crate::drive::types::{Attributes, FileKind, OpenFlags};
 use crate::outbox::{JobFolder, JobInfo, JobState, OwnerFolder};
 use crate::wire::{EmbedId, ModelId, RapidId};
@@ -40,7 +42,9 @@ impl Place for DropFolder {
     }
 
     fn path(&self, tree: &Tree) -> String {
-        let model = self.subject().map(|of| Model::of(of, tree).path(tree));
+        let model = self
+            .subject()
+            .map(|of| model_path(&tree.catalog, shown_as(&tree.catalog, of)));
         format!("{}/{}", model.unwrap_or_default(), self.name())
     }
 
@@ -54,7 +58,7 @@ impl Place for DropFolder {
     fn modified(&self, tree: &Tree) -> SystemTime {
         match self.subject() {
             Some(subject) => created(tree, subject),
-            None => changed(tree, Top::Jobs),
+            None => changed(tree, ListingKind::Jobs),
         }
     }
 
@@ -63,9 +67,9 @@ impl Place for DropFolder {
             if *self != DropFolder::Jobs {
                 return Ok(self.own_rows(tree));
             }
-            let listed = tree.refreshed(Which::Jobs).await;
+            let listed = refreshed(&tree.catalog, ListingKind::Jobs).await;
             let mut rows = self.own_rows(tree);
-            if !tree.is_listed(Which::Jobs) && rows.is_empty() {
+            if !is_listed(&tree.catalog, ListingKind::Jobs) && rows.is_empty() {
                 listed?;
             }
             job_link_rows(tree, &mut rows);
@@ -103,7 +107,8 @@ impl Place for DropFolder {
     }
 
     fn owner(&self, tree: &Tree) -> Option<Model> {
-        self.subject().map(|subject| Model::of(subject, tree))
+        self.subject()
+            .map(|subject| shown_as(&tree.catalog, subject))
     }
 
     fn container(&self) -> Option<Container> {
@@ -202,10 +207,10 @@ pub(in crate::drive) fn drop_folder(folder: &JobFolder) -> Option<DropFolder> {
 pub(in crate::drive) fn job_folder_path(tree: &Tree, folder: &JobFolder) -> String {
     match folder {
         JobFolder::Optimize(OwnerFolder::Draft(draft)) => {
-            format!("{}/optimize", tree.home_path(Home::Made(*draft)))
+            format!("{}/optimize", tree.catalog.home_path(Home::Made(*draft)))
         }
         JobFolder::Embeds(OwnerFolder::Draft(draft)) => {
-            format!("{}/embeds", tree.home_path(Home::Made(*draft)))
+            format!("{}/embeds", tree.catalog.home_path(Home::Made(*draft)))
         }
         folder => drop_folder(folder).map_or_else(String::new, |folder| folder.path(tree)),
     }
@@ -363,7 +368,7 @@ fn leads_nowhere(tree: &Tree, job: &JobInfo, part: JobPart) -> bool {
     let Some(embed) = job.embed.filter(|_| part == JobPart::Result) else {
         return false;
     };
-    let known = tree.known();
+    let known = tree.catalog.known();
     // A new one may be made before it is listed.
     let is_old = job.mtime.elapsed().is_ok_and(|age| age > LISTED_WITHIN);
     let is_missing = known.embeds.belief.is_known() && known.embeds.row(embed.0).is_none();
@@ -373,12 +378,12 @@ fn leads_nowhere(tree: &Tree, job: &JobInfo, part: JobPart) -> bool {
 /// The link is there because the job is done, whatever was seen of the model while it ran. A look that
 /// was under way already may still tell of that time, so one more follows.
 async fn learn_end(tree: &Arc<Tree>, rapid: RapidId) {
-    tree.rapid_ended(rapid);
+    rapid_ended(&tree.catalog, rapid);
     for _ in 0..2 {
-        if tree.rapid_is_final(rapid) {
+        if rapid_is_final(&tree.catalog, rapid) {
             break;
         }
-        if let Err(error) = tree.refreshed_rapid(rapid, Duration::ZERO).await {
+        if let Err(error) = refreshed_rapid(&tree.catalog, rapid, Duration::ZERO).await {
             tracing::debug!(rapid = %rapid, error = %error, "could not look at a model whose job is done");
             break;
         }
@@ -386,11 +391,11 @@ async fn learn_end(tree: &Arc<Tree>, rapid: RapidId) {
 }
 
 async fn linked_embed(tree: &Arc<Tree>, embed: EmbedId) -> DriveResult<String> {
-    let known = || tree.known().embeds.name(embed.0).map(str::to_owned);
+    let known = || tree.catalog.known().embeds.name(embed.0).map(str::to_owned);
     if let Some(name) = known() {
         return Ok(name);
     }
-    tree.doubt(Which::Embeds);
-    tree.refreshed(Which::Embeds).await?;
+    doubt(&tree.catalog, ListingKind::Embeds);
+    refreshed(&tree.catalog, ListingKind::Embeds).await?;
     known().ok_or(DriveError::NotFound)
 }

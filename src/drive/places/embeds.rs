@@ -12,12 +12,11 @@ use super::place::{Answer, AttributeRule, Lifetime, Place, Removal, Text};
 use super::rapidmodels::named_rows;
 use super::values::HiddenParent;
 use crate::client::Priority;
+use crate::drive::catalog::{FlightKey, asked, keep_detail, refreshed};
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::fresh::FlightKey;
-use crate::drive::fresh::listings::Which;
-use crate::drive::shared::Shared as Tree;
+use crate::drive::parts::Tree;
 use crate::drive::tree::known::{KnownEmbed, system_time};
-use crate::drive::tree::node::Top;
+use crate::drive::tree::node::ListingKind;
 use crate::drive::types::FileKind;
 use crate::wire::EmbedId;
 
@@ -42,20 +41,22 @@ impl Place for EmbedsFolder {
     }
 
     fn modified(&self, tree: &Tree) -> SystemTime {
-        changed(tree, Top::Embeds)
+        changed(tree, ListingKind::Embeds)
     }
 
     fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
         Box::pin(async {
-            tree.refreshed(Which::Embeds).await?;
-            Ok(named_rows(&tree.known().embeds, |row| EmbedPage(row.id)))
+            refreshed(&tree.catalog, ListingKind::Embeds).await?;
+            Ok(named_rows(&tree.catalog.known().embeds, |row| {
+                EmbedPage(row.id)
+            }))
         })
     }
 
     fn child<'a>(&'a self, tree: &'a Arc<Tree>, name: &'a str) -> Answer<'a, Node> {
         Box::pin(async move {
-            tree.refreshed(Which::Embeds).await?;
-            let known = tree.known();
+            refreshed(&tree.catalog, ListingKind::Embeds).await?;
+            let known = tree.catalog.known();
             let row = known.embeds.find(name).ok_or(DriveError::NotFound)?;
             Ok(EmbedPage(row.id).into())
         })
@@ -83,7 +84,12 @@ impl Place for EmbedPage {
     }
 
     fn path(&self, tree: &Tree) -> String {
-        let name = tree.known().embeds.name(self.0.0).map(str::to_owned);
+        let name = tree
+            .catalog
+            .known()
+            .embeds
+            .name(self.0.0)
+            .map(str::to_owned);
         format!("/embeds/{}", name.unwrap_or_else(|| self.0.to_string()))
     }
 
@@ -137,10 +143,10 @@ impl Place for EmbedRecord {
             let (embed, row) = (self.0, known_embed(tree, self.0)?);
             let (of, url) = (Arc::clone(tree), row.url.clone());
             let told = cached_json(tree, FlightKey::Embed(embed), async move {
-                let asked = of.asked(of.client.embed(embed, Priority::Interactive));
+                let asked = asked(&of.catalog, of.client.embed(embed, Priority::Interactive));
                 let mut record = asked.await?;
                 record.url = record.url.or(url);
-                of.keep_detail(FlightKey::Embed(embed), &record);
+                keep_detail(&of.catalog, FlightKey::Embed(embed), &record);
                 Ok(())
             });
             match told.await {
@@ -154,14 +160,14 @@ impl Place for EmbedRecord {
 }
 
 fn known_embed(tree: &Tree, embed: EmbedId) -> DriveResult<KnownEmbed> {
-    let row = tree.known().embeds.row(embed.0).cloned();
+    let row = tree.catalog.known().embeds.row(embed.0).cloned();
     row.ok_or(DriveError::NotFound)
 }
 
 /// The rows of `embeds/.assetfs/`.
 pub(super) async fn record_rows(tree: &Arc<Tree>) -> DriveResult<Vec<Row>> {
-    tree.refreshed(Which::Embeds).await?;
-    let known = tree.known();
+    refreshed(&tree.catalog, ListingKind::Embeds).await?;
+    let known = tree.catalog.known();
     let rows = known.embeds.rows().filter_map(|row| {
         let page = known.embeds.name(row.id.0)?;
         let stem = page.strip_suffix(".html").unwrap_or(page);

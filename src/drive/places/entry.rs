@@ -11,8 +11,10 @@ use super::place::{Answer, AttributeRule, Container, Contents, Lifetime, Place, 
 use super::refusals;
 use super::removed::without_hidden;
 use super::values::Model;
+use crate::drive::catalog::model_status;
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::shared::Shared as Tree;
+use crate::drive::ops::again::same_bytes;
+use crate::drive::parts::Tree;
 use crate::drive::tree::node::Home;
 use crate::drive::types::{Attributes, FileKind, OpenFlags};
 use crate::outbox::{
@@ -37,7 +39,7 @@ impl Place for DraftEntry {
     }
 
     fn path(&self, tree: &Tree) -> String {
-        let home = tree.home_path(self.home());
+        let home = tree.catalog.home_path(self.home());
         // A file that stands directly in `rawmodels/` has the draft's path.
         if !self.is_frozen(tree)
             && let Some(draft) = tree.outbox.draft(self.draft)
@@ -122,7 +124,7 @@ impl Place for DraftEntry {
 
     fn check_may_make(&self, tree: &Tree) -> DriveResult<()> {
         match self.is_frozen(tree) {
-            true => Err(refusals::frozen_asset(&tree.home_path(self.home()))),
+            true => Err(refusals::frozen_asset(&tree.catalog.home_path(self.home()))),
             false => Ok(()),
         }
     }
@@ -132,7 +134,7 @@ impl Place for DraftEntry {
     }
 
     fn check_writable(&self, tree: &Tree, flags: OpenFlags) -> DriveResult<()> {
-        match self.is_frozen(tree) && tree.same_bytes(*self, flags).is_none() {
+        match self.is_frozen(tree) && same_bytes(tree, *self, flags).is_none() {
             true => Err(refusals::frozen_asset(&self.path(tree))),
             false => Ok(()),
         }
@@ -167,7 +169,7 @@ impl Place for DraftEntry {
     fn status<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Option<String>> {
         Box::pin(async {
             match self.is_loose(tree) {
-                true => Ok(Some(tree.model_status(self.home()).await?)),
+                true => Ok(Some(model_status(&tree.catalog, self.home()).await?)),
                 false => Ok(None),
             }
         })
@@ -180,12 +182,12 @@ impl DraftEntry {
     }
 
     fn is_frozen(&self, tree: &Tree) -> bool {
-        tree.asset_of_draft(self.draft).is_some()
+        tree.catalog.asset_of_draft(self.draft).is_some()
     }
 
     /// What the record of the upload says about it.
     pub(in crate::drive) fn sent(&self, tree: &Tree) -> Option<SentEntry> {
-        let Some(asset) = tree.asset_of_draft(self.draft) else {
+        let Some(asset) = tree.catalog.asset_of_draft(self.draft) else {
             return tree.outbox.frozen_entry(self.draft, self.entry);
         };
         let record = tree.outbox.sent_record(asset)?;
@@ -282,7 +284,10 @@ pub(super) fn entry_rows(tree: &Tree, draft: DraftId, folder: EntryId) -> DriveR
 }
 
 fn sent_rows(tree: &Tree, draft: DraftId, folder: EntryId) -> DriveResult<Vec<Row>> {
-    let asset = tree.asset_of_draft(draft).ok_or(DriveError::NotFound)?;
+    let asset = tree
+        .catalog
+        .asset_of_draft(draft)
+        .ok_or(DriveError::NotFound)?;
     let record = tree.outbox.sent_record(asset).ok_or(DriveError::NotFound)?;
     let prefix = match folder {
         EntryId::ROOT => String::new(),
@@ -337,7 +342,7 @@ pub(super) fn staged_in(tree: &Tree, draft: DraftId, info: &EntryInfo) -> Attrib
         ctime: info.ctime,
         ..plain
     };
-    match tree.asset_of_draft(draft) {
+    match tree.catalog.asset_of_draft(draft) {
         Some(_) => deletable(staged),
         None => staged,
     }

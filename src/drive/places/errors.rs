@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use super::place::{Answer, Lifetime, Place, Removal, Text};
 use super::values::{ErrorParent, HiddenParent, Model};
+use crate::drive::catalog::{asset_failure, model_path, rapid_status};
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::shared::Shared as Tree;
+use crate::drive::parts::Tree;
 use crate::drive::tree::node::Home;
 use crate::drive::types::FileKind;
 use crate::outbox::{DraftKind, DraftPhase};
@@ -32,7 +33,7 @@ impl Place for ErrorText {
 
     fn path(&self, tree: &Tree) -> String {
         let folder = match self.0 {
-            ErrorParent::Model(model) => model.path(tree),
+            ErrorParent::Model(model) => model_path(&tree.catalog, model),
             ErrorParent::Drop(folder) => folder.path(tree),
             ErrorParent::RawModels => "/rawmodels".to_owned(),
         };
@@ -87,9 +88,9 @@ pub(in crate::drive) fn dismiss_error(tree: &Tree, parent: ErrorParent) -> Drive
 fn failure_text(tree: &Tree, parent: ErrorParent) -> Option<String> {
     match parent {
         ErrorParent::Model(Model::Raw(home)) => {
-            let view = tree.model(home)?;
+            let view = tree.catalog.model(home)?;
             let known = view.known.filter(|known| known.state.is_failure());
-            let from_service = || known.map(|known| tree.asset_failure(&known));
+            let from_service = || known.map(|known| asset_failure(&tree.catalog, &known));
             let sentence = view
                 .draft
                 .and_then(|draft| draft.failure)
@@ -110,7 +111,8 @@ fn failure_text(tree: &Tree, parent: ErrorParent) -> Option<String> {
         ErrorParent::RawModels => {
             let drafts = tree.outbox.drafts();
             let loose = drafts.into_iter().filter(|draft| {
-                draft.kind == DraftKind::LooseFile && tree.asset_of_draft(draft.id).is_none()
+                draft.kind == DraftKind::LooseFile
+                    && tree.catalog.asset_of_draft(draft.id).is_none()
             });
             let failed =
                 loose.filter_map(|draft| Some(format!("{}: {}\n", draft.name, draft.failure?)));
@@ -130,13 +132,15 @@ pub(super) fn shown_failure(tree: &Tree, parent: HiddenParent) -> Option<String>
 
 /// Why an optimized model failed.
 pub(super) fn rapid_failure(tree: &Tree, rapid: RapidId) -> Option<String> {
-    let row = tree.known().rapids.row(rapid.0).cloned()?;
-    row.state.is_failure().then(|| tree.rapid_status(&row))
+    let row = tree.catalog.known().rapids.row(rapid.0).cloned()?;
+    row.state
+        .is_failure()
+        .then(|| rapid_status(&tree.catalog, &row))
 }
 
 /// Why a source model failed, and what to do.
 pub(super) fn model_failure(tree: &Tree, home: Home) -> Option<String> {
-    let view = tree.model(home)?;
+    let view = tree.catalog.model(home)?;
     if let Some(draft) = view.draft
         && let Some(sentence) = draft.failure.or(draft.warning)
     {
@@ -147,7 +151,7 @@ pub(super) fn model_failure(tree: &Tree, home: Home) -> Option<String> {
     }
     view.known
         .filter(|known| known.state.is_failure())
-        .map(|known| after_a_failed_import(&tree.asset_failure(&known)))
+        .map(|known| after_a_failed_import(&asset_failure(&tree.catalog, &known)))
 }
 
 /// The service's own words, and what to do.

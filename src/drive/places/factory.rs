@@ -7,11 +7,11 @@ use super::attributes::changed;
 use super::node::{Node, Row};
 use super::place::{Answer, AttributeRule, Lifetime, Place, Text};
 use super::rapidmodels::named_rows;
+use crate::drive::catalog::refreshed;
 use crate::drive::error::DriveError;
-use crate::drive::fresh::listings::Which;
-use crate::drive::shared::Shared as Tree;
+use crate::drive::parts::Tree;
 use crate::drive::tree::known::{KnownPreset, system_time};
-use crate::drive::tree::node::Top;
+use crate::drive::tree::node::ListingKind;
 use crate::drive::types::FileKind;
 use crate::wire::PresetId;
 
@@ -36,20 +36,20 @@ impl Place for FactoryFolder {
     }
 
     fn modified(&self, tree: &Tree) -> SystemTime {
-        changed(tree, Top::FactoryPresets)
+        changed(tree, ListingKind::Factory)
     }
 
     fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
         Box::pin(async {
-            tree.refreshed(Which::Factory).await?;
-            Ok(named_rows(&tree.known().factory, FactoryPreset::of))
+            refreshed(&tree.catalog, ListingKind::Factory).await?;
+            Ok(named_rows(&tree.catalog.known().factory, FactoryPreset::of))
         })
     }
 
     fn child<'a>(&'a self, tree: &'a Arc<Tree>, name: &'a str) -> Answer<'a, Node> {
         Box::pin(async move {
-            tree.refreshed(Which::Factory).await?;
-            let known = tree.known();
+            refreshed(&tree.catalog, ListingKind::Factory).await?;
+            let known = tree.catalog.known();
             let preset = known.factory.find(name).ok_or(DriveError::NotFound)?;
             Ok(FactoryPreset::of(preset).into())
         })
@@ -79,7 +79,12 @@ impl Place for FactoryPreset {
     }
 
     fn path(&self, tree: &Tree) -> String {
-        let name = tree.known().factory.name(self.0.0).map(str::to_owned);
+        let name = tree
+            .catalog
+            .known()
+            .factory
+            .name(self.0.0)
+            .map(str::to_owned);
         let name = name.unwrap_or_else(|| self.0.to_string());
         format!("/presets/factory/{name}")
     }
@@ -90,7 +95,7 @@ impl Place for FactoryPreset {
 
     fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {
         Box::pin(async {
-            let known = tree.known();
+            let known = tree.catalog.known();
             let row = known.factory.row(self.0.0).ok_or(DriveError::NotFound)?;
             Ok(Text::new(row.text.as_str(), system_time(row.updated)))
         })

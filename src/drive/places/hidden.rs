@@ -11,16 +11,20 @@ use super::embeds::record_rows;
 use super::errors::shown_failure;
 use super::kept::{cached_json, detail};
 use super::metrics;
+use super::mount::mount_status;
 use super::node::Row;
 use super::place::{Answer, AttributeRule, Contents, Lifetime, Place, Text};
 use super::refusals;
 use super::search::SearchFolder;
 use super::values::{HiddenParent, Model};
 use crate::client::Priority;
+use crate::drive::catalog::{
+    Blob, FlightKey, asked, blob_len, keep_detail, keep_detail_text, known_rapid, learn_reason,
+    model_status, rapid_status, read_blob, refresh_orphans, refreshed_asset, refreshed_rapid,
+};
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::fresh::FlightKey;
-use crate::drive::fresh::blobs::Blob;
-use crate::drive::shared::Shared as Tree;
+use crate::drive::ops::open::source_zip_len;
+use crate::drive::parts::Tree;
 use crate::drive::tree::known::system_time;
 use crate::drive::tree::node::{Bundle, Family, Home};
 use crate::drive::types::{Attributes, FileKind, OpenFlags};
@@ -198,13 +202,13 @@ impl Place for HiddenFile {
         Box::pin(async move {
             match (self.1, self.0) {
                 (HiddenName::SourceZip, HiddenParent::Model(Model::Raw(home))) => {
-                    let len = tree.source_zip_len(home).await?;
-                    let asset = tree.asset_of(home).map(ModelId::Asset);
+                    let len = source_zip_len(tree, home).await?;
+                    let asset = tree.catalog.asset_of(home).map(ModelId::Asset);
                     let made = asset.map_or(tree.opened, |asset| created(tree, asset));
                     Ok(file(tree, len, made))
                 }
                 (HiddenName::PresetZip, HiddenParent::Model(Model::Rapid(rapid))) => {
-                    let len = tree.blob_len(&Blob::PresetOf(rapid)).await?;
+                    let len = blob_len(&tree.catalog, &Blob::PresetOf(rapid)).await?;
                     Ok(file(tree, len, created(tree, ModelId::Rapid(rapid))))
                 }
                 _ => {
@@ -280,15 +284,18 @@ async fn top_text(tree: &Arc<Tree>, parent: HiddenParent, name: HiddenName) -> D
     match (name, parent) {
         (HiddenName::MountStatus, _) => mount_status_text(tree).await,
         (HiddenName::Metrics, _) => Ok(Text::new(
-            metrics::text(&tree.mount_status()),
+            metrics::text(&mount_status(tree)),
             SystemTime::now(),
         )),
         (HiddenName::Control, parent) => Ok(Text::new(control_help(parent), tree.opened)),
         (HiddenName::Categories, _) => {
             let of = Arc::clone(tree);
             cached_json(tree, FlightKey::Categories, async move {
-                let asked = of.asked(of.client.preset_categories(Priority::Interactive));
-                of.keep_detail(FlightKey::Categories, &asked.await?);
+                let asked = asked(
+                    &of.catalog,
+                    of.client.preset_categories(Priority::Interactive),
+                );
+                keep_detail(&of.catalog, FlightKey::Categories, &asked.await?);
                 Ok(())
             })
             .await
@@ -301,8 +308,8 @@ async fn top_text(tree: &Arc<Tree>, parent: HiddenParent, name: HiddenName) -> D
 
 /// The text of `/.assetfs/status.json`.
 async fn mount_status_text(tree: &Arc<Tree>) -> DriveResult<Text> {
-    tree.refresh_orphans().await;
-    let text = serde_json::to_string_pretty(&tree.mount_status())
+    refresh_orphans(&tree.catalog).await;
+    let text = serde_json::to_string_pretty(&mount_status(tree))
         .map_err(|error| DriveError::Local(format!("the status cannot be written: {error}")))?;
     Ok(Text::line(&text, SystemTime::now()))
 }
@@ -311,29 +318,32 @@ async fn mount_status_text(tree: &Arc<Tree>) -> DriveResult<Text> {
 async fn model_text(tree: &Arc<Tree>, home: Home, name: HiddenName) -> DriveResult<Text> {
     match name {
         HiddenName::Status => {
-            let status = tree.model_status(home).await?;
+            let status = model_status(&tree.catalog, home).await?;
             Ok(Text::line(&status, SystemTime::now()))
         }
         HiddenName::Detail => {
-            let Some(asset) = tree.asset_of(home) else {
+            let Some(asset) = tree.catalog.asset_of(home) else {
                 // A draft has no record yet.
                 return Ok(Text::new("{}\n", tree.opened));
             };
-            tree.refreshed_asset(asset, tree.config.refresh).await?;
+            refreshed_asset(&tree.catalog, asset, tree.config.refresh).await?;
             let known = || {
-                let row = tree.known().assets.row(asset.0).cloned()?;
+                let row = tree.catalog.known().assets.row(asset.0).cloned()?;
                 serde_json::to_string_pretty(&row).ok()
             };
             detail(tree, &FlightKey::Asset(asset), known)
         }
         HiddenName::Formats => {
-            let Some(asset) = tree.asset_of(home) else {
+            let Some(asset) = tree.catalog.asset_of(home) else {
                 return Ok(Text::new("[]\n", tree.opened));
             };
             let of = Arc::clone(tree);
             cached_json(tree, FlightKey::Formats(asset), async move {
-                let asked = of.asked(of.client.processed_formats(asset, Priority::Interactive));
-                of.keep_detail(FlightKey::Formats(asset), &asked.await?);
+                let asked = asked(
+                    &of.catalog,
+                    of.client.processed_formats(asset, Priority::Interactive),
+                );
+                keep_detail(&of.catalog, FlightKey::Formats(asset), &asked.await?);
                 Ok(())
             })
             .await
@@ -351,20 +361,20 @@ async fn model_text(tree: &Arc<Tree>, home: Home, name: HiddenName) -> DriveResu
 async fn rapid_text(tree: &Arc<Tree>, rapid: RapidId, name: HiddenName) -> DriveResult<Text> {
     match name {
         HiddenName::Status => {
-            let known = tree.known_rapid(rapid).await?;
+            let known = known_rapid(&tree.catalog, rapid).await?;
             let row = if known.state.is_final() {
                 known
             } else {
-                tree.refreshed_rapid(rapid, STATUS_HOLDS).await?
+                refreshed_rapid(&tree.catalog, rapid, STATUS_HOLDS).await?
             };
-            tree.learn_reason(Model::Rapid(rapid)).await;
+            learn_reason(&tree.catalog, Model::Rapid(rapid)).await;
             let modified = system_time(row.updated.or(row.created));
-            Ok(Text::line(&tree.rapid_status(&row), modified))
+            Ok(Text::line(&rapid_status(&tree.catalog, &row), modified))
         }
         HiddenName::Detail => {
-            tree.refreshed_rapid(rapid, tree.config.refresh).await?;
+            refreshed_rapid(&tree.catalog, rapid, tree.config.refresh).await?;
             let known = || {
-                let row = tree.known().rapids.row(rapid.0).cloned()?;
+                let row = tree.catalog.known().rapids.row(rapid.0).cloned()?;
                 serde_json::to_string_pretty(&row).ok()
             };
             detail(tree, &FlightKey::Rapid(rapid), known)
@@ -372,14 +382,17 @@ async fn rapid_text(tree: &Arc<Tree>, rapid: RapidId, name: HiddenName) -> Drive
         HiddenName::Exports => {
             let of = Arc::clone(tree);
             cached_json(tree, FlightKey::Exports(rapid), async move {
-                let asked = of.asked(of.client.rapid_exports(rapid, Priority::Interactive));
-                of.keep_detail(FlightKey::Exports(rapid), &asked.await?);
+                let asked = asked(
+                    &of.catalog,
+                    of.client.rapid_exports(rapid, Priority::Interactive),
+                );
+                keep_detail(&of.catalog, FlightKey::Exports(rapid), &asked.await?);
                 Ok(())
             })
             .await
         }
         HiddenName::PresetZip => Ok(Text {
-            bytes: tree.blob(&Blob::PresetOf(rapid)).await?,
+            bytes: read_blob(&tree.catalog, &Blob::PresetOf(rapid)).await?,
             modified: tree.opened,
         }),
         HiddenName::Control => {
@@ -396,8 +409,8 @@ async fn tags_text(tree: &Arc<Tree>, family: Family) -> DriveResult<Text> {
     cached_json(tree, FlightKey::Tags(family), async move {
         let (client, now) = (&of.client, Priority::Interactive);
         let tags = match family {
-            Family::Raw => of.asked(client.asset_tags(now)).await,
-            Family::Rapid => of.asked(client.rapid_tags(now)).await,
+            Family::Raw => asked(&of.catalog, client.asset_tags(now)).await,
+            Family::Rapid => asked(&of.catalog, client.rapid_tags(now)).await,
         };
         let mut names: Vec<String> = tags?
             .into_iter()
@@ -406,7 +419,7 @@ async fn tags_text(tree: &Arc<Tree>, family: Family) -> DriveResult<Text> {
         names.sort_unstable();
         names.dedup();
         let lines: String = names.into_iter().map(|name| name + "\n").collect();
-        of.keep_detail_text(FlightKey::Tags(family), lines.into());
+        keep_detail_text(&of.catalog, FlightKey::Tags(family), lines.into());
         Ok(())
     })
     .await

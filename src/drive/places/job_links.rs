@@ -7,7 +7,7 @@ use super::errors::free_name;
 use super::node::Row;
 use super::place::{Answer, Lifetime, Place};
 use super::rapid_links::linked_rapid;
-use crate::drive::shared::Shared as Tree;
+use crate::drive::parts::Tree;
 use crate::drive::types::FileKind;
 use crate::wire::RapidId;
 
@@ -24,7 +24,7 @@ impl Place for JobLink {
     }
 
     fn path(&self, tree: &Tree) -> String {
-        let name = tree.rapid_name(self.0);
+        let name = tree.catalog.rapid_name(self.0);
         format!("/jobs/{}", name.unwrap_or_else(|| self.0.to_string()))
     }
 
@@ -43,7 +43,7 @@ impl Place for JobLink {
 /// Adds the links under names that are free.
 pub(super) fn job_link_rows(tree: &Tree, rows: &mut Vec<Row>) {
     let mut taken: HashSet<String> = rows.iter().map(|row| row.name.clone()).collect();
-    let known = tree.known();
+    let known = tree.catalog.known();
     for rapid in &known.jobs {
         let Some(name) = known.rapids.name(rapid.0) else {
             continue;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::place::Text;
+use crate::drive::catalog::{FlightKey, detail_text, fresh_text};
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::fresh::FlightKey;
-use crate::drive::shared::Shared as Tree;
+use crate::drive::parts::Tree;
 
 /// A text that `fetch` keeps, as fresh as the refresh time asks.
 pub(super) async fn cached_json(
@@ -14,10 +14,7 @@ pub(super) async fn cached_json(
     key: FlightKey,
     fetch: impl Future<Output = DriveResult<()>> + Send + 'static,
 ) -> DriveResult<Text> {
-    if !tree.detail_is_young(&key, tree.config.refresh) {
-        tree.flights.join(key.clone(), || fetch).await?;
-    }
-    let text = tree.detail_text(&key).ok_or(DriveError::NotFound)?;
+    let text = fresh_text(&tree.catalog, key, fetch).await?;
     Ok(Text::new(&*text, SystemTime::now()))
 }
 
@@ -27,7 +24,7 @@ pub(super) fn detail(
     key: &FlightKey,
     known: impl FnOnce() -> Option<String>,
 ) -> DriveResult<Text> {
-    let told = tree.detail_text(key);
+    let told = detail_text(&tree.catalog, key);
     let known = || Some(format!("{}\n", known()?).into());
     let text: Option<Arc<str>> = told.or_else(known);
     let text = text.ok_or_else(|| {

@@ -14,11 +14,12 @@ use super::remote::{ServiceFolder, map_rows};
 use super::removed::without_hidden;
 use super::values::DropFolder;
 use super::values::{ErrorParent, HiddenParent, Model};
+use crate::drive::catalog::{file_map, files_folder, known_map, learn_reason, model_status};
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::shared::{ModelView, Shared as Tree};
 use crate::drive::tree::known::{KnownAsset, system_time};
 use crate::drive::tree::node::{Home, RemoteFolder};
 use crate::drive::types::{Attributes, FileKind};
+use crate::drive::{catalog::ModelView, parts::Tree};
 use crate::outbox::{DraftId, EntryId};
 use crate::wire::paths::{fill, route};
 use crate::wire::{AssetId, UploadStatus};
@@ -36,7 +37,7 @@ impl Place for ModelFolder {
     }
 
     fn path(&self, tree: &Tree) -> String {
-        tree.home_path(self.0)
+        tree.catalog.home_path(self.0)
     }
 
     fn lifetime(&self) -> Lifetime {
@@ -50,8 +51,8 @@ impl Place for ModelFolder {
     /// The user's files, then the folders of the service under names that are free.
     fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
         Box::pin(async move {
-            let view = tree.model(self.0).ok_or(DriveError::NotFound)?;
-            tree.learn_reason(Model::Raw(self.0)).await;
+            let view = tree.catalog.model(self.0).ok_or(DriveError::NotFound)?;
+            learn_reason(&tree.catalog, Model::Raw(self.0)).await;
             let mut rows = own_rows(tree, &view).await?;
             let mut taken: HashSet<String> = rows.iter().map(|row| row.name.clone()).collect();
             for row in service_folders(tree, &view) {
@@ -114,14 +115,14 @@ impl Place for ModelFolder {
     }
 
     fn check_may_make(&self, tree: &Tree) -> DriveResult<()> {
-        match tree.model(self.0).ok_or(DriveError::NotFound)? {
+        match tree.catalog.model(self.0).ok_or(DriveError::NotFound)? {
             view if view.is_open() => Ok(()),
             _ => Err(refusals::frozen_asset(&self.path(tree))),
         }
     }
 
     fn check_movable(&self, tree: &Tree) -> DriveResult<()> {
-        match tree.asset_of(self.0) {
+        match tree.catalog.asset_of(self.0) {
             None => Ok(()),
             Some(_) => Err(refusals::no_rename(&self.path(tree))),
         }
@@ -143,11 +144,11 @@ impl Place for ModelFolder {
     }
 
     fn id(&self, tree: &Tree) -> Option<String> {
-        tree.asset_of(self.0).map(|asset| asset.to_string())
+        tree.catalog.asset_of(self.0).map(|asset| asset.to_string())
     }
 
     fn url(&self, tree: &Tree) -> Option<String> {
-        let asset = tree.asset_of(self.0)?;
+        let asset = tree.catalog.asset_of(self.0)?;
         Some(tree.record_url(&fill(route::ASSET, &[&asset])))
     }
 
@@ -156,13 +157,13 @@ impl Place for ModelFolder {
     }
 
     fn status<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Option<String>> {
-        Box::pin(async { Ok(Some(tree.model_status(self.0).await?)) })
+        Box::pin(async { Ok(Some(model_status(&tree.catalog, self.0).await?)) })
     }
 }
 
 impl ModelFolder {
     fn attributes_at_hand(&self, tree: &Tree) -> DriveResult<Attributes> {
-        let view = tree.model(self.0).ok_or(DriveError::NotFound)?;
+        let view = tree.catalog.model(self.0).ok_or(DriveError::NotFound)?;
         if let (Home::Made(draft), Some(_)) = (self.0, &view.draft)
             && let Some(info) = tree.outbox.entry(draft, EntryId::ROOT)
         {
@@ -181,7 +182,7 @@ impl ModelFolder {
 
 /// Under which name the block cache has the files of a source model.
 pub(super) fn cache_name(tree: &Tree, home: Home) -> DriveResult<String> {
-    match tree.asset_of(home) {
+    match tree.catalog.asset_of(home) {
         Some(asset) => Ok(format!("raw/{asset}")),
         None => Err(DriveError::Invalid(
             "this is a draft yet, and wholly on this disk already".into(),
@@ -209,8 +210,8 @@ async fn own_rows(tree: &Arc<Tree>, view: &ModelView) -> DriveResult<Vec<Row>> {
 
 /// The files of a model as the service tells them.
 async fn service_rows(tree: &Arc<Tree>, asset: AssetId) -> DriveResult<Vec<Row>> {
-    let folder = tree.files_folder(asset).await?;
-    let map = tree.file_map(folder).await?;
+    let folder = files_folder(&tree.catalog, asset).await?;
+    let map = file_map(&tree.catalog, folder).await?;
     Ok(map_rows(tree, folder, &map, ""))
 }
 
@@ -232,8 +233,9 @@ fn service_folders(tree: &Tree, view: &ModelView) -> Vec<Row> {
             RemoteFolder::AssetPbr(asset),
         ];
         // Not every asset has these: shown once the service has named a file in them.
-        let has_files =
-            |folder: &RemoteFolder| tree.known_map(*folder).is_some_and(|map| !map.is_empty());
+        let has_files = |folder: &RemoteFolder| {
+            known_map(&tree.catalog, *folder).is_some_and(|map| !map.is_empty())
+        };
         let there = folders.into_iter().filter(has_files);
         rows.extend(there.map(|folder| ServiceFolder(folder).row()));
     }

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use super::place::Place;
-use crate::drive::tree::inode::Numbered;
+use crate::drive::inodes::Numbered;
 use crate::drive::types::FileKind;
 
 /// One thing of the tree. Two nodes with the same identity are equal.

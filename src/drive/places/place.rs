@@ -11,10 +11,9 @@ use super::node::{Node, Row};
 use super::refusals;
 use super::values::{DropFolder, ErrorParent, HiddenParent, JobEntry, Model};
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::fresh::listings::Which;
 use crate::drive::ops::text::TextTarget;
-use crate::drive::shared::Shared as Tree;
-use crate::drive::tree::node::{Home, RemoteFolder};
+use crate::drive::parts::Tree;
+use crate::drive::tree::node::{Home, ListingKind, RemoteFolder};
 use crate::drive::types::{Attributes, FileKind, OpenFlags};
 use crate::outbox::{DraftId, EntryId};
 use crate::wire::{AssetId, EmbedId};
@@ -235,7 +234,7 @@ pub(in crate::drive) trait Place: Send + Sync {
     }
 
     /// The long listing that it shows.
-    fn listing(&self) -> Option<Which> {
+    fn listing(&self) -> Option<ListingKind> {
         None
     }
 

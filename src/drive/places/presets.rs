@@ -9,12 +9,12 @@ use super::factory::FactoryFolder;
 use super::node::{Node, Row};
 use super::place::{Answer, AttributeRule, Container, Contents, Lifetime, Place, Removal, Text};
 use super::values::HiddenParent;
+use crate::drive::catalog::{confirmed, preset_overlay, refreshed};
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::fresh::listings::Which;
 use crate::drive::ops::text::TextTarget;
-use crate::drive::shared::Shared as Tree;
+use crate::drive::parts::Tree;
 use crate::drive::tree::known::{KnownPreset, system_time};
-use crate::drive::tree::node::Top;
+use crate::drive::tree::node::ListingKind;
 use crate::drive::types::{FileKind, OpenFlags};
 use crate::outbox::{PresetFile, PresetOverlay, PresetState};
 use crate::wire::PresetId;
@@ -43,12 +43,12 @@ impl Place for PresetFolder {
     }
 
     fn modified(&self, tree: &Tree) -> SystemTime {
-        changed(tree, Top::Presets)
+        changed(tree, ListingKind::Presets)
     }
 
     fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
         Box::pin(async {
-            let listed = tree.refreshed(Which::Presets).await;
+            let listed = refreshed(&tree.catalog, ListingKind::Presets).await;
             let presets = preset_rows(tree);
             if presets.is_empty() {
                 listed?;
@@ -64,19 +64,19 @@ impl Place for PresetFolder {
             if name == FACTORY {
                 return Ok(FactoryFolder.into());
             }
-            let overlay = tree.preset_overlay();
+            let overlay = preset_overlay(&tree.catalog);
             if overlay.files.iter().any(|file| file.name == name) {
                 return Ok(HeldPreset(name.into()).into());
             }
-            tree.refreshed(Which::Presets).await?;
+            refreshed(&tree.catalog, ListingKind::Presets).await?;
             let find = || {
-                let known = tree.known();
+                let known = tree.catalog.known();
                 let preset = known.presets.find(name);
                 let preset = preset.filter(|preset| !overlay.hidden.contains(&preset.id));
                 preset.map(|preset| Node::from(StoredPreset::of(preset)))
             };
             match find() {
-                None if tree.confirmed(Which::Presets).await => find(),
+                None if confirmed(&tree.catalog, ListingKind::Presets).await => find(),
                 found => found,
             }
             .ok_or(DriveError::NotFound)
@@ -98,7 +98,7 @@ impl Place for PresetFolder {
 
 /// What is held here, then what the service has and nothing here stands for.
 fn preset_rows(tree: &Tree) -> Vec<Row> {
-    let overlay = tree.preset_overlay();
+    let overlay = preset_overlay(&tree.catalog);
     let held: HashSet<&str> = overlay
         .files
         .iter()
@@ -108,7 +108,7 @@ fn preset_rows(tree: &Tree) -> Vec<Row> {
     let mut rows: Vec<Row> = here
         .map(|file| Row::new(&file.name, HeldPreset(file.name.as_str().into())))
         .collect();
-    let known = tree.known();
+    let known = tree.catalog.known();
     for preset in known.presets.rows() {
         let Some(name) = known.presets.name(preset.id.0) else {
             continue;
@@ -142,11 +142,15 @@ impl StoredPreset {
     }
 
     fn row(&self, tree: &Tree) -> Option<KnownPreset> {
-        tree.known().presets.row(self.0.0).cloned()
+        tree.catalog.known().presets.row(self.0.0).cloned()
     }
 
     fn name(&self, tree: &Tree) -> Option<String> {
-        tree.known().presets.name(self.0.0).map(str::to_owned)
+        tree.catalog
+            .known()
+            .presets
+            .name(self.0.0)
+            .map(str::to_owned)
     }
 }
 
@@ -171,7 +175,7 @@ impl Place for StoredPreset {
 
     fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {
         Box::pin(async {
-            let overlay = tree.preset_overlay();
+            let overlay = preset_overlay(&tree.catalog);
             let row = self.row(tree).ok_or(DriveError::NotFound)?;
             // The kernel may still know the preset whose file has another text by now.
             let held = self.name(tree).and_then(|name| held_text(&overlay, &name));
@@ -236,8 +240,8 @@ impl Place for HeldPreset {
 
     fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {
         Box::pin(async {
-            let overlay = tree.preset_overlay();
-            let known = tree.known();
+            let overlay = preset_overlay(&tree.catalog);
+            let known = tree.catalog.known();
             // Somebody may have it open still while the service has the text already.
             let saved = || known.presets.find(&self.0).map(preset_text);
             let text = held_text(&overlay, &self.0).or_else(saved);
@@ -279,7 +283,7 @@ impl Place for HeldPreset {
 
 impl HeldPreset {
     fn file(&self, tree: &Tree) -> Option<PresetFile> {
-        let files = tree.preset_overlay().files;
+        let files = preset_overlay(&tree.catalog).files;
         files.into_iter().find(|file| *file.name == *self.0)
     }
 }

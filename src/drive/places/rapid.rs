@@ -13,8 +13,9 @@ use super::remote::{ServiceFolder, map_rows};
 use super::removed::without_hidden;
 use super::values::DropFolder;
 use super::values::{ErrorParent, HiddenParent, Model};
+use crate::drive::catalog::{file_map, known_map, known_rapid, learn_reason, rapid_status};
 use crate::drive::error::DriveResult;
-use crate::drive::shared::Shared as Tree;
+use crate::drive::parts::Tree;
 use crate::drive::tree::known::system_time;
 use crate::drive::tree::node::RemoteFolder;
 use crate::drive::types::{Attributes, FileKind};
@@ -34,7 +35,7 @@ impl Place for RapidFolder {
     }
 
     fn path(&self, tree: &Tree) -> String {
-        tree.rapid_path(self.0)
+        tree.catalog.rapid_path(self.0)
     }
 
     fn lifetime(&self) -> Lifetime {
@@ -43,7 +44,7 @@ impl Place for RapidFolder {
 
     fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {
         Box::pin(async {
-            let row = tree.known_rapid(self.0).await?;
+            let row = known_rapid(&tree.catalog, self.0).await?;
             Ok(folder(tree, system_time(row.updated.or(row.created))))
         })
     }
@@ -51,12 +52,12 @@ impl Place for RapidFolder {
     fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
         Box::pin(async move {
             let rapid = self.0;
-            let row = tree.known_rapid(rapid).await?;
-            tree.learn_reason(Model::Rapid(rapid)).await;
+            let row = known_rapid(&tree.catalog, rapid).await?;
+            learn_reason(&tree.catalog, Model::Rapid(rapid)).await;
             let mut rows = Vec::new();
             if row.state.is_final() {
                 let folder = RemoteFolder::RapidFiles(rapid);
-                let map = tree.file_map(folder).await?;
+                let map = file_map(&tree.catalog, folder).await?;
                 rows = map_rows(tree, folder, &map, "");
             }
             let mut taken: HashSet<String> = rows.iter().map(|row| row.name.clone()).collect();
@@ -116,8 +117,8 @@ impl Place for RapidFolder {
 
     fn status<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Option<String>> {
         Box::pin(async {
-            let row = tree.known_rapid(self.0).await?;
-            Ok(Some(tree.rapid_status(&row)))
+            let row = known_rapid(&tree.catalog, self.0).await?;
+            Ok(Some(rapid_status(&tree.catalog, &row)))
         })
     }
 }
@@ -125,7 +126,7 @@ impl Place for RapidFolder {
 /// The folders of the service that a model has in its present state.
 fn service_folders(tree: &Tree, rapid: RapidId, state: &OptimizationStatus) -> Vec<Row> {
     let has_files =
-        |folder: RemoteFolder| tree.known_map(folder).is_some_and(|map| !map.is_empty());
+        |folder: RemoteFolder| known_map(&tree.catalog, folder).is_some_and(|map| !map.is_empty());
     let (renders, reports) = (
         RemoteFolder::RapidRenders(rapid),
         RemoteFolder::RapidQc(rapid),

@@ -8,8 +8,9 @@ use super::node::Row;
 use super::place::{Answer, AttributeRule, Lifetime, Place, Removal};
 use super::removed::without_hidden;
 use super::values::Model;
+use crate::drive::catalog::{known_rapid, rapids_of};
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::shared::Shared as Tree;
+use crate::drive::parts::Tree;
 use crate::drive::types::FileKind;
 use crate::wire::{AssetId, ModelId, RapidId};
 
@@ -26,7 +27,10 @@ impl Place for RapidLinks {
     }
 
     fn path(&self, tree: &Tree) -> String {
-        format!("{}/rapidmodels", tree.home_path(tree.home_of(self.0)))
+        format!(
+            "{}/rapidmodels",
+            tree.catalog.home_path(tree.catalog.home_of(self.0))
+        )
     }
 
     fn lifetime(&self) -> Lifetime {
@@ -39,19 +43,19 @@ impl Place for RapidLinks {
 
     fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
         Box::pin(async move {
-            let rapids = tree.rapids_of(self.0).await?.into_iter();
+            let rapids = rapids_of(&tree.catalog, self.0).await?.into_iter();
             let named = rapids.filter_map(|rapid| {
-                let name = tree.rapid_name(rapid)?;
+                let name = tree.catalog.rapid_name(rapid)?;
                 Some(Row::new(name, RapidLink(self.0, rapid)))
             });
             let mut rows: Vec<Row> = named.collect();
-            without_hidden(tree, &mut rows, Model::Raw(tree.home_of(self.0)));
+            without_hidden(tree, &mut rows, Model::Raw(tree.catalog.home_of(self.0)));
             Ok(rows)
         })
     }
 
     fn owner(&self, tree: &Tree) -> Option<Model> {
-        Some(Model::Raw(tree.home_of(self.0)))
+        Some(Model::Raw(tree.catalog.home_of(self.0)))
     }
 
     fn removal(&self) -> Removal {
@@ -76,7 +80,7 @@ impl Place for RapidLink {
     }
 
     fn path(&self, tree: &Tree) -> String {
-        let name = tree.rapid_name(self.1);
+        let name = tree.catalog.rapid_name(self.1);
         let name = name.unwrap_or_else(|| self.1.to_string());
         format!("{}/{name}", RapidLinks(self.0).path(tree))
     }
@@ -93,7 +97,7 @@ impl Place for RapidLink {
     }
 
     fn owner(&self, tree: &Tree) -> Option<Model> {
-        Some(Model::Raw(tree.home_of(self.0)))
+        Some(Model::Raw(tree.catalog.home_of(self.0)))
     }
 
     fn removal(&self) -> Removal {
@@ -103,6 +107,6 @@ impl Place for RapidLink {
 
 /// The name of an optimized model that a link points to.
 pub(super) async fn linked_rapid(tree: &Arc<Tree>, rapid: RapidId) -> DriveResult<String> {
-    tree.known_rapid(rapid).await?;
-    tree.rapid_name(rapid).ok_or(DriveError::NotFound)
+    known_rapid(&tree.catalog, rapid).await?;
+    tree.catalog.rapid_name(rapid).ok_or(DriveError::NotFound)
 }

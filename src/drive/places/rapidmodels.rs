@@ -9,11 +9,11 @@ use super::place::{Answer, AttributeRule, Lifetime, Place};
 use super::rapid::RapidFolder;
 use super::refusals;
 use super::values::HiddenParent;
+use crate::drive::catalog::{confirmed, is_listed, look_for_name, refreshed};
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::fresh::listings::Which;
-use crate::drive::shared::Shared as Tree;
+use crate::drive::parts::Tree;
 use crate::drive::tree::listing::{Listing, Row as Record};
-use crate::drive::tree::node::{Family, Top};
+use crate::drive::tree::node::{Family, ListingKind};
 use crate::drive::types::FileKind;
 use crate::wire::ModelId;
 
@@ -38,12 +38,12 @@ impl Place for RapidModels {
     }
 
     fn modified(&self, tree: &Tree) -> SystemTime {
-        changed(tree, Top::RapidModels)
+        changed(tree, ListingKind::Rapids)
     }
 
     fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
         Box::pin(async move {
-            let listed = tree.refreshed(Which::Rapids).await;
+            let listed = refreshed(&tree.catalog, ListingKind::Rapids).await;
             let rows = rows_at_hand(tree);
             match rows.is_empty() {
                 true => listed.map(|()| rows),
@@ -54,17 +54,17 @@ impl Place for RapidModels {
 
     fn child<'a>(&'a self, tree: &'a Arc<Tree>, name: &'a str) -> Answer<'a, Node> {
         Box::pin(async move {
-            let listed = || tree.known().rapids.find(name).map(|row| row.id);
-            if !tree.is_listed(Which::Rapids) {
+            let listed = || tree.catalog.known().rapids.find(name).map(|row| row.id);
+            if !is_listed(&tree.catalog, ListingKind::Rapids) {
                 let known = listed().map(ModelId::Rapid);
-                tree.look_for_name(Family::Rapid, name, known).await;
+                look_for_name(&tree.catalog, Family::Rapid, name, known).await;
                 if let Some(rapid) = listed() {
                     return Ok(RapidFolder(rapid).into());
                 }
             }
-            tree.refreshed(Which::Rapids).await?;
+            refreshed(&tree.catalog, ListingKind::Rapids).await?;
             let found = match listed() {
-                None if tree.confirmed(Which::Rapids).await => listed(),
+                None if confirmed(&tree.catalog, ListingKind::Rapids).await => listed(),
                 found => found,
             };
             let found = found.ok_or(DriveError::NotFound)?;
@@ -73,15 +73,15 @@ impl Place for RapidModels {
     }
 
     fn failure(&self, tree: &Tree) -> Option<String> {
-        tree.offline_reason()
+        tree.catalog.offline_reason()
     }
 
     fn hidden_parent(&self) -> Option<HiddenParent> {
         Some(HiddenParent::RapidModels)
     }
 
-    fn listing(&self) -> Option<Which> {
-        Some(Which::Rapids)
+    fn listing(&self) -> Option<ListingKind> {
+        Some(ListingKind::Rapids)
     }
 
     fn check_may_make(&self, _: &Tree) -> DriveResult<()> {
@@ -99,12 +99,12 @@ impl Place for RapidModels {
 
 /// What is known of the models, without asking.
 pub(super) fn rows_at_hand(tree: &Tree) -> Vec<Row> {
-    named_rows(&tree.known().rapids, |row| RapidFolder(row.id))
+    named_rows(&tree.catalog.known().rapids, |row| RapidFolder(row.id))
 }
 
 /// The models with a higher id than that, with the highest.
 pub(super) fn rows_after(tree: &Tree, id: u64) -> (u64, Vec<Row>) {
-    let known = tree.known();
+    let known = tree.catalog.known();
     let rows: Vec<_> = known.rapids.rows_after(id).collect();
     let highest = rows.last().map_or(id, |row| row.id.0);
     let named = rows.into_iter().filter_map(|row| {

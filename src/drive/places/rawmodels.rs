@@ -7,13 +7,14 @@ use super::attributes::changed;
 use super::entry::{loose_row, sent_loose_file};
 use super::errors::{ERROR_FILE, ErrorText, error_text, free_name};
 use super::model::ModelFolder;
+use super::mount::recovered_sentence;
 use super::node::{Node, Row};
 use super::place::{Answer, AttributeRule, Container, Lifetime, Place};
 use super::values::{ErrorParent, HiddenParent};
+use crate::drive::catalog::{confirmed, is_asset_by_now, is_listed, look_for_name, refreshed};
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::fresh::listings::Which;
-use crate::drive::shared::Shared as Tree;
-use crate::drive::tree::node::{Family, Home, Top};
+use crate::drive::parts::Tree;
+use crate::drive::tree::node::{Family, Home, ListingKind};
 use crate::drive::types::FileKind;
 use crate::outbox::{DraftId, DraftKind};
 use crate::wire::{AssetId, ModelId};
@@ -39,12 +40,12 @@ impl Place for RawModels {
     }
 
     fn modified(&self, tree: &Tree) -> SystemTime {
-        changed(tree, Top::RawModels)
+        changed(tree, ListingKind::Assets)
     }
 
     fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
         Box::pin(async move {
-            let listed = tree.refreshed(Which::Assets).await;
+            let listed = refreshed(&tree.catalog, ListingKind::Assets).await;
             let rows = rows_at_hand(tree);
             // Drafts are shown even where nothing of the service is known.
             match rows.is_empty() {
@@ -59,15 +60,17 @@ impl Place for RawModels {
     }
 
     fn failure(&self, tree: &Tree) -> Option<String> {
-        tree.offline_reason().or_else(|| tree.recovered_sentence())
+        tree.catalog
+            .offline_reason()
+            .or_else(|| recovered_sentence(tree))
     }
 
     fn hidden_parent(&self) -> Option<HiddenParent> {
         Some(HiddenParent::RawModels)
     }
 
-    fn listing(&self) -> Option<Which> {
-        Some(Which::Assets)
+    fn listing(&self) -> Option<ListingKind> {
+        Some(ListingKind::Assets)
     }
 
     fn container(&self) -> Option<Container> {
@@ -97,16 +100,16 @@ impl RawModels {
         }
         let listed = || {
             let asset = RawModels::listed_asset(tree, name)?;
-            Some(Node::from(ModelFolder(tree.home_of(asset))))
+            Some(Node::from(ModelFolder(tree.catalog.home_of(asset))))
         };
-        if !tree.is_listed(Which::Assets) {
+        if !is_listed(&tree.catalog, ListingKind::Assets) {
             let known = RawModels::listed_asset(tree, name).map(ModelId::Asset);
-            tree.look_for_name(Family::Raw, name, known).await;
+            look_for_name(&tree.catalog, Family::Raw, name, known).await;
             if let Some(node) = listed() {
                 return Ok(node);
             }
         }
-        let refreshed = tree.refreshed(Which::Assets).await;
+        let refreshed = refreshed(&tree.catalog, ListingKind::Assets).await;
         if let Some(node) = listed() {
             return Ok(node);
         }
@@ -115,7 +118,7 @@ impl RawModels {
             return Ok(entry.into());
         }
         refreshed?;
-        if tree.confirmed(Which::Assets).await
+        if confirmed(&tree.catalog, ListingKind::Assets).await
             && let Some(node) = listed()
         {
             return Ok(node);
@@ -125,14 +128,14 @@ impl RawModels {
 
     /// The asset that the listing shows under a name.
     pub(in crate::drive) fn listed_asset(tree: &Tree, name: &str) -> Option<AssetId> {
-        let asset = tree.known().assets.find(name).map(|row| row.id)?;
+        let asset = tree.catalog.known().assets.find(name).map(|row| row.id)?;
         (!tree.outbox.unseen_assets().contains(&asset)).then_some(asset)
     }
 
     /// The draft of that name, as long as it is no asset.
     pub(in crate::drive) fn open_draft(tree: &Tree, name: &str) -> Option<Node> {
         let draft = tree.outbox.find_draft(name)?;
-        if tree.is_asset_by_now(&draft) {
+        if is_asset_by_now(&tree.catalog, &draft) {
             return None;
         }
         match draft.kind {
@@ -157,7 +160,7 @@ impl RawModels {
 pub(super) fn draft_rows(tree: &Tree) -> Vec<Row> {
     let mut rows = Vec::new();
     for draft in tree.outbox.drafts() {
-        if tree.is_asset_by_now(&draft) {
+        if is_asset_by_now(&tree.catalog, &draft) {
             continue;
         }
         match draft.kind {
@@ -175,7 +178,7 @@ pub(super) fn rows_at_hand(tree: &Tree) -> Vec<Row> {
     let mut rows = draft_rows(tree);
     let unseen = tree.outbox.unseen_assets();
     let listed: Vec<(AssetId, String)> = {
-        let known = tree.known();
+        let known = tree.catalog.known();
         let shown = known.assets.rows().filter(|row| !unseen.contains(&row.id));
         shown
             .filter_map(|row| Some((row.id, known.assets.name(row.id.0)?.to_owned())))
@@ -184,7 +187,7 @@ pub(super) fn rows_at_hand(tree: &Tree) -> Vec<Row> {
     rows.extend(
         listed
             .into_iter()
-            .map(|(asset, name)| Row::new(name, ModelFolder(tree.home_of(asset)))),
+            .map(|(asset, name)| Row::new(name, ModelFolder(tree.catalog.home_of(asset)))),
     );
     let parent = ErrorParent::RawModels;
     if error_text(tree, parent).is_some() {
@@ -198,7 +201,7 @@ pub(super) fn rows_at_hand(tree: &Tree) -> Vec<Row> {
 pub(super) fn rows_after(tree: &Tree, id: u64) -> (u64, Vec<Row>) {
     let unseen = tree.outbox.unseen_assets();
     let (highest, listed) = {
-        let known = tree.known();
+        let known = tree.catalog.known();
         let rows: Vec<AssetId> = known.assets.rows_after(id).map(|row| row.id).collect();
         let highest = rows.last().map_or(id, |asset| asset.0);
         let shown = rows.into_iter().filter(|asset| !unseen.contains(asset));
@@ -209,6 +212,6 @@ pub(super) fn rows_after(tree: &Tree, id: u64) -> (u64, Vec<Row>) {
     };
     let rows = listed
         .into_iter()
-        .map(|(asset, name)| Row::new(name, ModelFolder(tree.home_of(asset))));
+        .map(|(asset, name)| Row::new(name, ModelFolder(tree.catalog.home_of(asset))));
     (highest, rows.collect())
 }

@@ -10,8 +10,11 @@ use super::place::{Answer, Contents, Lifetime, Place, Removal, Text};
 use super::refusals;
 use super::removed::without_hidden;
 use super::values::Model;
+use crate::drive::catalog::{
+    content_count, content_of, file_map, model_path, read_blob, report_at, shown_as,
+};
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::shared::Shared as Tree;
+use crate::drive::parts::Tree;
 use crate::drive::tree::filemap::{Arranged, FileMap};
 use crate::drive::tree::node::RemoteFolder;
 use crate::drive::tree::sizes::ContentTable;
@@ -51,7 +54,7 @@ impl Place for ServiceFolder {
     }
 
     fn owner(&self, tree: &Tree) -> Option<Model> {
-        Some(Model::of(self.0.subject(), tree))
+        Some(shown_as(&tree.catalog, self.0.subject()))
     }
 
     fn service_folder(&self) -> Option<RemoteFolder> {
@@ -110,7 +113,7 @@ impl Place for ServiceSubfolder {
     }
 
     fn owner(&self, tree: &Tree) -> Option<Model> {
-        Some(Model::of(self.0.subject(), tree))
+        Some(shown_as(&tree.catalog, self.0.subject()))
     }
 
     fn service_folder(&self) -> Option<RemoteFolder> {
@@ -152,7 +155,7 @@ impl Place for ServiceFile {
 
     fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {
         Box::pin(async move {
-            let content = tree.content_of(self.folder, &self.path).await?;
+            let content = content_of(&tree.catalog, self.folder, &self.path).await?;
             let created = || created(tree, self.folder.subject());
             let modified = content.modified.unwrap_or_else(created);
             Ok(file(tree, content.size, modified))
@@ -165,14 +168,14 @@ impl Place for ServiceFile {
                 return Err(DriveError::IsAFolder);
             };
             Ok(Text {
-                bytes: tree.blob(&Tree::report_at(rapid, &self.path)).await?,
+                bytes: read_blob(&tree.catalog, &report_at(rapid, &self.path)).await?,
                 modified: tree.opened,
             })
         })
     }
 
     fn owner(&self, tree: &Tree) -> Option<Model> {
-        Some(Model::of(self.folder.subject(), tree))
+        Some(shown_as(&tree.catalog, self.folder.subject()))
     }
 
     fn service_file(&self) -> Option<(RemoteFolder, Arc<str>)> {
@@ -204,7 +207,7 @@ impl Place for ServiceFile {
 }
 
 fn path_in(tree: &Tree, folder: RemoteFolder, path: &str) -> String {
-    let model = Model::of(folder.subject(), tree).path(tree);
+    let model = model_path(&tree.catalog, shown_as(&tree.catalog, folder.subject()));
     let parts = [
         Some(model.as_str()),
         folder.name(),
@@ -214,17 +217,17 @@ fn path_in(tree: &Tree, folder: RemoteFolder, path: &str) -> String {
 }
 
 async fn rows_in(tree: &Arc<Tree>, folder: RemoteFolder, path: &str) -> DriveResult<Vec<Row>> {
-    let map = tree.file_map(folder).await?;
+    let map = file_map(&tree.catalog, folder).await?;
     if !path.is_empty() && map.find(path) != Some(Arranged::Folder(path.into())) {
         return Err(DriveError::NotFound);
     }
     let mut rows = map_rows(tree, folder, &map, path);
-    without_hidden(tree, &mut rows, Model::of(folder.subject(), tree));
+    without_hidden(tree, &mut rows, shown_as(&tree.catalog, folder.subject()));
     Ok(rows)
 }
 
 async fn find_in(tree: &Arc<Tree>, folder: RemoteFolder, path: String) -> DriveResult<Node> {
-    let map = tree.file_map(folder).await?;
+    let map = file_map(&tree.catalog, folder).await?;
     let found = map.find(&path).ok_or(DriveError::NotFound)?;
     Ok(arranged_row(tree, folder, path, found).node)
 }
@@ -239,7 +242,7 @@ pub(super) fn map_rows(tree: &Tree, folder: RemoteFolder, map: &FileMap, path: &
 fn arranged_row(tree: &Tree, folder: RemoteFolder, name: String, arranged: Arranged) -> Row {
     match arranged {
         Arranged::File(path) => {
-            let content = tree.contents.count(folder, &path);
+            let content = content_count(&tree.catalog, folder, &path);
             let file = ServiceFile {
                 folder,
                 path,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::node::{Node, Row};
 use super::values::{DropFolder, JobEntry, Model};
-use crate::drive::shared::Shared as Tree;
+use crate::drive::parts::Tree;
 
 /// The time over which deletions are counted.
 const LIMIT_WINDOW: Duration = Duration::from_secs(60);

@@ -6,6 +6,7 @@ use super::account::{AccountFolder, RecordFolder, RecordKind};
 use super::attributes::folder;
 use super::embeds::EmbedsFolder;
 use super::factory::FactoryFolder;
+use super::mount::recovered_sentence;
 use super::node::{Node, Row};
 use super::place::{Answer, AttributeRule, Lifetime, Place};
 use super::presets::PresetFolder;
@@ -13,8 +14,8 @@ use super::rapidmodels::RapidModels;
 use super::rawmodels::RawModels;
 use super::values::DropFolder;
 use super::values::HiddenParent;
-use crate::drive::shared::Shared as Tree;
-use crate::drive::tree::node::Top;
+use crate::drive::parts::Tree;
+use crate::drive::tree::node::ListingKind;
 use crate::drive::types::{Attributes, FileKind};
 
 /// The folder at the top of the drive.
@@ -61,7 +62,9 @@ impl Place for Root {
     }
 
     fn failure(&self, tree: &Tree) -> Option<String> {
-        tree.offline_reason().or_else(|| tree.recovered_sentence())
+        tree.catalog
+            .offline_reason()
+            .or_else(|| recovered_sentence(tree))
     }
 
     fn hidden_parent(&self) -> Option<HiddenParent> {
@@ -74,15 +77,15 @@ impl Place for Root {
 }
 
 /// The folder that shows a listing.
-pub(in crate::drive) fn top_folder(top: Top) -> Node {
-    match top {
-        Top::RawModels => RawModels.into(),
-        Top::RapidModels => RapidModels.into(),
-        Top::Presets => PresetFolder.into(),
-        Top::FactoryPresets => FactoryFolder.into(),
-        Top::Embeds => EmbedsFolder.into(),
-        Top::Jobs => DropFolder::Jobs.into(),
-        Top::Tokens => RecordFolder(RecordKind::Token).into(),
-        Top::Webhooks => RecordFolder(RecordKind::Webhook).into(),
+pub(in crate::drive) fn top_folder(listing: ListingKind) -> Node {
+    match listing {
+        ListingKind::Assets => RawModels.into(),
+        ListingKind::Rapids => RapidModels.into(),
+        ListingKind::Presets => PresetFolder.into(),
+        ListingKind::Factory => FactoryFolder.into(),
+        ListingKind::Embeds => EmbedsFolder.into(),
+        ListingKind::Jobs => DropFolder::Jobs.into(),
+        ListingKind::Tokens => RecordFolder(RecordKind::Token).into(),
+        ListingKind::Webhooks => RecordFolder(RecordKind::Webhook).into(),
     }
 }

@@ -8,7 +8,8 @@ use super::by_id::linked_model;
 use super::node::{Node, Row};
 use super::place::{Answer, Lifetime, Place};
 use super::values::HiddenParent;
-use crate::drive::shared::Shared as Tree;
+use crate::drive::catalog::found;
+use crate::drive::parts::Tree;
 use crate::drive::tree::node::Family;
 use crate::drive::types::FileKind;
 use crate::wire::{AssetId, RapidId};
@@ -18,7 +19,7 @@ pub(super) struct SearchFolder(pub(super) Family);
 
 impl Place for SearchFolder {
     fn identity(&self) -> String {
-        format!("search/{}", self.0.top().name())
+        format!("search/{}", self.0.name())
     }
 
     fn kind(&self) -> Option<FileKind> {
@@ -37,7 +38,7 @@ impl Place for SearchFolder {
     }
 
     fn modified(&self, tree: &Tree) -> SystemTime {
-        changed(tree, self.0.top())
+        changed(tree, self.0.listing())
     }
 
     /// Every name resolves in it, so none is listed.
@@ -55,7 +56,7 @@ pub(super) struct Found(pub(super) Family, pub(super) Arc<str>);
 
 impl Place for Found {
     fn identity(&self) -> String {
-        format!("search/{}/{}", self.0.top().name(), self.1)
+        format!("search/{}/{}", self.0.name(), self.1)
     }
 
     fn kind(&self) -> Option<FileKind> {
@@ -71,16 +72,16 @@ impl Place for Found {
     }
 
     fn modified(&self, tree: &Tree) -> SystemTime {
-        changed(tree, self.0.top())
+        changed(tree, self.0.listing())
     }
 
     fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
         Box::pin(async {
-            let ids = tree.found(self.0, &self.1).await?.into_iter();
+            let ids = found(&tree.catalog, self.0, &self.1).await?.into_iter();
             let named = ids.filter_map(|id| {
                 let name = match self.0 {
-                    Family::Raw => tree.model_name(tree.home_of(AssetId(id))),
-                    Family::Rapid => tree.rapid_name(RapidId(id)),
+                    Family::Raw => tree.catalog.model_name(tree.catalog.home_of(AssetId(id))),
+                    Family::Rapid => tree.catalog.rapid_name(RapidId(id)),
                 };
                 Some(Row::new(name?, FoundLink(self.0, Arc::clone(&self.1), id)))
             });
@@ -94,7 +95,7 @@ pub(super) struct FoundLink(pub(super) Family, pub(super) Arc<str>, pub(super) u
 
 impl Place for FoundLink {
     fn identity(&self) -> String {
-        format!("found/{}/{}/{}", self.0.top().name(), self.2, self.1)
+        format!("found/{}/{}/{}", self.0.name(), self.2, self.1)
     }
 
     fn kind(&self) -> Option<FileKind> {

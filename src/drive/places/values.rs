@@ -3,55 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::drive::shared::Shared as Tree;
+use crate::drive::catalog::model_path;
+use crate::drive::parts::Tree;
 use crate::drive::tree::names::HIDDEN_FOLDER;
-use crate::drive::tree::node::{Family, Home};
-use crate::wire::{AssetId, ModelId, RapidId};
-
-/// A model as the tree shows it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(in crate::drive) enum Model {
-    /// A source model, draft or asset.
-    Raw(Home),
-    /// An optimized model.
-    Rapid(RapidId),
-}
-
-impl Model {
-    /// Where a model of the service is shown.
-    pub(in crate::drive) fn of(subject: ModelId, tree: &Tree) -> Model {
-        match subject {
-            ModelId::Asset(asset) => Model::Raw(tree.home_of(asset)),
-            ModelId::Rapid(rapid) => Model::Rapid(rapid),
-        }
-    }
-
-    /// The model of the service; none for a draft.
-    pub(in crate::drive) fn subject(self, tree: &Tree) -> Option<ModelId> {
-        match self {
-            Model::Raw(home) => tree.asset_of(home).map(ModelId::Asset),
-            Model::Rapid(rapid) => Some(ModelId::Rapid(rapid)),
-        }
-    }
-
-    /// The path of its folder.
-    pub(in crate::drive) fn path(self, tree: &Tree) -> String {
-        match self {
-            Model::Raw(home) => tree.home_path(home),
-            Model::Rapid(rapid) => tree.rapid_path(rapid),
-        }
-    }
-}
-
-/// The text is part of inode numbers.
-impl fmt::Display for Model {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Model::Raw(home) => write!(f, "model/{home}"),
-            Model::Rapid(rapid) => write!(f, "rapid/{rapid}"),
-        }
-    }
-}
+use crate::drive::tree::node::Family;
+pub(in crate::drive) use crate::drive::tree::node::Model;
+use crate::wire::{AssetId, RapidId};
 
 /// A folder that holds a hidden `.assetfs` folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -87,7 +44,7 @@ impl HiddenParent {
     pub(in crate::drive) fn hidden_path(self, tree: &Tree) -> String {
         let folder = match self {
             HiddenParent::Root => String::new(),
-            HiddenParent::Model(model) => model.path(tree),
+            HiddenParent::Model(model) => model_path(&tree.catalog, model),
             top => format!("/{}", top.name()),
         };
         format!("{folder}/{HIDDEN_FOLDER}")

@@ -9,8 +9,9 @@ use super::hidden::HiddenFolder;
 use super::node::Node;
 use super::removed::is_hidden;
 use super::root::Root;
+use crate::drive::catalog::learn_folders;
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::shared::Shared as Tree;
+use crate::drive::parts::Tree;
 use crate::drive::tree::names::HIDDEN_FOLDER;
 
 /// What a name in a folder stands for.
@@ -28,7 +29,7 @@ pub(in crate::drive) async fn child(
         .iter()
         .any(|learned| name.starts_with(learned));
     if is_learned && let Some(model) = folder.model_folder() {
-        tree.learn_folders(model).await;
+        learn_folders(&tree.catalog, model).await;
     }
     let node = folder.child(tree, name).await?;
     match is_hidden(tree, &node) {

@@ -4,7 +4,6 @@
 pub mod belief;
 pub mod claims;
 pub mod filemap;
-pub mod inode;
 pub mod known;
 pub mod listing;
 pub mod names;

@@ -6,9 +6,12 @@ use std::sync::Arc;
 
 mod tags;
 
+use crate::drive::catalog::{content_of, learn_reason};
 use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::ops::why::{why, why_name};
+use crate::drive::ops::xattr::tags::{set_tags, tags_of};
+use crate::drive::parts::Tree;
 use crate::drive::places::{Node, Removal, refusals};
-use crate::drive::shared::Shared;
 use crate::drive::types::{FileKind, Ino, XattrMode};
 use crate::formats;
 use crate::outbox::{DraftId, EntryId};
@@ -26,179 +29,173 @@ const MD5: &str = "user.assetfs.md5";
 const DESCRIPTION: &str = "user.assetfs.description";
 const RPDX_VERSION: &str = "user.assetfs.rpdx_version";
 
-impl Shared {
-    /// One extended attribute.
-    pub(in crate::drive) async fn get_xattr(
-        self: &Arc<Self>,
-        ino: Ino,
-        name: &OsStr,
-    ) -> DriveResult<Vec<u8>> {
-        let node = self.node(ino)?;
-        let Some(name) = name.to_str() else {
-            return Err(DriveError::NoAttribute);
-        };
-        if let Some(child) = name.strip_prefix(WHY_OF_NAME) {
-            return self
-                .why_name(&node, child)
-                .map(String::into_bytes)
-                .ok_or(DriveError::NoAttribute);
-        }
-        if let Some((draft, entry)) = self.own_xattrs_of(&node)
-            && !is_ours(name)
-        {
-            return Ok(self.outbox.get_xattr(draft, entry, name)?);
-        }
-        let value = match name {
-            WHY => {
-                if let Some(model) = node.shown_model(self) {
-                    self.learn_reason(model).await;
-                }
-                self.why(&node)
+/// One extended attribute.
+pub(in crate::drive) async fn get_xattr(
+    tree: &Arc<Tree>,
+    ino: Ino,
+    name: &OsStr,
+) -> DriveResult<Vec<u8>> {
+    let node = tree.node(ino)?;
+    let Some(name) = name.to_str() else {
+        return Err(DriveError::NoAttribute);
+    };
+    if let Some(child) = name.strip_prefix(WHY_OF_NAME) {
+        return why_name(tree, &node, child)
+            .map(String::into_bytes)
+            .ok_or(DriveError::NoAttribute);
+    }
+    if let Some((draft, entry)) = own_xattrs_of(tree, &node)
+        && !is_ours(name)
+    {
+        return Ok(tree.outbox.get_xattr(draft, entry, name)?);
+    }
+    let value = match name {
+        WHY => {
+            if let Some(model) = node.shown_model(tree) {
+                learn_reason(&tree.catalog, model).await;
             }
-            ID => node.id(self),
-            STATUS => node.status(self).await.ok().flatten(),
-            PROGRESS => {
-                let status = node.status(self).await.ok().flatten();
-                status.and_then(|status| progress_in(&status))
-            }
-            URL => node.url(self),
-            MD5 => self.md5_text(&node).await,
-            TAGS => self.tags_of(&node).map(|tags| tags::join_tags(&tags)),
-            MIME_TYPE => self.mime_type(&node).map(str::to_owned),
-            DESCRIPTION => node.description(self),
-            RPDX_VERSION => node.rpdx_version(self),
-            _ => None,
-        };
-        value.map(String::into_bytes).ok_or(DriveError::NoAttribute)
-    }
+            why(tree, &node)
+        }
+        ID => node.id(tree),
+        STATUS => node.status(tree).await.ok().flatten(),
+        PROGRESS => {
+            let status = node.status(tree).await.ok().flatten();
+            status.and_then(|status| progress_in(&status))
+        }
+        URL => node.url(tree),
+        MD5 => md5_text(tree, &node).await,
+        TAGS => tags_of(tree, &node).map(|tags| tags::join_tags(&tags)),
+        MIME_TYPE => mime_type(tree, &node).map(str::to_owned),
+        DESCRIPTION => node.description(tree),
+        RPDX_VERSION => node.rpdx_version(tree),
+        _ => None,
+    };
+    value.map(String::into_bytes).ok_or(DriveError::NoAttribute)
+}
 
-    /// The names of the extended attributes that have a value.
-    pub(in crate::drive) async fn list_xattr(
-        self: &Arc<Self>,
-        ino: Ino,
-    ) -> DriveResult<Vec<OsString>> {
-        let node = self.node(ino)?;
-        let mut names: Vec<String> = Vec::new();
-        if let Some((draft, entry)) = self.own_xattrs_of(&node) {
-            names.extend(self.outbox.list_xattrs(draft, entry)?);
-        }
-        // Only what is at hand: listing attributes must not ask the service.
-        let at_hand = [
-            (ID, node.id(self).is_some()),
-            (STATUS, node.has_status(self)),
-            (URL, node.url(self).is_some()),
-            (
-                TAGS,
-                self.tags_of(&node).is_some_and(|tags| !tags.is_empty()),
-            ),
-            (MIME_TYPE, self.mime_type(&node).is_some()),
-            (DESCRIPTION, node.description(self).is_some()),
-            (RPDX_VERSION, node.rpdx_version(self).is_some()),
-        ];
-        names.extend(
-            at_hand
-                .into_iter()
-                .filter(|(_, is_there)| *is_there)
-                .map(|(name, _)| name.to_owned()),
-        );
-        Ok(names.into_iter().map(OsString::from).collect())
+/// The names of the extended attributes that have a value.
+pub(in crate::drive) async fn list_xattr(tree: &Arc<Tree>, ino: Ino) -> DriveResult<Vec<OsString>> {
+    let node = tree.node(ino)?;
+    let mut names: Vec<String> = Vec::new();
+    if let Some((draft, entry)) = own_xattrs_of(tree, &node) {
+        names.extend(tree.outbox.list_xattrs(draft, entry)?);
     }
+    // Only what is at hand: listing attributes must not ask the service.
+    let at_hand = [
+        (ID, node.id(tree).is_some()),
+        (STATUS, node.has_status(tree)),
+        (URL, node.url(tree).is_some()),
+        (
+            TAGS,
+            tags_of(tree, &node).is_some_and(|tags| !tags.is_empty()),
+        ),
+        (MIME_TYPE, mime_type(tree, &node).is_some()),
+        (DESCRIPTION, node.description(tree).is_some()),
+        (RPDX_VERSION, node.rpdx_version(tree).is_some()),
+    ];
+    names.extend(
+        at_hand
+            .into_iter()
+            .filter(|(_, is_there)| *is_there)
+            .map(|(name, _)| name.to_owned()),
+    );
+    Ok(names.into_iter().map(OsString::from).collect())
+}
 
-    /// Sets an extended attribute.
-    pub(in crate::drive) async fn set_xattr(
-        self: &Arc<Self>,
-        ino: Ino,
-        name: &OsStr,
-        value: &[u8],
-        mode: XattrMode,
-    ) -> DriveResult<()> {
-        let node = self.node(ino)?;
-        let name = name
-            .to_str()
-            .filter(|name| name.starts_with("user."))
-            .ok_or_else(unsupported)?;
-        if self.config.read_only {
-            return Err(refusals::read_only_mount());
-        }
-        if let Some((draft, entry)) = self.own_xattrs_of(&node)
-            && !is_ours(name)
-        {
-            let (create, replace) = (mode == XattrMode::Create, mode == XattrMode::Replace);
-            return Ok(self
-                .outbox
-                .set_xattr(draft, entry, name, value, create, replace)?);
-        }
-        match name {
-            TAGS => self.set_tags(&node, value).await,
-            DESCRIPTION => self.describe(&node, value).await,
-            _ => Err(unsupported()),
-        }
+/// Sets an extended attribute.
+pub(in crate::drive) async fn set_xattr(
+    tree: &Arc<Tree>,
+    ino: Ino,
+    name: &OsStr,
+    value: &[u8],
+    mode: XattrMode,
+) -> DriveResult<()> {
+    let node = tree.node(ino)?;
+    let name = name
+        .to_str()
+        .filter(|name| name.starts_with("user."))
+        .ok_or_else(unsupported)?;
+    if tree.config.read_only {
+        return Err(refusals::read_only_mount());
     }
+    if let Some((draft, entry)) = own_xattrs_of(tree, &node)
+        && !is_ours(name)
+    {
+        let (create, replace) = (mode == XattrMode::Create, mode == XattrMode::Replace);
+        return Ok(tree
+            .outbox
+            .set_xattr(draft, entry, name, value, create, replace)?);
+    }
+    match name {
+        TAGS => set_tags(tree, &node, value).await,
+        DESCRIPTION => describe(tree, &node, value).await,
+        _ => Err(unsupported()),
+    }
+}
 
-    /// Removes an extended attribute.
-    pub(in crate::drive) async fn remove_xattr(
-        self: &Arc<Self>,
-        ino: Ino,
-        name: &OsStr,
-    ) -> DriveResult<()> {
-        let node = self.node(ino)?;
-        let name = name.to_str().ok_or(DriveError::NoAttribute)?;
-        if self.config.read_only {
-            return Err(refusals::read_only_mount());
-        }
-        if let Some((draft, entry)) = self.own_xattrs_of(&node)
-            && !is_ours(name)
-        {
-            return Ok(self.outbox.remove_xattr(draft, entry, name)?);
-        }
-        match name {
-            TAGS if self.tags_of(&node).is_some() => self.set_tags(&node, b"").await,
-            _ => Err(DriveError::NoAttribute),
-        }
+/// Removes an extended attribute.
+pub(in crate::drive) async fn remove_xattr(
+    tree: &Arc<Tree>,
+    ino: Ino,
+    name: &OsStr,
+) -> DriveResult<()> {
+    let node = tree.node(ino)?;
+    let name = name.to_str().ok_or(DriveError::NoAttribute)?;
+    if tree.config.read_only {
+        return Err(refusals::read_only_mount());
     }
+    if let Some((draft, entry)) = own_xattrs_of(tree, &node)
+        && !is_ours(name)
+    {
+        return Ok(tree.outbox.remove_xattr(draft, entry, name)?);
+    }
+    match name {
+        TAGS if tags_of(tree, &node).is_some() => set_tags(tree, &node, b"").await,
+        _ => Err(DriveError::NoAttribute),
+    }
+}
 
-    /// The entry of a draft whose attributes are kept as they are set.
-    fn own_xattrs_of(&self, node: &Node) -> Option<(DraftId, EntryId)> {
-        node.draft_entry()
-            .filter(|(draft, _)| self.asset_of_draft(*draft).is_none())
-    }
+/// The entry of a draft whose attributes are kept as they are set.
+fn own_xattrs_of(tree: &Tree, node: &Node) -> Option<(DraftId, EntryId)> {
+    node.draft_entry()
+        .filter(|(draft, _)| tree.catalog.asset_of_draft(*draft).is_none())
+}
 
-    /// The MD5 of a remote file's content, where the storage's ETag is one: files put in one piece
-    /// and not encrypted with a key of the service's have it.
-    async fn md5_text(self: &Arc<Self>, node: &Node) -> Option<String> {
-        let (folder, path) = node.service_file()?;
-        let etag = self.content_of(folder, &path).await.ok()?.etag?;
-        let digest = etag.trim_matches('"');
-        let is_md5 = digest.len() == 32 && digest.bytes().all(|it| it.is_ascii_hexdigit());
-        is_md5.then(|| digest.to_ascii_lowercase())
-    }
+/// The MD5 of a remote file's content, where the storage's ETag is one: files put in one piece
+/// and not encrypted with a key of the service's have it.
+async fn md5_text(tree: &Arc<Tree>, node: &Node) -> Option<String> {
+    let (folder, path) = node.service_file()?;
+    let etag = content_of(&tree.catalog, folder, &path).await.ok()?.etag?;
+    let digest = etag.trim_matches('"');
+    let is_md5 = digest.len() == 32 && digest.bytes().all(|it| it.is_ascii_hexdigit());
+    is_md5.then(|| digest.to_ascii_lowercase())
+}
 
-    /// The service takes a description with a new preset alone.
-    async fn describe(self: &Arc<Self>, node: &Node, value: &[u8]) -> DriveResult<()> {
-        let text = std::str::from_utf8(value)
-            .map_err(|_| DriveError::Invalid("a description is UTF-8 text".into()))?
-            .trim_end_matches('\0')
-            .to_owned();
-        if let Some(name) = node.held_preset() {
-            let outbox = self.outbox.clone();
-            return self
-                .detached(async move { Ok(outbox.describe_preset(&name, &text).await?) })
-                .await;
-        }
-        match node.removal() {
-            Removal::Preset => Err(DriveError::Unsupported(
-                "the service takes the description of a preset only when it is made".into(),
-            )),
-            _ => Err(unsupported()),
-        }
+/// The service takes a description with a new preset alone.
+async fn describe(tree: &Arc<Tree>, node: &Node, value: &[u8]) -> DriveResult<()> {
+    let text = std::str::from_utf8(value)
+        .map_err(|_| DriveError::Invalid("a description is UTF-8 text".into()))?
+        .trim_end_matches('\0')
+        .to_owned();
+    if let Some(name) = node.held_preset() {
+        let outbox = tree.outbox.clone();
+        return tree
+            .detached(async move { Ok(outbox.describe_preset(&name, &text).await?) })
+            .await;
     }
+    match node.removal() {
+        Removal::Preset => Err(DriveError::Unsupported(
+            "the service takes the description of a preset only when it is made".into(),
+        )),
+        _ => Err(unsupported()),
+    }
+}
 
-    fn mime_type(&self, node: &Node) -> Option<&'static str> {
-        if node.kind().is_some_and(|kind| kind != FileKind::File) {
-            return None;
-        }
-        media_type_of(&node.path(self))
+fn mime_type(tree: &Tree, node: &Node) -> Option<&'static str> {
+    if node.kind().is_some_and(|kind| kind != FileKind::File) {
+        return None;
     }
+    media_type_of(&node.path(tree))
 }
 
 /// Names that the drive answers itself, in drafts too.

@@ -5,99 +5,107 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::unsupported;
+use crate::drive::catalog::{
+    FlightKey, asked, keep_for_good, refreshed_asset, refreshed_rapid, subject_of, write_tags,
+};
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::fresh::FlightKey;
+use crate::drive::parts::Tree;
 use crate::drive::places::Node;
-use crate::drive::shared::Shared;
 use crate::drive::tree::known::KnownTag;
 use crate::wire::{AssetUpdate, ModelId, TagId};
 
 /// Longest tag, in characters.
 const MAX_TAG_CHARS: usize = 255;
 
-impl Shared {
-    /// The model whose tags a thing shows.
-    fn tagged(&self, node: &Node) -> Option<ModelId> {
-        node.model_folder()?.subject(self)
-    }
+/// The model whose tags a thing shows.
+fn tagged(tree: &Tree, node: &Node) -> Option<ModelId> {
+    subject_of(&tree.catalog, node.model_folder()?)
+}
 
-    pub(super) fn tags_of(&self, node: &Node) -> Option<Vec<KnownTag>> {
-        let known = self.known();
-        match self.tagged(node)? {
-            ModelId::Asset(asset) => known.assets.row(asset.0).map(|row| row.tags.clone()),
-            ModelId::Rapid(rapid) => known.rapids.row(rapid.0).map(|row| row.tags.clone()),
-        }
+pub(super) fn tags_of(tree: &Tree, node: &Node) -> Option<Vec<KnownTag>> {
+    let known = tree.catalog.known();
+    match tagged(tree, node)? {
+        ModelId::Asset(asset) => known.assets.row(asset.0).map(|row| row.tags.clone()),
+        ModelId::Rapid(rapid) => known.rapids.row(rapid.0).map(|row| row.tags.clone()),
     }
+}
 
-    /// The difference becomes calls: what is new is added, what is missing is removed.
-    pub(super) async fn set_tags(self: &Arc<Self>, node: &Node, value: &[u8]) -> DriveResult<()> {
-        let wanted = split_tags(value)?;
-        let subject = self.tagged(node).ok_or_else(unsupported)?;
-        let before = self.fresh_tags(subject).await?;
-        let added: Vec<String> = wanted
-            .iter()
-            .filter(|tag| !before.iter().any(|known| known.name == **tag))
-            .cloned()
-            .collect();
-        if !added.is_empty() {
-            self.add_tags(subject, added).await?;
-        }
-        for tag in before.iter().filter(|known| !wanted.contains(&known.name)) {
-            match subject {
-                ModelId::Asset(asset) => {
-                    self.asked(self.client.remove_asset_tag(asset, tag.id))
-                        .await?;
-                }
-                ModelId::Rapid(rapid) => {
-                    self.asked(self.client.remove_rapid_tag(rapid, tag.id))
-                        .await?;
-                }
-            }
-        }
-        self.wrote_tags(subject, &before, &wanted);
-        // The service's own record, with the numbers of the new tags. What is written is known anyway.
-        if let Err(error) = self.fresh_tags(subject).await {
-            tracing::debug!(error = %error, "new tags are shown without their numbers");
-        }
-        self.keep_for_good().await
+/// The difference becomes calls: what is new is added, what is missing is removed.
+pub(super) async fn set_tags(tree: &Arc<Tree>, node: &Node, value: &[u8]) -> DriveResult<()> {
+    let wanted = split_tags(value)?;
+    let subject = tagged(tree, node).ok_or_else(unsupported)?;
+    let before = fresh_tags(tree, subject).await?;
+    let added: Vec<String> = wanted
+        .iter()
+        .filter(|tag| !before.iter().any(|known| known.name == **tag))
+        .cloned()
+        .collect();
+    if !added.is_empty() {
+        add_tags(tree, subject, added).await?;
     }
-
-    /// From here on every read gives what was written, whatever requests under way still answer.
-    fn wrote_tags(&self, subject: ModelId, before: &[KnownTag], wanted: &[String]) {
-        let number = |name: &str| before.iter().find(|known| known.name == name);
-        let tags = wanted.iter().map(|name| KnownTag {
-            id: number(name).map_or(TagId(0), |known| known.id),
-            name: name.clone(),
-        });
-        self.write_tags(subject, tags.collect());
-        let mut known = self.known();
-        known.searches.clear();
-        let key = match subject {
-            ModelId::Asset(asset) => FlightKey::Asset(asset),
-            ModelId::Rapid(rapid) => FlightKey::Rapid(rapid),
-        };
-        known.details.remove(&key);
-    }
-
-    async fn add_tags(&self, subject: ModelId, tags: Vec<String>) -> DriveResult<()> {
+    for tag in before.iter().filter(|known| !wanted.contains(&known.name)) {
         match subject {
             ModelId::Asset(asset) => {
-                let update = AssetUpdate {
-                    tags: Some(tags),
-                    ..AssetUpdate::default()
-                };
-                self.asked(self.client.update_asset(asset, &update)).await
+                asked(&tree.catalog, tree.client.remove_asset_tag(asset, tag.id)).await?;
             }
-            ModelId::Rapid(rapid) => self.asked(self.client.add_rapid_tags(rapid, &tags)).await,
+            ModelId::Rapid(rapid) => {
+                asked(&tree.catalog, tree.client.remove_rapid_tag(rapid, tag.id)).await?;
+            }
         }
     }
-
-    async fn fresh_tags(self: &Arc<Self>, subject: ModelId) -> DriveResult<Vec<KnownTag>> {
-        Ok(match subject {
-            ModelId::Asset(asset) => self.refreshed_asset(asset, Duration::ZERO).await?.tags,
-            ModelId::Rapid(rapid) => self.refreshed_rapid(rapid, Duration::ZERO).await?.tags,
-        })
+    wrote_tags(tree, subject, &before, &wanted);
+    // The service's own record, with the numbers of the new tags. What is written is known anyway.
+    if let Err(error) = fresh_tags(tree, subject).await {
+        tracing::debug!(error = %error, "new tags are shown without their numbers");
     }
+    keep_for_good(&tree.catalog).await
+}
+
+/// From here on every read gives what was written, whatever requests under way still answer.
+fn wrote_tags(tree: &Tree, subject: ModelId, before: &[KnownTag], wanted: &[String]) {
+    let number = |name: &str| before.iter().find(|known| known.name == name);
+    let tags = wanted.iter().map(|name| KnownTag {
+        id: number(name).map_or(TagId(0), |known| known.id),
+        name: name.clone(),
+    });
+    write_tags(&tree.catalog, subject, tags.collect());
+    let mut known = tree.catalog.known();
+    known.searches.clear();
+    let key = match subject {
+        ModelId::Asset(asset) => FlightKey::Asset(asset),
+        ModelId::Rapid(rapid) => FlightKey::Rapid(rapid),
+    };
+    known.details.remove(&key);
+}
+
+async fn add_tags(tree: &Tree, subject: ModelId, tags: Vec<String>) -> DriveResult<()> {
+    match subject {
+        ModelId::Asset(asset) => {
+            let update = AssetUpdate {
+                tags: Some(tags),
+                ..AssetUpdate::default()
+            };
+            asked(&tree.catalog, tree.client.update_asset(asset, &update)).await
+        }
+        ModelId::Rapid(rapid) => {
+            asked(&tree.catalog, tree.client.add_rapid_tags(rapid, &tags)).await
+        }
+    }
+}
+
+async fn fresh_tags(tree: &Arc<Tree>, subject: ModelId) -> DriveResult<Vec<KnownTag>> {
+    Ok(match subject {
+        ModelId::Asset(asset) => {
+            refreshed_asset(&tree.catalog, asset, Duration::ZERO)
+                .await?
+                .tags
+        }
+        ModelId::Rapid(rapid) => {
+            refreshed_rapid(&tree.catalog, rapid, Duration::ZERO)
+                .await?
+                .tags
+        }
+    })
 }
 
 /// Commas separate; a comma in a tag is `%2C`.

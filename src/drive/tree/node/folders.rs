@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use super::Top;
+use super::ListingKind;
 use crate::wire::{AssetId, ModelId, RapidId};
 
 /// The two kinds of models, where something is the same for both.
@@ -18,11 +18,19 @@ pub enum Family {
 }
 
 impl Family {
-    /// The top folder.
-    pub fn top(self) -> Top {
+    /// The listing of its models.
+    pub fn listing(self) -> ListingKind {
         match self {
-            Family::Raw => Top::RawModels,
-            Family::Rapid => Top::RapidModels,
+            Family::Raw => ListingKind::Assets,
+            Family::Rapid => ListingKind::Rapids,
+        }
+    }
+
+    /// The name of its folder. It is part of inode numbers.
+    pub fn name(self) -> &'static str {
+        match self {
+            Family::Raw => "rawmodels",
+            Family::Rapid => "rapidmodels",
         }
     }
 }

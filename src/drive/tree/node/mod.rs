@@ -7,7 +7,7 @@ pub use folders::{Family, RemoteFolder};
 use std::fmt;
 
 use crate::outbox::DraftId;
-use crate::wire::AssetId;
+use crate::wire::{AssetId, RapidId};
 
 /// A source model: made here, or found on the service. One that was made here stays so for ever,
 /// so that its folder and its files keep their inodes when it becomes an asset.
@@ -28,39 +28,32 @@ impl fmt::Display for Home {
     }
 }
 
-/// The folders at the top, and those below `presets/` and `account/`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Top {
-    /// `rawmodels/`.
-    RawModels,
-    /// `rapidmodels/`.
-    RapidModels,
-    /// `presets/`.
+/// A listing of the service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ListingKind {
+    Assets,
+    Rapids,
     Presets,
-    /// `presets/factory/`.
-    FactoryPresets,
-    /// `embeds/`.
+    Factory,
     Embeds,
-    /// `jobs/`.
-    Jobs,
-    /// `account/tokens/`.
     Tokens,
-    /// `account/webhooks/`.
     Webhooks,
+    /// Optimizations that run or failed lately.
+    Jobs,
 }
 
-impl Top {
-    /// The folder's name.
-    pub fn name(self) -> &'static str {
+impl ListingKind {
+    /// The table in which it is kept over mounts.
+    pub fn table(self) -> &'static str {
         match self {
-            Top::RawModels => "rawmodels",
-            Top::RapidModels => "rapidmodels",
-            Top::Presets => "presets",
-            Top::FactoryPresets => "factory",
-            Top::Embeds => "embeds",
-            Top::Jobs => "jobs",
-            Top::Tokens => "tokens",
-            Top::Webhooks => "webhooks",
+            ListingKind::Assets => "assets",
+            ListingKind::Rapids => "rapids",
+            ListingKind::Presets => "presets",
+            ListingKind::Factory => "factory",
+            ListingKind::Embeds => "embeds",
+            ListingKind::Tokens => "tokens",
+            ListingKind::Webhooks => "webhooks",
+            ListingKind::Jobs => "jobs",
         }
     }
 }
@@ -102,6 +95,25 @@ impl AccountFile {
         match self {
             AccountFile::Points => "points",
             AccountFile::StorageLeft => "storage_left",
+        }
+    }
+}
+
+/// A model as the tree shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Model {
+    /// A source model, draft or asset.
+    Raw(Home),
+    /// An optimized model.
+    Rapid(RapidId),
+}
+
+/// The text is part of inode numbers.
+impl fmt::Display for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Model::Raw(home) => write!(f, "model/{home}"),
+            Model::Rapid(rapid) => write!(f, "rapid/{rapid}"),
         }
     }
 }

@@ -10,80 +10,87 @@ use std::time::Instant;
 
 use futures_util::TryStreamExt as _;
 
-use super::Which;
 use crate::client::{PageStream, Priority};
+use crate::drive::catalog::asking::asked;
+use crate::drive::catalog::listings::changes::{assets_changed, rapids_changed};
+use crate::drive::catalog::listings::fetch::{learned_rows, told_asset_changes, told_rapids};
+use crate::drive::catalog::listings::store::keep;
+use crate::drive::catalog::state::Catalog;
 use crate::drive::error::DriveResult;
-use crate::drive::shared::Shared;
 use crate::drive::tree::known::{KnownAsset, KnownRapid};
 use crate::drive::tree::listing::{Changes, Listing, Order, Row};
+use crate::drive::tree::node::ListingKind;
 use crate::wire::{BaseAsset, Page, RapidModel};
 
-impl Shared {
-    /// All base assets, page by page; false when that was not all.
-    pub(super) async fn first_assets(&self, began: Instant) -> DriveResult<bool> {
-        self.known().assets.pass_begins(began);
-        let pages = self.client.asset_pages_oldest_first(Priority::Interactive);
-        let learn = |records: &[BaseAsset], highest: u64| {
-            let rows = records.iter().map(KnownAsset::from_record).collect();
-            let learned = self.learned_rows(rows, |listing, rows, taken| {
-                Some(listing.put_all(rows, began, Instant::now(), taken))
-            });
-            self.known().assets.pass_reached(highest);
-            self.assets_changed(&unasked(learned.unwrap_or_default()));
-        };
-        let pass = self.pass_over(pages, |asset| asset.id.0, learn).await;
-        let mut known = self.known();
-        let Some(changes) = end_pass(&mut known.assets, pass, began)? else {
-            return Ok(false);
-        };
-        self.told_asset_changes(known, &changes);
-        Ok(true)
-    }
+/// All base assets, page by page; false when that was not all.
+pub(super) async fn first_assets(catalog: &Catalog, began: Instant) -> DriveResult<bool> {
+    catalog.known().assets.pass_begins(began);
+    let pages = catalog
+        .client
+        .asset_pages_oldest_first(Priority::Interactive);
+    let learn = |records: &[BaseAsset], highest: u64| {
+        let rows = records.iter().map(KnownAsset::from_record).collect();
+        let learned = learned_rows(catalog, rows, |listing, rows, taken| {
+            Some(listing.put_all(rows, began, Instant::now(), taken))
+        });
+        catalog.known().assets.pass_reached(highest);
+        assets_changed(catalog, &unasked(learned.unwrap_or_default()));
+    };
+    let pass = pass_over(catalog, pages, |asset| asset.id.0, learn).await;
+    let mut known = catalog.known();
+    let Some(changes) = end_pass(&mut known.assets, pass, began)? else {
+        return Ok(false);
+    };
+    told_asset_changes(catalog, known, &changes);
+    Ok(true)
+}
 
-    /// All rapid models in the same way.
-    pub(super) async fn first_rapids(&self, began: Instant) -> DriveResult<bool> {
-        self.known().rapids.pass_begins(began);
-        let pages = self.client.rapid_pages_oldest_first(Priority::Interactive);
-        let learn = |records: &[RapidModel], highest: u64| {
-            let rows = records.iter().map(KnownRapid::from_record).collect();
-            let mut known = self.known();
-            let changes = known
-                .rapids
-                .put_all(rows, began, Instant::now(), &HashSet::new());
-            known.rapids.pass_reached(highest);
-            self.keep(
-                Which::Rapids,
-                &mut known,
-                |known| &mut known.rapids,
-                &changes,
-            );
-            drop(known);
-            self.rapids_changed(&unasked(changes));
-        };
-        let pass = self.pass_over(pages, |rapid| rapid.id.0, learn).await;
-        let mut known = self.known();
-        let Some(changes) = end_pass(&mut known.rapids, pass, began)? else {
-            return Ok(false);
-        };
-        self.told_rapids(known, &changes);
-        Ok(true)
-    }
+/// All rapid models in the same way.
+pub(super) async fn first_rapids(catalog: &Catalog, began: Instant) -> DriveResult<bool> {
+    catalog.known().rapids.pass_begins(began);
+    let pages = catalog
+        .client
+        .rapid_pages_oldest_first(Priority::Interactive);
+    let learn = |records: &[RapidModel], highest: u64| {
+        let rows = records.iter().map(KnownRapid::from_record).collect();
+        let mut known = catalog.known();
+        let changes = known
+            .rapids
+            .put_all(rows, began, Instant::now(), &HashSet::new());
+        known.rapids.pass_reached(highest);
+        keep(
+            catalog,
+            ListingKind::Rapids,
+            &mut known,
+            |known| &mut known.rapids,
+            &changes,
+        );
+        drop(known);
+        rapids_changed(catalog, &unasked(changes));
+    };
+    let pass = pass_over(catalog, pages, |rapid| rapid.id.0, learn).await;
+    let mut known = catalog.known();
+    let Some(changes) = end_pass(&mut known.rapids, pass, began)? else {
+        return Ok(false);
+    };
+    told_rapids(catalog, known, &changes);
+    Ok(true)
+}
 
-    /// Gives `learn` the records of each page, with the highest id so far.
-    async fn pass_over<T>(
-        &self,
-        mut pages: PageStream<T>,
-        id: fn(&T) -> u64,
-        learn: impl Fn(&[T], u64),
-    ) -> DriveResult<Pass> {
-        let mut pass = Pass::new();
-        while let Some(page) = self.asked(pages.try_next()).await? {
-            pass.note(&page, id);
-            learn(&page.data, pass.highest);
-            self.pages_arrived.send_modify(|count| *count += 1);
-        }
-        Ok(pass)
+/// Gives `learn` the records of each page, with the highest id so far.
+async fn pass_over<T>(
+    catalog: &Catalog,
+    mut pages: PageStream<T>,
+    id: fn(&T) -> u64,
+    learn: impl Fn(&[T], u64),
+) -> DriveResult<Pass> {
+    let mut pass = Pass::new();
+    while let Some(page) = asked(catalog, pages.try_next()).await? {
+        pass.note(&page, id);
+        learn(&page.data, pass.highest);
+        catalog.pages_arrived.send_modify(|count| *count += 1);
     }
+    Ok(pass)
 }
 
 /// Ends a pass, however it went; what it changed, where it told of all there is.

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::Notify;
 
-use super::types::Ino;
+use crate::drive::types::Ino;
 
 /// The kernel's caches, as far as the drive needs to correct them. Implemented by whoever serves
 /// the drive. Calls may block.
@@ -41,12 +41,12 @@ const MAX_WAITING: usize = 4096;
 /// The corrections that wait for the task.
 #[derive(Default)]
 pub(super) struct Corrections {
-    state: Mutex<State>,
+    queue: Mutex<CorrectionQueue>,
     wake: Notify,
 }
 
 #[derive(Default)]
-struct State {
+struct CorrectionQueue {
     kernel: Option<Arc<dyn KernelCache>>,
     queue: VecDeque<Correction>,
     waiting: HashSet<Correction>,
@@ -114,8 +114,8 @@ impl Corrections {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state
+    fn lock(&self) -> std::sync::MutexGuard<'_, CorrectionQueue> {
+        self.queue
             .lock()
             .expect("no panic while corrections are held")
     }

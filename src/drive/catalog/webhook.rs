@@ -23,12 +23,15 @@ use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::listings::Which;
 use crate::client::ClientError;
+use crate::drive::catalog::events::asset_moved;
+use crate::drive::catalog::listings::doubt;
+use crate::drive::catalog::models::{doubt_rapids_of, refreshed_rapid};
+use crate::drive::catalog::state::Catalog;
 use crate::drive::config::WebhookConfig;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::failures::Deed;
-use crate::drive::shared::Shared;
+use crate::drive::tree::node::ListingKind;
 use crate::listener::{ConnectionLimits, Connections, Listener, RequestBody, Service};
 use crate::wire::{CreateWebhook, Event, EventType, WebhookId};
 
@@ -53,7 +56,7 @@ struct Registered {
 
 /// The receiver of a mount.
 pub(in crate::drive) struct Receiver {
-    shared: Arc<Shared>,
+    shared: Arc<Catalog>,
     tasks: Vec<JoinHandle<()>>,
     registered: Arc<Mutex<Option<WebhookId>>>,
 }
@@ -81,14 +84,14 @@ impl Service for Routes {
 
 #[derive(Clone)]
 struct Hearing {
-    shared: Arc<Shared>,
+    shared: Arc<Catalog>,
     proof: Arc<Proof>,
 }
 
 impl Receiver {
     /// Begins to listen, and registers as soon as the service can be reached.
     pub(in crate::drive) async fn start(
-        shared: &Arc<Shared>,
+        shared: &Arc<Catalog>,
         config: &WebhookConfig,
     ) -> DriveResult<Receiver> {
         let listener = Listener::bind(config.listen).await.map_err(|error| {
@@ -162,7 +165,7 @@ impl Receiver {
 
 /// Registers, however long it takes; a refusal is kept for whoever asks.
 async fn register(
-    shared: Arc<Shared>,
+    shared: Arc<Catalog>,
     request: CreateWebhook,
     registered: Arc<Mutex<Option<WebhookId>>>,
 ) {
@@ -180,7 +183,7 @@ async fn register(
                 if let Err(error) = kept {
                     tracing::warn!(%error, "a registered webhook could not be remembered");
                 }
-                shared.doubt(Which::Webhooks);
+                doubt(&shared, ListingKind::Webhooks);
                 tracing::info!(webhook = %webhook.id, "registered for events");
                 return;
             }
@@ -202,7 +205,7 @@ async fn register(
     }
 }
 
-async fn take_back(shared: &Shared, id: WebhookId) {
+async fn take_back(shared: &Catalog, id: WebhookId) {
     match shared.client.delete_webhook(id).await {
         Ok(()) | Err(ClientError::NotFound { .. }) => {
             if let Err(error) = shared.meta.remove(TABLE, KEY) {
@@ -225,7 +228,7 @@ async fn hear(State(hearing): State<Hearing>, headers: HeaderMap, body: Bytes) -
         return StatusCode::BAD_REQUEST;
     };
     tracing::debug!(event = event.event_type.as_str(), "an event came");
-    hearing.shared.take_hint(&event);
+    take_hint(&hearing.shared, &event);
     StatusCode::NO_CONTENT
 }
 
@@ -242,37 +245,35 @@ impl Proof {
     }
 }
 
-impl Shared {
-    /// Looks where an event points to.
-    fn take_hint(self: &Arc<Self>, event: &Event) {
-        let (asset, rapid) = (event.data.rawmodel_id, event.data.rapidmodel_id);
-        match event.event_type {
-            EventType::AnalysisFinished | EventType::UnzipFinished => {
-                if let Some(asset) = asset {
-                    self.outbox.asset_changed(asset);
-                    self.asset_moved(asset);
-                }
+/// Looks where an event points to.
+fn take_hint(catalog: &Arc<Catalog>, event: &Event) {
+    let (asset, rapid) = (event.data.rawmodel_id, event.data.rapidmodel_id);
+    match event.event_type {
+        EventType::AnalysisFinished | EventType::UnzipFinished => {
+            if let Some(asset) = asset {
+                catalog.outbox.asset_changed(asset);
+                asset_moved(catalog, asset);
             }
-            EventType::OptimizationFinished => {
-                self.outbox.jobs_changed();
-                self.doubt(Which::Jobs);
-                if let Some(asset) = asset {
-                    self.doubt_rapids_of(asset);
-                }
-                if let Some(rapid) = rapid {
-                    let shared = Arc::clone(self);
-                    self.background.spawn(async move {
-                        if let Err(error) = shared.refreshed_rapid(rapid, Duration::ZERO).await {
-                            tracing::debug!(rapid = %rapid, error = %error, "an event's model could not be looked at");
-                        }
-                    });
-                }
-            }
-            EventType::EmbedCreation | EventType::EmbedFromRawCreation => {
-                self.outbox.embeds_changed();
-            }
-            EventType::Other(_) => {}
         }
+        EventType::OptimizationFinished => {
+            catalog.outbox.jobs_changed();
+            doubt(catalog, ListingKind::Jobs);
+            if let Some(asset) = asset {
+                doubt_rapids_of(catalog, asset);
+            }
+            if let Some(rapid) = rapid {
+                let shared = Arc::clone(catalog);
+                catalog.background.spawn(async move {
+                    if let Err(error) = refreshed_rapid(&shared, rapid, Duration::ZERO).await {
+                        tracing::debug!(rapid = %rapid, error = %error, "an event's model could not be looked at");
+                    }
+                });
+            }
+        }
+        EventType::EmbedCreation | EventType::EmbedFromRawCreation => {
+            catalog.outbox.embeds_changed();
+        }
+        EventType::Other(_) => {}
     }
 }
 

@@ -1,0 +1,93 @@
+//! The small values of the account, kept over mounts so that they are answered offline too.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::change::Change;
+use super::flight::Landing;
+use crate::client::Priority;
+use crate::drive::catalog::asking::FlightKey;
+use crate::drive::catalog::asking::{asked, landed};
+use crate::drive::catalog::state::Catalog;
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::tree::node::AccountFile;
+
+const TABLE: &str = "account";
+
+/// A value of the account, as fresh as the refresh time asks; what was known when the service
+/// is away.
+pub(in crate::drive) async fn account_value(
+    catalog: &Arc<Catalog>,
+    file: AccountFile,
+) -> DriveResult<u64> {
+    let known = known_account_value(catalog, file);
+    if let Some((value, Some(told))) = known
+        && told.elapsed() < catalog.config.refresh
+    {
+        return Ok(value);
+    }
+    landed(catalog, account_landing(catalog, file), known.is_some()).await?;
+    let known = known_account_value(catalog, file);
+    known.map(|(value, _)| value).ok_or(DriveError::NotFound)
+}
+
+/// What is known of a value, without waiting; when it is old it is asked for behind the scenes.
+pub(in crate::drive) fn account_value_at_hand(
+    catalog: &Arc<Catalog>,
+    file: AccountFile,
+) -> Option<u64> {
+    let known = known_account_value(catalog, file);
+    let is_fresh =
+        matches!(known, Some((_, Some(told))) if told.elapsed() < catalog.config.refresh);
+    if !is_fresh {
+        drop(account_landing(catalog, file));
+    }
+    known.map(|(value, _)| value)
+}
+
+/// What was sent or deleted here changes the room that is left: it is asked for anew, so that who
+/// looks next is told the truth at once.
+pub(in crate::drive) fn room_changed(catalog: &Arc<Catalog>) {
+    if known_account_value(catalog, AccountFile::StorageLeft).is_some() {
+        drop(account_landing(catalog, AccountFile::StorageLeft));
+    }
+}
+
+fn account_landing(catalog: &Arc<Catalog>, file: AccountFile) -> Landing {
+    let shared = Arc::clone(catalog);
+    catalog
+        .flights
+        .join(FlightKey::Account(file), || async move {
+            let (client, now) = (&shared.client, Priority::Interactive);
+            let value = match file {
+                AccountFile::Points => asked(&shared, client.points(now)).await?.rapidpoints,
+                AccountFile::StorageLeft => asked(&shared, client.storage(now)).await?.storage_left,
+            };
+            if file == AccountFile::StorageLeft {
+                shared.outbox.storage_is_left(value);
+            }
+            let before = shared
+                .known()
+                .account
+                .insert(file, (value, Some(Instant::now())));
+            if before.map(|(value, _)| value) != Some(value) {
+                if let Err(error) = shared.meta.relaxed().put(TABLE, file.name(), &value) {
+                    tracing::warn!(error = %error, "could not keep a value of the account");
+                }
+                shared.report(Change::Account(file));
+            }
+            Ok(())
+        })
+}
+
+fn known_account_value(catalog: &Catalog, file: AccountFile) -> Option<(u64, Option<Instant>)> {
+    if let Some(known) = catalog.known().account.get(&file) {
+        return Some(*known);
+    }
+    let stored: u64 = catalog.meta.get(TABLE, file.name()).ok().flatten()?;
+    if file == AccountFile::StorageLeft {
+        catalog.outbox.storage_is_left(stored);
+    }
+    catalog.known().account.insert(file, (stored, None));
+    Some((stored, None))
+}

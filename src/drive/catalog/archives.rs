@@ -1,0 +1,225 @@
+//! Assets that were uploaded as one zip, and of which the service hands back only that: what is in
+//! the zip is shown in its place, and read out of it.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+
+use crate::drive::archive::{ArchiveError, Directory, MemberFile, Method, OpenMember, Proof};
+use crate::drive::catalog::maps::file_map;
+use crate::drive::catalog::maps::told::told_names;
+use crate::drive::catalog::state::Catalog;
+use crate::drive::catalog::urls::remote_file;
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::failures::Deed;
+use crate::drive::reading::RemoteFile;
+use crate::drive::tree::filemap::FileMap;
+use crate::drive::tree::node::RemoteFolder;
+use crate::drive::tree::sizes::{ContentTable, Told};
+use crate::outbox::is_junk_path;
+use crate::wire::AssetId;
+
+/// Directories kept in memory; those that are not are read again, mostly from the cache.
+const MAX_KEPT: usize = 16;
+/// Stored members that are known to be right.
+const MAX_REMEMBERED: usize = 1024;
+
+/// The directories that were read.
+#[derive(Default)]
+pub(in crate::drive) struct Archives {
+    kept: Mutex<HashMap<AssetId, (String, Arc<Directory>)>>,
+    /// What is known of the members that are open, by object name and version.
+    proofs: Mutex<HashMap<String, Weak<Proof>>>,
+    /// Those of stored members, which take no room: found right once, not read through again.
+    remembered: Mutex<VecDeque<Arc<Proof>>>,
+}
+
+impl Archives {
+    fn get(&self, asset: AssetId, version: &str) -> Option<Arc<Directory>> {
+        let kept = self.lock();
+        let (of, directory) = kept.get(&asset)?;
+        (of == version).then(|| Arc::clone(directory))
+    }
+
+    fn put(&self, asset: AssetId, version: String, directory: Arc<Directory>) {
+        let mut kept = self.lock();
+        if kept.len() >= MAX_KEPT {
+            kept.clear();
+        }
+        kept.insert(asset, (version, directory));
+    }
+
+    /// What is known of a member's bytes, shared by all who have it open.
+    fn proof(&self, member: &str) -> Arc<Proof> {
+        let mut proofs = self.proofs.lock().expect("no panic while proofs are held");
+        if let Some(proof) = proofs.get(member).and_then(Weak::upgrade) {
+            return proof;
+        }
+        proofs.retain(|_, proof| proof.strong_count() > 0);
+        let proof = Arc::new(Proof::new());
+        proofs.insert(member.to_owned(), Arc::downgrade(&proof));
+        proof
+    }
+
+    /// Keeps what is known of a member when nobody has it open any more.
+    fn remember(&self, proof: &Arc<Proof>) {
+        let mut kept = self
+            .remembered
+            .lock()
+            .expect("no panic while proofs are held");
+        if kept.iter().any(|known| Arc::ptr_eq(known, proof)) {
+            return;
+        }
+        if kept.len() >= MAX_REMEMBERED {
+            kept.pop_front();
+        }
+        kept.push_back(Arc::clone(proof));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<AssetId, (String, Arc<Directory>)>> {
+        self.kept
+            .lock()
+            .expect("no panic while directories are held")
+    }
+}
+
+/// The folder whose files stand in an asset's own folder: what was uploaded, or what is in the one
+/// zip that was.
+pub(in crate::drive) async fn files_folder(
+    catalog: &Arc<Catalog>,
+    asset: AssetId,
+) -> DriveResult<RemoteFolder> {
+    let files = RemoteFolder::AssetFiles(asset);
+    let map = file_map(catalog, files).await?;
+    if zip_in(&map).is_none() {
+        return Ok(files);
+    }
+    let members = RemoteFolder::AssetMembers(asset);
+    match file_map(catalog, members).await {
+        // A zip that cannot be used is shown as it is.
+        Ok(map) if map.is_empty() => Ok(files),
+        Ok(_) => Ok(members),
+        Err(error) => Err(error),
+    }
+}
+
+/// Reads the directory of an asset's zip, and keeps names, lengths and times.
+pub(super) async fn fetch_members(catalog: &Arc<Catalog>, asset: AssetId) -> DriveResult<()> {
+    let folder = RemoteFolder::AssetMembers(asset);
+    let directory = match zip_directory(catalog, asset).await {
+        Ok((_, directory)) => directory,
+        Err(error @ DriveError::Invalid(_)) => {
+            tracing::warn!(asset = %asset, error = %error, "a zip is shown as it is");
+            let path = catalog.home_path(catalog.home_of(asset));
+            catalog
+                .failures
+                .note(&path, Deed::Behind, &error.to_string());
+            Arc::default()
+        }
+        Err(error) => return Err(error),
+    };
+    // What file managers leave behind is no part of the model, as it is none of a draft.
+    let mut names: Vec<&str> = directory
+        .members()
+        .map(|member| member.name.as_str())
+        .filter(|name| !is_junk_path(name))
+        .collect();
+    // The order decides which of two that would look alike gets another name: it is the same everywhere.
+    names.sort_unstable();
+    let names = names.into_iter().map(|name| (name.to_owned(), None));
+    let map = told_names(catalog, folder, names, true);
+    let told = map.files().filter_map(|(path, source)| {
+        let member = directory.member(&source.service_name)?;
+        Some(Told {
+            path: Arc::clone(path),
+            size: member.size,
+            etag: Some(format!("\"crc-{:08x}\"", member.crc)),
+            modified: member.modified,
+        })
+    });
+    catalog.contents.told_all(folder, told);
+    Ok(())
+}
+
+/// Opens a file in an asset's zip, by the name that it has there.
+pub(in crate::drive) async fn open_member(
+    catalog: &Arc<Catalog>,
+    asset: AssetId,
+    name: &str,
+) -> DriveResult<MemberFile> {
+    let (zip, directory) = zip_directory(catalog, asset).await?;
+    let member = directory.member(name).cloned().ok_or_else(|| {
+        DriveError::Unreachable(format!(
+            "the zip that the service holds has no {name}; copy the model in again"
+        ))
+    })?;
+    let object_name = ContentTable::object_name(RemoteFolder::AssetMembers(asset), name);
+    let version = format!("{object_name} {:08x} {:?}", member.crc, zip.key());
+    let path = catalog.home_path(catalog.home_of(asset));
+    let proof = catalog.archives.proof(&version);
+    // Without a version of the storage's the bytes may be others when the file is opened again.
+    if member.method == Method::Stored && zip.key().etag.is_some() {
+        catalog.archives.remember(&proof);
+    }
+    let open = OpenMember {
+        zip_name: format!("the zip of {path}"),
+        proof,
+        spool_dir: catalog.config.staging_dir.clone(),
+        zip,
+        member,
+        object_name,
+    };
+    Ok(MemberFile::new(open, &catalog.cache)?)
+}
+
+/// Opens a file in an asset's zip, by the path that it is shown under.
+pub(in crate::drive) async fn open_member_at(
+    catalog: &Arc<Catalog>,
+    asset: AssetId,
+    path: &str,
+) -> DriveResult<MemberFile> {
+    let map = file_map(catalog, RemoteFolder::AssetMembers(asset)).await?;
+    let source = map.file(path).ok_or(DriveError::NotFound)?;
+    open_member(catalog, asset, &source.service_name).await
+}
+
+async fn zip_directory(
+    catalog: &Arc<Catalog>,
+    asset: AssetId,
+) -> DriveResult<(RemoteFile, Arc<Directory>)> {
+    let files = RemoteFolder::AssetFiles(asset);
+    let map = file_map(catalog, files).await?;
+    let path = zip_in(&map).ok_or(DriveError::NotFound)?;
+    let zip = remote_file(catalog, files, path).await?;
+    let version = format!("{} {:?}", zip.size(), zip.key().etag);
+    if let Some(directory) = catalog.archives.get(asset, &version) {
+        return Ok((zip, directory));
+    }
+    let read = |offset, len| {
+        let zip = &zip;
+        async move { Ok(zip.read(offset, len).await?) }
+    };
+    let directory = Arc::new(Directory::read(zip.size(), read).await?);
+    catalog.archives.put(asset, version, Arc::clone(&directory));
+    Ok((zip, directory))
+}
+
+/// The one zip that an asset consists of.
+pub(in crate::drive) fn zip_in(map: &FileMap) -> Option<&Arc<str>> {
+    let mut files = map.files();
+    let (path, source) = files.next()?;
+    let is_zip = source.service_name.to_ascii_lowercase().ends_with(".zip");
+    (files.next().is_none() && is_zip).then_some(path)
+}
+
+impl From<ArchiveError> for DriveError {
+    fn from(error: ArchiveError) -> DriveError {
+        let why = error.to_string();
+        match error {
+            ArchiveError::Refused(_) => DriveError::Invalid(why),
+            ArchiveError::Spool { is_full: true, .. } => DriveError::NoSpace(why),
+            ArchiveError::Damaged { .. } | ArchiveError::Spool { .. } => DriveError::Local(why),
+            ArchiveError::Unreadable { .. } => DriveError::Unsupported(why),
+            ArchiveError::Read(error) => error.into(),
+        }
+    }
+}

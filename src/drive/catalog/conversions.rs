@@ -1,0 +1,66 @@
+//! Conversions that were asked for here: looked after until they end, with growing pauses.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::client::Priority;
+use crate::drive::catalog::asking::asked;
+use crate::drive::catalog::maps::file_map;
+use crate::drive::catalog::state::Catalog;
+use crate::drive::failures::Deed;
+use crate::drive::tree::node::RemoteFolder;
+use crate::wire::{AssetId, ConversionStatus};
+
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(15);
+/// Nobody waits longer for a conversion.
+const MAX_LOOKS: u32 = 300;
+
+/// Shows the converted files as soon as they are there.
+pub(in crate::drive) fn watch_conversions(catalog: &Arc<Catalog>, asset: AssetId) {
+    let shared = Arc::clone(catalog);
+    catalog.background.spawn(async move {
+        let mut pause = FIRST_PAUSE;
+        for _ in 0..MAX_LOOKS {
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+            if conversions_ended(&shared, asset).await {
+                break;
+            }
+        }
+    });
+}
+
+async fn conversions_ended(catalog: &Arc<Catalog>, asset: AssetId) -> bool {
+    let jobs = asked(
+        catalog,
+        catalog
+            .client
+            .processed_formats(asset, Priority::Background),
+    )
+    .await;
+    let Ok(jobs) = jobs else { return false };
+    let is_over = |status: &ConversionStatus| {
+        matches!(
+            status,
+            ConversionStatus::Finished | ConversionStatus::Failed
+        )
+    };
+    for job in jobs
+        .iter()
+        .filter(|job| job.status == ConversionStatus::Failed)
+    {
+        let path = catalog.home_path(catalog.home_of(asset));
+        let formats = job.formats.join(", ");
+        let reason = job.other.get("message").and_then(|it| it.as_str());
+        let reason = reason.unwrap_or("the service does not say why");
+        let why = format!("converting to {formats} failed: {reason}");
+        catalog.failures.note(&path, Deed::Behind, &why);
+    }
+    let folder = RemoteFolder::AssetConverted(asset);
+    catalog.maps.doubt(&catalog.meta, folder);
+    if let Err(error) = file_map(catalog, folder).await {
+        tracing::debug!(asset = %asset, error = %error, "converted files could not be listed");
+    }
+    jobs.iter().all(|job| is_over(&job.status))
+}

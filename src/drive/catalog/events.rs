@@ -1,0 +1,181 @@
+//! What the outbox reports, brought into the tree: a draft became an asset, a job moved, a preset
+//! was saved.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use tokio::sync::mpsc;
+
+use super::change::Change;
+use crate::drive::catalog::account::room_changed;
+use crate::drive::catalog::listings::changes::told_asset;
+use crate::drive::catalog::listings::{doubt, is_listed, refreshed};
+use crate::drive::catalog::maps::rapid_ended;
+use crate::drive::catalog::models::{doubt_rapids_of, refreshed_asset, refreshed_rapid};
+use crate::drive::catalog::state::Catalog;
+use crate::drive::tree::node::{Home, ListingKind, Model};
+use crate::outbox::{DraftId, DraftInfo, DraftKind, JobFolder, JobState, OutboxEvent, OwnerFolder};
+use crate::wire::{AssetId, BaseAsset, UploadStatus};
+
+/// The task that applies the outbox's reports. Ends when the outbox does.
+pub(in crate::drive) async fn follow(
+    catalog: Arc<Catalog>,
+    mut events: mpsc::Receiver<OutboxEvent>,
+) {
+    while let Some(event) = events.recv().await {
+        tracing::debug!(event = ?event, "the outbox reports");
+        match event {
+            OutboxEvent::DraftChanged(draft) => draft_changed(&catalog, draft),
+            OutboxEvent::AssetCreated { draft, asset } => asset_created(&catalog, draft, asset),
+            OutboxEvent::AssetChanged(asset) => asset_moved(&catalog, asset),
+            OutboxEvent::JobChanged(folder, name) => job_changed(&catalog, &folder, &name),
+            OutboxEvent::RapidFound(rapid) => {
+                doubt(&catalog, ListingKind::Jobs);
+                let shared = Arc::clone(&catalog);
+                catalog.background.spawn(async move {
+                    let found = refreshed_rapid(&shared, rapid, Duration::ZERO).await;
+                    if let Ok(Some(source)) = found.map(|row| row.source) {
+                        doubt_rapids_of(&shared, source);
+                    }
+                });
+            }
+            OutboxEvent::EmbedsChanged => embeds_changed(&catalog),
+            OutboxEvent::PresetsChanged => presets_changed(&catalog),
+        }
+    }
+}
+
+/// A draft is an asset from now on.
+pub(in crate::drive) fn became(catalog: &Catalog, draft: DraftId, asset: AssetId) {
+    let mut made = catalog.made.lock().expect("no panic while models are held");
+    made.insert(draft, asset);
+}
+
+fn draft_changed(catalog: &Catalog, draft: DraftId) {
+    let home = Home::Made(draft);
+    catalog.report(Change::Model(Model::Raw(home)));
+}
+
+/// The draft's folder is an asset from now on: the same folder, the same inodes, the same name.
+fn asset_created(catalog: &Arc<Catalog>, draft: DraftId, asset: AssetId) {
+    became(catalog, draft, asset);
+    let info = catalog.outbox.draft(draft);
+    if let Some(info) = &info {
+        show_made(catalog, asset, info);
+    }
+    catalog.watched.look_at_asset(asset);
+    asset_moved(catalog, asset);
+    draft_changed(catalog, draft);
+    room_changed(catalog);
+    if let Some(info) = info {
+        catalog.report(Change::Named(ListingKind::Assets, info.name));
+    }
+}
+
+/// True for a draft that is shown as an asset. The outbox is ahead of what it reports: whoever looks in
+/// between must find the folder too.
+pub(in crate::drive) fn is_asset_by_now(catalog: &Catalog, draft: &DraftInfo) -> bool {
+    let asset = catalog.asset_of_draft(draft.id);
+    if let Some(asset) = asset {
+        show_made(catalog, asset, draft);
+    }
+    asset.is_some()
+}
+
+/// Shows the asset that a draft became, once: what is removed later does not come back.
+fn show_made(catalog: &Catalog, asset: AssetId, draft: &DraftInfo) {
+    let mut shown = catalog
+        .shown
+        .lock()
+        .expect("no panic while drafts are shown");
+    if shown.insert(draft.id) {
+        told_made(catalog, asset, &draft.name, draft.kind, draft.created);
+    }
+}
+
+/// Shows an asset that was made here before the service lists it.
+fn told_made(catalog: &Catalog, asset: AssetId, name: &str, kind: DraftKind, created: SystemTime) {
+    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    let name = match kind {
+        DraftKind::LooseFile => stem,
+        DraftKind::Folder => name,
+    };
+    let mut record = BaseAsset::new(asset, name.to_owned(), UploadStatus::Waiting);
+    record.created_at = Some(crate::wire::Timestamp::from(created));
+    told_asset(catalog, &record, Instant::now());
+}
+
+/// An earlier mount may have died before it kept the row of an asset that it made.
+pub(in crate::drive) fn recall_made(catalog: &Catalog) {
+    if !is_listed(catalog, ListingKind::Assets) {
+        return;
+    }
+    for record in catalog.outbox.sent_records() {
+        if catalog.known().assets.row(record.asset.0).is_none() {
+            told_made(
+                catalog,
+                record.asset,
+                &record.name,
+                record.kind,
+                record.created,
+            );
+        }
+    }
+}
+
+pub(super) fn asset_moved(catalog: &Arc<Catalog>, asset: AssetId) {
+    let shared = Arc::clone(catalog);
+    catalog.background.spawn(async move {
+        if let Err(error) = refreshed_asset(&shared, asset, Duration::ZERO).await {
+            tracing::debug!(asset = %asset, error = %error, "could not look at an asset that changed");
+        }
+        let home = shared.home_of(asset);
+        shared.report(Change::Model(Model::Raw(home)));
+    });
+}
+
+fn job_changed(catalog: &Catalog, folder: &JobFolder, name: &str) {
+    let shown = match folder {
+        JobFolder::Optimize(OwnerFolder::Draft(draft))
+        | JobFolder::Embeds(OwnerFolder::Draft(draft)) => {
+            let owner = catalog.asset_of_draft(*draft).map(OwnerFolder::Asset);
+            owner.map(|owner| folder.of_owner(owner))
+        }
+        folder => Some(folder.clone()),
+    };
+    let Some(shown) = shown else { return };
+    match &shown {
+        JobFolder::Optimize(OwnerFolder::Asset(asset)) => doubt_rapids_of(catalog, *asset),
+        JobFolder::Optimize(OwnerFolder::Draft(_)) => {}
+        JobFolder::Embeds(_) | JobFolder::RapidEmbeds(_) => doubt(catalog, ListingKind::Embeds),
+        JobFolder::Multi => doubt(catalog, ListingKind::Jobs),
+    }
+    if let Some(job) = catalog.outbox.job(folder, name)
+        && job.state == JobState::Done
+    {
+        for rapid in job.rapid.into_iter().chain(job.rapids) {
+            rapid_ended(catalog, rapid);
+        }
+    }
+    catalog.report(Change::Job(shown, name.to_owned()));
+}
+
+fn embeds_changed(catalog: &Arc<Catalog>) {
+    doubt(catalog, ListingKind::Embeds);
+    let shared = Arc::clone(catalog);
+    catalog.background.spawn(async move {
+        if let Err(error) = refreshed(&shared, ListingKind::Embeds).await {
+            tracing::debug!(error = %error, "could not look at the embeds");
+        }
+    });
+}
+
+fn presets_changed(catalog: &Arc<Catalog>) {
+    doubt(catalog, ListingKind::Presets);
+    let shared = Arc::clone(catalog);
+    catalog.background.spawn(async move {
+        if let Err(error) = refreshed(&shared, ListingKind::Presets).await {
+            tracing::debug!(error = %error, "could not look at the presets");
+        }
+    });
+}

@@ -1,0 +1,137 @@
+//! The top folders, kept as fresh as the refresh time asks.
+//!
+//! A listing that is fresh is answered at once. One that is not is confirmed by one request where
+//! its order allows, else by a full pass; meanwhile those who ask wait a little, and get what was
+//! known when the service is slow or away. Only where nothing was ever known does a failure show.
+
+pub(super) mod changes;
+pub(super) mod fetch;
+pub(super) mod first;
+pub(super) mod search;
+pub(super) mod store;
+
+pub(in crate::drive) use store::{restore, restore_jobs};
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+
+use super::flight::Landing;
+use crate::drive::catalog::asking::FlightKey;
+use crate::drive::catalog::asking::patience;
+use crate::drive::catalog::listings::fetch::fetch;
+use crate::drive::catalog::state::{Catalog, Known};
+use crate::drive::error::DriveResult;
+use crate::drive::tree::belief::Belief;
+use crate::drive::tree::node::ListingKind;
+
+/// How long the first look in a mount waits for what an earlier mount knew to be confirmed.
+const FIRST_LOOK: Duration = Duration::from_millis(400);
+
+impl Known {
+    /// How far a listing can be believed.
+    pub(in crate::drive) fn belief(&mut self, which: ListingKind) -> &mut Belief {
+        match which {
+            ListingKind::Assets => &mut self.assets.belief,
+            ListingKind::Rapids => &mut self.rapids.belief,
+            ListingKind::Presets => &mut self.presets.belief,
+            ListingKind::Factory => &mut self.factory.belief,
+            ListingKind::Embeds => &mut self.embeds.belief,
+            ListingKind::Tokens => &mut self.tokens.belief,
+            ListingKind::Webhooks => &mut self.webhooks.belief,
+            ListingKind::Jobs => &mut self.jobs_belief,
+        }
+    }
+}
+
+/// Makes sure that a listing can be shown.
+pub(in crate::drive) async fn refreshed(
+    catalog: &Arc<Catalog>,
+    which: ListingKind,
+) -> DriveResult<()> {
+    refreshed_once(catalog, which).await?;
+    // A request that was under way when something changed does not tell of it.
+    if catalog.known().belief(which).is_doubted() {
+        refreshed_once(catalog, which).await?;
+    }
+    Ok(())
+}
+
+async fn refreshed_once(catalog: &Arc<Catalog>, which: ListingKind) -> DriveResult<()> {
+    let (belief, now) = (*catalog.known().belief(which), Instant::now());
+    let refresh = catalog.config.refresh;
+    let failed_lately = belief.is_known() && belief.failed_lately(now, refresh);
+    if belief.is_fresh(now, refresh) || failed_lately {
+        return Ok(());
+    }
+    let landing = asking(catalog, which);
+    if !belief.is_known() {
+        return landing.await;
+    }
+    // What an earlier mount knew is shown soon, confirmed where that takes one quick request.
+    let patience = match belief.was_confirmed() {
+        true => patience(catalog),
+        false => patience(catalog).min(FIRST_LOOK),
+    };
+    match landing.within(patience).await {
+        Some(Err(error)) => {
+            tracing::debug!(error = %error, "a listing could not be refreshed");
+        }
+        None => tracing::debug!("a listing is slow; what is known is shown"),
+        Some(Ok(())) => {}
+    }
+    Ok(())
+}
+
+/// Moves on with each page of a long listing that came in.
+pub(in crate::drive) fn news_of_pages(catalog: &Catalog) -> watch::Receiver<u64> {
+    catalog.pages_arrived.subscribe()
+}
+
+/// The flight of a listing that was never told, which has to be waited for.
+pub(in crate::drive) fn first_listing(
+    catalog: &Arc<Catalog>,
+    which: ListingKind,
+) -> Option<Landing> {
+    if is_listed(catalog, which) {
+        return None;
+    }
+    Some(asking(catalog, which))
+}
+
+/// The flight for a listing, begun now or under way.
+fn asking(catalog: &Arc<Catalog>, which: ListingKind) -> Landing {
+    let shared = Arc::clone(catalog);
+    catalog
+        .flights
+        .join(FlightKey::Listing(which), || async move {
+            fetch(&shared, which).await
+        })
+}
+
+/// Makes sure that a listing can say that a name is free: what an earlier mount knew cannot. True
+/// when it was confirmed just now.
+pub(in crate::drive) async fn confirmed(catalog: &Arc<Catalog>, which: ListingKind) -> bool {
+    let belief = *catalog.known().belief(which);
+    if belief.was_confirmed() || belief.failed_lately(Instant::now(), catalog.config.refresh) {
+        return false;
+    }
+    let landing = asking(catalog, which);
+    matches!(landing.within(patience(catalog)).await, Some(Ok(())))
+}
+
+/// True while a listing cannot be relied upon to delete by it.
+pub(in crate::drive) fn is_stale(catalog: &Catalog, which: ListingKind) -> bool {
+    catalog.known().belief(which).is_stale()
+}
+
+/// True once all of a listing was ever told.
+pub(in crate::drive) fn is_listed(catalog: &Catalog, which: ListingKind) -> bool {
+    catalog.known().belief(which).is_known()
+}
+
+/// The next look at a listing asks the service.
+pub(in crate::drive) fn doubt(catalog: &Catalog, which: ListingKind) {
+    catalog.known().belief(which).doubt(Instant::now());
+}

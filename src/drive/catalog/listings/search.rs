@@ -1,0 +1,212 @@
+//! The service's own search: what a query finds, and one name found without its whole listing.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::client::{ListQuery, Priority};
+use crate::drive::catalog::asking::FlightKey;
+use crate::drive::catalog::asking::{asked, landed};
+use crate::drive::catalog::listings::fetch::{told_assets, told_rapids};
+use crate::drive::catalog::models::{refreshed_asset, refreshed_rapid};
+use crate::drive::catalog::state::Catalog;
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::tree::known::KnownRapid;
+use crate::drive::tree::names::{original_name, split_id};
+use crate::drive::tree::node::Family;
+use crate::wire::{AssetId, BaseAsset, ModelId, RapidId};
+
+/// Queries whose answers are kept.
+const MAX_KEPT: usize = 64;
+/// A longer query is no search.
+const MAX_QUERY_BYTES: usize = 1024;
+/// Answers of more pages than this are cut.
+const MAX_PAGES: usize = 20;
+
+/// The ids of what a query finds, as fresh as the refresh time asks.
+pub(in crate::drive) async fn found(
+    catalog: &Arc<Catalog>,
+    family: Family,
+    query: &Arc<str>,
+) -> DriveResult<Vec<u64>> {
+    if query.len() > MAX_QUERY_BYTES {
+        return Err(DriveError::NameTooLong);
+    }
+    let key = (family, Arc::clone(query));
+    let known = catalog.known().searches.get(&key).cloned();
+    if let Some((ids, told)) = &known
+        && told.elapsed() < catalog.config.refresh
+    {
+        return Ok(ids.clone());
+    }
+    let shared = Arc::clone(catalog);
+    let asked = Arc::clone(query);
+    let landing = catalog.flights.join(
+        FlightKey::Search(family, Arc::clone(query)),
+        || async move { run_search(&shared, family, asked).await },
+    );
+    landed(catalog, landing, known.is_some()).await?;
+    let known = catalog.known();
+    let ids = known.searches.get(&key).map(|(ids, _)| ids.clone());
+    ids.ok_or(DriveError::NotFound)
+}
+
+async fn run_search(catalog: &Arc<Catalog>, family: Family, query: Arc<str>) -> DriveResult<()> {
+    let mut ids = Vec::new();
+    let mut page = 1;
+    loop {
+        let began = Instant::now();
+        let page_query = ListQuery::search(&*query).at_page(page);
+        let last = match family {
+            Family::Raw => {
+                let reply = asked(
+                    catalog,
+                    catalog
+                        .client
+                        .list_assets(page_query, Priority::Interactive),
+                )
+                .await?;
+                ids.extend(reply.data.iter().map(|record| record.id.0));
+                found_assets(catalog, &reply.data, began);
+                reply.meta.last_page
+            }
+            Family::Rapid => {
+                let reply = asked(
+                    catalog,
+                    catalog
+                        .client
+                        .list_rapid_models(page_query, Priority::Interactive),
+                )
+                .await?;
+                ids.extend(reply.data.iter().map(|record| record.id.0));
+                let rows = reply.data.iter().map(KnownRapid::from_record).collect();
+                found_rapids(catalog, rows, began);
+                reply.meta.last_page
+            }
+        };
+        if page >= last.min(MAX_PAGES as u64) {
+            break;
+        }
+        page += 1;
+    }
+    let mut seen = HashSet::new();
+    ids.retain(|id| seen.insert(*id));
+    let mut known = catalog.known();
+    if known.searches.len() >= MAX_KEPT {
+        known.searches.clear();
+    }
+    known
+        .searches
+        .insert((family, query), (ids, Instant::now()));
+    Ok(())
+}
+
+/// Looks for a name by one request, while its listing is not known; `known` is what it stood for
+/// before. Only a listing says that a name is free, and only the service that something is gone.
+pub(in crate::drive) async fn look_for_name(
+    catalog: &Arc<Catalog>,
+    family: Family,
+    name: &str,
+    known: Option<ModelId>,
+) {
+    let refresh = catalog.config.refresh;
+    let is_young = known.is_some_and(|subject| {
+        let (listings, now) = (catalog.known(), Instant::now());
+        match subject {
+            ModelId::Asset(asset) => listings.assets.is_young(asset.0, now, refresh),
+            ModelId::Rapid(rapid) => listings.rapids.is_young(rapid.0, now, refresh),
+        }
+    });
+    if is_young || find_by_name(catalog, family, name).await {
+        return;
+    }
+    let asked = match known {
+        Some(ModelId::Asset(asset)) => refreshed_asset(catalog, asset, refresh).await.map(drop),
+        Some(ModelId::Rapid(rapid)) => refreshed_rapid(catalog, rapid, refresh).await.map(drop),
+        None => Ok(()),
+    };
+    if let Err(error) = asked {
+        tracing::debug!(error = %error, "what a name stood for could not be looked at");
+    }
+}
+
+async fn find_by_name(catalog: &Arc<Catalog>, family: Family, name: &str) -> bool {
+    let found = match split_id(name) {
+        Some((_, id)) => find_by_id(catalog, family, id).await,
+        None => find_by_query(catalog, family, &original_name(name)).await,
+    };
+    found.unwrap_or_else(|error| {
+        tracing::debug!(error = %error, "a name could not be looked for on its own");
+        false
+    })
+}
+
+async fn find_by_id(catalog: &Arc<Catalog>, family: Family, id: u64) -> DriveResult<bool> {
+    match family {
+        Family::Raw => drop(refreshed_asset(catalog, AssetId(id), catalog.config.refresh).await?),
+        Family::Rapid => drop(refreshed_rapid(catalog, RapidId(id), catalog.config.refresh).await?),
+    }
+    Ok(true)
+}
+
+/// All of one name come together, so that the lowest id gets it; where there may be more of them
+/// than one page holds, the listing decides.
+async fn find_by_query(catalog: &Arc<Catalog>, family: Family, wanted: &str) -> DriveResult<bool> {
+    if wanted.is_empty() || wanted.contains('"') || wanted.len() > MAX_QUERY_BYTES {
+        return Ok(false);
+    }
+    let began = Instant::now();
+    let query = ListQuery::search(format!("\"{wanted}\""));
+    match family {
+        Family::Raw => {
+            let reply = asked(
+                catalog,
+                catalog.client.list_assets(query, Priority::Interactive),
+            )
+            .await?;
+            let hits: Vec<BaseAsset> = reply
+                .data
+                .into_iter()
+                .filter(|record| record.name == wanted)
+                .collect();
+            if reply.meta.last_page > 1 || hits.is_empty() {
+                return Ok(false);
+            }
+            found_assets(catalog, &hits, began);
+        }
+        Family::Rapid => {
+            let reply = asked(
+                catalog,
+                catalog
+                    .client
+                    .list_rapid_models(query, Priority::Interactive),
+            )
+            .await?;
+            let hits: Vec<KnownRapid> = reply
+                .data
+                .iter()
+                .filter(|record| record.name == wanted)
+                .map(KnownRapid::from_record)
+                .collect();
+            if reply.meta.last_page > 1 || hits.is_empty() {
+                return Ok(false);
+            }
+            found_rapids(catalog, hits, began);
+        }
+    }
+    Ok(true)
+}
+
+fn found_assets(catalog: &Catalog, records: &[BaseAsset], asked: Instant) {
+    told_assets(catalog, records.to_vec(), |listing, rows, taken| {
+        Some(listing.put_all(rows, asked, Instant::now(), taken))
+    });
+}
+
+fn found_rapids(catalog: &Catalog, rows: Vec<KnownRapid>, asked: Instant) {
+    let mut known = catalog.known();
+    let changes = known
+        .rapids
+        .put_all(rows, asked, Instant::now(), &HashSet::new());
+    told_rapids(catalog, known, &changes);
+}

@@ -1,0 +1,134 @@
+//! Listings over mounts: kept record by record, taken up whole.
+
+use std::time::{Instant, SystemTime};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::drive::catalog::asking::blocking;
+use crate::drive::catalog::state::{Catalog, Known};
+use crate::drive::error::DriveResult;
+use crate::drive::tree::belief::Belief;
+use crate::drive::tree::listing::{Changes, Listing, Row};
+use crate::drive::tree::node::ListingKind;
+use crate::durable::MetaStore;
+use crate::wire::RapidId;
+
+/// Keeps what changed in a listing; its folder shows that it did.
+pub(super) fn keep<R: Row + Serialize>(
+    catalog: &Catalog,
+    which: ListingKind,
+    known: &mut Known,
+    listing: fn(&mut Known) -> &mut Listing<R>,
+    changes: &Changes,
+) {
+    keep_rows(catalog, which, listing(known), changes);
+    if !changes.is_empty() {
+        known.changed.insert(which, SystemTime::now());
+    }
+}
+
+/// Makes all that was kept durable. A change through the drive is answered after this, so that no
+/// later mount shows what was before.
+pub(in crate::drive) async fn keep_for_good(catalog: &Catalog) -> DriveResult<()> {
+    let meta = catalog.meta.clone();
+    blocking(catalog, move || {
+        if let Err(error) = meta.flush() {
+            // What is known is only a memory of the service: the change itself is made.
+            tracing::warn!(error = %error, "could not keep what was changed");
+        }
+        Ok(())
+    })
+    .await
+}
+
+fn keep_rows<R: Row + Serialize>(
+    catalog: &Catalog,
+    which: ListingKind,
+    listing: &Listing<R>,
+    changes: &Changes,
+) {
+    let table = which.table();
+    let is_kept = || catalog.meta.get("confirmed", table).ok().flatten() == Some(true);
+    if changes.is_empty() && (is_kept() || !listing.belief.is_known()) {
+        return;
+    }
+    let kept = catalog.meta.relaxed().batch(|batch| {
+        let renamed = changes.renamed.iter().map(|(id, _)| id);
+        for id in changes
+            .appeared
+            .iter()
+            .chain(&changes.changed)
+            .chain(renamed)
+        {
+            if let (Some(row), Some(name)) = (listing.row(*id), listing.name(*id)) {
+                batch.put(table, &row_key(*id), &(row, name))?;
+            }
+        }
+        for (id, _) in &changes.gone {
+            batch.remove(table, &row_key(*id));
+        }
+        // Some records are not yet a listing.
+        if listing.belief.is_known() {
+            batch.put("confirmed", table, &true)?;
+        }
+        Ok(())
+    });
+    if let Err(error) = kept {
+        tracing::warn!(table, error = %error, "could not keep a listing");
+    }
+}
+
+/// Takes up what an earlier mount kept in `table`.
+pub(in crate::drive) fn restore<R: Row + DeserializeOwned>(
+    store: &MetaStore,
+    which: ListingKind,
+    extension: &'static str,
+) -> Listing<R> {
+    let mut listing = Listing::new(extension);
+    let table = which.table();
+    let was_known: Option<bool> = store.get("confirmed", table).unwrap_or_else(|error| {
+        tracing::warn!(table, error = %error, "could not read what an earlier mount knew");
+        None
+    });
+    let kept: Vec<(String, (R, String))> = store.scan(table, "").unwrap_or_default();
+    let names: Vec<(u64, String, String)> = kept
+        .iter()
+        .map(|(_, (row, name))| (row.number(), name.clone(), row.service_name().to_owned()))
+        .collect();
+    listing.restore(
+        kept.into_iter().map(|(_, (row, _))| row),
+        names,
+        Instant::now(),
+    );
+    if was_known == Some(true) {
+        listing.belief.remembered();
+    }
+    listing
+}
+
+/// Keeps which optimizations run or failed.
+pub(super) fn keep_jobs(store: &MetaStore, jobs: &[RapidId]) {
+    let table = ListingKind::Jobs.table();
+    if let Err(error) = store.relaxed().put(table, JOBS_KEY, &jobs) {
+        tracing::warn!(table, error = %error, "could not keep a listing");
+    }
+}
+
+/// Takes up which optimizations an earlier mount saw run or fail.
+pub(in crate::drive) fn restore_jobs(store: &MetaStore) -> (Vec<RapidId>, Belief) {
+    let kept: Option<Vec<RapidId>> = store
+        .get(ListingKind::Jobs.table(), JOBS_KEY)
+        .unwrap_or_default();
+    let mut belief = Belief::default();
+    if kept.is_some() {
+        belief.remembered();
+    }
+    (kept.unwrap_or_default(), belief)
+}
+
+const JOBS_KEY: &str = "ids";
+
+fn row_key(id: u64) -> String {
+    format!("{id:020}")
+}

@@ -1,0 +1,252 @@
+//! What the service told of the files in its folders: asked for here, and taken out of records that
+//! came for another reason.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::super::change::Change;
+use super::{Kept, StoredNames, keep_names};
+use crate::client::Priority;
+use crate::drive::catalog::archives::fetch_members;
+use crate::drive::catalog::asking::asked;
+use crate::drive::catalog::blobs::reports_of;
+use crate::drive::catalog::maps::known_map;
+use crate::drive::catalog::models::{told_asset_detail, told_rapid_detail};
+use crate::drive::catalog::state::Catalog;
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::tree::filemap::FileMap;
+use crate::drive::tree::node::{Model, RemoteFolder};
+use crate::wire::{
+    AssetId, BaseAsset, Downloads, PbrDownloads, RapidId, RapidModel, SignedUrl, UploadStatus,
+};
+
+/// The files in `analysis/`, as the record of a source model names them.
+const ANALYSIS_NAMES: [&str; 6] = [
+    "error.log",
+    "info.log",
+    "metrics.json",
+    "rpd_info.json",
+    "thumb.jpg",
+    "warning.log",
+];
+
+pub(in crate::drive) async fn fetch_map(
+    catalog: &Arc<Catalog>,
+    folder: RemoteFolder,
+) -> DriveResult<()> {
+    let (client, now) = (&catalog.client, Priority::Interactive);
+    let began = Instant::now();
+    match folder {
+        RemoteFolder::AssetFiles(asset) => {
+            let files = asked(catalog, client.asset_downloads(asset, now)).await?;
+            told_files(catalog, folder, &files, asset_is_final(catalog, asset));
+        }
+        RemoteFolder::AssetAnalysis(asset) => {
+            let record = asked(catalog, client.asset(asset, now)).await?;
+            told_asset_detail(catalog, &record, began);
+        }
+        RemoteFolder::AssetMembers(asset) => fetch_members(catalog, asset).await?,
+        RemoteFolder::AssetRenders(asset) => {
+            let files = or_none(asked(catalog, client.asset_renders(asset, now)).await)?;
+            told_files(catalog, folder, &files, asset_is_final(catalog, asset));
+        }
+        RemoteFolder::AssetPbr(asset) => {
+            let files = or_none(asked(catalog, client.asset_pbr(asset, now)).await)?;
+            told_files(
+                catalog,
+                folder,
+                &pbr_files(&files),
+                asset_is_final(catalog, asset),
+            );
+        }
+        RemoteFolder::AssetConverted(asset) => {
+            let files = or_none(asked(catalog, client.asset_converted(asset, now)).await)?;
+            told_converted(catalog, asset, &files);
+        }
+        RemoteFolder::RapidFiles(rapid)
+        | RemoteFolder::RapidAnalysis(rapid)
+        | RemoteFolder::RapidQc(rapid) => {
+            let record = asked(catalog, client.rapid_model(rapid, now)).await?;
+            told_rapid_detail(catalog, &record, began);
+        }
+        RemoteFolder::RapidRenders(rapid) => {
+            let files = or_none(asked(catalog, client.rapid_renders(rapid, now)).await)?;
+            told_files(catalog, folder, &files, rapid_is_final(catalog, rapid));
+        }
+    }
+    Ok(())
+}
+
+/// Other formats may come at any time; a new one is told.
+fn told_converted(catalog: &Catalog, asset: AssetId, files: &Downloads) {
+    let folder = RemoteFolder::AssetConverted(asset);
+    let before = known_map(catalog, folder).map_or(0, |map| map.files().count());
+    told_files(catalog, folder, files, false);
+    if files.iter().count() != before {
+        let model = Model::Raw(catalog.home_of(asset));
+        catalog.report(Change::Files(model, folder));
+    }
+}
+
+/// Takes in what the record of a source model says of its files.
+pub(in crate::drive) fn told_asset_files(catalog: &Catalog, record: &BaseAsset) {
+    let analysis = record
+        .downloads
+        .iter()
+        .filter(|(name, _)| ANALYSIS_NAMES.contains(name));
+    let analysis: Downloads = analysis
+        .map(|(name, url)| (name.to_owned(), url.clone()))
+        .collect();
+    let is_settled = record.upload_status == UploadStatus::Complete;
+    told_files(
+        catalog,
+        RemoteFolder::AssetAnalysis(record.id),
+        &analysis,
+        is_settled,
+    );
+}
+
+/// Takes in what the record of an optimized model says of its files.
+pub(in crate::drive) fn told_rapid_files(catalog: &Catalog, record: &RapidModel) {
+    let is_settled = record.optimization_status.is_final();
+    let downloads = &record.downloads;
+    let files = if downloads.all.is_empty() {
+        by_file_name(&downloads.formats)
+    } else {
+        downloads.all.clone()
+    };
+    told_files(
+        catalog,
+        RemoteFolder::RapidFiles(record.id),
+        &files,
+        is_settled && !files.is_empty(),
+    );
+    told_files(
+        catalog,
+        RemoteFolder::RapidAnalysis(record.id),
+        &analysis_of(record),
+        is_settled,
+    );
+    let reports = reports_of(catalog, record);
+    let named = reports.into_iter().map(|name| (name, None));
+    told_names(catalog, RemoteFolder::RapidQc(record.id), named, is_settled);
+}
+
+fn told_files(catalog: &Catalog, folder: RemoteFolder, files: &Downloads, is_settled: bool) {
+    let named = files
+        .iter()
+        .map(|(name, url)| (name.to_owned(), Some(url.clone())));
+    told_names(catalog, folder, named, is_settled);
+}
+
+/// Takes in the files of a folder; gives them as they are shown.
+pub(in crate::drive) fn told_names(
+    catalog: &Catalog,
+    folder: RemoteFolder,
+    named: impl IntoIterator<Item = (String, Option<SignedUrl>)>,
+    is_settled: bool,
+) -> Arc<FileMap> {
+    let map = Arc::new(FileMap::arrange(named, folder.subject().number()));
+    let names: Vec<&str> = map
+        .files()
+        .map(|(_, source)| source.service_name.as_str())
+        .collect();
+    if catalog.maps.is_news(folder, &names, is_settled) {
+        let stored = StoredNames {
+            names: names.into_iter().map(str::to_owned).collect(),
+            is_settled,
+        };
+        keep_names(&catalog.meta, folder, &stored);
+    }
+    catalog.maps.put(
+        folder,
+        Kept {
+            map: Arc::clone(&map),
+            told: Some(Instant::now()),
+            is_settled,
+        },
+    );
+    map
+}
+
+pub(in crate::drive) fn asset_is_final(catalog: &Catalog, asset: AssetId) -> bool {
+    catalog
+        .known()
+        .assets
+        .row(asset.0)
+        .is_some_and(|row| row.state == UploadStatus::Complete)
+}
+
+pub(in crate::drive) fn rapid_is_final(catalog: &Catalog, rapid: RapidId) -> bool {
+    catalog
+        .known()
+        .rapids
+        .row(rapid.0)
+        .is_some_and(|row| row.state.is_final())
+}
+
+/// A folder that the service does not have is empty.
+fn or_none<T: Default>(files: DriveResult<T>) -> DriveResult<T> {
+    match files {
+        Err(DriveError::NotFound) => Ok(T::default()),
+        other => other,
+    }
+}
+
+/// Materials and pictures, each in a folder of their own.
+fn pbr_files(files: &PbrDownloads) -> Downloads {
+    let materials = files.materials.iter().map(|file| ("materials", file));
+    let pictures = files.qc.iter().map(|file| ("qc", file));
+    materials
+        .chain(pictures)
+        .map(|(folder, (name, url))| (format!("{folder}/{name}"), url.clone()))
+        .collect()
+}
+
+/// Where the service names formats alone, the file's name is the last part of its URL.
+fn by_file_name(formats: &Downloads) -> Downloads {
+    formats
+        .iter()
+        .map(|(format, url)| {
+            (
+                file_name_of(url).unwrap_or_else(|| format.to_owned()),
+                url.clone(),
+            )
+        })
+        .collect()
+}
+
+fn file_name_of(url: &SignedUrl) -> Option<String> {
+    let parsed = url::Url::parse(url.expose()).ok()?;
+    let last = parsed.path_segments()?.next_back()?;
+    let name = percent_encoding::percent_decode_str(last)
+        .decode_utf8()
+        .ok()?;
+    (!name.is_empty()).then(|| name.into_owned())
+}
+
+fn analysis_of(record: &RapidModel) -> Downloads {
+    let thumbnail = record.thumbnail.as_ref();
+    let named = [
+        ("rpd_info.json", record.rpd_info.as_ref()),
+        ("warning.log", record.rpd_warnings.as_ref()),
+        ("error.log", record.rpd_error.as_ref()),
+        ("metrics.json", record.metrics.as_ref()),
+        (
+            "thumb.jpg",
+            thumbnail.and_then(|thumbnail| thumbnail.first.as_ref()),
+        ),
+    ];
+    let named = named.into_iter().filter_map(|(name, url)| {
+        Some((
+            name.to_owned(),
+            url.filter(|url| !url.expose().is_empty())?.clone(),
+        ))
+    });
+    let turntable = thumbnail
+        .map(|thumbnail| thumbnail.turntable.iter())
+        .into_iter()
+        .flatten();
+    let turntable = turntable.map(|(name, url)| (format!("turntable/{name}"), url.clone()));
+    named.chain(turntable).collect()
+}

@@ -1,0 +1,272 @@
+//! Single records: one source model, one optimized model, and what is derived from them
+//! (`detail.json`, the links of a source model to what was made of it).
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::client::Priority;
+use crate::drive::catalog::asking::FlightKey;
+use crate::drive::catalog::asking::{asked, landed};
+use crate::drive::catalog::listings::changes::{asset_gone, rapid_gone, told_asset, told_rapid};
+use crate::drive::catalog::listings::is_listed;
+use crate::drive::catalog::maps::told::{told_asset_files, told_rapid_files};
+use crate::drive::catalog::state::Catalog;
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::tree::known::{KnownAsset, KnownRapid};
+use crate::drive::tree::listing::Row as _;
+use crate::drive::tree::node::{ListingKind, Model};
+use crate::wire::secret::json_without_secrets;
+use crate::wire::{AssetId, BaseAsset, ModelId, RapidId, RapidModel};
+
+/// Records kept for `detail.json`; more than this and all are asked for again.
+const MAX_DETAILS: usize = 512;
+
+/// Where a model of the service is shown.
+pub(in crate::drive) fn shown_as(catalog: &Catalog, subject: ModelId) -> Model {
+    match subject {
+        ModelId::Asset(asset) => Model::Raw(catalog.home_of(asset)),
+        ModelId::Rapid(rapid) => Model::Rapid(rapid),
+    }
+}
+
+/// The model of the service; none for a draft.
+pub(in crate::drive) fn subject_of(catalog: &Catalog, model: Model) -> Option<ModelId> {
+    match model {
+        Model::Raw(home) => catalog.asset_of(home).map(ModelId::Asset),
+        Model::Rapid(rapid) => Some(ModelId::Rapid(rapid)),
+    }
+}
+
+/// The path of a model's folder.
+pub(in crate::drive) fn model_path(catalog: &Catalog, model: Model) -> String {
+    match model {
+        Model::Raw(home) => catalog.home_path(home),
+        Model::Rapid(rapid) => catalog.rapid_path(rapid),
+    }
+}
+
+/// Asks for one source model, unless its record is younger than `believed`.
+pub(in crate::drive) async fn refreshed_asset(
+    catalog: &Arc<Catalog>,
+    asset: AssetId,
+    believed: Duration,
+) -> DriveResult<KnownAsset> {
+    if !detail_is_young(catalog, &FlightKey::Asset(asset), believed) {
+        let shared = Arc::clone(catalog);
+        let landing = catalog
+            .flights
+            .join(FlightKey::Asset(asset), || async move {
+                let began = Instant::now();
+                let record =
+                    asked(&shared, shared.client.asset(asset, Priority::Interactive)).await;
+                match record {
+                    Ok(record) => told_asset_detail(&shared, &record, began),
+                    Err(DriveError::NotFound) => {
+                        asset_gone(&shared, asset);
+                        return Err(DriveError::NotFound);
+                    }
+                    Err(error) => return Err(error),
+                }
+                Ok(())
+            });
+        let is_known = catalog.known().assets.row(asset.0).is_some();
+        landed(catalog, landing, is_known).await?;
+    }
+    catalog
+        .known()
+        .assets
+        .row(asset.0)
+        .cloned()
+        .ok_or(DriveError::NotFound)
+}
+
+/// Asks for one optimized model, unless its record is younger than `believed`.
+pub(in crate::drive) async fn refreshed_rapid(
+    catalog: &Arc<Catalog>,
+    rapid: RapidId,
+    believed: Duration,
+) -> DriveResult<KnownRapid> {
+    if !detail_is_young(catalog, &FlightKey::Rapid(rapid), believed) {
+        let shared = Arc::clone(catalog);
+        let landing = catalog
+            .flights
+            .join(FlightKey::Rapid(rapid), || async move {
+                let began = Instant::now();
+                let record = asked(
+                    &shared,
+                    shared.client.rapid_model(rapid, Priority::Interactive),
+                )
+                .await;
+                match record {
+                    Ok(record) => told_rapid_detail(&shared, &record, began),
+                    Err(DriveError::NotFound) => {
+                        rapid_gone(&shared, rapid);
+                        return Err(DriveError::NotFound);
+                    }
+                    Err(error) => return Err(error),
+                }
+                Ok(())
+            });
+        let is_known = catalog.known().rapids.row(rapid.0).is_some();
+        landed(catalog, landing, is_known).await?;
+    }
+    catalog
+        .known()
+        .rapids
+        .row(rapid.0)
+        .cloned()
+        .ok_or(DriveError::NotFound)
+}
+
+/// An optimized model that is known, or else asked for: links need its name.
+pub(in crate::drive) async fn known_rapid(
+    catalog: &Arc<Catalog>,
+    rapid: RapidId,
+) -> DriveResult<KnownRapid> {
+    let known = catalog.known().rapids.row(rapid.0).cloned();
+    match known {
+        Some(row) => Ok(row),
+        None => refreshed_rapid(catalog, rapid, Duration::ZERO).await,
+    }
+}
+
+/// The optimized models of a source model.
+pub(in crate::drive) async fn rapids_of(
+    catalog: &Arc<Catalog>,
+    asset: AssetId,
+) -> DriveResult<Vec<RapidId>> {
+    let known = catalog.known().rapids_of.get(&asset).cloned();
+    if let Some((rapids, told)) = &known
+        && told.elapsed() < catalog.config.refresh
+    {
+        return Ok(still_there(catalog, rapids));
+    }
+    let shared = Arc::clone(catalog);
+    let landing = catalog
+        .flights
+        .join(FlightKey::RapidsOf(asset), || async move {
+            let began = Instant::now();
+            let records = asked(
+                &shared,
+                shared
+                    .client
+                    .asset_rapid_models(asset, Priority::Interactive),
+            )
+            .await?;
+            for record in &records {
+                told_rapid(&shared, KnownRapid::from_record(record), began);
+            }
+            let mut rapids: Vec<RapidId> = records.iter().map(|record| record.id).collect();
+            rapids.sort_unstable();
+            shared
+                .known()
+                .rapids_of
+                .insert(asset, (rapids, Instant::now()));
+            Ok(())
+        });
+    // The listing may tell as well which models were made of which.
+    let is_known = known.is_some() || is_listed(catalog, ListingKind::Rapids);
+    landed(catalog, landing, is_known).await?;
+    let told = catalog.known().rapids_of.get(&asset).cloned();
+    let rapids = told.map_or_else(|| made_from(catalog, asset), |(rapids, _)| rapids);
+    Ok(still_there(catalog, &rapids))
+}
+
+/// The next look at the models of an asset asks the service.
+pub(in crate::drive) fn doubt_rapids_of(catalog: &Catalog, asset: AssetId) {
+    catalog.known().rapids_of.remove(&asset);
+}
+
+/// Takes in the detail record of a source model, told by a request that began at `asked`.
+pub(in crate::drive) fn told_asset_detail(catalog: &Catalog, record: &BaseAsset, asked: Instant) {
+    if catalog.known().assets.is_late(record.id.0, asked) {
+        return;
+    }
+    told_asset(catalog, record, asked);
+    told_asset_files(catalog, record);
+    keep_detail(catalog, FlightKey::Asset(record.id), record);
+}
+
+/// Takes in the detail record of an optimized model, likewise.
+pub(in crate::drive) fn told_rapid_detail(catalog: &Catalog, record: &RapidModel, asked: Instant) {
+    if catalog.known().rapids.is_late(record.id.0, asked) {
+        return;
+    }
+    told_rapid(catalog, KnownRapid::from_record(record), asked);
+    told_rapid_files(catalog, record);
+    keep_detail(catalog, FlightKey::Rapid(record.id), record);
+}
+
+/// The text of a record, without the secrets of its URLs.
+pub(in crate::drive) fn detail_text(catalog: &Catalog, key: &FlightKey) -> Option<Arc<str>> {
+    catalog
+        .known()
+        .details
+        .get(key)
+        .map(|(text, _)| Arc::clone(text))
+}
+
+/// A text that `fetch` keeps, as fresh as the refresh time asks.
+pub(in crate::drive) async fn fresh_text(
+    catalog: &Catalog,
+    key: FlightKey,
+    fetch: impl Future<Output = DriveResult<()>> + Send + 'static,
+) -> DriveResult<Arc<str>> {
+    if !detail_is_young(catalog, &key, catalog.config.refresh) {
+        catalog.flights.join(key.clone(), || fetch).await?;
+    }
+    detail_text(catalog, &key).ok_or(DriveError::NotFound)
+}
+
+/// Keeps the text of a record, without the secrets of its URLs.
+pub(in crate::drive) fn keep_detail(catalog: &Catalog, key: FlightKey, record: &impl Serialize) {
+    let value = serde_json::to_value(record).map(json_without_secrets);
+    let text = value.and_then(|value| serde_json::to_string_pretty(&value));
+    match text {
+        Ok(text) => keep_detail_text(catalog, key, format!("{text}\n").into()),
+        Err(error) => tracing::warn!(error = %error, "a record could not be written as JSON"),
+    }
+}
+
+/// Keeps a text that was just told.
+pub(in crate::drive) fn keep_detail_text(catalog: &Catalog, key: FlightKey, text: Arc<str>) {
+    let mut known = catalog.known();
+    if known.details.len() >= MAX_DETAILS {
+        known.details.clear();
+    }
+    known.details.insert(key, (text, Instant::now()));
+}
+
+/// True when a record was told within `believed`.
+pub(in crate::drive) fn detail_is_young(
+    catalog: &Catalog,
+    key: &FlightKey,
+    believed: Duration,
+) -> bool {
+    catalog
+        .known()
+        .details
+        .get(key)
+        .is_some_and(|(_, told)| told.elapsed() < believed)
+}
+
+fn made_from(catalog: &Catalog, asset: AssetId) -> Vec<RapidId> {
+    let known = catalog.known();
+    known
+        .rapids
+        .rows()
+        .filter(|row| row.source == Some(asset))
+        .map(|row| RapidId(row.number()))
+        .collect()
+}
+
+fn still_there(catalog: &Catalog, rapids: &[RapidId]) -> Vec<RapidId> {
+    let known = catalog.known();
+    rapids
+        .iter()
+        .copied()
+        .filter(|rapid| known.rapids.row(rapid.0).is_some())
+        .collect()
+}

@@ -1,0 +1,46 @@
+//! Uploads that nobody finished.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::state::{Catalog, Orphans};
+use crate::drive::catalog::asking::FlightKey;
+use crate::drive::error::DriveError;
+use crate::drive::status::OrphanStatus;
+
+/// How long the list of orphans is believed.
+const ORPHANS_HOLD: Duration = Duration::from_secs(30);
+/// How long a look at the status waits for it.
+const ORPHANS_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Looks for orphans, unless that was done lately; waits for them a little.
+pub(in crate::drive) async fn refresh_orphans(catalog: &Arc<Catalog>) {
+    let starts = catalog.outbox.lost_start_numbers();
+    let is_young =
+        catalog.known().orphans.as_ref().is_some_and(|orphans| {
+            orphans.starts == starts && orphans.told.elapsed() < ORPHANS_HOLD
+        });
+    if is_young {
+        return;
+    }
+    let shared = Arc::clone(catalog);
+    let landing = catalog.flights.join(FlightKey::Orphans, || async move {
+        let orphans = shared.outbox.orphans().await.map_err(DriveError::from)?;
+        let found = orphans.into_iter().map(|orphan| OrphanStatus {
+            id: orphan.id.0,
+            name: orphan.name,
+            since: orphan
+                .created
+                .map(|created| crate::wire::Timestamp::from(created).iso_offset()),
+        });
+        shared.known().orphans = Some(Orphans {
+            found: found.collect(),
+            told: Instant::now(),
+            starts,
+        });
+        Ok(())
+    });
+    if let Ok(Err(error)) = tokio::time::timeout(ORPHANS_PATIENCE, landing).await {
+        tracing::debug!(error = %error, "orphans could not be looked for");
+    }
+}

@@ -1,0 +1,58 @@
+//! Presets that were changed through this drive. From the `close` on, every read gives what was
+//! written: first out of the outbox, then out of the listing, into which the saved text is written
+//! without waiting for the service to list it.
+
+use std::time::Instant;
+
+use crate::drive::catalog::listings::changes::removed;
+use crate::drive::catalog::listings::doubt;
+use crate::drive::catalog::listings::fetch::told_changes;
+use crate::drive::catalog::state::Catalog;
+use crate::drive::tree::known::KnownPreset;
+use crate::drive::tree::node::ListingKind;
+use crate::outbox::{PresetOverlay, SavedPreset};
+use crate::wire::PresetId;
+
+/// What the outbox holds of the presets folder. What it has saved on the service since the last
+/// look is written into the listing.
+pub(in crate::drive) fn preset_overlay(catalog: &Catalog) -> PresetOverlay {
+    let overlay = catalog.outbox.preset_overlay();
+    let mut known = catalog.known();
+    if known.preset_saves == Some(overlay.saves) {
+        return overlay;
+    }
+    known.preset_saves = Some(overlay.saves);
+    drop(known);
+    for saved in &overlay.saved {
+        write_preset(catalog, saved);
+    }
+    doubt(catalog, ListingKind::Presets);
+    overlay
+}
+
+fn write_preset(catalog: &Catalog, saved: &SavedPreset) {
+    let mut known = catalog.known();
+    let Some(row) = KnownPreset::saved(saved, known.presets.row(saved.preset.0)) else {
+        return;
+    };
+    let changes = known
+        .presets
+        .write(row, Instant::now(), &Default::default());
+    told_changes(
+        catalog,
+        ListingKind::Presets,
+        |known| &mut known.presets,
+        known,
+        &changes,
+    );
+}
+
+/// A preset is gone from the service.
+pub(in crate::drive) fn preset_gone(catalog: &Catalog, preset: PresetId) {
+    removed(
+        catalog,
+        ListingKind::Presets,
+        |known| &mut known.presets,
+        preset.0,
+    );
+}

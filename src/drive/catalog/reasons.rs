@@ -1,0 +1,166 @@
+//! Why a model failed, in the service's own words: what its record says, else its error log.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::drive::catalog::asking::FlightKey;
+use crate::drive::catalog::asking::patience;
+use crate::drive::catalog::maps::file_map;
+use crate::drive::catalog::models::{refreshed_asset, subject_of};
+use crate::drive::catalog::state::Catalog;
+use crate::drive::catalog::urls::remote_file;
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::tree::known::{KnownAsset, KnownRapid};
+use crate::drive::tree::node::{Home, Model, RemoteFolder};
+use crate::outbox::{DraftPhase, reason_in_log};
+use crate::wire::ModelId;
+
+/// Of a longer log the beginning is read.
+const LOG_BYTES: u64 = 64 * 1024;
+/// A status line is asked for again when it is older than this and can still change.
+const STATUS_HOLDS: Duration = Duration::from_secs(1);
+const LOG: &str = "error.log";
+const TABLE: &str = "reasons";
+
+/// Makes sure that the reason of a failure is known before it is shown; what cannot be found out
+/// is shown without.
+pub(in crate::drive) async fn learn_reason(catalog: &Arc<Catalog>, model: Model) {
+    let Some(subject) = failed_subject(catalog, model) else {
+        return;
+    };
+    if kept_reason(catalog, subject).is_some() {
+        return;
+    }
+    let shared = Arc::clone(catalog);
+    let landing = catalog
+        .flights
+        .join(FlightKey::Reason(subject), || async move {
+            fetch_reason(&shared, subject).await
+        });
+    if let Some(Err(error)) = landing.within(patience(catalog)).await {
+        tracing::debug!(subject = %subject, error = %error, "the reason of a failure is not known");
+    }
+}
+
+/// The reason that was read out of an error log.
+pub(in crate::drive) fn reason_of(catalog: &Catalog, subject: ModelId) -> Option<String> {
+    kept_reason(catalog, subject).filter(|reason| !reason.is_empty())
+}
+
+/// The same; empty where the log says nothing, so that it is not read again.
+fn kept_reason(catalog: &Catalog, subject: ModelId) -> Option<String> {
+    catalog.meta.get(TABLE, &subject.to_string()).ok().flatten()
+}
+
+/// The model is something else now.
+pub(in crate::drive) fn forget_reason(catalog: &Catalog, subject: ModelId) {
+    if kept_reason(catalog, subject).is_some() {
+        let forgotten = catalog.meta.relaxed().batch(|batch| {
+            batch.remove(TABLE, &subject.to_string());
+            Ok(())
+        });
+        if let Err(error) = forgotten {
+            tracing::warn!(subject = %subject, error = %error, "could not forget a reason");
+        }
+    }
+}
+
+/// The one line of a source model's status, draft or asset.
+pub(in crate::drive) async fn model_status(
+    catalog: &Arc<Catalog>,
+    home: Home,
+) -> DriveResult<String> {
+    let view = catalog.model(home).ok_or(DriveError::NotFound)?;
+    let Some(asset) = view.asset else {
+        let draft = view.draft.ok_or(DriveError::NotFound)?;
+        return Ok(draft.status_text);
+    };
+    // While the outbox looks after it, its word is the newest.
+    if let Some(draft) = &view.draft
+        && draft.phase != DraftPhase::Complete
+    {
+        return Ok(draft.status_text.clone());
+    }
+    let row = match view.known {
+        Some(row) if row.state.is_final() => row,
+        _ => refreshed_asset(catalog, asset, STATUS_HOLDS).await?,
+    };
+    learn_reason(catalog, Model::Raw(home)).await;
+    let row = catalog.known().assets.row(asset.0).cloned().unwrap_or(row);
+    Ok(asset_status(catalog, &row))
+}
+
+/// The line of a source model's status.
+pub(in crate::drive) fn asset_status(catalog: &Catalog, row: &KnownAsset) -> String {
+    if row.state.is_failure() {
+        format!("failed: {}", asset_failure(catalog, row))
+    } else {
+        row.status_text()
+    }
+}
+
+/// Why a source model failed.
+pub(in crate::drive) fn asset_failure(catalog: &Catalog, row: &KnownAsset) -> String {
+    match &row.error {
+        Some(error) => error.clone(),
+        None => reason_of(catalog, ModelId::Asset(row.id)).unwrap_or_else(|| row.failure_reason()),
+    }
+}
+
+/// The line of an optimized model's status.
+pub(in crate::drive) fn rapid_status(catalog: &Catalog, row: &KnownRapid) -> String {
+    let reason = match row.state.is_failure() {
+        true => reason_of(catalog, ModelId::Rapid(row.id)),
+        false => None,
+    };
+    reason.map_or_else(|| row.status_text(), |reason| format!("failed: {reason}"))
+}
+
+/// The model, if it failed and its record does not say why.
+fn failed_subject(catalog: &Catalog, model: Model) -> Option<ModelId> {
+    let subject = subject_of(catalog, model)?;
+    let known = catalog.known();
+    let has_failed = match subject {
+        ModelId::Asset(asset) => known
+            .assets
+            .row(asset.0)
+            .is_some_and(|row| row.state.is_failure() && row.error.is_none()),
+        ModelId::Rapid(rapid) => known
+            .rapids
+            .row(rapid.0)
+            .is_some_and(|row| row.state.is_failure()),
+    };
+    has_failed.then_some(subject)
+}
+
+async fn fetch_reason(catalog: &Arc<Catalog>, subject: ModelId) -> DriveResult<()> {
+    let folder = match subject {
+        ModelId::Asset(asset) => {
+            // The record on its own says more than the listing.
+            let row = refreshed_asset(catalog, asset, Duration::ZERO).await?;
+            if row.error.is_some() {
+                return Ok(());
+            }
+            RemoteFolder::AssetAnalysis(asset)
+        }
+        ModelId::Rapid(rapid) => RemoteFolder::RapidAnalysis(rapid),
+    };
+    let map = file_map(catalog, folder).await?;
+    let reason = match map.path_of(LOG) {
+        Some(path) => {
+            let log = remote_file(catalog, folder, path).await?;
+            let bytes = log.read(0, LOG_BYTES).await?;
+            reason_in_log(&String::from_utf8_lossy(&bytes))
+        }
+        None => None,
+    };
+    let reason = reason.unwrap_or_default();
+    let kept = catalog
+        .meta
+        .relaxed()
+        .put(TABLE, &subject.to_string(), &reason);
+    if let Err(error) = kept {
+        tracing::warn!(subject = %subject, error = %error, "could not keep a reason");
+    }
+    Ok(())
+}

@@ -1,0 +1,202 @@
+//! The true size of every file, from the storage itself: asked for at most once for a file that
+//! does not change, in parallel for a folder that was just listed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use tokio::sync::Semaphore;
+
+use super::change::Change;
+use crate::cache::{BLOCK_LEN_BYTES, ObjectKey};
+use crate::client::{ClientError, RangeReply};
+use crate::drive::catalog::asking::FlightKey;
+use crate::drive::catalog::asking::asked;
+use crate::drive::catalog::blobs::probe_report;
+use crate::drive::catalog::maps::told::fetch_map;
+use crate::drive::catalog::maps::{known_map, url_of};
+use crate::drive::catalog::models::shown_as;
+use crate::drive::catalog::state::Catalog;
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::tree::node::RemoteFolder;
+use crate::drive::tree::sizes::{Content, ContentTable};
+
+/// Sizes of a listed folder that are asked for at once.
+const AT_ONCE: usize = 32;
+/// A folder counts as just listed for this long.
+const LISTED_LATELY: Duration = Duration::from_secs(30);
+/// More files than this are asked for only as they are looked at.
+const MAX_AHEAD: usize = 2000;
+
+/// What a file contains: its size, version and time. Waits where it is not known yet.
+pub(in crate::drive) async fn content_of(
+    catalog: &Arc<Catalog>,
+    folder: RemoteFolder,
+    path: &Arc<str>,
+) -> DriveResult<Content> {
+    if let Some(content) = catalog.contents.get(folder, path) {
+        return Ok(content);
+    }
+    if catalog.watched.is_listed_lately(folder, LISTED_LATELY) {
+        size_ahead(catalog, folder, path);
+    }
+    size_landing(catalog, folder, Arc::clone(path)).await?;
+    catalog
+        .contents
+        .get(folder, path)
+        .ok_or(DriveError::NotFound)
+}
+
+/// What is known of a file without asking.
+pub(in crate::drive) fn known_content(
+    catalog: &Catalog,
+    folder: RemoteFolder,
+    path: &str,
+) -> Option<Content> {
+    catalog.contents.get(folder, path)
+}
+
+/// A file was found changed under a reader: whoever opens it next sees the new content, under
+/// a new inode.
+pub(in crate::drive) async fn content_changed(
+    catalog: &Arc<Catalog>,
+    folder: RemoteFolder,
+    path: &Arc<str>,
+) {
+    let count = catalog.contents.count(folder, path);
+    if let Err(error) = size_landing(catalog, folder, Arc::clone(path)).await {
+        tracing::warn!(path = &**path, error = %error, "a file changed and could not be looked at again");
+        return;
+    }
+    if catalog.contents.count(folder, path) == count {
+        return;
+    }
+    catalog.report(Change::File {
+        model: shown_as(catalog, folder.subject()),
+        folder,
+        path: Arc::clone(path),
+        old: count,
+    });
+}
+
+fn size_landing(
+    catalog: &Arc<Catalog>,
+    folder: RemoteFolder,
+    path: Arc<str>,
+) -> impl Future<Output = DriveResult<()>> + Send + use<> {
+    let shared = Arc::clone(catalog);
+    let key = FlightKey::Size(folder, Arc::clone(&path));
+    catalog
+        .flights
+        .join(key, || async move { probe(&shared, folder, &path).await })
+}
+
+/// As a look at the size, but the first block comes along and is kept: for a small file that is
+/// all there is, in the same one request.
+pub(in crate::drive) fn first_block_landing(
+    catalog: &Arc<Catalog>,
+    folder: RemoteFolder,
+    path: Arc<str>,
+) -> impl Future<Output = DriveResult<()>> + Send + use<> {
+    let shared = Arc::clone(catalog);
+    let key = FlightKey::Size(folder, Arc::clone(&path));
+    catalog.flights.join(key, || async move {
+        match take_first_block(&shared, folder, &path).await {
+            Some(()) => Ok(()),
+            None => probe(&shared, folder, &path).await,
+        }
+    })
+}
+
+async fn take_first_block(catalog: &Arc<Catalog>, folder: RemoteFolder, path: &str) -> Option<()> {
+    let url = url_of(catalog, folder, path, false).await.ok()?;
+    let asked = catalog
+        .client
+        .get_range(&url, 0, Some(BLOCK_LEN_BYTES), None);
+    let RangeReply {
+        meta, mut stream, ..
+    } = asked.await.ok()?;
+    let size = meta.size?;
+    let modified = meta.last_modified.map(Into::into);
+    catalog
+        .contents
+        .told(folder, path, size, meta.etag.clone(), modified);
+    let mut pieces = Vec::new();
+    while let Some(Ok(piece)) = stream.next().await {
+        pieces.push(piece);
+    }
+    let key = ObjectKey {
+        name: ContentTable::object_name(folder, path),
+        size,
+        etag: meta.etag,
+    };
+    catalog.reading.keep_first(&key, &pieces);
+    Some(())
+}
+
+async fn probe(catalog: &Arc<Catalog>, folder: RemoteFolder, path: &Arc<str>) -> DriveResult<()> {
+    match folder {
+        // The directory of a zip tells the lengths of all its files at once.
+        RemoteFolder::AssetMembers(_) => return fetch_map(catalog, folder).await,
+        RemoteFolder::RapidQc(rapid) => return probe_report(catalog, rapid, path).await,
+        _ => {}
+    }
+    let url = url_of(catalog, folder, path, false).await?;
+    let mut told = catalog.client.probe(&url).await;
+    if matches!(
+        told,
+        Err(ClientError::Expired { .. } | ClientError::Forbidden { .. })
+    ) {
+        let url = url_of(catalog, folder, path, true).await?;
+        told = catalog.client.probe(&url).await;
+    }
+    let meta = asked(catalog, async { told }).await?;
+    let size = meta.size.ok_or_else(|| {
+        DriveError::Unreachable("the storage does not tell the size of the file".into())
+    })?;
+    catalog.contents.told(
+        folder,
+        path,
+        size,
+        meta.etag,
+        meta.last_modified.map(Into::into),
+    );
+    Ok(())
+}
+
+/// Whoever lists a folder and looks at its first file will look at the others.
+fn size_ahead(catalog: &Arc<Catalog>, folder: RemoteFolder, asked: &Arc<str>) {
+    if !catalog.watched.begin_sizing(folder) {
+        return;
+    }
+    let Some(map) = known_map(catalog, folder) else {
+        return;
+    };
+    let unknown: Vec<Arc<str>> = map
+        .files()
+        .map(|(path, _)| path)
+        .filter(|path| *path != asked && catalog.contents.get(folder, path).is_none())
+        .take(MAX_AHEAD)
+        .cloned()
+        .collect();
+    let shared = Arc::clone(catalog);
+    catalog.background.spawn(async move {
+        let permits = Arc::new(Semaphore::new(AT_ONCE));
+        let mut tasks = Vec::new();
+        for path in unknown {
+            let Ok(permit) = Arc::clone(&permits).acquire_owned().await else {
+                break;
+            };
+            let landing = size_landing(&shared, folder, path);
+            tasks.push(tokio::spawn(async move {
+                // Who looks at the file learns of a failure.
+                let _ = landing.await;
+                drop(permit);
+            }));
+        }
+        for task in tasks {
+            let _ = task.await;
+        }
+        shared.watched.end_sizing(folder);
+    });
+}

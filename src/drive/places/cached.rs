@@ -1,0 +1,89 @@
+//! The block cache of the mount, as `status.json` tells it.
+
+use std::sync::Mutex;
+
+use crate::cache::VerifyReport;
+use crate::drive::parts::Tree;
+use crate::drive::status::{CacheStatus, VerifyStatus};
+
+/// The verification that was asked for last.
+#[derive(Debug, Default)]
+pub(in crate::drive) struct Verification(Mutex<VerifyStatus>);
+
+impl Verification {
+    fn status(&self) -> VerifyStatus {
+        self.0
+            .lock()
+            .expect("no panic while a report is held")
+            .clone()
+    }
+
+    /// False while one is under way.
+    pub(in crate::drive) fn begin(&self) -> bool {
+        let mut status = self.0.lock().expect("no panic while a report is held");
+        let begins = !status.running;
+        status.running = true;
+        begins
+    }
+
+    pub(in crate::drive) fn end(&self, report: VerifyReport) {
+        let mut status = self.0.lock().expect("no panic while a report is held");
+        *status = VerifyStatus {
+            running: false,
+            done: status.done + 1,
+            objects: report.objects,
+            blocks: report.blocks,
+            bad_blocks: report.bad_blocks,
+        };
+    }
+}
+
+pub(super) fn cache_status(tree: &Tree) -> CacheStatus {
+    let stats = tree.cache.stats();
+    CacheStatus {
+        used_bytes: stats.bytes,
+        limit_bytes: stats.max_bytes,
+        objects: stats.objects,
+        hits: stats.hits,
+        misses: stats.misses,
+        evictions: stats.evictions,
+        refused: stats.refused,
+        bad_blocks: stats.bad_blocks,
+        is_taken_up: stats.is_taken_up,
+        disk_shortage: tree.cache.disk_shortage(),
+        pins: tree
+            .cache
+            .pins()
+            .iter()
+            .map(|pin| pinned_path(tree, pin))
+            .collect(),
+        verify: tree.verification.status(),
+    }
+}
+
+/// The path of what a pin keeps, or the pin itself where nothing of that name is known.
+fn pinned_path(tree: &Tree, pin: &str) -> String {
+    let path = || {
+        let (family, rest) = pin.split_once('/')?;
+        let (id, rest) = rest.split_once('/').unwrap_or((rest, ""));
+        let top = match family {
+            "raw" => {
+                let home = tree.catalog.home_of(id.parse().ok()?);
+                format!("rawmodels/{}", tree.catalog.model_name(home)?)
+            }
+            "rapid" => format!("rapidmodels/{}", tree.catalog.rapid_name(id.parse().ok()?)?),
+            _ => return None,
+        };
+        let rest = rest.strip_prefix("files").unwrap_or(rest);
+        let rest = rest.trim_start_matches('/');
+        Some(match rest {
+            "" => top,
+            rest => format!("{top}/{rest}"),
+        })
+    };
+    match pin {
+        "raw" => "rawmodels".to_owned(),
+        "rapid" => "rapidmodels".to_owned(),
+        _ => path().unwrap_or_else(|| pin.to_owned()),
+    }
+}

@@ -1,0 +1,87 @@
+//! Which paths a change of the catalog concerns, told to the kernel.
+
+use super::account::AccountValue;
+use super::drop::drop_folder;
+use super::embeds::EmbedPage;
+use super::hidden::{HiddenFile, HiddenName};
+use super::job_links::JobLink;
+use super::node::Node;
+use super::remote::{ServiceFile, ServiceFolder, ServiceSubfolder};
+use super::root::top_folder;
+use super::values::{HiddenParent, JobPart};
+use crate::drive::catalog::change::{Change, Listed};
+use crate::drive::handles::Handles;
+use crate::drive::inodes::Inodes;
+use crate::drive::tree::node::{ListingKind, Model, RemoteFolder};
+
+/// Corrects what the kernel knows.
+pub(in crate::drive) fn tell(inodes: &Inodes<Node>, handles: &Handles, change: Change) {
+    match change {
+        Change::Named(listing, name) => inodes.tell_entry(&top_folder(listing), &name),
+        Change::Gone(listed, name) => {
+            let (listing, node) = match listed {
+                Listed::Model(model @ Model::Raw(_)) => (ListingKind::Assets, model.folder()),
+                Listed::Model(model @ Model::Rapid(_)) => (ListingKind::Rapids, model.folder()),
+                Listed::Embed(embed) => (ListingKind::Embeds, EmbedPage(embed).into()),
+                Listed::Job(rapid) => (ListingKind::Jobs, JobLink(rapid).into()),
+            };
+            inodes.tell_removed(&top_folder(listing), &node, &name);
+        }
+        Change::Model(model) => {
+            let status = HiddenFile(HiddenParent::Model(model), HiddenName::Status);
+            inodes.tell_attributes(&model.folder());
+            inodes.tell_attributes(&status.into());
+        }
+        Change::Account(file) => inodes.tell_attributes(&AccountValue(file).into()),
+        Change::File {
+            model,
+            folder,
+            path,
+            old,
+        } => {
+            let (parent, name) = folder_of(model, folder, &path);
+            let file = ServiceFile {
+                folder,
+                path,
+                content: old,
+            };
+            inodes.tell_content(&file.into(), |ino| handles.file_of(ino).is_some());
+            inodes.tell_entry(&parent, &name);
+        }
+        Change::NoFile(folder, path) => {
+            let name = path.to_string();
+            let file = ServiceFile {
+                folder,
+                path,
+                content: 0,
+            };
+            inodes.tell_removed(&ServiceFolder(folder).into(), &file.into(), &name);
+        }
+        Change::Files(model, folder) => {
+            inodes.tell_entry(&model.folder(), folder.name().unwrap_or_default());
+            inodes.tell_attributes(&ServiceFolder(folder).into());
+        }
+        Change::Job(folder, name) => {
+            let Some(folder) = drop_folder(&folder) else {
+                return;
+            };
+            for part in [JobPart::Status, JobPart::Result] {
+                let entry = folder.entry(&name, part);
+                inodes.tell_entry(&folder.into(), &entry.name());
+                inodes.tell_attributes(&entry.into());
+            }
+        }
+    }
+}
+
+/// The folder that shows a file of the service, and its name there.
+fn folder_of(model: Model, folder: RemoteFolder, path: &str) -> (Node, String) {
+    match (path.rsplit_once('/'), folder.name()) {
+        (Some((parent, name)), _) => {
+            let parent = ServiceSubfolder(folder, parent.into());
+            (parent.into(), name.to_owned())
+        }
+        (None, None) => (model.folder(), path.to_owned()),
+        (None, Some(_)) => (ServiceFolder(folder).into(), path.to_owned()),
+    }
+}

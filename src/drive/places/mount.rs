@@ -1,0 +1,149 @@
+//! The mount's state, as `status.json` tells it.
+
+use super::cached::cache_status;
+use super::drop::job_folder_path;
+use crate::drive::parts::Tree;
+use crate::drive::status::{
+    DraftStatus, FailureLine, FileTransferStatus, JobStatusLine, MountStatus, OrphanStatus,
+    RateStatus, RecoveredStatus, TransferStatus,
+};
+use crate::drive::tree::node::Home;
+use crate::outbox::{DraftInfo, DraftPhase, JobState, TransferInfo};
+use crate::wire::Timestamp;
+
+/// Failures shown.
+const FAILURES_SHOWN: usize = 20;
+
+/// The mount's state at this moment, as far as it is at hand.
+pub(in crate::drive) fn mount_status(tree: &Tree) -> MountStatus {
+    let offline = tree.catalog.offline_reason();
+    let transfers = tree.outbox.transfers();
+    let drafts = tree.outbox.drafts();
+    let offline = offline.or_else(|| drafts.iter().find_map(|draft| draft.no_answer.clone()));
+    MountStatus {
+        pid: std::process::id(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        account: tree.config.account_label.clone(),
+        online: offline.is_none(),
+        read_only: tree.config.read_only,
+        offline_because: offline,
+        drafts: drafts
+            .iter()
+            .filter(|draft| draft.phase != DraftPhase::Complete)
+            .map(|draft| draft_status(tree, draft, &transfers))
+            .collect(),
+        transfers: transfers
+            .iter()
+            .map(|transfer| transfer_status(tree, transfer))
+            .collect(),
+        jobs: job_lines(tree),
+        orphans: orphans_at_hand(tree),
+        recovered: recovered_status(tree),
+        cache: cache_status(tree),
+        rate: rate_status(tree),
+        failures: tree
+            .failures
+            .latest(FAILURES_SHOWN)
+            .into_iter()
+            .map(|failure| FailureLine {
+                path: failure.path,
+                why: failure.why,
+                at: Some(Timestamp::from(failure.at).iso_micros()),
+            })
+            .collect(),
+        inodes: tree.inodes.count() as u64,
+        handles: tree.handles.len() as u64,
+    }
+}
+
+/// What was kept because the journal did not know of it.
+pub(in crate::drive) fn recovered_status(tree: &Tree) -> Vec<RecoveredStatus> {
+    let recovered = tree.outbox.recovered();
+    let told = recovered.iter().map(|found| RecoveredStatus {
+        folder: found.path.display().to_string(),
+        reason: found.reason.clone(),
+        files: found.files.len() as u64,
+        bytes: found.bytes(),
+    });
+    told.collect()
+}
+
+fn draft_status(tree: &Tree, draft: &DraftInfo, transfers: &[TransferInfo]) -> DraftStatus {
+    let transfer = transfers.iter().find(|transfer| transfer.draft == draft.id);
+    let is_sent = draft.phase.is_frozen();
+    DraftStatus {
+        path: tree.catalog.home_path(Home::Made(draft.id)),
+        status: draft.status_text.clone(),
+        asset: draft.asset.map(|asset| asset.0),
+        sent_bytes: transfer.map_or(if is_sent { draft.size } else { 0 }, |transfer| {
+            transfer.sent
+        }),
+        total_bytes: transfer.map_or(draft.size, |transfer| transfer.total),
+        stuck: draft.failure.is_some(),
+    }
+}
+
+fn transfer_status(tree: &Tree, transfer: &TransferInfo) -> TransferStatus {
+    TransferStatus {
+        path: tree.catalog.home_path(Home::Made(transfer.draft)),
+        direction: "up".to_owned(),
+        done_bytes: transfer.sent,
+        total_bytes: transfer.total,
+        done_files: transfer.files_sent,
+        total_files: transfer.files,
+        bytes_per_second: transfer.bytes_per_second,
+        seconds_left: transfer.time_left.map(|left| left.as_secs()),
+        files: transfer
+            .current
+            .iter()
+            .map(|file| FileTransferStatus {
+                name: file.name.clone(),
+                done_bytes: file.sent,
+                total_bytes: file.total,
+            })
+            .collect(),
+    }
+}
+
+fn job_lines(tree: &Tree) -> Vec<JobStatusLine> {
+    let mut lines = Vec::new();
+    for folder in tree.outbox.job_folders() {
+        let path = job_folder_path(tree, &folder);
+        for job in tree.outbox.job_entries(&folder) {
+            if !matches!(job.state, JobState::Editing | JobState::Done) {
+                lines.push(JobStatusLine {
+                    path: format!("{path}/{}", job.name),
+                    status: job.status_text,
+                });
+            }
+        }
+    }
+    lines
+}
+
+fn rate_status(tree: &Tree) -> RateStatus {
+    let budget = tree.client.budget();
+    RateStatus {
+        limit_per_minute: budget.per_minute.into(),
+        available: budget.available.into(),
+        waiting: budget.waiting.into(),
+        taken: budget.taken,
+        paused_secs: budget.paused.map_or(0, |paused| paused.as_secs()),
+    }
+}
+
+fn orphans_at_hand(tree: &Tree) -> Vec<OrphanStatus> {
+    let known = tree.catalog.known();
+    let orphans = known.orphans.as_ref();
+    orphans.map_or_else(Vec::new, |orphans| orphans.found.clone())
+}
+
+/// What was kept because the journal did not know of it, as a sentence.
+pub(super) fn recovered_sentence(tree: &Tree) -> Option<String> {
+    let recovered = recovered_status(tree);
+    let found = recovered.first()?;
+    Some(format!(
+        "{}, so {} files that were copied in are kept in {}; `assetfs recover` lists them and takes them back",
+        found.reason, found.files, found.folder
+    ))
+}
