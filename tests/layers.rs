@@ -37,6 +37,18 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// Each room inside `drive` with the rooms it may use; the files that stand in `drive` itself are for all.
+const ROOMS: &[(&str, &[&str])] = &[
+    ("tree", &[]),
+    ("reading", &[]),
+    ("archive", &["reading"]),
+    ("inodes", &[]),
+    ("catalog", &["archive", "reading", "tree"]),
+    ("ahead", &["catalog", "reading", "tree"]),
+    ("places", &["catalog", "inodes", "tree"]),
+    ("ops", &["ahead", "catalog", "places", "reading", "tree"]),
+];
+
 /// Crates that belong to the named folders (paths below `src`) and to no other.
 const OWNERS: &[(&str, &[&str])] = &[
     ("fuser", &["fuse"]),
@@ -115,13 +127,18 @@ fn layer_of(path: &Path) -> Option<&str> {
 
 /// Every name that follows `crate::` in `code`: one for `crate::a::b`, several for `crate::{a, b}`.
 fn crate_imports(code: &str) -> Vec<String> {
+    imports_of(code, "crate::")
+}
+
+/// The same for another beginning of paths.
+fn imports_of(code: &str, prefix: &str) -> Vec<String> {
     let mut names = Vec::new();
-    for (at, _) in code.match_indices("crate::") {
+    for (at, _) in code.match_indices(prefix) {
         let before = code[..at].chars().next_back().unwrap_or(' ');
         if before.is_alphanumeric() || before == '_' || before == '$' {
             continue;
         }
-        let rest = &code[at + "crate::".len()..];
+        let rest = &code[at + prefix.len()..];
         match rest.strip_prefix('{') {
             Some(group) => names.extend(group_heads(group)),
             None => names.push(
@@ -201,6 +218,75 @@ fn imports_go_down_only() {
         "imports that go up:\n{}",
         wrong.join("\n")
     );
+}
+
+#[test]
+fn rooms_inside_the_drive_import_down_only() {
+    let rooms: Vec<&str> = ROOMS.iter().map(|(room, _)| *room).collect();
+    let mut wrong = Vec::new();
+    for (path, code) in sources() {
+        let Ok(inside) = path.strip_prefix("drive") else {
+            continue;
+        };
+        let Some(room) = layer_of(inside) else {
+            continue;
+        };
+        let Some((_, allowed)) = ROOMS.iter().find(|(name, _)| *name == room) else {
+            wrong.push(format!(
+                "src/{}: {room} is in no row of ROOMS",
+                path.display()
+            ));
+            continue;
+        };
+        for name in imports_of(&code, "crate::drive::") {
+            let is_room = rooms.contains(&name.as_str());
+            if is_room && name != room && !allowed.contains(&name.as_str()) {
+                wrong.push(format!("src/{}: crate::drive::{name}", path.display()));
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "rooms that import upwards:\n{}",
+        wrong.join("\n")
+    );
+}
+
+/// The types that are defined outside of functions and modules, by name.
+fn types_in(code: &str) -> Vec<String> {
+    let kinds = ["struct ", "enum ", "union ", "trait ", "type "];
+    let defined = code.lines().filter_map(|line| {
+        let line = match line.strip_prefix("pub") {
+            Some(rest) if rest.starts_with('(') => rest.split_once(") ")?.1,
+            Some(rest) => rest.trim_start(),
+            None => line,
+        };
+        let kind = kinds.iter().find(|kind| line.starts_with(**kind))?;
+        let name = line[kind.len()..]
+            .split(|c: char| !is_path_char(c))
+            .next()?;
+        Some(name.to_owned())
+    });
+    defined.collect()
+}
+
+#[test]
+fn a_type_name_means_one_thing_in_the_drive() {
+    let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (path, code) in sources() {
+        let is_test = path
+            .iter()
+            .any(|part| part == "tests" || part == "tests.rs");
+        if path.starts_with("drive") && !is_test {
+            for name in types_in(&code) {
+                let file = path.display().to_string();
+                places.entry(name).or_default().push(file);
+            }
+        }
+    }
+    assert!(places.len() > 100, "the sources were read");
+    places.retain(|_, files| files.len() > 1);
+    assert!(places.is_empty(), "names of several types: {places:#?}");
 }
 
 #[test]

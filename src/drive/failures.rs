@@ -65,13 +65,13 @@ pub(super) struct Failure {
 /// The failures of a mount.
 #[derive(Default)]
 pub(super) struct Failures {
-    state: Mutex<State>,
+    state: Mutex<FailureLog>,
     /// How many paths have one, so that nothing is looked up while there is none.
     count: AtomicUsize,
 }
 
 #[derive(Default)]
-struct State {
+struct FailureLog {
     by_path: HashMap<String, Noted>,
     /// Oldest first; a path that failed again is in it again.
     order: VecDeque<(u64, String)>,
@@ -86,7 +86,7 @@ struct Noted {
     since: Instant,
 }
 
-impl State {
+impl FailureLog {
     /// What failed at a place in the order, unless the path failed again later.
     fn at(&self, (number, path): &(u64, String)) -> Option<&Noted> {
         let last = self.by_path.get(path)?;
@@ -190,7 +190,7 @@ impl Failures {
             .collect()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, FailureLog> {
         self.state.lock().expect("no panic while failures are held")
     }
 }

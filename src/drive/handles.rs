@@ -11,10 +11,11 @@ use bytes::Bytes;
 
 use super::archive::MemberFile;
 use super::error::{DriveError, DriveResult};
-use super::ops::again::SameBytes;
 use super::ops::control::ControlBuffer;
 use super::ops::list::OpenFolder;
-use super::ops::text::{TextBuffer, TextTarget};
+use super::ops::text::TextBuffer;
+use super::places::RecopyCheck;
+use super::places::TextTarget;
 use super::reading::{RemoteFile, Spool};
 use super::types::{Fh, Ino, OpenFlags};
 use crate::outbox::StagedFile;
@@ -44,7 +45,7 @@ pub(super) enum Body {
     /// A file that takes commands.
     Control(ControlBuffer),
     /// A file of an asset that is copied in once more.
-    Again(Box<SameBytes>),
+    Again(Box<RecopyCheck>),
 }
 
 /// Everything that is open.

@@ -124,7 +124,7 @@ impl Directory {
         let mut extents = Vec::new();
         let mut directory = Directory::default();
         for _ in 0..count {
-            let Entry {
+            let ZipEntry {
                 member,
                 len,
                 name_len,
@@ -210,14 +210,14 @@ fn long_extent(record: &[u8]) -> Result<Extent, ArchiveError> {
 }
 
 /// One entry of the directory.
-struct Entry {
+struct ZipEntry {
     member: Member,
     /// Of the entry itself.
     len: usize,
     name_len: usize,
 }
 
-fn entry(bytes: &[u8]) -> Result<Entry, ArchiveError> {
+fn entry(bytes: &[u8]) -> Result<ZipEntry, ArchiveError> {
     if bytes.len() < ENTRY_BYTES || !bytes.starts_with(b"PK\x01\x02") {
         return refused("its directory is broken");
     }
@@ -251,7 +251,7 @@ fn entry(bytes: &[u8]) -> Result<Entry, ArchiveError> {
     };
     read_extra(extra, &mut member)?;
     check_sizes(&member)?;
-    Ok(Entry {
+    Ok(ZipEntry {
         member,
         len,
         name_len,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::change::Change;
-use super::flight::Landing;
+use super::flight::FlightEnd;
 use crate::client::Priority;
 use crate::drive::catalog::asking::FlightKey;
 use crate::drive::catalog::asking::{asked, landed};
@@ -53,7 +53,7 @@ pub(in crate::drive) fn room_changed(catalog: &Arc<Catalog>) {
     }
 }
 
-fn account_landing(catalog: &Arc<Catalog>, file: AccountFile) -> Landing {
+fn account_landing(catalog: &Arc<Catalog>, file: AccountFile) -> FlightEnd {
     let shared = Arc::clone(catalog);
     catalog
         .flights

@@ -14,7 +14,7 @@ use crate::drive::failures::Deed;
 use crate::drive::reading::RemoteFile;
 use crate::drive::tree::filemap::FileMap;
 use crate::drive::tree::node::RemoteFolder;
-use crate::drive::tree::sizes::{ContentTable, Told};
+use crate::drive::tree::sizes::{ContentTable, ReportedSize};
 use crate::outbox::is_junk_path;
 use crate::wire::AssetId;
 
@@ -129,7 +129,7 @@ pub(super) async fn fetch_members(catalog: &Arc<Catalog>, asset: AssetId) -> Dri
     let map = told_names(catalog, folder, names, true);
     let told = map.files().filter_map(|(path, source)| {
         let member = directory.member(&source.service_name)?;
-        Some(Told {
+        Some(ReportedSize {
             path: Arc::clone(path),
             size: member.size,
             etag: Some(format!("\"crc-{:08x}\"", member.crc)),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::blobs::Blob;
-use super::flight::Landing;
+use super::flight::FlightEnd;
 use super::state::Catalog;
 use crate::client::ClientError;
 use crate::drive::error::{DriveError, DriveResult};
@@ -82,7 +82,7 @@ pub(in crate::drive) fn patience(catalog: &Catalog) -> Duration {
 /// then a failure that says nothing about the thing leaves what is known.
 pub(in crate::drive) async fn landed(
     catalog: &Catalog,
-    landing: Landing,
+    landing: FlightEnd,
     is_known: bool,
 ) -> DriveResult<()> {
     if !is_known {

@@ -19,12 +19,12 @@ use crate::drive::error::{DriveError, DriveResult};
 
 /// The end of a flight, for one who waits for it.
 #[derive(Clone)]
-pub(in crate::drive) struct Landing {
+pub(in crate::drive) struct FlightEnd {
     end: Shared<BoxFuture<'static, DriveResult<()>>>,
     started: Instant,
 }
 
-impl Landing {
+impl FlightEnd {
     /// Waits until the flight is as old as `patience`; `None` when it goes on.
     pub(in crate::drive) async fn within(self, patience: Duration) -> Option<DriveResult<()>> {
         let left = patience.saturating_sub(self.started.elapsed());
@@ -32,7 +32,7 @@ impl Landing {
     }
 }
 
-impl Future for Landing {
+impl Future for FlightEnd {
     type Output = DriveResult<()>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<DriveResult<()>> {
@@ -43,7 +43,7 @@ impl Future for Landing {
 /// The flights under way, by what they fetch.
 pub(in crate::drive) struct Flights<K> {
     background: Background,
-    under_way: Arc<Mutex<HashMap<K, Landing>>>,
+    under_way: Arc<Mutex<HashMap<K, FlightEnd>>>,
 }
 
 impl<K: Eq + Hash + Clone + Send + 'static> Flights<K> {
@@ -57,7 +57,7 @@ impl<K: Eq + Hash + Clone + Send + 'static> Flights<K> {
 
     /// Joins the flight for `key`, or starts `work` as one. The result is that of the work, which
     /// leaves what it fetched in the drive's state.
-    pub(in crate::drive) fn join<F>(&self, key: K, work: impl FnOnce() -> F) -> Landing
+    pub(in crate::drive) fn join<F>(&self, key: K, work: impl FnOnce() -> F) -> FlightEnd
     where
         F: Future<Output = DriveResult<()>> + Send + 'static,
     {
@@ -68,7 +68,7 @@ impl<K: Eq + Hash + Clone + Send + 'static> Flights<K> {
         if let Some(landing) = under_way.get(&key) {
             return landing.clone();
         }
-        let landing = Landing {
+        let landing = FlightEnd {
             end: self.start(key.clone(), work()).boxed().shared(),
             started: Instant::now(),
         };

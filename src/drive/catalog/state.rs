@@ -25,7 +25,7 @@ use crate::drive::config::DriveConfig;
 use crate::drive::failures::Failures;
 use crate::drive::reading::{Reading, ReadingLimits};
 use crate::drive::status::OrphanStatus;
-use crate::drive::tree::belief::Belief;
+use crate::drive::tree::belief::Freshness;
 use crate::drive::tree::known::{KnownAsset, KnownEmbed, KnownPreset, KnownRapid, KnownRecord};
 use crate::drive::tree::listing::Listing;
 use crate::drive::tree::node::{AccountFile, Family, Home, ListingKind};
@@ -77,7 +77,7 @@ pub(in crate::drive) struct Known {
     pub(in crate::drive) webhooks: Listing<KnownRecord>,
     /// Optimizations that run or failed lately.
     pub(in crate::drive) jobs: Vec<RapidId>,
-    pub(in crate::drive) jobs_belief: Belief,
+    pub(in crate::drive) jobs_belief: Freshness,
     /// What queries found, and when.
     pub(in crate::drive) searches: HashMap<(Family, Arc<str>), (Vec<u64>, Instant)>,
     /// When a top folder last changed, as its mtime.

@@ -35,11 +35,11 @@ const MAX_IN_A_ROUND: usize = 8;
 /// What was looked at.
 #[derive(Default)]
 pub(in crate::drive) struct Watched {
-    state: Mutex<State>,
+    state: Mutex<Looks>,
 }
 
 #[derive(Default)]
-struct State {
+struct Looks {
     assets: HashMap<AssetId, Watch>,
     rapids: HashMap<RapidId, Watch>,
     listed: HashMap<RemoteFolder, Instant>,
@@ -141,7 +141,7 @@ impl Watched {
         self.lock().is_closed = true;
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, Looks> {
         self.state.lock().expect("no panic while looks are held")
     }
 }

@@ -62,7 +62,7 @@ pub(in crate::drive) struct Receiver {
 }
 
 /// What proves that a call is the service's.
-struct Proof {
+struct CallSecret {
     secret: String,
 }
 
@@ -85,7 +85,7 @@ impl Service for Routes {
 #[derive(Clone)]
 struct Hearing {
     shared: Arc<Catalog>,
-    proof: Arc<Proof>,
+    proof: Arc<CallSecret>,
 }
 
 impl Receiver {
@@ -108,7 +108,7 @@ impl Receiver {
         let path = format!("/events/{}", random_word());
         let hearing = Hearing {
             shared: Arc::clone(shared),
-            proof: Arc::new(Proof {
+            proof: Arc::new(CallSecret {
                 secret: random_word(),
             }),
         };
@@ -232,7 +232,7 @@ async fn hear(State(hearing): State<Hearing>, headers: HeaderMap, body: Bytes) -
     StatusCode::NO_CONTENT
 }
 
-impl Proof {
+impl CallSecret {
     /// True for the signature of these bytes, in hexadecimal digits.
     fn signed(&self, signature: &[u8], body: &[u8]) -> bool {
         let Some(signature) = from_hex(signature) else {
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn only_the_signature_of_the_very_bytes_is_right() {
-        let proof = Proof {
+        let proof = CallSecret {
             secret: "key".to_owned(),
         };
         // HMAC-SHA-256 of the well-known sentence with the key `key`.

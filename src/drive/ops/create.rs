@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::sync::Arc;
 
 use super::lookup::text;
-use super::text::{TextBuffer, TextTarget};
+use super::text::TextBuffer;
 use crate::drive::catalog::refreshed;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::handles::{Body, OpenFile};
@@ -15,7 +15,7 @@ use crate::drive::ops::write::{flush, release};
 use crate::drive::parts::Tree;
 use crate::drive::places::{
     Container, DraftEntry, HeldPreset, HiddenParent, JobPart, ModelFolder, Node, RawModels,
-    refusals,
+    TextTarget, refusals,
 };
 use crate::drive::tree::names::HIDDEN_FOLDER;
 use crate::drive::tree::node::{Home, ListingKind};

@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use crate::drive::catalog::{Landing, first_listing, learn_folders, news_of_pages, was_listed};
+use crate::drive::catalog::{FlightEnd, first_listing, learn_folders, news_of_pages, was_listed};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::ops::lookup::look;
 use crate::drive::parts::Tree;
@@ -32,7 +32,7 @@ struct FolderState {
 #[derive(Clone)]
 struct Arriving {
     which: ListingKind,
-    landing: Landing,
+    landing: FlightEnd,
     /// The highest id that was taken in by its page.
     highest: u64,
     /// The rows of this machine alone, of which a page may tell too.

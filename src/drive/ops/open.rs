@@ -4,25 +4,24 @@ use std::sync::Arc;
 
 use super::control::ControlBuffer;
 use super::lookup::text;
-use super::text::{TextBuffer, TextTarget};
-use crate::client::{Download, Priority};
+use super::text::TextBuffer;
 use crate::drive::ahead::opened_ahead;
 use crate::drive::catalog::{
-    asked, file_map, keep_len, kept_len, open_member, open_member_at, remote_file, zip_in,
+    file_map, keep_len, open_member, open_member_at, remote_file, source_zip, source_zip_name,
+    zip_in,
 };
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::handles::{Body, OpenFile};
-use crate::drive::ops::again::{is_frozen, same_bytes};
+use crate::drive::ops::again::is_frozen;
 use crate::drive::ops::attributes::entry;
 use crate::drive::ops::create::create_new;
 use crate::drive::ops::remove::{bring_back, removed_file};
 use crate::drive::parts::Tree;
-use crate::drive::places::{Contents, DraftEntry, Node, child, refusals};
+use crate::drive::places::{Contents, DraftEntry, Node, TextTarget, child, refusals, same_bytes};
 use crate::drive::reading::{RemoteFile, Spool};
 use crate::drive::tree::node::{Home, RemoteFolder};
 use crate::drive::types::{Caller, Ino, OpenFlags, Opened, OpenedMode};
 use crate::outbox::{OpenMode, StagedFile};
-use crate::wire::ModelId;
 
 /// Opens a file that exists.
 pub(in crate::drive) async fn open_file(
@@ -225,8 +224,8 @@ fn check_writable(tree: &Tree, node: &Node, flags: OpenFlags) -> DriveResult<()>
 
 /// Begins to receive all files of an asset as one zip.
 async fn open_source_zip(tree: &Arc<Tree>, home: Home) -> DriveResult<Spool> {
-    let download = source_zip(tree, home).await?;
-    let (shared, name) = (Arc::downgrade(tree), source_zip_name(tree, home));
+    let download = source_zip(&tree.catalog, home).await?;
+    let (shared, name) = (Arc::downgrade(tree), source_zip_name(&tree.catalog, home));
     Spool::begin(
         &tree.runtime,
         &tree.config.staging_dir,
@@ -237,39 +236,6 @@ async fn open_source_zip(tree: &Arc<Tree>, home: Home) -> DriveResult<Spool> {
             }
         },
     )
-}
-
-async fn source_zip(tree: &Tree, home: Home) -> DriveResult<Download> {
-    let asset = tree
-        .catalog
-        .asset_of(home)
-        .ok_or_else(|| DriveError::Invalid("this is a draft yet; commit it first".into()))?;
-    asked(
-        &tree.catalog,
-        tree.client.asset_zip(asset, Priority::Interactive),
-    )
-    .await
-}
-
-fn source_zip_name(tree: &Tree, home: Home) -> Option<String> {
-    let asset = tree.catalog.asset_of(home)?;
-    Some(format!("{}/source.zip", ModelId::Asset(asset)))
-}
-
-/// The length of that zip: known once it was read, or where the service tells it before; a draft
-/// has none.
-pub(in crate::drive) async fn source_zip_len(tree: &Arc<Tree>, home: Home) -> DriveResult<u64> {
-    let Some(name) = source_zip_name(tree, home) else {
-        return Ok(0);
-    };
-    if let Some(len) = kept_len(&tree.catalog, &name) {
-        return Ok(len);
-    }
-    let told = source_zip(tree, home).await?.len;
-    if let Some(len) = told {
-        keep_len(&tree.catalog, &name, len);
-    }
-    Ok(told.unwrap_or(0))
 }
 
 /// The staged file behind a handle.

@@ -5,7 +5,6 @@ use std::ffi::OsStr;
 use std::sync::Arc;
 
 use super::lookup::text;
-use super::text::TextTarget;
 use crate::drive::catalog::{doubt, keep_for_good, preset_gone, preset_overlay, refreshed};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::ops::again::replace_sent_loose_file;
@@ -13,7 +12,7 @@ use crate::drive::ops::text::send_job;
 use crate::drive::parts::Tree;
 use crate::drive::places::{
     Container, DraftEntry, DropFolder, HeldPreset, JobPart, ModelFolder, Node, PresetFolder,
-    RawModels, Removal, child, loose_row, refusals, sent_loose_file,
+    RawModels, Removal, TextTarget, child, loose_row, refusals, sent_loose_file,
 };
 use crate::drive::tree::names::HIDDEN_FOLDER;
 use crate::drive::tree::node::{Home, ListingKind};

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::open::is_control;
-use super::text::TextTarget;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::handles::Body;
 use crate::drive::ops::again::is_frozen;
 use crate::drive::ops::attributes::getattr;
 use crate::drive::ops::open::staged;
 use crate::drive::parts::Tree;
-use crate::drive::places::{AttributeRule, Contents, Node, refusals};
+use crate::drive::places::{AttributeRule, Contents, Node, TextTarget, refusals};
 use crate::drive::types::{Caller, Entry, Ino, SetAttributes, SetTime};
 use crate::outbox::{AttributeChange, DraftId, EntryId};
 

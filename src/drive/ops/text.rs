@@ -14,28 +14,19 @@ use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::ops::control::noted_node;
 use crate::drive::ops::many::find_models;
 use crate::drive::parts::Tree;
-use crate::drive::places::{DropFolder, HeldPreset, JobPart};
+use crate::drive::places::{DropFolder, HeldPreset, JobPart, TextTarget};
 use crate::drive::types::Caller;
 
 /// More than this is no job and no preset.
 const MAX_LEN_BYTES: u64 = 4 * 1024 * 1024;
 
-/// ListingKind text it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::drive) enum TextTarget {
-    /// A job of a drop folder, by file name.
-    Job(DropFolder, String),
-    /// A preset, by file name.
-    Preset(String),
-}
-
 /// A text that is open for writing.
 pub(in crate::drive) struct TextBuffer {
     opener: u32,
-    state: Mutex<State>,
+    state: Mutex<TextState>,
 }
 
-struct State {
+struct TextState {
     target: TextTarget,
     bytes: Vec<u8>,
     /// Changed since it was kept.
@@ -59,7 +50,7 @@ impl TextBuffer {
         was_cut: bool,
         caller: &Caller,
     ) -> TextBuffer {
-        let state = State {
+        let state = TextState {
             target,
             bytes: now.to_vec(),
             is_dirty: was_cut,
@@ -140,7 +131,7 @@ impl TextBuffer {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, TextState> {
         self.state.lock().expect("no panic while a text is held")
     }
 }

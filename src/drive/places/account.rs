@@ -8,13 +8,14 @@ use super::node::Row;
 use super::place::{Answer, AttributeRule, Lifetime, Place, Text};
 use super::rapidmodels::named_rows;
 use super::values::HiddenParent;
+use crate::drive::catalog::Known;
 use crate::drive::catalog::{account_value, refreshed};
 use crate::drive::error::DriveError;
+use crate::drive::parts::Tree;
 use crate::drive::tree::known::{KnownRecord, system_time};
 use crate::drive::tree::listing::Listing;
 use crate::drive::tree::node::{AccountFile, ListingKind};
 use crate::drive::types::FileKind;
-use crate::drive::{catalog::Known, parts::Tree};
 
 /// The folder of the account.
 pub(super) struct AccountFolder;

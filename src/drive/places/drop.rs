@@ -13,12 +13,11 @@ use super::place::{Answer, AttributeRule, Container, Contents, Lifetime, Place, 
 use super::rapid_links::linked_rapid;
 use super::refusals;
 use super::removed::{find_ghost, is_ghost, without_hidden};
-use super::values::{DropFolder, ErrorParent, HiddenParent, JobEntry, JobPart, Model};
+use super::values::{DropFolder, ErrorParent, HiddenParent, JobEntry, JobPart, Model, TextTarget};
 use crate::drive::catalog::{
     doubt, is_listed, model_path, rapid_ended, rapid_is_final, refreshed, refreshed_rapid, shown_as,
 };
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::ops::text::TextTarget;
 use crate::drive::parts::Tree;
 use crate::drive::tree::node::{Home, ListingKind};
 use crate::drive::types::{Attributes, FileKind, OpenFlags};

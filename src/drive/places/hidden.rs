@@ -21,9 +21,9 @@ use crate::client::Priority;
 use crate::drive::catalog::{
     Blob, FlightKey, asked, blob_len, keep_detail, keep_detail_text, known_rapid, learn_reason,
     model_status, rapid_status, read_blob, refresh_orphans, refreshed_asset, refreshed_rapid,
+    source_zip_len,
 };
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::ops::open::source_zip_len;
 use crate::drive::parts::Tree;
 use crate::drive::tree::known::system_time;
 use crate::drive::tree::node::{Bundle, Family, Home};
@@ -202,7 +202,7 @@ impl Place for HiddenFile {
         Box::pin(async move {
             match (self.1, self.0) {
                 (HiddenName::SourceZip, HiddenParent::Model(Model::Raw(home))) => {
-                    let len = source_zip_len(tree, home).await?;
+                    let len = source_zip_len(&tree.catalog, home).await?;
                     let asset = tree.catalog.asset_of(home).map(ModelId::Asset);
                     let made = asset.map_or(tree.opened, |asset| created(tree, asset));
                     Ok(file(tree, len, made))

@@ -12,7 +12,7 @@ use super::values::HiddenParent;
 use crate::drive::catalog::{confirmed, is_listed, look_for_name, refreshed};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::parts::Tree;
-use crate::drive::tree::listing::{Listing, Row as Record};
+use crate::drive::tree::listing::{Listing, Record};
 use crate::drive::tree::node::{Family, ListingKind};
 use crate::drive::types::FileKind;
 use crate::wire::ModelId;

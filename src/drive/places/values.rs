@@ -169,3 +169,12 @@ impl JobEntry {
         }
     }
 }
+
+/// The text that a handle writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::drive) enum TextTarget {
+    /// A job of a drop folder, by file name.
+    Job(DropFolder, String),
+    /// A preset, by file name.
+    Preset(String),
+}

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::client::ClientError;
-use crate::drive::DriveError;
+use crate::drive::error::DriveError;
 
 /// A failed read.
 #[derive(Debug, Clone, thiserror::Error)]

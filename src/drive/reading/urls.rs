@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::OnceCell;
 
 use super::ReadError;
-use crate::drive::DriveError;
+use crate::drive::error::DriveError;
 use crate::wire::{SignedUrl, Timestamp};
 
 /// A URL this close to its end is renewed before it is used.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 /// How far a listing can be believed.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Belief {
+pub struct Freshness {
     /// When the service last said that all this is so.
     confirmed: Option<Instant>,
     /// It was confirmed in this mount, though perhaps not any more.
@@ -18,7 +18,7 @@ pub struct Belief {
     doubted_at: Option<Instant>,
 }
 
-impl Belief {
+impl Freshness {
     /// An earlier mount knew all of it.
     pub fn remembered(&mut self) {
         self.is_known = true;

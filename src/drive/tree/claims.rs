@@ -1,4 +1,4 @@
-//! ListingKind of several objects a name stands for.
+//! Which of several objects a name stands for.
 //!
 //! The invariant: within one folder each name stands for one object and each object has one name;
 //! an object keeps its name for as long as it is there and is called so, whatever else appears. The

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::listing::Row;
+use super::listing::Record;
 use crate::formats::{self, Kind};
 use crate::outbox::SavedPreset;
 use crate::wire::secret::json_without_secrets;
@@ -121,7 +121,7 @@ impl KnownAsset {
     }
 }
 
-impl Row for KnownAsset {
+impl Record for KnownAsset {
     fn number(&self) -> u64 {
         self.id.0
     }
@@ -202,7 +202,7 @@ impl KnownRapid {
     }
 }
 
-impl Row for KnownRapid {
+impl Record for KnownRapid {
     fn number(&self) -> u64 {
         self.id.0
     }
@@ -284,7 +284,7 @@ impl KnownPreset {
     }
 }
 
-impl Row for KnownPreset {
+impl Record for KnownPreset {
     fn number(&self) -> u64 {
         self.id.0
     }
@@ -328,7 +328,7 @@ impl KnownEmbed {
     }
 }
 
-impl Row for KnownEmbed {
+impl Record for KnownEmbed {
     fn number(&self) -> u64 {
         self.id.0
     }
@@ -388,7 +388,7 @@ impl KnownRecord {
     }
 }
 
-impl Row for KnownRecord {
+impl Record for KnownRecord {
     fn number(&self) -> u64 {
         self.id
     }

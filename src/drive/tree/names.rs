@@ -3,7 +3,7 @@
 //! The invariant: whatever text the service sends, [`safe_name`] gives a name that is one path
 //! component, is not `.`, `..`, empty or `.assetfs`, holds nothing that would confuse a terminal,
 //! and has at most 255 bytes; unless it had to be cut, [`original_name`] gives the text back.
-//! ListingKind of two equal names wins is decided in [`super::claims`].
+//! Which of two equal names wins is decided in [`super::claims`].
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

@@ -29,7 +29,7 @@ pub struct Content {
 
 /// What was told of one file among others.
 #[derive(Debug, Clone)]
-pub struct Told {
+pub struct ReportedSize {
     /// Its path in the folder.
     pub path: Arc<str>,
     /// Its length in bytes.
@@ -115,7 +115,7 @@ impl ContentTable {
         etag: Option<String>,
         modified: Option<SystemTime>,
     ) -> Content {
-        let told = Told {
+        let told = ReportedSize {
             path: path.into(),
             size,
             etag,
@@ -133,7 +133,7 @@ impl ContentTable {
     }
 
     /// What many files of one folder are now, kept in one go.
-    pub fn told_all(&self, folder: RemoteFolder, files: impl Iterator<Item = Told>) {
+    pub fn told_all(&self, folder: RemoteFolder, files: impl Iterator<Item = ReportedSize>) {
         let news: Vec<(String, Content)> = files
             .filter_map(|told| {
                 let (content, is_news) = self.learned(folder, &told);
@@ -152,7 +152,7 @@ impl ContentTable {
         self.lock().extend(news);
     }
 
-    fn learned(&self, folder: RemoteFolder, told: &Told) -> (Content, bool) {
+    fn learned(&self, folder: RemoteFolder, told: &ReportedSize) -> (Content, bool) {
         let before = self.get(folder, &told.path);
         let count = match &before {
             None => 0,

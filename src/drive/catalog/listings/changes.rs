@@ -14,7 +14,7 @@ use crate::drive::catalog::maps::told::rapid_is_final;
 use crate::drive::catalog::reasons::forget_reason;
 use crate::drive::catalog::state::{Catalog, Known};
 use crate::drive::tree::known::{KnownAsset, KnownRapid, KnownTag};
-use crate::drive::tree::listing::{Changes, Listing, Row};
+use crate::drive::tree::listing::{Changes, Listing, Record};
 use crate::drive::tree::node::{ListingKind, Model, RemoteFolder};
 use crate::wire::{AssetId, BaseAsset, EmbedId, ModelId, RapidId};
 
@@ -108,7 +108,7 @@ pub(in crate::drive) fn rapid_gone(catalog: &Catalog, rapid: RapidId) {
 }
 
 /// Takes a record out of its listing.
-pub(in crate::drive) fn removed<R: Row + Serialize>(
+pub(in crate::drive) fn removed<R: Record + Serialize>(
     catalog: &Catalog,
     which: ListingKind,
     listing: fn(&mut Known) -> &mut Listing<R>,

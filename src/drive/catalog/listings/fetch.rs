@@ -18,7 +18,7 @@ use crate::drive::catalog::presets::preset_overlay;
 use crate::drive::catalog::state::{Catalog, Known};
 use crate::drive::error::DriveResult;
 use crate::drive::tree::known::{KnownAsset, KnownEmbed, KnownPreset, KnownRapid, KnownRecord};
-use crate::drive::tree::listing::{Changes, Confirmation, Listing, Row};
+use crate::drive::tree::listing::{Changes, Confirmation, Listing, Record};
 use crate::drive::tree::node::ListingKind;
 use crate::outbox::DraftKind;
 use crate::wire::{BaseAsset, RapidId};
@@ -244,7 +244,7 @@ async fn fetch_webhooks(catalog: &Catalog) -> DriveResult<()> {
 }
 
 /// A listing that one request tells whole.
-async fn fetch_whole<T, R: Row + Serialize>(
+async fn fetch_whole<T, R: Record + Serialize>(
     catalog: &Catalog,
     which: ListingKind,
     listing: fn(&mut Known) -> &mut Listing<R>,
@@ -346,7 +346,7 @@ pub(in crate::drive) fn told_jobs(catalog: &Catalog, mut rapids: Vec<RapidId>, a
 }
 
 /// Takes in a whole listing.
-fn told_all<R: Row + Serialize>(
+fn told_all<R: Record + Serialize>(
     catalog: &Catalog,
     which: ListingKind,
     listing: fn(&mut Known) -> &mut Listing<R>,
@@ -358,7 +358,7 @@ fn told_all<R: Row + Serialize>(
     told_changes(catalog, which, listing, known, &changes);
 }
 
-pub(in crate::drive) fn told_changes<R: Row + Serialize>(
+pub(in crate::drive) fn told_changes<R: Record + Serialize>(
     catalog: &Catalog,
     which: ListingKind,
     listing: fn(&mut Known) -> &mut Listing<R>,

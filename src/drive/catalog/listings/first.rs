@@ -18,7 +18,7 @@ use crate::drive::catalog::listings::store::keep;
 use crate::drive::catalog::state::Catalog;
 use crate::drive::error::DriveResult;
 use crate::drive::tree::known::{KnownAsset, KnownRapid};
-use crate::drive::tree::listing::{Changes, Listing, Order, Row};
+use crate::drive::tree::listing::{Changes, Listing, Order, Record};
 use crate::drive::tree::node::ListingKind;
 use crate::wire::{BaseAsset, Page, RapidModel};
 
@@ -94,7 +94,7 @@ async fn pass_over<T>(
 }
 
 /// Ends a pass, however it went; what it changed, where it told of all there is.
-fn end_pass<R: Row>(
+fn end_pass<R: Record>(
     listing: &mut Listing<R>,
     pass: DriveResult<Pass>,
     began: Instant,

@@ -17,13 +17,13 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use super::flight::Landing;
+use super::flight::FlightEnd;
 use crate::drive::catalog::asking::FlightKey;
 use crate::drive::catalog::asking::patience;
 use crate::drive::catalog::listings::fetch::fetch;
 use crate::drive::catalog::state::{Catalog, Known};
 use crate::drive::error::DriveResult;
-use crate::drive::tree::belief::Belief;
+use crate::drive::tree::belief::Freshness;
 use crate::drive::tree::node::ListingKind;
 
 /// How long the first look in a mount waits for what an earlier mount knew to be confirmed.
@@ -31,7 +31,7 @@ const FIRST_LOOK: Duration = Duration::from_millis(400);
 
 impl Known {
     /// How far a listing can be believed.
-    pub(in crate::drive) fn belief(&mut self, which: ListingKind) -> &mut Belief {
+    pub(in crate::drive) fn belief(&mut self, which: ListingKind) -> &mut Freshness {
         match which {
             ListingKind::Assets => &mut self.assets.belief,
             ListingKind::Rapids => &mut self.rapids.belief,
@@ -93,7 +93,7 @@ pub(in crate::drive) fn news_of_pages(catalog: &Catalog) -> watch::Receiver<u64>
 pub(in crate::drive) fn first_listing(
     catalog: &Arc<Catalog>,
     which: ListingKind,
-) -> Option<Landing> {
+) -> Option<FlightEnd> {
     if is_listed(catalog, which) {
         return None;
     }
@@ -101,7 +101,7 @@ pub(in crate::drive) fn first_listing(
 }
 
 /// The flight for a listing, begun now or under way.
-fn asking(catalog: &Arc<Catalog>, which: ListingKind) -> Landing {
+fn asking(catalog: &Arc<Catalog>, which: ListingKind) -> FlightEnd {
     let shared = Arc::clone(catalog);
     catalog
         .flights

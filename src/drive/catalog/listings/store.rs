@@ -8,14 +8,14 @@ use serde::de::DeserializeOwned;
 use crate::drive::catalog::asking::blocking;
 use crate::drive::catalog::state::{Catalog, Known};
 use crate::drive::error::DriveResult;
-use crate::drive::tree::belief::Belief;
-use crate::drive::tree::listing::{Changes, Listing, Row};
+use crate::drive::tree::belief::Freshness;
+use crate::drive::tree::listing::{Changes, Listing, Record};
 use crate::drive::tree::node::ListingKind;
 use crate::durable::MetaStore;
 use crate::wire::RapidId;
 
 /// Keeps what changed in a listing; its folder shows that it did.
-pub(super) fn keep<R: Row + Serialize>(
+pub(super) fn keep<R: Record + Serialize>(
     catalog: &Catalog,
     which: ListingKind,
     known: &mut Known,
@@ -42,7 +42,7 @@ pub(in crate::drive) async fn keep_for_good(catalog: &Catalog) -> DriveResult<()
     .await
 }
 
-fn keep_rows<R: Row + Serialize>(
+fn keep_rows<R: Record + Serialize>(
     catalog: &Catalog,
     which: ListingKind,
     listing: &Listing<R>,
@@ -80,7 +80,7 @@ fn keep_rows<R: Row + Serialize>(
 }
 
 /// Takes up what an earlier mount kept in `table`.
-pub(in crate::drive) fn restore<R: Row + DeserializeOwned>(
+pub(in crate::drive) fn restore<R: Record + DeserializeOwned>(
     store: &MetaStore,
     which: ListingKind,
     extension: &'static str,
@@ -116,11 +116,11 @@ pub(super) fn keep_jobs(store: &MetaStore, jobs: &[RapidId]) {
 }
 
 /// Takes up which optimizations an earlier mount saw run or fail.
-pub(in crate::drive) fn restore_jobs(store: &MetaStore) -> (Vec<RapidId>, Belief) {
+pub(in crate::drive) fn restore_jobs(store: &MetaStore) -> (Vec<RapidId>, Freshness) {
     let kept: Option<Vec<RapidId>> = store
         .get(ListingKind::Jobs.table(), JOBS_KEY)
         .unwrap_or_default();
-    let mut belief = Belief::default();
+    let mut belief = Freshness::default();
     if kept.is_some() {
         belief.remembered();
     }

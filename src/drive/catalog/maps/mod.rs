@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 
-use super::flight::Landing;
+use super::flight::FlightEnd;
 use crate::drive::catalog::asking::FlightKey;
 use crate::drive::catalog::asking::landed;
 use crate::drive::catalog::maps::told::{asset_is_final, fetch_map, rapid_is_final};
@@ -254,7 +254,7 @@ async fn fetched_map(catalog: &Arc<Catalog>, folder: RemoteFolder) -> DriveResul
         .ok_or(DriveError::NotFound)
 }
 
-fn map_landing(catalog: &Arc<Catalog>, folder: RemoteFolder) -> Landing {
+fn map_landing(catalog: &Arc<Catalog>, folder: RemoteFolder) -> FlightEnd {
     let shared = Arc::clone(catalog);
     catalog
         .flights

@@ -13,11 +13,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Bound;
 use std::time::{Duration, Instant};
 
-use super::belief::Belief;
+use super::belief::Freshness;
 use super::claims::NameClaims;
 
 /// A record of a listing.
-pub trait Row: Clone + PartialEq {
+pub trait Record: Clone + PartialEq {
     /// The service's number.
     fn number(&self) -> u64;
     /// The service's name.
@@ -82,7 +82,7 @@ pub struct Listing<R> {
     claims: NameClaims,
     order: Order,
     /// How far all of it can be believed.
-    pub belief: Belief,
+    pub belief: Freshness,
     full_pass: Option<Instant>,
     /// Deleted through this drive: a pass that still shows them is late.
     deleted: HashMap<u64, Instant>,
@@ -107,14 +107,14 @@ struct Learned<R> {
     written: Option<Instant>,
 }
 
-impl<R: Row> Listing<R> {
+impl<R: Record> Listing<R> {
     /// Knows nothing. `extension` stands behind every name.
     pub fn new(extension: &'static str) -> Listing<R> {
         Listing {
             rows: BTreeMap::new(),
             claims: NameClaims::new(extension),
             order: Order::Unknown,
-            belief: Belief::default(),
+            belief: Freshness::default(),
             full_pass: None,
             deleted: HashMap::new(),
             renamed: Vec::new(),
@@ -123,7 +123,7 @@ impl<R: Row> Listing<R> {
     }
 
     /// Takes up what an earlier mount knew: shown at once, to be confirmed. Call
-    /// [`Belief::remembered`] when it knew all.
+    /// [`Freshness::remembered`] when it knew all.
     pub fn restore(
         &mut self,
         rows: impl IntoIterator<Item = R>,

@@ -4,12 +4,12 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use super::{Changes, Confirmation, Listing, Order, Passing, Row};
+use super::{Changes, Confirmation, Listing, Order, Passing, Record};
 
 /// How long a full pass is believed, however often single pages confirm it.
 pub(super) const FULL_PASS_HOLDS: Duration = Duration::from_secs(600);
 
-impl<R: Row> Listing<R> {
+impl<R: Record> Listing<R> {
     /// The first pass begins: its pages come in one by one, by [`Listing::put_all`].
     pub fn pass_begins(&mut self, began: Instant) {
         self.passing = Some(Passing { began, reached: 0 });
@@ -87,7 +87,7 @@ impl<R: Row> Listing<R> {
         taken: &HashSet<String>,
     ) -> Changes {
         let order = order_of(&rows);
-        let told: HashSet<u64> = rows.iter().map(Row::number).collect();
+        let told: HashSet<u64> = rows.iter().map(Record::number).collect();
         let mut changes = self.drop_untold(&told, began);
         let rows = self.without_late(rows, began);
         self.learn(rows, now, taken, &mut changes);
@@ -132,7 +132,7 @@ impl<R: Row> Listing<R> {
     }
 }
 
-fn order_of<R: Row>(rows: &[R]) -> Order {
+fn order_of<R: Record>(rows: &[R]) -> Order {
     if rows.is_sorted_by(|a, b| a.number() > b.number()) {
         Order::NewestFirst
     } else if rows.is_sorted_by(|a, b| a.number() < b.number()) {

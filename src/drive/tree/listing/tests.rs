@@ -6,7 +6,7 @@ use super::*;
 #[derive(Debug, Clone, PartialEq)]
 struct Thing(u64, &'static str);
 
-impl Row for Thing {
+impl Record for Thing {
     fn number(&self) -> u64 {
         self.0
     }

@@ -1,0 +1,47 @@
+//! All files of an asset as one zip, as the service packs them.
+
+use std::sync::Arc;
+
+use super::asking::asked;
+use super::blobs::{keep_len, kept_len};
+use super::state::Catalog;
+use crate::client::{Download, Priority};
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::tree::node::Home;
+use crate::wire::ModelId;
+
+/// Begins to receive it.
+pub(in crate::drive) async fn source_zip(
+    catalog: &Arc<Catalog>,
+    home: Home,
+) -> DriveResult<Download> {
+    let asset = catalog
+        .asset_of(home)
+        .ok_or_else(|| DriveError::Invalid("this is a draft yet; commit it first".into()))?;
+    let reply = catalog.client.asset_zip(asset, Priority::Interactive);
+    asked(catalog, reply).await
+}
+
+/// The name under which its length is kept; a draft has none.
+pub(in crate::drive) fn source_zip_name(catalog: &Catalog, home: Home) -> Option<String> {
+    let asset = catalog.asset_of(home)?;
+    Some(format!("{}/source.zip", ModelId::Asset(asset)))
+}
+
+/// Its length: known once it was read, or where the service tells it before; that of a draft is zero.
+pub(in crate::drive) async fn source_zip_len(
+    catalog: &Arc<Catalog>,
+    home: Home,
+) -> DriveResult<u64> {
+    let Some(name) = source_zip_name(catalog, home) else {
+        return Ok(0);
+    };
+    if let Some(len) = kept_len(catalog, &name) {
+        return Ok(len);
+    }
+    let told = source_zip(catalog, home).await?.len;
+    if let Some(len) = told {
+        keep_len(catalog, &name, len);
+    }
+    Ok(told.unwrap_or(0))
+}

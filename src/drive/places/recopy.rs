@@ -1,0 +1,190 @@
+//! Copying again what was copied in before: a nightly job, a backup that is put back, a tool that is
+//! run twice. What is written is compared with what was sent; the same bytes change nothing and are no
+//! error, others are refused. Nothing is kept and nothing is sent.
+
+use std::sync::{Mutex, MutexGuard};
+
+use super::entry::DraftEntry;
+use super::place::Place as _;
+use super::refusals;
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::parts::Tree;
+use crate::drive::types::{Access, OpenFlags};
+use crate::outbox::{ContentHasher, SentEntry};
+
+/// A file of an asset that somebody writes once more.
+pub(in crate::drive) struct RecopyCheck {
+    path: String,
+    size: u64,
+    /// The checksum of the bytes that were sent, in hex.
+    hash: String,
+    seen: Mutex<Seen>,
+}
+
+/// What was written so far.
+struct Seen {
+    hash: ContentHasher,
+    differs: bool,
+}
+
+impl RecopyCheck {
+    /// For an entry that was sent, if it can be compared: written from its start to its end, by
+    /// somebody who does not want to read what is there.
+    fn of(sent: SentEntry, path: String, flags: OpenFlags) -> Option<RecopyCheck> {
+        let reads = match flags.access {
+            Access::Read => true,
+            Access::Write => false,
+            Access::ReadWrite => !flags.truncate,
+        };
+        if reads || flags.append {
+            return None;
+        }
+        let seen = Seen {
+            hash: ContentHasher::default(),
+            differs: false,
+        };
+        Some(RecopyCheck {
+            path,
+            size: sent.size,
+            hash: sent.hash?,
+            seen: Mutex::new(seen),
+        })
+    }
+
+    /// Takes what is written. It is refused as soon as it cannot be the same any more.
+    pub(in crate::drive) fn write(&self, offset: u64, data: &[u8]) -> DriveResult<()> {
+        let mut seen = self.seen();
+        seen.differs |= offset != seen.hash.len_bytes() || offset + data.len() as u64 > self.size;
+        if seen.differs {
+            return Err(self.refusal());
+        }
+        seen.hash.update(data);
+        Ok(())
+    }
+
+    /// A changed length: to nothing, as a new copy begins, or to what it is.
+    pub(in crate::drive) fn resize(&self, size: u64) -> DriveResult<()> {
+        let mut seen = self.seen();
+        if size == 0 {
+            seen.hash = ContentHasher::default();
+            seen.differs = false;
+            return Ok(());
+        }
+        seen.differs |= size != self.size;
+        if seen.differs {
+            return Err(self.refusal());
+        }
+        Ok(())
+    }
+
+    /// A close: what was written has to be what is there. An early close of a shell has written
+    /// nothing yet.
+    pub(in crate::drive) fn flush(&self) -> DriveResult<()> {
+        let seen = self.seen();
+        let len = seen.hash.len_bytes();
+        let is_same = len == self.size && seen.hash.digest().to_string() == self.hash;
+        if !seen.differs && (len == 0 || is_same) {
+            Ok(())
+        } else {
+            Err(self.refusal())
+        }
+    }
+
+    fn refusal(&self) -> DriveError {
+        refusals::frozen_asset(&self.path)
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().expect("no panic while bytes are compared")
+    }
+}
+
+/// The comparison for a file of an asset that is opened for writing.
+pub(in crate::drive) fn same_bytes(
+    tree: &Tree,
+    entry: DraftEntry,
+    flags: OpenFlags,
+) -> Option<RecopyCheck> {
+    RecopyCheck::of(entry.sent(tree)?, entry.path(tree), flags)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+    use crate::outbox::EntryKind;
+
+    const BYTES: &[u8] = b"what was copied in";
+
+    fn flags(access: Access) -> OpenFlags {
+        OpenFlags {
+            access,
+            ..OpenFlags::OVERWRITE
+        }
+    }
+
+    fn sent() -> SentEntry {
+        SentEntry {
+            id: EntryId(1),
+            path: "a.bin".into(),
+            kind: EntryKind::File,
+            size: BYTES.len() as u64,
+            mode: 0o644,
+            uid: None,
+            gid: None,
+            mtime: SystemTime::UNIX_EPOCH,
+            hash: Some(format!("{:032x}", xxhash_rust::xxh3::xxh3_128(BYTES))),
+            sent_as: Some("a.bin".into()),
+        }
+    }
+
+    fn opened() -> RecopyCheck {
+        RecopyCheck::of(sent(), "a.bin".into(), flags(Access::Write)).unwrap()
+    }
+
+    #[test]
+    fn the_same_bytes_are_no_error() {
+        let file = opened();
+        assert!(file.flush().is_ok(), "a shell's early close");
+        file.write(0, &BYTES[..7]).unwrap();
+        file.write(7, &BYTES[7..]).unwrap();
+        file.resize(BYTES.len() as u64).unwrap();
+        assert!(file.flush().is_ok());
+        file.resize(0).unwrap();
+        file.write(0, BYTES).unwrap();
+        assert!(file.flush().is_ok());
+    }
+
+    #[test]
+    fn other_bytes_are_refused_at_the_latest_when_closed() {
+        let other = opened();
+        other.write(0, &[b'x'; BYTES.len()]).unwrap();
+        assert!(matches!(other.flush(), Err(DriveError::ReadOnly(_))));
+        let short = opened();
+        short.write(0, &BYTES[..7]).unwrap();
+        assert!(short.flush().is_err());
+        let long = opened();
+        long.write(0, BYTES).unwrap();
+        assert!(long.write(BYTES.len() as u64, b"!").is_err());
+        assert!(long.flush().is_err());
+        assert!(opened().write(3, b"x").is_err(), "not from the start");
+        assert!(opened().resize(3).is_err());
+    }
+
+    #[test]
+    fn who_reads_or_appends_gets_no_comparison() {
+        let in_place = OpenFlags {
+            truncate: false,
+            ..flags(Access::ReadWrite)
+        };
+        assert!(RecopyCheck::of(sent(), String::new(), in_place).is_none());
+        let anew = flags(Access::ReadWrite);
+        assert!(RecopyCheck::of(sent(), String::new(), anew).is_some());
+        let append = OpenFlags {
+            append: true,
+            ..flags(Access::Write)
+        };
+        assert!(RecopyCheck::of(sent(), String::new(), append).is_none());
+    }
+}
