@@ -132,7 +132,7 @@ async fn go_ahead(tree: &Arc<Tree>, number: u64, from: FileAt) {
         let Ok(permit) = Arc::clone(&tree.ahead.requests).acquire_owned().await else {
             return;
         };
-        let shared = Arc::clone(&tree);
+        let shared = Arc::clone(tree);
         tree.background.spawn(async move {
             match fetch_small(&shared, &file).await {
                 Ok(held) => shared.ahead.walk().hold(number, &file, held),

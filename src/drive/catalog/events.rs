@@ -141,7 +141,7 @@ fn job_changed(catalog: &Catalog, folder: &JobFolder, name: &str) {
             let owner = catalog.asset_of_draft(*draft).map(OwnerFolder::Asset);
             owner.map(|owner| folder.of_owner(owner))
         }
-        folder => Some(folder.clone()),
+        folder => Some(*folder),
     };
     let Some(shown) = shown else { return };
     match &shown {

@@ -31,7 +31,7 @@ pub(in crate::drive) async fn getattr(
     let node = tree.node(ino)?;
     let open = fh.and_then(|fh| tree.handles.file(fh).ok());
     let found = match (
-        open.as_deref().and_then(|open| open_size(open)),
+        open.as_deref().and_then(open_size),
         node.attributes(tree).await,
     ) {
         // What was written through a handle is newer than what is kept.

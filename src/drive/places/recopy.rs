@@ -113,7 +113,7 @@ mod tests {
     use std::time::SystemTime;
 
     use super::*;
-    use crate::outbox::EntryKind;
+    use crate::outbox::{EntryId, EntryKind};
 
     const BYTES: &[u8] = b"what was copied in";
 

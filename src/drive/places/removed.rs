@@ -166,7 +166,8 @@ pub(in crate::drive) fn is_ghost(tree: &Tree, entry: &JobEntry) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drive::places::{RapidFolder, Root};
+    use crate::drive::places::rapid::RapidFolder;
+    use crate::drive::places::root::Root;
     use crate::wire::RapidId;
 
     const MODEL: Model = Model::Rapid(RapidId(7));

@@ -1,14 +1,17 @@
 //! Identities are durable: inode numbers are made from them, and programs keep numbers over remounts.
 
-use super::account::{AccountFolder, AccountRecord, RecordFolder, RecordKind};
+use super::account::{AccountFolder, AccountRecord, AccountValue, RecordFolder, RecordKind};
 use super::bundles::{BundleFile, BundleFolder};
 use super::by_id::{IdFolder, IdLink, SourceLink};
-use super::embeds::EmbedRecord;
+use super::embeds::{EmbedPage, EmbedRecord, EmbedsFolder};
 use super::errors::ErrorText;
 use super::factory::{FactoryFolder, FactoryPreset};
-use super::hidden::HiddenFolder;
+use super::hidden::{HiddenFile, HiddenFolder, HiddenName};
+use super::job_links::JobLink;
 use super::presets::StoredPreset;
 use super::rapid_links::{RapidLink, RapidLinks};
+use super::rapidmodels::RapidModels;
+use super::remote::{ServiceFile, ServiceFolder, ServiceSubfolder};
 use super::search::{Found, FoundLink, SearchFolder};
 use super::values::ErrorParent;
 use super::*;
