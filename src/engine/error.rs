@@ -1,7 +1,6 @@
-//! What the engine says when it cannot go on: one sentence for the person who made the model.
+//! The error of a job, which joins the error types of the engine's modules.
 //!
-//! Each part of the engine has its own error type; here they meet. The texts name the file and the
-//! place in it, never a line of our code.
+//! A message is one sentence for the person who made the model. It names the file and the place in it, no internals.
 
 use std::path::PathBuf;
 
@@ -28,15 +27,11 @@ pub enum EngineError {
     /// An allocation failed, most likely at the limit of the process.
     #[error("processing needs more memory than its limit")]
     OutOfMemory,
-    /// A mistake of ours.
     #[error("the engine failed on this model ({0}); this is a bug in the engine, not in the model")]
     Internal(String),
-    /// The disk said no.
     #[error("{path}: {source}", path = path.display())]
     Io {
-        /// The file or folder.
         path: PathBuf,
-        /// What the system said.
         #[source]
         source: std::io::Error,
     },

@@ -1,7 +1,7 @@
-//! Intake of zip archives: unpacked under limits, without junk, never outside their folder.
+//! Unpacks zip archives within limits, without junk files, never outside of the target folder.
 //!
-//! Sizes are counted while unpacking, not believed from the archive. What breaks a limit is refused
-//! as a whole, with the limit in the sentence; nothing half unpacked is used.
+//! Sizes are counted while unpacking; the sizes in the archive are not trusted. An archive beyond a limit is refused as
+//! a whole, and the message names the limit.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -38,42 +38,19 @@ const HARMLESS_BYTES: u64 = 16 << 20;
 pub enum ZipError {
     /// The archive cannot be read.
     #[error("{file} is not a readable zip archive: {what}")]
-    Damaged {
-        /// The archive's name.
-        file: String,
-        /// What is wrong.
-        what: String,
-    },
+    Damaged { file: String, what: String },
     /// An entry would be written outside of the archive's folder.
     #[error("{file} holds the entry \"{entry}\", which leads out of the archive; it is refused")]
-    Outside {
-        /// The archive's name.
-        file: String,
-        /// The entry's name.
-        entry: String,
-    },
-    /// It holds what no model needs.
+    Outside { file: String, entry: String },
+    /// It holds entries that are never accepted, such as links.
     #[error("{file} is refused: {what}")]
-    Refused {
-        /// The archive's name.
-        file: String,
-        /// What it is.
-        what: String,
-    },
+    Refused { file: String, what: String },
     /// A limit is passed.
     #[error("{file} is refused: {what}")]
-    Limit {
-        /// The archive's name.
-        file: String,
-        /// Which limit.
-        what: String,
-    },
-    /// The disk said no.
+    Limit { file: String, what: String },
     #[error("{path}: {source}", path = path.display())]
     Io {
-        /// The file.
         path: PathBuf,
-        /// What the system said.
         #[source]
         source: io::Error,
     },
@@ -153,7 +130,7 @@ impl Unpacking<'_> {
         Ok(files)
     }
 
-    /// The entry's path, plain; what is absolute or climbs is refused.
+    /// The normalized path of an entry; absolute paths and `..` are refused.
     fn inside(&self, entry: &str) -> Result<PathBuf, ZipError> {
         let plain = entry.replace('\\', "/");
         let is_drive = plain.as_bytes().get(1) == Some(&b':');
@@ -220,7 +197,7 @@ impl Unpacking<'_> {
         Ok(())
     }
 
-    /// Some names cannot stand beside others, or nowhere: that is the archive's fault, not the disk's.
+    /// Conflicting or invalid names are errors of the archive, not of the disk.
     fn not_made(&self, relative: &Path, path: &Path, error: io::Error) -> ZipError {
         use io::ErrorKind::{AlreadyExists, InvalidFilename, IsADirectory, NotADirectory};
         match error.kind() {
@@ -269,7 +246,7 @@ fn text_of(path: &Path) -> String {
     parts.join("/")
 }
 
-/// Files that systems leave behind and nobody means to send.
+/// Files that operating systems create beside a user's files.
 pub fn is_junk(path: &Path) -> bool {
     path.iter().any(|part| {
         let name = part.to_string_lossy();

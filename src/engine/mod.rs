@@ -1,6 +1,6 @@
 //! The 3D engine: import, clean, simplify, textures, export, render, compare. Knows no HTTP, no async, no database.
 //!
-//! [`job::run`] is the front door: it takes a task as plain data and leaves files in a folder.
+//! The entry point is [`job::run`]: it takes a task as plain data and writes files into a folder.
 
 pub mod analyse;
 pub mod clean;

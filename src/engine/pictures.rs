@@ -22,7 +22,7 @@ pub const THUMBNAIL_NAME: &str = "thumb.jpg";
 /// The name of the picture of source and result, where one is asked for.
 pub const BEFORE_AFTER_NAME: &str = "before-after.png";
 
-/// What is looked at when there is nothing to see.
+/// The box that is drawn for a model without triangles.
 const NOTHING: BoundingBox = BoundingBox {
     low: glam::Vec3::splat(-0.5),
     high: glam::Vec3::splat(0.5),
@@ -192,7 +192,7 @@ pub fn before_and_after(source: &Scene, result: &Scene) -> Sheet {
     side_by_side(&[&before, &after])
 }
 
-/// A picture to be shown: finely sampled and softly lit.
+/// A picture for people: with many samples and soft light.
 fn shown(scene: &PreparedScene, bounds: &BoundingBox) -> Picture {
     let (size, samples, most_lights) = if cfg!(debug_assertions) {
         (PICTURE_SIZE, 1, THUMBNAIL_LIGHTS)
@@ -208,7 +208,7 @@ fn shown(scene: &PreparedScene, bounds: &BoundingBox) -> Picture {
     scene.render(View::ThreeQuarter, bounds, &settings)
 }
 
-/// Each light draws all triangles once; big models get fewer, softer steps are worth less than seconds.
+/// Each light draws all triangles once, so large models get fewer lights.
 fn lights_for(scene: &PreparedScene, most: usize) -> usize {
     (4_000_000 / scene.triangle_count().max(1)).clamp(most.min(12), most)
 }

@@ -1,4 +1,4 @@
-//! Numbers and counts as a person reads them, for the texts of logs and errors.
+//! Formats numbers and counts for logs and errors.
 
 /// `2847000` as `2,847,000`.
 pub fn grouped(number: u64) -> String {
@@ -21,7 +21,7 @@ pub fn counted(number: u64, thing: &str) -> String {
     }
 }
 
-/// Several of a thing.
+/// The plural of an English noun.
 pub fn plural(thing: &str) -> String {
     let ending = if thing.ends_with("sh") { "es" } else { "s" };
     format!("{thing}{ending}")

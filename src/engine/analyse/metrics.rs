@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 
-/// A stopwatch with a lap for each step.
+/// Measures the time of each step.
 #[derive(Debug)]
 pub struct Metrics {
     started_at: jiff::Timestamp,
@@ -14,7 +14,6 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Starts now.
     pub fn start() -> Metrics {
         let now = Instant::now();
         Metrics {
@@ -25,7 +24,6 @@ impl Metrics {
         }
     }
 
-    /// Ends the step `name`.
     pub fn lap(&mut self, name: &str) {
         let seconds = self.lap.elapsed().as_secs_f64();
         let known = self.laps.get(name).and_then(Value::as_f64).unwrap_or(0.0);
@@ -52,7 +50,7 @@ fn rounded(seconds: f64) -> f64 {
     (seconds * 1e4).round() / 1e4
 }
 
-/// The most memory that this process has used, where the system tells.
+/// The peak memory of this process; `None` where the system does not report it.
 fn peak_memory_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;

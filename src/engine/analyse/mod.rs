@@ -6,12 +6,12 @@ mod metrics;
 pub use info::{counts, rpd_info};
 pub use metrics::Metrics;
 
-/// What a job has to say, in three logs.
+/// The three logs of a job.
 #[derive(Debug, Clone, Default)]
 pub struct Logs {
     /// What was done.
     pub info: Vec<String>,
-    /// What was not done as asked, or may surprise.
+    /// What was not done as requested, or may be unexpected.
     pub warnings: Vec<String>,
     /// Why it failed.
     pub errors: Vec<String>,

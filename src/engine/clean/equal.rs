@@ -1,5 +1,5 @@
-//! Points everything that uses an image, a sampler, a texture or a material that is there twice at the
-//! first of them; what is then unused is dropped by pruning.
+//! Replaces references to duplicate images, samplers, textures and materials by the first of them; pruning then
+//! drops the duplicates.
 //!
 //! Materials are the same only when their names are as well: people and programs choose them by name.
 //! Left alone, like pruning, when the scene uses an extension that may refer to such objects in a way

@@ -1,8 +1,8 @@
-//! Numbers that are not numbers: triangles at such places go, other attributes get a plain value.
+//! Values that are not finite: triangles with such positions are removed, other attributes get a default.
 
 use super::super::scene::{Geometry, Mode};
 
-/// Makes every number finite; returns how many triangles were at no place and are gone.
+/// Makes every number finite; returns how many triangles without a finite position were removed.
 pub(super) fn repair(geometry: &mut Geometry) -> usize {
     let broken: Vec<bool> = geometry
         .positions()

@@ -1,5 +1,5 @@
-//! Clean-up that changes nothing one can see: numbers that are none, vertices and materials stored
-//! twice, triangles without area, entries that nothing uses.
+//! Clean-up without visible change: removes numbers that are not finite, duplicate vertices and materials,
+//! triangles without area, and unused entries.
 
 mod degenerate;
 mod equal;
@@ -21,9 +21,9 @@ pub struct Cleaned {
     pub welded_vertices: usize,
     /// Triangles with two corners at the same place.
     pub degenerate_triangles: usize,
-    /// Triangles with a corner that is nowhere (not a number or infinite).
+    /// Triangles with a corner that is not finite.
     pub broken_triangles: usize,
-    /// Materials that were there twice.
+    /// Materials that were equal to another.
     pub shared_materials: usize,
 }
 
@@ -61,8 +61,8 @@ pub fn clean(scene: &mut Scene) -> Cleaned {
         })
 }
 
-/// Makes all geometry fit for export: unit normals, weights that sum to one, an order of triangles
-/// and vertices that graphics cards read fast.
+/// Prepares all geometry for export: unit normals, weights that sum to one, an order of triangles
+/// and vertices that is fast to draw.
 pub fn finish(scene: &mut Scene) {
     scene.geometries.par_iter_mut().for_each(|geometry| {
         tidy::tidy(geometry);

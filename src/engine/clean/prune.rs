@@ -32,7 +32,7 @@ const KNOWN: &[&str] = &[
     "EXT_mesh_gpu_instancing",
 ];
 
-/// Drops what nothing uses and fits the references to what is left.
+/// Drops unused objects and updates the references to the others.
 pub fn prune(scene: &mut Scene) {
     if !knows_all_extensions(scene) {
         return;

@@ -1,7 +1,7 @@
-//! Attributes as the format asks for them: unit normals and tangents, weights that sum to one,
+//! Normalizes attributes as glTF requires: unit normals and tangents, weights that sum to one,
 //! joints named only where they have a weight.
 //!
-//! What already complies is not touched, bit for bit.
+//! Values that comply already keep their bits.
 
 use glam::{Vec3, Vec4};
 
@@ -183,7 +183,7 @@ fn normalize(weights: &mut [f32], steps: Option<f32>) {
     }
 }
 
-/// A joint without weight is named 0, and a joint named twice gets both weights.
+/// The index of a joint without weight becomes 0; weights of a joint listed twice are added.
 fn drop_unused(joints: &mut [f32], weights: &mut [f32]) {
     for place in 0..joints.len() {
         if weights[place] <= 0.0 {

@@ -1,4 +1,4 @@
-//! Differences as a picture: black where both models look alike, over violet and orange to pale yellow.
+//! Heat maps of differences: from black (equal) through violet and orange to pale yellow.
 //!
 //! The scale is the square root of the difference, so that small ones can be seen; where the source is seen and nothing
 //! differs, a dark grey keeps its outline in sight.

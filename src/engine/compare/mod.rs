@@ -1,8 +1,8 @@
 //! How much a result looks like its source: pictures from six sides in, scores, heat maps and warnings out.
 //!
-//! A mean over a picture does not show a part that vanished, so the worst tile and the parts that no longer look like
-//! themselves are reported as well. Scores run from 0 (nothing alike) to 100 (the same) and are taken over the pixels
-//! where either model is seen, so that an empty background flatters nobody.
+//! A mean over a picture hides a vanished part, so the worst tile and the parts that changed most are reported as
+//! well. Scores run from 0 (completely different) to 100 (equal) and count only the pixels where either model is
+//! visible, so that an empty background does not raise them.
 
 mod flip;
 mod heat;
@@ -39,7 +39,7 @@ pub struct Comparison {
 /// One view of both models, compared.
 #[derive(Debug, Clone)]
 pub struct ViewComparison {
-    /// From where.
+    /// The direction of the view.
     pub view: View,
     /// 0 to 100.
     pub score: f64,
@@ -64,7 +64,7 @@ pub struct WorstTile {
     pub part: Option<String>,
 }
 
-/// A part that does not look like itself any more.
+/// A part whose visible pixels mostly differ from the source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChangedPart {
     /// Its name in the source.
@@ -136,7 +136,7 @@ impl Comparison {
         tiles.min_by(|(_, one), (_, two)| one.score.total_cmp(&two.score))
     }
 
-    /// What a person should look at; empty when the result looks like the source everywhere.
+    /// Differences that a person should check, as warnings; empty when the result looks like the source.
     pub fn warnings(&self) -> Vec<String> {
         const POOR_TILE: f64 = 55.0;
         let mut warnings: Vec<String> = self

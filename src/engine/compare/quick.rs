@@ -1,5 +1,5 @@
-//! A rough difference of small pictures, many times faster than the real one: for choosing among results, never for
-//! saying how good one is.
+//! A rough difference of small pictures, many times faster than FLIP: to choose among results, not to report their
+//! quality.
 
 use rayon::prelude::*;
 

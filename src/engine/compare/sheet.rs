@@ -11,9 +11,7 @@ const GAP: usize = 8;
 /// A wide picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sheet {
-    /// Pixels across.
     pub width: usize,
-    /// Pixels down.
     pub height: usize,
     /// sRGB with alpha, four bytes a pixel.
     pub rgba: Vec<u8>,
@@ -45,14 +43,12 @@ pub fn side_by_side(pictures: &[&Picture]) -> Sheet {
 }
 
 impl Sheet {
-    /// Writes the sheet as PNG.
     pub fn write_png(&self, path: &Path) -> Result<(), EngineError> {
         write_png(path, (self.width, self.height), &self.rgba)
     }
 }
 
 impl Picture {
-    /// Writes the picture as PNG.
     pub fn write_png(&self, path: &Path) -> Result<(), EngineError> {
         write_png(path, (self.size, self.size), &self.rgba)
     }

@@ -1,7 +1,7 @@
 //! Accessors: typed, bounds-checked reading of the numbers in the buffers.
 //!
 //! Every offset and count is checked against the bytes that are there before anything is allocated,
-//! so a hostile count cannot ask for memory that the file does not pay for.
+//! so a hostile count cannot make us allocate much more than the size of the file.
 
 use bytes::Bytes;
 
@@ -10,10 +10,9 @@ use super::cursor::Cursor;
 use super::element::{ComponentType, ElementType};
 use super::error::DocumentError;
 
-/// What an accessor says of itself.
+/// The declared type and size of an accessor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AccessorInfo {
-    /// The accessor's index.
     pub index: usize,
     /// Elements.
     pub count: usize,
@@ -38,7 +37,7 @@ struct Layout {
 }
 
 impl Document {
-    /// What accessor `index` says of itself, checked.
+    /// The declared type and size of accessor `index`, checked.
     pub fn accessor(&self, index: usize) -> Result<AccessorInfo, DocumentError> {
         let at = self.item("accessors", index)?;
         let component_at = at.require("componentType")?;

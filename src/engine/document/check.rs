@@ -78,7 +78,7 @@ impl Document {
                     return Err(nodes[start].invalid("is its own ancestor"));
                 }
             }
-            // A forest this deep would overflow the stack of whoever draws it.
+            // Recursive readers would overflow their stack on a deeper tree.
             if steps > 1_000 {
                 return Err(nodes[start].invalid("lies more than 1,000 levels deep"));
             }

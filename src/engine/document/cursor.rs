@@ -1,7 +1,7 @@
-//! A place in the JSON of a document, so that every complaint can say where it is.
+//! A value in the JSON of a document with its path, so that every error names the place.
 //!
-//! A [`Cursor`] is a value with its path. Its readers check kind and range and turn a miss into a
-//! sentence with file and path; nothing here knows what glTF means by a field.
+//! The methods of a [`Cursor`] check kind and range; their errors name file and path. Nothing here knows the
+//! meaning of a field.
 
 use serde_json::{Map, Value};
 
@@ -22,7 +22,6 @@ impl<'a> Cursor<'a> {
         Cursor { file, path, value }
     }
 
-    /// The value itself.
     pub fn value(&self) -> &'a Value {
         self.value
     }
@@ -63,14 +62,12 @@ impl<'a> Cursor<'a> {
         self.get("extensions")?.get(name)
     }
 
-    /// The object's members.
     pub fn members(&self) -> Result<&'a Map<String, Value>, DocumentError> {
         self.value
             .as_object()
             .ok_or_else(|| self.invalid("is not a JSON object"))
     }
 
-    /// The elements of an array.
     pub fn elements(&self) -> Result<Vec<Cursor<'a>>, DocumentError> {
         let array = self
             .value
@@ -121,7 +118,6 @@ impl<'a> Cursor<'a> {
         Err(self.invalid(format!("refers to {thing} {index}, but the file {there}")))
     }
 
-    /// A text.
     pub fn text(&self) -> Result<&'a str, DocumentError> {
         self.value
             .as_str()

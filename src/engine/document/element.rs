@@ -3,17 +3,11 @@
 /// How a component is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ComponentType {
-    /// Signed byte.
     I8,
-    /// Unsigned byte.
     U8,
-    /// Signed short.
     I16,
-    /// Unsigned short.
     U16,
-    /// Unsigned int.
     U32,
-    /// Float.
     F32,
 }
 
@@ -82,13 +76,9 @@ fn u32_at(bytes: &[u8]) -> u32 {
 /// The shape of an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ElementType {
-    /// One number.
     Scalar,
-    /// Two numbers.
     Vec2,
-    /// Three numbers.
     Vec3,
-    /// Four numbers.
     Vec4,
     /// A 2×2 matrix by columns.
     Mat2,

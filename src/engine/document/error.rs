@@ -1,4 +1,4 @@
-//! What can be wrong with a glTF or GLB file, said for the person who exported it.
+//! Errors in glTF and GLB files, worded for the person who exported the file.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,6 @@ pub enum DocumentError {
     /// The file ends before its header says.
     #[error("{file} is truncated: the header says {} bytes, the file has {}", grouped(*declared), grouped(*actual))]
     Truncated {
-        /// The file's name.
         file: String,
         /// The length in the header.
         declared: u64,
@@ -19,28 +18,19 @@ pub enum DocumentError {
     },
     /// The container is damaged in another way.
     #[error("{file} is not a valid GLB file: {what}")]
-    Container {
-        /// The file's name.
-        file: String,
-        /// What is wrong.
-        what: String,
-    },
+    Container { file: String, what: String },
     /// The JSON text does not parse.
     #[error("{file} is not valid JSON: {what} (line {line}, column {column})")]
     Syntax {
-        /// The file's name.
         file: String,
         /// What the parser found.
         what: String,
-        /// Line, from 1.
         line: usize,
-        /// Column, from 1.
         column: usize,
     },
     /// A value is missing, of the wrong kind or out of range.
     #[error("{file}: {path} {what}")]
     Invalid {
-        /// The file's name.
         file: String,
         /// The place in the JSON, such as `meshes[0].primitives[1].indices`.
         path: String,
@@ -50,37 +40,27 @@ pub enum DocumentError {
     /// A file that the document names is not there.
     #[error("{file}: {path} needs the file \"{uri}\", which is not among the uploaded files")]
     MissingFile {
-        /// The file's name.
         file: String,
-        /// The place in the JSON.
         path: String,
-        /// The reference as written.
         uri: String,
     },
     /// A reference that leads out of the upload.
     #[error("{file}: {path} refers to \"{uri}\", which is outside of the uploaded files")]
     OutsideFile {
-        /// The file's name.
         file: String,
-        /// The place in the JSON.
         path: String,
-        /// The reference as written.
         uri: String,
     },
     /// A newer or older version of the format.
     #[error("{file} is glTF version {version}; only version 2 can be read")]
     Version {
-        /// The file's name.
         file: String,
-        /// The version it says.
+        /// The version that the file declares.
         version: String,
     },
-    /// The disk said no.
     #[error("{path}: {source}", path = path.display())]
     Io {
-        /// The file.
         path: PathBuf,
-        /// What the system said.
         #[source]
         source: std::io::Error,
     },

@@ -1,7 +1,7 @@
 //! The GLB container: a header, a JSON chunk, at most one binary chunk.
 //!
 //! Reading checks every length before it slices and copies nothing; writing pads to four bytes as
-//! the format asks. What the JSON says is not looked at here.
+//! the format requires. The content of the JSON is not examined here.
 
 use bytes::Bytes;
 
@@ -16,7 +16,6 @@ const CHUNK_BIN: u32 = 0x004E_4942;
 /// The two parts of a GLB file.
 #[derive(Debug)]
 pub struct GlbParts {
-    /// The JSON chunk.
     pub json: Bytes,
     /// The binary chunk, where there is one.
     pub bin: Option<Bytes>,

@@ -2,7 +2,7 @@
 //!
 //! The JSON is kept as it is, so what we do not know passes through. Opening checks the container,
 //! the lengths of buffers and views and every reference between objects; after that an index read
-//! from the document is known to be in range. What the objects mean is the importer's business.
+//! from the document is known to be in range. The meaning of the objects is left to the importer.
 
 mod accessor;
 mod check;
@@ -25,7 +25,7 @@ pub use error::DocumentError;
 
 use super::words::grouped;
 
-/// JSON nested deeper than this is refused by the parser itself; a text longer than this is no model.
+/// The longest JSON text that is parsed. The parser itself limits the depth.
 const MAX_JSON_LEN_BYTES: usize = 512 << 20;
 
 /// An opened glTF or GLB file.
@@ -100,7 +100,6 @@ impl Document {
         self.len_bytes
     }
 
-    /// The whole JSON.
     pub fn json(&self) -> &Value {
         &self.json
     }
@@ -128,7 +127,6 @@ impl Document {
         }
     }
 
-    /// The bytes of a buffer view.
     pub fn view_bytes(&self, view: usize) -> Result<Bytes, DocumentError> {
         if let Some(Some(decoded)) = self.decoded_views.get(view) {
             return Ok(decoded.clone());
@@ -151,7 +149,6 @@ impl Document {
         }
     }
 
-    /// The bytes of a buffer.
     pub fn buffer(&self, index: usize) -> Option<&Bytes> {
         self.buffers.get(index)
     }
@@ -264,7 +261,7 @@ impl Document {
     }
 }
 
-/// Whether the buffer only stands in for data that a compression extension carries elsewhere.
+/// Whether the buffer is a fallback without data for a compression extension.
 fn is_fallback(buffer: &Cursor<'_>) -> bool {
     ["EXT_meshopt_compression", "KHR_meshopt_compression"]
         .iter()

@@ -1,7 +1,7 @@
 //! Packing a geometry with Draco.
 //!
-//! What is packed is unpacked again at once: counts and bounds in the file are those that a reader
-//! will find, and a geometry that does not survive is written plainly instead.
+//! The packed data is unpacked again at once: counts and bounds in the file are those that a reader finds, and a
+//! geometry that Draco changes too much is written unpacked instead.
 
 use draco_core::{
     DataType, DecoderBuffer, EncoderBuffer, EncoderOptions, GeometryAttributeType, Mesh,
@@ -126,7 +126,7 @@ fn kind_of(name: &str) -> GeometryAttributeType {
     }
 }
 
-/// Without these, files are several times as big; with fewer, one sees it.
+/// Bits of quantization: without quantization files are several times larger, with fewer bits the loss is visible.
 fn quantization_bits(name: &str) -> i32 {
     match name.split('_').next().unwrap_or_default() {
         "POSITION" => 14,

@@ -1,7 +1,7 @@
 //! Packing buffer views with `EXT_meshopt_compression`.
 //!
-//! Floats are rounded to the given number of bits of their range first, which is what makes them
-//! small; the file then says what a reader finds after unpacking.
+//! Floats are first rounded to a number of bits of their range, which makes them compressible; accessors declare the
+//! values after unpacking.
 
 use meshopt::EncodeExpMode;
 

@@ -1,7 +1,7 @@
 //! Export: from a scene to the bytes of files.
 //!
-//! Writers return files in memory; only the job puts them on disk. What a format cannot hold is said
-//! as a warning, never dropped in silence.
+//! Writers return files in memory; only the job writes them to disk. Everything that a format cannot hold is named in a
+//! warning.
 
 mod draco;
 mod encoding;
@@ -29,7 +29,6 @@ use super::words::grouped;
 pub struct OutFile {
     /// Its name in the export folder.
     pub name: String,
-    /// Its content.
     pub bytes: Bytes,
 }
 
@@ -38,21 +37,13 @@ pub struct OutFile {
 pub enum ExportError {
     /// The format cannot hold so much.
     #[error("the result is too large for a {format} file ({} bytes)", grouped(*bytes))]
-    TooLarge {
-        /// The format.
-        format: &'static str,
-        /// What it would need.
-        bytes: u64,
-    },
+    TooLarge { format: &'static str, bytes: u64 },
     /// The archive of a USDZ file cannot be made.
     #[error("the USDZ archive cannot be written: {0}")]
     Archive(String),
     /// The scene has only points, lines or what no node draws.
     #[error("a {format} file holds triangles only, and the model draws none; ask for glb or gltf")]
-    NoTriangles {
-        /// The format.
-        format: &'static str,
-    },
+    NoTriangles { format: &'static str },
     /// Nothing is left to write.
     #[error("the result holds no geometry, so there is nothing to export")]
     Empty,

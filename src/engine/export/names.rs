@@ -10,7 +10,7 @@ use super::super::scene::Image;
 #[derive(Debug, Default)]
 pub struct Names {
     taken: BTreeSet<String>,
-    /// Put in front of the names of texture files.
+    /// Prefix of the names of texture files.
     texture_prefix: String,
     /// Whether names of image files hold no spaces.
     images_in_one_word: bool,
@@ -18,7 +18,7 @@ pub struct Names {
     images: HashMap<(String, String, u128), String>,
 }
 
-/// Names longer than this make trouble on some file systems once an extension is added.
+/// Longer names with an extension exceed the limits of some file systems.
 const MAX_STEM_LEN_CHARS: usize = 120;
 
 impl Names {
@@ -115,7 +115,7 @@ pub(super) fn one_word(name: &str) -> String {
         .collect()
 }
 
-/// The name without what some file system refuses.
+/// The name without characters that some file system refuses.
 pub fn safe(name: &str) -> String {
     let plain: String = name
         .chars()

@@ -3,7 +3,6 @@
 use super::super::scene::Scene;
 use super::flat::{FlatPart, flatten, srgb_of_linear};
 
-/// The scene as one binary PLY file.
 pub fn write_ply(scene: &Scene) -> Vec<u8> {
     let parts = flatten(scene);
     // A property is there for all vertices or for none.

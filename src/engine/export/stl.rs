@@ -5,7 +5,6 @@ use glam::Vec3;
 use super::super::scene::Scene;
 use super::flat::flatten;
 
-/// The scene as one binary STL file.
 pub fn write_stl(scene: &Scene) -> Vec<u8> {
     let parts = flatten(scene);
     let count: usize = parts.iter().map(|part| part.indices.len() / 3).sum();

@@ -40,7 +40,7 @@ pub(super) enum Use {
     Bytes(usize),
 }
 
-/// Views and accessors in the making.
+/// Collects buffer views and accessors.
 #[derive(Default)]
 pub(super) struct Views {
     /// Views in order of first use, with their bytes.
@@ -52,7 +52,7 @@ pub(super) struct Views {
     packs: bool,
 }
 
-/// What became of the views.
+/// The finished views.
 pub(super) struct FinishedViews {
     pub(super) views: Vec<Value>,
     pub(super) accessors: Vec<Value>,

@@ -1,4 +1,4 @@
-//! Why an upload is not a model that we can read, in words for the person who made it.
+//! Why an upload cannot be imported, worded for the person who made it.
 
 use super::super::document::DocumentError;
 use super::super::intake::ZipError;
@@ -20,18 +20,8 @@ pub enum ImportError {
     Unsupported(String),
     /// A file of another format is damaged.
     #[error("{file}: {what}")]
-    Damaged {
-        /// The file's name.
-        file: String,
-        /// What is wrong.
-        what: String,
-    },
+    Damaged { file: String, what: String },
     /// The model is beyond what one job may take.
     #[error("{file} is too large: {what}")]
-    TooLarge {
-        /// The file's name.
-        file: String,
-        /// Which limit it passes.
-        what: String,
-    },
+    TooLarge { file: String, what: String },
 }

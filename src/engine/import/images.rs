@@ -1,4 +1,4 @@
-//! What kind of image some bytes are, and making them one that glTF may hold.
+//! Detects image formats, and converts images to a format that glTF allows.
 
 use std::io::Cursor;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use bytes::Bytes;
 use image::{ImageFormat, ImageReader, Limits};
 
-/// The media type that the first bytes tell, or `None`.
+/// The media type by the first bytes; `None` where they match no format.
 pub fn media_type_of(bytes: &[u8]) -> Option<&'static str> {
     let is_riff = |kind: &[u8]| bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(kind);
     if bytes.starts_with(b"\x89PNG\r\n\x1a\n") {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::scene::{Geometry, Image, Mesh, Primitive, Scene};
 
-/// A scene in the making.
+/// Builds a scene step by step.
 pub(super) struct SceneMaker {
     scene: Scene,
     roots: Vec<usize>,
@@ -25,7 +25,6 @@ impl SceneMaker {
         }
     }
 
-    /// Adds an image; returns its index.
     pub(super) fn add_image(&mut self, file_name: &str, media_type: &str, bytes: Bytes) -> usize {
         self.scene.images.push(Image {
             json: Map::new(),
@@ -36,12 +35,10 @@ impl SceneMaker {
         self.scene.images.len() - 1
     }
 
-    /// Adds a texture that shows an image; returns its index.
     pub(super) fn add_texture(&mut self, image: usize) -> usize {
         self.push("textures", json!({ "source": image }))
     }
 
-    /// Adds a material; returns its index.
     pub(super) fn add_material(&mut self, material: Value) -> usize {
         self.push("materials", material)
     }
@@ -82,7 +79,6 @@ impl SceneMaker {
         self.skins - 1
     }
 
-    /// Adds a node; returns its index.
     pub(super) fn add_node(&mut self, node: Value) -> usize {
         self.push("nodes", node)
     }
@@ -97,7 +93,6 @@ impl SceneMaker {
         self.roots.push(node);
     }
 
-    /// Makes a node the root.
     pub(super) fn set_root(&mut self, node: usize) {
         self.roots = vec![node];
     }
@@ -126,7 +121,7 @@ impl SceneMaker {
     }
 }
 
-/// A colour as it is written for screens, as linear light.
+/// Converts a part of an sRGB colour to linear light.
 pub(super) fn linear_of_srgb(value: f32) -> f32 {
     if value <= 0.04045 {
         value / 12.92

@@ -1,7 +1,7 @@
 //! Import: from the files of an upload to a [`Scene`].
 //!
-//! [`import`] finds the model among the files and hands it to the importer of its format. What can
-//! be read with a loss is read, and the loss is said in the warnings; what cannot is refused.
+//! [`import`] finds the model among the files and calls the importer of its format. A file that can be read in part is
+//! read, and warnings name what is missing; any other file is refused.
 
 mod coordinates;
 mod error;
@@ -28,7 +28,6 @@ use crate::formats::{self, Kind};
 /// An imported model.
 #[derive(Debug)]
 pub struct Imported {
-    /// The model.
     pub scene: Scene,
     /// The model's own file, relative to the input folder.
     pub model: PathBuf,
@@ -38,7 +37,7 @@ pub struct Imported {
     pub packing: MeshCompression,
     /// Bytes of the model's file and all that it refers to.
     pub size_bytes: u64,
-    /// What could not be read as it stands.
+    /// What was left out or changed.
     pub warnings: Vec<String>,
 }
 
@@ -58,8 +57,7 @@ pub fn import(dir: &Path, files: &[String]) -> Result<Imported, ImportError> {
     import_files(dir, files)
 }
 
-/// Unpacks next to the archive's own kind of place: the system's folder for such, which the process
-/// may name by `TMPDIR`.
+/// Unpacks into the system's folder for temporary files (`TMPDIR`).
 fn import_archive(dir: &Path, archive: &str) -> Result<Imported, ImportError> {
     let scratch = tempfile::tempdir().map_err(|source| ZipError::Io {
         path: std::env::temp_dir(),

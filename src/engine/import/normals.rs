@@ -1,4 +1,4 @@
-//! Normals for models that come without: smooth, but not across sharp edges.
+//! Computes missing normals: smooth, except across sharp edges.
 
 use std::collections::HashMap;
 
@@ -6,10 +6,10 @@ use glam::Vec3;
 
 use super::super::scene::{Attribute, Geometry};
 
-/// Faces that meet at a smaller angle than this look round: 50 degrees.
+/// Faces that meet at less than 50 degrees are shaded smoothly.
 const CREASE_COSINE: f32 = 0.642_787;
 
-/// Gives a geometry of triangles normals; corners along sharp edges become vertices of their own.
+/// Adds normals to a geometry of triangles; vertices on sharp edges are split.
 pub(super) fn add_creased(geometry: &mut Geometry) {
     let faces: Vec<Vec3> = geometry
         .indices
@@ -64,7 +64,7 @@ fn places_of(geometry: &Geometry) -> Vec<u32> {
 /// The mean of the faces around a corner that meet its own face at a flat angle, by area.
 fn corner_normal(faces: &[Vec3], own: usize, around: &[u32]) -> Vec3 {
     let direction = faces[own].normalize_or_zero();
-    // A fan of very many faces (the pole of a dense cone) is not worth a square number of steps.
+    // A limit, since a fan of very many faces (the pole of a dense cone) would take quadratic time.
     let sum: Vec3 = around
         .iter()
         .take(256)

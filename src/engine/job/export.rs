@@ -21,7 +21,6 @@ use super::{ExportedFile, ExportedImage, OptimizeTask};
 
 /// An export and what sets its looks apart from the scene's.
 pub(super) struct Exported {
-    /// The file.
     pub(super) file: ExportedFile,
     /// From a place in the scene to the same place in the export.
     pub(super) moved: Mat4,

@@ -99,7 +99,6 @@ pub struct Report {
     pub files: Vec<String>,
     /// The lines of `warning.log`.
     pub warnings: Vec<String>,
-    /// The model as it came in.
     pub source: ModelCounts,
     /// The model as it went out; equal to `source` for an analysis.
     pub result: ModelCounts,
@@ -178,11 +177,8 @@ pub struct ModelCounts {
     pub triangles: u64,
     /// Vertices stored.
     pub vertices: u64,
-    /// Meshes stored.
     pub meshes: u64,
-    /// Materials.
     pub materials: u64,
-    /// Images.
     pub textures: u64,
     /// The longest side of any image in pixels; 0 without images.
     pub largest_texture: u32,

@@ -1,8 +1,8 @@
-//! Removing triangles that nobody can see, from wherever one looks at the model from outside.
+//! Removes triangles that are invisible from everywhere outside of the model.
 //!
-//! Errs on the side of keeping. What moves (animations, skins, morph targets) is kept and hides nothing, since
-//! it is elsewhere a moment later; what is seen through hides nothing either; and the neighbours of a triangle
-//! that is seen stay, so that no crack opens between two samples.
+//! In doubt a triangle is kept. What moves (animations, skins, morph targets) is kept and hides nothing; transparent
+//! materials hide nothing either; and the neighbours of a visible triangle are kept, so that no crack opens
+//! between two samples.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,12 +13,12 @@ use super::super::scene::{Geometry, Scene, index_in};
 
 /// Directions to look from, evenly around the model.
 const DIRECTIONS: usize = if cfg!(debug_assertions) { 24 } else { 96 };
-/// Samples on each side of each look.
+/// Samples on each side of each view.
 const SIZE: usize = if cfg!(debug_assertions) { 192 } else { 640 };
 
 /// Removes triangles that nobody sees; returns how many, each counted once however often it is drawn.
 pub(super) fn remove(scene: &mut Scene) -> usize {
-    // A variant may show through what hides something now.
+    // Another material variant may be transparent.
     if scene.uses_extension("KHR_materials_variants") {
         return 0;
     }

@@ -1,7 +1,7 @@
 //! Changes to the scene that a configuration asks for: what to leave out, which way is up, where the
 //! middle is, how big.
 //!
-//! Turning, moving and scaling put one node above all others, so skins and animations go along.
+//! Rotation, translation and scale are put into one node above all roots, so skins and animations follow.
 
 mod discard;
 mod invisible;

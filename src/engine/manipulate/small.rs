@@ -1,6 +1,6 @@
 //! Removing parts that are too small to matter.
 //!
-//! A part is what hangs together by shared places. Its size is measured in the world, where its
+//! A part is a set of triangles connected by shared positions. Its size is measured in the world, where its
 //! geometry is drawn largest.
 
 use std::collections::HashMap;

@@ -1,7 +1,7 @@
 //! From the engine's scene to what the rasterizer draws: the default scene in its rest pose.
 //!
 //! Geometry that several nodes draw is shared; skinned and morphed geometry is posed for each of its nodes. An image
-//! that cannot be decoded is left out of the picture and said in the warnings.
+//! that cannot be decoded is left out of the picture and named in a warning.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use super::scene::{
     Alpha, RenderInstance, RenderMaterial, RenderMesh, RenderScene, RenderTexture, TextureUse, Wrap,
 };
 
-/// A scene to draw, and what of the model is not in it.
+/// The scene to draw, with the images of the model that could not be decoded.
 #[derive(Debug)]
 pub struct Adapted {
-    /// To be prepared and drawn.
+    /// Ready for [`super::PreparedScene::new`].
     pub scene: RenderScene,
     /// Which of the model's geometries each instance draws.
     pub geometries: Vec<usize>,

@@ -1,4 +1,4 @@
-//! From where a model is looked at, and how it is fitted into the square.
+//! Views and cameras: the direction to look from, and the projection that fits a box into a square picture.
 //!
 //! The six plain views are parallel projections, so that a silhouette can be compared pixel by pixel; the three-quarter
 //! view is in perspective. Everything depends on the given box alone, never on the scene that is drawn: source and
@@ -60,7 +60,7 @@ impl View {
         }
     }
 
-    /// From the model to the eye, and what is up in the picture.
+    /// The direction from the model to the camera, and the up vector of the picture.
     fn axes(self) -> (Vec3, Vec3) {
         match self {
             View::Front => (Vec3::Z, Vec3::Y),
@@ -86,9 +86,9 @@ impl View {
 pub(super) struct Camera {
     /// From the world to clip space; y up, depth 0 to 1.
     pub(super) clip: Mat4,
-    /// The eye, or `None` for parallel rays.
+    /// The position of the camera; `None` for a parallel projection.
     pub(super) eye: Option<Vec3>,
-    /// Towards the eye.
+    /// The direction from the model to the camera.
     pub(super) towards: Vec3,
     pub(super) right: Vec3,
     pub(super) up: Vec3,
@@ -145,7 +145,7 @@ impl CameraFrame {
             .into_iter()
             .fold(Vec3::ZERO, Vec3::max);
         let half = (reach.x.max(reach.y) * BORDER).max(f32::MIN_POSITIVE * 1e6);
-        // A result drawn with its source's camera may bulge a little out of the source's box.
+        // A result that is drawn with its source's camera may extend a little beyond the source's box.
         let depth = reach.z.max(half * 0.1) * 1.5;
         let eye = centre + self.towards * depth;
         let clip = parallel_projection(half, 2.0 * depth) * self.look_from(eye);
@@ -246,7 +246,7 @@ fn corners(bounds: &BoundingBox) -> [Vec3; 8] {
     })
 }
 
-/// The rims of the upright cylinder around the box: the same seen from every step of a turntable.
+/// The rims of the vertical cylinder around the box, which looks the same from every step of a turntable.
 fn rims(bounds: &BoundingBox) -> Vec<Vec3> {
     let centre = (bounds.low + bounds.high) / 2.0;
     let half = (bounds.high - bounds.low) / 2.0;

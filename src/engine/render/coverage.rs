@@ -1,7 +1,7 @@
 //! Which samples a triangle covers, how deep it lies there, and how much each of its corners counts.
 //!
 //! Corners are snapped to 1/256 of a sample and edges are integers with the top-left rule, so that two triangles with a
-//! common edge leave neither a hole nor a doubled sample.
+//! common edge cover every sample along it exactly once.
 
 use super::prepare::Triangle;
 use super::raster::Projection;
@@ -112,7 +112,7 @@ impl Setup {
         })
     }
 
-    /// Whether the triangle shows the viewer a side that is drawn, however small it is.
+    /// Whether the viewer faces a side of the triangle that is drawn, however small the triangle is.
     pub(super) fn faces_viewer(projection: &Projection<'_>, triangle: &Triangle) -> bool {
         let [a, b, c] = triangle
             .corners

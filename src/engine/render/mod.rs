@@ -1,7 +1,7 @@
 //! A rasterizer on the CPU: scene in, square pictures out, from fixed views.
 //!
 //! The same scene, box and settings give the same picture, whatever the number of threads. Pictures carry the number
-//! of the part seen in each pixel, for messages and for finding what nobody sees. This module reads no files.
+//! of the part seen in each pixel, for messages and for finding invisible triangles. This module reads no files.
 
 mod adapter;
 mod camera;
@@ -218,7 +218,7 @@ impl Painter<'_> {
         Vec4::new(0.012, 0.011, 0.010, shadow)
     }
 
-    /// Lays the blended triangles over what is there, the farthest first.
+    /// Blends transparent triangles over the solid ones, the farthest first.
     fn blend_over(&self, tile: usize, buffer: &mut TileBuffer, light: &mut [Vec4]) {
         for number in self.projection.blended(tile) {
             let triangle = &self.projection.scene.triangles[number as usize];
@@ -242,7 +242,7 @@ impl Painter<'_> {
                         over.truncate() * over.w + below.truncate() * below.w * (1.0 - over.w);
                     light[at] = (colour / alpha).extend(alpha);
                 }
-                // Glass that is hardly there does not hide the part behind it.
+                // Almost transparent glass does not replace the part number of what is behind it.
                 if triangles[at] == NOTHING || over.w > 0.5 {
                     triangles[at] = number;
                 }

@@ -56,7 +56,6 @@ pub(super) struct Material {
 }
 
 impl PreparedScene {
-    /// Prepares a scene.
     pub fn new(scene: &RenderScene) -> PreparedScene {
         let (mut materials, pyramids) = materials(scene);
         materials.push(Material::plain(RenderMaterial {
@@ -66,7 +65,7 @@ impl PreparedScene {
         PreparedScene::place(scene, materials, Arc::new(pyramids))
     }
 
-    /// Another shape of this scene's model: its meshes and places with these materials and textures.
+    /// Another scene's meshes and instances with the materials and textures of this one.
     pub fn reshaped(&self, scene: &RenderScene) -> PreparedScene {
         PreparedScene::place(scene, self.materials.clone(), Arc::clone(&self.pyramids))
     }
@@ -123,7 +122,7 @@ impl PreparedScene {
         prepared
     }
 
-    /// The same shape in one dull material, for comparing with formats that hold no materials.
+    /// The same meshes in one matt material, for comparison with formats that hold no materials.
     pub fn bare(&self) -> PreparedScene {
         let plain = Material::plain(RenderMaterial {
             double_sided: true,

@@ -10,7 +10,6 @@ use glam::{Affine2, Mat4, Vec2, Vec3, Vec4};
 /// A scene at rest: skins in rest pose, morphs at zero, node transforms multiplied out.
 #[derive(Debug, Clone, Default)]
 pub struct RenderScene {
-    /// Triangle lists.
     pub meshes: Vec<RenderMesh>,
     /// Materials that meshes name by index.
     pub materials: Vec<RenderMaterial>,
@@ -42,7 +41,6 @@ pub struct RenderMesh {
 /// A mesh at a place.
 #[derive(Debug, Clone)]
 pub struct RenderInstance {
-    /// Which mesh.
     pub mesh: usize,
     /// From the mesh to the world.
     pub world: Mat4,
@@ -53,9 +51,7 @@ pub struct RenderInstance {
 /// A decoded image.
 #[derive(Debug, Clone)]
 pub struct RenderTexture {
-    /// Pixels across.
     pub width: u32,
-    /// Pixels down.
     pub height: u32,
     /// Four bytes a pixel as stored; whether they are sRGB is said by the slot that uses them.
     pub rgba: Arc<Vec<u8>>,
@@ -64,19 +60,18 @@ pub struct RenderTexture {
 /// What happens outside of `0..1`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Wrap {
-    /// Again and again.
+    /// Repeats.
     #[default]
     Repeat,
-    /// Again and again, every other time mirrored.
+    /// Repeats, mirrored every other time.
     Mirror,
-    /// The last pixel goes on.
+    /// Extends the last pixel.
     Clamp,
 }
 
 /// A texture in a slot of a material.
 #[derive(Debug, Clone, Copy)]
 pub struct TextureUse {
-    /// Which texture.
     pub texture: usize,
     /// Which coordinates: 0 or 1.
     pub uv_set: usize,
@@ -98,15 +93,15 @@ impl TextureUse {
     }
 }
 
-/// How alpha counts.
+/// How alpha is used.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub enum Alpha {
-    /// Not at all.
+    /// Alpha is ignored.
     #[default]
     Opaque,
     /// Below the limit nothing is drawn.
     Mask(f32),
-    /// What lies behind shows through.
+    /// Alpha blends with what is behind.
     Blend,
 }
 
@@ -135,7 +130,7 @@ pub struct RenderMaterial {
     pub emissive: Vec3,
     /// sRGB.
     pub emissive_texture: Option<TextureUse>,
-    /// How alpha counts.
+    /// How alpha is used.
     pub alpha: Alpha,
     /// Backs are drawn too.
     pub double_sided: bool,
@@ -165,7 +160,7 @@ impl Default for RenderMaterial {
 }
 
 impl RenderMaterial {
-    /// A dull surface of one linear colour.
+    /// A matt surface of one linear colour.
     pub fn dull(color: Vec3) -> RenderMaterial {
         RenderMaterial {
             base_color: color.extend(1.0),
@@ -178,9 +173,7 @@ impl RenderMaterial {
 /// An axis-aligned box.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BoundingBox {
-    /// Smallest corner.
     pub low: Vec3,
-    /// Largest corner.
     pub high: Vec3,
 }
 

@@ -116,21 +116,21 @@ fn spread(projection: &Projection<'_>, number: u32) -> [f32; 2] {
 pub(super) struct Lights {
     key: Vec3,
     fill: Vec3,
-    /// Where light comes from mostly: the sky, leaned towards the viewer.
+    /// The main direction of the light: up, tilted towards the viewer.
     zenith: Vec3,
 }
 
-/// What the surroundings leave of the light at a point.
+/// The share of each light that reaches a point: 0 is fully shadowed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Exposure {
-    /// Of the key light, 0 to 1.
+    /// Share of the key light, 0 to 1.
     pub(super) key: f32,
-    /// Of the sky, 0 to 1.
+    /// Share of the sky light, 0 to 1.
     pub(super) sky: f32,
 }
 
 impl Exposure {
-    /// Nothing stands in the way.
+    /// No shadow.
     pub(super) const FULL: Exposure = Exposure { key: 1.0, sky: 1.0 };
 }
 
@@ -192,7 +192,7 @@ impl Lights {
         let roughness = (plain.roughness * packed.y).clamp(0.06, 1.0);
         let occlusion = match (&material.occlusion, &material.metallic_roughness) {
             (None, _) => 1.0,
-            // One image mostly serves both; it is read once.
+            // Occlusion and roughness are usually one image, which is then sampled once.
             (Some(slot), Some(same)) if slot.reads_like(same) => packed.x,
             (Some(slot), _) => hit.sample(scene, slot).x,
         };
@@ -229,7 +229,7 @@ impl Lights {
         let shade = occlusion * exposure.sky;
         let mut light = self.hemisphere(normal, 1.0) * matter.diffuse * shade * 0.74;
         let mirrored = normal * (2.0 * normal.dot(eye)) - eye;
-        // Light that is mirrored at a grazing angle has passed the same crevice.
+        // Reflections at grazing angles are occluded as well.
         let mirror_shade = (shade + (1.0 - shade) * (1.0 - matter.roughness) * 0.3).clamp(0.0, 1.0);
         light += self.surroundings(mirrored, matter.roughness)
             * mirrored_share(matter.mirror, matter.roughness, facing)

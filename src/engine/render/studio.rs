@@ -1,7 +1,7 @@
 //! Soft light for pictures that people look at: shadows of the key light, of the sky, and on a floor.
 //!
-//! The sky and the key light are taken apart into some fixed directions, each with a small depth map of the scene. No
-//! randomness; comparisons do not use this, because a shadow spreads one difference over two places.
+//! The sky and the key light are sampled in fixed directions, each with a small depth map of the scene; nothing is
+//! random. Comparisons do not use this, because a shadow would show one difference in two places.
 
 use glam::{Mat4, Vec2, Vec3};
 use rayon::prelude::*;
@@ -24,7 +24,7 @@ pub(super) struct Studio {
     floor: Floor,
 }
 
-/// The shadow on the floor: a grid of darkness, blurred, since a few lights leave steps that no sky leaves.
+/// The shadow on the floor: a blurred grid of darkness. The blur hides the steps that few lights make.
 struct Floor {
     height: f32,
     /// The grid's corner with the smallest x and z, and the side of its square.
@@ -74,7 +74,7 @@ impl Studio {
             }
         }
         let sky = if total > 0.0 { sky / total } else { 0.5 };
-        // Some light always comes back from the walls and the floor.
+        // A constant share stands for light that walls and floor reflect.
         Exposure {
             key: key / self.key.len() as f32,
             sky: 0.16 + 0.84 * sky,
@@ -107,7 +107,7 @@ impl Studio {
                 (1.0 - exposure.sky) * 0.80 + (1.0 - exposure.key) * 0.34
             })
             .collect();
-        // Two box blurs each way; near contacts the sharp shadow shows through.
+        // Two box blurs in each direction; close to the model the sharp shadow is kept.
         let blurred = [5, 3].iter().fold(dark.clone(), |dark, radius| {
             blurred(&blurred(&dark, *radius), *radius)
         });
@@ -186,7 +186,7 @@ fn key_directions(key: Vec3, count: usize) -> Vec<Vec3> {
     (0..count).map(place).collect()
 }
 
-/// What a light far away sees: the depth of the nearest surface.
+/// The depth map of a distant light.
 struct DepthMap {
     direction: Vec3,
     clip: Mat4,

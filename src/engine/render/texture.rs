@@ -193,7 +193,7 @@ fn mean(four: &[[u8; 4]; 4], table: Option<&[f32; 256]>) -> [u8; 4] {
 
 /// The pixel that stands for a place outside of the image.
 fn wrapped(place: f32, size: usize, wrap: Wrap) -> usize {
-    // Casting saturates, so absurd coordinates stay absurd but harmless.
+    // The cast saturates, so coordinates of any size are safe.
     let (place, size) = (place as i64, size as i64);
     if (0..size).contains(&place) {
         return place as usize;

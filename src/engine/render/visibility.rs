@@ -1,6 +1,6 @@
-//! Which triangles anybody can see: the scene looked at from many directions around it.
+//! Which triangles are visible from outside: the scene is drawn from many directions around it.
 //!
-//! Errs on the side of seeing: a triangle too small to be hit by a sample counts as seen when one of its corners lies
+//! In doubt a triangle is visible: one too small to be hit by a sample counts as seen when one of its corners lies
 //! at the surface. What is behind glass is seen through it; a back counts only where the material is double-sided.
 
 use glam::Vec3;

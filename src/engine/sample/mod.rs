@@ -44,18 +44,14 @@ pub enum SampleError {
     /// A file or the folder could not be written.
     #[error("cannot write {path}")]
     Write {
-        /// What could not be written.
         path: PathBuf,
-        /// The reason of the system.
         #[source]
         source: std::io::Error,
     },
     /// An image could not be compressed.
     #[error("cannot compress the image {name}")]
     Compress {
-        /// The file's name.
         name: String,
-        /// The reason of the compressor.
         #[source]
         source: png::EncodingError,
     },

@@ -5,10 +5,8 @@
 
 use super::super::document::ComponentType;
 
-/// What the indices join.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Mode {
-    /// Single points.
     Points,
     /// Pairs.
     Lines,
@@ -37,7 +35,6 @@ impl Mode {
 /// How an attribute is stored in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Storage {
-    /// The component type.
     pub component: ComponentType,
     /// Whether integers stand for fractions.
     pub normalized: bool,
@@ -65,7 +62,6 @@ pub struct Attribute {
 }
 
 impl Attribute {
-    /// A float attribute.
     pub fn new(name: &str, components: usize, values: Vec<f32>) -> Attribute {
         Attribute {
             name: name.to_owned(),
@@ -110,7 +106,6 @@ impl Attribute {
 /// Vertices and the indices that join them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Geometry {
-    /// What the indices join.
     pub mode: Mode,
     /// Indices of vertices, all in range; a multiple of three for triangles.
     pub indices: Vec<u32>,
@@ -123,7 +118,6 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// The number of vertices.
     pub fn vertex_count(&self) -> usize {
         self.attributes.first().map_or(0, Attribute::count)
     }
@@ -136,23 +130,19 @@ impl Geometry {
         }
     }
 
-    /// The attribute called `name`.
     pub fn attribute(&self, name: &str) -> Option<&Attribute> {
         self.attributes.iter().find(|found| found.name == name)
     }
 
-    /// The attribute called `name`, to change it.
     pub fn attribute_mut(&mut self, name: &str) -> Option<&mut Attribute> {
         self.attributes.iter_mut().find(|found| found.name == name)
     }
 
-    /// The positions, three numbers a vertex.
     pub fn positions(&self) -> &[f32] {
         self.attribute("POSITION")
             .map_or(&[], |positions| &positions.values)
     }
 
-    /// The position of a vertex.
     pub fn position(&self, vertex: u32) -> glam::Vec3 {
         let start = vertex as usize * 3;
         glam::Vec3::from_slice(&self.positions()[start..start + 3])
@@ -183,7 +173,7 @@ impl Geometry {
         self.keep_vertices(&kept);
     }
 
-    /// Replaces the vertices by those at `kept`, in that order; the indices are the caller's to fit.
+    /// Replaces the vertices by those at `kept`, in that order; the caller must update the indices.
     pub fn keep_vertices(&mut self, kept: &[u32]) {
         let all = self
             .attributes

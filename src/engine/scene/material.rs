@@ -1,6 +1,6 @@
 //! Materials as numbers with defaults, and which texture serves which purpose.
 //!
-//! This is a reading view: the JSON stays the truth and is what gets exported.
+//! This is a read-only view; the exporters write the JSON.
 
 use serde_json::Value;
 
@@ -21,7 +21,6 @@ pub enum AlphaMode {
 /// A material with its defaults filled in.
 #[derive(Debug, Clone)]
 pub struct Material {
-    /// Its name, where it has one.
     pub name: Option<String>,
     /// Linear colour and alpha.
     pub base_color: [f32; 4],
@@ -66,9 +65,7 @@ pub struct TextureUse {
     pub tex_coord: usize,
     /// How coordinates are changed before the look-up.
     pub transform: UvTransform,
-    /// Horizontally.
     pub wrap_s: Wrap,
-    /// Vertically.
     pub wrap_t: Wrap,
 }
 
@@ -120,11 +117,11 @@ pub enum Wrap {
 /// What a texture is for, as the texture limits name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TextureSlot {
-    /// Colour that light falls on.
+    /// Base colour, and colours of extensions.
     BaseColor,
-    /// Colour that shines.
+    /// Emitted colour.
     Emissive,
-    /// Directions.
+    /// Normals.
     Normal,
     /// Occlusion, roughness, metallic and other plain numbers.
     Orm,
@@ -201,8 +198,8 @@ pub fn coordinate_set_of(texture: &Value) -> usize {
         .unwrap_or(0)
 }
 
-/// Removes the textures of a material, those of extensions included, for which `is_removed` is true. A texture that shone
-/// leaves a material that does not.
+/// Removes the textures of a material, those of extensions included, for which `is_removed` is true. Without its emissive
+/// texture a material emits nothing.
 pub fn remove_textures(material: &mut Value, is_removed: impl Fn(&Value) -> bool) {
     if material.get("emissiveTexture").is_some_and(&is_removed)
         && let Some(members) = material.as_object_mut()

@@ -1,8 +1,8 @@
 //! A model in memory: geometry, images and numbers decoded, everything else as glTF JSON.
 //!
 //! Every importer makes a [`Scene`], every step of the pipeline changes one, every exporter writes
-//! one. glTF's own JSON (nodes, materials, skins, animations, extensions) is the scene's language
-//! for what the pipeline does not change, so what we do not know passes through.
+//! one. Nodes, materials, skins, animations and extensions stay glTF JSON, so unknown content passes
+//! through.
 //!
 //! Invariant: indices in the JSON and in the structs are in range, and every attribute of a
 //! geometry has one element for each vertex.
@@ -50,7 +50,6 @@ pub struct Scene {
 pub struct Mesh {
     /// The glTF object without its primitives: name, weights, extras, extensions.
     pub json: Map<String, Value>,
-    /// The parts of the mesh.
     pub primitives: Vec<Primitive>,
 }
 
@@ -124,7 +123,6 @@ impl Primitive {
 }
 
 impl Mesh {
-    /// The mesh's name, where it has one.
     pub fn name(&self) -> Option<&str> {
         self.json.get("name")?.as_str()
     }

@@ -8,9 +8,7 @@ use super::{Geometry, Scene, index_in};
 /// A box.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bounds {
-    /// The least corner.
     pub min: Vec3,
-    /// The greatest corner.
     pub max: Vec3,
 }
 
@@ -29,12 +27,10 @@ impl Bounds {
         });
     }
 
-    /// Edge lengths.
     pub fn size(&self) -> Vec3 {
         self.max - self.min
     }
 
-    /// The middle.
     pub fn center(&self) -> Vec3 {
         (self.min + self.max) / 2.0
     }
@@ -58,7 +54,6 @@ const SKIN_SETS: [(&str, &str); 4] = [
 pub struct Draw {
     /// The node that draws.
     pub node: usize,
-    /// The mesh.
     pub mesh: usize,
     /// From the mesh's space to the world. Skinned vertices do not use it.
     pub world: Mat4,
@@ -190,7 +185,6 @@ impl Scene {
         bounds
     }
 
-    /// The matrix of each node, from its space to the world.
     pub fn world_matrices(&self) -> Vec<Mat4> {
         let nodes = self.list("nodes");
         let mut worlds = vec![Mat4::IDENTITY; nodes.len()];
@@ -210,7 +204,6 @@ impl Scene {
         worlds
     }
 
-    /// The parent of each node.
     pub fn parents(&self) -> Vec<Option<usize>> {
         let nodes = self.list("nodes");
         let mut parents = vec![None; nodes.len()];

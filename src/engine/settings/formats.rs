@@ -21,7 +21,6 @@ pub enum FileFormat {
 }
 
 impl FileFormat {
-    /// Every format.
     pub const ALL: [FileFormat; 6] = [
         FileFormat::Glb,
         FileFormat::Gltf,
@@ -83,7 +82,6 @@ pub enum TextureFormat {
     /// Whatever is smallest without a loss that one sees.
     #[default]
     Auto,
-    /// PNG.
     Png,
     /// JPEG, where alpha is not used.
     Jpg,
@@ -92,11 +90,8 @@ pub enum TextureFormat {
 /// The encoding of textures by slot.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct TextureFormats {
-    /// For colour.
     pub base_color: TextureFormat,
-    /// For emitted colour.
     pub emissive: TextureFormat,
-    /// For normals.
     pub normal: TextureFormat,
     /// For occlusion, roughness and metallic.
     pub orm: TextureFormat,
@@ -117,13 +112,12 @@ impl TextureFormats {
 /// One file to write.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExportSettings {
-    /// The format.
     pub format: FileFormat,
     /// The name without extension, where one is given.
     pub file_name: Option<String>,
     /// What this file alone leaves out.
     pub discard: Discard,
-    /// Put in front of the names of texture files.
+    /// Prefix of the names of texture files.
     pub texture_prefix: String,
     /// How geometry is packed.
     pub compression: MeshCompression,

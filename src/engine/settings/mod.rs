@@ -52,11 +52,8 @@ pub struct Settings {
 /// The longest side of textures in pixels.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct TextureLimits {
-    /// For colour.
     pub base_color: Option<u32>,
-    /// For emitted colour.
     pub emissive: Option<u32>,
-    /// For normals.
     pub normal: Option<u32>,
     /// For occlusion, roughness and metallic.
     pub orm: Option<u32>,
@@ -77,13 +74,9 @@ impl TextureLimits {
 /// What to leave out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Discard {
-    /// Cameras.
     pub cameras: bool,
-    /// Lights.
     pub lights: bool,
-    /// Animations.
     pub animations: bool,
-    /// Morph targets.
     pub morph_targets: bool,
     /// Texture coordinates that no material uses.
     pub unused_uvs: bool,

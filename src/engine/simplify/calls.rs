@@ -1,7 +1,7 @@
-//! The only place that calls the simplifiers of `meshopt`.
+//! Safe wrappers of the simplifiers of `meshopt`; nothing else calls them.
 //!
-//! That library trusts lengths and indices; here every call is checked before and after, so that a
-//! mistake of ours or of a file is a panic or an unchanged mesh, never memory read out of bounds.
+//! The library does not check lengths and indices. Every call is checked here before and after, so a wrong
+//! input is a panic or an unchanged mesh, never an access out of bounds.
 
 use meshopt::{SimplifyOptions, VertexDataAdapter};
 
@@ -13,7 +13,7 @@ pub(super) const MAX_ATTRIBUTES: usize = 32;
 /// An error that nothing reaches; its square is still a number.
 const NO_LIMIT: f32 = 1e10;
 
-/// How freely the simplifier may work.
+/// The methods of simplification, from the most to the least careful.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Means {
     /// Edges collapse; seams collapse along themselves alone.
@@ -21,7 +21,7 @@ pub enum Means {
     /// Seams of normals, tangents, colours and texture coordinates are crossed where what that does to
     /// them, measured like the shape, is little. Borders and parts stay.
     Careful,
-    /// Loose pieces smaller than the error already made may go as well.
+    /// Loose pieces smaller than the error made so far are removed as well.
     Pruning,
     /// Vertices are clustered in a grid; topology is lost.
     Sloppy,
@@ -99,7 +99,7 @@ fn run(joined: &mut Joined, target: usize, options: SimplifyOptions) -> f32 {
         Some(&mut error),
     );
     joined.indices.truncate(length);
-    // Sums of numbers of very different size may leave the floats; such a vertex stays where it was.
+    // Sums of numbers of very different size may overflow; such a vertex keeps its position.
     for (position, before) in joined.positions.iter_mut().zip(before) {
         if !position.iter().all(|number| number.is_finite()) {
             *position = before;

@@ -1,8 +1,8 @@
 //! The best of several recipes, for models that are small enough to try them all.
 //!
-//! Each result is drawn from six sides and laid beside the source, as the comparison of a job does it, but smaller, and
-//! the surfaces are measured, of what is animated also in motion. What is tried depends on the model alone
-//! and never on the clock, so that the same model always gives the same result.
+//! Each result is compared with the source in six small pictures and by the distance of the surfaces, and
+//! animated models also in several poses. The recipes tried depend on the model alone and never on time, so the
+//! same model always gives the same result.
 
 use rayon::prelude::*;
 
@@ -17,7 +17,7 @@ use super::motion::Motion;
 use super::recipe::{Recipe, Traits};
 use super::{Known, Limits, Simplified, simplify_by};
 
-/// Larger models look good with the usual recipe, and drawing them takes its time; smaller ones leave no choice.
+/// Larger models look good with the default recipe and take long to draw; smaller ones leave no choice.
 const TRIANGLES: std::ops::RangeInclusive<u64> = 100..=3_000;
 /// Reading more pixels takes longer than all the rest.
 const MOST_PIXELS: u64 = 6 << 20;
@@ -71,7 +71,7 @@ pub(super) fn simplify_by_best(
             (done, loss, result)
         })
         .collect();
-    // Not every recipe meets the limit, or by means as gentle; the first of equals is the more usual one.
+    // A recipe may miss the limit or need a less careful method. Of equal results the earlier recipe wins.
     let rank = |done: &Simplified| (done.after.max(limits.triangles), done.means);
     let best = tried.into_iter().min_by(|one, other| {
         let by_rank = rank(&one.0).cmp(&rank(&other.0));
@@ -109,8 +109,8 @@ impl Judge {
         })
     }
 
-    /// How far a result is from the source, on a scale of its own. Looks, the worst place, the shape and the shape in
-    /// motion count as factors, so that none of them is bought with much of another.
+    /// The distance of a result from the source; smaller is better. The factors are the mean and the worst difference of
+    /// the pictures, the distance of the surfaces and the same in motion, so no recipe wins by one of them alone.
     fn loss(&self, result: &mut Scene) -> f64 {
         let shape = self.prepared.reshaped(&RenderScene::shape_of(result));
         let pictures = shape.render_six(&self.bounds, &PICTURES);

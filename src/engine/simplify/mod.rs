@@ -2,8 +2,8 @@
 //!
 //! All triangles are joined into one mesh and collapse in the order of the error that they cause, so
 //! a small part keeps its shape while a dense flat one gives up its triangles; an equal share for
-//! every part would delete the small ones. The budget is a hard limit: means are chosen from careful
-//! to sloppy, and only when the gentler ones cannot reach it.
+//! every part would delete the small ones. The budget is a hard limit: a less careful method is used only
+//! when the more careful ones cannot reach it.
 
 mod calls;
 mod choose;
@@ -31,9 +31,9 @@ pub struct Simplified {
     pub after: u64,
     /// The most that the surface moved, in the world's units (an estimate of the simplifier).
     pub error: f32,
-    /// The same as a part of the model's longest side.
+    /// The same as a fraction of the model's longest side.
     pub relative_error: f32,
-    /// What it took.
+    /// The least careful method that was used.
     pub means: Means,
 }
 
@@ -58,7 +58,7 @@ pub struct Limits {
     pub keep_topology: bool,
 }
 
-/// Simplifies the scene to the limits, or as near as the means allow.
+/// Simplifies the scene to the limits, or as close as the methods get.
 pub fn simplify(scene: &mut Scene, limits: &Limits) -> Simplified {
     let before = scene.drawn_triangles();
     if before <= limits.triangles {
@@ -120,7 +120,7 @@ fn simplify_by(recipe: &Recipe, scene: &mut Scene, limits: &Limits, known: &Know
     done
 }
 
-/// Joins vertices that differ only in what no texture shows, so that it does not part the surface.
+/// Joins vertices that differ only in attributes that no texture shows, so that these make no seams.
 fn join_unseen(scene: &mut Scene, texturings: &[Texturing]) {
     let geometries = scene.geometries.par_iter_mut().zip(texturings);
     geometries.for_each(|(geometry, texturing)| {
@@ -142,7 +142,7 @@ fn is_seen(attribute: &str, texturing: &Texturing) -> bool {
     }
 }
 
-/// A simplified mesh and what it took.
+/// A simplified mesh and the method used.
 struct Attempt {
     joined: Joined,
     error: f32,
@@ -155,8 +155,8 @@ impl Attempt {
     }
 }
 
-/// Simplifies to the budget; parts that would vanish, and solids that would become flat, are kept in their
-/// coarsest form, and the others pay for them.
+/// Simplifies to the budget. Parts that would vanish, and solids that would become flat, are kept in their
+/// coarsest form; the other parts get fewer triangles instead.
 fn reach_whole(source: &Joined, budget: u64, means: Means) -> Attempt {
     let mut kept: Vec<(usize, Joined)> = Vec::new();
     let (mut joined, mut error) = reach(source, budget, means);
@@ -190,10 +190,10 @@ fn reach_whole(source: &Joined, budget: u64, means: Means) -> Attempt {
     }
 }
 
-/// How often parts that were lost are taken out of the competition.
+/// How often lost parts are set aside and the rest is simplified again.
 const MAX_RESCUES: usize = 4;
 
-/// A part in as few triangles as the means allow, from four on, such that it is not lost.
+/// A part with as few triangles as possible, at least four, such that it is not lost.
 fn coarsest(part: Joined) -> Joined {
     let mut best = part.clone();
     for target in [4, 8, 16, 32] {

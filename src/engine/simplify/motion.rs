@@ -1,8 +1,8 @@
 //! Where a skinned model's vertices are in motion.
 //!
-//! A skin moves each vertex by the weights of its joints, which a position at rest does not tell: two vertices that lie
-//! side by side may part. Their places in a few poses take part in the error of a collapse as an attribute does. What
-//! moves as one costs nothing, since its places are linear in those at rest.
+//! Two vertices that are close at rest may move apart in an animation. The positions in a few poses are therefore
+//! attributes in the error of a collapse. Vertices that move as one rigid piece add no error, because their positions
+//! are linear in those at rest.
 
 use glam::Vec3;
 
@@ -31,7 +31,7 @@ impl Motion {
         }
     }
 
-    /// How many poses show something new about skinned vertices.
+    /// How many poses differ in the positions of skinned vertices.
     pub(super) fn skinned_poses(&self) -> usize {
         let moves = |places: &&Vec<Vec<Vec3>>| places.iter().any(|places| !places.is_empty());
         self.places.iter().filter(moves).count()

@@ -1,7 +1,7 @@
-//! Recipes: how changes of what a vertex carries are weighed against changes of the shape.
+//! Recipes: weights of attribute changes against changes of the shape.
 //!
-//! No recipe is best for all models. One of many triangles looks like its source with any of them; of one with some
-//! hundred, whose texture a few triangles must show, the best is found by trying.
+//! No recipe is best for all models. A model of many triangles looks good with any of them; for one of a few hundred
+//! triangles the best is found by trying.
 
 use meshopt::SimplifyOptions;
 

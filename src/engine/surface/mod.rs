@@ -1,7 +1,6 @@
-//! The surface of a model as one heap of triangles in the world, and how far two surfaces lie apart.
+//! The surface of a model as one list of triangles in the world, and the distance of two surfaces.
 //!
-//! Materials and pictures have no part in this: it sees what a score of pictures cannot, such as
-//! dents inside and on the far side.
+//! Materials do not count. This finds what a comparison of pictures cannot, such as dents inside or out of view.
 
 mod tree;
 
@@ -14,7 +13,7 @@ pub use tree::{Nearest, Tree};
 
 /// Points taken from each surface.
 const SAMPLES: usize = 100_000;
-/// And for a quick look.
+/// Points for [`Surface`]'s quick measure.
 const QUICK_SAMPLES: usize = 3_000;
 
 /// The triangles of a model in the world, in its rest pose.
@@ -28,11 +27,9 @@ pub struct Surface {
 /// How far the points of one surface lie from another, in percent of the source's diagonal.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Distances {
-    /// The mean.
     pub mean: f64,
     /// 99 of 100 points are nearer.
     pub p99: f64,
-    /// The farthest.
     pub max: f64,
 }
 
@@ -110,7 +107,7 @@ impl Surface {
 
 /// A point of a triangle; successive numbers fill it evenly.
 fn spread([a, b, c]: &[Vec3A; 3], number: usize) -> Vec3A {
-    // Multiples of these fractions never bunch up.
+    // Multiples of these fractions are spread evenly (a low-discrepancy sequence).
     let part = |step: f64| (number as f64 * step).fract() as f32;
     let (mut u, mut v) = (part(0.754_877_666_246_69), part(0.569_840_290_998_05));
     if u + v > 1.0 {

@@ -35,7 +35,6 @@ pub struct Nearest {
     pub triangle: u32,
 }
 
-/// The tree.
 #[derive(Debug, Default)]
 pub struct Tree {
     nodes: Vec<Node>,
@@ -120,7 +119,7 @@ impl Tree {
     }
 }
 
-/// Splits in the middle of the longest side, or in halves where that parts nothing.
+/// Splits at the middle of the longest side, or into halves by count where one side would be empty.
 fn build(triangles: &[[Vec3A; 3]], middles: &[Vec3A], places: &mut [u32], nodes: &mut Vec<Node>) {
     let mut waiting = vec![(0usize, 0usize, places.len())];
     while let Some((node, start, end)) = waiting.pop() {

@@ -6,11 +6,11 @@ use super::super::settings::TextureFormat;
 use super::pixels::Pixels;
 use super::usage::Usage;
 
-/// Losses at this quality are not seen next to those of resizing.
+/// At this quality the loss is invisible compared with that of resizing.
 const JPEG_QUALITY: u8 = 90;
 /// Normal maps show losses in every highlight.
 const JPEG_QUALITY_NORMAL: u8 = 95;
-/// JPEG is chosen by itself only where it saves at least a quarter.
+/// `Auto` chooses JPEG only where it saves at least a quarter.
 const WORTHWHILE: f64 = 0.75;
 
 /// An encoded image.

@@ -1,8 +1,8 @@
 //! Textures brought within their limits and into the format asked for.
 //!
-//! An image is never enlarged, and keeps its bytes where nothing is asked of it. What is done to it
-//! follows from what materials use it for: colours are resized in linear light, directions keep their
-//! length, and alpha that means something is never lost to JPEG.
+//! An image is never enlarged, and keeps its bytes where nothing is to change. How it is processed depends on its use
+//! in materials: colours are resized in linear light, normals stay unit vectors, and alpha that is used is never
+//! dropped for JPEG.
 
 mod encode;
 mod pixels;
@@ -18,31 +18,26 @@ use super::settings::{TextureFormat, TextureFormats, TextureLimits};
 use pixels::Pixels;
 pub use usage::{Alpha, Usage, usages};
 
-/// What is asked of the textures of one export.
+/// Limits and formats for the textures of one export.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct TexturePlan {
     /// The longest side by slot.
     pub limits: TextureLimits,
     /// The encoding by slot.
     pub formats: TextureFormats,
-    /// Whether the green channel of normal maps is turned around.
+    /// Whether the green channel of normal maps is inverted.
     pub flip_normals: bool,
-    /// Whether the format takes PNG and JPEG alone.
+    /// Whether the format holds only PNG and JPEG.
     pub plain_only: bool,
 }
 
 /// An image that was changed.
 #[derive(Debug, Clone)]
 pub struct Changed {
-    /// The image's name.
     pub name: String,
-    /// Width and height before.
     pub before: (u32, u32),
-    /// Width and height after.
     pub after: (u32, u32),
-    /// Bytes before.
     pub bytes_before: usize,
-    /// Bytes after.
     pub bytes_after: usize,
 }
 
@@ -87,7 +82,7 @@ pub fn channels(bytes: &[u8]) -> Option<u8> {
     pixels::channels(bytes)
 }
 
-/// An image's name for people.
+/// An image's name for messages.
 pub fn name_of(index: usize, image: &Image) -> String {
     let own = image.json.get("name").and_then(Value::as_str);
     let file = image.file_name.as_deref();
@@ -124,7 +119,7 @@ fn fit_image(index: usize, image: &Image, usage: &Usage, plan: &TexturePlan) -> 
     let asked = asked_format(usage, plan);
     let flips = plan.flip_normals && usage.is_normal();
     let kind = image.media_type.as_str();
-    // Formats that glTF viewers need not know become PNG or JPEG in any case.
+    // Formats that glTF viewers need not support always become PNG or JPEG.
     let is_plain = matches!(kind, "image/png" | "image/jpeg");
     let is_foreign = matches!(
         kind,
@@ -223,7 +218,7 @@ fn convert(
     encode::encode(&pixels, usage, asked, &image.media_type)
 }
 
-/// The format that the plan asks of an image; when its slots disagree, the one without loss.
+/// The format that the plan sets for an image; the lossless one where its slots disagree.
 fn asked_format(usage: &Usage, plan: &TexturePlan) -> TextureFormat {
     let mut formats = usage.slots.iter().map(|slot| plan.formats.of(*slot));
     let Some(first) = formats.next() else {

@@ -14,7 +14,7 @@ use super::usage::{Alpha, Usage};
 impl Pixels {
     /// The image in another size.
     pub(super) fn resized(&self, size: (u32, u32), usage: &Usage) -> Pixels {
-        // A picture of directions that is shown as a colour as well is a colour: it is seen.
+        // An image used both for normals and for colour is resized as a colour, since its colours are visible.
         if usage.is_normal() && !usage.is_srgb() {
             self.resized_directions(size)
         } else {

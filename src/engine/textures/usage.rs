@@ -9,10 +9,10 @@ use super::super::scene::{Scene, TextureSlot, index_in, slots_of};
 /// What the alpha channel of an image means.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Alpha {
-    /// Nothing: it may go.
+    /// Nothing: it may be dropped.
     #[default]
     Unused,
-    /// How much of the surface is there.
+    /// Opacity.
     Coverage,
     /// A number of its own, apart from the colour.
     Data,

@@ -1,5 +1,4 @@
-//! Convolution of one channel with a row of weights and a column of weights. What the weights stand
-//! for is the caller's.
+//! Separable convolution of one channel: a row of weights, then a column of weights.
 
 /// One channel of a picture.
 pub(super) struct Plane {

@@ -1,4 +1,4 @@
-//! How different two pictures look to an eye that flips between them: LDR-ꟻLIP (Andersson and others, 2020).
+//! The difference of two pictures as seen when flipping between them: LDR-ꟻLIP (Andersson and others, 2020).
 //!
 //! Written from the paper: pictures are blurred as the eye blurs at a viewing distance, compared in a perceptual colour
 //! space, and differences at edges and points count more. 0 is no difference, 1 the greatest. Outside of the rectangle

@@ -1,7 +1,7 @@
 //! A scene as glTF or GLB.
 //!
 //! Writes what the scene uses and nothing else: primitives without triangles, meshes without
-//! primitives and images that no texture shows are left out, and every reference is fitted.
+//! primitives and images that no texture shows are left out, and every reference is updated.
 
 mod geometry;
 mod references;
@@ -17,10 +17,9 @@ use super::views::Views;
 use super::{ExportError, OutFile};
 use references::image_places;
 
-/// A GLB file can say no greater length than this.
+/// The greatest length that the header of a GLB file can hold.
 const MAX_GLB_LEN_BYTES: u64 = u32::MAX as u64;
 
-/// The scene as one GLB file.
 pub fn write_glb(scene: &Scene, compression: MeshCompression) -> Result<Vec<u8>, ExportError> {
     let mut writer = Writer::new(scene, compression);
     let images = writer.embed_images();

@@ -1,5 +1,4 @@
-//! References of what passes through: to accessors, to bytes of extensions, to images. All of them are fitted to where these
-//! are in the new file.
+//! Updates the references in JSON that is passed through: to accessors, to bytes of extensions, to images.
 
 use serde_json::{Map, Value};
 

@@ -21,7 +21,7 @@ impl Channel {
         }
     }
 
-    /// The number beside the image: readers multiply by it or pass it over, and both come to the same.
+    /// The factor beside the image: 1, so that readers that multiply by it and readers that ignore it agree.
     pub(super) fn number(&self) -> f32 {
         if self.file.is_some() { 1.0 } else { self.mean }
     }

@@ -1,7 +1,7 @@
 //! Wavefront OBJ with MTL and image files.
 //!
-//! The most that old readers agree on, plus the common keys for physically based materials. File and
-//! material names have no spaces, since many readers stop at one.
+//! Uses the keys that old readers support, plus the common ones for physically based materials. File and material
+//! names have no spaces, since many readers stop at one.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -62,8 +62,7 @@ struct Writer<'a> {
     mtl: String,
 }
 
-/// Writing to a string cannot fail.
-const SAFE: &str = "memory takes any text";
+const SAFE: &str = "writing to a string cannot fail";
 
 impl Writer<'_> {
     fn write_body(&mut self) -> String {

@@ -9,7 +9,7 @@ use super::super::super::scene::{AlphaMode, Material, Scene, TextureUse, UvTrans
 use super::identifier;
 use super::stage::coord_name;
 
-/// The materials that meshes have asked for, and their images.
+/// The materials that meshes use, and their images.
 pub(super) struct Materials<'s> {
     scene: &'s Scene,
     paths: BTreeMap<Option<usize>, String>,
@@ -18,7 +18,7 @@ pub(super) struct Materials<'s> {
     images: BTreeMap<usize, String>,
 }
 
-/// What a texture feeds.
+/// The input of the shader that a texture feeds.
 struct Input<'a> {
     /// The shader's name within its material.
     node: &'a str,

@@ -17,7 +17,6 @@ use super::ExportError;
 /// Every file in the archive starts at a multiple of this, so that it can be mapped into memory.
 const ALIGNMENT: u16 = 64;
 
-/// The scene as one USDZ file.
 pub fn write_usdz(scene: &Scene, stem: &str) -> Result<Vec<u8>, ExportError> {
     let stage = stage::write_stage(scene);
     let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));

@@ -16,8 +16,7 @@ pub(super) struct Stage {
     pub(super) images: Vec<(String, Bytes)>,
 }
 
-/// Writing to a string cannot fail.
-const SAFE: &str = "memory takes any text";
+const SAFE: &str = "writing to a string cannot fail";
 
 pub(super) fn write_stage(scene: &Scene) -> Stage {
     let mut draws: BTreeMap<usize, Vec<Draw>> = BTreeMap::new();

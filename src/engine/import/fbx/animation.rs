@@ -86,7 +86,7 @@ fn vectors(keys: &[ufbx::BakedVec3]) -> (Vec<f32>, Vec<f32>) {
     (times.into_iter().map(|(_, time)| time).collect(), values)
 }
 
-/// The keys whose times really increase once they are floats, which glTF asks for.
+/// The keys whose times increase strictly as 32-bit floats, as glTF requires.
 fn increasing(times: impl Iterator<Item = f64>) -> Vec<(usize, f32)> {
     let mut kept: Vec<(usize, f32)> = Vec::new();
     for (place, time) in times.enumerate() {

@@ -86,7 +86,7 @@ impl<'a> Materials<'a> {
         let has_color_texture = color_texture.is_some();
         let opacity = one(&maps.opacity, 1.0).clamp(0.0, 1.0);
         let color = match color_texture {
-            // A texture takes the place of the colour in FBX; in glTF they are multiplied.
+            // In FBX a texture replaces the colour; in glTF they are multiplied.
             Some(_) => [1.0; 3],
             None => {
                 three(&maps.base_color, [0.8; 3]).map(|part| linear_of_srgb(part.clamp(0.0, 1.0)))

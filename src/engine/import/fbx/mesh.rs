@@ -9,7 +9,7 @@ use super::super::super::scene::{Attribute, Geometry, Scene, Storage, Table};
 use super::super::make::SceneMaker;
 use super::material::Materials;
 
-/// What a mesh of the file has become.
+/// The scene's mesh and skin for a mesh of the file.
 #[derive(Debug, Default)]
 pub(super) struct Made {
     /// Index of the scene's mesh; none for a mesh without triangles.
@@ -273,7 +273,7 @@ fn targets_json(found: &ufbx::Mesh) -> Option<Value> {
     Some(json!({ "weights": weights, "extras": { "targetNames": names } }))
 }
 
-/// Adds the skins in the order in which they were promised to the meshes.
+/// Adds the skins in the order of the indices that the meshes got.
 pub(super) fn add_skins(loaded: &ufbx::Scene, meshes: &[Made], scene: &mut Scene) {
     let mut skins = Vec::new();
     for deformer in meshes.iter().filter_map(|made| made.deformer) {

@@ -19,10 +19,10 @@ use super::make::SceneMaker;
 use super::{ImportError, Imported};
 use material::Materials;
 
-/// The reader may use at most so much memory for itself, whatever the file.
+/// The memory limit of the reader for any file.
 const MEMORY_LIMIT_BYTES: usize = 3 << 30;
-/// And so much for a small file, and for each of its bytes: arrays in a file are packed, those of plain shapes by
-/// some hundred times.
+/// The memory limit for a small file, and what each of its bytes adds: arrays are compressed, those of simple shapes by a
+/// factor of some hundreds.
 const MEMORY_OF_A_FILE: usize = 64 << 20;
 const MEMORY_OF_A_BYTE: usize = 512;
 

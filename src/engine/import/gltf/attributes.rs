@@ -1,4 +1,4 @@
-//! How attributes of a glTF primitive are held: which storage survives, which becomes float.
+//! The storage types of glTF attributes: which are kept, which become float.
 
 use super::super::super::document::{AccessorInfo, ComponentType};
 use super::super::super::scene::Storage;
@@ -23,7 +23,7 @@ pub(super) fn storage_of(name: &str, info: &AccessorInfo) -> Storage {
             component: ComponentType::U16,
             normalized: false,
         },
-        // Attributes of applications are theirs; their name starts with an underscore.
+        // Names that start with an underscore are application-specific.
         "" if info.component != ComponentType::U32 => stored,
         _ => Storage::FLOAT,
     }

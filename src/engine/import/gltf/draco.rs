@@ -12,7 +12,7 @@ use super::attributes::{allowed_components, storage_of};
 use super::geometry::taken;
 
 impl Reader<'_> {
-    /// The geometry of a packed primitive; the accessors only tell what its numbers mean.
+    /// The geometry of a packed primitive; the accessors declare only the types of its numbers.
     pub(super) fn read_draco(
         &mut self,
         primitive: &Cursor<'_>,
@@ -73,7 +73,7 @@ impl Reader<'_> {
 }
 
 fn decode(packed: &[u8]) -> Result<Mesh, String> {
-    // The decoder is written to refuse damaged data; should it stumble, the model is refused as well.
+    // The decoder should return an error for damaged data; a panic in it refuses the model as well.
     catch_unwind(AssertUnwindSafe(|| {
         let mut mesh = Mesh::new();
         let mut buffer = DecoderBuffer::new(packed);
@@ -82,7 +82,7 @@ fn decode(packed: &[u8]) -> Result<Mesh, String> {
             .map_err(|error| error.to_string())?;
         Ok(mesh)
     }))
-    .unwrap_or_else(|_| Err("the Draco decoder gave up".to_owned()))
+    .unwrap_or_else(|_| Err("the Draco decoder failed".to_owned()))
 }
 
 fn unpacked(

@@ -26,10 +26,10 @@ use super::{ImportError, Imported};
 /// Decoded numbers beyond this are refused: a small file can name the same bytes many times.
 const MAX_DECODED_BYTES: u64 = 6 << 30;
 
-/// What of the JSON the scene holds in other form.
+/// Lists of the JSON that the scene holds in decoded form.
 const DECODED_LISTS: &[&str] = &["meshes", "images", "accessors", "bufferViews", "buffers"];
 
-/// Extensions that only say how numbers are packed; after decoding they are gone.
+/// Compression extensions, which are removed after decoding.
 const PACKING: &[&str] = &[
     "KHR_draco_mesh_compression",
     "EXT_meshopt_compression",
@@ -223,7 +223,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Counts decoded bytes; a file that unpacks without end is refused.
+    /// Counts decoded bytes, and refuses a file beyond the limit.
     fn charge(&mut self, bytes: u64) -> Result<(), ImportError> {
         self.decoded_bytes = self.decoded_bytes.saturating_add(bytes);
         if self.decoded_bytes <= MAX_DECODED_BYTES {

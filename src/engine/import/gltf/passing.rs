@@ -1,4 +1,4 @@
-//! What passes through: keyframes, bind matrices, instance transforms, data of unknown extensions.
+//! Data that passes through: keyframes, bind matrices, instance transforms, data of unknown extensions.
 //!
 //! References in the scene's JSON to accessors become indices into its tables, and references to
 //! buffer views inside extensions become indices into its blobs.
@@ -118,7 +118,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Takes over the bytes of buffer views that extensions name.
+    /// Copies the bytes of buffer views that extensions refer to.
     fn blobs(&mut self, at: &mut Value, in_extension: bool) -> Result<(), ImportError> {
         match at {
             Value::Array(elements) => {

@@ -1,4 +1,4 @@
-//! Roughness and metalness images of a material file, put together into the one image that glTF keeps both in.
+//! Combines the roughness and metalness images of a material file into the one image that glTF uses for both.
 
 use std::io::Cursor;
 
@@ -6,8 +6,8 @@ use bytes::Bytes;
 use image::imageops::{FilterType, resize};
 use image::{GrayImage, ImageFormat, ImageReader, RgbImage};
 
-/// One image of what is rough (green) and what is metal (blue). Where one of the two has no image, its channel is full, so
-/// that the factor beside it counts alone. Errors say what cannot be decoded.
+/// One image of roughness (green) and metalness (blue). Where one of the two has no image, its channel is 255, so that
+/// the factor alone counts. Errors name what cannot be decoded.
 pub(super) fn together(roughness: Option<&[u8]>, metallic: Option<&[u8]>) -> Result<Bytes, String> {
     let [roughness, metallic] = [roughness, metallic].map(|bytes| bytes.map(grey).transpose());
     let (roughness, metallic) = (roughness?, metallic?);

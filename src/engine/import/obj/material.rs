@@ -1,7 +1,6 @@
 //! The materials of an OBJ in the scene, with the textures that they name.
 //!
-//! What is missing or unknown costs its texture or nothing, never the model: old files refer to
-//! paths of other machines as a rule.
+//! A missing texture is a warning and never refuses the model: old files often refer to paths of other machines.
 
 use std::collections::HashMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! MTL files: what a library says of each material, and what its numbers mean. Opens no file.
+//! Parses MTL files and converts their numbers. Opens no file.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::super::lines::{lines, number, text, words};
 use super::super::make::linear_of_srgb;
 
-/// A material as the file says it: numbers and texture references by key.
+/// The numbers and texture references of a material, by key.
 #[derive(Debug, Default)]
 pub(super) struct Entry {
     pub(super) numbers: HashMap<String, Vec<f32>>,
@@ -70,7 +70,7 @@ pub(super) fn linear(color: [f32; 3]) -> [f32; 3] {
 
 pub(super) fn base_color(entry: &Entry, has_map: bool) -> [f32; 4] {
     let color = entry.three("kd").map_or([1.0; 3], linear);
-    // Black times a texture would be black: such files mean the texture alone.
+    // Black times a texture would be black; such files mean the texture alone.
     let [red, green, blue] = if has_map && color == [0.0; 3] {
         [1.0; 3]
     } else {
@@ -79,7 +79,7 @@ pub(super) fn base_color(entry: &Entry, has_map: bool) -> [f32; 4] {
     [red, green, blue, opacity(entry)]
 }
 
-/// `d`, else one minus `Tr`. Some programs write `Tr 1` for what is opaque, so that is not believed.
+/// `d`, else one minus `Tr`. `Tr 1` is ignored, because some programs write it for opaque materials.
 pub(super) fn opacity(entry: &Entry) -> f32 {
     let of_tr = entry.one("tr").filter(|tr| *tr < 1.0).map(|tr| 1.0 - tr);
     entry.one("d").or(of_tr).unwrap_or(1.0).clamp(0.0, 1.0)

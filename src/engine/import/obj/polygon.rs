@@ -20,7 +20,7 @@ pub(super) fn triangles(corners: &[Vec3]) -> Vec<[usize; 3]> {
             .map(|at| at % count)
             .find(|at| is_ear(corners, &left, *at, normal));
         let Some(at) = ear else {
-            // Crosses itself; any triangles are as good as others.
+            // The polygon crosses itself, so no triangulation is right.
             found.extend(fan(&left));
             return found;
         };

@@ -2,7 +2,7 @@
 
 use super::header::{Element, Encoding, Header, Property, Scalar};
 
-/// What we take from the elements.
+/// The values read from the elements.
 #[derive(Debug, Default)]
 pub(super) struct Body {
     /// Three for each vertex.

@@ -56,7 +56,7 @@ impl Joined {
     /// For each vertex that is used, how far along the surface its attributes may come from.
     ///
     /// The simplifier fits attributes to the triangles that a vertex stands for; where one of those is a
-    /// sliver, the fit goes far astray.
+    /// sliver, the fit is far off.
     fn reaches(&self, part: &Part, geometry: &Geometry) -> Vec<Option<f32>> {
         let place =
             |vertex: u32| Vec3::from_array(self.positions[part.first_vertex + vertex as usize]);

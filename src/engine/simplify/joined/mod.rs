@@ -1,8 +1,8 @@
 //! All triangles of a scene as one mesh in one space, so that one error bound holds for all of them.
 //!
-//! Each geometry is placed where its first node draws it. Borders that two parts share become seams
-//! that collapse together, so no crack opens between them; parts that lie on top of each other are
-//! moved apart by a hair, since the simplifier would otherwise take them for one. Seams may be crossed
+//! Each geometry is placed where a node draws it largest. Borders that two parts share become seams
+//! that collapse together, so no crack opens between them; parts that coincide are moved apart by a tiny
+//! distance, since the simplifier would otherwise take them for one. Seams may be crossed
 //! only where everything that differs across them takes part in the error, and never between parts.
 
 mod back;
@@ -51,7 +51,7 @@ pub(super) struct Joined {
     pub(super) parts: Vec<Part>,
     /// How it is simplified.
     pub(super) recipe: Recipe,
-    /// One in the joined space is so much in the world.
+    /// World units per unit of the joined space.
     pub(super) extent: f32,
     columns: Columns,
 }
@@ -144,7 +144,7 @@ impl Joined {
         }
     }
 
-    /// Takes the triangles of a part, simplified alone, into this mesh, which has none of it.
+    /// Adds the triangles of a part that was simplified alone; this mesh must have none of that part.
     pub(super) fn restore(&mut self, part: usize, alone: &Joined) {
         let first = self.parts[part].first_vertex;
         let stride = self.weights.len();

@@ -1,5 +1,5 @@
-//! Vertices at one place: parts that coincide are moved apart, and seams whose crossing the error would
-//! not see are protected.
+//! Vertices at the same position: parts that coincide are moved apart, and seams are protected where the error
+//! does not measure what differs across them.
 
 use glam::{Mat4, Vec3};
 use meshopt::SimplifyVertex;
@@ -20,14 +20,14 @@ impl Joined {
         self.protect(&firsts, scene, texturings);
     }
 
-    /// Moves parts that coincide with an earlier part apart by a hair; returns whether there were any.
+    /// Moves parts that coincide with an earlier part by a tiny distance; returns whether there were any.
     fn move_apart(&mut self, firsts: &[u32]) -> bool {
         let mut moved = false;
         for place in 0..self.parts.len() {
             let range = self.parts[place].first_vertex..self.parts[place].end_vertex;
             let is_shared = |first: &&u32| (**first as usize) < range.start;
             let shared = firsts[range.clone()].iter().filter(is_shared).count();
-            // A border shared with a neighbour is a small part of all vertices; a twin shares most.
+            // Neighbours share few vertices (a border), copies share most.
             if shared * 4 <= range.len() {
                 continue;
             }

@@ -8,7 +8,7 @@ use super::Joined;
 const OPEN: f64 = 0.01;
 /// The volume of a sphere is 0.094 of its area to the power of 3/2; what has less than this is a sheet.
 const THIN: f64 = 0.001;
-/// A solid that keeps less of its volume has collapsed, when so few triangles are left of it.
+/// A solid with so few triangles that keeps less of its volume has collapsed.
 const COLLAPSED: f64 = 0.05;
 const FEW: u64 = 8;
 
@@ -28,7 +28,7 @@ impl Shape {
         is_closed && self.volume.abs() > self.area.powf(1.5) * THIN
     }
 
-    /// Whether a part of this shape is not to be recognized in the other.
+    /// Whether the other shape is no longer recognizable as this one.
     fn is_lost_in(&self, after: &Shape) -> bool {
         let is_flat = || after.volume.abs() < self.volume.abs() * COLLAPSED;
         let collapses = || after.triangles <= FEW && self.is_solid() && is_flat();
