@@ -1,6 +1,6 @@
 //! Comparing a model with its result: the same is 100, worse is less, a lost part is named.
 
-use assetfs::engine::compare::{Comparison, Gallery, side_by_side};
+use assetfs::engine::compare::{Comparison, PictureSet, side_by_side};
 use assetfs::engine::import::import;
 use assetfs::engine::render::{
     BoundingBox, Picture, PreparedScene, RenderScene, RenderSettings, View,
@@ -29,8 +29,8 @@ impl Shown {
         Shown { scene, pictures }
     }
 
-    fn gallery(&self) -> Gallery<'_> {
-        Gallery {
+    fn gallery(&self) -> PictureSet<'_> {
+        PictureSet {
             scene: &self.scene,
             pictures: &self.pictures,
         }

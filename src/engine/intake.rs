@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Component, Path, PathBuf};
 
-use super::words::grouped;
+use super::number_text::grouped;
 
 /// What an archive may hold.
 #[derive(Debug, Clone, Copy)]

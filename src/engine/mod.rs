@@ -12,6 +12,7 @@ pub mod import;
 pub mod intake;
 pub mod job;
 pub mod manipulate;
+mod number_text;
 pub mod pictures;
 pub mod render;
 pub mod sample;
@@ -20,6 +21,5 @@ pub mod settings;
 pub mod simplify;
 pub mod surface;
 pub mod textures;
-mod words;
 
 pub use error::EngineError;

@@ -8,7 +8,7 @@ use std::path::Path;
 use glam::Mat4;
 use rayon::prelude::*;
 
-use super::compare::{Comparison, Gallery, Sheet, side_by_side};
+use super::compare::{Comparison, PictureSet, Sheet, side_by_side};
 use super::error::EngineError;
 use super::render::{BoundingBox, Picture, PreparedScene, RenderScene, RenderSettings, View};
 use super::scene::Scene;
@@ -114,8 +114,8 @@ impl ModelPictures {
         Comparison::new(self.gallery(), result.gallery())
     }
 
-    fn gallery(&self) -> Gallery<'_> {
-        Gallery {
+    fn gallery(&self) -> PictureSet<'_> {
+        PictureSet {
             scene: &self.scene,
             pictures: &self.pictures,
         }

@@ -1,6 +1,8 @@
 //! Where something is drawn: silhouettes, sides, seams, and the same picture each time.
 
-use assetfs::engine::render::{Alpha, NO_PART, PreparedScene, RenderMaterial, RenderMesh, View};
+use assetfs::engine::render::{
+    NO_PART, PreparedScene, RenderAlpha, RenderMaterial, RenderMesh, View,
+};
 use glam::{Mat4, Vec2, Vec3, Vec4};
 
 use crate::scenes::{UNIT, alone, card, cuboid, draw, instance, pixel, settings, unlit};
@@ -84,7 +86,7 @@ fn neighbouring_triangles_leave_no_hole() {
         .flat_map(|spoke| [0, 1 + spoke, 1 + (spoke + 1) % spokes])
         .collect();
     let glass = RenderMaterial {
-        alpha: Alpha::Blend,
+        alpha: RenderAlpha::Blend,
         ..unlit(Vec4::new(0.5, 0.5, 0.5, 0.5))
     };
     mesh.material = Some(0);

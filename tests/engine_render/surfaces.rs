@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use assetfs::engine::render::{
-    Alpha, Picture, RenderMaterial, RenderMesh, RenderScene, RenderTexture, TextureUse, View,
+    Picture, RenderAlpha, RenderMaterial, RenderMesh, RenderScene, RenderTexture, RenderTextureUse,
+    View,
 };
 use glam::{Mat4, Quat, Vec3, Vec4};
 
@@ -12,7 +13,7 @@ use crate::scenes::{alone, card, draw, instance, pixel, quarters, unlit};
 #[test]
 fn textured_card_shows_the_bytes_of_its_texture() {
     let material = RenderMaterial {
-        base_color_texture: Some(TextureUse::new(0)),
+        base_color_texture: Some(RenderTextureUse::new(0)),
         ..unlit(Vec4::ONE)
     };
     let scene = alone(card(0.0), material, vec![quarters()]);
@@ -54,7 +55,7 @@ fn texture_is_right_in_perspective() {
     // Half of the card lies far behind: the middle of the texture is not in the middle of the picture, but the colour
     // changes on a straight line through the projected centre.
     let material = RenderMaterial {
-        base_color_texture: Some(TextureUse::new(0)),
+        base_color_texture: Some(RenderTextureUse::new(0)),
         double_sided: true,
         ..unlit(Vec4::ONE)
     };
@@ -111,7 +112,7 @@ fn smaller_picture_of_fine_stripes_is_their_mean_light() {
     };
     let material = RenderMaterial {
         emissive: Vec3::splat(0.6),
-        emissive_texture: Some(TextureUse::new(0)),
+        emissive_texture: Some(RenderTextureUse::new(0)),
         ..RenderMaterial::dull(Vec3::ZERO)
     };
     let picture = draw(&alone(card(0.0), material, vec![texture]), View::Front, 32);
@@ -130,8 +131,8 @@ fn masked_texels_are_holes() {
         }
     }
     let material = RenderMaterial {
-        base_color_texture: Some(TextureUse::new(0)),
-        alpha: Alpha::Mask(0.5),
+        base_color_texture: Some(RenderTextureUse::new(0)),
+        alpha: RenderAlpha::Mask(0.5),
         ..unlit(Vec4::ONE)
     };
     let mut scene = alone(card(0.5), material, vec![texture]);
@@ -153,7 +154,7 @@ fn masked_texels_are_holes() {
 #[test]
 fn blended_layers_mix_back_to_front_whatever_their_order() {
     let glass = |color: Vec4| RenderMaterial {
-        alpha: Alpha::Blend,
+        alpha: RenderAlpha::Blend,
         ..unlit(color)
     };
     let scene = |swap: bool| {
@@ -202,7 +203,7 @@ fn normal_map_turns_light() {
     };
     let brightness = |texture: RenderTexture| {
         let material = RenderMaterial {
-            normal_texture: Some(TextureUse::new(0)),
+            normal_texture: Some(RenderTextureUse::new(0)),
             ..RenderMaterial::dull(Vec3::splat(0.4))
         };
         u32::from(

@@ -1,7 +1,7 @@
 //! Which triangles somebody can see, and what lies in their shadow.
 
 use assetfs::engine::render::{
-    Alpha, NO_PART, PreparedScene, RenderMaterial, RenderMesh, RenderSettings, View,
+    NO_PART, PreparedScene, RenderAlpha, RenderMaterial, RenderMesh, RenderSettings, View,
 };
 use glam::{Mat4, Vec3, Vec4};
 
@@ -78,7 +78,7 @@ fn triangles_smaller_than_a_sample_count_as_seen() {
 #[test]
 fn what_lies_behind_glass_is_seen() {
     let glass = RenderMaterial {
-        alpha: Alpha::Blend,
+        alpha: RenderAlpha::Blend,
         ..unlit(Vec4::new(1.0, 1.0, 1.0, 0.3))
     };
     let mut scene = alone(

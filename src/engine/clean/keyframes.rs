@@ -12,7 +12,7 @@ use super::super::scene::{Scene, index_in};
 
 /// What a table of numbers holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ValueKind {
     Rotations,
     Weights,
     Other,
@@ -23,9 +23,9 @@ pub fn pack_keyframes(scene: &mut Scene) {
     for (table, kind) in kinds_of_tables(scene) {
         let table = &mut scene.tables[table];
         let (component, least) = match kind {
-            Kind::Rotations => (ComponentType::I16, -1.0),
-            Kind::Weights => (ComponentType::U16, 0.0),
-            Kind::Other => continue,
+            ValueKind::Rotations => (ComponentType::I16, -1.0),
+            ValueKind::Weights => (ComponentType::U16, 0.0),
+            ValueKind::Other => continue,
         };
         let fits = |number: &f32| (least..=1.0).contains(number);
         if table.component == ComponentType::F32 && table.values.iter().all(fits) {
@@ -36,32 +36,35 @@ pub fn pack_keyframes(scene: &mut Scene) {
 }
 
 /// What each table that animations, skins and nodes use is used for.
-fn kinds_of_tables(scene: &Scene) -> HashMap<usize, Kind> {
-    let mut kinds: HashMap<usize, Kind> = HashMap::new();
-    let mut uses = |table: Option<usize>, kind: Kind| {
+fn kinds_of_tables(scene: &Scene) -> HashMap<usize, ValueKind> {
+    let mut kinds: HashMap<usize, ValueKind> = HashMap::new();
+    let mut uses = |table: Option<usize>, kind: ValueKind| {
         if let Some(table) = table.filter(|table| *table < scene.tables.len()) {
             let known = kinds.entry(table).or_insert(kind);
             if *known != kind {
-                *known = Kind::Other;
+                *known = ValueKind::Other;
             }
         }
     };
     for skin in scene.list("skins") {
-        uses(index_in(skin, "inverseBindMatrices"), Kind::Other);
+        uses(index_in(skin, "inverseBindMatrices"), ValueKind::Other);
     }
     for node in scene.list("nodes") {
         let instances = node.pointer("/extensions/EXT_mesh_gpu_instancing/attributes");
         for place in instances.and_then(Value::as_object).into_iter().flatten() {
-            uses(place.1.as_u64().map(|table| table as usize), Kind::Other);
+            uses(
+                place.1.as_u64().map(|table| table as usize),
+                ValueKind::Other,
+            );
         }
     }
     for animation in scene.list("animations") {
         let samplers = animation["samplers"].as_array();
         for (number, sampler) in samplers.into_iter().flatten().enumerate() {
-            uses(index_in(sampler, "input"), Kind::Other);
+            uses(index_in(sampler, "input"), ValueKind::Other);
             let is_curve = sampler["interpolation"] == "CUBICSPLINE";
             let kind = match is_curve {
-                true => Kind::Other,
+                true => ValueKind::Other,
                 false => kind_of_sampler(animation, number),
             };
             uses(index_in(sampler, "output"), kind);
@@ -71,21 +74,21 @@ fn kinds_of_tables(scene: &Scene) -> HashMap<usize, Kind> {
 }
 
 /// What all channels of a sampler move.
-fn kind_of_sampler(animation: &Value, sampler: usize) -> Kind {
+fn kind_of_sampler(animation: &Value, sampler: usize) -> ValueKind {
     let channels = animation["channels"].as_array();
     let mut kinds = channels
         .into_iter()
         .flatten()
         .filter(|channel| index_in(channel, "sampler") == Some(sampler))
         .map(|channel| match channel["target"]["path"].as_str() {
-            Some("rotation") => Kind::Rotations,
-            Some("weights") => Kind::Weights,
-            _ => Kind::Other,
+            Some("rotation") => ValueKind::Rotations,
+            Some("weights") => ValueKind::Weights,
+            _ => ValueKind::Other,
         });
-    let first = kinds.next().unwrap_or(Kind::Other);
+    let first = kinds.next().unwrap_or(ValueKind::Other);
     match kinds.all(|kind| kind == first) {
         true => first,
-        false => Kind::Other,
+        false => ValueKind::Other,
     }
 }
 

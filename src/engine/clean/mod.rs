@@ -2,12 +2,12 @@
 //! triangles without area, and unused entries.
 
 mod degenerate;
-mod equal;
+mod draw_order;
+mod duplicates;
 mod finite;
 mod keyframes;
-mod order;
+mod normalize;
 mod prune;
-mod tidy;
 mod weld;
 
 use rayon::prelude::*;
@@ -51,7 +51,7 @@ pub fn clean(scene: &mut Scene) -> Cleaned {
             }
         })
         .collect();
-    let shared_materials = equal::share(scene);
+    let shared_materials = duplicates::share(scene);
     each.into_iter()
         .fold(Cleaned::default(), |sum, one| Cleaned {
             welded_vertices: sum.welded_vertices + one.welded_vertices,
@@ -65,9 +65,9 @@ pub fn clean(scene: &mut Scene) -> Cleaned {
 /// and vertices that is fast to draw.
 pub fn finish(scene: &mut Scene) {
     scene.geometries.par_iter_mut().for_each(|geometry| {
-        tidy::tidy(geometry);
+        normalize::normalize(geometry);
         if geometry.mode == Mode::Triangles {
-            order::reorder(geometry);
+            draw_order::reorder(geometry);
         }
     });
 }

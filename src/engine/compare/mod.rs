@@ -75,7 +75,7 @@ pub struct ChangedPart {
 
 /// A set of pictures of one model, and the names of its parts.
 #[derive(Debug, Clone, Copy)]
-pub struct Gallery<'a> {
+pub struct PictureSet<'a> {
     /// What was drawn.
     pub scene: &'a PreparedScene,
     /// The pictures, in the same order and size as those they are compared with.
@@ -84,12 +84,12 @@ pub struct Gallery<'a> {
 
 impl Comparison {
     /// Compares the result's pictures with the source's, view by view.
-    pub fn new(source: Gallery<'_>, result: Gallery<'_>) -> Comparison {
-        let compared: Vec<Compared> = source
+    pub fn new(source: PictureSet<'_>, result: PictureSet<'_>) -> Comparison {
+        let compared: Vec<ComparedView> = source
             .pictures
             .par_iter()
             .zip(result.pictures)
-            .map(|((view, one), (_, two))| Compared::new(*view, one, two, source.scene))
+            .map(|((view, one), (_, two))| ComparedView::new(*view, one, two, source.scene))
             .collect();
         let changed_parts = changed_parts(source, &compared);
         Comparison {
@@ -169,13 +169,13 @@ impl Comparison {
 }
 
 /// A view with the differences of its pixels.
-struct Compared {
+struct ComparedView {
     view: ViewComparison,
     errors: Vec<f32>,
 }
 
-impl Compared {
-    fn new(view: View, one: &Picture, two: &Picture, source: &PreparedScene) -> Compared {
+impl ComparedView {
+    fn new(view: View, one: &Picture, two: &Picture, source: &PreparedScene) -> ComparedView {
         let size = one.size;
         let errors = differences(one, two);
         let seen: Vec<bool> = one
@@ -201,7 +201,7 @@ impl Compared {
         let mean_difference =
             errors.iter().copied().map(f64::from).sum::<f64>() / errors.len().max(1) as f64;
         let heat_map = heat::heat_map(size, &errors, &one.parts);
-        Compared {
+        ComparedView {
             view: ViewComparison {
                 view,
                 score,
@@ -331,7 +331,7 @@ fn worst_part(picture: &Picture, errors: &[f32], corner: (usize, usize)) -> Opti
         .map(|(part, _)| part)
 }
 
-fn changed_parts(source: Gallery<'_>, compared: &[Compared]) -> Vec<ChangedPart> {
+fn changed_parts(source: PictureSet<'_>, compared: &[ComparedView]) -> Vec<ChangedPart> {
     const MOST: f64 = 0.6;
     // Pixels of each part, and how many of them changed.
     let mut counts: BTreeMap<u32, (usize, usize)> = BTreeMap::new();

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use super::super::words::{counted, plural};
+use super::super::number_text::{counted, plural};
 use super::error::DocumentError;
 
 /// A value of the document and where it stands.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::super::words::grouped;
+use super::super::number_text::grouped;
 
 /// Why a document cannot be read.
 #[derive(Debug, thiserror::Error)]

@@ -23,7 +23,7 @@ pub use cursor::Cursor;
 pub use element::{ComponentType, ElementType};
 pub use error::DocumentError;
 
-use super::words::grouped;
+use super::number_text::grouped;
 
 /// The longest JSON text that is parsed. The parser itself limits the depth.
 const MAX_JSON_LEN_BYTES: usize = 512 << 20;

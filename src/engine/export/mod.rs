@@ -20,9 +20,9 @@ use bytes::Bytes;
 pub use flat::draws_triangles;
 pub use names::{Names, safe};
 
+use super::number_text::grouped;
 use super::scene::Scene;
 use super::settings::FileFormat;
-use super::words::grouped;
 
 /// A file to be written.
 #[derive(Debug, Clone)]

@@ -15,7 +15,7 @@ use super::meshopt_views::{self, Packing};
 
 /// What a buffer view is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Use {
+pub(super) enum ViewUse {
     /// Vertex attributes with this distance between elements.
     Vertex(usize),
     /// The same, rounded for packing.
@@ -44,8 +44,8 @@ pub(super) enum Use {
 #[derive(Default)]
 pub(super) struct Views {
     /// Views in order of first use, with their bytes.
-    views: Vec<(Use, Vec<u8>)>,
-    places: BTreeMap<Use, usize>,
+    views: Vec<(ViewUse, Vec<u8>)>,
+    places: BTreeMap<ViewUse, usize>,
     accessors: Vec<Value>,
     blobs: usize,
     /// Whether views of vertices and triangles are packed with meshopt.
@@ -65,7 +65,7 @@ impl Views {
     /// Adds numbers and returns the accessor's index.
     pub(super) fn add_numbers(
         &mut self,
-        usage: Use,
+        usage: ViewUse,
         element: ElementType,
         storage: Storage,
         values: &[f32],
@@ -74,7 +74,7 @@ impl Views {
         let width = element.components();
         let count = values.len() / width;
         let stride = match usage {
-            Use::Vertex(stride) => stride,
+            ViewUse::Vertex(stride) => stride,
             _ => element.len_bytes(storage.component),
         };
         let (view, offset) = self.append(usage, storage.component.len_bytes(), |bytes| {
@@ -110,7 +110,7 @@ impl Views {
             .next_multiple_of(4);
         let is_position = attribute.name == "POSITION";
         self.add_numbers(
-            Use::Vertex(stride),
+            ViewUse::Vertex(stride),
             element,
             attribute.storage,
             &attribute.values,
@@ -121,7 +121,7 @@ impl Views {
     fn add_rounded(&mut self, attribute: &Attribute) -> usize {
         let (bytes, values) = meshopt_views::rounded(attribute);
         let element = element_of(attribute.components);
-        let usage = Use::Rounded(attribute.components * 4);
+        let usage = ViewUse::Rounded(attribute.components * 4);
         let (view, offset) = self.append(usage, 4, |all| all.extend_from_slice(&bytes));
         let mut accessor = accessor_json(view, offset, attribute.count(), element, Storage::FLOAT);
         if attribute.name == "POSITION" {
@@ -170,12 +170,13 @@ impl Views {
     fn sparse_json(&mut self, attribute: &Attribute, kept: &[u32]) -> Value {
         let component = index_component(kept.last().map_or(0, |last| *last as usize));
         let length = component.len_bytes();
-        let (index_view, index_offset) = self.append(Use::SparseIndex(length), length, |bytes| {
-            for index in kept {
-                bytes.extend_from_slice(&index.to_le_bytes()[..length]);
-            }
-        });
-        let (value_view, value_offset) = self.append(Use::SparseValue, 4, |bytes| {
+        let (index_view, index_offset) =
+            self.append(ViewUse::SparseIndex(length), length, |bytes| {
+                for index in kept {
+                    bytes.extend_from_slice(&index.to_le_bytes()[..length]);
+                }
+            });
+        let (value_view, value_offset) = self.append(ViewUse::SparseValue, 4, |bytes| {
             for index in kept {
                 for number in attribute.at(*index as usize) {
                     bytes.extend_from_slice(&number.to_le_bytes());
@@ -204,9 +205,9 @@ impl Views {
         let component = index_component(vertex_count);
         let length = component.len_bytes();
         let usage = if are_triangles {
-            Use::Index(length)
+            ViewUse::Index(length)
         } else {
-            Use::OtherIndex(length)
+            ViewUse::OtherIndex(length)
         };
         let (view, offset) = self.append(usage, length, |bytes| {
             bytes.reserve(indices.len() * length);
@@ -225,7 +226,7 @@ impl Views {
     /// Adds bytes in a view of their own and returns the view's index.
     pub(super) fn add_bytes(&mut self, data: &[u8]) -> usize {
         self.blobs += 1;
-        let (view, _) = self.append(Use::Bytes(self.blobs), 1, |bytes| {
+        let (view, _) = self.append(ViewUse::Bytes(self.blobs), 1, |bytes| {
             bytes.extend_from_slice(data);
         });
         view
@@ -276,7 +277,7 @@ impl Views {
 
     fn append(
         &mut self,
-        usage: Use,
+        usage: ViewUse,
         alignment: usize,
         write: impl FnOnce(&mut Vec<u8>),
     ) -> (usize, usize) {
@@ -326,16 +327,16 @@ fn accessor_json(
     accessor
 }
 
-fn packing_of(usage: Use) -> Option<Packing> {
+fn packing_of(usage: ViewUse) -> Option<Packing> {
     match usage {
-        Use::Vertex(stride) => Some(Packing::Plain(stride)),
-        Use::Rounded(stride) => Some(Packing::Exponential(stride)),
-        Use::Index(length) => Some(Packing::Triangles(length)),
+        ViewUse::Vertex(stride) => Some(Packing::Plain(stride)),
+        ViewUse::Rounded(stride) => Some(Packing::Exponential(stride)),
+        ViewUse::Index(length) => Some(Packing::Triangles(length)),
         _ => None,
     }
 }
 
-fn view_json(usage: Use, offset: usize, length: usize) -> Value {
+fn view_json(usage: ViewUse, offset: usize, length: usize) -> Value {
     let mut view = Map::new();
     view.insert("buffer".to_owned(), 0.into());
     if offset > 0 {
@@ -343,11 +344,11 @@ fn view_json(usage: Use, offset: usize, length: usize) -> Value {
     }
     view.insert("byteLength".to_owned(), length.into());
     match usage {
-        Use::Vertex(stride) | Use::Rounded(stride) => {
+        ViewUse::Vertex(stride) | ViewUse::Rounded(stride) => {
             view.insert("byteStride".to_owned(), stride.into());
             view.insert("target".to_owned(), 34_962.into());
         }
-        Use::Index(_) | Use::OtherIndex(_) => {
+        ViewUse::Index(_) | ViewUse::OtherIndex(_) => {
             view.insert("target".to_owned(), 34_963.into());
         }
         _ => {}

@@ -10,13 +10,13 @@ use serde_json::Value;
 use super::super::scene::{Geometry, Scene, coordinate_set_of, remove_textures, slots_of};
 
 /// A material and the sets of texture coordinates that a geometry lacks for it.
-type Lack = (usize, BTreeSet<usize>);
+type MissingSets = (usize, BTreeSet<usize>);
 
 /// Replaces the material of each primitive that lacks texture coordinates for it; returns the warnings.
 pub(super) fn remove_unreadable_textures(scene: &mut Scene) -> Vec<String> {
     let mut materials = scene.list("materials").to_vec();
     let read: Vec<BTreeSet<usize>> = materials.iter().map(sets_of).collect();
-    let mut copies: HashMap<Lack, usize> = HashMap::new();
+    let mut copies: HashMap<MissingSets, usize> = HashMap::new();
     let mut warnings = Vec::new();
     for mesh in &mut scene.meshes {
         let mesh_name = mesh.name().unwrap_or("without a name").to_owned();

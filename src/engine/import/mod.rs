@@ -9,10 +9,10 @@ mod fbx;
 mod gltf;
 pub mod images;
 mod lines;
-mod make;
 mod normals;
 mod obj;
 mod ply;
+mod scene_builder;
 mod stl;
 
 use std::fs;

@@ -14,8 +14,8 @@ use super::super::document::{ComponentType, DocumentError};
 use super::super::scene::{Attribute, Geometry, Mode, Storage};
 use super::super::settings::MeshCompression;
 use super::images::plain_image;
-use super::make::{SceneMaker, linear_of_srgb};
 use super::normals::add_creased;
+use super::scene_builder::{SceneBuilder, linear_of_srgb};
 use super::{ImportError, Imported};
 use body::Body;
 use header::Header;
@@ -38,7 +38,7 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
     let name = model
         .file_stem()
         .map(|stem| stem.to_string_lossy().into_owned());
-    let mut maker = SceneMaker::new();
+    let mut builder = SceneBuilder::new();
     let has_coords = geometry.attribute("TEXCOORD_0").is_some();
     let texture = header.texture_file.as_ref().filter(|_| has_coords);
     let material = texture.and_then(|texture| {
@@ -52,9 +52,9 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
             });
         match read {
             Ok((bytes, media_type)) => {
-                let image = maker.add_image(texture, &media_type, bytes);
-                let texture = maker.add_texture(image);
-                Some(maker.add_material(json!({ "pbrMetallicRoughness": {
+                let image = builder.add_image(texture, &media_type, bytes);
+                let texture = builder.add_texture(image);
+                Some(builder.add_material(json!({ "pbrMetallicRoughness": {
                     "baseColorTexture": { "index": texture },
                     "metallicFactor": 0.0, "roughnessFactor": 0.9,
                 } })))
@@ -65,11 +65,11 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
             }
         }
     });
-    let mesh = maker.add_mesh(name.as_deref(), vec![(geometry, material)]);
-    maker.add_root(name.as_deref(), mesh);
+    let mesh = builder.add_mesh(name.as_deref(), vec![(geometry, material)]);
+    builder.add_root(name.as_deref(), mesh);
     Ok(Imported {
         packing: MeshCompression::None,
-        scene: maker.finish(),
+        scene: builder.finish(),
         model: model.to_owned(),
         format: "ply",
         size_bytes,

@@ -8,11 +8,11 @@ use std::fs;
 use std::path::Path;
 
 use super::super::document::DocumentError;
+use super::super::number_text::grouped;
 use super::super::scene::{Attribute, Geometry};
 use super::super::settings::MeshCompression;
-use super::super::words::grouped;
 use super::lines::{lines, number, words};
-use super::make::SceneMaker;
+use super::scene_builder::SceneBuilder;
 use super::{ImportError, Imported};
 
 const HEADER_LEN_BYTES: usize = 84;
@@ -37,12 +37,12 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
     let name = model
         .file_stem()
         .map(|stem| stem.to_string_lossy().into_owned());
-    let mut maker = SceneMaker::new();
-    let mesh = maker.add_mesh(name.as_deref(), vec![(geometry, None)]);
-    maker.add_root(name.as_deref(), mesh);
+    let mut builder = SceneBuilder::new();
+    let mesh = builder.add_mesh(name.as_deref(), vec![(geometry, None)]);
+    builder.add_root(name.as_deref(), mesh);
     Ok(Imported {
         packing: MeshCompression::None,
-        scene: maker.finish(),
+        scene: builder.finish(),
         model: model.to_owned(),
         format: "stl",
         size_bytes: bytes.len() as u64,
@@ -89,7 +89,7 @@ fn read_binary(file: &str, bytes: &[u8]) -> Result<Geometry, ImportError> {
             grouped(bytes.len() as u64)
         )));
     }
-    let mut maker = VertexMaker::default();
+    let mut builder = VertexBuilder::default();
     let triangles = bytes[HEADER_LEN_BYTES..].chunks_exact(TRIANGLE_LEN_BYTES);
     for triangle in triangles.take(count as usize) {
         for corner in 0..3 {
@@ -98,14 +98,14 @@ fn read_binary(file: &str, bytes: &[u8]) -> Result<Geometry, ImportError> {
                 let four = triangle[start..start + 4].try_into().expect("four bytes");
                 f32::from_le_bytes(four)
             };
-            maker.add([at(0), at(1), at(2)]);
+            builder.add([at(0), at(1), at(2)]);
         }
     }
-    Ok(maker.finish())
+    Ok(builder.finish())
 }
 
 fn read_text(file: &str, bytes: &[u8]) -> Result<Geometry, ImportError> {
-    let mut maker = VertexMaker::default();
+    let mut builder = VertexBuilder::default();
     let mut corners: Vec<[f32; 3]> = Vec::new();
     for (line_number, line) in lines(bytes) {
         let mut parts = words(&line);
@@ -124,23 +124,23 @@ fn read_text(file: &str, bytes: &[u8]) -> Result<Geometry, ImportError> {
             for at in 1..corners.len().saturating_sub(1) {
                 [corners[0], corners[at], corners[at + 1]]
                     .into_iter()
-                    .for_each(|corner| maker.add(corner));
+                    .for_each(|corner| builder.add(corner));
             }
             corners.clear();
         }
     }
-    Ok(maker.finish())
+    Ok(builder.finish())
 }
 
 /// Vertices by place.
 #[derive(Default)]
-struct VertexMaker {
+struct VertexBuilder {
     known: HashMap<[u32; 3], u32>,
     positions: Vec<f32>,
     indices: Vec<u32>,
 }
 
-impl VertexMaker {
+impl VertexBuilder {
     fn add(&mut self, position: [f32; 3]) {
         let bits = position.map(|number| (number + 0.0).to_bits());
         let next = self.known.len() as u32;

@@ -11,28 +11,28 @@ use super::super::error::EngineError;
 use super::super::import::{Imported, import};
 use super::super::pictures::{BEFORE_AFTER_NAME, ModelPictures};
 use super::super::scene::Scene;
-use super::super::words::grouped;
-use super::export::{Exported, Looks};
-use super::run::Bench;
+use super::super::number_text::grouped;
+use super::export::{Exported, Appearance};
+use super::run::JobContext;
 use super::{ExportedFile, Pictures, QualityScore};
 
 /// Draws the source and writes the pictures of an analysis.
 pub(super) fn draw_source(
     scene: &Scene,
     format: &str,
-    bench: &mut Bench<'_>,
+    job: &mut JobContext<'_>,
 ) -> Result<(), EngineError> {
     let pictures = ModelPictures::draw(scene);
-    bench
+    job
         .logs
         .warnings
         .extend(pictures.warnings.iter().cloned());
-    let output_dir = bench.output_dir.clone();
+    let output_dir = job.output_dir.clone();
     let thumbnail = pictures.write_thumbnail(&output_dir)?;
-    bench.written.push(thumbnail);
+    job.written.push(thumbnail);
     let views = pictures.write_views(&output_dir, format)?;
-    bench.written.extend(views);
-    bench.metrics.lap("render");
+    job.written.extend(views);
+    job.metrics.lap("render");
     Ok(())
 }
 
@@ -44,14 +44,14 @@ pub(super) fn compare_exports(
     source: &ModelPictures,
     scene: &Scene,
     exports: &mut [Exported],
-    bench: &mut Bench<'_>,
+    job: &mut JobContext<'_>,
 ) -> Result<(), EngineError> {
-    let output_dir = bench.output_dir.clone();
-    let mut seen: Vec<(Looks, ModelPictures, Comparison)> = Vec::new();
+    let output_dir = job.output_dir.clone();
+    let mut seen: Vec<(Appearance, ModelPictures, Comparison)> = Vec::new();
     let mut bare = None;
     let last_moved = exports.last().map_or(Mat4::IDENTITY, |export| export.moved);
     for export in exports.iter_mut() {
-        let imported = imported_again(&output_dir, &export.file, bench);
+        let imported = imported_again(&output_dir, &export.file, job);
         let (written, moved) = match &imported {
             Some(imported) => (&imported.scene, export.moved),
             None if is_only_written(&export.file) => (scene, last_moved),
@@ -59,7 +59,7 @@ pub(super) fn compare_exports(
         };
         let known = seen
             .iter()
-            .position(|(looks, ..)| looks.is_same(&export.looks));
+            .position(|(appearance, ..)| appearance.is_same(&export.appearance));
         let place = known.unwrap_or_else(|| {
             let source = match has_materials(&export.file.format) {
                 true => source,
@@ -67,17 +67,17 @@ pub(super) fn compare_exports(
             };
             let result = source.draw_result(written, moved);
             let comparison = source.compare(&result);
-            seen.push((export.looks, result, comparison));
+            seen.push((export.appearance, result, comparison));
             seen.len() - 1
         });
         let (_, result, comparison) = &seen[place];
         let views = result.write_views(&output_dir, &export.file.format)?;
-        bench.written.extend(views);
+        job.written.extend(views);
         let maps = comparison.write_heat_maps(&output_dir, &export.file.format)?;
-        bench.written.extend(maps);
+        job.written.extend(maps);
         if known.is_none() {
             for warning in comparison.warnings() {
-                bench.warn(format!("{}: {warning}", export.file.name));
+                job.warn(format!("{}: {warning}", export.file.name));
             }
         }
         let triangles = written.drawn_triangles();
@@ -92,7 +92,7 @@ pub(super) fn compare_exports(
                     .map_or(100.0, |(_, tile)| tile.score),
             ),
         });
-        bench.info(format!(
+        job.info(format!(
             "{}: {:.1} of 100 like the source (mean of six views), {} triangles counted{}",
             export.file.name,
             comparison.average_score(),
@@ -113,17 +113,17 @@ pub(super) fn compare_exports(
         }
     };
     let thumbnail = first.write_thumbnail(&output_dir)?;
-    bench.written.push(thumbnail);
-    if bench.pictures == Pictures::Shown {
+    job.written.push(thumbnail);
+    if job.pictures == Pictures::Shown {
         let sheet = source.before_and_after(first);
         sheet.write_png(&output_dir.join(BEFORE_AFTER_NAME))?;
-        bench.written.push(BEFORE_AFTER_NAME.to_owned());
+        job.written.push(BEFORE_AFTER_NAME.to_owned());
     } else {
-        bench.written.extend(first.write_turntable(&output_dir)?);
+        job.written.extend(first.write_turntable(&output_dir)?);
     }
     let originals = source.write_views(&output_dir, "original")?;
-    bench.written.extend(originals);
-    bench.metrics.lap("compare");
+    job.written.extend(originals);
+    job.metrics.lap("compare");
     Ok(())
 }
 
@@ -141,10 +141,10 @@ fn is_only_written(export: &ExportedFile) -> bool {
 fn imported_again(
     output_dir: &Path,
     export: &ExportedFile,
-    bench: &mut Bench<'_>,
+    job: &mut JobContext<'_>,
 ) -> Option<Imported> {
     if is_only_written(export) {
-        bench.info(format!(
+        job.info(format!(
             "{} is compared as it was before it was written: USD cannot be read here",
             export.name
         ));
@@ -156,7 +156,7 @@ fn imported_again(
     ) {
         Ok(imported) => Some(imported),
         Err(error) => {
-            bench.warn(format!("{} cannot be read again: {error}", export.name));
+            job.warn(format!("{} cannot be read again: {error}", export.name));
             None
         }
     }

@@ -12,11 +12,11 @@ use super::super::export::{
     ExportError, Names, OutFile, draws_triangles, gltf, losses, obj, ply, safe, stl, usdz,
 };
 use super::super::manipulate::{discard, scale};
+use super::super::number_text::grouped;
 use super::super::scene::{Image, Scene};
 use super::super::settings::{Discard, ExportSettings, FileFormat, MeshCompression, Settings};
 use super::super::textures::{TexturePlan, channels, dimensions, fit, usages};
-use super::super::words::grouped;
-use super::run::Bench;
+use super::run::JobContext;
 use super::{ExportedFile, ExportedImage, OptimizeTask};
 
 /// An export and what sets its looks apart from the scene's.
@@ -25,12 +25,12 @@ pub(super) struct Exported {
     /// From a place in the scene to the same place in the export.
     pub(super) moved: Mat4,
     /// Two exports with equal looks need to be looked at only once.
-    pub(super) looks: Looks,
+    pub(super) appearance: Appearance,
 }
 
 /// What decides how an export looks.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Looks {
+pub(super) struct Appearance {
     plan: TexturePlan,
     scale: f64,
     compression: MeshCompression,
@@ -39,15 +39,15 @@ pub(super) struct Looks {
     format: FileFormat,
 }
 
-impl Looks {
+impl Appearance {
     /// Whether the other export shows the same.
-    pub(super) fn is_same(&self, other: &Looks) -> bool {
+    pub(super) fn is_same(&self, other: &Appearance) -> bool {
         self.is_gltf
             && other.is_gltf
-            && Looks {
+            && Appearance {
                 format: FileFormat::Glb,
                 ..*self
-            } == Looks {
+            } == Appearance {
                 format: FileFormat::Glb,
                 ..*other
             }
@@ -59,7 +59,7 @@ pub(super) fn export_all(
     scene: &mut Scene,
     settings: &Settings,
     task: &OptimizeTask,
-    bench: &mut Bench<'_>,
+    job: &mut JobContext<'_>,
 ) -> Result<Vec<Exported>, EngineError> {
     if scene
         .geometries
@@ -85,26 +85,26 @@ pub(super) fn export_all(
         let start = 55 + 25 * index as u8 / count.max(1);
         scene.json.clone_from(&source_json);
         scene.images.clone_from(&source_images);
-        fit_textures(scene, settings, export, &mut fitted, start, bench);
+        fit_textures(scene, settings, export, &mut fitted, start, job);
         let mut moved = Mat4::IDENTITY;
         if export.scale != 1.0 {
             moved = Mat4::from_scale(Vec3::splat(export.scale as f32));
             scale(scene, export.scale);
-            bench.info(format!(
+            job.info(format!(
                 "{}: {} times the size",
                 export.format.name(),
                 export.scale
             ));
         }
-        bench.step(start + 5, format!("writing {}", export.format.name()));
+        job.step(start + 5, format!("writing {}", export.format.name()));
         names.set_texture_prefix(&export.texture_prefix);
         let stem = stem_of(export, task.export_name.as_deref(), &task.base_name);
         let shown = narrowed(scene, export);
-        let written = write_export(&shown, export, &stem, &mut names, bench)?;
+        let written = write_export(&shown, export, &stem, &mut names, job)?;
         exports.push(Exported {
             file: written,
             moved,
-            looks: Looks {
+            appearance: Appearance {
                 plan: plan_of(settings, export),
                 scale: export.scale,
                 compression: export.compression,
@@ -112,7 +112,7 @@ pub(super) fn export_all(
                 format: export.format,
             },
         });
-        bench.metrics.lap("export");
+        job.metrics.lap("export");
     }
     Ok(exports)
 }
@@ -171,7 +171,7 @@ fn fit_textures(
     export: &ExportSettings,
     fitted: &mut HashMap<TexturePlan, Vec<Image>>,
     percent: u8,
-    bench: &mut Bench<'_>,
+    job: &mut JobContext<'_>,
 ) {
     let plan = plan_of(settings, export);
     if !matches!(
@@ -185,10 +185,10 @@ fn fit_textures(
         super::super::textures::settle_sources(scene);
         return;
     }
-    bench.step(percent, "fitting textures");
+    job.step(percent, "fitting textures");
     let done = fit(scene, &plan);
     for changed in &done.changed {
-        bench.info(format!(
+        job.info(format!(
             "texture {}: {}×{} to {}×{}, {} to {} bytes",
             changed.name,
             changed.before.0,
@@ -199,9 +199,9 @@ fn fit_textures(
             grouped(changed.bytes_after as u64),
         ));
     }
-    bench.logs.warnings.extend(done.warnings);
+    job.logs.warnings.extend(done.warnings);
     fitted.insert(plan, scene.images.clone());
-    bench.metrics.lap("textures");
+    job.metrics.lap("textures");
 }
 
 pub(super) fn plan_of(settings: &Settings, export: &ExportSettings) -> TexturePlan {
@@ -247,9 +247,9 @@ fn write_export(
     export: &ExportSettings,
     stem: &str,
     names: &mut Names,
-    bench: &mut Bench<'_>,
+    job: &mut JobContext<'_>,
 ) -> Result<ExportedFile, EngineError> {
-    bench.logs.warnings.extend(losses(scene, export.format));
+    job.logs.warnings.extend(losses(scene, export.format));
     let files = encode(scene, export, stem, names)?;
     let is_draco = export.compression == MeshCompression::Draco;
     if is_draco
@@ -258,15 +258,15 @@ fn write_export(
             .iter()
             .any(|geometry| !geometry.targets.is_empty())
     {
-        bench.warn("meshes with morph targets are not packed with Draco, which would shuffle their vertices");
+        job.warn("meshes with morph targets are not packed with Draco, which would shuffle their vertices");
     }
     for file in &files {
-        bench.write(&format!("exports/{}", file.name), &file.bytes)?;
-        bench.written.pop();
+        job.write(&format!("exports/{}", file.name), &file.bytes)?;
+        job.written.pop();
     }
     let has_images = matches!(export.format, FileFormat::Glb | FileFormat::Gltf);
     let size_bytes = files.iter().map(|file| file.bytes.len() as u64).sum();
-    bench.info(format!(
+    job.info(format!(
         "wrote {} ({} bytes)",
         files[0].name,
         grouped(size_bytes)

@@ -8,7 +8,7 @@
 mod compare;
 mod export;
 mod run;
-mod size;
+mod target_size;
 
 use std::path::PathBuf;
 

@@ -16,17 +16,17 @@ use super::super::manipulate::{NothingLeft, manipulate};
 use super::super::pictures::ModelPictures;
 use super::super::scene::Scene;
 use super::super::settings::{MeshCompression, Settings};
-use super::super::simplify::{Limits, Means, simplify};
-use super::super::words::grouped;
+use super::super::simplify::{Limits, Method, simplify};
+use super::super::number_text::grouped;
 use super::compare::{compare_exports, draw_source};
 use super::export::export_all;
-use super::size::settings_for_size;
+use super::target_size::settings_for_size;
 use super::{
     AnalyseTask, ExportedFile, ModelFile, OptimizeTask, Phase, Pictures, Progress, Report, Task,
 };
 
 /// What the steps of a job share.
-pub(super) struct Bench<'p> {
+pub(super) struct JobContext<'p> {
     pub(super) output_dir: PathBuf,
     pub(super) logs: Logs,
     pub(super) metrics: Metrics,
@@ -37,7 +37,7 @@ pub(super) struct Bench<'p> {
     pub(super) pictures: Pictures,
 }
 
-impl Bench<'_> {
+impl JobContext<'_> {
     pub(super) fn step(&mut self, percent: u8, step: impl Into<String>) {
         self.percent = self.percent.max(percent.min(100));
         (self.progress)(Progress {
@@ -75,7 +75,7 @@ pub(super) fn run(
         path: output_dir.clone(),
         source,
     })?;
-    let mut bench = Bench {
+    let mut job = JobContext {
         output_dir,
         logs: Logs::default(),
         metrics: Metrics::start(),
@@ -87,22 +87,22 @@ pub(super) fn run(
     };
     // A mistake of ours must leave its reason in error.log like any other failure.
     let outcome = catch_unwind(AssertUnwindSafe(|| match task {
-        Task::Analyse(task) => analyse(task, &mut bench),
-        Task::Optimize(task) => optimize(task, &mut bench),
+        Task::Analyse(task) => analyse(task, &mut job),
+        Task::Optimize(task) => optimize(task, &mut job),
     }));
     let outcome = outcome.unwrap_or_else(|panic| Err(failure_of(text_of(&*panic))));
     if let Err(error) = &outcome {
-        bench.logs.errors.push(error.to_string());
+        job.logs.errors.push(error.to_string());
     }
     // Several exports may lack the same thing.
     let mut said = HashSet::new();
-    bench.logs.warnings.retain(|line| said.insert(line.clone()));
-    let logged = write_logs(&mut bench, outcome.is_ok());
+    job.logs.warnings.retain(|line| said.insert(line.clone()));
+    let logged = write_logs(&mut job, outcome.is_ok());
     let mut report = outcome?;
     logged?;
-    bench.step(100, "done");
-    report.files = bench.written;
-    report.warnings = bench.logs.warnings;
+    job.step(100, "done");
+    report.files = job.written;
+    report.warnings = job.logs.warnings;
     Ok(report)
 }
 
@@ -121,14 +121,14 @@ fn text_of(panic: &(dyn std::any::Any + Send)) -> String {
         .unwrap_or_else(|| "no reason given".to_owned())
 }
 
-fn write_logs(bench: &mut Bench<'_>, succeeded: bool) -> Result<(), EngineError> {
+fn write_logs(job: &mut JobContext<'_>, succeeded: bool) -> Result<(), EngineError> {
     for (name, text) in [
-        ("info.log", Logs::text(&bench.logs.info)),
-        ("warning.log", Logs::text(&bench.logs.warnings)),
-        ("error.log", Logs::text(&bench.logs.errors)),
-        ("metrics.json", pretty(&bench.metrics.json(succeeded))),
+        ("info.log", Logs::text(&job.logs.info)),
+        ("warning.log", Logs::text(&job.logs.warnings)),
+        ("error.log", Logs::text(&job.logs.errors)),
+        ("metrics.json", pretty(&job.metrics.json(succeeded))),
     ] {
-        bench.write(name, text.as_bytes())?;
+        job.write(name, text.as_bytes())?;
     }
     Ok(())
 }
@@ -151,13 +151,13 @@ fn write_file(path: &Path, bytes: &[u8]) -> Result<(), EngineError> {
 fn read_model(
     dir: &Path,
     files: &[String],
-    bench: &mut Bench<'_>,
+    job: &mut JobContext<'_>,
 ) -> Result<Imported, EngineError> {
-    bench.step(2, "reading the model");
+    job.step(2, "reading the model");
     let mut imported = import(dir, files)?;
-    bench.logs.warnings.append(&mut imported.warnings);
+    job.logs.warnings.append(&mut imported.warnings);
     let counted = counts(&imported.scene, imported.size_bytes);
-    bench.info(format!(
+    job.info(format!(
         "read {} ({}): {} triangles, {} vertices, {} materials, {} textures, {} bytes",
         imported.model.display(),
         imported.format,
@@ -167,7 +167,7 @@ fn read_model(
         counted.textures,
         grouped(counted.bytes),
     ));
-    bench.metrics.lap("import");
+    job.metrics.lap("import");
     Ok(imported)
 }
 
@@ -176,17 +176,17 @@ fn describe(
     name: &str,
     format: &str,
     bytes: u64,
-    bench: &mut Bench<'_>,
+    job: &mut JobContext<'_>,
 ) -> Result<(), EngineError> {
     let info = rpd_info(scene, name, format, bytes);
-    bench.write("rpd_info.json", pretty(&info).as_bytes())
+    job.write("rpd_info.json", pretty(&info).as_bytes())
 }
 
-fn analyse(task: &AnalyseTask, bench: &mut Bench<'_>) -> Result<Report, EngineError> {
-    bench.phase = Some(Phase::Reading);
-    let imported = read_model(&task.input_dir, &task.files, bench)?;
-    bench.phase = Some(Phase::Preparing);
-    bench.step(50, "counting");
+fn analyse(task: &AnalyseTask, job: &mut JobContext<'_>) -> Result<Report, EngineError> {
+    job.phase = Some(Phase::Reading);
+    let imported = read_model(&task.input_dir, &task.files, job)?;
+    job.phase = Some(Phase::Preparing);
+    job.step(50, "counting");
     let source = counts(&imported.scene, imported.size_bytes);
     let name = imported.model.display().to_string();
     describe(
@@ -194,13 +194,13 @@ fn analyse(task: &AnalyseTask, bench: &mut Bench<'_>) -> Result<Report, EngineEr
         &name,
         imported.format,
         imported.size_bytes,
-        bench,
+        job,
     )?;
-    bench.metrics.lap("analyse");
-    if bench.pictures != Pictures::Skipped {
-        bench.phase = Some(Phase::Drawing);
-        bench.step(60, "drawing pictures");
-        draw_source(&imported.scene, imported.format, bench)?;
+    job.metrics.lap("analyse");
+    if job.pictures != Pictures::Skipped {
+        job.phase = Some(Phase::Drawing);
+        job.step(60, "drawing pictures");
+        draw_source(&imported.scene, imported.format, job)?;
     }
     Ok(Report {
         source,
@@ -210,18 +210,18 @@ fn analyse(task: &AnalyseTask, bench: &mut Bench<'_>) -> Result<Report, EngineEr
     })
 }
 
-fn optimize(task: &OptimizeTask, bench: &mut Bench<'_>) -> Result<Report, EngineError> {
+fn optimize(task: &OptimizeTask, job: &mut JobContext<'_>) -> Result<Report, EngineError> {
     let mut settings = Settings::read(&task.config)?;
     for export in &mut settings.exports {
         export.scale *= task.scale;
     }
     for key in &settings.not_done {
-        bench.warn(format!("setting not done: {key}"));
+        job.warn(format!("setting not done: {key}"));
     }
     for key in &settings.unknown {
-        bench.warn(format!("setting not done: {key}"));
+        job.warn(format!("setting not done: {key}"));
     }
-    let imported = read_model(&task.input_dir, &task.files, bench)?;
+    let imported = read_model(&task.input_dir, &task.files, job)?;
     let source = counts(&imported.scene, imported.size_bytes);
     let model = model_file(&imported);
     for export in &mut settings.exports {
@@ -230,12 +230,12 @@ fn optimize(task: &OptimizeTask, bench: &mut Bench<'_>) -> Result<Report, Engine
         }
     }
     let mut scene = imported.scene;
-    let pictures = (bench.pictures != Pictures::Skipped).then(|| {
-        bench.step(8, "drawing the source");
+    let pictures = (job.pictures != Pictures::Skipped).then(|| {
+        job.step(8, "drawing the source");
         ModelPictures::draw(&scene)
     });
-    bench.metrics.lap("render");
-    let moved = prepare(&mut scene, &settings, bench)?;
+    job.metrics.lap("render");
+    let moved = prepare(&mut scene, &settings, job)?;
     if source.triangles > 0 && scene.drawn_triangles() == 0 {
         return Err(match settings.merge_distance {
             Some(distance) => NothingLeft::Merging { distance },
@@ -244,32 +244,32 @@ fn optimize(task: &OptimizeTask, bench: &mut Bench<'_>) -> Result<Report, Engine
         .into());
     }
     let settings = match settings.target_bytes {
-        Some(target_bytes) => settings_for_size(&scene, settings, target_bytes, bench)?,
+        Some(target_bytes) => settings_for_size(&scene, settings, target_bytes, job)?,
         None => settings,
     };
-    reduce(&mut scene, &settings, bench);
-    bench.step(50, "arranging vertices");
+    reduce(&mut scene, &settings, job);
+    job.step(50, "arranging vertices");
     clean::finish(&mut scene);
     clean::prune(&mut scene);
-    bench.metrics.lap("finish");
-    let mut exports = export_all(&mut scene, &settings, task, bench)?;
+    job.metrics.lap("finish");
+    let mut exports = export_all(&mut scene, &settings, task, job)?;
     for export in &mut exports {
         export.moved *= moved;
     }
     if let Some(pictures) = pictures {
-        bench.step(85, "comparing with the source");
-        compare_exports(&pictures, &scene, &mut exports, bench)?;
+        job.step(85, "comparing with the source");
+        compare_exports(&pictures, &scene, &mut exports, job)?;
     }
     for export in &exports {
         if export.file.size_bytes > source.bytes {
             let line = larger_than_source(&export.file, source.bytes, imported.packing, &settings);
-            bench.warn(line);
+            job.warn(line);
         }
     }
     let exports: Vec<ExportedFile> = exports.into_iter().map(|export| export.file).collect();
     let (name, format, bytes) = main_export(&exports);
     let result = counts(&scene, bytes);
-    describe(&scene, &name, &format, bytes, bench)?;
+    describe(&scene, &name, &format, bytes, job)?;
     Ok(Report {
         exports,
         source,
@@ -333,11 +333,11 @@ fn main_export(exports: &[ExportedFile]) -> (String, String, u64) {
 fn prepare(
     scene: &mut Scene,
     settings: &Settings,
-    bench: &mut Bench<'_>,
+    job: &mut JobContext<'_>,
 ) -> Result<Mat4, EngineError> {
-    bench.step(15, "cleaning up");
+    job.step(15, "cleaning up");
     let done = manipulate(scene, settings)?;
-    bench.logs.info.extend(done.lines);
+    job.logs.info.extend(done.lines);
     let cleaned = clean::clean(scene);
     for (count, what) in [
         (cleaned.welded_vertices, "equal vertices were joined"),
@@ -351,25 +351,25 @@ fn prepare(
         ),
     ] {
         if count > 0 {
-            bench.info(format!("{} {what}", grouped(count as u64)));
+            job.info(format!("{} {what}", grouped(count as u64)));
         }
     }
     if cleaned.broken_triangles > 0 {
-        bench.warn(format!(
+        job.warn(format!(
             "{} triangles had corners that are not numbers and were removed",
             grouped(cleaned.broken_triangles as u64)
         ));
     }
-    bench.metrics.lap("clean");
+    job.metrics.lap("clean");
     Ok(done.moved)
 }
 
-fn reduce(scene: &mut Scene, settings: &Settings, bench: &mut Bench<'_>) {
+fn reduce(scene: &mut Scene, settings: &Settings, job: &mut JobContext<'_>) {
     let faces = scene.drawn_triangles();
     let Some(limit) = settings.face_limit(faces) else {
         return;
     };
-    bench.step(
+    job.step(
         25,
         format!(
             "simplifying {} to {} triangles",
@@ -384,18 +384,18 @@ fn reduce(scene: &mut Scene, settings: &Settings, bench: &mut Bench<'_>) {
             keep_topology: settings.preserve_topology,
         },
     );
-    bench.metrics.lap("simplify");
+    job.metrics.lap("simplify");
     if done.before != done.after {
         clean::pack_keyframes(scene);
     }
     if done.before == done.after {
-        bench.info(format!(
+        job.info(format!(
             "{} triangles are within the limit of {}",
             grouped(done.before),
             grouped(limit)
         ));
     } else {
-        bench.info(format!(
+        job.info(format!(
             "simplified from {} to {} triangles (limit {}), error {:.3} % of the size",
             grouped(done.before),
             grouped(done.after),
@@ -403,12 +403,12 @@ fn reduce(scene: &mut Scene, settings: &Settings, bench: &mut Bench<'_>) {
             done.relative_error * 100.0
         ));
     }
-    match done.means {
-        Means::Strict | Means::Careful => {}
-        Means::Pruning => bench.warn(
+    match done.method {
+        Method::Strict | Method::Careful => {}
+        Method::Pruning => job.warn(
             "the limit could be met only by removing small loose pieces; look at the result",
         ),
-        Means::Sloppy => bench.warn(
+        Method::Sloppy => job.warn(
             "the limit could be met only by merging vertices regardless of the shape; look closely at the result",
         ),
     }
@@ -418,7 +418,7 @@ fn reduce(scene: &mut Scene, settings: &Settings, bench: &mut Bench<'_>) {
         } else {
             "fewer would make parts of the model vanish"
         };
-        bench.warn(format!(
+        job.warn(format!(
             "the limit of {} triangles is not met: {} are left, because {why}",
             grouped(limit),
             grouped(done.after)

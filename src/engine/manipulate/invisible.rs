@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::super::render::{Alpha, PreparedScene, RenderScene};
+use super::super::render::{PreparedScene, RenderAlpha, RenderScene};
 use super::super::scene::{Geometry, Scene, index_in};
 
 /// Directions to look from, evenly around the model.
@@ -49,7 +49,7 @@ fn seen_by_geometry(scene: &Scene) -> HashMap<usize, Vec<bool>> {
         .zip(scene.list("materials"))
     {
         if is_seen_through(json) {
-            material.alpha = Alpha::Blend;
+            material.alpha = RenderAlpha::Blend;
         }
     }
     let Some(bounds) = adapted.scene.bounding_box() else {

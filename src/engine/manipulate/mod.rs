@@ -6,14 +6,14 @@
 mod discard;
 mod invisible;
 mod merge;
-mod small;
+mod small_parts;
 
 use glam::{Mat4, Quat, Vec3};
 use serde_json::{Value, json};
 
+use super::number_text::grouped;
 use super::scene::Scene;
 use super::settings::Settings;
-use super::words::grouped;
 
 pub use discard::discard;
 
@@ -70,7 +70,7 @@ pub fn manipulate(scene: &mut Scene, settings: &Settings) -> Result<Manipulated,
         ));
     }
     if let Some(percent) = settings.small_feature_percentage {
-        let removed = small::remove(scene, percent as f32);
+        let removed = small_parts::remove(scene, percent as f32);
         done.push(format!(
             "{removed} parts smaller than {percent} % of the model were removed"
         ));

@@ -11,12 +11,13 @@ use rayon::prelude::*;
 
 use super::super::scene::{self as model, Draw, Geometry, Mode, Scene};
 use super::scene::{
-    Alpha, RenderInstance, RenderMaterial, RenderMesh, RenderScene, RenderTexture, TextureUse, Wrap,
+    RenderAlpha, RenderInstance, RenderMaterial, RenderMesh, RenderScene, RenderTexture,
+    RenderTextureUse, Wrap,
 };
 
 /// The scene to draw, with the images of the model that could not be decoded.
 #[derive(Debug)]
-pub struct Adapted {
+pub struct ConvertedModel {
     /// Ready for [`super::PreparedScene::new`].
     pub scene: RenderScene,
     /// Which of the model's geometries each instance draws.
@@ -27,7 +28,7 @@ pub struct Adapted {
 
 impl RenderScene {
     /// Everything that the model's default scene draws.
-    pub fn from_model(model: &Scene) -> Adapted {
+    pub fn from_model(model: &Scene) -> ConvertedModel {
         let (mut adapted, used) = RenderScene::adapt(model);
         (adapted.scene.textures, adapted.warnings) = decode(model, &used);
         adapted
@@ -39,8 +40,8 @@ impl RenderScene {
     }
 
     /// The scene without textures, and the images that its textures are to be decoded from.
-    fn adapt(model: &Scene) -> (Adapted, Vec<usize>) {
-        let mut adapter = Adapter {
+    fn adapt(model: &Scene) -> (ConvertedModel, Vec<usize>) {
+        let mut adapter = ModelConverter {
             model,
             scene: RenderScene::default(),
             geometries: Vec::new(),
@@ -50,7 +51,7 @@ impl RenderScene {
             adapter.add(&draw);
         }
         let used = adapter.take_materials();
-        let adapted = Adapted {
+        let adapted = ConvertedModel {
             scene: adapter.scene,
             geometries: adapter.geometries,
             warnings: Vec::new(),
@@ -59,7 +60,7 @@ impl RenderScene {
     }
 }
 
-struct Adapter<'a> {
+struct ModelConverter<'a> {
     model: &'a Scene,
     scene: RenderScene,
     geometries: Vec<usize>,
@@ -67,7 +68,7 @@ struct Adapter<'a> {
     shared: HashMap<(usize, Option<usize>), usize>,
 }
 
-impl Adapter<'_> {
+impl ModelConverter<'_> {
     fn add(&mut self, draw: &Draw) {
         let name = self.name_of(draw);
         for primitive in &self.model.meshes[draw.mesh].primitives {
@@ -212,7 +213,7 @@ fn render_material(material: &model::Material, used: &mut Vec<usize>) -> RenderM
                 used.push(usage.image);
                 used.len() - 1
             });
-        Some(TextureUse {
+        Some(RenderTextureUse {
             texture,
             uv_set: usage.tex_coord,
             wrap: [wrap(usage.wrap_s), wrap(usage.wrap_t)],
@@ -232,9 +233,9 @@ fn render_material(material: &model::Material, used: &mut Vec<usize>) -> RenderM
         emissive: Vec3::from_array(material.emissive),
         emissive_texture: slot(&material.emissive_texture),
         alpha: match material.alpha_mode {
-            model::AlphaMode::Opaque => Alpha::Opaque,
-            model::AlphaMode::Mask => Alpha::Mask(material.alpha_cutoff),
-            model::AlphaMode::Blend => Alpha::Blend,
+            model::AlphaMode::Opaque => RenderAlpha::Opaque,
+            model::AlphaMode::Mask => RenderAlpha::Mask(material.alpha_cutoff),
+            model::AlphaMode::Blend => RenderAlpha::Blend,
         },
         double_sided: material.double_sided,
         unlit: material.unlit,

@@ -30,7 +30,7 @@ pub(super) struct Window {
 }
 
 /// A triangle on the screen, ready to be filled.
-pub(super) struct Setup {
+pub(super) struct ScreenTriangle {
     /// First and last sample it may cover, within the picture.
     pub(super) low: (usize, usize),
     pub(super) high: (usize, usize),
@@ -78,9 +78,9 @@ impl Edge {
 const STEP: i64 = SUBSAMPLES as i64;
 const HALF: i64 = STEP / 2;
 
-impl Setup {
+impl ScreenTriangle {
     /// `None` when nothing of the triangle can be seen.
-    pub(super) fn new(projection: &Projection<'_>, triangle: &Triangle) -> Option<Setup> {
+    pub(super) fn new(projection: &Projection<'_>, triangle: &Triangle) -> Option<ScreenTriangle> {
         let [a, b, c] = triangle
             .corners
             .map(|corner| projection.corners[corner as usize]);
@@ -101,7 +101,7 @@ impl Setup {
         };
         let (low, high) = extent(&corners, projection.samples)?;
         let [a, b, c] = corners;
-        Some(Setup {
+        Some(ScreenTriangle {
             low,
             high,
             edges: [Edge::new(b, c), Edge::new(c, a), Edge::new(a, b)],

@@ -17,18 +17,18 @@ mod visibility;
 use glam::{Mat4, Vec3, Vec4};
 use rayon::prelude::*;
 
-pub use adapter::Adapted;
+pub use adapter::ConvertedModel;
 pub use camera::View;
 pub use prepare::PreparedScene;
 pub use scene::{
-    Alpha, BoundingBox, RenderInstance, RenderMaterial, RenderMesh, RenderScene, RenderTexture,
-    TextureUse, Wrap,
+    BoundingBox, RenderAlpha, RenderInstance, RenderMaterial, RenderMesh, RenderScene,
+    RenderTexture, RenderTextureUse, Wrap,
 };
 
 use camera::Camera;
-use coverage::{Setup, Window};
+use coverage::{ScreenTriangle, Window};
 use raster::{NOTHING, Projection, TileBuffer};
-use shade::{Exposure, Hit, Lights};
+use shade::{Exposure, InterpolatedPoint, Lights};
 use studio::Studio;
 use texture::{linear_to_srgb, srgb_to_linear};
 
@@ -184,7 +184,7 @@ impl Painter<'_> {
             return self.floor(place(group[0]));
         }
         let triangle = &self.projection.scene.triangles[number as usize];
-        let Some(setup) = Setup::new(self.projection, triangle) else {
+        let Some(setup) = ScreenTriangle::new(self.projection, triangle) else {
             return Vec4::ZERO;
         };
         let mut mean = [0.0; 3];
@@ -197,8 +197,8 @@ impl Painter<'_> {
         self.sample(number, &setup, mean)
     }
 
-    fn sample(&self, number: u32, setup: &Setup, weights: [f32; 3]) -> Vec4 {
-        let hit = Hit::new(self.projection, number, weights);
+    fn sample(&self, number: u32, setup: &ScreenTriangle, weights: [f32; 3]) -> Vec4 {
+        let hit = InterpolatedPoint::new(self.projection, number, weights);
         let exposure = match &self.studio {
             Some(studio) => studio.exposure(hit.position, hit.outward(setup.backside)),
             None => Exposure::FULL,
@@ -222,7 +222,7 @@ impl Painter<'_> {
     fn blend_over(&self, tile: usize, buffer: &mut TileBuffer, light: &mut [Vec4]) {
         for number in self.projection.blended(tile) {
             let triangle = &self.projection.scene.triangles[number as usize];
-            let Some(setup) = Setup::new(self.projection, triangle) else {
+            let Some(setup) = ScreenTriangle::new(self.projection, triangle) else {
                 continue;
             };
             let TileBuffer {

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use glam::{Mat3, Vec2, Vec3, Vec4};
 use rayon::prelude::*;
 
-use super::scene::{Alpha, RenderInstance, RenderMaterial, RenderMesh, RenderScene, TextureUse};
+use super::scene::{
+    RenderAlpha, RenderInstance, RenderMaterial, RenderMesh, RenderScene, RenderTextureUse,
+};
 use super::texture::{Pyramid, Slot};
 
 /// A scene that [`super::PreparedScene::render`] draws.
@@ -340,14 +342,14 @@ impl Material {
 
     /// Blended materials are drawn after all others.
     pub(super) fn blends(&self) -> bool {
-        self.plain.alpha == Alpha::Blend
+        self.plain.alpha == RenderAlpha::Blend
     }
 }
 
 /// Looks textures up; an image used both as colour and as data gets a pyramid for each.
 fn materials(scene: &RenderScene) -> (Vec<Material>, Vec<Pyramid>) {
     let mut wanted: Vec<(usize, bool)> = Vec::new();
-    let mut slot = |usage: Option<TextureUse>, srgb: bool| {
+    let mut slot = |usage: Option<RenderTextureUse>, srgb: bool| {
         let usage =
             usage.filter(|usage| usage.texture < scene.textures.len() && usage.uv_set < 2)?;
         let key = (usage.texture, srgb);

@@ -6,9 +6,9 @@ use glam::Vec3;
 use rayon::prelude::*;
 
 use super::camera::Camera;
-use super::coverage::{Corner, SUBSAMPLES, Setup, Window};
+use super::coverage::{Corner, SUBSAMPLES, ScreenTriangle, Window};
 use super::prepare::{PreparedScene, Triangle};
-use super::scene::Alpha;
+use super::scene::RenderAlpha;
 
 /// Samples a tile has on each side; whole pixels for one to four samples a side.
 pub(super) const TILE: usize = 96;
@@ -88,11 +88,12 @@ impl<'a> Projection<'a> {
         let mut depths = vec![f32::INFINITY; size * size];
         for (number, triangle) in scene.triangles.iter().enumerate() {
             let material = &scene.materials[triangle.material as usize];
-            let Some(setup) = Setup::new(&projection, triangle).filter(|_| !material.blends())
+            let Some(setup) =
+                ScreenTriangle::new(&projection, triangle).filter(|_| !material.blends())
             else {
                 continue;
             };
-            let masked = matches!(material.plain.alpha, Alpha::Mask(_));
+            let masked = matches!(material.plain.alpha, RenderAlpha::Mask(_));
             setup.cover(&window, |at, x, y| {
                 let depth = setup.depth(x, y);
                 if depth < depths[at]
@@ -137,7 +138,7 @@ impl<'a> Projection<'a> {
             blended: empty,
         };
         for (offset, triangle) in triangles.iter().enumerate() {
-            let Some(setup) = Setup::new(self, triangle) else {
+            let Some(setup) = ScreenTriangle::new(self, triangle) else {
                 continue;
             };
             let material = &self.scene.materials[triangle.material as usize];
@@ -161,12 +162,12 @@ impl<'a> Projection<'a> {
         for bins in &self.bins {
             for &number in &bins.solid[tile] {
                 let triangle = &self.scene.triangles[number as usize];
-                let Some(setup) = Setup::new(self, triangle) else {
+                let Some(setup) = ScreenTriangle::new(self, triangle) else {
                     continue;
                 };
                 let masked = matches!(
                     self.scene.materials[triangle.material as usize].plain.alpha,
-                    Alpha::Mask(_)
+                    RenderAlpha::Mask(_)
                 );
                 setup.cover(&buffer.window, |at, x, y| {
                     let depth = setup.depth(x, y);
@@ -201,14 +202,14 @@ impl<'a> Projection<'a> {
         numbers
     }
 
-    fn passes_mask(&self, number: u32, setup: &Setup, x: usize, y: usize) -> bool {
+    fn passes_mask(&self, number: u32, setup: &ScreenTriangle, x: usize, y: usize) -> bool {
         let weights = setup.weights(x, y);
         let material =
             &self.scene.materials[self.scene.triangles[number as usize].material as usize];
-        let Alpha::Mask(limit) = material.plain.alpha else {
+        let RenderAlpha::Mask(limit) = material.plain.alpha else {
             return true;
         };
-        let hit = super::shade::Hit::new(self, number, weights);
+        let hit = super::shade::InterpolatedPoint::new(self, number, weights);
         hit.base_color(self, material).w >= limit
     }
 }

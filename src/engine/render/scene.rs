@@ -71,7 +71,7 @@ pub enum Wrap {
 
 /// A texture in a slot of a material.
 #[derive(Debug, Clone, Copy)]
-pub struct TextureUse {
+pub struct RenderTextureUse {
     pub texture: usize,
     /// Which coordinates: 0 or 1.
     pub uv_set: usize,
@@ -81,10 +81,10 @@ pub struct TextureUse {
     pub transform: Affine2,
 }
 
-impl TextureUse {
+impl RenderTextureUse {
     /// The texture with the first coordinates, repeated.
-    pub fn new(texture: usize) -> TextureUse {
-        TextureUse {
+    pub fn new(texture: usize) -> RenderTextureUse {
+        RenderTextureUse {
             texture,
             uv_set: 0,
             wrap: [Wrap::Repeat; 2],
@@ -95,7 +95,7 @@ impl TextureUse {
 
 /// How alpha is used.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub enum Alpha {
+pub enum RenderAlpha {
     /// Alpha is ignored.
     #[default]
     Opaque,
@@ -111,27 +111,27 @@ pub struct RenderMaterial {
     /// Linear, with alpha.
     pub base_color: Vec4,
     /// sRGB.
-    pub base_color_texture: Option<TextureUse>,
+    pub base_color_texture: Option<RenderTextureUse>,
     /// 0 to 1.
     pub metallic: f32,
     /// 0 to 1.
     pub roughness: f32,
     /// Green is roughness, blue is metal.
-    pub metallic_roughness_texture: Option<TextureUse>,
+    pub metallic_roughness_texture: Option<RenderTextureUse>,
     /// Tangent space, green up.
-    pub normal_texture: Option<TextureUse>,
+    pub normal_texture: Option<RenderTextureUse>,
     /// How steep the normal map is.
     pub normal_scale: f32,
     /// Red.
-    pub occlusion_texture: Option<TextureUse>,
+    pub occlusion_texture: Option<RenderTextureUse>,
     /// How much occlusion counts.
     pub occlusion_strength: f32,
     /// Linear.
     pub emissive: Vec3,
     /// sRGB.
-    pub emissive_texture: Option<TextureUse>,
+    pub emissive_texture: Option<RenderTextureUse>,
     /// How alpha is used.
-    pub alpha: Alpha,
+    pub alpha: RenderAlpha,
     /// Backs are drawn too.
     pub double_sided: bool,
     /// The base colour as it is, without light.
@@ -152,7 +152,7 @@ impl Default for RenderMaterial {
             occlusion_strength: 1.0,
             emissive: Vec3::ZERO,
             emissive_texture: None,
-            alpha: Alpha::Opaque,
+            alpha: RenderAlpha::Opaque,
             double_sided: false,
             unlit: false,
         }

@@ -7,14 +7,14 @@ use glam::{Vec2, Vec3, Vec4};
 use std::f32::consts::PI;
 
 use super::camera::Camera;
-use super::coverage::Setup;
+use super::coverage::ScreenTriangle;
 use super::prepare::{Material, PreparedScene};
 use super::raster::Projection;
-use super::scene::Alpha;
+use super::scene::RenderAlpha;
 use super::texture::Slot;
 
 /// A point on a triangle with everything interpolated.
-pub(super) struct Hit {
+pub(super) struct InterpolatedPoint {
     pub(super) position: Vec3,
     normal: Vec3,
     tangent: Vec4,
@@ -24,11 +24,15 @@ pub(super) struct Hit {
     spread: [f32; 2],
 }
 
-impl Hit {
-    pub(super) fn new(projection: &Projection<'_>, number: u32, weights: [f32; 3]) -> Hit {
+impl InterpolatedPoint {
+    pub(super) fn new(
+        projection: &Projection<'_>,
+        number: u32,
+        weights: [f32; 3],
+    ) -> InterpolatedPoint {
         let scene = projection.scene;
         let corners = scene.triangles[number as usize].corners;
-        let mut hit = Hit {
+        let mut hit = InterpolatedPoint {
             position: Vec3::ZERO,
             normal: Vec3::ZERO,
             tangent: Vec4::ZERO,
@@ -140,7 +144,7 @@ const KEY: Vec3 = Vec3::new(1.62, 1.56, 1.46);
 const FILL: Vec3 = Vec3::new(0.30, 0.32, 0.36);
 
 /// A material at a point.
-struct Matter {
+struct MaterialSample {
     diffuse: Vec3,
     mirror: Vec3,
     roughness: f32,
@@ -168,15 +172,15 @@ impl Lights {
         &self,
         projection: &Projection<'_>,
         camera: &Camera,
-        hit: &Hit,
+        hit: &InterpolatedPoint,
         number: u32,
-        setup: &Setup,
+        setup: &ScreenTriangle,
         exposure: Exposure,
     ) -> Vec4 {
         let scene = projection.scene;
         let material = &scene.materials[scene.triangles[number as usize].material as usize];
         let base = hit.base_color(projection, material);
-        let alpha = if material.plain.alpha == Alpha::Blend {
+        let alpha = if material.plain.alpha == RenderAlpha::Blend {
             base.w.clamp(0.0, 1.0)
         } else {
             1.0
@@ -202,7 +206,7 @@ impl Lights {
             .map_or(Vec3::ONE, |slot| hit.sample(scene, &slot).truncate());
         let normal = hit.shading_normal(scene, material, setup.backside);
         let colour = base.truncate().max(Vec3::ZERO);
-        let matter = Matter {
+        let matter = MaterialSample {
             diffuse: colour * (1.0 - metallic),
             mirror: Vec3::splat(0.04).lerp(colour, metallic),
             roughness,
@@ -219,7 +223,7 @@ impl Lights {
 
     fn lit(
         &self,
-        matter: &Matter,
+        matter: &MaterialSample,
         normal: Vec3,
         eye: Vec3,
         occlusion: f32,
@@ -270,7 +274,7 @@ fn mirrored_share(mirror: Vec3, roughness: f32, facing: f32) -> Vec3 {
 }
 
 /// GGX with Smith's shadowing, for one light.
-fn highlight(matter: &Matter, normal: Vec3, eye: Vec3, light: Vec3, facing: f32) -> Vec3 {
+fn highlight(matter: &MaterialSample, normal: Vec3, eye: Vec3, light: Vec3, facing: f32) -> Vec3 {
     let half = (eye + light).normalize_or(normal);
     let (nh, nl, vh) = (
         normal.dot(half).max(0.0),

@@ -5,7 +5,7 @@
 use glam::{Vec2, Vec4};
 use rayon::prelude::*;
 
-use super::scene::{RenderTexture, TextureUse, Wrap};
+use super::scene::{RenderTexture, RenderTextureUse, Wrap};
 
 /// Linear light of each sRGB byte.
 pub(super) fn srgb_to_linear() -> &'static [f32; 256] {
@@ -218,7 +218,7 @@ fn wrapped(place: f32, size: usize, wrap: Wrap) -> usize {
 pub(super) struct Slot {
     /// Which pyramid.
     pub(super) pyramid: usize,
-    pub(super) usage: TextureUse,
+    pub(super) usage: RenderTextureUse,
 }
 
 impl Slot {

@@ -7,7 +7,7 @@ use glam::Vec3;
 use rayon::prelude::*;
 
 use super::camera::Camera;
-use super::coverage::Setup;
+use super::coverage::ScreenTriangle;
 use super::prepare::PreparedScene;
 use super::raster::{NOTHING, Projection};
 use super::scene::BoundingBox;
@@ -59,7 +59,9 @@ impl PreparedScene {
                 seen[number as usize] = true;
             }
             for number in projection.blended(tile) {
-                let Some(setup) = Setup::new(&projection, &self.triangles[number as usize]) else {
+                let Some(setup) =
+                    ScreenTriangle::new(&projection, &self.triangles[number as usize])
+                else {
                     continue;
                 };
                 setup.cover(window, |at, x, y| {
@@ -77,7 +79,7 @@ impl PreparedScene {
 /// Whether a triangle that faces the viewer has a corner that nothing clearly covers.
 fn corner_at_surface(projection: &Projection<'_>, number: usize, depths: &[f32]) -> bool {
     let triangle = &projection.scene.triangles[number];
-    if !Setup::faces_viewer(projection, triangle) {
+    if !ScreenTriangle::faces_viewer(projection, triangle) {
         return false;
     }
     let size = projection.samples as i64;

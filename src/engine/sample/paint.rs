@@ -11,7 +11,7 @@ pub(super) const WOOD_TILE: f64 = 0.5;
 pub(super) const FABRIC_TILE: f64 = 0.2;
 
 /// A material at a point of its tile.
-pub(super) struct Look {
+pub(super) struct Texel {
     /// sRGB, 0 to 1.
     color: DVec3,
     /// Metres above the surface.
@@ -21,7 +21,7 @@ pub(super) struct Look {
 }
 
 /// Oak, its grain along v: year rings, fibres and pores.
-pub(super) fn wood(u: f64, v: f64) -> Look {
+pub(super) fn wood(u: f64, v: f64) -> Texel {
     let drift = noise(u, v, [5, 2], 1) + 0.35 * noise(u, v, [17, 5], 2);
     let age = u * 46.0 + drift * 2.2;
     let ring = age - floor(age);
@@ -35,7 +35,7 @@ pub(super) fn wood(u: f64, v: f64) -> Look {
     let late_wood = DVec3::new(0.545, 0.365, 0.225);
     let shade = (late * 0.6 + year * 0.2 + streak * 0.16 + 0.1).clamp(0.0, 1.0);
     let color = early_wood.lerp(late_wood, shade) * (1.0 + 0.05 * fibre + 0.05 * drift);
-    Look {
+    Texel {
         color: color.lerp(DVec3::new(0.30, 0.185, 0.11), pore * 0.4),
         height: 2e-5 * late + 1.2e-5 * fibre - 6e-5 * pore,
         roughness: 0.46 - 0.07 * late + 0.04 * streak + 0.26 * pore,
@@ -44,7 +44,7 @@ pub(super) fn wood(u: f64, v: f64) -> Look {
 }
 
 /// A plain weave of mottled wool.
-pub(super) fn fabric(u: f64, v: f64) -> Look {
+pub(super) fn fabric(u: f64, v: f64) -> Texel {
     const THREADS: f64 = 76.0;
     let x = u * THREADS + 0.2 * noise(u, v, [12, 12], 21);
     let y = v * THREADS + 0.2 * noise(u, v, [12, 12], 22);
@@ -60,7 +60,7 @@ pub(super) fn fabric(u: f64, v: f64) -> Look {
     let tone = 0.2 + 0.34 * hash(thread, 1, 24) + 0.26 * hash(column, row, 25) + 0.15 * mottle;
     let deep = DVec3::new(0.085, 0.262, 0.272);
     let light = DVec3::new(0.235, 0.470, 0.455);
-    Look {
+    Texel {
         color: deep.lerp(light, tone.clamp(0.0, 1.0)) * (0.52 + 0.48 * height),
         height: 4.2e-4 * height,
         roughness: 0.90 - 0.06 * height,
@@ -70,11 +70,11 @@ pub(super) fn fabric(u: f64, v: f64) -> Look {
 
 /// The images of a material as PNG: base colour, normals, and occlusion, roughness and metalness.
 pub(super) fn images(
-    look: impl Fn(f64, f64) -> Look + Sync,
+    look: impl Fn(f64, f64) -> Texel + Sync,
     tile: f64,
     size: usize,
 ) -> Result<[Bytes; 3], png::EncodingError> {
-    let looks: Vec<Look> = (0..size * size)
+    let looks: Vec<Texel> = (0..size * size)
         .into_par_iter()
         .map(|pixel| {
             let center = |at: usize| (at as f64 + 0.5) / size as f64;

@@ -5,15 +5,15 @@
 //! every part would delete the small ones. The budget is a hard limit: a less careful method is used only
 //! when the more careful ones cannot reach it.
 
-mod calls;
-mod choose;
+mod best_recipe;
 mod joined;
+mod meshopt_calls;
 mod motion;
 mod recipe;
 
-pub use calls::Means;
+pub use meshopt_calls::Method;
 
-use joined::Joined;
+use joined::JoinedMesh;
 use motion::Motion;
 use recipe::Recipe;
 
@@ -34,7 +34,7 @@ pub struct Simplified {
     /// The same as a fraction of the model's longest side.
     pub relative_error: f32,
     /// The least careful method that was used.
-    pub means: Means,
+    pub method: Method,
 }
 
 impl Simplified {
@@ -44,7 +44,7 @@ impl Simplified {
             after: triangles,
             error: 0.0,
             relative_error: 0.0,
-            means: Means::Careful,
+            method: Method::Careful,
         }
     }
 }
@@ -66,38 +66,43 @@ pub fn simplify(scene: &mut Scene, limits: &Limits) -> Simplified {
     }
     let texturings = scene.texturings();
     join_unseen(scene, &texturings);
-    let known = Known {
+    let known = SourceInfo {
         motion: Motion::of(scene),
         texturings,
     };
-    let recipes = choose::recipes_for(scene, &known);
+    let recipes = best_recipe::recipes_for(scene, &known);
     if recipes.len() == 1 {
         return simplify_by(&recipes[0], scene, limits, &known);
     }
-    choose::simplify_by_best(&recipes, scene, limits, &known)
+    best_recipe::simplify_by_best(&recipes, scene, limits, &known)
 }
 
 /// What is known of a scene before any triangle goes.
-struct Known {
+struct SourceInfo {
     /// For each geometry, which of its attributes show.
     texturings: Vec<Texturing>,
     motion: Motion,
 }
 
-fn simplify_by(recipe: &Recipe, scene: &mut Scene, limits: &Limits, known: &Known) -> Simplified {
+fn simplify_by(
+    recipe: &Recipe,
+    scene: &mut Scene,
+    limits: &Limits,
+    known: &SourceInfo,
+) -> Simplified {
     let mut done = Simplified::nothing(scene.drawn_triangles());
-    let source = Joined::new(scene, known, recipe);
+    let source = JoinedMesh::new(scene, known, recipe);
     // A model too large for its numbers has no shape to measure; it stays as it is.
     if !source.is_finite() {
         return done;
     }
-    let means: &[Means] = match limits.keep_topology {
-        true => &[Means::Strict],
-        false => &[Means::Careful, Means::Pruning, Means::Sloppy],
+    let method: &[Method] = match limits.keep_topology {
+        true => &[Method::Strict],
+        false => &[Method::Careful, Method::Pruning, Method::Sloppy],
     };
     let mut best: Option<Attempt> = None;
-    for means in means {
-        let attempt = reach_whole(&source, limits.triangles, *means);
+    for method in method {
+        let attempt = reach_whole(&source, limits.triangles, *method);
         let known = best.as_ref().map_or(done.before, Attempt::triangles);
         if attempt.triangles() < known && attempt.joined.lost_parts(&source).is_empty() {
             best = Some(attempt);
@@ -116,7 +121,7 @@ fn simplify_by(recipe: &Recipe, scene: &mut Scene, limits: &Limits, known: &Know
     done.after = scene.drawn_triangles();
     done.error = best.error * source.extent;
     done.relative_error = best.error;
-    done.means = best.means;
+    done.method = best.method;
     done
 }
 
@@ -144,9 +149,9 @@ fn is_seen(attribute: &str, texturing: &Texturing) -> bool {
 
 /// A simplified mesh and the method used.
 struct Attempt {
-    joined: Joined,
+    joined: JoinedMesh,
     error: f32,
-    means: Means,
+    method: Method,
 }
 
 impl Attempt {
@@ -157,9 +162,9 @@ impl Attempt {
 
 /// Simplifies to the budget. Parts that would vanish, and solids that would become flat, are kept in their
 /// coarsest form; the other parts get fewer triangles instead.
-fn reach_whole(source: &Joined, budget: u64, means: Means) -> Attempt {
-    let mut kept: Vec<(usize, Joined)> = Vec::new();
-    let (mut joined, mut error) = reach(source, budget, means);
+fn reach_whole(source: &JoinedMesh, budget: u64, method: Method) -> Attempt {
+    let mut kept: Vec<(usize, JoinedMesh)> = Vec::new();
+    let (mut joined, mut error) = reach(source, budget, method);
     for _ in 0..MAX_RESCUES {
         let is_kept = |part: &usize| kept.iter().any(|(known, _)| known == part);
         let mut lost = joined.lost_parts(source);
@@ -178,7 +183,7 @@ fn reach_whole(source: &Joined, budget: u64, means: Means) -> Attempt {
             joined = others;
             break;
         }
-        (joined, error) = reach(&others, budget.saturating_sub(cost), means);
+        (joined, error) = reach(&others, budget.saturating_sub(cost), method);
     }
     for (part, alone) in &kept {
         joined.restore(*part, alone);
@@ -186,7 +191,7 @@ fn reach_whole(source: &Joined, budget: u64, means: Means) -> Attempt {
     Attempt {
         joined,
         error,
-        means,
+        method,
     }
 }
 
@@ -194,12 +199,12 @@ fn reach_whole(source: &Joined, budget: u64, means: Means) -> Attempt {
 const MAX_RESCUES: usize = 4;
 
 /// A part with as few triangles as possible, at least four, such that it is not lost.
-fn coarsest(part: Joined) -> Joined {
+fn coarsest(part: JoinedMesh) -> JoinedMesh {
     let mut best = part.clone();
     for target in [4, 8, 16, 32] {
-        for means in [Means::Careful, Means::Sloppy] {
+        for method in [Method::Careful, Method::Sloppy] {
             let mut coarse = part.clone();
-            calls::simplify(&mut coarse, target, means);
+            meshopt_calls::simplify(&mut coarse, target, method);
             let is_there = coarse.lost_parts(&part).is_empty();
             if is_there && coarse.indices.len() < best.indices.len() {
                 best = coarse;
@@ -216,16 +221,16 @@ fn coarsest(part: Joined) -> Joined {
 ///
 /// Stored and drawn triangles differ where a mesh is drawn several times, and which meshes give up
 /// how much shows only afterwards: the stored target is then found in a few tries.
-fn reach(source: &Joined, budget: u64, means: Means) -> (Joined, f32) {
+fn reach(source: &JoinedMesh, budget: u64, method: Method) -> (JoinedMesh, f32) {
     let stored = source.indices.len() as f64 / 3.0;
     let drawn = source.drawn_triangles() as f64;
     let mut low = 0.0;
     let mut high = stored;
     let mut target = (budget as f64 * stored / drawn).floor();
-    let mut best: Option<(Joined, f32)> = None;
+    let mut best: Option<(JoinedMesh, f32)> = None;
     for _ in 0..MAX_TRIES {
         let mut joined = source.clone();
-        let error = calls::simplify(&mut joined, target as usize, means);
+        let error = meshopt_calls::simplify(&mut joined, target as usize, method);
         let drawn = joined.drawn_triangles();
         let left = joined.indices.len() as f64 / 3.0;
         let is_better = best

@@ -16,7 +16,7 @@ use super::import::images::extension_of;
 use super::scene::{Image, Scene, index_in};
 use super::settings::{TextureFormat, TextureFormats, TextureLimits};
 use pixels::Pixels;
-pub use usage::{Alpha, Usage, usages};
+pub use usage::{AlphaUse, Usage, usages};
 
 /// Limits and formats for the textures of one export.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -33,7 +33,7 @@ pub struct TexturePlan {
 
 /// An image that was changed.
 #[derive(Debug, Clone)]
-pub struct Changed {
+pub struct ChangedImage {
     pub name: String,
     pub before: (u32, u32),
     pub after: (u32, u32),
@@ -45,7 +45,7 @@ pub struct Changed {
 #[derive(Debug, Default)]
 pub struct Fitted {
     /// Images that were changed.
-    pub changed: Vec<Changed>,
+    pub changed: Vec<ChangedImage>,
     /// What could not be done.
     pub warnings: Vec<String>,
 }
@@ -93,7 +93,7 @@ pub fn name_of(index: usize, image: &Image) -> String {
 
 #[derive(Default)]
 struct FitResult {
-    replaced: Option<(Image, Changed)>,
+    replaced: Option<(Image, ChangedImage)>,
     warning: Option<String>,
 }
 
@@ -173,7 +173,7 @@ fn replaced(
     before: (u32, u32),
     after: (u32, u32),
 ) -> FitResult {
-    let changed = Changed {
+    let changed = ChangedImage {
         name,
         before,
         after,
@@ -212,7 +212,7 @@ fn convert(
     if (pixels.width, pixels.height) != size {
         pixels = pixels.resized(size, usage);
     }
-    if usage.alpha == Alpha::Unused {
+    if usage.alpha == AlphaUse::Unused {
         pixels.forget_alpha();
     }
     encode::encode(&pixels, usage, asked, &image.media_type)

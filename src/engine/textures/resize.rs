@@ -9,7 +9,7 @@ use fast_image_resize::{
 use rayon::prelude::*;
 
 use super::pixels::Pixels;
-use super::usage::{Alpha, Usage};
+use super::usage::{AlphaUse, Usage};
 
 impl Pixels {
     /// The image in another size.
@@ -46,7 +46,7 @@ impl Pixels {
         };
         // Colour under transparent pixels must not bleed into what is seen; where alpha is a number
         // of its own or means nothing, every pixel counts the same.
-        let weighs_alpha = usage.alpha == Alpha::Coverage;
+        let weighs_alpha = usage.alpha == AlphaUse::Coverage;
         self.resized_in_bands(size, weighs_alpha, widened, narrowed)
     }
 
@@ -176,7 +176,7 @@ mod tests {
     use super::super::super::scene::TextureSlot;
     use super::*;
 
-    fn usage(slot: TextureSlot, alpha: Alpha) -> Usage {
+    fn usage(slot: TextureSlot, alpha: AlphaUse) -> Usage {
         Usage {
             slots: [slot].into(),
             alpha,
@@ -208,13 +208,13 @@ mod tests {
     #[test]
     fn colours_are_mixed_in_linear_light_and_numbers_as_they_are() {
         let board = chequered([0, 0, 0, 255], [255, 255, 255, 255]);
-        let colour = board.resized((4, 4), &usage(TextureSlot::BaseColor, Alpha::Unused));
+        let colour = board.resized((4, 4), &usage(TextureSlot::BaseColor, AlphaUse::Unused));
         assert!(
             middle(&colour)[0].abs_diff(188) <= 1,
             "{:?}",
             middle(&colour)
         );
-        let number = board.resized((4, 4), &usage(TextureSlot::Orm, Alpha::Unused));
+        let number = board.resized((4, 4), &usage(TextureSlot::Orm, AlphaUse::Unused));
         assert!(
             middle(&number)[0].abs_diff(128) <= 1,
             "{:?}",
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn colour_under_transparent_pixels_does_not_bleed() {
         let board = chequered([255, 0, 0, 255], [0, 255, 0, 0]);
-        let leaf = board.resized((4, 4), &usage(TextureSlot::BaseColor, Alpha::Coverage));
+        let leaf = board.resized((4, 4), &usage(TextureSlot::BaseColor, AlphaUse::Coverage));
         let [red, green, _, alpha] = middle(&leaf);
         assert!(red > 250 && green < 5, "{:?}", middle(&leaf));
         assert!(alpha.abs_diff(128) <= 2);
@@ -272,7 +272,7 @@ mod tests {
     #[test]
     fn directions_keep_their_length() {
         let board = chequered([255, 128, 128, 255], [128, 255, 128, 255]);
-        let normals = board.resized((4, 4), &usage(TextureSlot::Normal, Alpha::Unused));
+        let normals = board.resized((4, 4), &usage(TextureSlot::Normal, AlphaUse::Unused));
         let [x, y, z, _] = middle(&normals).map(|byte| f32::from(byte) / 127.5 - 1.0);
         let length = (x * x + y * y + z * z).sqrt();
         assert!((length - 1.0).abs() < 0.02, "{length}");

@@ -8,7 +8,7 @@ use super::super::scene::{Scene, TextureSlot, index_in, slots_of};
 
 /// What the alpha channel of an image means.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Alpha {
+pub enum AlphaUse {
     /// Nothing: it may be dropped.
     #[default]
     Unused,
@@ -24,7 +24,7 @@ pub struct Usage {
     /// The slots that show it; empty when no material does.
     pub slots: BTreeSet<TextureSlot>,
     /// What its alpha means.
-    pub alpha: Alpha,
+    pub alpha: AlphaUse,
 }
 
 impl Usage {
@@ -62,11 +62,11 @@ pub fn usages(scene: &Scene) -> Vec<Usage> {
     usages
 }
 
-fn alpha_of(material: &Value, key: &str) -> Alpha {
+fn alpha_of(material: &Value, key: &str) -> AlphaUse {
     match key {
         "baseColorTexture" | "diffuseTexture" => match material["alphaMode"].as_str() {
-            Some("MASK" | "BLEND") => Alpha::Coverage,
-            _ => Alpha::Unused,
+            Some("MASK" | "BLEND") => AlphaUse::Coverage,
+            _ => AlphaUse::Unused,
         },
         "metallicRoughnessTexture"
         | "occlusionTexture"
@@ -82,8 +82,8 @@ fn alpha_of(material: &Value, key: &str) -> Alpha {
         | "iridescenceTexture"
         | "iridescenceThicknessTexture"
         | "anisotropyTexture"
-        | "diffuseTransmissionColorTexture" => Alpha::Unused,
+        | "diffuseTransmissionColorTexture" => AlphaUse::Unused,
         // Specular, sheen roughness, glossiness, and what we do not know.
-        _ => Alpha::Data,
+        _ => AlphaUse::Data,
     }
 }

@@ -55,7 +55,10 @@ impl Linear {
 
 /// The difference of each pixel; both pictures have the same size.
 pub(super) fn flip(reference: &Linear, test: &Linear) -> Vec<f32> {
-    let (one, two) = rayon::join(|| Seen::new(reference), || Seen::new(test));
+    let (one, two) = rayon::join(
+        || PerceivedPicture::new(reference),
+        || PerceivedPicture::new(test),
+    );
     (0..reference.pixels.len())
         .into_par_iter()
         .map(|at| {
@@ -80,22 +83,22 @@ pub(super) fn reach() -> usize {
 }
 
 /// One picture as the eye sees it.
-struct Seen {
+struct PerceivedPicture {
     /// Lab with the colours of dark places toned down.
     lab: Vec<Vec3>,
     edges: Vec<f32>,
     points: Vec<f32>,
 }
 
-impl Seen {
-    fn new(picture: &Linear) -> Seen {
+impl PerceivedPicture {
+    fn new(picture: &Linear) -> PerceivedPicture {
         let opponent = picture.map(to_opponent);
         let ((edges, points), filtered) =
             rayon::join(|| features(&opponent.channel(0)), || blurred(&opponent));
         let lab = filtered
             .map(|pixel| hunt(to_lab(from_opponent(pixel).clamp(Vec3::ZERO, Vec3::ONE))))
             .pixels;
-        Seen { lab, edges, points }
+        PerceivedPicture { lab, edges, points }
     }
 }
 
@@ -250,7 +253,7 @@ mod tests {
         }
         let with_line = flip(&grey, &line);
         let colour_alone = {
-            let (one, two) = (Seen::new(&grey), Seen::new(&line));
+            let (one, two) = (PerceivedPicture::new(&grey), PerceivedPicture::new(&line));
             colour_difference(one.lab[16 * 48 + 24], two.lab[16 * 48 + 24])
         };
         assert!(

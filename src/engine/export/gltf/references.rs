@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::super::super::scene::{Scene, Storage, index_in};
-use super::super::views::Use;
+use super::super::views::ViewUse;
 use super::Writer;
 
 impl Writer<'_> {
@@ -22,7 +22,7 @@ impl Writer<'_> {
                     component: numbers.component,
                     normalized: numbers.normalized,
                 };
-                let with_limits = usage == Use::KeyTimes;
+                let with_limits = usage == ViewUse::KeyTimes;
                 self.views.add_numbers(
                     usage,
                     numbers.element,
@@ -114,7 +114,7 @@ pub(super) fn image_places(scene: &Scene) -> Vec<Option<usize>> {
 }
 
 /// Calls `change` with every reference from skins, animations and nodes to a table.
-fn for_each_table(json: &mut Map<String, Value>, mut change: impl FnMut(Use, &mut Value)) {
+fn for_each_table(json: &mut Map<String, Value>, mut change: impl FnMut(ViewUse, &mut Value)) {
     let list = |json: &mut Map<String, Value>, name: &str| -> Vec<Value> {
         match json.get_mut(name) {
             Some(Value::Array(list)) => std::mem::take(list),
@@ -124,14 +124,14 @@ fn for_each_table(json: &mut Map<String, Value>, mut change: impl FnMut(Use, &mu
     let mut skins = list(json, "skins");
     for skin in &mut skins {
         if let Some(reference) = skin.get_mut("inverseBindMatrices") {
-            change(Use::Bind, reference);
+            change(ViewUse::Bind, reference);
         }
     }
     let mut animations = list(json, "animations");
     for animation in &mut animations {
         let samplers = animation.get_mut("samplers").and_then(Value::as_array_mut);
         for sampler in samplers.into_iter().flatten() {
-            for (key, usage) in [("input", Use::KeyTimes), ("output", Use::KeyValues)] {
+            for (key, usage) in [("input", ViewUse::KeyTimes), ("output", ViewUse::KeyValues)] {
                 if let Some(reference) = sampler.get_mut(key) {
                     change(usage, reference);
                 }
@@ -146,7 +146,7 @@ fn for_each_table(json: &mut Map<String, Value>, mut change: impl FnMut(Use, &mu
             .into_iter()
             .flat_map(Map::values_mut)
         {
-            change(Use::Instance, reference);
+            change(ViewUse::Instance, reference);
         }
     }
     for (name, values) in [

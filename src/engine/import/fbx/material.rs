@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::super::find_file;
 use super::super::images::plain_image;
-use super::super::make::{SceneMaker, linear_of_srgb};
+use super::super::scene_builder::{SceneBuilder, linear_of_srgb};
 
 /// The set of texture coordinates that the base colour, normal and emission textures of a material read on some mesh;
 /// `None` where the mesh has no coordinates.
@@ -42,7 +42,7 @@ impl<'a> Materials<'a> {
         &mut self,
         found: &ufbx::Material,
         set_names: &[&str],
-        maker: &mut SceneMaker,
+        builder: &mut SceneBuilder,
         warnings: &mut Vec<String>,
     ) -> usize {
         let maps = &found.pbr;
@@ -52,8 +52,8 @@ impl<'a> Materials<'a> {
         if let Some(made) = self.made.get(&key) {
             return *made;
         }
-        let json = self.convert(found, sets, maker, warnings);
-        let made = maker.add_material(json);
+        let json = self.convert(found, sets, builder, warnings);
+        let made = builder.add_material(json);
         self.made.insert(key, made);
         made
     }
@@ -62,13 +62,13 @@ impl<'a> Materials<'a> {
         &mut self,
         found: &ufbx::Material,
         [color_set, normal_set, emission_set]: CoordinateSets,
-        maker: &mut SceneMaker,
+        builder: &mut SceneBuilder,
         warnings: &mut Vec<String>,
     ) -> Value {
         let maps = &found.pbr;
         let name: &str = &found.element.name;
         let mut texture = |map: &ufbx::MaterialMap, set: Option<usize>| -> Option<Value> {
-            let index = self.texture(map, maker, warnings)?;
+            let index = self.texture(map, builder, warnings)?;
             let Some(set) = set else {
                 warnings.push(format!(
                     "material \"{name}\": its textures are left out on meshes without texture coordinates"
@@ -140,7 +140,7 @@ impl<'a> Materials<'a> {
     fn texture(
         &mut self,
         map: &ufbx::MaterialMap,
-        maker: &mut SceneMaker,
+        builder: &mut SceneBuilder,
         warnings: &mut Vec<String>,
     ) -> Option<usize> {
         let texture = file_texture(map)?;
@@ -150,8 +150,8 @@ impl<'a> Materials<'a> {
         }
         let made = match self.read(texture) {
             Ok((name, media_type, bytes)) => {
-                let image = maker.add_image(&name, &media_type, bytes);
-                Some(maker.add_texture(image))
+                let image = builder.add_image(&name, &media_type, bytes);
+                Some(builder.add_texture(image))
             }
             Err(why) => {
                 let name: &str = &texture.relative_filename;

@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use super::super::super::document::{ComponentType, ElementType};
 use super::super::super::scene::{Attribute, Geometry, Scene, Storage, Table};
-use super::super::make::SceneMaker;
+use super::super::scene_builder::SceneBuilder;
 use super::material::Materials;
 
 /// The scene's mesh and skin for a mesh of the file.
 #[derive(Debug, Default)]
-pub(super) struct Made {
+pub(super) struct ImportedMesh {
     /// Index of the scene's mesh; none for a mesh without triangles.
     pub(super) mesh: Option<usize>,
     /// Index of the scene's skin.
@@ -20,12 +20,12 @@ pub(super) struct Made {
     deformer: Option<usize>,
 }
 
-impl Made {
+impl ImportedMesh {
     /// A mesh without a skin.
-    pub(super) fn of_mesh(mesh: usize) -> Made {
-        Made {
+    pub(super) fn of_mesh(mesh: usize) -> ImportedMesh {
+        ImportedMesh {
             mesh: Some(mesh),
-            ..Made::default()
+            ..ImportedMesh::default()
         }
     }
 }
@@ -45,10 +45,10 @@ const MAX_UV_SETS: usize = 4;
 
 pub(super) fn add(
     found: &ufbx::Mesh,
-    maker: &mut SceneMaker,
+    builder: &mut SceneBuilder,
     materials: &mut Materials<'_>,
     warnings: &mut Vec<String>,
-) -> Made {
+) -> ImportedMesh {
     let mut parts = Vec::new();
     let sets = found.uv_sets.iter().take(MAX_UV_SETS);
     let set_names: Vec<&str> = sets.map(|set| &*set.name).collect();
@@ -60,11 +60,11 @@ pub(super) fn add(
         let material = found
             .materials
             .get(part.index as usize)
-            .map(|material| materials.add(material, &set_names, maker, warnings));
+            .map(|material| materials.add(material, &set_names, builder, warnings));
         parts.push((build(found, part), material));
     }
     if parts.is_empty() {
-        return Made::default();
+        return ImportedMesh::default();
     }
     if found
         .skin_deformers
@@ -77,17 +77,17 @@ pub(super) fn add(
         ));
     }
     let name: &str = &found.element.name;
-    let mesh = maker.add_mesh(Some(name).filter(|name| !name.is_empty()), parts);
+    let mesh = builder.add_mesh(Some(name).filter(|name| !name.is_empty()), parts);
     if let Some(json) = targets_json(found) {
-        maker.extend_mesh(mesh, json);
+        builder.extend_mesh(mesh, json);
     }
     let deformer = found
         .skin_deformers
         .first()
         .filter(|skin| !skin.clusters.is_empty());
-    Made {
+    ImportedMesh {
         mesh: Some(mesh),
-        skin: deformer.map(|_| maker.next_skin()),
+        skin: deformer.map(|_| builder.next_skin()),
         deformer: deformer.map(|skin| skin.element.typed_id as usize),
     }
 }
@@ -274,7 +274,7 @@ fn targets_json(found: &ufbx::Mesh) -> Option<Value> {
 }
 
 /// Adds the skins in the order of the indices that the meshes got.
-pub(super) fn add_skins(loaded: &ufbx::Scene, meshes: &[Made], scene: &mut Scene) {
+pub(super) fn add_skins(loaded: &ufbx::Scene, meshes: &[ImportedMesh], scene: &mut Scene) {
     let mut skins = Vec::new();
     for deformer in meshes.iter().filter_map(|made| made.deformer) {
         let skin = &loaded.skin_deformers[deformer];

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::super::document::DocumentError;
 use super::super::settings::MeshCompression;
-use super::make::SceneMaker;
+use super::scene_builder::SceneBuilder;
 use super::{ImportError, Imported};
 use material::Materials;
 
@@ -38,17 +38,17 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
         })?;
     let mut materials = Materials::new(dir, model, bytes.len() as u64);
     let mut warnings = Vec::new();
-    let mut maker = SceneMaker::new();
-    let meshes: Vec<mesh::Made> = loaded
+    let mut builder = SceneBuilder::new();
+    let meshes: Vec<mesh::ImportedMesh> = loaded
         .meshes
         .iter()
-        .map(|found| mesh::add(found, &mut maker, &mut materials, &mut warnings))
+        .map(|found| mesh::add(found, &mut builder, &mut materials, &mut warnings))
         .collect();
     let mut surfaces = nurbs::Surfaces::new();
-    let surfaces: Vec<mesh::Made> = loaded
+    let surfaces: Vec<mesh::ImportedMesh> = loaded
         .nurbs_surfaces
         .iter()
-        .map(|found| surfaces.add(found, &mut maker, &mut materials, &mut warnings))
+        .map(|found| surfaces.add(found, &mut builder, &mut materials, &mut warnings))
         .collect();
     if meshes
         .iter()
@@ -61,10 +61,10 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
         });
     }
     for node in loaded.nodes.iter() {
-        maker.add_node(node_json(node, &meshes, &surfaces));
+        builder.add_node(node_json(node, &meshes, &surfaces));
     }
-    maker.set_root(loaded.root_node.element.typed_id as usize);
-    let mut scene = maker.finish();
+    builder.set_root(loaded.root_node.element.typed_id as usize);
+    let mut scene = builder.finish();
     mesh::add_skins(&loaded, &meshes, &mut scene);
     animation::add(&loaded, &mut scene, &mut warnings);
     warn_of_the_rest(&loaded, &file, &mut warnings);
@@ -104,7 +104,11 @@ fn options(file_bytes: usize) -> ufbx::LoadOpts<'static> {
     }
 }
 
-fn node_json(node: &ufbx::Node, meshes: &[mesh::Made], surfaces: &[mesh::Made]) -> Value {
+fn node_json(
+    node: &ufbx::Node,
+    meshes: &[mesh::ImportedMesh],
+    surfaces: &[mesh::ImportedMesh],
+) -> Value {
     let mut json = json!({});
     let name: &str = &node.element.name;
     if !name.is_empty() {

@@ -6,9 +6,9 @@
 use glam::Vec3;
 
 use super::super::super::scene::{Attribute, Geometry};
-use super::super::make::SceneMaker;
+use super::super::scene_builder::SceneBuilder;
 use super::material::Materials;
-use super::mesh::Made;
+use super::mesh::ImportedMesh;
 
 /// A span is never divided into more pieces than this in one direction.
 const MAX_PIECES: usize = 16;
@@ -32,24 +32,24 @@ impl Surfaces {
     pub(super) fn add(
         &mut self,
         found: &ufbx::NurbsSurface,
-        maker: &mut SceneMaker,
+        builder: &mut SceneBuilder,
         materials: &mut Materials<'_>,
         warnings: &mut Vec<String>,
-    ) -> Made {
+    ) -> ImportedMesh {
         let name: &str = &found.element.name;
         let Some(pieces) = self.pieces_of(found) else {
             warnings.push(format!(
                 "the NURBS surface \"{name}\" is left out: it is damaged or too complex"
             ));
-            return Made::default();
+            return ImportedMesh::default();
         };
         let material = found
             .material
             .as_ref()
-            .map(|material| materials.add(material, &[""], maker, warnings));
+            .map(|material| materials.add(material, &[""], builder, warnings));
         let parts = vec![(tessellated(found, pieces), material)];
-        let mesh = maker.add_mesh(Some(name).filter(|name| !name.is_empty()), parts);
-        Made::of_mesh(mesh)
+        let mesh = builder.add_mesh(Some(name).filter(|name| !name.is_empty()), parts);
+        ImportedMesh::of_mesh(mesh)
     }
 
     /// The pieces of each span along u and v; `None` for a surface that is not drawn.

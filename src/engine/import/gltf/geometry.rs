@@ -9,7 +9,7 @@ use super::Reader;
 use super::attributes::{allowed_components, storage_of};
 
 /// An attribute of all vertices of its accessor, not yet cut down to those that a primitive uses.
-pub(super) struct Whole {
+pub(super) struct FullAttribute {
     name: String,
     info: AccessorInfo,
     values: Rc<Vec<f32>>,
@@ -30,7 +30,7 @@ impl Reader<'_> {
         let (mode, mut indices) = joined(at, indices)?;
         let (targets, sparse_targets) = self.read_targets(at, count)?;
         let used = used_vertices(&mut indices, count);
-        let take = |wholes: &[Whole]| -> Vec<Attribute> {
+        let take = |wholes: &[FullAttribute]| -> Vec<Attribute> {
             wholes
                 .iter()
                 .map(|whole| taken(whole, used.as_deref()))
@@ -58,7 +58,7 @@ impl Reader<'_> {
         &mut self,
         at: &Cursor<'_>,
         count: usize,
-    ) -> Result<(Vec<Vec<Whole>>, bool), ImportError> {
+    ) -> Result<(Vec<Vec<FullAttribute>>, bool), ImportError> {
         let mut is_sparse = false;
         let mut targets = Vec::new();
         for target in at.list("targets")? {
@@ -73,7 +73,7 @@ impl Reader<'_> {
         &mut self,
         at: &Cursor<'_>,
         expected: Option<usize>,
-    ) -> Result<Vec<Whole>, ImportError> {
+    ) -> Result<Vec<FullAttribute>, ImportError> {
         let names: Vec<&String> = at.members()?.keys().collect();
         let is_target = expected.is_some();
         let expected = match expected {
@@ -103,7 +103,7 @@ impl Reader<'_> {
                 expected
             };
             let values = self.numbers(&info, known)?;
-            wholes.push(Whole {
+            wholes.push(FullAttribute {
                 name: name.clone(),
                 info,
                 values,
@@ -233,7 +233,7 @@ fn used_of_few(indices: &mut [u32]) -> Vec<u32> {
     used
 }
 
-pub(super) fn taken(whole: &Whole, used: Option<&[u32]>) -> Attribute {
+pub(super) fn taken(whole: &FullAttribute, used: Option<&[u32]>) -> Attribute {
     let components = whole.info.element.components();
     let values = match used {
         None => whole.values.to_vec(),

@@ -8,7 +8,7 @@ mod attributes;
 mod draco;
 mod geometry;
 mod packed;
-mod passing;
+mod passthrough;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -17,9 +17,9 @@ use std::rc::Rc;
 use serde_json::Value;
 
 use super::super::document::{Cursor, Document};
+use super::super::number_text::grouped;
 use super::super::scene::{Image, Mesh, Primitive, Scene, index_in};
 use super::super::settings::MeshCompression;
-use super::super::words::grouped;
 use super::images::media_type_of;
 use super::{ImportError, Imported};
 

@@ -10,15 +10,15 @@ use serde_json::{Value, json};
 
 use super::super::find_file as find;
 use super::super::images::plain_image;
-use super::super::make::SceneMaker;
+use super::super::scene_builder::SceneBuilder;
 use super::channels;
-use super::mtl::{Entry, base_color, linear, opacity, parse, roughness};
+use super::mtl::{MtlEntry, base_color, linear, opacity, parse, roughness};
 
 /// The materials of all libraries, and what of them is in the scene already.
 pub(super) struct Library<'a> {
     dir: &'a Path,
     model: &'a Path,
-    entries: HashMap<String, Entry>,
+    entries: HashMap<String, MtlEntry>,
     made: HashMap<String, usize>,
     textures: HashMap<PathBuf, Option<usize>>,
     /// Textures of roughness and metalness by the files that they are made of.
@@ -85,7 +85,7 @@ impl<'a> Library<'a> {
     pub(super) fn material(
         &mut self,
         name: &str,
-        maker: &mut SceneMaker,
+        builder: &mut SceneBuilder,
         warnings: &mut Vec<String>,
     ) -> Option<usize> {
         if let Some(made) = self.made.get(name) {
@@ -95,15 +95,15 @@ impl<'a> Library<'a> {
             if !self.entries.is_empty() {
                 warnings.push(format!("the material \"{name}\" is in no material file"));
             }
-            let made = maker.add_material(json!({
+            let made = builder.add_material(json!({
                 "name": name,
                 "pbrMetallicRoughness": { "metallicFactor": 0.0, "roughnessFactor": 0.9 },
             }));
             self.made.insert(name.to_owned(), made);
             return Some(made);
         };
-        let material = self.convert(name, &entry, maker, warnings);
-        let made = maker.add_material(material);
+        let material = self.convert(name, &entry, builder, warnings);
+        let made = builder.add_material(material);
         self.made.insert(name.to_owned(), made);
         Some(made)
     }
@@ -111,11 +111,11 @@ impl<'a> Library<'a> {
     fn convert(
         &mut self,
         name: &str,
-        entry: &Entry,
-        maker: &mut SceneMaker,
+        entry: &MtlEntry,
+        builder: &mut SceneBuilder,
         warnings: &mut Vec<String>,
     ) -> Value {
-        let color_map = self.texture(entry, "map_kd", maker, warnings);
+        let color_map = self.texture(entry, "map_kd", builder, warnings);
         let mut pbr = json!({
             "baseColorFactor": base_color(entry, color_map.is_some()),
             "metallicFactor": entry.one("pm").unwrap_or(0.0).clamp(0.0, 1.0),
@@ -124,7 +124,7 @@ impl<'a> Library<'a> {
         if let Some(texture) = color_map {
             pbr["baseColorTexture"] = json!({ "index": texture });
         }
-        if let Some(texture) = self.surface_map(entry, maker, warnings) {
+        if let Some(texture) = self.surface_map(entry, builder, warnings) {
             pbr["metallicRoughnessTexture"] = json!({ "index": texture });
             // Beside an image, a factor of zero or none at all means the image alone.
             for (map, factor) in [("map_pr", "roughnessFactor"), ("map_pm", "metallicFactor")] {
@@ -144,13 +144,13 @@ impl<'a> Library<'a> {
             material["alphaMode"] = "BLEND".into();
         }
         let emitted = entry.three("ke").map(linear);
-        if let Some(texture) = self.texture(entry, "map_ke", maker, warnings) {
+        if let Some(texture) = self.texture(entry, "map_ke", builder, warnings) {
             material["emissiveTexture"] = json!({ "index": texture });
             material["emissiveFactor"] = json!(emitted.unwrap_or([1.0; 3]));
         } else if let Some(emitted) = emitted.filter(|emitted| *emitted != [0.0; 3]) {
             material["emissiveFactor"] = json!(emitted);
         }
-        if let Some(texture) = self.normal_map(entry, maker, warnings) {
+        if let Some(texture) = self.normal_map(entry, builder, warnings) {
             material["normalTexture"] = json!({ "index": texture });
         }
         for key in ["map_ks", "map_ns", "disp", "decal"] {
@@ -169,8 +169,8 @@ impl<'a> Library<'a> {
     /// The images of roughness and metalness as one texture.
     fn surface_map(
         &mut self,
-        entry: &Entry,
-        maker: &mut SceneMaker,
+        entry: &MtlEntry,
+        builder: &mut SceneBuilder,
         warnings: &mut Vec<String>,
     ) -> Option<usize> {
         let paths = ["map_pr", "map_pm"].map(|key| self.file_of(entry, key, warnings));
@@ -193,8 +193,8 @@ impl<'a> Library<'a> {
         let texture = match both {
             Ok(bytes) => {
                 let stem = Path::new(&name).with_extension("png");
-                let image = maker.add_image(&stem.to_string_lossy(), "image/png", bytes);
-                Some(maker.add_texture(image))
+                let image = builder.add_image(&stem.to_string_lossy(), "image/png", bytes);
+                Some(builder.add_texture(image))
             }
             Err(error) => {
                 warnings.push(format!(
@@ -210,12 +210,12 @@ impl<'a> Library<'a> {
     /// `norm`, or a bump map whose name says that it holds normals; heights are not read.
     fn normal_map(
         &mut self,
-        entry: &Entry,
-        maker: &mut SceneMaker,
+        entry: &MtlEntry,
+        builder: &mut SceneBuilder,
         warnings: &mut Vec<String>,
     ) -> Option<usize> {
         if entry.maps.contains_key("norm") {
-            return self.texture(entry, "norm", maker, warnings);
+            return self.texture(entry, "norm", builder, warnings);
         }
         let key = ["map_bump", "bump"]
             .into_iter()
@@ -225,14 +225,14 @@ impl<'a> Library<'a> {
             .iter()
             .any(|part| name.contains(part));
         if says_normal {
-            return self.texture(entry, key, maker, warnings);
+            return self.texture(entry, key, builder, warnings);
         }
         warnings.push(format!("{name}: bump maps of heights are not read"));
         None
     }
 
     /// The file of a map, where it is among the uploaded ones.
-    fn file_of(&self, entry: &Entry, key: &str, warnings: &mut Vec<String>) -> Option<PathBuf> {
+    fn file_of(&self, entry: &MtlEntry, key: &str, warnings: &mut Vec<String>) -> Option<PathBuf> {
         let name = entry.maps.get(key)?;
         let path = find(self.dir, &entry.library, name);
         if path.is_none() {
@@ -245,9 +245,9 @@ impl<'a> Library<'a> {
 
     fn texture(
         &mut self,
-        entry: &Entry,
+        entry: &MtlEntry,
         key: &str,
-        maker: &mut SceneMaker,
+        builder: &mut SceneBuilder,
         warnings: &mut Vec<String>,
     ) -> Option<usize> {
         let name = entry.maps.get(key)?;
@@ -263,8 +263,8 @@ impl<'a> Library<'a> {
             }) {
             Ok((bytes, media_type)) => {
                 let file = super::super::file_name(&path);
-                let image = maker.add_image(&file, &media_type, bytes);
-                Some(maker.add_texture(image))
+                let image = builder.add_image(&file, &media_type, bytes);
+                Some(builder.add_texture(image))
             }
             Err(error) => {
                 warnings.push(format!(

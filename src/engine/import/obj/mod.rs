@@ -13,12 +13,12 @@ use std::fs;
 use std::path::Path;
 
 use super::super::document::{ComponentType, DocumentError};
+use super::super::number_text::grouped;
 use super::super::scene::{Attribute, Geometry, Storage};
 use super::super::settings::MeshCompression;
-use super::super::words::grouped;
 use super::lines::{lines, number, text, words};
-use super::make::{SceneMaker, linear_of_srgb};
 use super::normals::add_creased;
+use super::scene_builder::{SceneBuilder, linear_of_srgb};
 use super::{ImportError, Imported};
 use material::Library;
 
@@ -63,22 +63,23 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
             grouped(parsed.left_out)
         ));
     }
-    let mut maker = SceneMaker::new();
+    let mut builder = SceneBuilder::new();
     let mut library = Library::new(dir, model, bytes.len() as u64);
     library.read(&parsed.libraries, &mut warnings);
     let runs = group(parsed.runs.iter().collect());
     for (object, runs) in runs {
         let mut parts = Vec::new();
         for (name, corners) in by_material(runs) {
-            let material = name.and_then(|name| library.material(name, &mut maker, &mut warnings));
+            let material =
+                name.and_then(|name| library.material(name, &mut builder, &mut warnings));
             parts.push((build(&parsed, &corners), material));
         }
-        let mesh = maker.add_mesh(object.as_deref(), parts);
-        maker.add_root(object.as_deref(), mesh);
+        let mesh = builder.add_mesh(object.as_deref(), parts);
+        builder.add_root(object.as_deref(), mesh);
     }
     Ok(Imported {
         packing: MeshCompression::None,
-        scene: maker.finish(),
+        scene: builder.finish(),
         model: model.to_owned(),
         format: "obj",
         size_bytes: library.size_bytes,

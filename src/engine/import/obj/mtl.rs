@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::super::lines::{lines, number, text, words};
-use super::super::make::linear_of_srgb;
+use super::super::scene_builder::linear_of_srgb;
 
 /// The numbers and texture references of a material, by key.
 #[derive(Debug, Default)]
-pub(super) struct Entry {
+pub(super) struct MtlEntry {
     pub(super) numbers: HashMap<String, Vec<f32>>,
     pub(super) maps: HashMap<String, String>,
     /// The library that it stands in, relative to the upload: its references start there.
@@ -16,9 +16,9 @@ pub(super) struct Entry {
 }
 
 /// The materials of a library, in its order; `library` is where it stands.
-pub(super) fn parse(bytes: &[u8], library: &Path) -> Vec<(String, Entry)> {
+pub(super) fn parse(bytes: &[u8], library: &Path) -> Vec<(String, MtlEntry)> {
     let mut entries = Vec::new();
-    let mut current: Option<(String, Entry)> = None;
+    let mut current: Option<(String, MtlEntry)> = None;
     for (_, line) in lines(bytes) {
         let line = line.trim_ascii();
         let key = words(line).next().unwrap_or_default();
@@ -26,9 +26,9 @@ pub(super) fn parse(bytes: &[u8], library: &Path) -> Vec<(String, Entry)> {
         let key = text(key).to_lowercase();
         if key == "newmtl" {
             entries.extend(current.take());
-            let entry = Entry {
+            let entry = MtlEntry {
                 library: library.to_owned(),
-                ..Entry::default()
+                ..MtlEntry::default()
             };
             current = Some((text(rest), entry));
             continue;
@@ -50,7 +50,7 @@ pub(super) fn parse(bytes: &[u8], library: &Path) -> Vec<(String, Entry)> {
     entries
 }
 
-impl Entry {
+impl MtlEntry {
     pub(super) fn one(&self, key: &str) -> Option<f32> {
         self.numbers.get(key)?.first().copied()
     }
@@ -68,7 +68,7 @@ pub(super) fn linear(color: [f32; 3]) -> [f32; 3] {
     color.map(|part| linear_of_srgb(part.clamp(0.0, 1.0)))
 }
 
-pub(super) fn base_color(entry: &Entry, has_map: bool) -> [f32; 4] {
+pub(super) fn base_color(entry: &MtlEntry, has_map: bool) -> [f32; 4] {
     let color = entry.three("kd").map_or([1.0; 3], linear);
     // Black times a texture would be black; such files mean the texture alone.
     let [red, green, blue] = if has_map && color == [0.0; 3] {
@@ -80,12 +80,12 @@ pub(super) fn base_color(entry: &Entry, has_map: bool) -> [f32; 4] {
 }
 
 /// `d`, else one minus `Tr`. `Tr 1` is ignored, because some programs write it for opaque materials.
-pub(super) fn opacity(entry: &Entry) -> f32 {
+pub(super) fn opacity(entry: &MtlEntry) -> f32 {
     let of_tr = entry.one("tr").filter(|tr| *tr < 1.0).map(|tr| 1.0 - tr);
     entry.one("d").or(of_tr).unwrap_or(1.0).clamp(0.0, 1.0)
 }
 
-pub(super) fn roughness(entry: &Entry) -> f32 {
+pub(super) fn roughness(entry: &MtlEntry) -> f32 {
     let of_shininess = entry
         .one("ns")
         .map(|shininess| (2.0 / (shininess.max(0.0) + 2.0)).sqrt());
@@ -143,9 +143,9 @@ mod tests {
 
     #[test]
     fn a_tr_of_one_is_taken_for_opaque() {
-        let entry = |key: &str, value: f32| Entry {
+        let entry = |key: &str, value: f32| MtlEntry {
             numbers: [(key.to_owned(), vec![value])].into(),
-            ..Entry::default()
+            ..MtlEntry::default()
         };
         assert_eq!(opacity(&entry("tr", 1.0)), 1.0);
         assert_eq!(opacity(&entry("tr", 0.25)), 0.75);

@@ -4,26 +4,26 @@ use glam::{Mat3, Mat4, Vec3};
 use meshopt::SimplifyVertex;
 
 use super::super::super::scene::{Geometry, Scene};
-use super::super::Known;
-use super::super::calls::MAX_ATTRIBUTES;
+use super::super::SourceInfo;
+use super::super::meshopt_calls::MAX_ATTRIBUTES;
 use super::super::motion::Motion;
 use super::super::recipe::{AttributeWeights, Recipe};
-use super::place::{
+use super::placement::{
     placed_geometries, size_of_all, size_of_part, strongest_targets, tex_coord_scale,
 };
-use super::{Columns, Joined, Part, scaled};
+use super::{Columns, JoinedMesh, Part, scaled};
 
 /// Displacements of so many morph targets take part in the error.
 const MAX_MORPHS: usize = 6;
 
-impl Joined {
+impl JoinedMesh {
     /// Joins the scene's triangles. What no texture shows takes no part in the error; where skins move to does.
-    pub(in super::super) fn new(scene: &Scene, known: &Known, recipe: &Recipe) -> Joined {
+    pub(in super::super) fn new(scene: &Scene, known: &SourceInfo, recipe: &Recipe) -> JoinedMesh {
         let placed = placed_geometries(scene);
         let weights = &recipe.weights;
-        let mut joined = Joined {
+        let mut joined = JoinedMesh {
             recipe: *recipe,
-            ..Joined::default()
+            ..JoinedMesh::default()
         };
         joined.choose_columns(scene, &placed, weights);
         joined.choose_motion(&known.motion);

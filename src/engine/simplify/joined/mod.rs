@@ -5,11 +5,11 @@
 //! distance, since the simplifier would otherwise take them for one. Seams may be crossed
 //! only where everything that differs across them takes part in the error, and never between parts.
 
-mod back;
 mod build;
-mod place;
+mod placement;
 mod seams;
 mod shape;
+mod write_back;
 
 use glam::Mat4;
 use meshopt::SimplifyVertex;
@@ -40,7 +40,7 @@ pub(super) struct Part {
 
 /// The scene's triangles as one mesh.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Joined {
+pub(super) struct JoinedMesh {
     pub(super) indices: Vec<u32>,
     pub(super) positions: Vec<[f32; 3]>,
     /// `weights.len()` numbers for each vertex.
@@ -69,7 +69,7 @@ struct Columns {
     pose_count: usize,
 }
 
-impl Joined {
+impl JoinedMesh {
     /// Whether every position is a number.
     pub(super) fn is_finite(&self) -> bool {
         self.positions
@@ -97,7 +97,7 @@ impl Joined {
     }
 
     /// One part as a mesh of its own.
-    pub(super) fn alone(&self, part: usize) -> Joined {
+    pub(super) fn alone(&self, part: usize) -> JoinedMesh {
         let known = &self.parts[part];
         let (first, end) = (known.first_vertex, known.end_vertex);
         let stride = self.weights.len();
@@ -108,7 +108,7 @@ impl Joined {
             .flatten()
             .map(|index| index - first as u32)
             .collect();
-        Joined {
+        JoinedMesh {
             indices,
             positions: self.positions[first..end].to_vec(),
             attributes: self.attributes[first * stride..end * stride].to_vec(),
@@ -126,11 +126,11 @@ impl Joined {
     }
 
     /// The same mesh without the triangles of some parts.
-    pub(super) fn without(&self, parts: &[usize]) -> Joined {
+    pub(super) fn without(&self, parts: &[usize]) -> JoinedMesh {
         self.filtered(|place| !parts.contains(&place))
     }
 
-    fn filtered(&self, keep: impl Fn(usize) -> bool) -> Joined {
+    fn filtered(&self, keep: impl Fn(usize) -> bool) -> JoinedMesh {
         let indices = self
             .indices
             .chunks_exact(3)
@@ -138,14 +138,14 @@ impl Joined {
             .flatten()
             .copied()
             .collect();
-        Joined {
+        JoinedMesh {
             indices,
             ..self.clone()
         }
     }
 
     /// Adds the triangles of a part that was simplified alone; this mesh must have none of that part.
-    pub(super) fn restore(&mut self, part: usize, alone: &Joined) {
+    pub(super) fn restore(&mut self, part: usize, alone: &JoinedMesh) {
         let first = self.parts[part].first_vertex;
         let stride = self.weights.len();
         self.positions[first..first + alone.positions.len()].copy_from_slice(&alone.positions);

@@ -6,12 +6,12 @@ use meshopt::SimplifyVertex;
 
 use super::super::super::scene::{Attribute, Geometry, Scene, Texturing};
 use super::super::is_seen;
-use super::Joined;
+use super::JoinedMesh;
 
 /// What takes part in the error of every part that has it.
 const MEASURED: [&str; 5] = ["POSITION", "NORMAL", "TANGENT", "TEXCOORD_0", "COLOR_0"];
 
-impl Joined {
+impl JoinedMesh {
     pub(super) fn settle_seams(&mut self, scene: &Scene, texturings: &[Texturing]) {
         let mut firsts = firsts_at_places(&self.positions);
         if self.move_apart(&firsts) {

@@ -2,7 +2,7 @@
 
 use glam::DVec3;
 
-use super::Joined;
+use super::JoinedMesh;
 
 /// A part whose area vectors leave so much of its area open is no solid.
 const OPEN: f64 = 0.01;
@@ -36,9 +36,9 @@ impl Shape {
     }
 }
 
-impl Joined {
+impl JoinedMesh {
     /// Parts of `source` that have no triangles here, or were solid and are flat.
-    pub(in super::super) fn lost_parts(&self, source: &Joined) -> Vec<usize> {
+    pub(in super::super) fn lost_parts(&self, source: &JoinedMesh) -> Vec<usize> {
         let (before, after) = (source.shapes_of_parts(), self.shapes_of_parts());
         (0..self.parts.len())
             .filter(|part| before[*part].is_lost_in(&after[*part]))

@@ -3,14 +3,14 @@
 use glam::{Vec2, Vec3};
 
 use super::super::super::scene::{Attribute, Geometry, Scene};
-use super::{Joined, Part, scaled};
+use super::{JoinedMesh, Part, scaled};
 
 /// Texture coordinates follow a fit over this part of the longest edge, and this multiple of the way
 /// that their vertex moved.
 const OF_EDGE: f32 = 0.25;
 const OF_MOVE: f32 = 2.0;
 
-impl Joined {
+impl JoinedMesh {
     /// Puts the simplified triangles, and where vertices moved also those, back into the scene.
     pub(in super::super) fn split_into(&self, scene: &mut Scene) {
         let mut indices: Vec<Vec<u32>> = vec![Vec::new(); self.parts.len()];

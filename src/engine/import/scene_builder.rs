@@ -6,19 +6,19 @@ use serde_json::{Map, Value, json};
 use super::super::scene::{Geometry, Image, Mesh, Primitive, Scene};
 
 /// Builds a scene step by step.
-pub(super) struct SceneMaker {
+pub(super) struct SceneBuilder {
     scene: Scene,
     roots: Vec<usize>,
     skins: usize,
 }
 
-impl SceneMaker {
-    pub(super) fn new() -> SceneMaker {
+impl SceneBuilder {
+    pub(super) fn new() -> SceneBuilder {
         let mut scene = Scene::default();
         scene
             .json
             .insert("asset".to_owned(), json!({ "version": "2.0" }));
-        SceneMaker {
+        SceneBuilder {
             scene,
             roots: Vec::new(),
             skins: 0,

@@ -15,7 +15,7 @@ use super::super::surface::Surface;
 use super::super::textures::dimensions;
 use super::motion::Motion;
 use super::recipe::{Recipe, Traits};
-use super::{Known, Limits, Simplified, simplify_by};
+use super::{Limits, Simplified, SourceInfo, simplify_by};
 
 /// Larger models look good with the default recipe and take long to draw; smaller ones leave no choice.
 const TRIANGLES: std::ops::RangeInclusive<u64> = 100..=3_000;
@@ -30,7 +30,7 @@ const PICTURES: RenderSettings = RenderSettings {
 };
 
 /// The recipes worth trying on a model.
-pub(super) fn recipes_for(scene: &Scene, known: &Known) -> Vec<Recipe> {
+pub(super) fn recipes_for(scene: &Scene, known: &SourceInfo) -> Vec<Recipe> {
     let drawn = scene
         .images
         .iter()
@@ -57,9 +57,9 @@ pub(super) fn simplify_by_best(
     recipes: &[Recipe],
     scene: &mut Scene,
     limits: &Limits,
-    known: &Known,
+    known: &SourceInfo,
 ) -> Simplified {
-    let Some(judge) = Judge::new(scene, &known.motion) else {
+    let Some(judge) = ResultComparer::new(scene, &known.motion) else {
         return simplify_by(&recipes[0], scene, limits, known);
     };
     let tried: Vec<(Simplified, f64, Scene)> = recipes
@@ -72,7 +72,7 @@ pub(super) fn simplify_by_best(
         })
         .collect();
     // A recipe may miss the limit or need a less careful method. Of equal results the earlier recipe wins.
-    let rank = |done: &Simplified| (done.after.max(limits.triangles), done.means);
+    let rank = |done: &Simplified| (done.after.max(limits.triangles), done.method);
     let best = tried.into_iter().min_by(|one, other| {
         let by_rank = rank(&one.0).cmp(&rank(&other.0));
         by_rank.then(one.1.total_cmp(&other.1))
@@ -83,7 +83,7 @@ pub(super) fn simplify_by_best(
 }
 
 /// The source, drawn and measured.
-struct Judge {
+struct ResultComparer {
     prepared: PreparedScene,
     bounds: BoundingBox,
     pictures: Vec<(View, Picture)>,
@@ -92,15 +92,15 @@ struct Judge {
     moved: Vec<(Pose, Surface)>,
 }
 
-impl Judge {
+impl ResultComparer {
     /// `None` for a model of which nothing can be seen.
-    fn new(scene: &mut Scene, motion: &Motion) -> Option<Judge> {
+    fn new(scene: &mut Scene, motion: &Motion) -> Option<ResultComparer> {
         let adapted = RenderScene::from_model(scene).scene;
         let bounds = adapted.bounding_box()?;
         let prepared = PreparedScene::new(&adapted);
         let moved = motion.poses.iter();
         let moved = moved.map(|pose| (pose.clone(), scene.in_pose(pose, Surface::of)));
-        Some(Judge {
+        Some(ResultComparer {
             moved: moved.collect(),
             pictures: prepared.render_six(&bounds, &PICTURES),
             prepared,

@@ -5,7 +5,7 @@
 
 use meshopt::{SimplifyOptions, VertexDataAdapter};
 
-use super::joined::Joined;
+use super::joined::JoinedMesh;
 
 /// The library refuses more attributes for a vertex.
 pub(super) const MAX_ATTRIBUTES: usize = 32;
@@ -15,7 +15,7 @@ const NO_LIMIT: f32 = 1e10;
 
 /// The methods of simplification, from the most to the least careful.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Means {
+pub enum Method {
     /// Edges collapse; seams collapse along themselves alone.
     Strict,
     /// Seams of normals, tangents, colours and texture coordinates are crossed where what that does to
@@ -27,17 +27,19 @@ pub enum Means {
     Sloppy,
 }
 
-impl Means {
+impl Method {
     fn options(self) -> SimplifyOptions {
         match self {
-            Means::Strict => SimplifyOptions::None,
-            Means::Careful => SimplifyOptions::Permissive,
-            Means::Pruning | Means::Sloppy => SimplifyOptions::Prune | SimplifyOptions::Permissive,
+            Method::Strict => SimplifyOptions::None,
+            Method::Careful => SimplifyOptions::Permissive,
+            Method::Pruning | Method::Sloppy => {
+                SimplifyOptions::Prune | SimplifyOptions::Permissive
+            }
         }
     }
 }
 
-fn check(joined: &Joined) {
+fn check(joined: &JoinedMesh) {
     let count = joined.positions.len();
     assert!(joined.indices.len().is_multiple_of(3), "whole triangles");
     assert!(
@@ -71,14 +73,14 @@ fn check(joined: &Joined) {
 /// Simplifies to at most `target` triangles where the means allow it. Positions and attributes of
 /// the vertices that remain move to where they fit best. Returns the error made, in units of the
 /// joined space.
-pub(super) fn simplify(joined: &mut Joined, target: usize, means: Means) -> f32 {
-    match means {
-        Means::Sloppy => simplify_sloppy(joined, target),
-        _ => run(joined, target, means.options() | joined.recipe.options()),
+pub(super) fn simplify(joined: &mut JoinedMesh, target: usize, method: Method) -> f32 {
+    match method {
+        Method::Sloppy => simplify_sloppy(joined, target),
+        _ => run(joined, target, method.options() | joined.recipe.options()),
     }
 }
 
-fn run(joined: &mut Joined, target: usize, options: SimplifyOptions) -> f32 {
+fn run(joined: &mut JoinedMesh, target: usize, options: SimplifyOptions) -> f32 {
     check(joined);
     if joined.indices.is_empty() {
         return 0.0;
@@ -112,7 +114,7 @@ fn run(joined: &mut Joined, target: usize, options: SimplifyOptions) -> f32 {
 /// Simplifies by clustering to at most `target` triangles; vertices stay where they are.
 ///
 /// Clusters know no parts, so each part is clustered alone, with a share of the target.
-fn simplify_sloppy(joined: &mut Joined, target: usize) -> f32 {
+fn simplify_sloppy(joined: &mut JoinedMesh, target: usize) -> f32 {
     if joined.parts.len() == 1 {
         return cluster(joined, target);
     }
@@ -130,7 +132,7 @@ fn simplify_sloppy(joined: &mut Joined, target: usize) -> f32 {
     error
 }
 
-fn cluster(joined: &mut Joined, target: usize) -> f32 {
+fn cluster(joined: &mut JoinedMesh, target: usize) -> f32 {
     check(joined);
     if joined.indices.is_empty() {
         return 0.0;

@@ -7,13 +7,13 @@
 use super::super::clean;
 use super::super::error::EngineError;
 use super::super::export::Names;
+use super::super::number_text::grouped;
 use super::super::scene::Scene;
 use super::super::settings::{Settings, TextureLimits};
 use super::super::simplify::{Limits, simplify};
 use super::super::textures::{dimensions, fit};
-use super::super::words::grouped;
 use super::export::{encode, narrowed, plan_of};
-use super::run::Bench;
+use super::run::JobContext;
 
 /// Halvings of the range: the result is within a few percent of the target.
 const TRIES: u8 = 7;
@@ -29,7 +29,7 @@ pub(super) fn settings_for_size(
     scene: &Scene,
     settings: Settings,
     target_bytes: u64,
-    bench: &mut Bench<'_>,
+    job: &mut JobContext<'_>,
 ) -> Result<Settings, EngineError> {
     let search = Search {
         scene,
@@ -40,7 +40,7 @@ pub(super) fn settings_for_size(
             .min(scene.drawn_triangles()),
         longest_side: longest_side(scene),
     };
-    bench.step(16, "measuring the size");
+    job.step(16, "measuring the size");
     let whole = search.size_with(&settings)?;
     if whole <= target_bytes {
         return Ok(settings);
@@ -49,7 +49,7 @@ pub(super) fn settings_for_size(
     let mut best: Option<Settings> = None;
     for attempt in 0..TRIES {
         let kept = f64::sqrt(low * high);
-        bench.step(17 + attempt, "searching for the target size");
+        job.step(17 + attempt, "searching for the target size");
         let candidate = search.settings_keeping(kept);
         let size = search.size_with(&candidate)?;
         if size > target_bytes {
@@ -63,12 +63,12 @@ pub(super) fn settings_for_size(
         }
     }
     if best.is_none() {
-        bench.warn(format!(
+        job.warn(format!(
             "the target size of {} bytes cannot be met without losing the model; it is made as small as is sensible",
             grouped(target_bytes)
         ));
     }
-    bench.metrics.lap("size");
+    job.metrics.lap("size");
     Ok(best.unwrap_or_else(|| search.settings_keeping(LEAST_KEPT)))
 }
 
