@@ -65,7 +65,7 @@ pub fn clean(scene: &mut Scene) -> Cleaned {
 /// and vertices that is fast to draw.
 pub fn finish(scene: &mut Scene) {
     scene.geometries.par_iter_mut().for_each(|geometry| {
-        normalize::normalize(geometry);
+        normalize::normalize_attributes(geometry);
         if geometry.mode == Mode::Triangles {
             draw_order::reorder(geometry);
         }

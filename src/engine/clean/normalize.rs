@@ -11,7 +11,7 @@ use super::super::scene::{Geometry, Mode, Storage};
 /// A vector this close to unit length is one, for every validator and viewer.
 const UNIT_TOLERANCE: f32 = 0.000_4;
 
-pub(super) fn normalize(geometry: &mut Geometry) {
+pub(super) fn normalize_attributes(geometry: &mut Geometry) {
     unit_normals(geometry);
     unit_tangents(geometry);
     sum_of_weights(geometry);
