@@ -12,11 +12,11 @@ use super::number_text::grouped;
 /// What an archive may hold.
 #[derive(Debug, Clone, Copy)]
 pub struct ZipLimits {
-    /// At most so many entries, folders and junk included.
+    /// Maximum number of entries, folders and junk included.
     pub entries: usize,
-    /// At most so many bytes unpacked.
+    /// Maximum size after unpacking, in bytes.
     pub unpacked_bytes: u64,
-    /// At most so many bytes unpacked for each byte packed, once that is more than a few megabytes.
+    /// Maximum ratio of unpacked to packed size, for archives above a few megabytes.
     pub ratio: u64,
 }
 
@@ -30,7 +30,7 @@ impl Default for ZipLimits {
     }
 }
 
-/// Below this many bytes no ratio is suspicious: a blank image packs very well.
+/// Below this unpacked size the ratio is not checked: a blank image packs very well.
 const HARMLESS_BYTES: u64 = 16 << 20;
 
 /// Why an archive is refused.

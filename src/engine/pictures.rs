@@ -48,9 +48,9 @@ pub struct ModelPictures {
     scene: PreparedScene,
     bounds: BoundingBox,
     pictures: Vec<(View, Picture)>,
-    /// Drawn without its materials.
+    /// Whether it is drawn without its materials.
     is_bare: bool,
-    /// Images of the model that are not in the pictures.
+    /// Images of the model that could not be decoded.
     pub warnings: Vec<String>,
 }
 

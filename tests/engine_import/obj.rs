@@ -69,7 +69,7 @@ fn a_damaged_obj_is_refused_with_its_line() {
         ),
         (
             b"v 0 0 0\nf 1 2 3\n",
-            "a.obj: line 2 names a vertex that is not there: \"f 1 2 3\"",
+            "a.obj: line 2 refers to a vertex that does not exist: \"f 1 2 3\"",
         ),
         (b"# nothing\n", "a.obj: holds no faces"),
     ] {

@@ -80,7 +80,7 @@ fn what_nobody_can_see_is_removed_when_asked() {
     assert!(
         model
             .log("info.log")
-            .contains("12 triangles that nobody can see")
+            .contains("12 triangles that are invisible")
     );
     // Seen through, or seen a moment later: it stays.
     let glass = json!({ "alphaMode": "BLEND", "pbrMetallicRoughness": { "baseColorFactor": [1, 1, 1, 0.2] } });

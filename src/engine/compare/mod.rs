@@ -145,7 +145,7 @@ impl Comparison {
             .map(|part| {
                 let percent = part.changed_share * 100.0;
                 format!(
-                    "{}: {percent:.0} % of what is seen of it looks different from the source",
+                    "{}: {percent:.0} % of its visible pixels differ from the source",
                     part.name
                 )
             })

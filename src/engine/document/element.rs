@@ -116,7 +116,7 @@ impl ElementType {
         }
     }
 
-    /// The vector of so many components.
+    /// The vector with this number of components.
     pub fn vector(components: usize) -> ElementType {
         match components {
             1 => ElementType::Scalar,

@@ -18,7 +18,7 @@ pub enum Target {
     File(PathBuf),
     /// The reference leads out of the input folder, or to the network.
     Outside,
-    /// Nothing of that name is there.
+    /// No file of that name exists.
     Missing,
 }
 

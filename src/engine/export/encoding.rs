@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::super::document::{ComponentType, ElementType};
 use super::super::scene::Storage;
 
-/// The shape of so many numbers; nine and sixteen are matrices.
+/// The element type with this number of components; nine and sixteen are matrices.
 pub(super) fn element_of(components: usize) -> ElementType {
     match components {
         9 => ElementType::Mat3,

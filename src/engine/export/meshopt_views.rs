@@ -10,11 +10,11 @@ use super::super::scene::Attribute;
 /// How a view is packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Packing {
-    /// Vertices of so many bytes, as they are.
+    /// Vertices of this many bytes, without a filter.
     Plain(usize),
-    /// Vertices of so many bytes, each number as a whole number times a power of two.
+    /// Vertices of this many bytes, with the exponential filter.
     Exponential(usize),
-    /// Indices of triangles, of so many bytes each.
+    /// Indices of triangles, of this many bytes each.
     Triangles(usize),
 }
 
@@ -115,7 +115,7 @@ fn flat<const N: usize>(rows: Vec<[u32; N]>) -> Vec<[u32; 1]> {
     rows.into_iter().flatten().map(|word| [word]).collect()
 }
 
-/// Bytes of one vertex, which the packer wants to know at compile time.
+/// Bytes of one vertex; the encoder needs the size at compile time.
 #[derive(Clone, Copy)]
 struct Row<const N: usize>([u8; N]);
 

@@ -2,7 +2,7 @@
 //!
 //! Vertices of a binary file are read by fixed strides and faces by one pass over the bytes, so a
 //! scan of millions of triangles takes milliseconds. Elements and properties that we do not know are
-//! skipped by their declared sizes; every count is held against the bytes that are there.
+//! skipped by their declared sizes; every count is checked against the bytes that follow.
 
 mod body;
 mod header;

@@ -1,4 +1,4 @@
-//! Looking at what a job did: pictures of source and result, and a score for each export.
+//! Draws source and result of a job, and scores each export.
 //!
 //! An export is compared by importing its file again, so a mistake of the exporter shows as well.
 
@@ -38,8 +38,8 @@ pub(super) fn draw_source(
 
 /// Compares every export with the source and writes the pictures of both.
 ///
-/// Where each export is moved against the source is in its `moved`. `scene` is what the last export was written from: it
-/// stands for the result in pictures when no export can be read again.
+/// `moved` of each export is its transform relative to the source. `scene` is what the last export was written from; it
+/// is drawn as the result when no export can be read again.
 pub(super) fn compare_exports(
     source: &ModelPictures,
     scene: &Scene,
@@ -93,7 +93,7 @@ pub(super) fn compare_exports(
             ),
         });
         job.info(format!(
-            "{}: {:.1} of 100 like the source (mean of six views), {} triangles counted{}",
+            "{}: similarity {:.1} of 100 (mean of six views), {} triangles counted{}",
             export.file.name,
             comparison.average_score(),
             grouped(triangles),
@@ -127,7 +127,7 @@ pub(super) fn compare_exports(
     Ok(())
 }
 
-/// A format without materials is compared by its shape alone: all of it would look different otherwise.
+/// Formats without materials are compared by shape alone.
 fn has_materials(format: &str) -> bool {
     !["stl", "ply"].contains(&format)
 }

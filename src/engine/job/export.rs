@@ -1,4 +1,4 @@
-//! The exports of an optimization: textures fitted for each, files written, images listed.
+//! Writes the exports of an optimization: fits the textures for each, writes its files, lists its images.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -19,22 +19,22 @@ use super::super::textures::{TexturePlan, channels, dimensions, fit, usages};
 use super::run::JobContext;
 use super::{ExportedFile, ExportedImage, OptimizeTask};
 
-/// An export and what sets its looks apart from the scene's.
+/// An export, with what makes it look different from the scene.
 pub(super) struct Exported {
     pub(super) file: ExportedFile,
-    /// From a place in the scene to the same place in the export.
+    /// Transforms positions of the scene to positions of the export.
     pub(super) moved: Mat4,
-    /// Two exports with equal looks need to be looked at only once.
+    /// Exports with equal appearance are compared only once.
     pub(super) appearance: Appearance,
 }
 
-/// What decides how an export looks.
+/// Everything that affects the look of an export.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Appearance {
     plan: TexturePlan,
     scale: f64,
     compression: MeshCompression,
-    /// Formats that hold less look different.
+    /// glb and gltf look the same; other formats hold less.
     is_gltf: bool,
     format: FileFormat,
 }
@@ -91,7 +91,7 @@ pub(super) fn export_all(
             moved = Mat4::from_scale(Vec3::splat(export.scale as f32));
             scale(scene, export.scale);
             job.info(format!(
-                "{}: {} times the size",
+                "{}: scaled by {}",
                 export.format.name(),
                 export.scale
             ));
@@ -149,7 +149,7 @@ pub(super) fn planned_names(
 fn stem_of(export: &ExportSettings, export_name: Option<&str>, base_name: &str) -> String {
     let asked = export_name.or(export.file_name.as_deref());
     let name = asked.map_or(base_name, |name| {
-        // People write the extension as well; it would stand there twice.
+        // Some users write the extension as well; it must not appear twice.
         FileFormat::ALL
             .iter()
             .find_map(|format| {
@@ -258,7 +258,9 @@ fn write_export(
             .iter()
             .any(|geometry| !geometry.targets.is_empty())
     {
-        job.warn("meshes with morph targets are not packed with Draco, which would shuffle their vertices");
+        job.warn(
+            "meshes with morph targets are not packed with Draco, because it reorders vertices",
+        );
     }
     for file in &files {
         job.write(&format!("exports/{}", file.name), &file.bytes)?;

@@ -57,7 +57,7 @@ pub struct OptimizeTask {
     pub export_name: Option<String>,
     /// The name the exports get when neither the configuration nor `export_name` gives one.
     pub base_name: String,
-    /// Every export is made so many times as big, on top of its own `customScaling`.
+    /// Scales every export, in addition to its own `customScaling`.
     #[serde(default = "no_scaling")]
     pub scale: f64,
 }
@@ -69,9 +69,9 @@ fn no_scaling() -> f64 {
 /// How far a job has come.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
-    /// 0 to 100, never going back.
+    /// 0 to 100, never decreasing.
     pub percent: u8,
-    /// What is being done, in words for a person.
+    /// The current step, as text for people.
     pub step: String,
     /// What is being done, for a program; none in an optimization.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -102,7 +102,7 @@ pub struct Report {
     pub source: ModelCounts,
     /// The model as it went out; equal to `source` for an analysis.
     pub result: ModelCounts,
-    /// Which of the uploaded files was read as the model; not known of jobs of older versions.
+    /// Which of the uploaded files was read as the model; `None` in reports of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelFile>,
 }
@@ -133,7 +133,7 @@ pub struct ExportedFile {
     /// Triangles, counted again in the written file, where it was read again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub triangles: Option<u64>,
-    /// How like the source the export looks, where it was compared.
+    /// The similarity to the source; `None` if the export was not compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quality: Option<QualityScore>,
 }
@@ -155,22 +155,22 @@ pub struct ExportedImage {
     pub slot: String,
 }
 
-/// How like its source an export looks, 0 (nothing alike) to 100 (the same).
+/// The similarity of an export to its source, from 0 (completely different) to 100 (equal).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct QualityScore {
-    /// The best view.
+    /// The score of the best view.
     pub max_score: f64,
-    /// The mean of the views.
+    /// The mean score of the views.
     pub avg_score: f64,
-    /// The worst view; not known of jobs of older versions.
+    /// The score of the worst view; `None` in reports of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_score: Option<f64>,
-    /// The least like its source of all tiles that the views are cut into; as above.
+    /// The score of the worst tile of all views; `None` in reports of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worst_tile: Option<f64>,
 }
 
-/// The size of a model in the numbers people ask for.
+/// The size of a model in common measures.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelCounts {
     /// Triangles drawn: a mesh used by two nodes counts twice, as a viewer counts it.
@@ -192,13 +192,13 @@ pub enum Pictures {
     /// Thumbnail, six views, and for exports a turntable, differences and scores.
     #[default]
     Drawn,
-    /// These, but instead of the turntable `before-after.png`: source and result next to each other.
+    /// As [`Pictures::Drawn`], with `before-after.png` (source and result side by side) instead of the turntable.
     Shown,
-    /// None, for who needs the files alone.
+    /// No pictures.
     Skipped,
 }
 
-/// The files that an optimization will give people to open, as far as the settings tell: one for each export.
+/// The names of the main files of an optimization, one for each export.
 pub fn planned_names(
     settings: &Settings,
     export_name: Option<&str>,
@@ -207,10 +207,10 @@ pub fn planned_names(
     export::planned_names(settings, export_name, base_name)
 }
 
-/// Runs a task to its end, telling of its progress.
+/// Runs a task to its end and reports its progress.
 ///
 /// # Errors
-/// One sentence that says what is wrong with which file; it also stands in `error.log`.
+/// One sentence that says what is wrong with which file; it is also written to `error.log`.
 pub fn run(task: &Task, progress: &mut dyn FnMut(Progress)) -> Result<Report, EngineError> {
     run_with(task, Pictures::Drawn, progress)
 }

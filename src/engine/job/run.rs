@@ -25,7 +25,7 @@ use super::{
     AnalyseTask, ExportedFile, ModelFile, OptimizeTask, Phase, Pictures, Progress, Report, Task,
 };
 
-/// What the steps of a job share.
+/// Output folder, logs, metrics and progress of a running job.
 pub(super) struct JobContext<'p> {
     pub(super) output_dir: PathBuf,
     pub(super) logs: Logs,
@@ -85,7 +85,7 @@ pub(super) fn run(
         phase: None,
         pictures,
     };
-    // A mistake of ours must leave its reason in error.log like any other failure.
+    // A panic must be written to error.log like any other failure.
     let outcome = catch_unwind(AssertUnwindSafe(|| match task {
         Task::Analyse(task) => analyse(task, &mut job),
         Task::Optimize(task) => optimize(task, &mut job),
@@ -94,7 +94,7 @@ pub(super) fn run(
     if let Err(error) = &outcome {
         job.logs.errors.push(error.to_string());
     }
-    // Several exports may lack the same thing.
+    // Several exports may cause the same warning.
     let mut said = HashSet::new();
     job.logs.warnings.retain(|line| said.insert(line.clone()));
     let logged = write_logs(&mut job, outcome.is_ok());
@@ -106,7 +106,7 @@ pub(super) fn run(
     Ok(report)
 }
 
-/// Some libraries panic where memory runs out, which is no bug of anybody.
+/// Some libraries panic when memory runs out; this is reported as lack of memory, not as a bug.
 fn failure_of(panic: String) -> EngineError {
     if panic.contains("AllocError") || panic.contains("memory allocation") {
         EngineError::OutOfMemory
@@ -286,7 +286,7 @@ fn model_file(imported: &Imported) -> ModelFile {
     }
 }
 
-/// The warning about an export that has more bytes than its source, with what most likely made it so.
+/// The warning about an export that has more bytes than its source, with the most likely reason.
 fn larger_than_source(
     export: &ExportedFile,
     source_bytes: u64,
@@ -329,7 +329,7 @@ fn main_export(exports: &[ExportedFile]) -> (String, String, u64) {
         .unwrap_or_default()
 }
 
-/// Changes and cleans the scene; returns how the model as a whole was moved.
+/// Changes and cleans the scene; returns the transform that was applied to the whole model.
 fn prepare(
     scene: &mut Scene,
     settings: &Settings,

@@ -1,8 +1,7 @@
 //! Meeting a target file size: a search for the most faces and pixels that fit.
 //!
-//! One number between 0 and 1 stands for how much is kept; faces go down in proportion to it and the
-//! sides of textures with its square root, so that pixels do so too. The size grows with the number,
-//! so halving finds the largest that fits.
+//! A number between 0 and 1 is the share that is kept: faces are proportional to it, and the sides of textures to its
+//! square root. The size grows with the share, so a binary search finds the largest that fits.
 
 use super::super::clean;
 use super::super::error::EngineError;
@@ -15,11 +14,11 @@ use super::super::textures::{dimensions, fit};
 use super::export::{encode, narrowed, plan_of};
 use super::run::JobContext;
 
-/// Halvings of the range: the result is within a few percent of the target.
+/// Steps of the binary search: the result is within a few percent of the target.
 const TRIES: u8 = 7;
-/// Less than this part is never kept.
+/// The least share that is kept.
 const LEAST_KEPT: f64 = 0.002;
-/// A result this near below the target is taken.
+/// The search ends at a result above this share of the target.
 const CLOSE_ENOUGH: f64 = 0.9;
 /// Textures are not made smaller than this to save bytes.
 const LEAST_TEXTURE: f64 = 64.0;
@@ -64,7 +63,7 @@ pub(super) fn settings_for_size(
     }
     if best.is_none() {
         job.warn(format!(
-            "the target size of {} bytes cannot be met without losing the model; it is made as small as is sensible",
+            "the target size of {} bytes is too small for this model; the result is the smallest that the engine makes",
             grouped(target_bytes)
         ));
     }
@@ -84,7 +83,7 @@ struct Search<'a> {
 impl Search<'_> {
     fn settings_keeping(&self, kept: f64) -> Settings {
         let side = (f64::from(self.longest_side) * kept.sqrt()).max(LEAST_TEXTURE);
-        // Sides of whole blocks of four suit every encoder and card.
+        // Multiples of four suit every encoder and GPU.
         let side = (side / 4.0).floor() as u32 * 4;
         let limit = |known: Option<u32>| Some(known.map_or(side, |known| known.min(side)));
         let limits = &self.settings.texture_limits;

@@ -81,7 +81,7 @@ pub fn manipulate(scene: &mut Scene, settings: &Settings) -> Result<Manipulated,
     if settings.remove_invisible {
         let removed = invisible::remove(scene);
         done.push(format!(
-            "{} triangles that nobody can see from outside were removed",
+            "{} triangles that are invisible from outside were removed",
             grouped(removed as u64)
         ));
         if had_triangles && scene.drawn_triangles() == 0 {
@@ -100,12 +100,12 @@ pub fn manipulate(scene: &mut Scene, settings: &Settings) -> Result<Manipulated,
         let shift = Mat4::from_translation(-bounds.center());
         wrap(scene, shift);
         moved = shift * moved;
-        done.push("the middle of the model was moved to the origin".to_owned());
+        done.push("the center of the model was moved to the origin".to_owned());
     }
     Ok(Manipulated { lines: done, moved })
 }
 
-/// Makes the whole model `factor` times as big.
+/// Scales the whole model by `factor`.
 pub fn scale(scene: &mut Scene, factor: f64) {
     wrap(scene, Mat4::from_scale(Vec3::splat(factor as f32)));
 }

@@ -36,7 +36,7 @@ impl Mode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Storage {
     pub component: ComponentType,
-    /// Whether integers stand for fractions.
+    /// Whether integers are normalized.
     pub normalized: bool,
 }
 

@@ -69,9 +69,9 @@ pub struct Primitive {
 pub struct Image {
     /// The rest of the glTF object: name, extras, extensions.
     pub json: Map<String, Value>,
-    /// The file that it came from, where it came from one.
+    /// The name of the source file, if the image was a file.
     pub file_name: Option<String>,
-    /// Such as `image/png`, from the bytes themselves where they tell.
+    /// Such as `image/png`, by the bytes where they identify it.
     pub media_type: String,
     /// The encoded bytes.
     pub bytes: Bytes,
@@ -95,7 +95,7 @@ pub struct Table {
     pub element: ElementType,
     /// How a component is stored in the file.
     pub component: ComponentType,
-    /// Whether stored integers stand for fractions.
+    /// Whether stored integers are normalized.
     pub normalized: bool,
     /// The components as the numbers that they stand for.
     pub values: Vec<f32>,

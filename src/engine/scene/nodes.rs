@@ -1,4 +1,4 @@
-//! The node tree: matrices, what is drawn where, and how big the whole is.
+//! The node tree: matrices, the draws of the default scene, and its bounding box.
 
 use glam::{Mat4, Quat, Vec3};
 use serde_json::Value;
@@ -41,7 +41,7 @@ impl Bounds {
     }
 }
 
-/// The attributes of skins; more sets than these are not in use.
+/// The attributes of skins; more sets are not in use.
 const SKIN_SETS: [(&str, &str); 4] = [
     ("JOINTS_0", "WEIGHTS_0"),
     ("JOINTS_1", "WEIGHTS_1"),

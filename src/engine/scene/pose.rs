@@ -1,4 +1,4 @@
-//! Moments of animations: the nodes of a scene as they stand then.
+//! Poses: the nodes of a scene at moments of its animations.
 
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ impl Scene {
             .collect()
     }
 
-    /// What `look` sees of the scene in a pose; the scene is as before afterwards.
+    /// Calls `look` with the scene in a pose, and restores the scene.
     pub fn in_pose<T>(&mut self, pose: &Pose, look: impl FnOnce(&Scene) -> T) -> T {
         let posed = Value::Array(pose.nodes.clone());
         let rest = self.json.insert("nodes".to_owned(), posed);
@@ -50,7 +50,7 @@ impl Scene {
                 .any(|known| !known.targets.is_empty())
     }
 
-    /// An animation at a part of its length. What it does not move stays as it is at rest.
+    /// The pose of an animation at a fraction of its length. Other nodes stay at rest.
     fn pose(&self, animation: &Value, part: f32) -> Pose {
         let mut nodes = self.list("nodes").to_vec();
         let samplers = animation["samplers"].as_array();
@@ -67,7 +67,7 @@ impl Scene {
             if let (Some(Value::Object(node)), Some(path), Some(value)) =
                 (moved, target["path"].as_str(), value)
             {
-                // A matrix would count for more than the parts of it.
+                // A matrix would take precedence over translation, rotation and scale.
                 node.remove("matrix");
                 node.insert(path.to_owned(), json!(value));
             }

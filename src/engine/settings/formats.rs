@@ -121,7 +121,7 @@ pub struct ExportSettings {
     pub texture_prefix: String,
     /// How geometry is packed.
     pub compression: MeshCompression,
-    /// The model is made so many times as big.
+    /// The factor by which the model is scaled.
     pub scale: f64,
     /// How textures are encoded.
     pub textures: TextureFormats,

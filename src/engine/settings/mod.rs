@@ -17,23 +17,23 @@ pub use reader::SettingsError;
 /// What to do with a model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Settings {
-    /// At most so many faces.
+    /// Maximum number of faces.
     pub face_count: Option<u64>,
-    /// At most so many faces, in percent of those of the source.
+    /// Maximum number of faces, in percent of those of the source.
     pub face_percentage: Option<f64>,
-    /// At most so many bytes for the first export.
+    /// Maximum size of the first export in bytes.
     pub target_bytes: Option<u64>,
     /// The longest side of textures in pixels, by slot.
     pub texture_limits: TextureLimits,
     /// What to leave out.
     pub discard: Discard,
-    /// Turns a model whose up axis is z.
+    /// Rotates a model from z up to y up.
     pub rotate_z_up: bool,
     /// Moves the middle of the model to the origin.
     pub center_model: bool,
     /// Flips the green channel of normal maps.
     pub flip_normal_maps: bool,
-    /// Removes triangles that nobody can see from outside.
+    /// Removes triangles that are invisible from outside.
     pub remove_invisible: bool,
     /// Removes parts smaller than this percentage of the model's size.
     pub small_feature_percentage: Option<f64>,

@@ -52,7 +52,7 @@ impl Simplified {
 /// What the simplifier may do.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// At most so many drawn triangles.
+    /// Maximum number of drawn triangles.
     pub triangles: u64,
     /// Whether every seam, border and piece stays, even where the budget cannot be met so.
     pub keep_topology: bool,

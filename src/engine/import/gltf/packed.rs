@@ -1,16 +1,16 @@
 //! Buffer views packed by `EXT_meshopt_compression` and its KHR successor, unpacked in place.
 //!
-//! Counts are held against the packed bytes before anything is allocated; the decoders themselves
-//! check every byte they read.
+//! Counts are checked against the packed bytes before anything is allocated; the decoders check every byte that they
+//! read.
 
 use bytes::Bytes;
 
 use super::super::super::document::{Cursor, Document, DocumentError};
 
-/// A packed view unpacks to no more than so many bytes for each packed one (plus a little): the
+/// The greatest ratio of unpacked to packed bytes of a view (plus a small constant): the
 /// format spends at least two bits on sixteen bytes of a block, and headers on top.
 const MAX_RATIO: usize = 2_048;
-/// And to no more than this.
+/// The greatest unpacked size of a view.
 const MAX_UNPACKED_BYTES: usize = 2 << 30;
 
 /// Unpacks every packed view of the document.
@@ -78,7 +78,7 @@ fn packed_bytes(document: &Document, at: &Cursor<'_>) -> Result<Bytes, DocumentE
     }
 }
 
-/// Bytes of one vertex, which the decoder wants to know at compile time.
+/// Bytes of one vertex; the decoder needs the size at compile time.
 #[derive(Clone, Copy)]
 struct Row<const N: usize>([u8; N]);
 

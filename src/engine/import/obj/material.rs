@@ -46,7 +46,7 @@ impl<'a> Library<'a> {
         for name in names {
             let Some(path) = self.find_library(name) else {
                 warnings.push(format!(
-                    "the material file \"{name}\" is not among the uploaded files; its materials are plain"
+                    "the material file \"{name}\" is not among the uploaded files; its materials get default values"
                 ));
                 continue;
             };
@@ -93,7 +93,7 @@ impl<'a> Library<'a> {
         }
         let Some(entry) = self.entries.remove(name) else {
             if !self.entries.is_empty() {
-                warnings.push(format!("the material \"{name}\" is in no material file"));
+                warnings.push(format!("no material file defines the material \"{name}\""));
             }
             let made = builder.add_material(json!({
                 "name": name,

@@ -128,7 +128,7 @@ fn parse(file: &str, bytes: &[u8]) -> Result<Parsed, ImportError> {
                 let corners = words(rest)
                     .map(|word| parsed.corner(word))
                     .collect::<Option<Vec<Corner>>>()
-                    .ok_or_else(|| damaged("names a vertex that is not there"))?;
+                    .ok_or_else(|| damaged("refers to a vertex that does not exist"))?;
                 parsed.add_face(&corners, &object, &material);
             }
             b"o" => object = Some(text(rest)).filter(|name| !name.is_empty()),

@@ -184,7 +184,7 @@ fn skip(element: &Element, source: &mut Source<'_>) -> Result<(), String> {
 }
 
 fn truncated() -> String {
-    "is truncated: it ends before the elements that its header promises".to_owned()
+    "is truncated: it ends before the elements that its header declares".to_owned()
 }
 
 /// The bytes that are left.
@@ -261,7 +261,7 @@ impl<'a> Source<'a> {
             .and_then(|word| word.parse().ok())
             .ok_or_else(|| {
                 let word = String::from_utf8_lossy(&rest[..end.min(40)]).into_owned();
-                format!("has \"{word}\" where a number should stand")
+                format!("has \"{word}\" where a number should be")
             })
     }
 }
