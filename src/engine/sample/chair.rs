@@ -85,8 +85,9 @@ pub(super) fn parts(density: f64) -> Vec<Part> {
         [on_leg(1, 0.58), on_leg(3, 0.58)],
     ];
     let middles = sides.map(|[front, back]| front.lerp(back, 0.5));
-    for (index, ends) in sides.into_iter().chain([middles]).enumerate() {
-        let name = format!("Stretcher {}", index + 1);
+    let stretchers = ["left", "right", "middle"].into_iter();
+    for (name, ends) in stretchers.zip(sides.into_iter().chain([middles])) {
+        let name = format!("Stretcher {name}");
         parts.push(turned(
             density,
             &name,
