@@ -9,10 +9,10 @@ use glam::Mat4;
 use super::super::compare::Comparison;
 use super::super::error::EngineError;
 use super::super::import::{Imported, import};
+use super::super::number_text::grouped;
 use super::super::pictures::{BEFORE_AFTER_NAME, ModelPictures};
 use super::super::scene::Scene;
-use super::super::number_text::grouped;
-use super::export::{Exported, Appearance};
+use super::export::{Appearance, Exported};
 use super::run::JobContext;
 use super::{ExportedFile, Pictures, QualityScore};
 
@@ -23,10 +23,7 @@ pub(super) fn draw_source(
     job: &mut JobContext<'_>,
 ) -> Result<(), EngineError> {
     let pictures = ModelPictures::draw(scene);
-    job
-        .logs
-        .warnings
-        .extend(pictures.warnings.iter().cloned());
+    job.logs.warnings.extend(pictures.warnings.iter().cloned());
     let output_dir = job.output_dir.clone();
     let thumbnail = pictures.write_thumbnail(&output_dir)?;
     job.written.push(thumbnail);
