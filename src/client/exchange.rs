@@ -132,7 +132,13 @@ impl Client {
         let pool = self.shared.transport.service(connection);
         let started = Instant::now();
         let sent = transport::send(pool, request, self.shared.config.deadlines.stall).await;
-        let response = sent.map_err(|fault| self.fault_error(call, fault))?;
+        let response = sent.map_err(|fault| self.fault_error(call, fault));
+        match &response {
+            Ok(_) => drop(self.shared.out_of_reach.send_replace(false)),
+            Err(_) if failed > 0 => drop(self.shared.out_of_reach.send_replace(true)),
+            Err(_) => {}
+        }
+        let response = response?;
         tracing::debug!(
             method = %call.method,
             path = call.path,

@@ -54,6 +54,8 @@ struct Shared {
     config: ClientConfig,
     budget: budget::RateBudget,
     transport: transport::Transport,
+    /// True while the service answers no request, tried again over a new connection.
+    out_of_reach: tokio::sync::watch::Sender<bool>,
 }
 
 impl Client {
@@ -64,10 +66,19 @@ impl Client {
             budget: budget::RateBudget::new(config.requests_per_minute, config.burst),
             transport: transport::Transport::new(&config)?,
             config,
+            out_of_reach: tokio::sync::watch::Sender::new(false),
         };
         Ok(Self {
             shared: Arc::new(shared),
         })
+    }
+
+    /// Returns as soon as a call got no answer twice in a row, while it is still being repeated; at once while that
+    /// is so. Any answer of the service, an error too, ends it.
+    pub async fn out_of_reach(&self) {
+        let mut state = self.shared.out_of_reach.subscribe();
+        // The sender lives as long as this client.
+        let _ = state.wait_for(|is_out_of_reach| *is_out_of_reach).await;
     }
 
     pub fn base_url(&self) -> &url::Url {

@@ -1,5 +1,7 @@
 //! A dead network leaves everything cached readable and every draft writable, mounting included.
 
+use std::time::{Duration, Instant};
+
 use assetfs::drive::DriveError;
 
 use crate::support::account::{Account, MINIMAL_GLTF};
@@ -79,5 +81,57 @@ async fn what_was_never_known_fails_with_a_sentence_and_is_there_when_the_servic
     assert!(!mounted.tree.why("/rawmodels").await.is_empty());
     account.start_service().await;
     assert_eq!(mounted.tree.list("/rawmodels").await.unwrap(), ["cube"]);
+    mounted.close().await;
+}
+
+/// The kernel looks a name up before it makes it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_is_copied_in_at_once_while_the_service_is_away_and_was_never_seen() {
+    let mut account = Account::new().await;
+    let cube = account.add_cube().await;
+    account.stop_service().await;
+    let mounted = account.mount().await;
+    let tree = &mounted.tree;
+    let begun = Instant::now();
+    for path in ["/rawmodels/cube", "/rawmodels/loose.glb"] {
+        let missing = tree.stat(path).await.map(drop).unwrap_err();
+        assert!(
+            matches!(missing, DriveError::NotFound),
+            "{path}: {missing:?}"
+        );
+    }
+    tree.mkdir("/rawmodels/cube").await.unwrap();
+    tree.write("/rawmodels/cube/cube.gltf", MINIMAL_GLTF)
+        .await
+        .unwrap();
+    tree.write("/rawmodels/loose.glb", b"glTF").await.unwrap();
+    assert!(
+        begun.elapsed() < Duration::from_secs(5),
+        "it took {:?}",
+        begun.elapsed()
+    );
+    assert_eq!(
+        tree.list("/rawmodels").await.unwrap(),
+        ["cube", "loose.glb"]
+    );
+
+    account.start_service().await;
+    let other = format!("cube~{}", cube.0);
+    for _ in 0..600 {
+        if tree.list("/rawmodels").await.unwrap().contains(&other) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert_eq!(
+        tree.list("/rawmodels").await.unwrap(),
+        ["cube", &other, "loose.glb"],
+        "the draft keeps its name"
+    );
+    assert!(
+        tree.stat(&format!("/rawmodels/{other}/cube.gltf"))
+            .await
+            .is_ok()
+    );
     mounted.close().await;
 }

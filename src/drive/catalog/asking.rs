@@ -78,6 +78,12 @@ pub(in crate::drive) fn patience(catalog: &Catalog) -> Duration {
     }
 }
 
+/// Returns while the service cannot be reached, after a moment in which it may answer nevertheless.
+pub(in crate::drive) async fn out_of_reach(catalog: &Catalog) {
+    catalog.client.out_of_reach().await;
+    tokio::time::sleep(PATIENCE_OFFLINE).await;
+}
+
 /// Waits for news: as long as it takes where nothing is known, a little where something is, and
 /// then a failure that says nothing about the thing leaves what is known.
 pub(in crate::drive) async fn landed(

@@ -24,7 +24,7 @@ mod webhook;
 
 pub(super) use account::{account_value, account_value_at_hand, room_changed};
 pub(super) use archives::{files_folder, open_member, open_member_at, zip_in};
-pub(super) use asking::{FlightKey, asked, blocking};
+pub(super) use asking::{FlightKey, asked, blocking, out_of_reach};
 pub(super) use blobs::{Blob, blob_len, keep_len, read_blob, report_at};
 pub(super) use conversions::watch_conversions;
 pub(super) use events::{became, follow, is_asset_by_now, recall_made};

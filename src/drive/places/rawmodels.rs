@@ -11,7 +11,9 @@ use super::mount::recovered_sentence;
 use super::node::{Node, Row};
 use super::place::{Answer, AttributeRule, Container, Lifetime, Place};
 use super::values::{ErrorParent, HiddenParent};
-use crate::drive::catalog::{confirmed, is_asset_by_now, is_listed, look_for_name, refreshed};
+use crate::drive::catalog::{
+    confirmed, first_listing, is_asset_by_now, look_for_name, out_of_reach, refreshed,
+};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::parts::Tree;
 use crate::drive::tree::node::{Family, Home, ListingKind};
@@ -102,14 +104,16 @@ impl RawModels {
             let asset = RawModels::listed_asset(tree, name)?;
             Some(Node::from(ModelFolder(tree.catalog.home_of(asset))))
         };
-        if !is_listed(&tree.catalog, ListingKind::Assets) {
-            let known = RawModels::listed_asset(tree, name).map(ModelId::Asset);
-            look_for_name(&tree.catalog, Family::Raw, name, known).await;
-            if let Some(node) = listed() {
-                return Ok(node);
-            }
-        }
-        let refreshed = refreshed(&tree.catalog, ListingKind::Assets).await;
+        let refreshed = match first_listing(&tree.catalog, ListingKind::Assets) {
+            None => refreshed(&tree.catalog, ListingKind::Assets).await,
+            // A draft can be made under a name that nobody can be asked about; a model that has it is shown with
+            // `~` and its id later.
+            Some(_) => tokio::select! {
+                biased;
+                answer = RawModels::looked_for(tree, name) => answer,
+                () = out_of_reach(&tree.catalog) => Err(DriveError::NotFound),
+            },
+        };
         if let Some(node) = listed() {
             return Ok(node);
         }
@@ -124,6 +128,16 @@ impl RawModels {
             return Ok(node);
         }
         Err(DriveError::NotFound)
+    }
+
+    /// Asks for one name while the listing is not known, then for the listing.
+    async fn looked_for(tree: &Arc<Tree>, name: &str) -> DriveResult<()> {
+        let known = RawModels::listed_asset(tree, name).map(ModelId::Asset);
+        look_for_name(&tree.catalog, Family::Raw, name, known).await;
+        match RawModels::listed_asset(tree, name) {
+            Some(_) => Ok(()),
+            None => refreshed(&tree.catalog, ListingKind::Assets).await,
+        }
     }
 
     /// The asset that the listing shows under a name.
