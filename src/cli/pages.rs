@@ -24,10 +24,8 @@ pub(super) struct ManArgs {
 
 /// Print what completes commands and flags in a shell
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Example: assetfs completions bash > ~/.local/share/bash-completion/completions/assetfs\n\
-    Example: assetfs completions zsh > ~/.zfunc/_assetfs"
-)]
+#[command(after_help = "Example: source <(assetfs completions bash)\n\
+    Example: mkdir -p ~/.zfunc && assetfs completions zsh > ~/.zfunc/_assetfs")]
 pub(super) struct CompletionsArgs {
     /// The shell
     shell: Shell,

@@ -11,6 +11,7 @@ mod browser;
 mod commands;
 mod copying;
 mod crash;
+mod documented;
 mod embeds;
 mod fstab;
 mod hostile;
