@@ -73,6 +73,7 @@ impl Client {
                 budget: budget::RateBudget::new(config.requests_per_minute, config.burst),
                 transport: Transport::scripted(server, rule),
                 config,
+                out_of_reach: tokio::sync::watch::Sender::new(false),
             }),
         }
     }
