@@ -310,7 +310,8 @@ impl BlockCache {
         let data = match self.create_file(id, FileKind::Data) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 self.forget_deleted();
-                PrivateDir::open(&self.shared.objects)?;
+                // Not durable on purpose: this may run where a sync would keep everybody waiting.
+                PrivateDir::open_relaxed(&self.shared.objects)?;
                 self.create_file(id, FileKind::Data)
             }
             made => made,

@@ -24,8 +24,16 @@ impl PrivateDir {
     ///
     /// If others have access to an existing folder of this user, its mode is changed to 0700.
     pub fn open(path: impl AsRef<Path>) -> Result<PrivateDir, DurableError> {
-        let path = path.as_ref();
-        create(path)?;
+        PrivateDir::open_with(path.as_ref(), |folder| sync_dir(folder))
+    }
+
+    /// Like [`PrivateDir::open`] but without sync, for a folder that may be lost in a power cut.
+    pub fn open_relaxed(path: impl AsRef<Path>) -> Result<PrivateDir, DurableError> {
+        PrivateDir::open_with(path.as_ref(), |_| Ok(()))
+    }
+
+    fn open_with(path: &Path, sync: SyncFolder) -> Result<PrivateDir, DurableError> {
+        create(path, sync)?;
         check(path)?;
         Ok(PrivateDir {
             path: path.to_path_buf(),
@@ -51,10 +59,13 @@ impl PrivateDir {
     }
 }
 
-/// Creates the missing parts of the path and makes their names durable.
-fn create(path: &Path) -> Result<(), DurableError> {
+/// Makes the names in a folder durable, or does nothing.
+type SyncFolder = fn(&Path) -> Result<(), DurableError>;
+
+/// Creates the missing parts of the path; `sync` is called for each folder that gets a name.
+fn create(path: &Path, sync: SyncFolder) -> Result<(), DurableError> {
     match DirBuilder::new().mode(0o700).create(path) {
-        Ok(()) => sync_dir(folder_of(path)),
+        Ok(()) => sync(folder_of(path)),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         // Where the folder above is there, a name cannot be made in it: /proc is such a place.
         Err(error)
@@ -62,8 +73,8 @@ fn create(path: &Path) -> Result<(), DurableError> {
                 && has_parent(path)
                 && !folder_of(path).exists() =>
         {
-            create(folder_of(path))?;
-            create(path)
+            create(folder_of(path), sync)?;
+            create(path, sync)
         }
         Err(error) => Err(DurableError::io("create the folder", path)(error)),
     }

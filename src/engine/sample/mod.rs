@@ -99,8 +99,13 @@ pub fn write_chair_with(dir: &Path, detail: ChairDetail) -> Result<ChairFiles, S
 }
 
 fn chair_files(scene: &Scene) -> Vec<OutFile> {
-    gltf::write_gltf(scene, "chair", &mut Names::default(), MeshCompression::None)
-        .expect("a gltf file has no limit of size")
+    let mut files = gltf::write_gltf(scene, "chair", &mut Names::default(), MeshCompression::None)
+        .expect("a gltf file has no limit of size");
+    // A text file ends with a newline: an editor that saves it unchanged adds none.
+    for text in files.iter_mut().filter(|file| file.name.ends_with(".gltf")) {
+        text.bytes = [&text.bytes[..], b"\n"].concat().into();
+    }
+    files
 }
 
 fn chair_scene(detail: ChairDetail) -> Result<Scene, SampleError> {

@@ -54,7 +54,7 @@ os.replace(name, target)'"#
 fn config(percentage: u32, mark: &str) -> String {
     let config = json!({
         "limits": { "faces": { "percentage": percentage } },
-        "compressionAndExport": { "fileExports": [{ "fileType": "glb", "exportName": mark }] },
+        "compressionAndExport": { "fileExports": [{ "fileType": "glb", "fileName": mark }] },
     });
     serde_json::to_string_pretty(&config).expect("plain data") + "\n"
 }
