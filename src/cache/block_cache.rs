@@ -14,11 +14,11 @@ use std::sync::{Arc, PoisonError};
 use tracing::{debug, warn};
 
 use super::block_map::BlockMap;
+use super::cache_state::CacheState;
 use super::index::{Entry, Index, Lookup};
 use super::key::{FileId, FileKind, NameHash};
 use super::map_file::{MapHeader, read_slots};
 use super::object::{CachedObject, OpenObject, Parts, free_unclaimed, map_cost, open_file};
-use super::shared::Shared;
 use super::space::{CacheLimits, DiskShortage, Space};
 use super::{BLOCK_LEN_BYTES, CacheError, ObjectKey, index_file};
 use crate::durable::{DirLock, PrivateDir, write_atomic};
@@ -29,7 +29,7 @@ const PINS: &str = "pins.json";
 /// The block cache of a mount. Clones are handles to the same cache.
 #[derive(Debug, Clone)]
 pub struct BlockCache {
-    shared: Arc<Shared>,
+    shared: Arc<CacheState>,
 }
 
 /// Content of the cache, and counters since it was opened.
@@ -77,7 +77,7 @@ impl BlockCache {
         }
         let space = Space::new(limits, used);
         let (root, objects) = (root.path().to_path_buf(), objects.path().to_path_buf());
-        let shared = Arc::new(Shared::new(root, objects, index, space, lock));
+        let shared = Arc::new(CacheState::new(root, objects, index, space, lock));
         shared.keep_limit();
         shared.save_index(false);
         Ok(BlockCache { shared })

@@ -7,13 +7,13 @@
 
 mod block_cache;
 mod block_map;
+mod cache_state;
 mod error;
 mod index;
 mod index_file;
 mod key;
 mod map_file;
 mod object;
-mod shared;
 mod space;
 
 pub use block_cache::{BlockCache, CacheStats, VerifyReport};

@@ -22,9 +22,9 @@ use rustix::buffer::spare_capacity;
 use tracing::warn;
 
 use super::block_map::{BlockMap, CHUNK_BLOCKS};
+use super::cache_state::CacheState;
 use super::key::{FileId, block_range, blocks_of};
 use super::map_file::MapHeader;
-use super::shared::Shared;
 use super::{CacheError, ObjectKey};
 
 /// Attempts of a read that races with evictions, before it counts as a miss.
@@ -43,7 +43,7 @@ pub struct CachedObject {
 
 #[derive(Debug)]
 pub(super) struct OpenObject {
-    shared: Arc<Shared>,
+    shared: Arc<CacheState>,
     id: FileId,
     key: ObjectKey,
     data: File,
@@ -58,7 +58,7 @@ pub(super) struct OpenObject {
     lent: AtomicBool,
     lent_file: OnceLock<Arc<File>>,
     generation: AtomicU64,
-    /// Shared by writers of blocks, exclusive for eviction.
+    /// CacheState by writers of blocks, exclusive for eviction.
     writing: RwLock<()>,
     /// Position of the next eviction of blocks.
     clock: AtomicU64,
@@ -133,7 +133,7 @@ impl CachedObject {
 }
 
 impl OpenObject {
-    pub(super) fn new(shared: Arc<Shared>, parts: Parts) -> OpenObject {
+    pub(super) fn new(shared: Arc<CacheState>, parts: Parts) -> OpenObject {
         OpenObject {
             shared,
             id: parts.id,

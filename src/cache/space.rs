@@ -1,4 +1,4 @@
-//! The disk space that the cache uses and may use. Only counts; eviction is in `shared`.
+//! The disk space that the cache uses and may use. Only counts; eviction is in `cache_state`.
 //!
 //! Bytes are counted before they are written and subtracted after they are freed, so the disk usage never
 //! exceeds the count.

@@ -31,7 +31,7 @@ const DEFAULT_PAUSE: Duration = Duration::from_secs(2);
 /// Maximum pause that is accepted from the service.
 const LONGEST_PAUSE: Duration = Duration::from_secs(120);
 
-/// State of the rate limiter, for status displays.
+/// BucketState of the rate limiter, for status displays.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BudgetStatus {
     /// Allowed requests per minute.
@@ -49,7 +49,7 @@ pub struct BudgetStatus {
 /// The token bucket.
 #[derive(Debug)]
 pub(super) struct RateBudget {
-    state: Mutex<State>,
+    state: Mutex<BucketState>,
     /// Lets one background request at a time wait for the bucket, in order of arrival.
     background_turn: Semaphore,
     per_minute: u32,
@@ -58,7 +58,7 @@ pub(super) struct RateBudget {
 }
 
 #[derive(Debug)]
-struct State {
+struct BucketState {
     /// Tokens in the bucket; below zero, the number of waiting requests.
     level: f64,
     /// Requests sent so far.
@@ -71,7 +71,7 @@ impl RateBudget {
     pub(super) fn new(per_minute: u32, burst: u32) -> Self {
         let burst = f64::from(burst.max(1));
         Self {
-            state: Mutex::new(State {
+            state: Mutex::new(BucketState {
                 level: burst,
                 taken: 0,
                 computed_at: Instant::now(),
@@ -180,14 +180,14 @@ impl RateBudget {
         }
     }
 
-    fn refill(&self, state: &mut State, now: Instant) {
+    fn refill(&self, state: &mut BucketState, now: Instant) {
         let passed = now.saturating_duration_since(state.computed_at);
         state.level = (state.level + passed.as_secs_f64() * self.per_second()).min(self.burst);
         state.computed_at = state.computed_at.max(now);
     }
 
     /// When a level computed at `state.computed_at` reaches zero.
-    fn due(&self, state: &State, level: f64) -> Instant {
+    fn due(&self, state: &BucketState, level: f64) -> Instant {
         let missing = (-level).max(0.0);
         // Added so that rounding never wakes the sleeper too early.
         let margin = if missing > 0.0 {
@@ -202,7 +202,7 @@ impl RateBudget {
         f64::from(self.per_minute) / 60.0
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, BucketState> {
         self.state.lock().expect("the lock is never poisoned")
     }
 }

@@ -47,10 +47,10 @@ pub use range::RangeReply;
 /// A client for one service with one token; clones share everything.
 #[derive(Clone)]
 pub struct Client {
-    shared: Arc<Shared>,
+    shared: Arc<ClientState>,
 }
 
-struct Shared {
+struct ClientState {
     config: ClientConfig,
     budget: budget::RateBudget,
     transport: transport::Transport,
@@ -62,7 +62,7 @@ impl Client {
     /// Creates a client; sends nothing.
     pub fn new(config: ClientConfig) -> Result<Self, ClientError> {
         origin::check_base(&config.base_url, config.allow_insecure)?;
-        let shared = Shared {
+        let shared = ClientState {
             budget: budget::RateBudget::new(config.requests_per_minute, config.burst),
             transport: transport::Transport::new(&config)?,
             config,

@@ -11,7 +11,7 @@ use reqwest::{Body, Request, Response};
 use super::config::ClientConfig;
 use super::origin::AddressRule;
 use super::transport::{Fault, Transport};
-use super::{Client, Shared, budget};
+use super::{Client, ClientState, budget};
 
 #[derive(Debug, Clone)]
 pub(crate) struct ScriptedRequest {
@@ -69,7 +69,7 @@ impl Client {
     pub(crate) fn scripted(config: ClientConfig, server: Arc<dyn ScriptedServer>) -> Client {
         let rule = AddressRule::new(config.base_url.clone(), config.allow_insecure);
         Client {
-            shared: Arc::new(Shared {
+            shared: Arc::new(ClientState {
                 budget: budget::RateBudget::new(config.requests_per_minute, config.burst),
                 transport: Transport::scripted(server, rule),
                 config,

@@ -22,7 +22,7 @@ const PUNCH_BYTES: u64 = 1 << 20;
 const SAVE_AFTER_CHANGES: u64 = 1024;
 
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct CacheState {
     pub(super) root: PathBuf,
     pub(super) objects: PathBuf,
     /// Locks for opening objects, by class of their name.
@@ -44,15 +44,15 @@ struct Counters {
     bad_blocks: AtomicU64,
 }
 
-impl Shared {
+impl CacheState {
     pub(super) fn new(
         root: PathBuf,
         objects: PathBuf,
         index: Index,
         space: Space,
         lock: DirLock,
-    ) -> Shared {
-        Shared {
+    ) -> CacheState {
+        CacheState {
             root,
             objects,
             opening: Default::default(),
@@ -227,7 +227,7 @@ impl Shared {
     }
 }
 
-impl Drop for Shared {
+impl Drop for CacheState {
     fn drop(&mut self) {
         self.save_index(true);
     }
