@@ -208,6 +208,10 @@ async fn a_damaged_member_fails_with_a_sentence_and_a_hostile_zip_is_shown_as_it
         tree.read("/rawmodels/hostile/hostile.zip").await.unwrap(),
         hostile
     );
+    let why = tree.why("/rawmodels/hostile/hostile.zip").await;
+    assert!(why.starts_with("the zip cannot be used"), "{why}");
+    let why = tree.why("/rawmodels/hostile").await;
+    assert!(!why.contains("zip cannot be used"), "of the model: {why}");
     mounted.close().await;
 }
 

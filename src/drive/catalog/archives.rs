@@ -109,10 +109,7 @@ pub(super) async fn fetch_members(catalog: &Arc<Catalog>, asset: AssetId) -> Dri
         Ok((_, directory)) => directory,
         Err(error @ DriveError::Invalid(_)) => {
             tracing::warn!(asset = %asset, error = %error, "a zip is shown as it is");
-            let path = catalog.home_path(catalog.home_of(asset));
-            catalog
-                .failures
-                .note(&path, Deed::Behind, &error.to_string());
+            note_unusable(catalog, asset, &error).await?;
             Arc::default()
         }
         Err(error) => return Err(error),
@@ -137,6 +134,22 @@ pub(super) async fn fetch_members(catalog: &Arc<Catalog>, asset: AssetId) -> Dri
         })
     });
     catalog.contents.told_all(folder, told);
+    Ok(())
+}
+
+/// Says why a zip is shown as a file, at that file: the model itself may have failed for another reason.
+async fn note_unusable(
+    catalog: &Arc<Catalog>,
+    asset: AssetId,
+    error: &DriveError,
+) -> DriveResult<()> {
+    let map = file_map(catalog, RemoteFolder::AssetFiles(asset)).await?;
+    let model = catalog.home_path(catalog.home_of(asset));
+    let zip = zip_in(&map).ok_or(DriveError::NotFound)?;
+    let path = format!("{model}/{zip}");
+    catalog
+        .failures
+        .note(&path, Deed::Behind, &error.to_string());
     Ok(())
 }
 
