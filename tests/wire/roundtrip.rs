@@ -139,8 +139,8 @@ proptest! {
         let instant = Maker::new(seed).time();
         let read = |text: String| text.parse::<Timestamp>().unwrap();
         prop_assert_eq!(read(instant.iso_micros()), instant);
-        prop_assert_eq!(read(instant.tag_form()), instant);
         let second = read(instant.plain());
+        prop_assert_eq!(read(instant.tag_form()), second);
         prop_assert_eq!(read(instant.iso_offset()), second);
         prop_assert_eq!(second.unix_seconds(), instant.unix_seconds());
         prop_assert_eq!(Timestamp::from(std::time::SystemTime::from(instant)), instant);
