@@ -33,7 +33,11 @@ fn zip_of(files: &[(&str, &[u8])]) -> Vec<u8> {
 }
 
 async fn upload_zip(service: &Fixture, bytes: &[u8]) -> Value {
-    let body = json!({ "model_name": "zipped", "filenames": ["model.zip"], "is_zip": true });
+    upload_as(service, bytes, Some(true)).await
+}
+
+async fn upload_as(service: &Fixture, bytes: &[u8], is_zip: Option<bool>) -> Value {
+    let body = json!({ "model_name": "zipped", "filenames": ["model.zip"], "is_zip": is_zip });
     let started = service
         .post("/api/v2/rawmodel/api-upload/start", body)
         .await
@@ -158,13 +162,17 @@ async fn an_archive_is_unpacked_for_the_worker() {
         ("model/fuze uv.jpg", b"jpg"),
         ("__MACOSX/model/._fuze.obj", b"junk"),
     ]);
+    // A single file named .zip is an archive, unless the start says otherwise.
+    let unsaid = upload_as(&service, &bytes, None).await;
     let asset = upload_zip(&service, &bytes).await;
-    assert_eq!(asset["upload_status"], "complete", "{asset}");
-    assert_eq!(asset["format"], "obj");
-    let log = asset["downloads"]["info.log"].as_str().unwrap();
-    let log = service.read(log).await.expect(200).text();
-    assert!(log.contains("fuze uv.jpg\nfuze.obj"), "{log}");
-    assert!(!log.contains("MACOSX"), "{log}");
+    for asset in [&unsaid, &asset] {
+        assert_eq!(asset["upload_status"], "complete", "{asset}");
+        assert_eq!(asset["format"], "obj");
+        let log = asset["downloads"]["info.log"].as_str().unwrap();
+        let log = service.read(log).await.expect(200).text();
+        assert!(log.contains("fuze uv.jpg\nfuze.obj"), "{log}");
+        assert!(!log.contains("MACOSX"), "{log}");
+    }
     // What was uploaded is what comes back.
     let id = asset["id"].as_u64().unwrap();
     let downloads = service

@@ -202,3 +202,24 @@ async fn an_empty_file_name_counts_as_absent_and_usdz_has_a_quality_report() {
     assert!(report["avgScore"].as_f64().unwrap() > 50.0, "{report}");
     assert_eq!(report["file"], "chair.usdz");
 }
+
+#[tokio::test]
+async fn a_404_of_renders_reports_and_presets_is_plain_text() {
+    let service = Fixture::start().await;
+    for path in [
+        "rawmodel/999/renders",
+        "rawmodel/x/renders",
+        "rapidmodel/999/renders",
+        "rapidmodel/x/renders",
+        "rapidmodel/999/glb/downloadQc",
+        "rapidmodel/999/download/preset",
+    ] {
+        let answer = service.get(&format!("/api/v2/{path}")).await.expect(404);
+        let kind = answer.header("content-type").to_owned();
+        assert!(kind.starts_with("text/plain"), "{path}: {kind}");
+        assert!(answer.text().starts_with("There is no such "), "{path}");
+    }
+    // Elsewhere it is JSON.
+    let other = service.get("/api/v2/rapidmodel/999").await.expect(404);
+    assert_eq!(other.json()["message"], "There is no such rapid model.");
+}

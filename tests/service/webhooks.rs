@@ -10,6 +10,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use super::support::Fixture;
+use super::zips;
 
 const WEBHOOKS: &str = "/api/v2/user/webhooks";
 
@@ -235,4 +236,30 @@ async fn webhooks_are_checked_tested_and_limited() {
         .await
         .expect(404);
     service.delete(&format!("{WEBHOOKS}/999")).await.expect(404);
+}
+
+#[tokio::test]
+async fn an_archive_says_that_it_is_unpacked_also_where_the_start_did_not_call_it_one() {
+    let service = Fixture::start().await;
+    let (url, received) = receiver("200 OK").await;
+    let body = json!({ "url": url, "verify_ssl": false });
+    service.post(WEBHOOKS, body).await.expect(200);
+    let kinds = |told: &[Value]| -> Vec<String> {
+        let kind = |event: &Value| event["event_type"].as_str().unwrap().to_owned();
+        let mut kinds: Vec<String> = told.iter().map(kind).collect();
+        kinds.sort_unstable();
+        kinds
+    };
+    let archive = zips::good();
+    let id = service.upload("packed", &[("packed.ZIP", &archive)]).await;
+    let told = events(&received, 2).await;
+    assert_eq!(kinds(&told), ["analysis_finished", "unzip_finished"]);
+    for event in &told {
+        assert_eq!(event["data"]["status"], "Successful", "{event}");
+        assert_eq!(event["data"]["rawmodel_id"], id, "{event}");
+    }
+    // What is no archive has nothing to unpack.
+    service.upload("loose", &[("a.glb", b"x")]).await;
+    let told = events(&received, 3).await;
+    assert_eq!(kinds(&told[2..]), ["analysis_finished"]);
 }

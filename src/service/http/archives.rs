@@ -193,7 +193,7 @@ pub async fn rapid_preset(
     caller: Caller,
     ids: Ids,
 ) -> Result<Response, ApiError> {
-    let row = rapidmodel::existing(&app, caller, ids.rapid()?).await?;
+    let row = rapidmodel::named(&app, caller, &ids).await?;
     let named = Named {
         config: parsed(&row.config)?,
         name: row.preset_name.unwrap_or(row.name),

@@ -103,6 +103,14 @@ impl ApiError {
         ApiError::NotFound(format!("There is no such {what}."))
     }
 
+    /// The same, where what is missing is told in plain text.
+    pub fn not_found_in_plain_text(self) -> ApiError {
+        match self {
+            ApiError::NotFound(message) => ApiError::PlainNotFound(message),
+            other => other,
+        }
+    }
+
     /// The same as a multi-optimize request tells it: in plain text, and what is wrong with the request as a
     /// 400.
     pub fn in_plain_text(self) -> ApiError {

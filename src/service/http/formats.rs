@@ -102,7 +102,7 @@ pub async fn quality(
     caller: Caller,
     ids: Ids,
 ) -> Result<Json<Value>, ApiError> {
-    let row = rapidmodel::existing(&app, caller, ids.rapid()?).await?;
+    let row = rapidmodel::named(&app, caller, &ids).await?;
     let format = ids.text("format").to_lowercase();
     let none = || {
         ApiError::PlainNotFound(format!(

@@ -40,7 +40,7 @@ pub async fn start_upload(
     let (main, format) = names::main_file(&filenames);
     let main = main.rsplit('/').next().unwrap_or(main);
     let name = file_stem(main.strip_suffix(&format!(".{format}")).unwrap_or(main));
-    let is_zip = filenames.len() == 1 && format == "zip";
+    let is_zip = upload::is_one_zip(&filenames);
     let (id, files) = upload::create(&app, caller, &name, &filenames, is_zip).await?;
     let complete = app.url(&fill(legacy_route::COMPLETE_UPLOAD, &[&id]));
     Ok(Json(upload::started(

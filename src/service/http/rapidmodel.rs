@@ -29,6 +29,15 @@ pub(super) async fn existing(app: &App, caller: Caller, id: RapidId) -> Result<R
     rapid.ok_or_else(|| ApiError::no("rapid model"))
 }
 
+/// The rapid model that the path names, for the endpoints whose 404 is plain text.
+pub(super) async fn named(app: &App, caller: Caller, ids: &Ids) -> Result<RapidRow, ApiError> {
+    let found = match ids.rapid() {
+        Ok(id) => existing(app, caller, id).await,
+        Err(error) => Err(error),
+    };
+    found.map_err(ApiError::not_found_in_plain_text)
+}
+
 /// Rapid models in their full form.
 pub(super) async fn written_all(app: &App, rows: &[RapidRow]) -> Result<Vec<Value>, ApiError> {
     let owners: Vec<ModelId> = rows.iter().map(|row| ModelId::Rapid(row.id)).collect();
@@ -182,7 +191,7 @@ pub async fn renders(
     caller: Caller,
     ids: Ids,
 ) -> Result<Json<Downloads>, ApiError> {
-    let row = existing(&app, caller, ids.rapid()?).await?;
+    let row = named(&app, caller, &ids).await?;
     let renders = Beside::area(&app, ModelId::Rapid(row.id), Area::Render).await?;
     if renders.is_empty() {
         let message = "There are no renders of this rapid model.";

@@ -23,6 +23,9 @@ use crate::wire::{AssetForm, AssetId, Downloads, ModelId, Page};
 const DEFAULT_PER_PAGE: u64 = 10;
 const MOST_PER_PAGE: u64 = 50;
 
+/// The scale factors with which the coordinates of a model stay numbers that every format can hold.
+const SCALES: std::ops::RangeInclusive<f64> = 1e-9..=1e9;
+
 /// How far back the running jobs are listed.
 const JOBS_WINDOW: SignedDuration = SignedDuration::from_hours(7 * 24);
 
@@ -93,8 +96,8 @@ pub async fn update(
     let id = ids.asset()?;
     let tags = fields.optional_tags("tags");
     let scale_factor = fields.optional_number("scale_factor");
-    if scale_factor.is_some_and(|factor| factor <= 0.0) {
-        fields.refuse("scale_factor", "must be greater than 0");
+    if scale_factor.is_some_and(|factor| !SCALES.contains(&factor)) {
+        fields.refuse("scale_factor", "must be from 1e-9 to 1e9");
     }
     fields.finish()?;
     existing(&app, caller, id).await?;
@@ -190,7 +193,8 @@ pub async fn renders(
     caller: Caller,
     ids: Ids,
 ) -> Result<Json<Downloads>, ApiError> {
-    let renders = area(&app, caller, &ids, Area::Render).await?;
+    let found = area(&app, caller, &ids, Area::Render).await;
+    let renders = found.map_err(ApiError::not_found_in_plain_text)?;
     if renders.is_empty() {
         let message = "There are no renders of this base asset.";
         return Err(ApiError::PlainNotFound(message.to_owned()));

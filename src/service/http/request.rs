@@ -1,6 +1,7 @@
 //! What every handler reads from a request: who asks, the ids of the path, the query.
 
 use std::collections::HashMap;
+use std::num::IntErrorKind;
 use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, RawPathParams};
@@ -173,6 +174,15 @@ impl Ids {
     }
 }
 
+/// The integer in `text` if it is above 0; the largest where it is larger.
+fn positive(text: &str) -> Option<u64> {
+    match text.parse::<u64>() {
+        Ok(number) => Some(number).filter(|&number| number > 0),
+        Err(error) if *error.kind() == IntErrorKind::PosOverflow => Some(u64::MAX),
+        Err(_) => None,
+    }
+}
+
 /// The query of a request. Of a name that stands twice the last value counts.
 #[derive(Debug)]
 pub struct Query(HashMap<String, String>);
@@ -204,14 +214,10 @@ impl Query {
         Ok(Search::parse(q))
     }
 
-    /// Which page is asked for. What is no positive number counts as absent; more than `most` items are
-    /// `most`.
+    /// Which page is asked for. What is no positive integer counts as absent; more than `most` items are
+    /// `most`. An integer may have any number of digits: a page beyond the last is the last.
     pub fn page(&self, default: u64, most: u64) -> PageRequest {
-        let number = |name| {
-            self.get(name)
-                .and_then(|text| text.trim().parse::<u64>().ok())
-                .filter(|&number| number > 0)
-        };
+        let number = |name| positive(self.get(name)?.trim());
         PageRequest {
             page: number("page").unwrap_or(1),
             per_page: number("itemsPerPage").unwrap_or(default).min(most),

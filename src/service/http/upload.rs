@@ -12,6 +12,7 @@ use super::body::Fields;
 use super::error::ApiError;
 use super::rawmodel;
 use super::request::{Caller, Ids};
+use crate::formats;
 use crate::service::app::App;
 use crate::service::names;
 use crate::service::records::{Completion, FileId, NewAsset};
@@ -29,7 +30,8 @@ pub async fn start(
 ) -> Result<Json<UploadStarted>, ApiError> {
     let name = fields.name("model_name");
     let filenames = file_names(&mut fields);
-    let is_zip = fields.optional_flag("is_zip").unwrap_or(false);
+    let is_zip = fields.optional_flag("is_zip");
+    let is_zip = is_zip.unwrap_or_else(|| is_one_zip(&filenames));
     if is_zip && filenames.len() > 1 {
         fields.refuse(
             "filenames",
@@ -50,6 +52,11 @@ pub(super) fn file_names(fields: &mut Fields) -> Vec<String> {
         fields.refuse("filenames", &format!("is not accepted: {problem}"));
     }
     filenames
+}
+
+/// Whether an upload that does not say so is an archive to be unpacked.
+pub(super) fn is_one_zip(filenames: &[String]) -> bool {
+    matches!(filenames, [name] if formats::extension(name) == "zip")
 }
 
 /// Makes the asset of an upload.
