@@ -20,6 +20,7 @@ mod places;
 mod reading;
 
 mod status;
+mod traffic;
 mod tree;
 mod types;
 
@@ -29,7 +30,7 @@ pub use error::{DriveError, DriveResult};
 pub use inodes::KernelCache;
 pub use status::{
     CacheStatus, DraftStatus, FailureLine, FileTransferStatus, JobStatusLine, MountStatus,
-    OrphanStatus, RateStatus, RecoveredStatus, TransferStatus, VerifyStatus,
+    OrphanStatus, RateStatus, RecoveredStatus, TrafficStatus, TransferStatus, VerifyStatus,
 };
 pub use types::{
     Access, Attributes, Caller, DirEntry, Entry, Fh, FileKind, FileSystemStatus, Ino, OpenFlags,
@@ -262,6 +263,7 @@ impl Drive {
     /// Reads; shorter than asked only at the end of the file.
     pub async fn read(&self, ino: Ino, fh: Fh, offset: u64, len: u32) -> DriveResult<Bytes> {
         let result = read(&self.tree, fh, offset, len).await;
+        self.tree.traffic.note_read(&result);
         self.tree.noted(ino, None, Deed::Read, result)
     }
 
@@ -275,6 +277,7 @@ impl Drive {
         _caller: &Caller,
     ) -> DriveResult<u32> {
         let result = write(&self.tree, fh, offset, data).await;
+        self.tree.traffic.note_written(&result);
         self.tree.noted(ino, None, Deed::Write, result)
     }
 
@@ -288,6 +291,7 @@ impl Drive {
         data: &[u8],
     ) -> Option<DriveResult<u32>> {
         let result = try_write_staged(&self.tree, fh, offset, data)?;
+        self.tree.traffic.note_written(&result);
         Some(self.tree.noted(ino, None, Deed::Write, result))
     }
 

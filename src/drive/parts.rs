@@ -14,6 +14,7 @@ use super::failures::{Deed, Failures};
 use super::handles::Handles;
 use super::inodes::Inodes;
 use super::places::{Deletions, Node, Root, Verification, tell};
+use super::traffic::Traffic;
 use super::types::Ino;
 use crate::cache::BlockCache;
 use crate::client::Client;
@@ -35,6 +36,7 @@ pub(super) struct Tree {
     pub(super) background: Background,
     pub(super) opened: SystemTime,
     pub(super) ahead: Ahead,
+    pub(super) traffic: Traffic,
     pub(super) verification: Verification,
     deletions: Mutex<Deletions>,
 }
@@ -78,6 +80,7 @@ impl Tree {
             background,
             opened: SystemTime::now(),
             ahead: Ahead::new(),
+            traffic: Traffic::default(),
             verification: Verification::default(),
             deletions: Mutex::default(),
         }

@@ -37,6 +37,9 @@ pub struct MountStatus {
     pub cache: CacheStatus,
     /// The request budget.
     pub rate: RateStatus,
+    /// Bytes that moved since the mount.
+    #[serde(default)]
+    pub traffic: TrafficStatus,
     /// What failed lately, newest first.
     pub failures: Vec<FailureLine>,
     /// Inodes held.
@@ -56,6 +59,17 @@ pub struct RecoveredStatus {
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
+}
+
+/// Bytes that moved since the mount.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrafficStatus {
+    /// Of files, from the service.
+    pub fetched_bytes: u64,
+    /// Read through the drive, but for what the kernel serves by itself.
+    pub read_bytes: u64,
+    /// Written through the drive.
+    pub written_bytes: u64,
 }
 
 /// One draft.

@@ -246,6 +246,8 @@ pub struct FileSystemStatus {
     pub blocks_available: u64,
     /// Files and folders known.
     pub files: u64,
+    /// Files that may still be made; nothing limits them but room.
+    pub files_free: u64,
     /// Longest name in bytes.
     pub name_max: u32,
 }

@@ -114,7 +114,7 @@ impl Reply<FileSystemStatus> for ReplyStatfs {
                 status.blocks_free,
                 status.blocks_available,
                 status.files,
-                u64::from(u32::MAX),
+                status.files_free,
                 status.block_size,
                 status.name_max,
                 status.block_size,

@@ -187,3 +187,72 @@ async fn files_of_preset_archives_become_presets() {
     assert_eq!(left.len(), 2);
     mounted.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn factory_presets_can_be_taken_along_too() {
+    let account = Account::new().await;
+    let mounted = account.mount().await;
+    let tree = &mounted.tree;
+    let names = tree.list("/presets/factory").await.unwrap();
+    for bundle in ["bundle", "cli"] {
+        let zips = tree.list(&format!("/presets/.assetfs/{bundle}")).await;
+        let zips = zips.unwrap();
+        assert_eq!(zips.len(), names.len());
+        let path = format!("/presets/.assetfs/{bundle}/{}", zips[0]);
+        let zip = tree.read(&path).await.unwrap();
+        assert_eq!(&zip[..4], b"PK\x03\x04");
+        assert_eq!(tree.stat(&path).await.unwrap().size, zip.len() as u64);
+    }
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_can_never_be_a_preset_is_refused_with_a_sentence_and_editors_names_are_not() {
+    let account = Account::new().await;
+    let mounted = account.mount().await;
+    let tree = &mounted.tree;
+    let refused = tree.write("/presets/notes.txt", b"a note").await;
+    assert!(
+        matches!(refused, Err(DriveError::Invalid(_))),
+        "{refused:?}"
+    );
+    let why = tree.why("/presets/notes.txt").await;
+    assert!(why.contains("notes.json"), "{why}");
+    assert_eq!(tree.list("/presets").await.unwrap(), ["factory"]);
+    for name in ["web.json~", ".web.json.swp", "4913", "web.bak"] {
+        let path = format!("/presets/{name}");
+        tree.write(&path, b"{}").await.unwrap();
+        tree.unlink(&path).await.unwrap();
+    }
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_mount_tells_how_much_was_moved_and_how_many_files_there_may_be() {
+    let account = Account::new().await;
+    account.add_cube().await;
+    let mounted = account.mount().await;
+    let tree = &mounted.tree;
+    let cube = tree.read("/rawmodels/cube/cube.gltf").await.unwrap();
+    tree.read("/rawmodels/cube/cube.gltf").await.unwrap();
+    let status = mounted.drive.status();
+    assert!(
+        status.traffic.fetched_bytes >= cube.len() as u64,
+        "{status:?}"
+    );
+    assert!(status.traffic.read_bytes >= 2 * cube.len() as u64);
+    let metrics = tree.read_text("/.assetfs/metrics").await.unwrap();
+    for name in [
+        "cache_hits_total",
+        "cache_misses_total",
+        "fetched_bytes_total",
+    ] {
+        assert!(metrics.contains(&format!("\nassetfs_{name} ")), "{metrics}");
+    }
+    let room = mounted.drive.statfs().await.unwrap();
+    assert!(
+        room.files > room.files_free && room.files_free > 1_000_000,
+        "{room:?}"
+    );
+    mounted.close().await;
+}

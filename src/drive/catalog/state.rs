@@ -131,6 +131,11 @@ impl ModelView {
 }
 
 impl Catalog {
+    /// Bytes of files that came from the service since the mount began.
+    pub(in crate::drive) fn fetched_bytes(&self) -> u64 {
+        self.reading.fetched_bytes()
+    }
+
     /// The catalog over what it is made of, with what an earlier mount knew.
     pub(in crate::drive) fn new(
         config: &DriveConfig,

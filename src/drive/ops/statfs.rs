@@ -10,6 +10,8 @@ use crate::drive::tree::node::AccountFile;
 use crate::drive::types::FileSystemStatus;
 
 const BLOCK_SIZE: u32 = 4096;
+/// The service sets no limit, and `df -i` wants a number.
+const FILES_FREE: u64 = 1 << 32;
 /// How long the first answer waits for the service.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -43,7 +45,8 @@ pub(in crate::drive) async fn statfs(tree: &Arc<Tree>) -> DriveResult<FileSystem
         blocks: blocks(left.saturating_add(used)),
         blocks_free: blocks(left),
         blocks_available: blocks(left.min(staging_left)),
-        files: files as u64,
+        files: (files as u64).saturating_add(FILES_FREE),
+        files_free: FILES_FREE,
         name_max: 255,
     })
 }

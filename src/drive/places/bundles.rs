@@ -1,4 +1,5 @@
-//! `presets/.assetfs/bundle/` and `cli/`: each preset as a zip to take along.
+//! `presets/.assetfs/bundle/` and `cli/`: each preset as a zip to take along, the user's own and
+//! those of the service. Of two with one name the user's own is meant, as in jobs.
 
 use std::sync::Arc;
 
@@ -6,9 +7,10 @@ use super::attributes::file;
 use super::node::Row;
 use super::place::{Answer, Lifetime, Place, Text};
 use super::values::HiddenParent;
-use crate::drive::catalog::{Blob, blob_len, read_blob, refreshed};
+use crate::drive::catalog::{Blob, blob_len, preset_overlay, read_blob, refreshed};
 use crate::drive::parts::Tree;
-use crate::drive::tree::known::system_time;
+use crate::drive::tree::known::{KnownPreset, system_time};
+use crate::drive::tree::listing::Listing;
 use crate::drive::tree::node::{Bundle, ListingKind};
 use crate::drive::types::{Attributes, FileKind};
 use crate::wire::PresetId;
@@ -37,16 +39,26 @@ impl Place for BundleFolder {
     fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
         Box::pin(async {
             refreshed(&tree.catalog, ListingKind::Presets).await?;
+            refreshed(&tree.catalog, ListingKind::Factory).await?;
+            preset_overlay(&tree.catalog);
             let known = tree.catalog.known();
-            let rows = known.presets.rows().filter_map(|row| {
-                let name = known.presets.name(row.id.0)?;
+            let own = named(&known.presets);
+            let factory = named(&known.factory);
+            let unshadowed = factory.filter(|(name, _)| known.presets.find(name).is_none());
+            let rows = own.chain(unshadowed).map(|(name, preset)| {
                 let stem = name.strip_suffix(".json").unwrap_or(name);
-                let zip = BundleFile(self.0, row.id, row.text_checksum());
-                Some(Row::new(format!("{stem}.zip"), zip))
+                let zip = BundleFile(self.0, preset.id, preset.text_checksum());
+                Row::new(format!("{stem}.zip"), zip)
             });
             Ok(rows.collect())
         })
     }
+}
+
+/// The presets of a listing with the names they have there.
+fn named(presets: &Listing<KnownPreset>) -> impl Iterator<Item = (&str, &KnownPreset)> {
+    let rows = presets.rows();
+    rows.filter_map(|row| Some((presets.name(row.id.0)?, row)))
 }
 
 /// A zip in it, with a checksum of the preset's text.
@@ -77,7 +89,11 @@ impl Place for BundleFile {
 
     fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {
         Box::pin(async {
-            let row = tree.catalog.known().presets.row(self.1.0).cloned();
+            let row = {
+                let known = tree.catalog.known();
+                let own = known.presets.row(self.1.0);
+                own.or_else(|| known.factory.row(self.1.0)).cloned()
+            };
             let updated = system_time(row.and_then(|row| row.updated));
             Ok(file(
                 tree,

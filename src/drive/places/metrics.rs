@@ -78,13 +78,54 @@ pub(super) fn text(status: &MountStatus) -> String {
         )
         .expect("writing to a String does not fail");
     }
-    let taken = status.rate.taken;
-    writeln!(
-        text,
-        "# HELP assetfs_requests_total Requests that went out.\n\
-         # TYPE assetfs_requests_total counter\nassetfs_requests_total {taken}"
-    )
-    .expect("writing to a String does not fail");
+    let (cache, traffic) = (&status.cache, &status.traffic);
+    let counters: [(&str, &str, u64); 9] = [
+        ("requests", "Requests that went out", status.rate.taken),
+        ("cache_hits", "Reads that the cache served", cache.hits),
+        (
+            "cache_misses",
+            "Reads that lacked a block in the cache",
+            cache.misses,
+        ),
+        (
+            "cache_evictions",
+            "Files, or parts of open ones, that left the cache",
+            cache.evictions,
+        ),
+        (
+            "cache_refused",
+            "Times that the cache had no room",
+            cache.refused,
+        ),
+        (
+            "cache_bad_blocks",
+            "Blocks of the cache that were damaged",
+            cache.bad_blocks,
+        ),
+        (
+            "fetched_bytes",
+            "Bytes of files that came from the service",
+            traffic.fetched_bytes,
+        ),
+        (
+            "read_bytes",
+            "Bytes that were read through the drive; what the kernel serves is not counted",
+            traffic.read_bytes,
+        ),
+        (
+            "written_bytes",
+            "Bytes that were written through the drive",
+            traffic.written_bytes,
+        ),
+    ];
+    for (name, help, value) in counters {
+        writeln!(
+            text,
+            "# HELP assetfs_{name}_total {help}.\n\
+             # TYPE assetfs_{name}_total counter\nassetfs_{name}_total {value}"
+        )
+        .expect("writing to a String does not fail");
+    }
     text
 }
 

@@ -5,7 +5,7 @@ use super::drop::job_folder_path;
 use crate::drive::parts::Tree;
 use crate::drive::status::{
     DraftStatus, FailureLine, FileTransferStatus, JobStatusLine, MountStatus, OrphanStatus,
-    RateStatus, RecoveredStatus, TransferStatus,
+    RateStatus, RecoveredStatus, TrafficStatus, TransferStatus,
 };
 use crate::drive::tree::node::Home;
 use crate::outbox::{DraftInfo, DraftPhase, JobState, TransferInfo};
@@ -41,6 +41,11 @@ pub(in crate::drive) fn mount_status(tree: &Tree) -> MountStatus {
         recovered: recovered_status(tree),
         cache: cache_status(tree),
         rate: rate_status(tree),
+        traffic: TrafficStatus {
+            fetched_bytes: tree.catalog.fetched_bytes(),
+            read_bytes: tree.traffic.read(),
+            written_bytes: tree.traffic.written(),
+        },
         failures: tree
             .failures
             .latest(FAILURES_SHOWN)

@@ -2,12 +2,14 @@
 //! reader waits for is counted and never refused.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 /// The bytes that are free; below zero while readers wait for more than the budget holds.
 #[derive(Debug)]
 pub(super) struct Budget {
     free: AtomicI64,
+    /// Bytes that have arrived since the mount.
+    fetched: AtomicU64,
 }
 
 /// A part of the budget, given back bit by bit and at the end.
@@ -21,7 +23,18 @@ impl Budget {
     pub(super) fn new(bytes: u64) -> Budget {
         Budget {
             free: AtomicI64::new(signed(bytes)),
+            fetched: AtomicU64::new(0),
         }
+    }
+
+    /// Counts bytes that have arrived.
+    pub(super) fn note_fetched(&self, bytes: u64) {
+        self.fetched.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes that have arrived since the mount.
+    pub(super) fn fetched(&self) -> u64 {
+        self.fetched.load(Ordering::Relaxed)
     }
 
     /// Takes the bytes for somebody who waits.

@@ -192,6 +192,7 @@ impl<'a> Fetch<'a> {
         if chunk.is_empty() {
             return Ok(());
         }
+        self.object.note_fetched(chunk.len() as u64);
         self.last_progress = Instant::now();
         self.failures = 0;
         self.renewed = false;

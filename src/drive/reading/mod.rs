@@ -121,6 +121,11 @@ impl Reading {
         RemoteFile::new(object, self.shared.limits)
     }
 
+    /// Bytes of files that have come from the service.
+    pub fn fetched_bytes(&self) -> u64 {
+        self.shared.budget.fetched()
+    }
+
     /// Keeps the first bytes of a content that came along with something else. Whole blocks are
     /// kept; what broke off is not.
     pub fn keep_first(&self, key: &ObjectKey, pieces: &[Bytes]) {

@@ -46,6 +46,11 @@ pub(super) struct Cover {
 }
 
 impl RemoteObject {
+    /// Counts bytes that have arrived.
+    pub(super) fn note_fetched(&self, bytes: u64) {
+        self.budget.note_fetched(bytes);
+    }
+
     pub(super) fn new(
         client: Client,
         runtime: Handle,
