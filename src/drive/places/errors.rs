@@ -151,10 +151,16 @@ pub(super) fn model_failure(tree: &Tree, home: Home) -> Option<String> {
     }
     view.known
         .filter(|known| known.state.is_failure())
-        .map(|known| after_a_failed_import(&asset_failure(&tree.catalog, &known)))
+        .map(|known| {
+            let said = asset_failure(&tree.catalog, &known);
+            format!(
+                "{said}; the service could not import it: copy the whole model in again under \
+                 another name, or `assetfs retry` to import it once more"
+            )
+        })
 }
 
-/// The service's own words, and what to do.
+/// The service's own words, and what to do with a model of which the files are still here.
 fn after_a_failed_import(said: &str) -> String {
     format!(
         "{said}; the service could not import it: copy what is missing into it and it is sent anew, \
