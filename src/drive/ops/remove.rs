@@ -6,6 +6,7 @@
 use std::ffi::OsStr;
 use std::sync::Arc;
 
+use super::again::is_frozen;
 use super::lookup::text;
 use super::text::process_of;
 use crate::client::ClientError;
@@ -31,9 +32,10 @@ const DELETED_AT_ONCE: usize = 50;
 /// remove first what they are about to write.
 pub(in crate::drive) fn removed_file(tree: &Tree, folder: &Node, name: &str) -> Option<Node> {
     let (draft, parent) = folder.draft_entry()?;
-    let record = tree
-        .outbox
-        .sent_record(tree.catalog.asset_of_draft(draft)?)?;
+    let Some(asset) = tree.catalog.asset_of_draft(draft) else {
+        return removed_unconfirmed_file(tree, draft, parent, name);
+    };
+    let record = tree.outbox.sent_record(asset)?;
     let entries = &record.entries;
     let path = match parent {
         EntryId::ROOT => name.to_owned(),
@@ -47,6 +49,22 @@ pub(in crate::drive) fn removed_file(tree: &Tree, folder: &Node, name: &str) -> 
     let entry = entry.id;
     let node = Node::from(DraftEntry { draft, entry });
     (is_file && is_hidden(tree, &node)).then_some(node)
+}
+
+/// The same while the service has not confirmed the upload: the entries are still those of the draft.
+fn removed_unconfirmed_file(
+    tree: &Tree,
+    draft: DraftId,
+    parent: EntryId,
+    name: &str,
+) -> Option<Node> {
+    let children = tree.outbox.children(draft, parent).ok()?;
+    let child = children.into_iter().find(|child| child.name == name)?;
+    let entry = child.id;
+    let node = Node::from(DraftEntry { draft, entry });
+    let is_removed_file =
+        child.kind == EntryKind::File && is_frozen(tree, draft) && is_hidden(tree, &node);
+    is_removed_file.then_some(node)
 }
 
 /// Shows again what was removed.
@@ -156,9 +174,14 @@ async fn remove_entry(
         Some(Container::Drafts) => Err(DriveError::NotPermitted(format!(
             "{name} has become an asset; `rm -r` of its folder deletes it"
         ))),
-        Some(Container::Entries(_, parent)) if is_open => {
+        Some(Container::Entries(_, parent)) if is_open && !is_frozen(tree, of.draft) => {
             let caller = caller.for_outbox();
             Ok(tree.outbox.remove_file(of.draft, parent, name, &caller)?)
+        }
+        // Nothing is asked of the service: it has not confirmed yet that there is a model.
+        _ if is_open => {
+            hide_part(tree, Model::Raw(Home::Made(of.draft)), of.into(), caller);
+            Ok(())
         }
         _ => hide(tree, of.into(), caller).await,
     }
@@ -174,13 +197,17 @@ pub(in crate::drive) async fn remove_dir(
     let (folder, name, node) = to_be_removed(tree, parent, name).await?;
     match node.removal() {
         Removal::Model(Model::Raw(Home::Made(draft))) if is_open_draft(tree, draft) => {
-            if !tree.outbox.children(draft, EntryId::ROOT)?.is_empty() {
+            let children = tree.outbox.children(draft, EntryId::ROOT)?;
+            let mut children = children.into_iter().map(|child| child.id);
+            if children.any(|entry| !is_hidden(tree, &DraftEntry { draft, entry }.into())) {
                 return Err(DriveError::NotEmpty);
             }
-            Ok(tree.outbox.remove_draft(draft)?)
+            tree.outbox.remove_draft(draft)?;
+            tree.deletions().end(Model::Raw(Home::Made(draft)));
+            Ok(())
         }
         Removal::Model(model) => delete_model(tree, model, caller).await,
-        Removal::Entry(draft, _) if is_open_draft(tree, draft) => {
+        Removal::Entry(draft, _) if !is_frozen(tree, draft) => {
             let parent = folder
                 .draft_entry()
                 .map_or(EntryId::ROOT, |(_, entry)| entry);
@@ -191,7 +218,13 @@ pub(in crate::drive) async fn remove_dir(
             if !node.rows(tree).await?.is_empty() {
                 return Err(DriveError::NotEmpty);
             }
-            hide(tree, node, caller).await
+            match node.removal() {
+                Removal::Entry(draft, _) if is_open_draft(tree, draft) => {
+                    hide_part(tree, Model::Raw(Home::Made(draft)), node, caller);
+                    Ok(())
+                }
+                _ => hide(tree, node, caller).await,
+            }
         }
         _ if node.kind() == Some(FileKind::Folder) => {
             Err(refusals::not_permitted_here(&node.path(tree)))
@@ -210,10 +243,14 @@ async fn hide(tree: &Arc<Tree>, node: Node, caller: &Caller) -> DriveResult<()> 
         .owner(tree)
         .ok_or_else(|| refusals::not_permitted_here(&node.path(tree)))?;
     check_may_delete(tree, model).await?;
+    hide_part(tree, model, node, caller);
+    Ok(())
+}
+
+fn hide_part(tree: &Tree, model: Model, node: Node, caller: &Caller) {
     let process = process_of(caller.pid);
     tree.deletions()
         .hide(model, node, process, tree.config.restore_after);
-    Ok(())
 }
 
 /// The `rmdir` that ends an `rm -r`: deletes on the service.

@@ -218,6 +218,10 @@ fn the_same_bytes_are_taken_again_while_the_service_has_not_answered() {
     });
     run(Command::new("cp").arg("-rT").args([&source, &target]));
     run(Command::new("cp").arg("-aT").args([&source, &target]));
+    // Tools that remove a file before they write it anew.
+    run(Command::new("cp")
+        .args(["-rT", "--remove-destination"])
+        .args([&source, &target]));
     let name = file_names(&source)[0].clone();
     let mut file = File::options()
         .write(true)
