@@ -299,6 +299,6 @@ async fn retry_tries_a_failed_import_again() {
     let why = mounted.tree.why("/rawmodels/broken").await;
     let said = status.trim().trim_start_matches("failed: ");
     assert!(why.starts_with(said), "the service's words first: {why}");
-    assert!(why.contains("copy what is missing into it"), "{why}");
+    assert!(why.contains("copy the whole model in again"), "{why}");
     mounted.close().await;
 }

@@ -12,7 +12,7 @@ use super::node::{Node, Row};
 use super::place::{Answer, AttributeRule, Container, Lifetime, Place};
 use super::values::{ErrorParent, HiddenParent};
 use crate::drive::catalog::{
-    confirmed, first_listing, is_asset_by_now, look_for_name, out_of_reach, refreshed,
+    confirmed, is_asset_by_now, is_listed, look_for_name, out_of_reach, refreshed,
 };
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::parts::Tree;
@@ -104,11 +104,11 @@ impl RawModels {
             let asset = RawModels::listed_asset(tree, name)?;
             Some(Node::from(ModelFolder(tree.catalog.home_of(asset))))
         };
-        let refreshed = match first_listing(&tree.catalog, ListingKind::Assets) {
-            None => refreshed(&tree.catalog, ListingKind::Assets).await,
+        let refreshed = match is_listed(&tree.catalog, ListingKind::Assets) {
+            true => refreshed(&tree.catalog, ListingKind::Assets).await,
             // A draft can be made under a name that nobody can be asked about; a model that has it is shown with
             // `~` and its id later.
-            Some(_) => tokio::select! {
+            false => tokio::select! {
                 biased;
                 answer = RawModels::looked_for(tree, name) => answer,
                 () = out_of_reach(&tree.catalog) => Err(DriveError::NotFound),
