@@ -24,6 +24,30 @@ async fn paid(account: &Account) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_points_that_an_optimization_cost_show_at_once() {
+    let account = Account::new().await;
+    account.add_cube().await;
+    let mounted = account
+        .mount_with(|config| config.refresh = std::time::Duration::from_secs(600))
+        .await;
+    let tree = &mounted.tree;
+    let points = async || -> u64 {
+        let text = tree.read_text("/account/points").await.unwrap();
+        text.trim().parse().unwrap()
+    };
+    let before = points().await;
+    tree.write("/rawmodels/cube/optimize/small.json", TEN_PERCENT)
+        .await
+        .unwrap();
+    tree.until("/rawmodels/cube/optimize/small.status", |status| {
+        status == "done"
+    })
+    .await;
+    assert_eq!(points().await, before - 1);
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn next_to_a_dropped_preset_appear_its_status_and_a_link_to_the_result() {
     let (_account, mounted) = with_cube().await;
     let tree = &mounted.tree;

@@ -53,6 +53,13 @@ pub(in crate::drive) fn room_changed(catalog: &Arc<Catalog>) {
     }
 }
 
+/// An optimization that went out was paid: the next look at the points asks the service.
+pub(in crate::drive) fn doubt_points(catalog: &Catalog) {
+    if let Some((_, asked_at)) = catalog.known().account.get_mut(&AccountFile::Points) {
+        *asked_at = None;
+    }
+}
+
 fn account_landing(catalog: &Arc<Catalog>, file: AccountFile) -> FlightEnd {
     let shared = Arc::clone(catalog);
     catalog

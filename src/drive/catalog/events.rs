@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::mpsc;
 
 use super::change::Change;
-use crate::drive::catalog::account::room_changed;
+use crate::drive::catalog::account::{doubt_points, room_changed};
 use crate::drive::catalog::listings::changes::told_asset;
 use crate::drive::catalog::listings::{doubt, is_listed, refreshed};
 use crate::drive::catalog::maps::rapid_ended;
@@ -28,7 +28,10 @@ pub(in crate::drive) async fn follow(
             OutboxEvent::DraftChanged(draft) => draft_changed(&catalog, draft),
             OutboxEvent::AssetCreated { draft, asset } => asset_created(&catalog, draft, asset),
             OutboxEvent::AssetChanged(asset) => asset_moved(&catalog, asset),
-            OutboxEvent::JobChanged(folder, name) => job_changed(&catalog, &folder, &name),
+            OutboxEvent::JobChanged(folder, name) => {
+                doubt_points(&catalog);
+                job_changed(&catalog, &folder, &name);
+            }
             OutboxEvent::RapidFound(rapid) => {
                 doubt(&catalog, ListingKind::Jobs);
                 let shared = Arc::clone(&catalog);

@@ -103,7 +103,8 @@ impl Fields {
 
     /// Notes that a field is not as it has to be.
     pub fn refuse(&mut self, name: &str, problem: &str) {
-        let problem = format!("The {name} field {problem}.");
+        let end = if problem.ends_with('?') { "" } else { "." };
+        let problem = format!("The {name} field {problem}{end}");
         self.errors
             .entry(name.to_owned())
             .or_default()
