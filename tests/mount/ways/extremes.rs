@@ -168,7 +168,7 @@ fn a_full_staging_disk_is_enospc_loses_nothing_and_works_again_with_room() {
     assert!(text(&loose.stderr).contains("No space left"));
     let status = run(Command::new(ASSETFS).arg("status").arg(fixture.root()));
     assert!(
-        status.contains(" /rawmodels/large.glb: no room"),
+        status.contains("/mnt/rawmodels/large.glb: no room"),
         "{status}"
     );
     run(Command::new("rm").arg(fixture.path("rawmodels/large.glb")));
