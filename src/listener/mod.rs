@@ -1,13 +1,13 @@
 //! HTTP connections, a bounded number of them: what everything that listens here has in common.
 //!
-//! A [`Listener`] accepts; [`Connections`] decides who is served. No client holds a place for nothing: a
-//! connection ends when no request comes in time, or when the client neither sends nor reads while it is
-//! waited for. When all places are taken, the least useful connection makes room: first the oldest that
-//! has never sent a request, then the one that idles longest between requests, then one whose client has
-//! stalled. One peer address never has all places.
+//! A [`Listener`] accepts connections; [`Connections`] decides which are served. A connection is closed when
+//! no request arrives in time, or when the client neither sends nor reads although the server waits for it.
+//! When the limit is reached, one connection is closed for a new one: first the oldest that
+//! has never sent a request, then the one that has been idle longest between requests, then one whose client
+//! has stalled. One peer address never takes all connections.
 //!
-//! The body of a request may take as long as it likes while bytes keep coming. What a request means is
-//! left to the service that is passed in.
+//! There is no limit of time for a request body while bytes keep arriving. The service that is passed in
+//! handles the requests.
 
 mod activity;
 mod places;

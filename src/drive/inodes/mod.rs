@@ -14,7 +14,7 @@ use super::types::Ino;
 use kernel::{Correction, Corrections};
 use table::InodeTable;
 
-/// The numbers that the kernel holds, and the corrections that it waits for.
+/// The inode numbers that the kernel knows, and the cache invalidations that are still to be sent to it.
 pub(super) struct Inodes<N> {
     table: Mutex<InodeTable<N>>,
     corrections: Arc<Corrections>,

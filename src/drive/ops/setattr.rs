@@ -72,8 +72,8 @@ fn set_entry(
     Ok(())
 }
 
-/// What was copied in stays as it was. Owner, mode and times are taken and not kept, because who
-/// copies the same files once more sets them again; so is the length that is there.
+/// Files that were already sent stay unchanged. Setting owner, mode, times or the present length succeeds and
+/// has no effect, because tools set them again when they copy the same files a second time.
 fn set_sent(tree: &Tree, node: &Node, change: &SetAttributes) -> DriveResult<()> {
     let Some(size) = change.size else {
         return Ok(());

@@ -279,7 +279,7 @@ pub enum UploadRecord {
         /// The draft.
         draft: DraftId,
     },
-    /// The service is about to be asked to delete an asset, whoever made it.
+    /// A DELETE request for an asset is about to be sent, whether the asset was made here or elsewhere.
     DeletionSent {
         /// The asset.
         asset: AssetId,

@@ -354,8 +354,8 @@ impl Records {
         tx.commit().await
     }
 
-    /// Queues again the running jobs that have lost their attempt; returns those that had their
-    /// `attempts` and are to be failed, and how many were queued.
+    /// Queues running jobs that have lost their worker; `lost` says which those are. Returns the jobs that have used up their
+    /// `attempts` and must be marked as failed, and the number of jobs queued.
     ///
     /// # Errors
     /// When the database fails.

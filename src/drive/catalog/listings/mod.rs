@@ -89,7 +89,8 @@ pub(in crate::drive) fn news_of_pages(catalog: &Catalog) -> watch::Receiver<u64>
     catalog.pages_arrived.subscribe()
 }
 
-/// The flight of a listing that was never told, which has to be waited for.
+/// Starts the first fetch of a listing, or joins the one under way; none where the listing is known already.
+/// A caller that only asks whether a listing is known calls [`is_listed`].
 pub(in crate::drive) fn first_listing(
     catalog: &Arc<Catalog>,
     which: ListingKind,
