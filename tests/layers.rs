@@ -39,14 +39,14 @@ const LAYERS: &[(&str, &[&str])] = &[
 
 /// Each room inside `drive` with the rooms it may use; the files that stand in `drive` itself are for all.
 const ROOMS: &[(&str, &[&str])] = &[
-    ("tree", &[]),
+    ("values", &[]),
     ("reading", &[]),
     ("archive", &["reading"]),
     ("inodes", &[]),
-    ("catalog", &["archive", "reading", "tree"]),
-    ("ahead", &["catalog", "reading", "tree"]),
-    ("places", &["catalog", "inodes", "tree"]),
-    ("ops", &["ahead", "catalog", "places", "reading", "tree"]),
+    ("catalog", &["archive", "reading", "values"]),
+    ("ahead", &["catalog", "reading", "values"]),
+    ("places", &["catalog", "inodes", "values"]),
+    ("ops", &["ahead", "catalog", "places", "reading", "values"]),
 ];
 
 /// Crates that belong to the named folders (paths below `src`) and to no other.

@@ -16,8 +16,8 @@ use super::ops::list::OpenFolder;
 use super::ops::text::TextBuffer;
 use super::places::RecopyCheck;
 use super::places::TextTarget;
+use super::posix::{Fh, Ino, OpenFlags};
 use super::reading::{RemoteFile, Spool};
-use super::types::{Fh, Ino, OpenFlags};
 use crate::outbox::StagedFile;
 
 /// An open file.

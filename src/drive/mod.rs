@@ -9,7 +9,6 @@ mod archive;
 mod background;
 mod catalog;
 mod config;
-mod convert;
 mod error;
 mod failures;
 mod handles;
@@ -17,24 +16,23 @@ mod inodes;
 mod ops;
 mod parts;
 mod places;
+mod posix;
 mod reading;
-
 mod status;
 mod traffic;
-mod tree;
-mod types;
+mod values;
 
 pub use crate::durable::Answering;
 pub use config::{DriveConfig, WebhookConfig};
 pub use error::{DriveError, DriveResult};
 pub use inodes::KernelCache;
+pub use posix::{
+    Access, Attributes, Caller, DirEntry, Entry, Fh, FileKind, FileSystemStatus, Ino, OpenFlags,
+    Opened, OpenedMode, RenameMode, SetAttributes, SetTime, XattrMode,
+};
 pub use status::{
     CacheStatus, DraftStatus, FailureLine, FileTransferStatus, JobStatusLine, MountStatus,
     OrphanStatus, RateStatus, RecoveredStatus, TrafficStatus, TransferStatus, VerifyStatus,
-};
-pub use types::{
-    Access, Attributes, Caller, DirEntry, Entry, Fh, FileKind, FileSystemStatus, Ino, OpenFlags,
-    Opened, OpenedMode, RenameMode, SetAttributes, SetTime, XattrMode,
 };
 
 use std::ffi::{OsStr, OsString};

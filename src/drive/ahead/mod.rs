@@ -16,8 +16,8 @@ use tokio::sync::{Notify, Semaphore};
 
 use super::parts::Tree;
 use super::reading::RemoteFile;
-use super::tree::node::{Home, Model, RemoteFolder};
-use super::tree::sizes::ContentTable;
+use super::values::node::{Home, Model, RemoteFolder};
+use super::values::sizes::ContentTable;
 use crate::drive::catalog::{
     content_of, file_map, first_block_landing, known_content, known_map, learn_folders, remote_file,
 };

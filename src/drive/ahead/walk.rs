@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::drive::reading::RemoteFile;
-use crate::drive::tree::node::RemoteFolder;
+use crate::drive::values::node::RemoteFolder;
 
 /// A file of the service: its folder and its path there.
 pub(super) type FileAt = (RemoteFolder, Arc<str>);

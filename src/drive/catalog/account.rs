@@ -10,7 +10,7 @@ use crate::drive::catalog::asking::FlightKey;
 use crate::drive::catalog::asking::{asked, landed};
 use crate::drive::catalog::state::Catalog;
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::tree::node::AccountFile;
+use crate::drive::values::node::AccountFile;
 
 const TABLE: &str = "account";
 

@@ -12,9 +12,9 @@ use crate::drive::catalog::urls::remote_file;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::failures::Deed;
 use crate::drive::reading::RemoteFile;
-use crate::drive::tree::filemap::FileMap;
-use crate::drive::tree::node::RemoteFolder;
-use crate::drive::tree::sizes::{ContentTable, ReportedSize};
+use crate::drive::values::filemap::FileMap;
+use crate::drive::values::node::RemoteFolder;
+use crate::drive::values::sizes::{ContentTable, ReportedSize};
 use crate::outbox::is_junk_path;
 use crate::wire::AssetId;
 

@@ -8,7 +8,7 @@ use super::flight::FlightEnd;
 use super::state::Catalog;
 use crate::client::ClientError;
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::tree::node::{AccountFile, Family, ListingKind, RemoteFolder};
+use crate::drive::values::node::{AccountFile, Family, ListingKind, RemoteFolder};
 use crate::wire::{AssetId, EmbedId, ModelId, RapidId};
 
 /// What a flight fetches.

@@ -18,7 +18,7 @@ use crate::drive::catalog::asking::asked;
 use crate::drive::catalog::models::told_rapid_detail;
 use crate::drive::catalog::state::Catalog;
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::tree::node::{Bundle, RemoteFolder};
+use crate::drive::values::node::{Bundle, RemoteFolder};
 use crate::wire::{OptimizationStatus, PresetId, RapidId, RapidModel, Timestamp};
 
 /// No report is longer than this.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::drive::tree::node::{AccountFile, ListingKind, Model, RemoteFolder};
+use crate::drive::values::node::{AccountFile, ListingKind, Model, RemoteFolder};
 use crate::outbox::JobFolder;
 use crate::wire::{EmbedId, RapidId};
 

@@ -8,7 +8,7 @@ use crate::drive::catalog::asking::asked;
 use crate::drive::catalog::maps::file_map;
 use crate::drive::catalog::state::Catalog;
 use crate::drive::failures::Deed;
-use crate::drive::tree::node::RemoteFolder;
+use crate::drive::values::node::RemoteFolder;
 use crate::wire::{AssetId, ConversionStatus};
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);

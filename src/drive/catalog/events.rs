@@ -13,7 +13,7 @@ use crate::drive::catalog::listings::{doubt, is_listed, refreshed};
 use crate::drive::catalog::maps::rapid_ended;
 use crate::drive::catalog::models::{doubt_rapids_of, refreshed_asset, refreshed_rapid};
 use crate::drive::catalog::state::Catalog;
-use crate::drive::tree::node::{Home, ListingKind, Model};
+use crate::drive::values::node::{Home, ListingKind, Model};
 use crate::outbox::{DraftId, DraftInfo, DraftKind, JobFolder, JobState, OutboxEvent, OwnerFolder};
 use crate::wire::{AssetId, BaseAsset, UploadStatus};
 

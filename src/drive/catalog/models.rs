@@ -14,9 +14,9 @@ use crate::drive::catalog::listings::is_listed;
 use crate::drive::catalog::maps::told::{told_asset_files, told_rapid_files};
 use crate::drive::catalog::state::Catalog;
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::tree::known::{KnownAsset, KnownRapid};
-use crate::drive::tree::listing::Record as _;
-use crate::drive::tree::node::{ListingKind, Model};
+use crate::drive::values::known::{KnownAsset, KnownRapid};
+use crate::drive::values::listing::Record as _;
+use crate::drive::values::node::{ListingKind, Model};
 use crate::wire::secret::json_without_secrets;
 use crate::wire::{AssetId, BaseAsset, ModelId, RapidId, RapidModel};
 

@@ -8,8 +8,8 @@ use crate::drive::catalog::listings::changes::removed;
 use crate::drive::catalog::listings::doubt;
 use crate::drive::catalog::listings::fetch::told_changes;
 use crate::drive::catalog::state::Catalog;
-use crate::drive::tree::known::KnownPreset;
-use crate::drive::tree::node::ListingKind;
+use crate::drive::values::known::KnownPreset;
+use crate::drive::values::node::ListingKind;
 use crate::outbox::{PresetOverlay, SavedPreset};
 use crate::wire::PresetId;
 

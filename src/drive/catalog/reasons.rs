@@ -10,8 +10,8 @@ use crate::drive::catalog::models::{refreshed_asset, subject_of};
 use crate::drive::catalog::state::Catalog;
 use crate::drive::catalog::urls::remote_file;
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::tree::known::{KnownAsset, KnownRapid};
-use crate::drive::tree::node::{Home, Model, RemoteFolder};
+use crate::drive::values::known::{KnownAsset, KnownRapid};
+use crate::drive::values::node::{Home, Model, RemoteFolder};
 use crate::outbox::{DraftPhase, reason_in_log};
 use crate::wire::ModelId;
 

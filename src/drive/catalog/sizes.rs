@@ -18,8 +18,8 @@ use crate::drive::catalog::maps::{known_map, url_of};
 use crate::drive::catalog::models::shown_as;
 use crate::drive::catalog::state::Catalog;
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::tree::node::RemoteFolder;
-use crate::drive::tree::sizes::{Content, ContentTable};
+use crate::drive::values::node::RemoteFolder;
+use crate::drive::values::sizes::{Content, ContentTable};
 
 /// Sizes of a listed folder that are asked for at once.
 const AT_ONCE: usize = 32;

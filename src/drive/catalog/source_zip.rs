@@ -7,7 +7,7 @@ use super::blobs::{keep_len, kept_len};
 use super::state::Catalog;
 use crate::client::{Download, Priority};
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::tree::node::Home;
+use crate::drive::values::node::Home;
 use crate::wire::ModelId;
 
 /// Begins to receive it.

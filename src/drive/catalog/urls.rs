@@ -8,8 +8,8 @@ use crate::drive::catalog::sizes::content_of;
 use crate::drive::catalog::state::Catalog;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::reading::{RemoteFile, SignedUrls, UrlFuture};
-use crate::drive::tree::node::RemoteFolder;
-use crate::drive::tree::sizes::ContentTable;
+use crate::drive::values::node::RemoteFolder;
+use crate::drive::values::sizes::ContentTable;
 
 /// Opens a file of the service, as it is now.
 pub(in crate::drive) async fn remote_file(

@@ -16,8 +16,8 @@ use crate::drive::catalog::listings::fetch::told_jobs;
 use crate::drive::catalog::models::{refreshed_rapid, told_asset_detail};
 use crate::drive::catalog::state::Catalog;
 use crate::drive::error::DriveResult;
-use crate::drive::tree::known::KnownRapid;
-use crate::drive::tree::node::{Home, Model, RemoteFolder};
+use crate::drive::values::known::KnownRapid;
+use crate::drive::values::node::{Home, Model, RemoteFolder};
 use crate::wire::{AssetId, RapidId, UploadStatus};
 
 /// How long a look counts.

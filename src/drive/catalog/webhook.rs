@@ -31,7 +31,7 @@ use crate::drive::catalog::state::Catalog;
 use crate::drive::config::WebhookConfig;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::failures::Deed;
-use crate::drive::tree::node::ListingKind;
+use crate::drive::values::node::ListingKind;
 use crate::listener::{ConnectionLimits, Connections, Listener, RequestBody, Service};
 use crate::wire::{CreateWebhook, Event, EventType, WebhookId};
 

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::Notify;
 
-use crate::drive::types::Ino;
+use crate::drive::posix::Ino;
 
 /// The kernel's caches, as far as the drive needs to correct them. Implemented by whoever serves
 /// the drive. Calls may block.

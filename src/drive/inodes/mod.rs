@@ -10,7 +10,7 @@ pub(in crate::drive) use table::Numbered;
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::types::Ino;
+use super::posix::Ino;
 use kernel::{Correction, Corrections};
 use table::InodeTable;
 

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::drive::types::Ino;
+use crate::drive::posix::Ino;
 
 /// Something that can have a number.
 pub trait Numbered: Clone + PartialEq {

@@ -7,7 +7,7 @@ use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::handles::{Body, OpenFile};
 use crate::drive::parts::Tree;
 use crate::drive::places::{Lifetime, Node, file};
-use crate::drive::types::{Attributes, Entry, Fh, Ino};
+use crate::drive::posix::{Attributes, Entry, Fh, Ino};
 
 /// What only this mount changes may be believed long.
 const OWN_HOLDS: Duration = Duration::from_secs(60);

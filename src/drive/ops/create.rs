@@ -17,9 +17,9 @@ use crate::drive::places::{
     Container, DraftEntry, HeldPreset, HiddenParent, JobPart, ModelFolder, Node, RawModels,
     TextTarget, refusals,
 };
-use crate::drive::tree::names::HIDDEN_FOLDER;
-use crate::drive::tree::node::{Home, ListingKind};
-use crate::drive::types::{Access, Caller, Entry, Ino, OpenFlags, Opened, OpenedMode};
+use crate::drive::posix::{Access, Caller, Entry, Ino, OpenFlags, Opened, OpenedMode};
+use crate::drive::values::names::HIDDEN_FOLDER;
+use crate::drive::values::node::{Home, ListingKind};
 
 /// Makes a folder.
 pub(in crate::drive) async fn make_dir(

@@ -10,8 +10,8 @@ use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::ops::lookup::look;
 use crate::drive::parts::Tree;
 use crate::drive::places::{Node, Row, own_rows, rows_after, rows_at_hand};
-use crate::drive::tree::node::ListingKind;
-use crate::drive::types::{DirEntry, Fh, FileKind, Ino};
+use crate::drive::posix::{DirEntry, Fh, FileKind, Ino};
+use crate::drive::values::node::ListingKind;
 
 /// Rows given out at a time.
 const ROWS_AT_ONCE: usize = 1024;

@@ -8,8 +8,8 @@ use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::ops::attributes::entry;
 use crate::drive::parts::Tree;
 use crate::drive::places::{Node, child};
-use crate::drive::tree::names::NAME_MAX_BYTES;
-use crate::drive::types::{Entry, Ino};
+use crate::drive::posix::{Entry, Ino};
+use crate::drive::values::names::NAME_MAX_BYTES;
 
 /// Finds a name and counts a reference to what it stands for.
 pub(in crate::drive) async fn lookup(

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::parts::Tree;
 use crate::drive::places::{DropFolder, Model, RawModels};
-use crate::drive::tree::node::Home;
+use crate::drive::values::node::Home;
 use crate::outbox::{Outbox, OwnerFolder};
 
 /// Finds the models that a text of `jobs/` names by their paths. A path that names none is

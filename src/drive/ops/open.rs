@@ -18,9 +18,9 @@ use crate::drive::ops::create::create_new;
 use crate::drive::ops::remove::{bring_back, removed_file};
 use crate::drive::parts::Tree;
 use crate::drive::places::{Contents, DraftEntry, Node, TextTarget, child, refusals, same_bytes};
+use crate::drive::posix::{Caller, Ino, OpenFlags, Opened, OpenedMode};
 use crate::drive::reading::{RemoteFile, Spool};
-use crate::drive::tree::node::{Home, RemoteFolder};
-use crate::drive::types::{Caller, Ino, OpenFlags, Opened, OpenedMode};
+use crate::drive::values::node::{Home, RemoteFolder};
 use crate::outbox::{OpenMode, StagedFile};
 
 /// Opens a file that exists.
@@ -182,7 +182,7 @@ pub(in crate::drive) async fn create(
     mode: u32,
     flags: OpenFlags,
     caller: &Caller,
-) -> DriveResult<(crate::drive::types::Entry, Opened)> {
+) -> DriveResult<(crate::drive::posix::Entry, Opened)> {
     let folder = tree.node(parent)?;
     let name = text(name).map_err(|error| match error {
         DriveError::NotFound => {

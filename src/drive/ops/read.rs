@@ -10,9 +10,9 @@ use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::handles::Body;
 use crate::drive::parts::Tree;
 use crate::drive::places::control_help;
+use crate::drive::posix::{Access, Fh};
 use crate::drive::reading::{ReadError, RemoteFile};
-use crate::drive::tree::sizes::ContentTable;
-use crate::drive::types::{Access, Fh};
+use crate::drive::values::sizes::ContentTable;
 use crate::outbox::StagedFile;
 
 /// Reads; shorter than asked only at the end of the file.

@@ -20,8 +20,8 @@ use crate::drive::places::{
     Container, DraftEntry, DropFolder, Model, Node, Removal, child, dismiss_error, is_ghost,
     is_hidden, refusals, shown_parts,
 };
-use crate::drive::tree::node::{Home, ListingKind};
-use crate::drive::types::{Caller, FileKind, Ino};
+use crate::drive::posix::{Caller, FileKind, Ino};
+use crate::drive::values::node::{Home, ListingKind};
 use crate::outbox::{DraftId, EntryId, EntryKind};
 use crate::wire::{AssetId, EmbedId, ModelId};
 

@@ -14,9 +14,9 @@ use crate::drive::places::{
     Container, DraftEntry, DropFolder, HeldPreset, JobPart, ModelFolder, Node, PresetFolder,
     RawModels, Removal, TextTarget, child, loose_row, refusals, sent_loose_file,
 };
-use crate::drive::tree::names::HIDDEN_FOLDER;
-use crate::drive::tree::node::{Home, ListingKind};
-use crate::drive::types::{Caller, Ino, RenameMode};
+use crate::drive::posix::{Caller, Ino, RenameMode};
+use crate::drive::values::names::HIDDEN_FOLDER;
+use crate::drive::values::node::{Home, ListingKind};
 use crate::outbox::{self, DraftId, DraftKind, EntryId, PresetFile, Renamed};
 
 /// Renames.

@@ -12,7 +12,7 @@ use crate::drive::ops::attributes::getattr;
 use crate::drive::ops::open::staged;
 use crate::drive::parts::Tree;
 use crate::drive::places::{AttributeRule, Contents, Node, TextTarget, refusals};
-use crate::drive::types::{Caller, Entry, Ino, SetAttributes, SetTime};
+use crate::drive::posix::{Caller, Entry, Ino, SetAttributes, SetTime};
 use crate::outbox::{AttributeChange, DraftId, EntryId};
 
 /// Changes attributes and shows what is there now.

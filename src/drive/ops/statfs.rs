@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::drive::catalog::{account_value, account_value_at_hand};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::parts::Tree;
-use crate::drive::tree::node::AccountFile;
-use crate::drive::types::FileSystemStatus;
+use crate::drive::posix::FileSystemStatus;
+use crate::drive::values::node::AccountFile;
 
 const BLOCK_SIZE: u32 = 4096;
 /// The service sets no limit, and `df -i` wants a number.

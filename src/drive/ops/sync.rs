@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::drive::error::DriveResult;
 use crate::drive::ops::control::{commit, noted_node};
 use crate::drive::parts::Tree;
-use crate::drive::types::{Caller, Ino};
+use crate::drive::posix::{Caller, Ino};
 use crate::outbox::{DraftId, EntryId};
 
 /// `fsync` on a folder.

@@ -15,7 +15,7 @@ use crate::drive::ops::control::noted_node;
 use crate::drive::ops::many::find_models;
 use crate::drive::parts::Tree;
 use crate::drive::places::{DropFolder, HeldPreset, JobPart, TextTarget};
-use crate::drive::types::Caller;
+use crate::drive::posix::Caller;
 
 /// More than this is no job and no preset.
 const MAX_LEN_BYTES: u64 = 4 * 1024 * 1024;

@@ -8,7 +8,7 @@ use crate::drive::handles::Body;
 use crate::drive::ops::control::{flush_control, write_control};
 use crate::drive::ops::text::{flush_text, keep_text, release_text};
 use crate::drive::parts::Tree;
-use crate::drive::types::{Caller, Fh};
+use crate::drive::posix::{Caller, Fh};
 
 /// Writes all of `data`.
 pub(in crate::drive) async fn write(

@@ -12,10 +12,10 @@ use crate::drive::catalog::Known;
 use crate::drive::catalog::{account_value, refreshed};
 use crate::drive::error::DriveError;
 use crate::drive::parts::Tree;
-use crate::drive::tree::known::{KnownRecord, system_time};
-use crate::drive::tree::listing::Listing;
-use crate::drive::tree::node::{AccountFile, ListingKind};
-use crate::drive::types::FileKind;
+use crate::drive::posix::FileKind;
+use crate::drive::values::known::{KnownRecord, system_time};
+use crate::drive::values::listing::Listing;
+use crate::drive::values::node::{AccountFile, ListingKind};
 
 /// The folder of the account.
 pub(super) struct AccountFolder;

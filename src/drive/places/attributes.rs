@@ -3,9 +3,9 @@
 use std::time::SystemTime;
 
 use crate::drive::parts::Tree;
-use crate::drive::tree::known::system_time;
-use crate::drive::tree::node::ListingKind;
-use crate::drive::types::{Attributes, FileKind, Ino};
+use crate::drive::posix::{Attributes, FileKind, Ino};
+use crate::drive::values::known::system_time;
+use crate::drive::values::node::ListingKind;
 use crate::wire::ModelId;
 
 pub(super) fn folder(tree: &Tree, modified: SystemTime) -> Attributes {

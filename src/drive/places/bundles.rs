@@ -9,10 +9,10 @@ use super::place::{Answer, Lifetime, Place, Text};
 use super::values::HiddenParent;
 use crate::drive::catalog::{Blob, blob_len, preset_overlay, read_blob, refreshed};
 use crate::drive::parts::Tree;
-use crate::drive::tree::known::{KnownPreset, system_time};
-use crate::drive::tree::listing::Listing;
-use crate::drive::tree::node::{Bundle, ListingKind};
-use crate::drive::types::{Attributes, FileKind};
+use crate::drive::posix::{Attributes, FileKind};
+use crate::drive::values::known::{KnownPreset, system_time};
+use crate::drive::values::listing::Listing;
+use crate::drive::values::node::{Bundle, ListingKind};
 use crate::wire::PresetId;
 
 /// One of the folders.

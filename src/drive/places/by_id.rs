@@ -12,8 +12,8 @@ use super::values::{HiddenParent, Model};
 use crate::drive::catalog::{known_rapid, refreshed, refreshed_asset, refreshed_rapid};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::parts::Tree;
-use crate::drive::tree::node::{Family, ListingKind};
-use crate::drive::types::FileKind;
+use crate::drive::posix::FileKind;
+use crate::drive::values::node::{Family, ListingKind};
 use crate::wire::{AssetId, RapidId};
 
 /// The folder of the numbers.

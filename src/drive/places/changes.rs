@@ -12,7 +12,7 @@ use super::values::{HiddenParent, JobPart};
 use crate::drive::catalog::change::{Change, Listed};
 use crate::drive::handles::Handles;
 use crate::drive::inodes::Inodes;
-use crate::drive::tree::node::{ListingKind, Model, RemoteFolder};
+use crate::drive::values::node::{ListingKind, Model, RemoteFolder};
 
 /// Corrects what the kernel knows.
 pub(in crate::drive) fn tell(inodes: &Inodes<Node>, handles: &Handles, change: Change) {

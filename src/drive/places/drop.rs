@@ -19,8 +19,8 @@ use crate::drive::catalog::{
 };
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::parts::Tree;
-use crate::drive::tree::node::{Home, ListingKind};
-use crate::drive::types::{Attributes, FileKind, OpenFlags};
+use crate::drive::posix::{Attributes, FileKind, OpenFlags};
+use crate::drive::values::node::{Home, ListingKind};
 use crate::outbox::{JobFolder, JobInfo, JobState, OwnerFolder};
 use crate::wire::{EmbedId, ModelId, RapidId};
 

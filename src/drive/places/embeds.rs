@@ -15,9 +15,9 @@ use crate::client::Priority;
 use crate::drive::catalog::{FlightKey, asked, keep_detail, refreshed};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::parts::Tree;
-use crate::drive::tree::known::{KnownEmbed, system_time};
-use crate::drive::tree::node::ListingKind;
-use crate::drive::types::FileKind;
+use crate::drive::posix::FileKind;
+use crate::drive::values::known::{KnownEmbed, system_time};
+use crate::drive::values::node::ListingKind;
 use crate::wire::EmbedId;
 
 /// The folder of all viewers.

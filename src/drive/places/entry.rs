@@ -15,8 +15,8 @@ use super::values::Model;
 use crate::drive::catalog::model_status;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::parts::Tree;
-use crate::drive::tree::node::Home;
-use crate::drive::types::{Attributes, FileKind, OpenFlags};
+use crate::drive::posix::{Attributes, FileKind, OpenFlags};
+use crate::drive::values::node::Home;
 use crate::outbox::{
     DraftId, DraftKind, EntryId, EntryInfo, EntryKind, SentEntry, is_service_folder,
 };

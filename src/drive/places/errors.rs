@@ -9,8 +9,8 @@ use super::values::{ErrorParent, HiddenParent, Model};
 use crate::drive::catalog::{asset_failure, model_path, rapid_status};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::parts::Tree;
-use crate::drive::tree::node::Home;
-use crate::drive::types::FileKind;
+use crate::drive::posix::FileKind;
+use crate::drive::values::node::Home;
 use crate::outbox::{DraftKind, DraftPhase};
 use crate::wire::RapidId;
 

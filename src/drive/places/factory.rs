@@ -10,9 +10,9 @@ use super::rapidmodels::named_rows;
 use crate::drive::catalog::refreshed;
 use crate::drive::error::DriveError;
 use crate::drive::parts::Tree;
-use crate::drive::tree::known::{KnownPreset, system_time};
-use crate::drive::tree::node::ListingKind;
-use crate::drive::types::FileKind;
+use crate::drive::posix::FileKind;
+use crate::drive::values::known::{KnownPreset, system_time};
+use crate::drive::values::node::ListingKind;
 use crate::wire::PresetId;
 
 /// The folder of factory presets.

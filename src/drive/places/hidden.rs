@@ -25,9 +25,9 @@ use crate::drive::catalog::{
 };
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::parts::Tree;
-use crate::drive::tree::known::system_time;
-use crate::drive::tree::node::{Bundle, Family, Home};
-use crate::drive::types::{Attributes, FileKind, OpenFlags};
+use crate::drive::posix::{Attributes, FileKind, OpenFlags};
+use crate::drive::values::known::system_time;
+use crate::drive::values::node::{Bundle, Family, Home};
 use crate::wire::{ModelId, RapidId};
 
 /// A status line is asked for again when it is older than this and can still change.

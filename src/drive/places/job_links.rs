@@ -8,7 +8,7 @@ use super::node::Row;
 use super::place::{Answer, Lifetime, Place};
 use super::rapid_links::linked_rapid;
 use crate::drive::parts::Tree;
-use crate::drive::types::FileKind;
+use crate::drive::posix::FileKind;
 use crate::wire::RapidId;
 
 /// A link in `jobs/`.

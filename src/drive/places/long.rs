@@ -3,7 +3,7 @@
 use super::node::Row;
 use super::{rapidmodels, rawmodels};
 use crate::drive::parts::Tree;
-use crate::drive::tree::node::ListingKind;
+use crate::drive::values::node::ListingKind;
 
 /// What is of this machine alone in a folder that shows a long listing.
 pub(in crate::drive) fn own_rows(tree: &Tree, which: ListingKind) -> Vec<Row> {

@@ -7,7 +7,7 @@ use crate::drive::status::{
     DraftStatus, FailureLine, FileTransferStatus, JobStatusLine, MountStatus, OrphanStatus,
     RateStatus, RecoveredStatus, TrafficStatus, TransferStatus,
 };
-use crate::drive::tree::node::Home;
+use crate::drive::values::node::Home;
 use crate::outbox::{DraftInfo, DraftPhase, JobState, TransferInfo};
 use crate::wire::Timestamp;
 

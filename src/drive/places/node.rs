@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::place::Place;
 use crate::drive::inodes::Numbered;
-use crate::drive::types::FileKind;
+use crate::drive::posix::FileKind;
 
 /// One thing of the tree. Two nodes with the same identity are equal.
 #[derive(Clone)]

@@ -1,6 +1,6 @@
 //! The page of an embed: it opens the viewer. What the service sends is data in it, never markup.
 
-use crate::drive::tree::known::KnownEmbed;
+use crate::drive::values::known::KnownEmbed;
 
 /// The text of `embeds/NAME.html`.
 pub(super) fn embed_page(row: &KnownEmbed) -> String {

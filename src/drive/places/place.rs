@@ -12,8 +12,8 @@ use super::refusals;
 use super::values::{DropFolder, ErrorParent, HiddenParent, JobEntry, Model, TextTarget};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::parts::Tree;
-use crate::drive::tree::node::{Home, ListingKind, RemoteFolder};
-use crate::drive::types::{Attributes, FileKind, OpenFlags};
+use crate::drive::posix::{Attributes, FileKind, OpenFlags};
+use crate::drive::values::node::{Home, ListingKind, RemoteFolder};
 use crate::outbox::{DraftId, EntryId};
 use crate::wire::{AssetId, EmbedId};
 

@@ -16,9 +16,9 @@ use super::values::{ErrorParent, HiddenParent, Model};
 use crate::drive::catalog::{file_map, known_map, known_rapid, learn_reason, rapid_status};
 use crate::drive::error::DriveResult;
 use crate::drive::parts::Tree;
-use crate::drive::tree::known::system_time;
-use crate::drive::tree::node::RemoteFolder;
-use crate::drive::types::{Attributes, FileKind};
+use crate::drive::posix::{Attributes, FileKind};
+use crate::drive::values::known::system_time;
+use crate::drive::values::node::RemoteFolder;
 use crate::wire::paths::{fill, route};
 use crate::wire::{OptimizationStatus, RapidId};
 

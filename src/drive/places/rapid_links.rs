@@ -11,7 +11,7 @@ use super::values::Model;
 use crate::drive::catalog::{known_rapid, rapids_of};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::parts::Tree;
-use crate::drive::types::FileKind;
+use crate::drive::posix::FileKind;
 use crate::wire::{AssetId, ModelId, RapidId};
 
 /// The folder of the links.

@@ -12,9 +12,9 @@ use super::values::HiddenParent;
 use crate::drive::catalog::{confirmed, is_listed, look_for_name, refreshed};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::parts::Tree;
-use crate::drive::tree::listing::{Listing, Record};
-use crate::drive::tree::node::{Family, ListingKind};
-use crate::drive::types::FileKind;
+use crate::drive::posix::FileKind;
+use crate::drive::values::listing::{Listing, Record};
+use crate::drive::values::node::{Family, ListingKind};
 use crate::wire::ModelId;
 
 /// The folder of all optimized models.

@@ -16,8 +16,8 @@ use crate::drive::catalog::{
 };
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::parts::Tree;
-use crate::drive::tree::node::{Family, Home, ListingKind};
-use crate::drive::types::FileKind;
+use crate::drive::posix::FileKind;
+use crate::drive::values::node::{Family, Home, ListingKind};
 use crate::outbox::{DraftId, DraftKind};
 use crate::wire::{AssetId, ModelId};
 

@@ -9,7 +9,7 @@ use super::place::Place as _;
 use super::refusals;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::parts::Tree;
-use crate::drive::types::{Access, OpenFlags};
+use crate::drive::posix::{Access, OpenFlags};
 use crate::outbox::{ContentHasher, SentEntry};
 
 /// A file of an asset that somebody writes once more.

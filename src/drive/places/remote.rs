@@ -15,10 +15,10 @@ use crate::drive::catalog::{
 };
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::parts::Tree;
-use crate::drive::tree::filemap::{Arranged, FileMap};
-use crate::drive::tree::node::RemoteFolder;
-use crate::drive::tree::sizes::ContentTable;
-use crate::drive::types::{Attributes, FileKind, OpenFlags};
+use crate::drive::posix::{Attributes, FileKind, OpenFlags};
+use crate::drive::values::filemap::{Arranged, FileMap};
+use crate::drive::values::node::RemoteFolder;
+use crate::drive::values::sizes::ContentTable;
 use crate::wire::ModelId;
 
 /// A folder of the service that is a map of files.

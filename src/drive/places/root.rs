@@ -15,8 +15,8 @@ use super::rawmodels::RawModels;
 use super::values::DropFolder;
 use super::values::HiddenParent;
 use crate::drive::parts::Tree;
-use crate::drive::tree::node::ListingKind;
-use crate::drive::types::{Attributes, FileKind};
+use crate::drive::posix::{Attributes, FileKind};
+use crate::drive::values::node::ListingKind;
 
 /// The folder at the top of the drive.
 pub(in crate::drive) struct Root;

@@ -10,8 +10,8 @@ use super::place::{Answer, Lifetime, Place};
 use super::values::HiddenParent;
 use crate::drive::catalog::found;
 use crate::drive::parts::Tree;
-use crate::drive::tree::node::Family;
-use crate::drive::types::FileKind;
+use crate::drive::posix::FileKind;
+use crate::drive::values::node::Family;
 use crate::wire::{AssetId, RapidId};
 
 /// The folder in which every query is a folder.

@@ -15,7 +15,7 @@ use super::remote::{ServiceFile, ServiceFolder, ServiceSubfolder};
 use super::search::{Found, FoundLink, SearchFolder};
 use super::values::ErrorParent;
 use super::*;
-use crate::drive::tree::node::{AccountFile, Bundle, Family, Home, RemoteFolder};
+use crate::drive::values::node::{AccountFile, Bundle, Family, Home, RemoteFolder};
 use crate::outbox::{DraftId, EntryId};
 use crate::wire::{AssetId, EmbedId, PresetId, RapidId};
 

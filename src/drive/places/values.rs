@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use crate::drive::catalog::model_path;
 use crate::drive::parts::Tree;
-use crate::drive::tree::names::HIDDEN_FOLDER;
-use crate::drive::tree::node::Family;
-pub(in crate::drive) use crate::drive::tree::node::Model;
+use crate::drive::values::names::HIDDEN_FOLDER;
+use crate::drive::values::node::Family;
+pub(in crate::drive) use crate::drive::values::node::Model;
 use crate::wire::{AssetId, RapidId};
 
 /// A folder that holds a hidden `.assetfs` folder.

@@ -12,7 +12,7 @@ use super::root::Root;
 use crate::drive::catalog::learn_folders;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::parts::Tree;
-use crate::drive::tree::names::HIDDEN_FOLDER;
+use crate::drive::values::names::HIDDEN_FOLDER;
 
 /// What a name in a folder stands for.
 pub(in crate::drive) async fn child(

@@ -43,6 +43,19 @@ pub enum ReadError {
     },
 }
 
+impl From<ReadError> for DriveError {
+    fn from(error: ReadError) -> DriveError {
+        let why = error.to_string();
+        match error {
+            ReadError::Stale { .. } => DriveError::Stale(why),
+            ReadError::TimedOut { .. } => DriveError::TimedOut(why),
+            ReadError::Transfer(error) => error.into(),
+            ReadError::NoUrl(error) => error,
+            ReadError::Stopped { .. } => DriveError::Unreachable(why),
+        }
+    }
+}
+
 /// What a person calls an object: its name in the cache has numbers in front that nobody else knows.
 fn file_name(object: &str) -> &str {
     object.rsplit('/').next().unwrap_or(object)

@@ -13,9 +13,9 @@ use crate::drive::catalog::maps::rapid_ended;
 use crate::drive::catalog::maps::told::rapid_is_final;
 use crate::drive::catalog::reasons::forget_reason;
 use crate::drive::catalog::state::{Catalog, Known};
-use crate::drive::tree::known::{KnownAsset, KnownRapid, KnownTag};
-use crate::drive::tree::listing::{Changes, Listing, Record};
-use crate::drive::tree::node::{ListingKind, Model, RemoteFolder};
+use crate::drive::values::known::{KnownAsset, KnownRapid, KnownTag};
+use crate::drive::values::listing::{Changes, Listing, Record};
+use crate::drive::values::node::{ListingKind, Model, RemoteFolder};
 use crate::wire::{AssetId, BaseAsset, EmbedId, ModelId, RapidId};
 
 /// More new names than this at once are not told to the kernel one by one: it has never asked for

@@ -17,9 +17,9 @@ use crate::drive::catalog::listings::store::{keep, keep_for_good};
 use crate::drive::catalog::presets::preset_overlay;
 use crate::drive::catalog::state::{Catalog, Known};
 use crate::drive::error::DriveResult;
-use crate::drive::tree::known::{KnownAsset, KnownEmbed, KnownPreset, KnownRapid, KnownRecord};
-use crate::drive::tree::listing::{Changes, Confirmation, Listing, Record};
-use crate::drive::tree::node::ListingKind;
+use crate::drive::values::known::{KnownAsset, KnownEmbed, KnownPreset, KnownRapid, KnownRecord};
+use crate::drive::values::listing::{Changes, Confirmation, Listing, Record};
+use crate::drive::values::node::ListingKind;
 use crate::outbox::DraftKind;
 use crate::wire::{BaseAsset, RapidId};
 

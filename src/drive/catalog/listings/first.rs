@@ -17,9 +17,9 @@ use crate::drive::catalog::listings::fetch::{learned_rows, told_asset_changes, t
 use crate::drive::catalog::listings::store::keep;
 use crate::drive::catalog::state::Catalog;
 use crate::drive::error::DriveResult;
-use crate::drive::tree::known::{KnownAsset, KnownRapid};
-use crate::drive::tree::listing::{Changes, Listing, Order, Record};
-use crate::drive::tree::node::ListingKind;
+use crate::drive::values::known::{KnownAsset, KnownRapid};
+use crate::drive::values::listing::{Changes, Listing, Order, Record};
+use crate::drive::values::node::ListingKind;
 use crate::wire::{BaseAsset, Page, RapidModel};
 
 /// All base assets, page by page; false when that was not all.

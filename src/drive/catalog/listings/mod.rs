@@ -23,8 +23,8 @@ use crate::drive::catalog::asking::patience;
 use crate::drive::catalog::listings::fetch::fetch;
 use crate::drive::catalog::state::{Catalog, Known};
 use crate::drive::error::DriveResult;
-use crate::drive::tree::belief::Freshness;
-use crate::drive::tree::node::ListingKind;
+use crate::drive::values::belief::Freshness;
+use crate::drive::values::node::ListingKind;
 
 /// How long the first look in a mount waits for what an earlier mount knew to be confirmed.
 const FIRST_LOOK: Duration = Duration::from_millis(400);

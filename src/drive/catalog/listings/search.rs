@@ -11,9 +11,9 @@ use crate::drive::catalog::listings::fetch::{told_assets, told_rapids};
 use crate::drive::catalog::models::{refreshed_asset, refreshed_rapid};
 use crate::drive::catalog::state::Catalog;
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::tree::known::KnownRapid;
-use crate::drive::tree::names::{original_name, split_id};
-use crate::drive::tree::node::Family;
+use crate::drive::values::known::KnownRapid;
+use crate::drive::values::names::{original_name, split_id};
+use crate::drive::values::node::Family;
 use crate::wire::{AssetId, BaseAsset, ModelId, RapidId};
 
 /// Queries whose answers are kept.

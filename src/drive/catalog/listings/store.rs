@@ -8,9 +8,9 @@ use serde::de::DeserializeOwned;
 use crate::drive::catalog::asking::blocking;
 use crate::drive::catalog::state::{Catalog, Known};
 use crate::drive::error::DriveResult;
-use crate::drive::tree::belief::Freshness;
-use crate::drive::tree::listing::{Changes, Listing, Record};
-use crate::drive::tree::node::ListingKind;
+use crate::drive::values::belief::Freshness;
+use crate::drive::values::listing::{Changes, Listing, Record};
+use crate::drive::values::node::ListingKind;
 use crate::durable::MetaStore;
 use crate::wire::RapidId;
 

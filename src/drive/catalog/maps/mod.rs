@@ -16,8 +16,8 @@ use crate::drive::catalog::asking::landed;
 use crate::drive::catalog::maps::told::{asset_is_final, fetch_map, rapid_is_final};
 use crate::drive::catalog::state::Catalog;
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::tree::filemap::FileMap;
-use crate::drive::tree::node::{Model, RemoteFolder};
+use crate::drive::values::filemap::FileMap;
+use crate::drive::values::node::{Model, RemoteFolder};
 use crate::durable::MetaStore;
 use crate::wire::{RapidId, SignedUrl, Timestamp};
 

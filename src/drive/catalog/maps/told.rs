@@ -14,8 +14,8 @@ use crate::drive::catalog::maps::known_map;
 use crate::drive::catalog::models::{told_asset_detail, told_rapid_detail};
 use crate::drive::catalog::state::Catalog;
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::tree::filemap::FileMap;
-use crate::drive::tree::node::{Model, RemoteFolder};
+use crate::drive::values::filemap::FileMap;
+use crate::drive::values::node::{Model, RemoteFolder};
 use crate::wire::{
     AssetId, BaseAsset, Downloads, PbrDownloads, RapidId, RapidModel, SignedUrl, UploadStatus,
 };

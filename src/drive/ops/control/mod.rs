@@ -18,7 +18,7 @@ use crate::drive::ops::cache::{clear_cache, pin, unpin, verify_cache};
 use crate::drive::ops::remove::delete_many;
 use crate::drive::parts::Tree;
 use crate::drive::places::{DropFolder, HiddenParent, Model, Node, RawModels, Root, refusals};
-use crate::drive::tree::node::{Home, ListingKind, RemoteFolder};
+use crate::drive::values::node::{Home, ListingKind, RemoteFolder};
 use crate::outbox::{DraftId, OutboxError};
 use crate::wire::{AssetId, AssetUpdate, ModelId, RapidId};
 use command::Command;

@@ -12,7 +12,7 @@ use crate::drive::ops::why::{why, why_name};
 use crate::drive::ops::xattr::tags::{set_tags, tags_of};
 use crate::drive::parts::Tree;
 use crate::drive::places::{Node, Removal, refusals};
-use crate::drive::types::{FileKind, Ino, XattrMode};
+use crate::drive::posix::{FileKind, Ino, XattrMode};
 use crate::formats;
 use crate::outbox::{DraftId, EntryId};
 

@@ -11,7 +11,7 @@ use crate::drive::catalog::{
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::parts::Tree;
 use crate::drive::places::Node;
-use crate::drive::tree::known::KnownTag;
+use crate::drive::values::known::KnownTag;
 use crate::wire::{AssetUpdate, ModelId, TagId};
 
 /// Longest tag, in characters.
