@@ -330,8 +330,8 @@ impl Drive {
     }
 
     /// Opens a folder: its rows are those of this moment, or still on their way.
-    pub async fn open_dir(&self, ino: Ino, _caller: &Caller) -> DriveResult<Fh> {
-        let result = open_dir(&self.tree, ino).await;
+    pub async fn open_dir(&self, ino: Ino, caller: &Caller) -> DriveResult<Fh> {
+        let result = open_dir(&self.tree, ino, caller).await;
         self.tree.noted(ino, None, Deed::Read, result)
     }
 

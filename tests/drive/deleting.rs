@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use assetfs::drive::{DriveError, SetAttributes};
 
+use assetfs::service::WorkerCommand;
+
 use crate::support::account::{Account, MINIMAL_GLTF, OtherProcess};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -73,6 +75,68 @@ async fn only_the_process_that_removed_the_entries_ends_the_deletion() {
     assert_eq!(account.assets().await.len(), 1);
     tree.rmdir("/rawmodels/cube").await.unwrap();
     assert_eq!(account.assets().await.len(), 0);
+    mounted.close().await;
+}
+
+/// An account whose imports take a moment longer.
+async fn slow_account() -> Account {
+    let script = r#"sleep 1; exec "$0" engine-worker --no-pictures"#;
+    Account::with_worker(WorkerCommand {
+        program: "sh".into(),
+        args: vec![
+            "-c".into(),
+            script.into(),
+            env!("CARGO_BIN_EXE_assetfs").into(),
+        ],
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rm_r_ends_although_the_import_adds_folders_between_its_listing_and_its_rmdir() {
+    let account = slow_account().await;
+    let mounted = account.mount().await;
+    let tree = &mounted.tree;
+    let files = [("cube.gltf".to_owned(), MINIMAL_GLTF.to_vec())];
+    tree.copy_in(&files, "/rawmodels/cube").await.unwrap();
+    tree.sync("/rawmodels/cube").await.unwrap();
+    while !tree.exists("/rawmodels/cube/optimize").await {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let listed = tree.list("/rawmodels/cube").await.unwrap();
+    assert_eq!(listed, ["cube.gltf", "optimize"], "the import is not over");
+    let status = "/rawmodels/cube/.assetfs/status";
+    tree.until(status, |line| line == "complete").await;
+    tree.unlink("/rawmodels/cube/cube.gltf").await.unwrap();
+    let refused = tree.rmdir("/rawmodels/cube").await.unwrap_err();
+    assert_eq!(refused, DriveError::NotEmpty, "`optimize/` was listed");
+    tree.remove_all("/rawmodels/cube/optimize").await.unwrap();
+    let other = OtherProcess::start();
+    let another = tree.as_process(other.pid());
+    let refused = another.rmdir("/rawmodels/cube").await.unwrap_err();
+    assert_eq!(refused, DriveError::NotEmpty, "it listed nothing");
+    tree.rmdir("/rawmodels/cube").await.unwrap();
+    assert_eq!(account.assets().await.len(), 0);
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_removed_file_of_a_listed_model_deletes_nothing() {
+    let account = slow_account().await;
+    let mounted = account.mount().await;
+    let tree = &mounted.tree;
+    let files = [("cube.gltf".to_owned(), MINIMAL_GLTF.to_vec())];
+    tree.copy_in(&files, "/rawmodels/cube").await.unwrap();
+    tree.sync("/rawmodels/cube").await.unwrap();
+    let status = "/rawmodels/cube/.assetfs/status";
+    tree.until(status, |line| line == "complete").await;
+    let listed = tree.list("/rawmodels/cube").await.unwrap();
+    tree.unlink("/rawmodels/cube/cube.gltf").await.unwrap();
+    let refused = tree.rmdir("/rawmodels/cube").await.unwrap_err();
+    assert_eq!(refused, DriveError::NotEmpty);
+    let left = tree.list("/rawmodels/cube").await.unwrap();
+    assert_eq!(left.len() + 1, listed.len(), "{left:?}");
+    assert_eq!(account.assets().await.len(), 1);
     mounted.close().await;
 }
 

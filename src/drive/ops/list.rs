@@ -10,7 +10,7 @@ use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::ops::lookup::look;
 use crate::drive::parts::Tree;
 use crate::drive::places::{Node, Row, own_rows, rows_after, rows_at_hand};
-use crate::drive::posix::{DirEntry, Fh, FileKind, Ino};
+use crate::drive::posix::{Caller, DirEntry, Fh, FileKind, Ino};
 use crate::drive::values::node::ListingKind;
 
 /// Rows given out at a time.
@@ -40,7 +40,11 @@ struct Arriving {
 }
 
 /// Opens a folder.
-pub(in crate::drive) async fn open_dir(tree: &Arc<Tree>, ino: Ino) -> DriveResult<Fh> {
+pub(in crate::drive) async fn open_dir(
+    tree: &Arc<Tree>,
+    ino: Ino,
+    caller: &Caller,
+) -> DriveResult<Fh> {
     let node = tree.node(ino)?;
     look(tree, &node);
     if let Some(model) = node.model_folder() {
@@ -62,6 +66,10 @@ pub(in crate::drive) async fn open_dir(tree: &Arc<Tree>, ino: Ino) -> DriveResul
         was_listed(&tree.catalog, folder);
     }
     let rows = numbered(tree, ino, rows);
+    if node.model_folder().or_else(|| node.owner(tree)).is_some() {
+        let shown = rows.iter().skip(DOTS).map(|row| row.ino).collect();
+        tree.deletions().was_listed(caller.pid, ino, shown);
+    }
     let arriving = arriving.map(|arriving| Arriving {
         our_own: Arc::new(rows.iter().map(|row| row.ino).collect()),
         ..arriving

@@ -1,7 +1,7 @@
 //! Removing. In a draft everything goes at once. In an asset or an optimized model, which the service
 //! deletes only as a whole, `unlink` hides, and the `rmdir` that ends an `rm -r` sends the one DELETE,
 //! if it comes from the process that removed the entries; else everything hidden is back after a
-//! while.
+//! while. Files of the service that appear after that process listed the folder do not keep it.
 
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -215,9 +215,7 @@ pub(in crate::drive) async fn remove_dir(
             Ok(tree.outbox.remove_dir(draft, parent, name, &caller)?)
         }
         Removal::Entry(..) | Removal::Part if node.kind() != Some(FileKind::File) => {
-            if !node.rows(tree).await?.is_empty() {
-                return Err(DriveError::NotEmpty);
-            }
+            check_emptied(tree, &node, caller).await?;
             match node.removal() {
                 Removal::Entry(draft, _) if is_open_draft(tree, draft) => {
                     hide_part(tree, Model::Raw(Home::Made(draft)), node, caller);
@@ -230,6 +228,30 @@ pub(in crate::drive) async fn remove_dir(
             Err(refusals::not_permitted_here(&node.path(tree)))
         }
         _ => Err(DriveError::NotAFolder),
+    }
+}
+
+/// Refuses to remove a folder of a model with something in it. `rm -r` reads a folder once, before it
+/// removes what it read: what the service makes meanwhile (analysis, renders) is not in its way.
+async fn check_emptied(tree: &Arc<Tree>, folder: &Node, caller: &Caller) -> DriveResult<()> {
+    let left = folder.rows(tree).await?;
+    if left.is_empty() {
+        return Ok(());
+    }
+    // Files of the owner never appear by themselves.
+    let is_own = left.iter().any(|row| row.node.draft_entry().is_some());
+    let model = folder.model_folder().or_else(|| folder.owner(tree));
+    let Some(model) = model.filter(|_| !is_own) else {
+        return Err(DriveError::NotEmpty);
+    };
+    let rows = tree.inodes.numbers(left.iter().map(|row| &row.node));
+    let of = (model, tree.inodes.number(folder));
+    let process = process_of(caller.pid);
+    let is_process = |thread| process_of(thread) == process;
+    let hold = tree.config.restore_after;
+    match tree.deletions().came_later(&rows, of, is_process, hold) {
+        true => Ok(()),
+        false => Err(DriveError::NotEmpty),
     }
 }
 
@@ -256,9 +278,7 @@ fn hide_part(tree: &Tree, model: Model, node: Node, caller: &Caller) {
 /// The `rmdir` that ends an `rm -r`: deletes on the service.
 async fn delete_model(tree: &Arc<Tree>, model: Model, caller: &Caller) -> DriveResult<()> {
     check_may_delete(tree, model).await?;
-    if !model.folder().rows(tree).await?.is_empty() {
-        return Err(DriveError::NotEmpty);
-    }
+    check_emptied(tree, &model.folder(), caller).await?;
     if !tree.deletions().may_end(model, process_of(caller.pid)) {
         return Err(DriveError::NotPermitted(format!(
             "another process removed what was in {}; it is all back in a moment, and `rm -r` deletes it",

@@ -1,6 +1,6 @@
-//! Deletions under way and lately: what is hidden until a model is deleted as a whole, how many went
-//! within a minute, and what a removed job leaves behind for whoever listed it before. Pure but for
-//! the clock.
+//! Deletions under way and lately: what is hidden until a model is deleted as a whole, what a process
+//! has seen of a folder before it removed it, how many models were deleted within a minute, and what a
+//! removed job leaves behind for a process that listed it before. Pure but for the clock.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
@@ -8,14 +8,20 @@ use std::time::{Duration, Instant};
 use super::node::{Node, Row};
 use super::values::{DropFolder, JobEntry, Model};
 use crate::drive::parts::Tree;
+use crate::drive::posix::Ino;
 
 /// The time over which deletions are counted.
 const LIMIT_WINDOW: Duration = Duration::from_secs(60);
+/// Rows of listed folders that are remembered; the oldest listings are dropped first.
+const MAX_LISTED_ROWS: usize = 1 << 18;
+/// Listed folders that are remembered.
+const MAX_LISTED: usize = 1024;
 
 /// Deletions under way, and how many there were lately.
 #[derive(Debug, Default)]
 pub(in crate::drive) struct Deletions {
     hiding: HashMap<Model, Hiding>,
+    listed: VecDeque<Listed>,
     recent: VecDeque<Instant>,
     allowed_until: Option<Instant>,
     /// What went together with a job's text, for a while: whoever listed the folder before will
@@ -28,10 +34,58 @@ pub(in crate::drive) struct Deletions {
 struct Hiding {
     nodes: HashSet<Node>,
     processes: HashSet<u32>,
+    first: Instant,
     last: Instant,
 }
 
+/// What a process was shown of a folder of a model when it opened it.
+#[derive(Debug)]
+struct Listed {
+    /// The thread that opened it: the process of a thread is looked up only when a folder is removed.
+    thread: u32,
+    folder: Ino,
+    rows: Vec<Ino>,
+    at: Instant,
+}
+
 impl Deletions {
+    /// A process opened a folder of a model and is shown these rows.
+    pub(in crate::drive) fn was_listed(&mut self, thread: u32, folder: Ino, rows: Vec<Ino>) {
+        self.listed
+            .retain(|listed| (listed.thread, listed.folder) != (thread, folder));
+        self.listed.push_back(Listed {
+            thread,
+            folder,
+            rows,
+            at: Instant::now(),
+        });
+        let mut held: usize = self.listed.iter().map(|listed| listed.rows.len()).sum();
+        while held > MAX_LISTED_ROWS || self.listed.len() > MAX_LISTED {
+            let dropped = self.listed.pop_front();
+            held -= dropped.map_or(0, |listed| listed.rows.len());
+        }
+    }
+
+    /// True when none of the rows that are left in a folder was there when the process listed it to
+    /// remove it. A process that did not list the folder has to empty it.
+    pub(in crate::drive) fn came_later(
+        &self,
+        rows: &[Ino],
+        (model, folder): (Model, Ino),
+        is_process: impl Fn(u32) -> bool,
+        restore_after: Duration,
+    ) -> bool {
+        let began = self.hiding.get(&model).map(|hiding| hiding.first);
+        let began = began.unwrap_or_else(Instant::now);
+        let is_recent = |listed: &Listed| listed.at + restore_after >= began;
+        let mut newest_first = self.listed.iter().rev();
+        newest_first
+            .find(|listed| listed.folder == folder && is_process(listed.thread))
+            .is_some_and(|listed| {
+                is_recent(listed) && rows.iter().all(|row| !listed.rows.contains(row))
+            })
+    }
+
     /// One more is deleted.
     pub(in crate::drive) fn count(&mut self) {
         self.recent.push_back(Instant::now());
@@ -66,6 +120,7 @@ impl Deletions {
         let hiding = self.hiding.entry(model).or_insert_with(|| Hiding {
             nodes: HashSet::new(),
             processes: HashSet::new(),
+            first: Instant::now(),
             last: Instant::now(),
         });
         hiding.nodes.insert(node);
@@ -203,6 +258,34 @@ mod tests {
         deletions.hide(MODEL, Root.into(), 42, Duration::from_secs(10));
         assert!(deletions.may_end(MODEL, 42));
         assert!(!deletions.may_end(MODEL, 43));
+    }
+
+    #[test]
+    fn only_what_came_after_the_listing_of_that_process_does_not_keep_a_folder() {
+        const HOLD: Duration = Duration::from_secs(10);
+        let mut deletions = Deletions::default();
+        let (folder, listed, later) = (Ino(2), Ino(3), Ino(4));
+        let came_later = |deletions: &Deletions, rows: &[Ino], process| {
+            deletions.came_later(rows, (MODEL, folder), |thread| thread == process, HOLD)
+        };
+        assert!(!came_later(&deletions, &[later], 42), "nothing was listed");
+        deletions.was_listed(42, folder, vec![listed]);
+        assert!(came_later(&deletions, &[later], 42));
+        assert!(!came_later(&deletions, &[listed, later], 42));
+        assert!(!came_later(&deletions, &[later], 43), "another process");
+        deletions.was_listed(42, folder, vec![listed, later]);
+        assert!(!came_later(&deletions, &[later], 42), "listed again");
+    }
+
+    #[test]
+    fn listings_that_are_remembered_are_bounded() {
+        let mut deletions = Deletions::default();
+        for folder in 0..2 * MAX_LISTED as u64 {
+            deletions.was_listed(42, Ino(folder), vec![Ino(1)]);
+        }
+        assert_eq!(deletions.listed.len(), MAX_LISTED);
+        deletions.was_listed(42, Ino(1), vec![Ino(1); MAX_LISTED_ROWS + 1]);
+        assert!(deletions.listed.is_empty());
     }
 
     #[test]
