@@ -35,10 +35,11 @@ class Mounted:
 
 
 class Assetfs(Mounted):
-    def __init__(self, bench, privileged=True):
+    def __init__(self, bench, privileged=True, other=None):
         self.bench, self.privileged, self.pid = bench, privileged, None
-        self.label = "assetfs" if privileged else "assetfs, not root"
-        home = bench.base / ("drive" if privileged else "drive-user")
+        self.binary = other or bench.binary
+        self.label = "the other build" if other else "assetfs" if privileged else "assetfs, not root"
+        home = bench.base / ("drive-other" if other else "drive" if privileged else "drive-user")
         self.dir, self.home = home / "mnt", home
         self.dir.mkdir(parents=True)
         if not privileged:
@@ -46,7 +47,7 @@ class Assetfs(Mounted):
             run("chown", "-R", "nobody:nogroup", home)
 
     def mount(self, *more):
-        quiet(*self.as_user, self.bench.binary, "mount", self.dir, "--base-url", self.bench.service.url,
+        quiet(*self.as_user, self.binary, "mount", self.dir, "--base-url", self.bench.service.url,
               "--state-dir", self.home / "state", "--cache-dir", self.home / "cache",
               "--refresh", "1h", "--log-file", self.home / "log", *more,
               env={**os.environ, "ASSETFS_TOKEN": self.bench.service.token,
@@ -60,7 +61,7 @@ class Assetfs(Mounted):
 
     def unmount(self):
         if self.pid:
-            quiet(*self.as_user, self.bench.binary, "unmount", "--now", self.dir)
+            quiet(*self.as_user, self.binary, "unmount", "--now", self.dir)
         super().unmount()
 
     def reset(self, form=None, *more):

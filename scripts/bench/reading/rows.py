@@ -43,7 +43,7 @@ def known(mount, path):
 
 def seq_fast(bench):
     bench.service.start("fast")
-    drives = [bench.assetfs(), bench.assetfs(privileged=False), *bench.rclones()]
+    drives = [bench.assetfs(), bench.assetfs(privileged=False), *bench.others()]
     local = bench.data.local / "big/model.bin"
 
     def step(_):
@@ -70,7 +70,7 @@ def seq_fast(bench):
 
 def par_fast(bench):
     bench.service.start("fast")
-    drives = [bench.assetfs(), bench.assetfs(privileged=False), *bench.rclones()]
+    drives = [bench.assetfs(), bench.assetfs(privileged=False), *bench.others()]
 
     def step(_):
         for mount in drives:
@@ -94,7 +94,7 @@ def par_fast(bench):
 
 def cap(bench):
     bench.service.start("cap")
-    drives = [bench.assetfs(), *bench.rclones(tuned=True)]
+    drives = [bench.assetfs(), *bench.others(tuned=True)]
 
     def step(_):
         bench.note("1 GiB cold on cap", "curl", bench.size / MIB / curl("cap"), "MiB/s")
@@ -118,7 +118,7 @@ def keep_alive(form, path, offset, connection=None):
 
 def first_byte(bench):
     bench.service.start("lat")
-    drives = [bench.assetfs(), *bench.rclones()]
+    drives = [bench.assetfs(), *bench.others()]
 
     def time_read(path, offset):
         drop_caches()
@@ -150,7 +150,7 @@ def first_byte(bench):
 
 def rand_warm(bench):
     bench.service.start("fast")
-    drives = [bench.assetfs(), bench.assetfs(privileged=False), *bench.rclones()[1:]]
+    drives = [bench.assetfs(), bench.assetfs(privileged=False), *bench.others()[-1:]]
     local = bench.data.local / "big/model.bin"
 
     def step(_):
@@ -191,7 +191,7 @@ def raw_random(jobs, seconds, size):
 
 def rand_cold(bench):
     bench.service.start("lat")
-    drives = [bench.assetfs(), *bench.rclones()]
+    drives = [bench.assetfs(), *bench.others()]
 
     def step(_):
         for jobs in (1, 16):
@@ -211,7 +211,7 @@ def rand_cold(bench):
 
 def tree(bench):
     bench.service.start("lat")
-    drives = [bench.assetfs(), *bench.rclones()]
+    drives = [bench.assetfs(), *bench.others()]
     names = [folder.name for folder in bench.data.models[1:]]
 
     def step(_):
