@@ -5,18 +5,20 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::activity::{Activity, JobTask};
-use super::error::{OutboxError, OutboxResult};
-use super::jobs::book::JobKey;
-use super::journal::record::{DraftRecord, Record, UploadRecord};
-use super::journal::{Journal, Ticket};
-use super::moment::Moment;
-use super::process::Processes;
-use super::settle::inspect::Findings;
-use super::settle::rule::Stir;
-use super::staging::{Content, ContentId};
-use super::state::{Draft, State};
-use super::types::{AttributeChange, Caller, DraftId, DraftKind, EntryId};
+use crate::outbox::drafts::activity::{Activity, JobTask};
+use crate::outbox::drafts::info::{AttributeChange, DraftKind};
+use crate::outbox::drafts::process::Processes;
+use crate::outbox::drafts::record::{DraftRecord, UploadRecord};
+use crate::outbox::drafts::settle::inspect::Findings;
+use crate::outbox::drafts::settle::rule::Stir;
+use crate::outbox::error::{OutboxError, OutboxResult};
+use crate::outbox::ids::{Caller, DraftId, EntryId};
+use crate::outbox::jobs::book::JobKey;
+use crate::outbox::journal::{Journal, Ticket};
+use crate::outbox::moment::Moment;
+use crate::outbox::staging::{Content, ContentId};
+use crate::outbox::state::record::Record;
+use crate::outbox::state::{Draft, State};
 
 /// Everything in memory.
 #[derive(Debug)]

@@ -6,7 +6,32 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::{Notify, mpsc};
 
-use super::types::OutboxEvent;
+use crate::outbox::ids::{DraftId, JobFolder};
+use crate::wire::{AssetId, RapidId};
+
+/// What happened, for whoever shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OutboxEvent {
+    /// A draft's phase, status or content changed, or it is gone.
+    DraftChanged(DraftId),
+    /// The service has accepted a draft.
+    AssetCreated {
+        /// The draft.
+        draft: DraftId,
+        /// The asset it became.
+        asset: AssetId,
+    },
+    /// An asset that is watched has another state.
+    AssetChanged(AssetId),
+    /// A job has another state.
+    JobChanged(JobFolder, String),
+    /// A rapid model came to be or changed.
+    RapidFound(RapidId),
+    /// An embed was made.
+    EmbedsChanged,
+    /// A preset was made, changed or deleted.
+    PresetsChanged,
+}
 
 /// Events that wait to be taken. The line is bounded by the number of things that can change: an
 /// event that is in line already is not put there twice.

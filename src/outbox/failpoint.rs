@@ -89,7 +89,7 @@ static ARMED: OnceLock<Option<(Failpoint, AtomicU32)>> = OnceLock::new();
 /// Dies here when the point is armed.
 pub fn hit(point: Failpoint) {
     #[cfg(test)]
-    super::simulator::hook::hit(point);
+    crate::outbox::simulator::hook::hit(point);
     let armed = ARMED.get_or_init(|| parse(&std::env::var("ASSETFS_FAILPOINT").ok()?));
     if let Some((at, left)) = armed
         && *at == point
@@ -103,7 +103,7 @@ pub fn hit(point: Failpoint) {
 /// Refuses work on the local disk where a test says that it is full.
 pub fn disk() -> io::Result<()> {
     #[cfg(test)]
-    super::simulator::hook::check_disk()?;
+    crate::outbox::simulator::hook::check_disk()?;
     Ok(())
 }
 
@@ -122,7 +122,7 @@ pub fn slow_sync() {
 /// False for a process that a test has killed: it must not touch the disk any more.
 pub fn alive() -> bool {
     #[cfg(test)]
-    if super::simulator::hook::is_dead() {
+    if crate::outbox::simulator::hook::is_dead() {
         return false;
     }
     true

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::journal::record::Record;
-use super::shared::Shared;
+use crate::outbox::shared::Shared;
+use crate::outbox::state::record::Record;
 
 /// How long a change that nobody waits for may stay in memory alone.
 const LATE_RECORDS: Duration = Duration::from_secs(1);

@@ -6,48 +6,49 @@
 //! operations are synchronous and touch local disk only; nothing that the kernel waits for waits for
 //! the network here. It knows no inodes and no paths of the tree.
 
-mod activity;
+mod config;
 mod core;
-mod draft;
+mod drafts;
+mod effect;
 mod error;
 mod events;
 mod failpoint;
-mod handle;
 mod housekeeping;
+mod ids;
 mod jobs;
 mod journal;
 mod moment;
+mod names;
 mod off_thread;
 mod pauses;
-mod plan;
 mod presets;
-mod process;
 mod recovery;
-mod settle;
 mod shared;
-mod show;
 #[cfg(test)]
 mod simulator;
 mod staging;
 mod state;
-mod types;
-mod upload;
 
-pub use draft::names::{is_junk_path, is_service_folder};
+pub use config::OutboxConfig;
+pub use drafts::info::{
+    AttributeChange, DraftInfo, DraftKind, DraftPhase, EntryInfo, EntryKind, OpenMode, Place,
+    Renamed,
+};
+pub use drafts::sent::{SentEntry, SentRecord};
+pub use drafts::settle::references::named_by_gltf;
+pub use drafts::staged_file::StagedFile;
+pub use drafts::upload::info::{DrainReport, FileTransfer, Orphan, TransferInfo};
 pub use error::{OutboxError, OutboxResult};
+pub use events::OutboxEvent;
 pub use failpoint::Failpoint;
-pub use handle::StagedFile;
+pub use ids::{Caller, DraftId, EntryId, JobFolder, OwnerFolder};
+pub use jobs::info::{JobInfo, JobState};
 pub use jobs::reason_in_log;
 pub use jobs::text::{JobText, Settings as JobSettings, parse as parse_job_text};
+pub use names::{is_junk_path, is_service_folder};
+pub use presets::info::{PresetFile, PresetOverlay, PresetState, SavedPreset};
 pub use recovery::{Recovered, RecoveredFile, recovered_in};
-pub use settle::references::named_by_gltf;
 pub use staging::{ContentHash, ContentHasher};
-pub use types::{
-    AttributeChange, Caller, DraftId, DraftInfo, DraftKind, DraftPhase, DrainReport, EntryId,
-    EntryInfo, EntryKind, FileTransfer, JobFolder, JobInfo, JobState, OpenMode, Orphan,
-    OutboxConfig, OutboxEvent, OwnerFolder, Place, PresetFile, PresetOverlay, PresetState, Renamed,
-    SavedPreset, SentEntry, SentRecord, TransferInfo,
-};
 
 use std::sync::Arc;
 
@@ -148,8 +149,8 @@ fn start_tasks(shared: &Arc<Shared>) -> mpsc::Receiver<OutboxEvent> {
         let forward = forwarding.events.forward(sender);
         let _ = forwarding.until_closed(forward).await;
     });
-    shared.spawn(settle::watch::run(Arc::clone(shared)));
-    shared.spawn(upload::discard::run(Arc::clone(shared)));
+    shared.spawn(drafts::settle::watch::run(Arc::clone(shared)));
+    shared.spawn(drafts::upload::discard::run(Arc::clone(shared)));
     shared.spawn(jobs::send::run(Arc::clone(shared)));
     shared.spawn(jobs::follow::run(Arc::clone(shared)));
     shared.spawn(presets::save::run(Arc::clone(shared)));

@@ -18,7 +18,7 @@ impl Moment {
     /// The present moment.
     pub fn now() -> Moment {
         #[cfg(test)]
-        if let Some(moment) = super::simulator::hook::moment() {
+        if let Some(moment) = crate::outbox::simulator::hook::moment() {
             return moment;
         }
         SystemTime::now().into()

@@ -7,7 +7,7 @@ pub async fn off_thread<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, JoinError> {
     #[cfg(test)]
-    if super::simulator::hook::is_active() {
+    if crate::outbox::simulator::hook::is_active() {
         // In virtual time everything happens on one thread, so that a run can be repeated.
         tokio::task::yield_now().await;
         return Ok(work());

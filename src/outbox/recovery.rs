@@ -12,15 +12,17 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use super::error::{OutboxError, OutboxResult};
-use super::jobs::book::{JobRecord, Wanted};
-use super::journal::record::{DraftRecord, Record, Target, UploadRecord};
-use super::journal::{FoundJournal, Journal};
-use super::moment::Moment;
-use super::staging::{ContentId, Staging, staging_error};
-use super::state::{Draft, State};
-use super::types::{DraftKind, EntryId};
 use crate::durable::{DurableError, recorder, sync_dir, write_atomic};
+use crate::outbox::drafts::info::DraftKind;
+use crate::outbox::drafts::record::{DraftRecord, Target, UploadRecord};
+use crate::outbox::error::{OutboxError, OutboxResult};
+use crate::outbox::ids::EntryId;
+use crate::outbox::jobs::book::{JobRecord, Wanted};
+use crate::outbox::journal::{FoundJournal, Journal};
+use crate::outbox::moment::Moment;
+use crate::outbox::staging::{ContentId, Staging, staging_error};
+use crate::outbox::state::record::Record;
+use crate::outbox::state::{Draft, State};
 
 /// Begins the name of each folder of recovered files.
 const FOLDER_PREFIX: &str = "recovered-";

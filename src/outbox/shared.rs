@@ -11,19 +11,21 @@ use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::core::Core;
-use super::error::{OutboxError, OutboxResult};
-use super::events::EventQueue;
-use super::journal::record::Record;
-use super::journal::{Journal, Ticket};
-use super::off_thread::off_thread;
-use super::recovery::{Recovered, recovered_in};
-use super::settle::readiness::human_size;
-use super::settle::rule::SettleTimes;
-use super::staging::{ContentId, Staging};
-use super::types::{DraftId, OutboxConfig, OutboxEvent};
-use super::upload::seal::Seal;
 use crate::client::Client;
+use crate::outbox::config::OutboxConfig;
+use crate::outbox::core::Core;
+use crate::outbox::drafts::settle::readiness::human_size;
+use crate::outbox::drafts::settle::rule::SettleTimes;
+use crate::outbox::drafts::upload::seal::Seal;
+use crate::outbox::error::{OutboxError, OutboxResult};
+use crate::outbox::events::EventQueue;
+use crate::outbox::events::OutboxEvent;
+use crate::outbox::ids::DraftId;
+use crate::outbox::journal::{Journal, Ticket};
+use crate::outbox::off_thread::off_thread;
+use crate::outbox::recovery::{Recovered, recovered_in};
+use crate::outbox::staging::{ContentId, Staging};
+use crate::outbox::state::record::Record;
 
 /// How long a call that must not be cut off may go on after the outbox is told to stop.
 const LAST_WORDS: Duration = Duration::from_secs(10);

@@ -5,15 +5,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::book::{JobRecord, SubmissionStage};
-use super::log::fetch_reason;
-use super::send::tell_all;
 use crate::client::{ClientError, Priority};
 use crate::outbox::error::OutboxResult;
-use crate::outbox::failpoint::{self, Failpoint};
+use crate::outbox::events::OutboxEvent;
+use crate::outbox::failpoint;
+use crate::outbox::failpoint::Failpoint;
+use crate::outbox::jobs::book::{JobRecord, SubmissionStage};
+use crate::outbox::jobs::log::fetch_reason;
+use crate::outbox::jobs::send::tell_all;
 use crate::outbox::pauses::Pauses;
 use crate::outbox::shared::Shared;
-use crate::outbox::types::OutboxEvent;
 use crate::wire::{RapidId, RapidModel};
 
 /// The longest pause between two looks.

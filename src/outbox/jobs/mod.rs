@@ -4,8 +4,10 @@
 
 pub mod book;
 pub mod follow;
+pub mod info;
 mod log;
 mod ops;
+mod plan;
 mod request;
 mod resolve;
 mod search;

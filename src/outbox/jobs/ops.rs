@@ -3,19 +3,22 @@
 use std::collections::BTreeMap;
 
 use crate::outbox::Outbox;
-use crate::outbox::draft::names;
 use crate::outbox::error::{OutboxError, OutboxResult};
-use crate::outbox::failpoint::{self, Failpoint};
-use crate::outbox::journal::record::Blob;
+use crate::outbox::events::OutboxEvent;
+use crate::outbox::failpoint;
+use crate::outbox::failpoint::Failpoint;
+use crate::outbox::ids::{JobFolder, OwnerFolder};
+use crate::outbox::jobs::info::{JobInfo, JobState};
+use crate::outbox::journal::forms::Blob;
 use crate::outbox::moment::Moment;
-use crate::outbox::types::{JobFolder, JobInfo, JobState, OutboxEvent, OwnerFolder};
+use crate::outbox::names;
 use crate::wire::RapidId;
 
-use super::book::{JobKey, JobRecord, Wanted};
-use super::request::models_of;
-use super::show::{canonical, info, is_answered, key_of, state};
-use super::text::many::ModelRef;
-use super::{send, text};
+use crate::outbox::jobs::book::{JobKey, JobRecord, Wanted};
+use crate::outbox::jobs::request::models_of;
+use crate::outbox::jobs::show::{canonical, info, is_answered, key_of, state};
+use crate::outbox::jobs::text::many::ModelRef;
+use crate::outbox::jobs::{send, text};
 
 /// The longest text of a job or preset that is kept.
 pub const TEXT_MAX_BYTES: usize = 8 << 20;

@@ -4,20 +4,21 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::book::{EmbedStage, EmbedSubmission, JobKey, JobRecord};
-use super::resolve::{Presets, Unresolved};
-use super::search::embeds_of;
-use super::show::asset_of;
-use super::text::embed::EmbedText;
-use super::text::many::{ManyItem, ModelRef};
-use super::text::{JobText, Request};
 use crate::client::ClientError;
 use crate::outbox::core::Core;
-use crate::outbox::failpoint::{self, Failpoint};
+use crate::outbox::failpoint;
+use crate::outbox::failpoint::Failpoint;
+use crate::outbox::ids::{JobFolder, OwnerFolder};
+use crate::outbox::jobs::book::{EmbedStage, EmbedSubmission, JobKey, JobRecord};
+use crate::outbox::jobs::resolve::{Presets, Unresolved};
+use crate::outbox::jobs::search::embeds_of;
+use crate::outbox::jobs::show::asset_of;
+use crate::outbox::jobs::text::embed::EmbedText;
+use crate::outbox::jobs::text::many::{ManyItem, ModelRef};
+use crate::outbox::jobs::text::{JobText, Request};
 use crate::outbox::moment::Moment;
 use crate::outbox::shared::Shared;
 use crate::outbox::staging::ContentHash;
-use crate::outbox::types::{JobFolder, OwnerFolder};
 use crate::wire::{
     AssetId, CreateEmbed, CreateRawEmbed, EmbedId, ModelId, MultiOptimize, MultiOptimizeConfig,
     MultiOptimizeItem, OptimizeRequest, OptimizeSettings, OptimizerConfig, RapidId,

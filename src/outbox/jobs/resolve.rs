@@ -4,10 +4,11 @@
 
 use std::sync::Arc;
 
-use super::text::{Settings, is_sendable_name};
 use crate::client::{ClientError, Priority};
-use crate::outbox::draft::names;
-use crate::outbox::presets::save::{self, Outcome};
+use crate::outbox::jobs::text::{Settings, is_sendable_name};
+use crate::outbox::names;
+use crate::outbox::presets::save;
+use crate::outbox::presets::save::Outcome;
 use crate::outbox::shared::Shared;
 use crate::wire::{OptimizeSettings, OptimizerConfig, PresetId};
 

@@ -5,16 +5,17 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::book::{EmbedStage, EmbedSubmission, JobRecord, SubmissionStage};
-use super::request::Made;
-use super::send::tell_all;
 use crate::client::{ClientError, Priority};
 use crate::outbox::error::OutboxResult;
-use crate::outbox::failpoint::{self, Failpoint};
+use crate::outbox::events::OutboxEvent;
+use crate::outbox::failpoint;
+use crate::outbox::failpoint::Failpoint;
+use crate::outbox::jobs::book::{EmbedStage, EmbedSubmission, JobRecord, SubmissionStage};
+use crate::outbox::jobs::plan::{Answer, SearchStep, next_search_step};
+use crate::outbox::jobs::request::Made;
+use crate::outbox::jobs::send::tell_all;
 use crate::outbox::pauses::Pauses;
-use crate::outbox::plan::jobs::{Answer, SearchStep, next_search_step};
 use crate::outbox::shared::Shared;
-use crate::outbox::types::OutboxEvent;
 use crate::wire::{AssetId, Embed, EmbedId, ModelId, RapidId, RapidModel};
 
 /// The longest pause between two looks for a lost request.

@@ -5,13 +5,13 @@
 
 use std::sync::Arc;
 
-use super::book::{EmbedStage, JobKey, SubmissionStage, Wanted};
-use super::search::look_for;
-use super::sender::Sender;
-use crate::outbox::activity::JobTask;
 use crate::outbox::core::Core;
+use crate::outbox::drafts::activity::JobTask;
+use crate::outbox::events::OutboxEvent;
+use crate::outbox::jobs::book::{EmbedStage, JobKey, SubmissionStage, Wanted};
+use crate::outbox::jobs::search::look_for;
+use crate::outbox::jobs::sender::Sender;
 use crate::outbox::shared::Shared;
-use crate::outbox::types::OutboxEvent;
 
 /// Starts a task for every job that wants to go out and every request that was lost. Runs until the
 /// outbox closes.

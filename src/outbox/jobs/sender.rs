@@ -8,18 +8,19 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::book::{JobKey, JobRecord, Wanted};
-use super::request::{Made, Outgoing, models_of, sent_before};
-use super::resolve::Unresolved;
-use super::search::taken;
-use super::send::tell;
-use super::text::{self, Request};
 use crate::client::{ClientError, Priority};
-use crate::outbox::activity::JobTask;
+use crate::outbox::drafts::activity::JobTask;
+use crate::outbox::effect::Effect;
 use crate::outbox::error::OutboxResult;
+use crate::outbox::jobs::book::{JobKey, JobRecord, Wanted};
+use crate::outbox::jobs::plan::{JobStep, JobView, Models, next_job_step};
+use crate::outbox::jobs::request::{Made, Outgoing, models_of, sent_before};
+use crate::outbox::jobs::resolve::Unresolved;
+use crate::outbox::jobs::search::taken;
+use crate::outbox::jobs::send::tell;
+use crate::outbox::jobs::text;
+use crate::outbox::jobs::text::Request;
 use crate::outbox::pauses::Pauses;
-use crate::outbox::plan::effect::Effect;
-use crate::outbox::plan::jobs::{JobStep, JobView, Models, next_job_step};
 use crate::outbox::shared::Shared;
 use crate::wire::{ModelId, UploadStatus};
 

@@ -1,9 +1,10 @@
 //! What the files of drop folders show: how far each is, and in which words. Reads the core and changes
 //! nothing.
 
-use super::book::{EmbedStage, JobFile, JobKey, Submission, SubmissionStage, Wanted};
 use crate::outbox::core::Core;
-use crate::outbox::types::{JobFolder, JobInfo, JobState, OwnerFolder};
+use crate::outbox::ids::{JobFolder, OwnerFolder};
+use crate::outbox::jobs::book::{EmbedStage, JobFile, JobKey, Submission, SubmissionStage, Wanted};
+use crate::outbox::jobs::info::{JobInfo, JobState};
 use crate::wire::{AssetId, EmbedId, RapidId};
 
 /// The asset that a draft has become, as soon as the service has accepted it.

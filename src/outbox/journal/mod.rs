@@ -5,7 +5,7 @@
 //! returns `Ok` only when everything up to its ticket is durable. After a failed write the records
 //! stay in line, so a later success never leaves a gap. Threads share their syncs.
 
-pub mod record;
+pub mod forms;
 
 use std::collections::VecDeque;
 use std::fs::OpenOptions;
@@ -13,11 +13,12 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use record::Record;
+use crate::outbox::state::record::Record;
 
 use crate::durable::{AppendLog, DurableError, answering};
 use crate::outbox::error::{OutboxError, OutboxResult};
-use crate::outbox::failpoint::{self, Failpoint};
+use crate::outbox::failpoint;
+use crate::outbox::failpoint::Failpoint;
 use crate::outbox::staging::staging_error;
 
 /// First bytes of the journal's file.
@@ -355,8 +356,8 @@ impl Failure {
 mod tests {
     use std::sync::Arc;
 
-    use super::record::UploadRecord;
     use super::*;
+    use crate::outbox::drafts::record::UploadRecord;
     use crate::wire::AssetId;
 
     fn record(n: u64) -> Record {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::outbox::journal::record::Blob;
+use crate::outbox::journal::forms::Blob;
 use crate::outbox::moment::Moment;
 use crate::wire::PresetId;
 

@@ -2,5 +2,7 @@
 //! saving them on the service ([`save`]).
 
 pub mod book;
+pub mod info;
 mod ops;
+pub mod plan;
 pub mod save;

@@ -3,17 +3,20 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use super::book::{HeldPreset, PresetRecord};
-use super::save::{self, Outcome};
 use crate::client::ClientError;
 use crate::outbox::Outbox;
-use crate::outbox::draft::names;
 use crate::outbox::error::{OutboxError, OutboxResult};
+use crate::outbox::events::OutboxEvent;
 use crate::outbox::jobs::check_length;
-use crate::outbox::jobs::text::{self, is_sendable_name};
-use crate::outbox::journal::record::Blob;
+use crate::outbox::jobs::text;
+use crate::outbox::jobs::text::is_sendable_name;
+use crate::outbox::journal::forms::Blob;
 use crate::outbox::moment::Moment;
-use crate::outbox::types::{OutboxEvent, PresetFile, PresetOverlay, PresetState, SavedPreset};
+use crate::outbox::names;
+use crate::outbox::presets::book::{HeldPreset, PresetRecord};
+use crate::outbox::presets::info::{PresetFile, PresetOverlay, PresetState, SavedPreset};
+use crate::outbox::presets::save;
+use crate::outbox::presets::save::Outcome;
 use crate::wire::{Preset, PresetId, UpdatePreset};
 
 impl Outbox {

@@ -7,18 +7,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::book::{HeldPreset, PresetRecord};
 use crate::client::{ClientError, Priority};
-use crate::outbox::draft::names;
+use crate::outbox::drafts::upload::plan::COMPLETION_PATIENCE as LATE_EFFECT;
+use crate::outbox::effect::{Effect, passes};
 use crate::outbox::error::OutboxResult;
-use crate::outbox::failpoint::{self, Failpoint};
+use crate::outbox::events::OutboxEvent;
+use crate::outbox::failpoint;
+use crate::outbox::failpoint::Failpoint;
 use crate::outbox::jobs::text;
+use crate::outbox::names;
 use crate::outbox::pauses::Pauses;
-use crate::outbox::plan::effect::{Effect, passes};
-use crate::outbox::plan::presets::{PresetStep, find, next_preset_step};
-use crate::outbox::plan::upload::COMPLETION_PATIENCE as LATE_EFFECT;
+use crate::outbox::presets::book::{HeldPreset, PresetRecord};
+use crate::outbox::presets::plan::{PresetStep, find, next_preset_step};
 use crate::outbox::shared::Shared;
-use crate::outbox::types::OutboxEvent;
 use crate::wire::{CreatePreset, OptimizerConfig, Preset, PresetId, PresetText, UpdatePreset};
 
 /// The longest pause between two tries while the service cannot be reached.

@@ -2,13 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::goals::{DraftGoal, Files, Goals, JobGoal, JobKind, PresetGoal, asset_names};
-use super::network::Service;
-use super::service::{Asset, Holdings};
 use crate::outbox::Outbox;
+use crate::outbox::drafts::info::DraftPhase;
 use crate::outbox::jobs::book::{EmbedStage, SubmissionStage, Wanted};
+use crate::outbox::jobs::info::JobState;
+use crate::outbox::presets::info::PresetState;
+use crate::outbox::simulator::goals::{
+    DraftGoal, Files, Goals, JobGoal, JobKind, PresetGoal, asset_names,
+};
+use crate::outbox::simulator::network::Service;
+use crate::outbox::simulator::service::{Asset, Holdings};
 use crate::outbox::state::Stage;
-use crate::outbox::types::{DraftPhase, JobState, PresetState};
 
 /// What is still on its way, if anything.
 pub fn unfinished(outbox: &Outbox) -> Option<String> {

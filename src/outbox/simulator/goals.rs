@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
-use super::hook::{below, chance};
-use crate::outbox::types::{Caller, JobFolder};
+use crate::outbox::ids::{Caller, JobFolder};
+use crate::outbox::simulator::hook::{below, chance};
 
 /// Nobody that could be looked for.
 pub const ME: Caller = Caller {

@@ -7,9 +7,10 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
-use super::hook::{self, below, chance};
-use super::service::{Holdings, reply_with};
 use crate::client::scripted::{ScriptedFault, ScriptedReply, ScriptedRequest, ScriptedServer};
+use crate::outbox::simulator::hook;
+use crate::outbox::simulator::hook::{below, chance};
+use crate::outbox::simulator::service::{Holdings, reply_with};
 
 /// How unkind the network is.
 #[derive(Debug, Clone, Copy)]

@@ -4,11 +4,14 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::goals::{DraftGoal, Edit, Files, Finale, JobGoal, JobKind, ME, PresetGoal};
-use super::hook::{self, below};
-use crate::outbox::types::{
-    DraftId, EntryId, JobFolder, OpenMode, OwnerFolder, Place, PresetState,
+use crate::outbox::drafts::info::{OpenMode, Place};
+use crate::outbox::ids::{DraftId, EntryId, JobFolder, OwnerFolder};
+use crate::outbox::presets::info::PresetState;
+use crate::outbox::simulator::goals::{
+    DraftGoal, Edit, Files, Finale, JobGoal, JobKind, ME, PresetGoal,
 };
+use crate::outbox::simulator::hook;
+use crate::outbox::simulator::hook::below;
 use crate::outbox::{Outbox, OutboxError, OutboxResult};
 use crate::wire::AssetId;
 

@@ -6,14 +6,16 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::hook::{self, below, chance};
-use super::network::Service;
-use super::service::BASE_URL;
 use crate::client::{Client, ClientConfig};
 use crate::durable::recorder::{self, DiskOp};
-use crate::outbox::draft::tree::FileState;
+use crate::outbox::drafts::info::{OpenMode, Place};
+use crate::outbox::drafts::tree::FileState;
+use crate::outbox::ids::{EntryId, JobFolder};
 use crate::outbox::simulator::goals::ME;
-use crate::outbox::types::{EntryId, JobFolder, OpenMode, Place};
+use crate::outbox::simulator::hook;
+use crate::outbox::simulator::hook::{below, chance};
+use crate::outbox::simulator::network::Service;
+use crate::outbox::simulator::service::BASE_URL;
 use crate::outbox::{Outbox, OutboxConfig, OutboxResult};
 
 /// What somebody was promised: files by draft and path, texts by name.
@@ -276,7 +278,7 @@ fn cut_everywhere(seed: u64, acts: u64, heard: impl Fn(&DiskOp) -> bool) -> Vec<
         .unwrap();
     let _inside = runtime.enter();
     hook::begin(seed);
-    let dir = super::scratch();
+    let dir = crate::outbox::simulator::scratch();
     let home = dir.path().join("outbox");
     recorder::begin();
     let mut stations = vec![(recorder::position(), Promised::default())];
@@ -320,7 +322,7 @@ fn cut_everywhere(seed: u64, acts: u64, heard: impl Fn(&DiskOp) -> bool) -> Vec<
 
 /// Starts on the disk that a cut has left.
 fn restart(left: &BTreeMap<PathBuf, Vec<u8>>, home: &Path) -> OutboxResult<Promised> {
-    let dir = super::scratch();
+    let dir = crate::outbox::simulator::scratch();
     let new_home = dir.path().join("outbox");
     fs::create_dir_all(new_home.join("staging")).unwrap();
     for (path, bytes) in left {

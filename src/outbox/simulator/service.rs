@@ -10,8 +10,9 @@ use md5::{Digest as _, Md5};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::hook::{self, below, chance};
 use crate::client::scripted::{ScriptedReply, ScriptedRequest};
+use crate::outbox::simulator::hook;
+use crate::outbox::simulator::hook::{below, chance};
 
 /// Where the service is.
 pub const BASE_URL: &str = "https://service.example";

@@ -9,11 +9,13 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{ContentHash, ContentId, RunningHash, WriteOut, hash_upto, is_full, staging_error};
 use crate::durable::{answering, recorder};
 use crate::outbox::error::OutboxResult;
 use crate::outbox::failpoint;
 use crate::outbox::moment::Moment;
+use crate::outbox::staging::{
+    ContentHash, ContentId, RunningHash, WriteOut, hash_upto, is_full, staging_error,
+};
 
 /// An open content.
 #[derive(Debug)]

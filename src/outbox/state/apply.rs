@@ -1,11 +1,12 @@
 //! How each record changes the state; none looks at a clock or a disk. What is inside a draft is in
 //! [`apply_draft`](super::apply_draft), the steps of uploads in [`apply_upload`](super::apply_upload).
 
-use super::{ApplyError, Attempt, Draft, State};
-use crate::outbox::draft::tree::{Tree, TreeError};
-use crate::outbox::journal::record::Record;
+use crate::outbox::drafts::info::DraftKind;
+use crate::outbox::drafts::tree::{Tree, TreeError};
+use crate::outbox::ids::{DraftId, EntryId};
 use crate::outbox::moment::Moment;
-use crate::outbox::types::{DraftId, DraftKind, EntryId};
+use crate::outbox::state::record::Record;
+use crate::outbox::state::{ApplyError, Attempt, Draft, State};
 use crate::wire::AssetId;
 
 /// Whether a record fits.

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::apply::{Applied, in_draft, touch_folder};
-use super::{ApplyError, Draft, State};
-use crate::outbox::draft::tree::{Attributes, Body, Branch, FileBody, FileState, Tree};
-use crate::outbox::journal::record::{DraftRecord, Target};
+use crate::outbox::drafts::info::{DraftKind, EntryKind};
+use crate::outbox::drafts::record::{DraftRecord, Target};
+use crate::outbox::drafts::tree::{Attributes, Body, Branch, FileBody, FileState, Tree};
+use crate::outbox::ids::{DraftId, EntryId};
 use crate::outbox::moment::Moment;
-use crate::outbox::types::{DraftId, DraftKind, EntryId, EntryKind};
+use crate::outbox::state::apply::{Applied, in_draft, touch_folder};
+use crate::outbox::state::{ApplyError, Draft, State};
 
 /// A new file or folder.
 struct NewEntry<'a> {

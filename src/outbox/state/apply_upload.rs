@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::apply::Applied;
-use super::{ApplyError, Attempt, OpenStart, Stage, State};
-use crate::outbox::journal::record::UploadRecord;
-use crate::outbox::types::DraftId;
+use crate::outbox::drafts::record::UploadRecord;
+use crate::outbox::ids::DraftId;
+use crate::outbox::state::apply::Applied;
+use crate::outbox::state::{ApplyError, Attempt, OpenStart, Stage, State};
 use crate::wire::AssetId;
 
 impl State {

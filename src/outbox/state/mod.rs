@@ -7,6 +7,7 @@
 mod apply;
 mod apply_draft;
 mod apply_upload;
+pub mod record;
 #[cfg(test)]
 mod tests;
 
@@ -16,14 +17,17 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::draft::tree::{Tree, TreeError};
-use super::jobs::book::{JobBook, JobBookError};
-use super::journal::record::{Record, as_pairs};
-use super::moment::Moment;
-use super::presets::book::PresetBook;
-use super::staging::ContentId;
-use super::types::{DraftId, DraftKind, EntryId, SentEntry, SentRecord};
-use super::upload::manifest::Manifest;
+use crate::outbox::drafts::info::DraftKind;
+use crate::outbox::drafts::sent::{SentEntry, SentRecord};
+use crate::outbox::drafts::tree::{Tree, TreeError};
+use crate::outbox::drafts::upload::manifest::Manifest;
+use crate::outbox::ids::{DraftId, EntryId};
+use crate::outbox::jobs::book::{JobBook, JobBookError};
+use crate::outbox::journal::forms::as_pairs;
+use crate::outbox::moment::Moment;
+use crate::outbox::presets::book::PresetBook;
+use crate::outbox::staging::ContentId;
+use crate::outbox::state::record::Record;
 use crate::wire::AssetId;
 
 /// All that lasts.

@@ -10,7 +10,8 @@ use history::{History, choices};
 use proptest::prelude::*;
 
 use super::*;
-use crate::outbox::journal::record::{DraftRecord, Record};
+use crate::outbox::drafts::record::DraftRecord;
+use crate::outbox::state::record::Record;
 
 fn without_freed(mut state: State) -> State {
     state.freed.clear();

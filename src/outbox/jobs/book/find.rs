@@ -1,6 +1,6 @@
 //! Finds what was asked for before, and whose it is. Changes nothing.
 
-use super::{JobBook, JobFile, JobKey, Submission};
+use crate::outbox::jobs::book::{JobBook, JobFile, JobKey, Submission};
 use crate::outbox::staging::ContentHash;
 use crate::wire::{AssetId, ModelId};
 

@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::outbox::journal::record::{Blob, as_pairs};
+use crate::outbox::ids::{DraftId, JobFolder, OwnerFolder};
+use crate::outbox::journal::forms::{Blob, as_pairs};
 use crate::outbox::moment::Moment;
 use crate::outbox::staging::ContentHash;
-use crate::outbox::types::{DraftId, JobFolder, OwnerFolder};
 use crate::wire::{AssetId, ModelId, RapidId};
 
 pub use embed::{EmbedStage, EmbedSubmission};

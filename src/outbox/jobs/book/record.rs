@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::JobKey;
-use super::embed::EmbedSubmission;
-use crate::outbox::journal::record::Blob;
+use crate::outbox::ids::OwnerFolder;
+use crate::outbox::jobs::book::JobKey;
+use crate::outbox::jobs::book::embed::EmbedSubmission;
+use crate::outbox::journal::forms::Blob;
 use crate::outbox::moment::Moment;
 use crate::outbox::staging::ContentHash;
-use crate::outbox::types::OwnerFolder;
 use crate::wire::{AssetId, EmbedId, RapidId};
 
 /// A change of the drop folders.

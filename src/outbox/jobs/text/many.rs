@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Settings, parse_json, read_settings, take_tags};
+use crate::outbox::jobs::text::{Settings, parse_json, read_settings, take_tags};
 use crate::wire::AssetId;
 
 /// The most items of one request.

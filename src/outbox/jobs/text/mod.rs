@@ -8,8 +8,9 @@ use serde_json::{Map, Value};
 
 use self::embed::EmbedText;
 use self::many::ManyItem;
-use crate::outbox::draft::names::{self, FileName};
-use crate::outbox::types::JobFolder;
+use crate::outbox::ids::JobFolder;
+use crate::outbox::names;
+use crate::outbox::names::FileName;
 use crate::wire::{OptimizerConfig, PresetId, PresetText, PresetTextError};
 
 /// The longest tag, in characters.

@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{Embed, Holdings, Preset, Rapid, no_such, page, reply};
 use crate::client::scripted::{ScriptedReply, ScriptedRequest};
 use crate::outbox::simulator::hook::{below, chance};
+use crate::outbox::simulator::service::{Embed, Holdings, Preset, Rapid, no_such, page, reply};
 
 impl Holdings {
     pub(super) fn optimize_one(&mut self, id: Option<u64>, body: &Value) -> ScriptedReply {

@@ -1,8 +1,8 @@
 //! Journals as earlier versions have written them, never edited: they are understood for ever.
 
 use super::*;
+use crate::outbox::ids::{JobFolder, OwnerFolder};
 use crate::outbox::jobs::book::{EmbedStage, SubmissionStage};
-use crate::outbox::types::{JobFolder, OwnerFolder};
 use crate::wire::{EmbedId, RapidId};
 
 fn replayed(text: &str) -> State {

@@ -5,10 +5,12 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::super::*;
-use crate::outbox::draft::tree::Attributes;
-use crate::outbox::journal::record::{Blob, DraftRecord, Record, Target, UploadRecord};
+use crate::outbox::drafts::info::EntryKind;
+use crate::outbox::drafts::record::{DraftRecord, Target, UploadRecord};
+use crate::outbox::drafts::tree::Attributes;
+use crate::outbox::journal::forms::Blob;
 use crate::outbox::staging::ContentHash;
-use crate::outbox::types::EntryKind;
+use crate::outbox::state::record::Record;
 
 /// A choice that a generated history makes; numbers pick among what is there.
 #[derive(Debug, Clone)]

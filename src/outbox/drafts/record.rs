@@ -1,0 +1,284 @@
+//! What the journal says about drafts, record by record. Fields may be added with a default, never renamed.
+
+use serde::{Deserialize, Serialize};
+
+use crate::outbox::drafts::info::DraftKind;
+use crate::outbox::drafts::tree::Attributes;
+use crate::outbox::drafts::upload::manifest::Manifest;
+use crate::outbox::ids::{DraftId, EntryId};
+use crate::outbox::journal::forms::Blob;
+use crate::outbox::moment::Moment;
+use crate::outbox::staging::{ContentHash, ContentId};
+use crate::wire::AssetId;
+
+/// A change inside a draft.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DraftRecord {
+    /// A draft was made.
+    Made {
+        /// Its number.
+        draft: DraftId,
+        /// Its name at the top.
+        name: String,
+        /// Folder or loose file.
+        kind: DraftKind,
+        /// Attributes of its folder.
+        attributes: Attributes,
+    },
+    /// A draft was removed with everything in it.
+    Removed {
+        /// Its number.
+        draft: DraftId,
+    },
+    /// A file was made, empty.
+    FileMade {
+        /// The draft.
+        draft: DraftId,
+        /// Its number.
+        entry: EntryId,
+        /// The folder it is in.
+        parent: EntryId,
+        /// Its name.
+        name: String,
+        /// Its staged bytes.
+        content: ContentId,
+        /// Its attributes.
+        attributes: Attributes,
+    },
+    /// A folder was made.
+    FolderMade {
+        /// The draft.
+        draft: DraftId,
+        /// Its number.
+        entry: EntryId,
+        /// The folder it is in.
+        parent: EntryId,
+        /// Its name.
+        name: String,
+        /// Its attributes.
+        attributes: Attributes,
+    },
+    /// A file's bytes are durable.
+    Flushed {
+        /// The draft.
+        draft: DraftId,
+        /// The file.
+        entry: EntryId,
+        /// Its length.
+        size: u64,
+        /// The checksum of its bytes.
+        hash: ContentHash,
+        /// Its modification time.
+        mtime: Moment,
+    },
+    /// A write into a file failed.
+    WriteFailed {
+        /// The draft.
+        draft: DraftId,
+        /// The file.
+        entry: EntryId,
+    },
+    /// Something was renamed or moved; what stood at the target is gone.
+    Moved {
+        /// The draft it was in.
+        draft: DraftId,
+        /// What was moved; the root for the whole draft.
+        entry: EntryId,
+        /// Where it is now.
+        to: Target,
+        /// When.
+        ctime: Moment,
+    },
+    /// A file or an empty folder was removed.
+    EntryRemoved {
+        /// The draft.
+        draft: DraftId,
+        /// What was removed.
+        entry: EntryId,
+        /// When.
+        at: Moment,
+    },
+    /// Attributes were set.
+    AttributesSet {
+        /// The draft.
+        draft: DraftId,
+        /// Whose.
+        entry: EntryId,
+        /// All of them as they are now.
+        attributes: Attributes,
+    },
+    /// An extended attribute was set or, without a value, removed.
+    XattrSet {
+        /// The draft.
+        draft: DraftId,
+        /// Whose.
+        entry: EntryId,
+        /// Its name.
+        name: String,
+        /// Its value.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        value: Option<Blob>,
+    },
+}
+
+/// Where something was moved to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Target {
+    /// The top: it is a draft.
+    Top {
+        /// The draft's number; its present one when a draft was renamed.
+        draft: DraftId,
+        /// Its name.
+        name: String,
+    },
+    /// A folder of a draft.
+    In {
+        /// The draft.
+        draft: DraftId,
+        /// The folder.
+        parent: EntryId,
+        /// Its name there.
+        name: String,
+        /// Its number there; its present one unless it was a draft's folder.
+        entry: EntryId,
+    },
+}
+
+/// A step of an upload.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UploadRecord {
+    /// Somebody asked for the draft to be sent.
+    Ordered {
+        /// The draft.
+        draft: DraftId,
+        /// Even if it is not whole.
+        force: bool,
+    },
+    /// The service is about to be asked for URLs.
+    StartSent {
+        /// The draft.
+        draft: DraftId,
+        /// The number of this attempt, of all uploads.
+        attempt: u64,
+        /// When.
+        at: Moment,
+        /// What is sent.
+        manifest: Manifest,
+        /// What its owner should know.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        warning: Option<String>,
+    },
+    /// The service did not start it, for sure.
+    StartRefused {
+        /// The draft.
+        draft: DraftId,
+        /// The attempt.
+        attempt: u64,
+    },
+    /// The service gave an asset.
+    Started {
+        /// The draft.
+        draft: DraftId,
+        /// The attempt.
+        attempt: u64,
+        /// The asset.
+        asset: AssetId,
+        /// Where its objects go, as JSON under a seal.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        urls: Option<String>,
+    },
+    /// A file is on the service.
+    FilePut {
+        /// The draft.
+        draft: DraftId,
+        /// The attempt.
+        attempt: u64,
+        /// The file's place in the manifest.
+        file: usize,
+    },
+    /// The service is about to be told that everything is there.
+    CompleteSent {
+        /// The draft.
+        draft: DraftId,
+        /// The attempt.
+        attempt: u64,
+    },
+    /// The service did not take the completion, for sure: the draft can change again.
+    CompleteRefused {
+        /// The draft.
+        draft: DraftId,
+        /// The attempt.
+        attempt: u64,
+    },
+    /// The service has accepted the upload.
+    Accepted {
+        /// The draft.
+        draft: DraftId,
+        /// The attempt.
+        attempt: u64,
+    },
+    /// An attempt is given up; what the service has of it is to be deleted.
+    AttemptDropped {
+        /// The draft.
+        draft: DraftId,
+        /// The attempt.
+        attempt: u64,
+    },
+    /// An asset that nobody wants is gone from the service.
+    Discarded {
+        /// The asset.
+        asset: AssetId,
+    },
+    /// The upload cannot go on by itself.
+    Failed {
+        /// The draft.
+        draft: DraftId,
+        /// Why, as a sentence.
+        reason: String,
+    },
+    /// The failure is taken back: it is tried again.
+    Retried {
+        /// The draft.
+        draft: DraftId,
+    },
+    /// The service has imported the model.
+    Imported {
+        /// The draft.
+        draft: DraftId,
+    },
+    /// The service could not import the model.
+    ImportFailed {
+        /// The draft.
+        draft: DraftId,
+        /// Why.
+        reason: String,
+    },
+    /// What the service has was compared with what was sent: the staged copy may go.
+    Verified {
+        /// The draft.
+        draft: DraftId,
+    },
+    /// A DELETE request for an asset is about to be sent, whether the asset was made here or elsewhere.
+    DeletionSent {
+        /// The asset.
+        asset: AssetId,
+    },
+    /// The asset was not deleted, and its owner was told so.
+    DeletionRefused {
+        /// The asset.
+        asset: AssetId,
+    },
+    /// An asset is gone from the service.
+    AssetGone {
+        /// The asset.
+        asset: AssetId,
+    },
+    /// An orphan of a lost start was dealt with.
+    StartForgotten {
+        /// The attempt whose reply was lost.
+        attempt: u64,
+    },
+}

@@ -1,0 +1,136 @@
+//! What the settle rule asks of a draft, gathered from its tree and from what looking into its files
+//! has told. Says which files still have to be looked into; touches no disk itself.
+
+use std::collections::BTreeSet;
+
+use crate::outbox::core::Core;
+use crate::outbox::drafts::info::DraftKind;
+use crate::outbox::drafts::settle::inspect::Subject;
+use crate::outbox::drafts::settle::readiness::{BytesState, DraftFacts, FileFacts};
+use crate::outbox::drafts::settle::references::Reference;
+use crate::outbox::drafts::tree::FileState;
+use crate::outbox::drafts::upload::manifest;
+use crate::outbox::drafts::upload::manifest::{KeptBack, Manifest, Sendable};
+use crate::outbox::ids::DraftId;
+use crate::outbox::names;
+use crate::outbox::names::FolderName;
+use crate::outbox::state::Draft;
+
+/// What is known of a draft.
+#[derive(Debug)]
+pub enum Known {
+    /// Everything.
+    All(DraftFacts),
+    /// These files have to be looked into first.
+    NeedsLook(Vec<Subject>),
+}
+
+/// Gathers what is known of a draft.
+pub fn gather(core: &Core, id: DraftId) -> Option<Known> {
+    let draft = core.state.drafts.get(&id)?;
+    let being_written = core.being_written(id);
+    if !being_written.is_empty() {
+        // Whatever else there is, it is going to change.
+        return Some(Known::All(DraftFacts {
+            being_written,
+            ..empty(draft)
+        }));
+    }
+    let named = manifest::sendable(&draft.tree);
+    if let Some(subjects) = unseen(core, draft, &named) {
+        return Some(Known::NeedsLook(subjects));
+    }
+    let referred = referred_folders(core, draft);
+    let all = manifest::sendable_with(&draft.tree, |folder| referred.contains(folder));
+    if let Some(subjects) = unseen(core, draft, &all) {
+        return Some(Known::NeedsLook(subjects));
+    }
+    let files = all.iter().map(|item| facts_of(core, item)).collect();
+    Some(Known::All(DraftFacts {
+        files,
+        ..empty(draft)
+    }))
+}
+
+/// The service folders of a draft that a model refers to, as far as its files were looked into.
+pub fn referred_folders(core: &Core, draft: &Draft) -> BTreeSet<String> {
+    let named = manifest::sendable(&draft.tree);
+    let references = named
+        .iter()
+        .filter_map(|item| core.findings.of(&subject_of(item)?));
+    references
+        .flat_map(|finding| &finding.references)
+        .flat_map(|reference| &reference.paths)
+        .filter(|path| manifest::is_in_service_folder(path))
+        .map(|path| manifest::service_folder_of(path).to_owned())
+        .collect()
+}
+
+/// What is to be sent of a draft.
+pub fn manifest_of(core: &Core, draft: &Draft) -> Manifest {
+    let referred = referred_folders(core, draft);
+    Manifest::of(&draft.name, draft.kind, &draft.tree, |folder| {
+        referred.contains(folder)
+    })
+}
+
+fn empty(draft: &Draft) -> DraftFacts {
+    let mut in_flight = Vec::new();
+    let mut version_control = None;
+    for (path, entry, node) in draft.tree.walk() {
+        if node.file().is_some() {
+            if manifest::kept_back_by_name(&draft.tree, entry) == Some(KeptBack::InFlight) {
+                in_flight.push(path);
+            }
+        } else if names::judge_folder(&node.name) == FolderName::VersionControl {
+            version_control = Some(path);
+        }
+    }
+    DraftFacts {
+        kind: draft.kind,
+        files: Vec::new(),
+        in_flight,
+        version_control,
+        being_written: Vec::new(),
+    }
+}
+
+fn subject_of(item: &Sendable<'_>) -> Option<Subject> {
+    if item.file.state != FileState::Flushed {
+        return None;
+    }
+    Some(Subject {
+        path: item.path.clone(),
+        content: item.file.content,
+        hash: item.file.hash?,
+        size: item.file.size,
+    })
+}
+
+fn unseen(core: &Core, draft: &Draft, items: &[Sendable<'_>]) -> Option<Vec<Subject>> {
+    // A loose file that cannot be sent anyway need not be read.
+    if draft.kind == DraftKind::LooseFile && !names::is_self_contained(&draft.name) {
+        return None;
+    }
+    let subjects = items.iter().filter_map(subject_of);
+    let unseen: Vec<Subject> = subjects
+        .filter(|it| core.findings.of(it).is_none())
+        .collect();
+    (!unseen.is_empty()).then_some(unseen)
+}
+
+fn facts_of(core: &Core, item: &Sendable<'_>) -> FileFacts {
+    let finding = subject_of(item).and_then(|subject| core.findings.of(&subject).cloned());
+    let (state, references): (BytesState, Vec<Reference>) = match (item.file.state, finding) {
+        (FileState::Unflushed, _) => (BytesState::Interrupted, Vec::new()),
+        (FileState::WriteFailed, _) => (BytesState::WriteFailed, Vec::new()),
+        (FileState::Flushed, Some(finding)) => (finding.state, finding.references),
+        (FileState::Flushed, None) => (BytesState::Whole, Vec::new()),
+    };
+    FileFacts {
+        path: item.path.clone(),
+        size: item.file.size,
+        state,
+        references,
+    }
+}

@@ -1,0 +1,141 @@
+//! Looks into staged files for what the settle rule asks, once for each state of their bytes.
+//!
+//! A finding holds for one name, content and checksum; anything else is looked into again. After a
+//! restart the checksum itself is proven first, because a write that was never flushed may have
+//! changed the bytes behind it.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+
+use crate::outbox::drafts::settle::readiness::BytesState;
+use crate::outbox::drafts::settle::references;
+use crate::outbox::drafts::settle::references::Reference;
+use crate::outbox::drafts::settle::wholeness;
+use crate::outbox::staging::{ContentHash, ContentId, hash_upto};
+
+/// A file to look into.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Subject {
+    /// Its path from the draft's folder, which its references start from.
+    pub path: String,
+    /// Its staged bytes.
+    pub content: ContentId,
+    /// Their checksum, as the journal has it.
+    pub hash: ContentHash,
+    /// Their number.
+    pub size: u64,
+}
+
+/// What was found in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// What its bytes tell.
+    pub state: BytesState,
+    /// The files it names.
+    pub references: Vec<Reference>,
+}
+
+/// What was found so far.
+#[derive(Debug, Default)]
+pub struct Findings {
+    known: HashMap<ContentId, (Subject, Finding)>,
+    /// Contents whose bytes were hashed in this run.
+    proven: HashMap<ContentId, ContentHash>,
+}
+
+impl Findings {
+    /// What is known of a file, if anything.
+    pub fn of(&self, subject: &Subject) -> Option<&Finding> {
+        let (known, finding) = self.known.get(&subject.content)?;
+        (known == subject).then_some(finding)
+    }
+
+    /// The bytes of a content have this hash: they were written, and hashed, in this run.
+    pub fn prove(&mut self, content: ContentId, hash: ContentHash) {
+        self.proven.insert(content, hash);
+    }
+
+    /// True when the bytes have to be hashed before they are believed.
+    pub fn needs_proof(&self, subject: &Subject) -> bool {
+        self.proven.get(&subject.content) != Some(&subject.hash)
+    }
+
+    /// Keeps what was found.
+    pub fn keep(&mut self, subject: Subject, finding: Finding) {
+        if finding.state != BytesState::Interrupted {
+            self.proven.insert(subject.content, subject.hash);
+        }
+        self.known.insert(subject.content, (subject, finding));
+    }
+
+    /// Forgets a content that is gone.
+    pub fn forget(&mut self, content: ContentId) {
+        self.known.remove(&content);
+        self.proven.remove(&content);
+    }
+}
+
+/// Looks into a file. Blocks on local disk.
+pub fn look_into(subject: &Subject, file: &File, needs_proof: bool) -> io::Result<Finding> {
+    let interrupted = Finding {
+        state: BytesState::Interrupted,
+        references: Vec::new(),
+    };
+    if file.metadata()?.len() != subject.size {
+        return Ok(interrupted);
+    }
+    if needs_proof && hash_upto(file, u64::MAX)?.digest() != subject.hash {
+        return Ok(interrupted);
+    }
+    let wholeness = wholeness::judge(&subject.path, file, subject.size)?;
+    let found = references::find(&subject.path, file)?;
+    let state = if found.cut_short {
+        BytesState::Short { expected: None }
+    } else {
+        wholeness.into()
+    };
+    Ok(Finding {
+        state,
+        references: found.files,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn bytes_that_changed_behind_the_journal_are_an_interrupted_copy() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"solid a endsolid").unwrap();
+        let subject = Subject {
+            path: "a.stl".to_owned(),
+            content: ContentId(1),
+            hash: ContentHash::of(b"solid a endsolid"),
+            size: 16,
+        };
+        assert_eq!(
+            look_into(&subject, &file, true).unwrap().state,
+            BytesState::Whole
+        );
+        let other = Subject {
+            hash: ContentHash::of(b"other"),
+            ..subject.clone()
+        };
+        assert_eq!(
+            look_into(&other, &file, true).unwrap().state,
+            BytesState::Interrupted
+        );
+        let longer = Subject {
+            size: 17,
+            ..subject
+        };
+        assert_eq!(
+            look_into(&longer, &file, false).unwrap().state,
+            BytesState::Interrupted
+        );
+    }
+}

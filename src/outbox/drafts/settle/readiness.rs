@@ -1,0 +1,295 @@
+//! Whether the content of a draft is ready to be sent, whatever the clock says. Pure.
+
+use std::collections::BTreeSet;
+
+use crate::outbox::drafts::info::DraftKind;
+use crate::outbox::drafts::settle::references::{Need, Reference};
+use crate::outbox::drafts::settle::wholeness::Wholeness;
+use crate::outbox::error::OutboxError;
+use crate::outbox::names;
+
+/// What is known of one file of a draft that is not junk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileFacts {
+    /// Its path from the draft's folder.
+    pub path: String,
+    /// Its length.
+    pub size: u64,
+    /// What its bytes tell.
+    pub state: BytesState,
+    /// The files it names.
+    pub references: Vec<Reference>,
+}
+
+/// What the bytes of a file tell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BytesState {
+    /// Whole, as far as its format tells.
+    Whole,
+    /// Some are missing.
+    Short {
+        /// How many there should be, where that is known.
+        expected: Option<u64>,
+    },
+    /// Whoever wrote it never closed it.
+    Interrupted,
+    /// A write failed.
+    WriteFailed,
+}
+
+impl From<Wholeness> for BytesState {
+    fn from(wholeness: Wholeness) -> BytesState {
+        match wholeness {
+            Wholeness::Whole => BytesState::Whole,
+            Wholeness::Short { expected } => BytesState::Short { expected },
+        }
+    }
+}
+
+/// What is in a draft, for the rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DraftFacts {
+    /// Folder or loose file.
+    pub kind: DraftKind,
+    /// Files that may be sent.
+    pub files: Vec<FileFacts>,
+    /// Files with a name that says they are not finished.
+    pub in_flight: Vec<String>,
+    /// A version control folder it holds.
+    pub version_control: Option<String>,
+    /// Files that somebody has open for writing.
+    pub being_written: Vec<String>,
+}
+
+/// The content of a draft is ready.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadyContent {
+    /// References that lead nowhere.
+    pub missing: Vec<String>,
+    /// True when references tell that the model is whole.
+    pub references_tell: bool,
+}
+
+/// Why a draft cannot be sent as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Obstacle {
+    /// There is nothing in it that is sent.
+    Empty,
+    /// Files, but no model.
+    NoModel,
+    /// A loose file that cannot stand alone.
+    NeedsFolder {
+        /// Why, as a sentence.
+        why: String,
+    },
+    /// Somebody has a file open for writing.
+    BeingWritten(String),
+    /// A file has a name that says it is not finished.
+    InFlight(String),
+    /// A file is not whole; the text says which and how.
+    NotWhole(String),
+    /// These files are missing, and without them the service is certain to refuse the model.
+    Lacks(Vec<String>),
+}
+
+impl Obstacle {
+    /// The line that the draft's status shows.
+    pub fn status_text(&self) -> String {
+        match self {
+            Obstacle::Empty => "draft".to_owned(),
+            Obstacle::NoModel => "draft: no model file yet".to_owned(),
+            Obstacle::NeedsFolder { why } => format!("draft: {why}"),
+            Obstacle::BeingWritten(path) => format!("draft: {path} is being written"),
+            Obstacle::InFlight(path) => {
+                format!("draft: {path} is a temporary file of a copy; remove it when that is over")
+            }
+            Obstacle::NotWhole(what) => format!("incomplete: {what}"),
+            Obstacle::Lacks(missing) => format!(
+                "waiting for {}; it goes once all is there, or by `assetfs commit --force`",
+                first_and_more(missing)
+            ),
+        }
+    }
+
+    /// What a commit by hand says.
+    pub fn sentence(&self) -> String {
+        match self {
+            Obstacle::Empty => "there is nothing in it to send".to_owned(),
+            Obstacle::NoModel => "it holds no model file".to_owned(),
+            Obstacle::NeedsFolder { why } => why.clone(),
+            Obstacle::BeingWritten(path) => format!("{path} is still being written"),
+            Obstacle::InFlight(path) => format!("{path} is a file that a copy has not finished"),
+            Obstacle::NotWhole(what) => what.clone(),
+            Obstacle::Lacks(missing) => format!(
+                "{}, which the model cannot do without, {} not there",
+                missing.join(", "),
+                if missing.len() == 1 { "is" } else { "are" }
+            ),
+        }
+    }
+
+    /// The error of a commit by hand.
+    pub fn into_error(self) -> OutboxError {
+        let what = self.sentence();
+        match self {
+            Obstacle::Empty | Obstacle::NoModel | Obstacle::NeedsFolder { .. } => {
+                OutboxError::NothingToSend(what)
+            }
+            Obstacle::BeingWritten(_)
+            | Obstacle::InFlight(_)
+            | Obstacle::NotWhole(_)
+            | Obstacle::Lacks(_) => OutboxError::NotWhole { what },
+        }
+    }
+
+    /// True when `commit --force` may go over it.
+    pub fn yields_to_force(&self) -> bool {
+        matches!(
+            self,
+            Obstacle::InFlight(_) | Obstacle::NotWhole(_) | Obstacle::Lacks(_) | Obstacle::NoModel
+        )
+    }
+}
+
+/// Judges what is in a draft, whatever the clock says.
+pub fn readiness(facts: &DraftFacts) -> Result<ReadyContent, Obstacle> {
+    if let Some(path) = facts.being_written.first() {
+        return Err(Obstacle::BeingWritten(path.clone()));
+    }
+    if let Some(path) = facts.in_flight.first() {
+        return Err(Obstacle::InFlight(path.clone()));
+    }
+    if facts.files.is_empty() {
+        return Err(Obstacle::Empty);
+    }
+    if facts.kind == DraftKind::LooseFile {
+        can_stand_alone(facts)?;
+    }
+    if !facts.files.iter().any(|file| names::is_model(&file.path)) {
+        return Err(Obstacle::NoModel);
+    }
+    every_file_is_whole(facts)?;
+    let present: BTreeSet<&str> = facts.files.iter().map(|file| file.path.as_str()).collect();
+    let mut missing = BTreeSet::new();
+    let mut is_hopeless = false;
+    for reference in facts.files.iter().flat_map(|file| &file.references) {
+        if !reference
+            .paths
+            .iter()
+            .any(|path| present.contains(path.as_str()))
+        {
+            missing.insert(reference.paths[0].clone());
+            is_hopeless |= reference.need == Need::ForImport;
+        }
+    }
+    if is_hopeless {
+        return Err(Obstacle::Lacks(missing.into_iter().collect()));
+    }
+    let mut models = facts
+        .files
+        .iter()
+        .filter(|file| names::is_model(&file.path));
+    Ok(ReadyContent {
+        missing: missing.into_iter().collect(),
+        references_tell: models.all(|file| names::has_references(&file.path)),
+    })
+}
+
+fn can_stand_alone(facts: &DraftFacts) -> Result<(), Obstacle> {
+    let file = &facts.files[0];
+    let needs_folder = |why: String| Err(Obstacle::NeedsFolder { why });
+    if !names::is_self_contained(&file.path) {
+        return needs_folder(format!(
+            "{} is no model that stands alone, so it is kept and not sent; put it into a folder with its model",
+            file.path
+        ));
+    }
+    match file.references.first() {
+        Some(reference) => needs_folder(format!(
+            "{} needs {}; put both into a folder",
+            file.path, reference.paths[0]
+        )),
+        None => Ok(()),
+    }
+}
+
+fn every_file_is_whole(facts: &DraftFacts) -> Result<(), Obstacle> {
+    for file in &facts.files {
+        let path = &file.path;
+        let what = match &file.state {
+            BytesState::Whole => continue,
+            BytesState::Interrupted => format!("the copy of {path} was interrupted"),
+            BytesState::WriteFailed => format!("writing {path} failed"),
+            BytesState::Short { .. } if file.size == 0 => format!("{path} is empty"),
+            BytesState::Short {
+                expected: Some(expected),
+            } => short_of(path, file.size, *expected),
+            BytesState::Short { expected: None } => format!("{path} stops in the middle"),
+        };
+        return Err(Obstacle::NotWhole(what));
+    }
+    let sized = facts.files.iter().flat_map(|file| &file.references);
+    for reference in sized {
+        let Some(min_len) = reference.min_len else {
+            continue;
+        };
+        let named = facts
+            .files
+            .iter()
+            .find(|file| reference.paths.contains(&file.path));
+        if let Some(file) = named.filter(|file| file.size < min_len) {
+            return Err(Obstacle::NotWhole(short_of(&file.path, file.size, min_len)));
+        }
+    }
+    Ok(())
+}
+
+fn short_of(path: &str, size: u64, expected: u64) -> String {
+    let (has, unit) = in_unit_of(size, expected);
+    let (wants, _) = in_unit_of(expected, expected);
+    if has == wants {
+        return format!("{path} has {size} of {expected} bytes");
+    }
+    format!("{path} has {has} of {wants} {unit}")
+}
+
+/// `bytes` in the unit that suits `scale`.
+fn in_unit_of(bytes: u64, scale: u64) -> (String, &'static str) {
+    let (unit, name) = match scale {
+        0..1_000 => (1, "bytes"),
+        1_000..1_000_000 => (1_000, "kB"),
+        1_000_000..1_000_000_000 => (1_000_000, "MB"),
+        _ => (1_000_000_000, "GB"),
+    };
+    let whole = bytes / unit;
+    if unit == 1 || whole >= 10 {
+        (whole.to_string(), name)
+    } else {
+        (format!("{whole}.{}", bytes % unit * 10 / unit), name)
+    }
+}
+
+/// A length for people: `1.2 MB`.
+pub fn human_size(bytes: u64) -> String {
+    let (number, unit) = in_unit_of(bytes, bytes);
+    format!("{number} {unit}")
+}
+
+/// The first of several names, and how many more there are.
+pub fn first_and_more(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first, more @ ..] => format!("{first} and {} more", more.len()),
+    }
+}
+
+/// The warning for a commit by hand.
+pub fn warning_for(content: &ReadyContent) -> Option<String> {
+    (!content.missing.is_empty()).then(|| {
+        format!(
+            "sent without {}, which the model names and nobody copied in",
+            content.missing.join(", ")
+        )
+    })
+}

@@ -1,0 +1,133 @@
+//! When a copy has ended: a pure function of what is in the draft, who still writes, and the clock.
+//!
+//! [`readiness`](super::readiness::readiness) judges the content alone, for a commit by hand;
+//! [`verdict`] adds the quiet that a commit by itself waits for. Nothing here reads a file or a clock.
+
+use std::time::Duration;
+
+use crate::outbox::drafts::settle::readiness::{
+    DraftFacts, Obstacle, first_and_more, readiness, warning_for,
+};
+
+/// Who wrote, and when it last stirred. Times count from any fixed point on the monotonic clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stir {
+    /// The last change of anything in the draft.
+    pub last_change: Duration,
+    /// When the last of the writing processes was seen to have ended.
+    pub writers_ended: Option<Duration>,
+    /// The folder got its times set after the last change of content, as the last act of a copy.
+    pub folder_times_set: bool,
+}
+
+/// The waiting times of the rule; all scale with the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SettleTimes {
+    /// References tell that all is there, and the writers have ended or set the folder's times.
+    pub referenced_ended: Duration,
+    /// References tell that all is there, and a writer lives.
+    pub referenced_alive: Duration,
+    /// Nothing tells that all is there, and the writers have ended or set the folder's times.
+    pub other_ended: Duration,
+    /// Nothing tells that all is there, and a writer lives.
+    pub other_alive: Duration,
+    /// What is added while a reference leads nowhere.
+    pub missing: Duration,
+}
+
+impl SettleTimes {
+    /// The times for a given first one: 2 s gives 2, 5, 15, 60 and 60 s.
+    pub fn scaled(settle: Duration) -> SettleTimes {
+        SettleTimes {
+            referenced_ended: settle,
+            referenced_alive: settle * 5 / 2,
+            other_ended: settle * 15 / 2,
+            other_alive: settle * 30,
+            missing: settle * 30,
+        }
+    }
+
+    fn quiet_for(&self, references_tell: bool, ended: bool) -> Duration {
+        match (references_tell, ended) {
+            (true, true) => self.referenced_ended,
+            (true, false) => self.referenced_alive,
+            (false, true) => self.other_ended,
+            (false, false) => self.other_alive,
+        }
+    }
+}
+
+/// What is to be done with a draft now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// The copy has ended: send it.
+    Ready {
+        /// What its owner should know.
+        warning: Option<String>,
+    },
+    /// Nothing is in the way but time.
+    WaitUntil {
+        /// When to look again if nothing changes.
+        at: Duration,
+        /// The line that the draft's status shows.
+        why: String,
+        /// The files that the model names and that are not there.
+        missing: Vec<String>,
+    },
+    /// Only a change, or a command, can help.
+    Blocked {
+        /// The line that the draft's status shows.
+        why: String,
+        /// The files that the model names and that are not there.
+        missing: Vec<String>,
+    },
+}
+
+/// Whether the copy has ended.
+pub fn verdict(facts: &DraftFacts, stir: &Stir, times: &SettleTimes, now: Duration) -> Verdict {
+    let content = match readiness(facts) {
+        Ok(content) => content,
+        Err(obstacle) => {
+            return Verdict::Blocked {
+                why: obstacle.status_text(),
+                missing: match obstacle {
+                    Obstacle::Lacks(missing) => missing,
+                    _ => Vec::new(),
+                },
+            };
+        }
+    };
+    if let Some(folder) = &facts.version_control {
+        return Verdict::Blocked {
+            why: format!("draft: holds {folder}, so it is sent by `assetfs commit` only"),
+            missing: content.missing,
+        };
+    }
+    let ended = stir.folder_times_set || stir.writers_ended.is_some();
+    let from = match stir.writers_ended {
+        Some(at) if !stir.folder_times_set => stir.last_change.max(at),
+        _ => stir.last_change,
+    };
+    let quiet = from + times.quiet_for(content.references_tell, ended);
+    let (at, why, warning) = match content.missing.is_empty() {
+        true => (quiet, settling(quiet, now), None),
+        false => (
+            quiet + times.missing,
+            format!("waiting for {}", first_and_more(&content.missing)),
+            warning_for(&content),
+        ),
+    };
+    if now >= at {
+        return Verdict::Ready { warning };
+    }
+    let missing = content.missing;
+    Verdict::WaitUntil { at, why, missing }
+}
+
+fn settling(until: Duration, now: Duration) -> String {
+    let left = until.saturating_sub(now);
+    format!("settling {} s", left.as_millis().div_ceil(1000).max(1))
+}
+
+#[cfg(test)]
+mod tests;

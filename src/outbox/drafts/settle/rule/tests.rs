@@ -1,0 +1,279 @@
+//! The rule's promises, each in a table.
+
+use super::*;
+use crate::outbox::drafts::info::DraftKind;
+use crate::outbox::drafts::settle::readiness::{BytesState, FileFacts, Obstacle};
+use crate::outbox::drafts::settle::references::{Need, Reference};
+
+const S: fn(u64) -> Duration = Duration::from_secs;
+
+fn file(path: &str) -> FileFacts {
+    FileFacts {
+        path: path.to_owned(),
+        size: 100,
+        state: BytesState::Whole,
+        references: Vec::new(),
+    }
+}
+
+fn naming(path: &str, names: &[&str]) -> FileFacts {
+    let references = names
+        .iter()
+        .map(|name| Reference {
+            paths: vec![(*name).to_owned()],
+            min_len: None,
+            need: match *name {
+                name if name.ends_with(".bin") => Need::ForImport,
+                _ => Need::ForLooks,
+            },
+        })
+        .collect();
+    FileFacts {
+        references,
+        ..file(path)
+    }
+}
+
+fn draft(files: Vec<FileFacts>) -> DraftFacts {
+    DraftFacts {
+        kind: DraftKind::Folder,
+        files,
+        in_flight: Vec::new(),
+        version_control: None,
+        being_written: Vec::new(),
+    }
+}
+
+fn chair() -> DraftFacts {
+    draft(vec![
+        naming("chair.gltf", &["chair.bin"]),
+        file("chair.bin"),
+    ])
+}
+
+fn ended(at: u64) -> Stir {
+    Stir {
+        last_change: S(10),
+        writers_ended: Some(S(at)),
+        folder_times_set: false,
+    }
+}
+
+fn judge(facts: &DraftFacts, stir: Stir, now: u64) -> Verdict {
+    verdict(facts, &stir, &SettleTimes::scaled(S(2)), S(now))
+}
+
+fn wait(at: u64, why: &str) -> Verdict {
+    Verdict::WaitUntil {
+        at: S(at),
+        why: why.to_owned(),
+        missing: Vec::new(),
+    }
+}
+
+fn waiting_for(at: u64, why: &str, missing: &[&str]) -> Verdict {
+    Verdict::WaitUntil {
+        at: S(at),
+        why: why.to_owned(),
+        missing: missing.iter().map(|name| (*name).to_owned()).collect(),
+    }
+}
+
+fn blocked(why: &str) -> Verdict {
+    Verdict::Blocked {
+        why: why.to_owned(),
+        missing: Vec::new(),
+    }
+}
+
+const READY: Verdict = Verdict::Ready { warning: None };
+
+#[test]
+fn two_seconds_after_the_writing_processes_ended() {
+    assert_eq!(judge(&chair(), ended(10), 11), wait(12, "settling 1 s"));
+    assert_eq!(judge(&chair(), ended(10), 12), READY);
+    // The process ended later than its last write: the time counts from its end.
+    assert_eq!(judge(&chair(), ended(14), 15), wait(16, "settling 1 s"));
+}
+
+#[test]
+fn or_the_folder_got_its_times_set() {
+    let stir = Stir {
+        folder_times_set: true,
+        writers_ended: None,
+        ..ended(0)
+    };
+    assert_eq!(judge(&chair(), stir, 11), wait(12, "settling 1 s"));
+    assert_eq!(judge(&chair(), stir, 12), READY);
+}
+
+#[test]
+fn five_seconds_while_one_lives() {
+    let stir = Stir {
+        writers_ended: None,
+        ..ended(0)
+    };
+    assert_eq!(judge(&chair(), stir, 12), wait(15, "settling 3 s"));
+    assert_eq!(judge(&chair(), stir, 15), READY);
+}
+
+#[test]
+fn else_fifteen_seconds_and_sixty() {
+    let facts = draft(vec![file("chair.fbx"), file("wood.png")]);
+    assert_eq!(judge(&facts, ended(10), 24), wait(25, "settling 1 s"));
+    assert_eq!(judge(&facts, ended(10), 25), READY);
+    let alive = Stir {
+        writers_ended: None,
+        ..ended(0)
+    };
+    assert_eq!(judge(&facts, alive, 69), wait(70, "settling 1 s"));
+    assert_eq!(judge(&facts, alive, 70), READY);
+}
+
+#[test]
+fn settle_sets_the_first_and_scales_the_others() {
+    let times = SettleTimes::scaled(S(4));
+    let all = [
+        times.referenced_ended,
+        times.referenced_alive,
+        times.other_ended,
+        times.other_alive,
+        times.missing,
+    ];
+    assert_eq!(all, [S(4), S(10), S(30), S(120), S(120)]);
+}
+
+#[test]
+fn references_missing_are_named_and_waited_for() {
+    let facts = draft(vec![naming("chair.gltf", &["textures/wood.png"])]);
+    assert_eq!(
+        judge(&facts, ended(10), 12),
+        waiting_for(72, "waiting for textures/wood.png", &["textures/wood.png"])
+    );
+    assert_eq!(
+        judge(&facts, ended(10), 72),
+        Verdict::Ready {
+            warning: Some(
+                "sent without textures/wood.png, which the model names and nobody copied in"
+                    .to_owned()
+            )
+        }
+    );
+    let two = draft(vec![naming("chair.gltf", &["b.png", "a.png"])]);
+    assert_eq!(
+        judge(&two, ended(10), 12),
+        waiting_for(72, "waiting for a.png and 1 more", &["a.png", "b.png"])
+    );
+}
+
+#[test]
+fn a_gltf_without_its_buffers_never_goes_by_itself() {
+    let facts = draft(vec![naming("chair.gltf", &["chair.bin", "wood.png"])]);
+    let verdict = judge(&facts, ended(10), 100_000);
+    let why = "waiting for chair.bin and 1 more; it goes once all is there, or by `assetfs commit --force`";
+    assert_eq!(
+        verdict,
+        Verdict::Blocked {
+            why: why.to_owned(),
+            missing: vec!["chair.bin".to_owned(), "wood.png".to_owned()],
+        }
+    );
+    assert!(readiness(&facts).unwrap_err().yields_to_force());
+}
+
+#[test]
+fn what_is_in_the_way_is_said() {
+    let short = |size, expected| {
+        let state = BytesState::Short { expected };
+        draft(vec![FileFacts {
+            size,
+            state,
+            ..file("chair.glb")
+        }])
+    };
+    let with = |change: fn(&mut DraftFacts)| {
+        let mut facts = chair();
+        change(&mut facts);
+        facts
+    };
+    let table = [
+        (draft(vec![]), "draft"),
+        (draft(vec![file("readme.txt")]), "draft: no model file yet"),
+        (
+            short(47_000_000, Some(300_000_000)),
+            "incomplete: chair.glb has 47 of 300 MB",
+        ),
+        (
+            short(1_500_000, Some(2_500_000)),
+            "incomplete: chair.glb has 1.5 of 2.5 MB",
+        ),
+        (
+            short(299, Some(300)),
+            "incomplete: chair.glb has 299 of 300 bytes",
+        ),
+        (
+            short(9_999_999, Some(10_000_000)),
+            "incomplete: chair.glb has 9.9 of 10 MB",
+        ),
+        (
+            short(299_999_990, Some(300_000_000)),
+            "incomplete: chair.glb has 299 of 300 MB",
+        ),
+        (short(0, None), "incomplete: chair.glb is empty"),
+        (short(8, None), "incomplete: chair.glb stops in the middle"),
+        (
+            with(|facts| facts.being_written.push("chair.bin".to_owned())),
+            "draft: chair.bin is being written",
+        ),
+        (
+            with(|facts| facts.in_flight.push(".chair.bin.x7Gh2k".to_owned())),
+            "draft: .chair.bin.x7Gh2k is a temporary file of a copy; remove it when that is over",
+        ),
+        (
+            with(|facts| facts.version_control = Some(".git".to_owned())),
+            "draft: holds .git, so it is sent by `assetfs commit` only",
+        ),
+        (
+            with(|facts| facts.files[1].state = BytesState::Interrupted),
+            "incomplete: the copy of chair.bin was interrupted",
+        ),
+        (
+            with(|facts| facts.files[1].state = BytesState::WriteFailed),
+            "incomplete: writing chair.bin failed",
+        ),
+        (
+            with(|facts| facts.files[0].references[0].min_len = Some(101)),
+            "incomplete: chair.bin has 100 of 101 bytes",
+        ),
+    ];
+    for (facts, why) in table {
+        assert_eq!(judge(&facts, ended(10), 100_000), blocked(why));
+    }
+}
+
+#[test]
+fn a_loose_file_has_to_stand_alone() {
+    let loose = |file| DraftFacts {
+        kind: DraftKind::LooseFile,
+        ..draft(vec![file])
+    };
+    assert_eq!(judge(&loose(file("chair.glb")), ended(10), 12), READY);
+    assert_eq!(judge(&loose(file("chair.stl")), ended(10), 25), READY);
+    assert_eq!(
+        judge(&loose(naming("chair.gltf", &["chair.bin"])), ended(10), 100),
+        blocked("draft: chair.gltf needs chair.bin; put both into a folder")
+    );
+    for name in ["chair.obj", "notes.txt"] {
+        let Verdict::Blocked { why, .. } = judge(&loose(file(name)), ended(10), 100) else {
+            panic!("{name} is not sent alone");
+        };
+        assert!(why.contains("put it into a folder"), "{why}");
+    }
+}
+
+#[test]
+fn force_goes_over_what_is_not_whole_and_never_over_a_writer() {
+    assert!(Obstacle::NotWhole(String::new()).yields_to_force());
+    assert!(!Obstacle::BeingWritten(String::new()).yields_to_force());
+    assert!(!Obstacle::Empty.yields_to_force());
+}

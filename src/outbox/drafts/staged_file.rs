@@ -1,0 +1,243 @@
+//! An open file of a draft.
+//!
+//! Invariant: `flush` returns `Ok` only when the bytes are durable and the journal says so durably, in
+//! that order; and a draft knows each handle that may still write into it.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use crate::outbox::core::OpenContent;
+use crate::outbox::drafts::record::DraftRecord;
+use crate::outbox::error::{OutboxError, OutboxResult};
+use crate::outbox::failpoint;
+use crate::outbox::failpoint::Failpoint;
+use crate::outbox::ids::{Caller, DraftId, EntryId};
+use crate::outbox::shared::Shared;
+use crate::outbox::staging::{Content, OnFull, Written};
+
+/// An open file of a draft, with its bytes on local disk. Dropping it releases it.
+#[derive(Debug)]
+pub struct StagedFile {
+    shared: Arc<Shared>,
+    content: Arc<Content>,
+    draft: DraftId,
+    entry: EntryId,
+    writer: Option<Caller>,
+}
+
+impl StagedFile {
+    /// Opens a content that is registered in the core under the same lock.
+    pub(super) fn register(
+        shared: &Arc<Shared>,
+        core: &mut crate::outbox::core::Core,
+        content: Arc<Content>,
+        at: (DraftId, EntryId),
+        writer: Option<Caller>,
+    ) -> StagedFile {
+        let (draft, entry) = at;
+        let open = core
+            .open
+            .entry(content.id())
+            .or_insert_with(|| OpenContent {
+                content,
+                entry,
+                handles: 0,
+                writers: 0,
+            });
+        open.handles += 1;
+        open.writers += usize::from(writer.is_some());
+        StagedFile {
+            shared: Arc::clone(shared),
+            content: Arc::clone(&open.content),
+            draft,
+            entry,
+            writer,
+        }
+    }
+
+    /// The entry it belongs to.
+    pub fn entry(&self) -> EntryId {
+        self.entry
+    }
+
+    /// The draft it belonged to when it was opened.
+    pub fn draft(&self) -> DraftId {
+        self.draft
+    }
+
+    /// Its present length.
+    pub fn size(&self) -> u64 {
+        self.content.size()
+    }
+
+    /// The staged file itself, for reading alone (passthrough, `pread` in place).
+    pub fn file(&self) -> Arc<File> {
+        Arc::clone(self.content.file())
+    }
+
+    /// Reads into `buf` from `offset`; short only at the end of the file.
+    pub fn read_at(&self, buf: &mut [u8], offset: u64) -> OutboxResult<usize> {
+        self.content.read_at(buf, offset)
+    }
+
+    /// Writes all of `data` at `offset`.
+    pub fn write_at(&self, data: &[u8], offset: u64) -> OutboxResult<()> {
+        self.write(data, Some(offset))
+    }
+
+    /// Writes all of `data` at the end.
+    pub fn append(&self, data: &[u8]) -> OutboxResult<()> {
+        self.write(data, None)
+    }
+
+    /// Writes all of `data` at `offset`, or at the end; `None` where that needs a caller that may wait for the disk.
+    pub fn try_write(&self, data: &[u8], offset: Option<u64>) -> Option<OutboxResult<()>> {
+        match self.write_with(data, offset, OnFull::Leave) {
+            Ok(Written::All) => Some(Ok(())),
+            Ok(Written::NeedsRoom) => None,
+            Err(error) => Some(Err(error)),
+        }
+    }
+
+    fn write(&self, data: &[u8], offset: Option<u64>) -> OutboxResult<()> {
+        let make_room = || self.shared.make_room();
+        self.write_with(data, offset, OnFull::MakeRoom(&make_room))
+            .map(|_| ())
+    }
+
+    fn write_with(
+        &self,
+        data: &[u8],
+        offset: Option<u64>,
+        on_full: OnFull<'_>,
+    ) -> OutboxResult<Written> {
+        self.check_writable()?;
+        let start = offset.unwrap_or_else(|| self.content.size());
+        self.shared
+            .check_len(start.saturating_add(data.len() as u64))?;
+        let written = self.content.write(data, offset, on_full);
+        self.note_failure(written)
+    }
+
+    /// Cuts or extends the file.
+    pub fn truncate(&self, size: u64) -> OutboxResult<()> {
+        self.check_writable()?;
+        if size > self.content.size() {
+            self.shared.check_len(size)?;
+        }
+        let cut = self.content.truncate(size);
+        cut.map_err(|error| error.on_disk_of(&self.shared.config.dir))
+    }
+
+    /// Reserves room for a range; extends the file unless `keep_size`.
+    pub fn allocate(&self, offset: u64, len: u64, keep_size: bool) -> OutboxResult<()> {
+        self.check_writable()?;
+        self.shared.check_len(offset.saturating_add(len))?;
+        let allocated = match self.content.allocate(offset, len, keep_size) {
+            Err(OutboxError::StagingFull { .. }) if self.shared.make_room() => {
+                self.content.allocate(offset, len, keep_size)
+            }
+            outcome => outcome,
+        };
+        allocated.map_err(|error| error.on_disk_of(&self.shared.config.dir))
+    }
+
+    /// Makes durable what was written through any handle, and the file's place in its folder: data
+    /// first, then a journal record of size and hash. Does nothing when nothing changed.
+    pub fn flush(&self) -> OutboxResult<()> {
+        if self.writer.is_none() {
+            return Ok(());
+        }
+        let _turn = self.content.flush_turn();
+        let flushed = self.content.sync();
+        let flushed = self.note_failure(flushed)?;
+        failpoint::hit(Failpoint::AfterData);
+        let ticket = {
+            let mut core = self.shared.core();
+            let Some(draft) = core.home_of(self.draft, self.entry) else {
+                // Removed while it was open: nobody can miss it.
+                return Ok(());
+            };
+            if let Some(flushed) = &flushed {
+                let node = core.draft(draft)?.tree.node(self.entry);
+                let set = node.map(|node| node.attributes.mtime);
+                core.record(DraftRecord::Flushed {
+                    draft,
+                    entry: self.entry,
+                    size: flushed.size,
+                    hash: flushed.hash,
+                    mtime: flushed
+                        .written_at
+                        .or(set)
+                        .unwrap_or_else(crate::outbox::moment::Moment::now),
+                })?;
+                core.findings.prove(self.content.id(), flushed.hash);
+            }
+            self.shared.journal.last()
+        };
+        self.shared.journal.settle(ticket)?;
+        if let Some(flushed) = &flushed {
+            self.content.recorded(flushed);
+        }
+        Ok(())
+    }
+
+    /// Closes the handle. The last writer's release is what the settle rule counts from.
+    pub fn release(self) {}
+
+    fn check_writable(&self) -> OutboxResult<()> {
+        match self.writer {
+            Some(_) => Ok(()),
+            None => Err(OutboxError::NotWritable),
+        }
+    }
+
+    fn is_last_writer(&self) -> bool {
+        let core = self.shared.core();
+        let open = core.open.get(&self.content.id());
+        open.is_none_or(|open| open.writers <= 1)
+    }
+
+    /// A write that failed keeps the draft from being sent, over a restart as well.
+    fn note_failure<T>(&self, outcome: OutboxResult<T>) -> OutboxResult<T> {
+        if outcome.is_err() && self.content.has_failed() {
+            let mut core = self.shared.core();
+            if let Some(draft) = core.home_of(self.draft, self.entry) {
+                let entry = self.entry;
+                // The journal may be as full as the disk; the open handle remembers until it goes.
+                let _ = core.record(DraftRecord::WriteFailed { draft, entry });
+            }
+        }
+        outcome.map_err(|error| error.on_disk_of(&self.shared.config.dir))
+    }
+}
+
+impl Drop for StagedFile {
+    fn drop(&mut self) {
+        if self.writer.is_some()
+            && self.is_last_writer()
+            && self.content.is_dirty()
+            && !self.content.has_failed()
+            && let Err(error) = self.flush()
+        {
+            tracing::warn!(draft = self.draft.0, %error, "a file was closed without a flush and could not be kept");
+        }
+        let mut core = self.shared.core();
+        let id = self.content.id();
+        if let Some(open) = core.open.get_mut(&id) {
+            open.handles -= 1;
+            open.writers -= usize::from(self.writer.is_some());
+            if open.handles == 0 {
+                core.open.remove(&id);
+            }
+        }
+        let Some(caller) = self.writer else { return };
+        let Some(draft) = core.home_of(self.draft, self.entry) else {
+            return;
+        };
+        let now = self.shared.now();
+        core.released(draft, &caller, now);
+        drop(core);
+        self.shared.draft_changed(draft);
+    }
+}

@@ -1,0 +1,181 @@
+//! After the service has accepted an upload: looking at the import, and comparing what the service has
+//! with what was sent.
+
+use std::time::Duration;
+
+use crate::client::{ClientError, Priority};
+use crate::outbox::drafts::activity::Trouble;
+use crate::outbox::drafts::record::UploadRecord;
+use crate::outbox::drafts::upload::plan::Service;
+use crate::outbox::drafts::upload::run::{Flow, Upload};
+use crate::outbox::drafts::upload::verify;
+use crate::outbox::drafts::upload::verify::Comparison;
+use crate::outbox::error::OutboxResult;
+use crate::outbox::events::OutboxEvent;
+use crate::outbox::failpoint;
+use crate::outbox::failpoint::Failpoint;
+use crate::outbox::state::Attempt;
+use crate::wire::{AssetId, BaseAsset, UploadStatus};
+
+/// The longest pause between two looks at an import.
+pub(super) const LONGEST_LOOK: Duration = Duration::from_secs(10);
+/// The longest pause between two comparisons that found a difference.
+pub(super) const LONGEST_COMPARISON: Duration = Duration::from_secs(3600);
+
+/// How late it may be told that an asset was deleted from here.
+const LATE_WORD: Duration = Duration::from_secs(2);
+
+impl Upload {
+    pub(super) async fn ask(&mut self, asset: AssetId) -> Flow {
+        let call = self.shared.client.asset(asset, Priority::Background);
+        let Some(reply) = self.shared.until_closed(call).await else {
+            return Flow::End;
+        };
+        match reply {
+            Ok(record) => {
+                self.set_trouble(None);
+                self.retries.reset();
+                self.service = self.seen(&record);
+                self.record = Some(record);
+                Flow::Again
+            }
+            Err(ClientError::NotFound { .. }) => {
+                self.service = Service::Gone;
+                Flow::Again
+            }
+            Err(error) => {
+                self.set_trouble(Some(Trouble::Service(error)));
+                Flow::Pause(self.retries.next_pause())
+            }
+        }
+    }
+
+    /// Keeps what an asset's record says for the status line.
+    pub(super) fn seen(&self, record: &BaseAsset) -> Service {
+        let text = match &record.upload_status {
+            UploadStatus::Incomplete => "uploading 99%".to_owned(),
+            UploadStatus::Other(word) if word.is_empty() => "analysing".to_owned(),
+            status => match record.progress {
+                Some(progress) if progress > 0.0 && progress < 100.0 => {
+                    format!("{} {}%", status.as_str(), progress.floor())
+                }
+                _ => status.as_str().to_owned(),
+            },
+        };
+        let mut core = self.shared.core();
+        let activity = core.activity(self.draft);
+        if activity.import_text != text {
+            activity.import_text = text;
+            drop(core);
+            self.shared
+                .events
+                .tell(OutboxEvent::DraftChanged(self.draft));
+            self.shared
+                .events
+                .tell(OutboxEvent::AssetChanged(record.id));
+            self.shared.something_changed();
+        }
+        Service::Status(record.upload_status.clone())
+    }
+
+    pub(super) async fn imported(&mut self) -> OutboxResult<Flow> {
+        self.write(UploadRecord::Imported { draft: self.draft })
+            .await?;
+        failpoint::hit(Failpoint::AfterImport);
+        self.tell_asset_changed();
+        Ok(Flow::Again)
+    }
+
+    pub(super) async fn import_failed(&mut self) -> OutboxResult<Flow> {
+        let record = self.record.as_ref();
+        let said = record.and_then(|record| {
+            let texts = [&record.error_message, &record.import_status];
+            texts
+                .into_iter()
+                .flatten()
+                .find(|text| !text.trim().is_empty())
+                .cloned()
+        });
+        let status = record.map_or("", |record| record.upload_status.as_str());
+        let reason = said.unwrap_or_else(|| status.to_owned());
+        let draft = self.draft;
+        self.write(UploadRecord::ImportFailed { draft, reason })
+            .await?;
+        self.tell_asset_changed();
+        Ok(Flow::End)
+    }
+
+    pub(super) async fn lost(&mut self, attempt: &Attempt) -> OutboxResult<Flow> {
+        // Deleted through the drive: the draft goes as well, as soon as the drive knows.
+        let asset = attempt.stage.asset();
+        if asset.is_some_and(|asset| self.shared.core().state.deletions.contains(&asset)) {
+            self.service = Service::Unknown;
+            return Ok(Flow::Pause(LATE_WORD));
+        }
+        // Another task may be about to tell.
+        if !std::mem::replace(&mut self.gone_before, true) {
+            self.service = Service::Unknown;
+            return Ok(Flow::Pause(LATE_WORD));
+        }
+        let draft = self.draft;
+        self.write(UploadRecord::AttemptDropped {
+            draft,
+            attempt: attempt.number,
+        })
+        .await?;
+        let reason = "the asset was deleted on the service before it was complete; the copy is kept here: `assetfs retry` sends it again, rm drops it".to_owned();
+        self.write(UploadRecord::Failed { draft, reason }).await?;
+        if let Some(asset) = asset {
+            self.shared.events.tell(OutboxEvent::AssetChanged(asset));
+        }
+        self.shared.draft_changed(draft);
+        self.shared.discard_news.notify_one();
+        Ok(Flow::End)
+    }
+
+    pub(super) async fn verify(&mut self, attempt: &Attempt, asset: AssetId) -> OutboxResult<Flow> {
+        let compared = verify::compare(&self.shared, &attempt.manifest, asset);
+        let Some(compared) = self.shared.until_closed(compared).await else {
+            return Ok(Flow::End);
+        };
+        let note = match compared {
+            Ok(Comparison::Same) => {
+                failpoint::hit(Failpoint::AfterVerified);
+                self.write(UploadRecord::Verified { draft: self.draft })
+                    .await?;
+                failpoint::hit(Failpoint::BeforeDrop);
+                self.shared.remove_doomed().await?;
+                self.shared.core().forget_gone();
+                self.shared.draft_changed(self.draft);
+                self.shared.events.tell(OutboxEvent::AssetChanged(asset));
+                return Ok(Flow::End);
+            }
+            Ok(Comparison::Gone) => {
+                self.service = Service::Gone;
+                return Ok(Flow::Again);
+            }
+            Ok(Comparison::Different(note)) => note,
+            Err(error) => error.to_string(),
+        };
+        let mut core = self.shared.core();
+        core.activity(self.draft).comparison = Some(format!("the staged copy is kept: {note}"));
+        drop(core);
+        Ok(Flow::Pause(self.comparisons.next_pause()))
+    }
+
+    /// Tells everybody who shows or waits for the asset.
+    fn tell_asset_changed(&self) {
+        let asset = {
+            let core = self.shared.core();
+            core.state
+                .drafts
+                .get(&self.draft)
+                .and_then(|draft| draft.accepted_asset())
+        };
+        if let Some(asset) = asset {
+            self.shared.events.tell(OutboxEvent::AssetChanged(asset));
+        }
+        self.shared.draft_changed(self.draft);
+        self.shared.asset_news.send_modify(|n| *n += 1);
+    }
+}

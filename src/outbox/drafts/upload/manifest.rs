@@ -1,0 +1,308 @@
+//! What one upload sends: the objects, the files that make them, their lengths and checksums. Fixed
+//! when the upload starts; pure.
+
+use serde::{Deserialize, Serialize};
+
+use crate::outbox::drafts::info::{DraftKind, EntryKind};
+use crate::outbox::drafts::tree::{FileBody, Tree};
+use crate::outbox::ids::EntryId;
+use crate::outbox::moment::Moment;
+use crate::outbox::names;
+use crate::outbox::names::{FileName, FolderName};
+use crate::outbox::staging::{ContentHash, ContentId};
+
+/// One file that is sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ManifestFile {
+    /// The entry it is in the draft.
+    pub entry: EntryId,
+    /// Its staged bytes.
+    pub content: ContentId,
+    /// Its path from the draft's folder, with `/` between names.
+    pub path: String,
+    /// Its length.
+    pub size: u64,
+    /// The checksum of its bytes.
+    pub hash: ContentHash,
+    /// Its modification time.
+    pub mtime: Moment,
+}
+
+/// What one upload sends.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// The name of the asset to be.
+    pub model_name: String,
+    /// The name of the zip that the files are packed into on the way; without one, each goes alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zip_name: Option<String>,
+    /// The files, in order of path.
+    pub files: Vec<ManifestFile>,
+}
+
+impl Manifest {
+    /// What is to be sent of a draft; `referred` says of which service folders a model refers to a
+    /// file. Files that were never flushed are left out.
+    pub fn of(
+        name: &str,
+        kind: DraftKind,
+        tree: &Tree,
+        referred: impl Fn(&str) -> bool,
+    ) -> Manifest {
+        let files: Vec<ManifestFile> = sendable_with(tree, referred)
+            .into_iter()
+            .filter_map(|item| {
+                Some(ManifestFile {
+                    entry: item.entry,
+                    content: item.file.content,
+                    size: item.file.size,
+                    hash: item.file.hash?,
+                    mtime: tree.node(item.entry)?.attributes.mtime,
+                    path: item.path,
+                })
+            })
+            .collect();
+        let nested = files.iter().any(|file| file.path.contains('/'));
+        let model_name = match kind {
+            DraftKind::Folder => name.to_owned(),
+            DraftKind::LooseFile => names::stem(name).to_owned(),
+        };
+        Manifest {
+            zip_name: nested.then(|| format!("{model_name}.zip")),
+            model_name,
+            files,
+        }
+    }
+
+    /// The names of the objects that are put.
+    pub fn object_names(&self) -> Vec<String> {
+        match &self.zip_name {
+            Some(name) => vec![name.clone()],
+            None => self.files.iter().map(|file| file.path.clone()).collect(),
+        }
+    }
+
+    /// True when the service is to unpack what it gets.
+    pub fn is_zip(&self) -> bool {
+        self.zip_name.is_some() || self.is_one_zip()
+    }
+
+    /// Bytes of all files.
+    pub fn total_size(&self) -> u64 {
+        self.files.iter().map(|file| file.size).sum()
+    }
+
+    fn is_one_zip(&self) -> bool {
+        self.files.len() == 1 && names::extension(&self.files[0].path) == "zip"
+    }
+}
+
+/// A file of a draft that may be sent.
+#[derive(Debug)]
+pub struct Sendable<'a> {
+    /// Its number.
+    pub entry: EntryId,
+    /// Its path from the draft's folder.
+    pub path: String,
+    /// Its bytes.
+    pub file: &'a FileBody,
+}
+
+/// Why an entry is kept back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeptBack {
+    /// Its name, or that of a folder above it, is junk.
+    Junk,
+    /// Its name says it is not finished.
+    InFlight,
+    /// It is part of a version control folder.
+    VersionControl,
+    /// It is in a folder with the name of a service folder that no model refers to.
+    ServiceFolder,
+}
+
+impl KeptBack {
+    /// The sentence that `why` prints.
+    pub fn sentence(self, path: &str) -> String {
+        match self {
+            KeptBack::Junk => format!(
+                "{path} is kept here and never sent: its name is that of a file which tools leave behind"
+            ),
+            KeptBack::InFlight => format!(
+                "{path} has the name of a file that a tool is still writing; the model is sent when it is renamed or removed"
+            ),
+            KeptBack::VersionControl => {
+                format!("{path} belongs to a version control folder, which is never sent")
+            }
+            KeptBack::ServiceFolder => format!(
+                "{path} is kept here and not sent: its folder has the name of one the service fills itself, and no model refers to it"
+            ),
+        }
+    }
+}
+
+/// Whether, and why, an entry of a draft is kept back by its name. Service folders are judged by
+/// [`sendable_with`], because models decide about those.
+pub fn kept_back_by_name(tree: &Tree, entry: EntryId) -> Option<KeptBack> {
+    let mut at = entry;
+    while at != EntryId::ROOT {
+        let node = tree.node(at)?;
+        let verdict = match node.kind() {
+            EntryKind::File => match names::judge_file(&node.name) {
+                FileName::Plain => None,
+                FileName::Junk => Some(KeptBack::Junk),
+                FileName::InFlight => Some(KeptBack::InFlight),
+            },
+            EntryKind::Folder => match names::judge_folder(&node.name) {
+                FolderName::Plain => None,
+                FolderName::Junk => Some(KeptBack::Junk),
+                FolderName::VersionControl => Some(KeptBack::VersionControl),
+            },
+        };
+        if verdict.is_some() {
+            return verdict;
+        }
+        at = node.parent;
+    }
+    None
+}
+
+/// The files of a draft that its names allow to be sent, in order of path; those in service folders
+/// are left out.
+pub fn sendable(tree: &Tree) -> Vec<Sendable<'_>> {
+    sendable_with(tree, |_| false)
+}
+
+/// The same, with those in service folders that `referred` says a model refers to.
+pub fn sendable_with(tree: &Tree, referred: impl Fn(&str) -> bool) -> Vec<Sendable<'_>> {
+    let files = tree.walk();
+    files
+        .into_iter()
+        .filter_map(|(path, entry, node)| {
+            let file = node.file()?;
+            let by_name = kept_back_by_name(tree, entry).is_none();
+            let wanted = !is_in_service_folder(&path) || referred(service_folder_of(&path));
+            (by_name && wanted).then_some(Sendable { entry, path, file })
+        })
+        .collect()
+}
+
+/// The topmost folder of a path.
+pub fn service_folder_of(path: &str) -> &str {
+    path.split_once('/').map_or("", |(top, _)| top)
+}
+
+/// True when the path lies in a folder with the name of a service folder.
+pub fn is_in_service_folder(path: &str) -> bool {
+    names::is_service_folder(service_folder_of(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::outbox::drafts::tree::{Attributes, Body, FileState};
+
+    fn tree(paths: &[&str]) -> Tree {
+        let attributes = Attributes::new(0o644, Moment { secs: 0, nanos: 0 });
+        let mut tree = Tree::new(attributes);
+        let mut next = 1;
+        for path in paths {
+            let mut parent = EntryId::ROOT;
+            let parts: Vec<&str> = path.split('/').collect();
+            for (at, part) in parts.iter().enumerate() {
+                if let Some(found) = tree.child(parent, part) {
+                    parent = found;
+                    continue;
+                }
+                let body = if at + 1 == parts.len() {
+                    Body::File(FileBody {
+                        size: 10,
+                        hash: Some(ContentHash(1)),
+                        state: FileState::Flushed,
+                        ..FileBody::new(ContentId(next))
+                    })
+                } else {
+                    Body::Folder(BTreeMap::new())
+                };
+                tree.insert(parent, part, EntryId(next), attributes, body)
+                    .unwrap();
+                parent = EntryId(next);
+                next += 1;
+            }
+        }
+        tree
+    }
+
+    fn names_of(paths: &[&str]) -> Vec<String> {
+        let tree = tree(paths);
+        sendable(&tree).into_iter().map(|item| item.path).collect()
+    }
+
+    #[test]
+    fn junk_and_version_control_are_never_sent() {
+        let all = [
+            "chair.glb",
+            ".DS_Store",
+            "__MACOSX/chair.glb",
+            ".git/HEAD",
+            "sub/.hg/store",
+            "sub/wood.png",
+            "wood.png~",
+        ];
+        assert_eq!(names_of(&all), ["chair.glb", "sub/wood.png"]);
+    }
+
+    #[test]
+    fn a_service_folder_goes_only_when_a_model_refers_to_it() {
+        let paths = ["chair.gltf", "renders/front.png", "pbr/wood.png"];
+        assert_eq!(names_of(&paths), ["chair.gltf"]);
+        let tree = tree(&paths);
+        let with = sendable_with(&tree, |folder| folder == "pbr");
+        let with: Vec<_> = with.into_iter().map(|item| item.path).collect();
+        assert_eq!(with, ["chair.gltf", "pbr/wood.png"]);
+    }
+
+    #[test]
+    fn a_flat_folder_goes_file_by_file_and_a_nested_one_as_a_zip() {
+        let flat = Manifest::of(
+            "chair",
+            DraftKind::Folder,
+            &tree(&["b.bin", "a.gltf"]),
+            |_| false,
+        );
+        assert_eq!(flat.object_names(), ["a.gltf", "b.bin"]);
+        assert!(!flat.is_zip());
+        let nested = Manifest::of(
+            "chair",
+            DraftKind::Folder,
+            &tree(&["a.gltf", "t/b.png"]),
+            |_| false,
+        );
+        assert_eq!(nested.object_names(), ["chair.zip"]);
+        assert!(nested.is_zip());
+    }
+
+    #[test]
+    fn a_loose_file_becomes_the_asset_of_its_stem() {
+        let loose = Manifest::of(
+            "chair.glb",
+            DraftKind::LooseFile,
+            &tree(&["chair.glb"]),
+            |_| false,
+        );
+        assert_eq!(
+            (loose.model_name.as_str(), loose.is_zip()),
+            ("chair", false)
+        );
+        let zip = Manifest::of(
+            "chair.zip",
+            DraftKind::LooseFile,
+            &tree(&["chair.zip"]),
+            |_| false,
+        );
+        assert!(zip.is_zip());
+        assert_eq!(zip.object_names(), ["chair.zip"]);
+    }
+}

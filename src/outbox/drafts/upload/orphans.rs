@@ -1,0 +1,125 @@
+//! Orphans: incomplete assets that a `start` whose reply was lost may have left. They are found by their
+//! name, and only deleted when a person names them.
+
+use std::collections::BTreeSet;
+use std::time::SystemTime;
+
+use crate::client::{ClientError, Priority};
+use crate::outbox::Outbox;
+use crate::outbox::drafts::record::UploadRecord;
+use crate::outbox::drafts::upload::info::Orphan;
+use crate::outbox::error::{OutboxError, OutboxResult};
+use crate::outbox::events::OutboxEvent;
+use crate::outbox::moment::Moment;
+use crate::outbox::state::OpenStart;
+use crate::wire::{AssetId, BaseAsset, UploadStatus};
+
+/// A start is not asked for any more after this long: its asset was dealt with elsewhere.
+const FORGET_STARTS_AFTER_SECS: i64 = 90 * 24 * 3600;
+
+impl Outbox {
+    /// Incomplete assets that a lost `start` reply of ours may have left.
+    pub async fn orphans(&self) -> OutboxResult<Vec<Orphan>> {
+        let starts = self.lost_starts();
+        let names: BTreeSet<&str> = starts
+            .iter()
+            .map(|(_, it)| it.model_name.as_str())
+            .collect();
+        let mut found = Vec::new();
+        for name in names {
+            found.extend(self.begun_elsewhere(name).await?);
+        }
+        self.forget_old_starts(&starts, &found).await?;
+        let orphan = |asset: BaseAsset| Orphan {
+            id: asset.id,
+            name: asset.name,
+            created: asset.created_at.map(|at| SystemTime::from(at.inner())),
+        };
+        Ok(found.into_iter().map(orphan).collect())
+    }
+
+    /// The starts behind [`Outbox::orphans`], by number: nothing new is found while they are the same.
+    pub fn lost_start_numbers(&self) -> Vec<u64> {
+        let starts = self.lost_starts();
+        starts.into_iter().map(|(attempt, _)| attempt).collect()
+    }
+
+    /// Starts whose outcome nobody knows and nobody is about to learn.
+    fn lost_starts(&self) -> Vec<(u64, OpenStart)> {
+        let core = self.shared.core();
+        let open = core.state.open_starts.iter();
+        let lost = open.filter(|(attempt, _)| !core.starting.contains(attempt));
+        lost.map(|(attempt, start)| (*attempt, start.clone()))
+            .collect()
+    }
+
+    /// Incomplete assets of that name that the journal knows nothing of.
+    async fn begun_elsewhere(&self, name: &str) -> OutboxResult<Vec<BaseAsset>> {
+        let query = Some(name.to_owned());
+        let assets = self
+            .shared
+            .client
+            .all_assets(query, Priority::Interactive)
+            .await;
+        let assets = assets.map_err(|source| OutboxError::Service {
+            what: "looking for orphans".to_owned(),
+            source,
+        })?;
+        // Asked after the list was made: what was started meanwhile is known by now.
+        let ours = self.known_assets();
+        let is_orphan = |asset: &BaseAsset| {
+            asset.name == name
+                && asset.upload_status == UploadStatus::Incomplete
+                && !ours.contains(&asset.id)
+        };
+        Ok(assets.into_iter().filter(is_orphan).collect())
+    }
+
+    fn known_assets(&self) -> BTreeSet<AssetId> {
+        let core = self.shared.core();
+        let drafts = core.state.drafts.values();
+        drafts
+            .filter_map(|draft| draft.stage()?.asset())
+            .chain(core.state.discards.iter().copied())
+            .chain(core.state.sent.keys().copied())
+            .collect()
+    }
+
+    async fn forget_old_starts(
+        &self,
+        starts: &[(u64, OpenStart)],
+        found: &[BaseAsset],
+    ) -> OutboxResult<()> {
+        let now = Moment::now().secs;
+        for (attempt, start) in starts {
+            let named = found.iter().any(|asset| asset.name == start.model_name);
+            if !named && now - start.at.secs > FORGET_STARTS_AFTER_SECS {
+                let attempt = *attempt;
+                self.shared
+                    .record(UploadRecord::StartForgotten { attempt })
+                    .await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes one of [`Outbox::orphans`] on the service.
+    pub async fn cancel_orphan(&self, orphan: AssetId) -> OutboxResult<()> {
+        let orphans = self.orphans().await?;
+        if !orphans.iter().any(|it| it.id == orphan) {
+            return Err(OutboxError::NotFound(format!(
+                "an orphan with the id {orphan}"
+            )));
+        }
+        match self.shared.client.delete_asset(orphan).await {
+            Ok(()) | Err(ClientError::NotFound { .. }) => {
+                self.shared.events.tell(OutboxEvent::AssetChanged(orphan));
+                Ok(())
+            }
+            Err(source) => Err(OutboxError::Service {
+                what: format!("deleting the orphan {orphan}"),
+                source,
+            }),
+        }
+    }
+}

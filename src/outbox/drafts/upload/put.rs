@@ -1,0 +1,159 @@
+//! Putting the objects of an upload, several at once, with progress.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures_util::stream::{self, StreamExt as _};
+
+use crate::client::ClientError;
+use crate::outbox::drafts::activity::LiveObject;
+use crate::outbox::drafts::record::UploadRecord;
+use crate::outbox::drafts::upload::body::Body;
+use crate::outbox::drafts::upload::run::{Flow, Upload};
+use crate::outbox::drafts::upload::verify;
+use crate::outbox::error::OutboxResult;
+use crate::outbox::events::OutboxEvent;
+use crate::outbox::failpoint;
+use crate::outbox::failpoint::Failpoint;
+use crate::outbox::state::Attempt;
+
+/// How often progress is told.
+const PROGRESS_EVERY: Duration = Duration::from_millis(300);
+
+impl Upload {
+    /// Puts the objects that are missing.
+    pub(super) async fn put(
+        &mut self,
+        attempt: &Attempt,
+        objects: Vec<usize>,
+    ) -> OutboxResult<Flow> {
+        let bodies = self.bodies(attempt).await?;
+        self.show_totals(attempt, &bodies);
+        let parallel = self.shared.config.parallel_puts.max(1);
+        let names = attempt.manifest.object_names();
+        let mut failure = None;
+        {
+            let this = &*self;
+            let mut puts = stream::iter(objects)
+                .map(|object| {
+                    let (name, body) = (&names[object], bodies[object].clone());
+                    async move { (object, this.put_one(object, name, body).await) }
+                })
+                .buffer_unordered(parallel);
+            let stopped = this.live.stopped();
+            tokio::pin!(stopped);
+            let mut progress = tokio::time::interval(PROGRESS_EVERY);
+            loop {
+                tokio::select! {
+                    biased;
+                    next = puts.next() => match next {
+                        Some((object, Ok(()))) => this.put_done(attempt, object).await?,
+                        Some((_, Err(error))) => {
+                            failure = Some(error);
+                            break;
+                        }
+                        None => break,
+                    },
+                    _ = progress.tick() => this.tell_progress(),
+                    () = &mut stopped => return Ok(Flow::End),
+                    () = this.shared.closed() => return Ok(Flow::End),
+                }
+            }
+        }
+        match failure {
+            None => {
+                failpoint::hit(Failpoint::AfterPuts);
+                self.set_trouble(None);
+                self.retries.reset();
+                Ok(Flow::Again)
+            }
+            // An asset that is gone takes its URLs with it.
+            Some(ClientError::Expired { .. } | ClientError::NotFound { .. }) => {
+                self.expired = true;
+                Ok(Flow::Again)
+            }
+            Some(error) => self.failed_or_again(error, "the upload").await,
+        }
+    }
+
+    async fn put_one(&self, object: usize, name: &str, body: Body) -> Result<(), ClientError> {
+        let permit = self.shared.puts.acquire().await;
+        let shown = LiveObject {
+            name: name.to_owned(),
+            sent: 0,
+            total: body.len(),
+        };
+        self.live.objects().insert(object, shown);
+        let Some(url) = self.urls.get(&object) else {
+            return Err(ClientError::Expired {
+                what: format!("object {object}"),
+            });
+        };
+        let sent = Arc::clone(&self.live.sent);
+        let live = self.live.clone();
+        let mine = AtomicU64::new(0);
+        let progress = move |now: u64| {
+            // A second attempt starts from nothing: the sum goes down by what the first had sent.
+            let before = mine.swap(now, Ordering::Relaxed);
+            sent.fetch_add(now.wrapping_sub(before), Ordering::Relaxed);
+            if let Some(shown) = live.objects().get_mut(&object) {
+                shown.sent = now;
+            }
+        };
+        let reply = self
+            .shared
+            .client
+            .put_file(url, body.len(), || body.stream(), progress)
+            .await;
+        drop(permit);
+        self.live.objects().remove(&object);
+        reply.map(|_| failpoint::hit(Failpoint::AfterPut))
+    }
+
+    async fn put_done(&self, attempt: &Attempt, object: usize) -> OutboxResult<()> {
+        let mut core = self.shared.core();
+        // Losing this record costs a second sending at most, so nobody waits for the disk.
+        core.record(UploadRecord::FilePut {
+            draft: self.draft,
+            attempt: attempt.number,
+            file: object,
+        })?;
+        if let Some(live) = &mut core.activity(self.draft).upload {
+            live.files_sent += 1;
+        }
+        drop(core);
+        self.tell_progress();
+        Ok(())
+    }
+
+    async fn bodies(&self, attempt: &Attempt) -> OutboxResult<Vec<Body>> {
+        verify::bodies_of(&self.shared, &attempt.manifest).await
+    }
+
+    fn show_totals(&self, attempt: &Attempt, bodies: &[Body]) {
+        let done = attempt
+            .put
+            .iter()
+            .filter_map(|object| bodies.get(*object))
+            .map(Body::len)
+            .sum();
+        self.live.sent.store(done, Ordering::Relaxed);
+        self.live.objects().clear();
+        let mut core = self.shared.core();
+        if let Some(live) = &mut core.activity(self.draft).upload {
+            live.total = bodies.iter().map(Body::len).sum();
+            live.files = bodies.len();
+            live.files_sent = attempt.put.len();
+        }
+    }
+
+    fn tell_progress(&self) {
+        let sent = self.live.sent.load(Ordering::Relaxed);
+        self.live.rate().note(self.shared.now(), sent);
+        self.shared
+            .events
+            .tell(OutboxEvent::DraftChanged(self.draft));
+        self.shared.something_changed();
+    }
+}

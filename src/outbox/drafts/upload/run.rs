@@ -1,0 +1,345 @@
+//! The executor of one draft's upload: asks the planner, does one step, asks again. The journal hears
+//! of each call with an effect before it goes out, and of its outcome after.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::client::ClientError;
+use crate::outbox::drafts::activity::{LiveUpload, Trouble};
+use crate::outbox::drafts::record::UploadRecord;
+use crate::outbox::drafts::upload::import::{LONGEST_COMPARISON, LONGEST_LOOK};
+use crate::outbox::drafts::upload::plan::{Service, Step, Urls, View, next_step};
+use crate::outbox::effect::{Effect, passes};
+use crate::outbox::error::OutboxResult;
+use crate::outbox::events::OutboxEvent;
+use crate::outbox::failpoint;
+use crate::outbox::failpoint::Failpoint;
+use crate::outbox::ids::DraftId;
+use crate::outbox::pauses::Pauses;
+use crate::outbox::shared::Shared;
+use crate::outbox::state::Attempt;
+use crate::outbox::state::record::Record;
+use crate::wire::{AssetId, BaseAsset, SignedUrl};
+
+/// The longest pause between two tries while the service cannot be reached.
+const LONGEST_RETRY: Duration = Duration::from_secs(60);
+
+/// What comes after a step.
+pub(super) enum Flow {
+    /// Ask the planner again.
+    Again,
+    /// Ask it after a pause, or when somebody pokes.
+    Pause(Duration),
+    /// This task is done.
+    End,
+}
+
+/// The upload of one draft.
+pub(super) struct Upload {
+    pub(super) shared: Arc<Shared>,
+    pub(super) draft: DraftId,
+    pub(super) live: LiveUpload,
+    pub(super) urls: BTreeMap<usize, SignedUrl>,
+    pub(super) expired: bool,
+    pub(super) service: Service,
+    pub(super) record: Option<BaseAsset>,
+    /// The accepted asset was gone at the last look.
+    pub(super) gone_before: bool,
+    completion_sent: Option<Instant>,
+    pub(super) retries: Pauses,
+    looks: Pauses,
+    pub(super) comparisons: Pauses,
+    /// The URLs expired in an earlier attempt of this task: the next one waits first.
+    pub(super) starts: Pauses,
+}
+
+impl Upload {
+    pub(super) fn new(shared: Arc<Shared>, draft: DraftId, live: LiveUpload) -> Upload {
+        let first = shared.config.first_poll;
+        Upload {
+            draft,
+            live,
+            urls: BTreeMap::new(),
+            expired: false,
+            service: Service::Unknown,
+            record: None,
+            gone_before: false,
+            completion_sent: None,
+            retries: Pauses::new(first * 2, LONGEST_RETRY),
+            looks: Pauses::new(first, LONGEST_LOOK),
+            comparisons: Pauses::new(first * 4, LONGEST_COMPARISON),
+            starts: Pauses::new(first, LONGEST_RETRY),
+            shared,
+        }
+    }
+
+    /// Runs until nothing is left to do, the draft changes, or the outbox closes.
+    pub(super) async fn run(mut self) {
+        loop {
+            if self.is_stopped() {
+                break;
+            }
+            let flow = match self.step().await {
+                Ok(flow) => flow,
+                Err(error) => {
+                    // The journal could not be written: nothing goes out that it does not know of.
+                    self.set_trouble(Some(Trouble::Local(error.to_string())));
+                    Flow::Pause(self.retries.next_pause())
+                }
+            };
+            match flow {
+                Flow::Again => {}
+                Flow::End => break,
+                Flow::Pause(time) => {
+                    self.note_next_try(time);
+                    self.rest(time).await;
+                }
+            }
+        }
+        self.leave();
+    }
+
+    /// Says when it is tried again, where something is in the way.
+    fn note_next_try(&self, pause: Duration) {
+        let mut core = self.shared.core();
+        if core.state.drafts.contains_key(&self.draft) {
+            let activity = core.activity(self.draft);
+            let stuck = activity.trouble.is_some();
+            activity.next_try = stuck.then(|| Instant::now() + pause);
+        }
+    }
+
+    async fn rest(&self, time: Duration) {
+        tokio::select! {
+            biased;
+            () = tokio::time::sleep(time) => {}
+            () = self.live.poke.notified() => {}
+            () = self.live.stopped() => {}
+            () = self.shared.closed() => {}
+        }
+    }
+
+    fn leave(self) {
+        let mut core = self.shared.core();
+        if core.state.drafts.contains_key(&self.draft) {
+            let activity = core.activity(self.draft);
+            if activity
+                .upload
+                .as_ref()
+                .is_some_and(|live| live.is(&self.live))
+            {
+                activity.upload = None;
+            }
+        }
+        drop(core);
+        self.shared.draft_changed(self.draft);
+    }
+
+    fn is_stopped(&self) -> bool {
+        *self.live.stop.borrow() || self.shared.is_closing()
+    }
+
+    async fn step(&mut self) -> OutboxResult<Flow> {
+        let attempt = match self.shared.core().state.drafts.get(&self.draft) {
+            None => return Ok(Flow::End),
+            Some(draft) => draft.attempt.clone(),
+        };
+        if let Some(attempt) = &attempt {
+            self.recall_urls(attempt);
+        }
+        let step = next_step(&self.view(attempt.as_ref()));
+        tracing::debug!(draft = self.draft.0, ?step, "upload");
+        match attempt {
+            Some(attempt) => self.execute(step, &attempt).await,
+            // Without an attempt there is one thing to plan.
+            None => self.start().await,
+        }
+    }
+
+    async fn execute(&mut self, step: Step, attempt: &Attempt) -> OutboxResult<Flow> {
+        match step {
+            Step::Start | Step::Rest => Ok(Flow::End),
+            Step::StartOver => self.start_over(attempt).await,
+            Step::Put(objects) => self.put(attempt, objects).await,
+            Step::Complete(asset) => self.complete(attempt, asset).await,
+            Step::Ask(asset) => Ok(self.ask(asset).await),
+            Step::AskLater(_) => {
+                self.service = Service::Unknown;
+                Ok(Flow::Pause(self.looks.next_pause()))
+            }
+            Step::Accept => self.accept(attempt).await,
+            Step::Imported => self.imported().await,
+            Step::ImportFailed => self.import_failed().await,
+            Step::Lost => self.lost(attempt).await,
+            Step::Verify(asset) => self.verify(attempt, asset).await,
+        }
+    }
+
+    fn view(&self, attempt: Option<&Attempt>) -> View {
+        let is_missing = |attempt: &Attempt| {
+            let objects = 0..attempt.manifest.object_names().len();
+            objects.filter(|n| !attempt.put.contains(n)).collect()
+        };
+        let urls = match (self.expired, self.urls.is_empty()) {
+            (true, _) => Urls::Expired,
+            (false, true) => Urls::None,
+            (false, false) => Urls::Good,
+        };
+        View {
+            stage: attempt.map(|attempt| attempt.stage),
+            missing: attempt.map(is_missing).unwrap_or_default(),
+            urls,
+            service: self.service.clone(),
+            completion_age: self.completion_sent.map(|at| at.elapsed()),
+        }
+    }
+
+    async fn start_over(&mut self, attempt: &Attempt) -> OutboxResult<Flow> {
+        self.write(UploadRecord::AttemptDropped {
+            draft: self.draft,
+            attempt: attempt.number,
+        })
+        .await?;
+        self.shared.discard_news.notify_one();
+        let again = self.expired || self.service == Service::Gone;
+        self.urls.clear();
+        self.expired = false;
+        self.service = Service::Unknown;
+        self.completion_sent = None;
+        self.live.sent.store(0, Ordering::Relaxed);
+        // Attempts that end the same way each time must not follow each other without a pause.
+        Ok(if again {
+            Flow::Pause(self.starts.next_pause())
+        } else {
+            Flow::Again
+        })
+    }
+
+    async fn complete(&mut self, attempt: &Attempt, asset: AssetId) -> OutboxResult<Flow> {
+        let (draft, number) = (self.draft, attempt.number);
+        self.write(UploadRecord::CompleteSent {
+            draft,
+            attempt: number,
+        })
+        .await?;
+        if self.is_stopped() {
+            return Ok(Flow::Again);
+        }
+        failpoint::hit(Failpoint::BeforeComplete);
+        self.completion_sent = Some(Instant::now());
+        self.service = Service::Unknown;
+        let call = self.shared.client.complete_upload(asset);
+        let Some(reply) = self.shared.last_words(call).await else {
+            return Ok(Flow::End);
+        };
+        failpoint::hit(Failpoint::AfterComplete);
+        let error = match reply {
+            Ok(record) => {
+                self.record = Some(record);
+                return self.accept(attempt).await;
+            }
+            Err(error) => error,
+        };
+        let effect = Effect::of(&error);
+        if effect == Effect::Unknown {
+            // It may have had its effect: the asset's state decides.
+            tracing::info!(draft = draft.0, asset = asset.0, %error, "the answer to the completion was lost");
+            return Ok(Flow::Again);
+        }
+        self.write(UploadRecord::CompleteRefused {
+            draft,
+            attempt: number,
+        })
+        .await?;
+        if effect == Effect::Gone {
+            self.service = Service::Gone;
+            return Ok(Flow::Again);
+        }
+        self.failed_or_again(error, "ending the upload").await
+    }
+
+    async fn accept(&mut self, attempt: &Attempt) -> OutboxResult<Flow> {
+        let draft = self.draft;
+        self.write(UploadRecord::Accepted {
+            draft,
+            attempt: attempt.number,
+        })
+        .await?;
+        failpoint::hit(Failpoint::AfterAccepted);
+        self.set_trouble(None);
+        self.retries.reset();
+        self.looks.reset();
+        if let Some(asset) = attempt.stage.asset() {
+            self.shared
+                .events
+                .tell(OutboxEvent::AssetCreated { draft, asset });
+        }
+        // What the completion answered is the first look at the import.
+        self.service = match self.record.take() {
+            Some(record) => self.seen(&record),
+            None => Service::Unknown,
+        };
+        self.shared.draft_changed(draft);
+        self.shared.job_news.notify_one();
+        Ok(Flow::Again)
+    }
+
+    /// What an error of the service means for an upload: another try later, or a failure that a
+    /// person has to look at.
+    pub(super) async fn failed_or_again(
+        &mut self,
+        error: ClientError,
+        what: &str,
+    ) -> OutboxResult<Flow> {
+        if passes(&error) {
+            let pause = error
+                .retry_after()
+                .unwrap_or_else(|| self.retries.next_pause());
+            self.set_trouble(Some(Trouble::Service(error)));
+            return Ok(Flow::Pause(pause));
+        }
+        let reason = format!("{what} failed: {error}; `assetfs retry` tries again");
+        self.fail(reason).await
+    }
+
+    pub(super) async fn fail(&mut self, reason: String) -> OutboxResult<Flow> {
+        let draft = self.draft;
+        self.write(UploadRecord::Failed { draft, reason }).await?;
+        self.set_trouble(None);
+        self.shared.draft_changed(draft);
+        Ok(Flow::End)
+    }
+
+    /// Writes a step into the journal, durably, unless the draft has changed or gone meanwhile.
+    pub(super) async fn write(&self, record: UploadRecord) -> OutboxResult<()> {
+        let ticket = {
+            let mut core = self.shared.core();
+            if *self.live.stop.borrow() {
+                return Ok(());
+            }
+            core.record(Record::from(record))?
+        };
+        self.shared.settle(ticket).await
+    }
+
+    pub(super) fn set_trouble(&self, trouble: Option<Trouble>) {
+        let mut core = self.shared.core();
+        if !core.state.drafts.contains_key(&self.draft) {
+            return;
+        }
+        let activity = core.activity(self.draft);
+        let changed = activity.trouble.is_some() != trouble.is_some();
+        activity.trouble = trouble;
+        drop(core);
+        if changed {
+            self.shared
+                .events
+                .tell(OutboxEvent::DraftChanged(self.draft));
+        }
+        self.shared.something_changed();
+    }
+}

@@ -1,0 +1,229 @@
+//! Starting an upload: is there room, what is sent, and the one call that makes the asset.
+
+use std::collections::BTreeMap;
+
+use crate::client::{ClientError, Priority};
+use crate::outbox::drafts::activity::Trouble;
+use crate::outbox::drafts::record::UploadRecord;
+use crate::outbox::drafts::settle::readiness;
+use crate::outbox::drafts::settle::readiness::DraftFacts;
+use crate::outbox::drafts::settle::{facts, watch};
+use crate::outbox::drafts::upload::manifest::Manifest;
+use crate::outbox::drafts::upload::run::{Flow, Upload};
+use crate::outbox::effect::Effect;
+use crate::outbox::error::OutboxResult;
+use crate::outbox::failpoint;
+use crate::outbox::failpoint::Failpoint;
+use crate::outbox::moment::Moment;
+use crate::outbox::state::Attempt;
+use crate::wire::{Downloads, StartUpload, UploadStarted};
+
+/// What is about to be started.
+struct Start {
+    attempt: u64,
+    manifest: Manifest,
+}
+
+impl Upload {
+    /// Starts a new attempt.
+    pub(super) async fn start(&mut self) -> OutboxResult<Flow> {
+        let Some(found) = watch::look(&self.shared, self.draft).await? else {
+            return Ok(Flow::End);
+        };
+        let ready = match self.check(&found) {
+            Ok(warning) => warning,
+            Err(None) => return Ok(Flow::End),
+            Err(Some(reason)) => return self.fail(reason).await,
+        };
+        if let Some(flow) = self.wait_for_room().await {
+            return Ok(flow);
+        }
+        let Some(start) = self.intend(ready).await? else {
+            return Ok(Flow::End);
+        };
+        failpoint::hit(Failpoint::BeforeStart);
+        let request = StartUpload {
+            model_name: start.manifest.model_name.clone(),
+            filenames: start.manifest.object_names(),
+            is_zip: start.manifest.is_zip(),
+        };
+        let reply = self
+            .shared
+            .last_words(self.shared.client.start_upload(&request))
+            .await;
+        failpoint::hit(Failpoint::AfterStart);
+        self.shared.core().starting.remove(&start.attempt);
+        match reply {
+            // Without a word the next run finds an open start, and a new attempt is made.
+            None => Ok(Flow::End),
+            Some(Ok(started)) => self.started(&start, started).await,
+            Some(Err(error)) => self.not_started(&start, error).await,
+        }
+    }
+
+    /// Whether the draft may be sent: the warning it goes with, or the reason it does not. Without a
+    /// reason it simply is not ready any more, and the settle rule goes on.
+    fn check(&self, found: &DraftFacts) -> Result<Option<String>, Option<String>> {
+        let ordered = {
+            let core = self.shared.core();
+            core.state
+                .drafts
+                .get(&self.draft)
+                .and_then(|draft| draft.ordered)
+        };
+        match readiness::readiness(found) {
+            Ok(content) => Ok(readiness::warning_for(&content)),
+            Err(obstacle) if ordered == Some(true) && obstacle.yields_to_force() => {
+                Ok(Some(format!("sent by force: {}", obstacle.sentence())))
+            }
+            Err(obstacle) if ordered.is_some() => Err(Some(obstacle.sentence())),
+            Err(_) => Err(None),
+        }
+    }
+
+    /// Asks whether the account has room. A service that does not tell is not asked twice.
+    async fn wait_for_room(&mut self) -> Option<Flow> {
+        let needed = {
+            let core = self.shared.core();
+            let draft = core.state.drafts.get(&self.draft)?;
+            facts::manifest_of(&core, draft).total_size()
+        };
+        let call = self.shared.client.storage(Priority::Background);
+        let reply = match self.shared.until_closed(call).await {
+            Some(reply) => reply,
+            None => return Some(Flow::End),
+        };
+        if let Ok(storage) = &reply {
+            self.shared.storage_is_left(storage.storage_left);
+        }
+        match reply {
+            Ok(storage) if storage.storage_left < needed => {
+                let left = storage.storage_left;
+                self.set_trouble(Some(Trouble::Quota { needed, left }));
+                Some(Flow::Pause(self.retries.next_pause()))
+            }
+            // Nothing can be started while nobody answers.
+            Err(error) if error.is_transient() || error.is_about_token() => {
+                self.set_trouble(Some(Trouble::Service(error)));
+                Some(Flow::Pause(self.retries.next_pause()))
+            }
+            _ => None,
+        }
+    }
+
+    /// Writes down that the upload is about to be started. `None` when the draft changed meanwhile.
+    async fn intend(&mut self, warning: Option<String>) -> OutboxResult<Option<Start>> {
+        let (start, ticket) = {
+            let mut core = self.shared.core();
+            if *self.live.stop.borrow() {
+                return Ok(None);
+            }
+            let Some(draft) = core.state.drafts.get(&self.draft) else {
+                return Ok(None);
+            };
+            let manifest = facts::manifest_of(&core, draft);
+            let attempt = core.state.next_id();
+            let ticket = core.record(UploadRecord::StartSent {
+                draft: self.draft,
+                attempt,
+                at: Moment::now(),
+                manifest: manifest.clone(),
+                warning,
+            })?;
+            core.starting.insert(attempt);
+            (Start { attempt, manifest }, ticket)
+        };
+        if let Err(error) = self.shared.settle(ticket).await {
+            self.shared.core().starting.remove(&start.attempt);
+            self.refused(&start).await?;
+            return Err(error);
+        }
+        self.shared.draft_changed(self.draft);
+        Ok(Some(start))
+    }
+
+    async fn started(&mut self, start: &Start, reply: UploadStarted) -> OutboxResult<Flow> {
+        // This is written even when the draft has changed or gone: the asset has to be deleted then.
+        self.shared
+            .record(UploadRecord::Started {
+                draft: self.draft,
+                attempt: start.attempt,
+                asset: reply.id,
+                urls: self.sealed(&reply.links.s3_upload_urls),
+            })
+            .await?;
+        failpoint::hit(Failpoint::BeforePuts);
+        self.shared.discard_news.notify_one();
+        self.set_trouble(None);
+        let names = start.manifest.object_names();
+        self.take_urls(&names, &reply.links.s3_upload_urls);
+        match (0..names.len()).find(|at| !self.urls.contains_key(at)) {
+            None => Ok(Flow::Again),
+            Some(at) => {
+                self.write(UploadRecord::AttemptDropped {
+                    draft: self.draft,
+                    attempt: start.attempt,
+                })
+                .await?;
+                self.shared.discard_news.notify_one();
+                self.fail(format!(
+                    "the service gave no URL to send {} to; `assetfs retry` tries again",
+                    names[at]
+                ))
+                .await
+            }
+        }
+    }
+
+    /// The URLs as the journal may have them.
+    fn sealed(&self, urls: &Downloads) -> Option<String> {
+        let text: BTreeMap<&str, &str> = urls
+            .iter()
+            .map(|(name, url)| (name, url.expose()))
+            .collect();
+        let text = serde_json::to_string(&text).ok()?;
+        Some(self.shared.seal.close(&text))
+    }
+
+    fn take_urls(&mut self, names: &[String], urls: &Downloads) {
+        let named = names.iter().enumerate();
+        self.urls = named
+            .filter_map(|(at, name)| Some((at, urls.get(name)?.clone())))
+            .collect();
+    }
+
+    /// Takes up the URLs of an attempt that an earlier run has started.
+    pub(super) fn recall_urls(&mut self, attempt: &Attempt) {
+        let Some(sealed) = attempt.urls.as_deref().filter(|_| self.urls.is_empty()) else {
+            return;
+        };
+        let text = self.shared.seal.reveal(sealed);
+        let urls = text.and_then(|text| serde_json::from_str::<Downloads>(&text).ok());
+        if let Some(urls) = urls {
+            self.take_urls(&attempt.manifest.object_names(), &urls);
+        }
+    }
+
+    async fn not_started(&mut self, start: &Start, error: ClientError) -> OutboxResult<Flow> {
+        if Effect::of(&error) == Effect::Unknown {
+            // There may be an asset that nobody knows the id of; it stays listed as an orphan.
+            self.write(UploadRecord::AttemptDropped {
+                draft: self.draft,
+                attempt: start.attempt,
+            })
+            .await?;
+        } else {
+            self.refused(start).await?;
+        }
+        self.failed_or_again(error, "starting the upload").await
+    }
+
+    async fn refused(&self, start: &Start) -> OutboxResult<()> {
+        self.shared
+            .record(UploadRecord::StartRefused {
+                draft: self.draft,
+                attempt: start.attempt,
+            })
+            .await
+    }
+}

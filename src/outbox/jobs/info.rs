@@ -1,0 +1,71 @@
+//! What the files of drop folders look like from outside.
+
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+
+use crate::wire::{EmbedId, RapidId};
+
+/// How far a job is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobState {
+    /// A text that has not been submitted: empty, a temporary name, or just written.
+    Editing,
+    /// Submitted; goes out when the asset is complete or the service answers again.
+    Waiting,
+    /// The service has it, or is being asked.
+    Queued,
+    /// The service works on it.
+    Running {
+        /// How far, from 0 to 100.
+        percent: u8,
+    },
+    /// What it asked for is there.
+    Done,
+    /// Refused, or it failed on the service.
+    Failed {
+        /// Why, as a sentence.
+        reason: String,
+    },
+    /// Nobody can tell whether the service has it; it is not sent again by itself.
+    Unknown,
+}
+
+impl JobState {
+    /// The one line of the job's status file.
+    pub fn status_text(&self) -> String {
+        match self {
+            JobState::Editing => "not sent".to_owned(),
+            JobState::Waiting => "waiting".to_owned(),
+            JobState::Queued => "queued".to_owned(),
+            JobState::Running { percent } => format!("running {percent}%"),
+            JobState::Done => "done".to_owned(),
+            JobState::Failed { reason } => format!("failed: {reason}"),
+            JobState::Unknown => "unknown".to_owned(),
+        }
+    }
+}
+
+/// A file of a drop folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobInfo {
+    /// Its name, with the extension.
+    pub name: String,
+    /// The text that was written.
+    pub text: Vec<u8>,
+    /// How far it is.
+    pub state: JobState,
+    /// The one line of its status file: the state, and what it waits for.
+    pub status_text: String,
+    /// The last failure, as a sentence.
+    pub failure: Option<String>,
+    /// The rapid model, as soon as it is known.
+    pub rapid: Option<RapidId>,
+    /// All rapid models of a job for several assets, as far as they are known.
+    pub rapids: Vec<RapidId>,
+    /// The embed, as soon as it is known.
+    pub embed: Option<EmbedId>,
+    /// When the text was written.
+    pub mtime: SystemTime,
+}

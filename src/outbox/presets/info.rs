@@ -1,0 +1,70 @@
+//! What the files of the presets folder look like from outside.
+
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+
+use crate::wire::PresetId;
+
+/// How far the text of a preset file is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PresetState {
+    /// Kept here alone: a temporary or backup name, or an empty file.
+    Local,
+    /// On its way to the service.
+    Queued,
+    /// The service has it.
+    Saved {
+        /// The preset on the service.
+        preset: PresetId,
+    },
+    /// Refused.
+    Failed {
+        /// Why, as a sentence.
+        reason: String,
+    },
+}
+
+/// A file of the presets folder that is held here: temporary, on its way, or refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PresetFile {
+    /// Its name, with the extension.
+    pub name: String,
+    /// The text that was written.
+    pub text: Vec<u8>,
+    /// How far it is.
+    pub state: PresetState,
+    /// What it is for, as far as that was said here.
+    pub description: Option<String>,
+    /// When the text was written.
+    pub mtime: SystemTime,
+}
+
+/// A preset that this outbox changed on the service, until a later list of presets shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SavedPreset {
+    /// The file, with the extension.
+    pub name: String,
+    /// The preset.
+    pub preset: PresetId,
+    /// The text that the service has.
+    pub text: Vec<u8>,
+    /// What it is for, as far as that was said here.
+    pub description: Option<String>,
+    /// When the text was written.
+    pub mtime: SystemTime,
+}
+
+/// What the outbox adds to, and takes from, the service's list of presets.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PresetOverlay {
+    /// How often a preset was changed on the service in this run: `saved` is news when it grows.
+    pub saves: u64,
+    /// What the service has since, in place of what earlier lists say.
+    pub saved: Vec<SavedPreset>,
+    /// Files held here. One with a service's preset of the same name stands for it.
+    pub files: Vec<PresetFile>,
+    /// Presets whose file was renamed to a backup name: not shown under their own.
+    pub hidden: Vec<PresetId>,
+}
