@@ -256,3 +256,34 @@ async fn the_mount_tells_how_much_was_moved_and_how_many_files_there_may_be() {
     );
     mounted.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_no_delete_presets_of_the_service_stay_and_local_files_can_be_removed() {
+    let account = Account::new().await;
+    let mounted = account.mount_with(|config| config.no_delete = true).await;
+    let tree = &mounted.tree;
+    for (name, count) in [("a", 1000), ("b", 2000)] {
+        let text = format!(r#"{{"limits":{{"faces":{{"count":{count}}}}}}}"#);
+        let path = format!("/presets/{name}.json");
+        tree.write(&path, text.as_bytes()).await.unwrap();
+    }
+    let refused = tree.unlink("/presets/a.json").await.unwrap_err();
+    let is_refusal =
+        matches!(&refused, DriveError::NotPermitted(why) if why.contains("--no-delete"));
+    assert!(is_refusal, "{refused:?}");
+    let refused = tree.rename("/presets/a.json", "/presets/b.json").await;
+    assert!(matches!(refused, Err(DriveError::NotPermitted(_))));
+    let left = account.client.presets(Priority::Interactive).await.unwrap();
+    assert_eq!(left.len(), 2, "{left:?}");
+
+    // What an editor does when it saves.
+    tree.rename("/presets/a.json", "/presets/a.json~")
+        .await
+        .unwrap();
+    let text = br#"{"limits":{"faces":{"count":3000}}}"#;
+    tree.write("/presets/a.json", text).await.unwrap();
+    tree.unlink("/presets/a.json~").await.unwrap();
+    let saved = account.client.presets(Priority::Interactive).await.unwrap();
+    assert_eq!(saved.len(), 2, "{saved:?}");
+    mounted.close().await;
+}

@@ -111,6 +111,9 @@ pub(in crate::drive) async fn remove_file(
             Ok(())
         }
         Removal::ErrorText(parent) => dismiss_error(tree, parent),
+        Removal::Preset if tree.config.no_delete && is_on_service(tree, name) => {
+            Err(refusals::no_delete())
+        }
         Removal::Preset => {
             let (shared, file_name) = (Arc::clone(tree), name.to_owned());
             tree.detached(async move {
@@ -129,6 +132,11 @@ pub(in crate::drive) async fn remove_file(
         Removal::JobPart(_) | Removal::Part => hide(tree, node, caller).await,
         Removal::Model(_) | Removal::Refused => Err(refusals::not_permitted_here(&node.path(tree))),
     }
+}
+
+/// Whether the service has a preset that is shown under the name.
+pub(in crate::drive) fn is_on_service(tree: &Tree, preset: &str) -> bool {
+    tree.catalog.known().presets.find(preset).is_some()
 }
 
 async fn delete_embed(tree: &Arc<Tree>, embed: EmbedId) -> DriveResult<()> {

@@ -8,6 +8,7 @@ use super::lookup::text;
 use crate::drive::catalog::{doubt, keep_for_good, preset_gone, preset_overlay, refreshed};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::ops::again::replace_sent_loose_file;
+use crate::drive::ops::remove::is_on_service;
 use crate::drive::ops::text::send_job;
 use crate::drive::parts::Tree;
 use crate::drive::places::{
@@ -193,6 +194,11 @@ async fn rename_preset(
     }
     if noreplace && child(tree, &folder, new_name).await.is_ok() {
         return Err(DriveError::Exists);
+    }
+    // The service has one of them afterwards.
+    let replaces = name != new_name && is_on_service(tree, name) && is_on_service(tree, new_name);
+    if replaces && tree.config.no_delete {
+        return Err(refusals::no_delete());
     }
     let (shared, from, to) = (Arc::clone(tree), name.to_owned(), new_name.to_owned());
     tree.detached(async move {
