@@ -52,7 +52,7 @@ pub(super) fn preset(args: &PresetArgs) -> Result<Exit> {
             let client = service.client()?;
             let preset = block_on(async {
                 let id = named(&client, preset).await?;
-                Ok(client.preset(id, Priority::Interactive).await?)
+                Ok(client.presets().get(id, Priority::Interactive).await?)
             })?;
             println!("{}", preset.config.to_pretty_text());
             Ok(Exit::Done)
@@ -74,12 +74,12 @@ fn export(client: &Client, preset: &str, out: &Path, cli: bool) -> Result<Exit> 
             let text = fs::read_to_string(file).with_context(|| file.display().to_string())?;
             let preset = PresetText::from_value(Value::String(text))
                 .with_context(|| format!("{} is no preset", file.display()))?;
-            client.config_rpdx(&preset.config).await?
+            client.presets().config_rpdx(&preset.config).await?
         } else {
             let id = named(client, preset).await?;
             match cli {
-                true => client.preset_rpdx(id, Priority::Interactive).await?,
-                false => client.preset_zip(id, Priority::Interactive).await?,
+                true => client.presets().rpdx(id, Priority::Interactive).await?,
+                false => client.presets().zip(id, Priority::Interactive).await?,
             }
         };
         let bytes = whole(download).await?;
@@ -91,9 +91,9 @@ fn export(client: &Client, preset: &str, out: &Path, cli: bool) -> Result<Exit> 
 
 /// The preset of a name; one of the account's own goes before one of the service's.
 async fn named(client: &Client, name: &str) -> Result<PresetId> {
-    let own = client.presets(Priority::Interactive).await?;
+    let own = client.presets().list(Priority::Interactive).await?;
     let own = own.into_iter().map(|preset| (preset.name, preset.id));
-    let factory = client.factory_presets(Priority::Interactive).await?;
+    let factory = client.presets().factory(Priority::Interactive).await?;
     let factory = factory.into_iter().map(|preset| (preset.name, preset.id));
     let all: Vec<(String, PresetId)> = own.chain(factory).collect();
     if let Some((_, id)) = all.iter().find(|(known, _)| known == name) {

@@ -41,7 +41,7 @@ pub(super) fn login(args: &LoginArgs) -> Result<Exit> {
         None => asked("Email: ")?,
     };
     let password = Password::new(secretly_asked("Password: ")?);
-    let token = block_on(async { Ok(client.login(&email, password).await?) })?;
+    let token = block_on(async { Ok(client.account().login(&email, password).await?) })?;
     let path = keep_token(client.base_url(), &token)?;
     println!("Signed in; the token is in {}", path.display());
     println!("Mount it: assetfs mount DIR --base-url {}", args.base_url);
@@ -72,7 +72,7 @@ pub(super) fn logout(args: &LogoutArgs) -> Result<Exit> {
             client.base_url()
         );
     };
-    let deleted = block_on(async { Ok(client.delete_token(id).await) })?;
+    let deleted = block_on(async { Ok(client.tokens().delete(id).await) })?;
     if let Err(error) = deleted {
         eprintln!("assetfs: the token could not be deleted on the service: {error}");
     }
@@ -97,9 +97,17 @@ pub(super) struct WhoamiArgs {
 pub(super) fn whoami(args: &WhoamiArgs) -> Result<Exit> {
     let client = args.service.client()?;
     let told = block_on(async {
-        let identity = client.account().await?;
-        let points = client.points(Priority::Interactive).await?.rapidpoints;
-        let storage = client.storage(Priority::Interactive).await?.storage_left;
+        let identity = client.account().identity().await?;
+        let points = client
+            .account()
+            .points(Priority::Interactive)
+            .await?
+            .rapidpoints;
+        let storage = client
+            .account()
+            .storage_left(Priority::Interactive)
+            .await?
+            .storage_left;
         Ok(json!({
             "service": identity.origin,
             "owner": identity.owner.map(|owner| owner.0),
@@ -146,7 +154,7 @@ pub(super) fn account(args: &AccountCommandArgs) -> Result<Exit> {
         client.base_url()
     );
     let password = Password::new(secretly_asked("Password of the account: ")?);
-    block_on(async { Ok(client.delete_account(password).await?) })?;
+    block_on(async { Ok(client.account().delete(password).await?) })?;
     // Its token is worth nothing any more.
     let _ = fs::remove_file(token_path(client.base_url())?);
     println!("The account is deleted.");

@@ -51,7 +51,7 @@ enum TokenCommand {
 pub(super) fn token(args: &TokenArgs) -> Result<Exit> {
     match &args.command {
         TokenCommand::List { service, json } => {
-            let tokens = service.ask(async |it| it.tokens(Priority::Interactive).await)?;
+            let tokens = service.ask(async |it| it.tokens().list(Priority::Interactive).await)?;
             if *json {
                 println!("{}", serde_json::to_string(&tokens)?);
                 return Ok(Exit::Done);
@@ -68,7 +68,7 @@ pub(super) fn token(args: &TokenArgs) -> Result<Exit> {
             print!("{}", table_below(&head, rows));
         }
         TokenCommand::Create { name, out, service } => {
-            let token = service.ask(async |it| it.create_token(name).await)?;
+            let token = service.ask(async |it| it.tokens().create(name).await)?;
             match out {
                 Some(path) => {
                     write_atomic(path, token.expose().as_bytes())
@@ -79,7 +79,7 @@ pub(super) fn token(args: &TokenArgs) -> Result<Exit> {
             }
         }
         TokenCommand::Delete { id, service } => {
-            service.ask(async |it| it.delete_token(TokenId(*id)).await)?;
+            service.ask(async |it| it.tokens().delete(TokenId(*id)).await)?;
         }
     }
     Ok(Exit::Done)

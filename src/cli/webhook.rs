@@ -58,7 +58,7 @@ enum WebhookCommand {
 pub(super) fn webhook(args: &WebhookArgs) -> Result<Exit> {
     match &args.command {
         WebhookCommand::List { service } => {
-            let hooks = service.ask(async |it| it.webhooks(Priority::Interactive).await)?;
+            let hooks = service.ask(async |it| it.webhooks().list(Priority::Interactive).await)?;
             let head = ["address", "number", "last called", "failed calls"];
             let rows = hooks.iter().map(|hook| {
                 vec![
@@ -85,15 +85,15 @@ pub(super) fn webhook(args: &WebhookArgs) -> Result<Exit> {
                 verify_ssl: !no_verify,
                 secret: secret_file.as_ref().map(read).transpose()?,
             };
-            let made = service.ask(async |it| it.create_webhook(&request).await)?;
+            let made = service.ask(async |it| it.webhooks().create(&request).await)?;
             println!("Webhook {} is registered", made.id);
         }
         WebhookCommand::Test { id, service } => {
-            service.ask(async |it| it.test_webhook(WebhookId(*id)).await)?;
+            service.ask(async |it| it.webhooks().test(WebhookId(*id)).await)?;
             println!("A test event is on its way; `assetfs webhook list` shows whether it came");
         }
         WebhookCommand::Delete { id, service } => {
-            service.ask(async |it| it.delete_webhook(WebhookId(*id)).await)?;
+            service.ask(async |it| it.webhooks().delete(WebhookId(*id)).await)?;
         }
     }
     Ok(Exit::Done)

@@ -1,15 +1,16 @@
-//! The account: sign-in, tokens, points, storage, webhooks, and deletion.
+//! The account: identity, sign-in, points, storage, and deletion.
 
 use reqwest::Method;
 
-use super::Client;
 use super::budget::Priority;
 use super::call::Call;
 use super::error::ClientError;
-use crate::wire::paths::{fill, route};
+use super::exchange::Exchange;
+use super::tokens::TokenCalls;
+use crate::wire::paths::route;
 use crate::wire::{
-    ApiToken, CreateToken, CreateWebhook, Data, DeleteAccount, Items, Login, LoginReply, Password,
-    RapidPoints, StorageLeft, Token, TokenId, UserId, Webhook, WebhookId,
+    Data, DeleteAccount, Login, LoginReply, Password, RapidPoints, StorageLeft, Token, TokenId,
+    UserId,
 };
 
 /// Identity of an account; local state is stored under it.
@@ -33,24 +34,33 @@ impl AccountIdentity {
     }
 }
 
-impl Client {
+/// Calls about the account.
+#[derive(Clone, Copy)]
+pub struct AccountCalls<'a> {
+    pub(super) exchange: &'a Exchange,
+}
+
+impl AccountCalls<'_> {
     /// Identifies the account by the token's own record. If the service does not report the owner, only the
     /// token id is known.
-    pub async fn account(&self) -> Result<AccountIdentity, ClientError> {
-        let token_id = self.token_id();
+    pub async fn identity(self) -> Result<AccountIdentity, ClientError> {
+        let token_id = self.exchange.token_id();
         let owner = match token_id {
             Some(id) => self.token_owner(id).await?,
             None => None,
         };
         Ok(AccountIdentity {
-            origin: self.origin(),
+            origin: self.exchange.origin(),
             owner,
             token_id,
         })
     }
 
-    async fn token_owner(&self, id: TokenId) -> Result<Option<UserId>, ClientError> {
-        match self.api_token(id).await {
+    async fn token_owner(self, id: TokenId) -> Result<Option<UserId>, ClientError> {
+        let tokens = TokenCalls {
+            exchange: self.exchange,
+        };
+        match tokens.get(id).await {
             Ok(record) => Ok(record.tokenable_id),
             Err(
                 ClientError::NotFound { .. }
@@ -62,10 +72,11 @@ impl Client {
     }
 
     /// Signs in with the account's credentials and returns a new token. Sent once.
-    pub async fn login(&self, email: &str, password: Password) -> Result<Token, ClientError> {
+    pub async fn login(self, email: &str, password: Password) -> Result<Token, ClientError> {
         let what = "sign in";
         let call = Call::once(what, Method::POST, route::LOGIN).anonymous();
         let body = self
+            .exchange
             .text(call.json(&Login {
                 email: email.to_owned(),
                 password,
@@ -80,101 +91,23 @@ impl Client {
             })
     }
 
-    pub async fn tokens(&self, priority: Priority) -> Result<Vec<ApiToken>, ClientError> {
-        let call = Call::get("list API tokens", route::TOKENS).at(priority);
-        Ok(self.json::<Items<ApiToken>>(call).await?.0)
-    }
-
-    pub async fn api_token(&self, id: TokenId) -> Result<ApiToken, ClientError> {
-        Ok(self
-            .json::<Data<ApiToken>>(Call::get("get an API token", fill(route::TOKEN, &[&id])))
-            .await?
-            .data)
-    }
-
-    /// Creates an API token. The service shows its text only in this reply. Sent once.
-    pub async fn create_token(&self, name: &str) -> Result<Token, ClientError> {
-        let what = "create an API token";
-        let call = Call::once(what, Method::POST, route::CREATE_TOKEN);
-        let body = self
-            .text(call.json(&CreateToken {
-                name: name.to_owned(),
-            }))
-            .await?;
-        let reply = LoginReply::from_body(&body);
-        reply
-            .map(|reply| reply.token)
-            .ok_or_else(|| ClientError::LostReply {
-                what: what.to_owned(),
-                status: None,
-                reason: "there is no token in it".to_owned(),
-            })
-    }
-
-    pub async fn delete_token(&self, id: TokenId) -> Result<(), ClientError> {
-        self.done(Call::delete(
-            "delete an API token",
-            fill(route::TOKEN, &[&id]),
-        ))
-        .await
-    }
-
     /// Remaining optimization points.
-    pub async fn points(&self, priority: Priority) -> Result<RapidPoints, ClientError> {
+    pub async fn points(self, priority: Priority) -> Result<RapidPoints, ClientError> {
         let call = Call::get("get the points", route::RAPID_POINTS).at(priority);
-        Ok(self.json::<Data<RapidPoints>>(call).await?.data)
+        Ok(self.exchange.json::<Data<RapidPoints>>(call).await?.data)
     }
 
     /// Remaining storage.
-    pub async fn storage(&self, priority: Priority) -> Result<StorageLeft, ClientError> {
+    pub async fn storage_left(self, priority: Priority) -> Result<StorageLeft, ClientError> {
         let call = Call::get("get the storage left", route::STORAGE).at(priority);
-        Ok(self.json::<Data<StorageLeft>>(call).await?.data)
-    }
-
-    pub async fn webhooks(&self, priority: Priority) -> Result<Vec<Webhook>, ClientError> {
-        let call = Call::get("list webhooks", route::WEBHOOKS).at(priority);
-        Ok(self.json::<Items<Webhook>>(call).await?.0)
-    }
-
-    /// Registers a webhook. Sent once.
-    pub async fn create_webhook(&self, request: &CreateWebhook) -> Result<Webhook, ClientError> {
-        let call = Call::once("register a webhook", Method::POST, route::WEBHOOKS).json(request);
-        match self.json::<Data<Webhook>>(call).await {
-            Ok(created) => Ok(created.data),
-            // Only this call uses 500 for a plain refusal: the account has the maximum number of webhooks.
-            Err(ClientError::LostReply {
-                status: Some(500),
-                reason,
-                ..
-            }) => Err(ClientError::Rejected {
-                status: 500,
-                message: reason,
-            }),
-            Err(error) => Err(error),
-        }
-    }
-
-    pub async fn delete_webhook(&self, id: WebhookId) -> Result<(), ClientError> {
-        self.done(Call::delete(
-            "delete a webhook",
-            fill(route::WEBHOOK, &[&id]),
-        ))
-        .await
-    }
-
-    /// Sends a test event to a webhook. Sent once.
-    pub async fn test_webhook(&self, id: WebhookId) -> Result<(), ClientError> {
-        self.done(Call::once(
-            "test a webhook",
-            Method::POST,
-            fill(route::TEST_WEBHOOK, &[&id]),
-        ))
-        .await
+        Ok(self.exchange.json::<Data<StorageLeft>>(call).await?.data)
     }
 
     /// Deletes the account and everything in it. Sent once.
-    pub async fn delete_account(&self, password: Password) -> Result<(), ClientError> {
+    pub async fn delete(self, password: Password) -> Result<(), ClientError> {
         let call = Call::once("delete the account", Method::POST, route::DELETE_ACCOUNT);
-        self.done(call.json(&DeleteAccount { password })).await
+        self.exchange
+            .done(call.json(&DeleteAccount { password }))
+            .await
     }
 }

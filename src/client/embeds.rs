@@ -1,40 +1,85 @@
-//! Calls about embeds. Listing them is in `listing`.
+//! Calls about embeds.
+
+use std::sync::Arc;
 
 use reqwest::Method;
 
-use super::Client;
 use super::budget::Priority;
 use super::call::Call;
 use super::error::ClientError;
+use super::exchange::Exchange;
+use super::listing::{EmbedQuery, List, PageOrder, collect};
 use crate::wire::paths::{fill, route};
 use crate::wire::{
-    CreateEmbed, CreateRawEmbed, Data, Embed, EmbedCreated, EmbedId, RawEmbedCreated,
+    CreateEmbed, CreateRawEmbed, Data, Embed, EmbedCreated, EmbedId, Page, RapidId, RawEmbedCreated,
 };
 
-impl Client {
-    pub async fn embed(&self, id: EmbedId, priority: Priority) -> Result<Embed, ClientError> {
-        let call = Call::get("get an embed", fill(route::EMBED, &[&id])).at(priority);
-        Ok(self.json::<Data<Embed>>(call).await?.data)
+const LIST: List<Embed> = List {
+    what: "list embeds",
+    path: route::EMBEDS,
+    id: |embed| embed.id.0,
+};
+
+/// Calls about embeds.
+#[derive(Clone, Copy)]
+pub struct EmbedCalls<'a> {
+    pub(super) exchange: &'a Arc<Exchange>,
+}
+
+impl EmbedCalls<'_> {
+    pub async fn list(
+        self,
+        query: EmbedQuery,
+        priority: Priority,
+    ) -> Result<Page<Embed>, ClientError> {
+        LIST.page(self.exchange, query.pairs(), priority).await
     }
 
-    pub async fn delete_embed(&self, id: EmbedId) -> Result<(), ClientError> {
-        self.done(Call::delete("delete an embed", fill(route::EMBED, &[&id])))
+    /// All embeds, or those of one rapid model.
+    pub async fn all(
+        self,
+        rapid_id: Option<RapidId>,
+        priority: Priority,
+    ) -> Result<Vec<Embed>, ClientError> {
+        let at_page = move |page| {
+            let query = EmbedQuery {
+                rapid_id,
+                page: Some(page),
+                q: None,
+            };
+            query.pairs()
+        };
+        collect(LIST.pages(self.exchange, at_page, PageOrder::AsListed, priority)).await
+    }
+
+    pub async fn get(self, id: EmbedId, priority: Priority) -> Result<Embed, ClientError> {
+        let call = Call::get("get an embed", fill(route::EMBED, &[&id])).at(priority);
+        Ok(self.exchange.json::<Data<Embed>>(call).await?.data)
+    }
+
+    pub async fn delete(self, id: EmbedId) -> Result<(), ClientError> {
+        self.exchange
+            .done(Call::delete("delete an embed", fill(route::EMBED, &[&id])))
             .await
     }
 
     /// Creates an embed of a rapid model. Sent once.
-    pub async fn create_embed(&self, request: &CreateEmbed) -> Result<EmbedCreated, ClientError> {
+    pub async fn create(self, request: &CreateEmbed) -> Result<EmbedCreated, ClientError> {
         let call = Call::once("create an embed", Method::POST, route::CREATE_EMBED).json(request);
-        Ok(self.json::<Data<EmbedCreated>>(call).await?.data)
+        Ok(self.exchange.json::<Data<EmbedCreated>>(call).await?.data)
     }
 
     /// Creates an embed of a base asset in glb format. Sent once.
-    pub async fn create_raw_embed(
-        &self,
+    pub async fn create_raw(
+        self,
         request: &CreateRawEmbed,
     ) -> Result<RawEmbedCreated, ClientError> {
         let call =
             Call::once("create an embed", Method::POST, route::CREATE_RAW_EMBED).json(request);
-        Ok(self.json::<Data<RawEmbedCreated>>(call).await?.data)
+        Ok(self
+            .exchange
+            .json::<Data<RawEmbedCreated>>(call)
+            .await?
+            .data)
     }
 }

@@ -6,6 +6,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use reqwest::StatusCode;
+
+use crate::wire::ErrorBody;
+
 /// A failed call or transfer.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ClientError {
@@ -154,4 +158,10 @@ fn wait_text(retry_after: &Option<Duration>) -> String {
         Some(wait) => format!("; retry after {} s", wait.as_secs_f64().ceil()),
         None => String::new(),
     }
+}
+
+/// The message of an error body, or the name of the status if there is none.
+pub(super) fn message_of(status: StatusCode, body: &ErrorBody) -> String {
+    let reason = status.canonical_reason().unwrap_or("no reason given");
+    body.sentence().unwrap_or_else(|| reason.to_owned())
 }

@@ -3,6 +3,7 @@
 //! The invariant: the token is only sent to the exact origin of the base URL, never to the target of a
 //! redirect. The outcome of a call that is sent once is either certain or [`ClientError::LostReply`].
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
@@ -10,21 +11,56 @@ use reqwest::{Method, Request, Response, StatusCode};
 use serde::de::DeserializeOwned;
 use url::Url;
 
-use super::Client;
 use super::body::{self, BodyFault, Download};
-use super::budget::Priority;
+use super::budget::{Priority, RateBudget};
 use super::call::{Call, Lane, Repeat};
-use super::error::ClientError;
+use super::config::ClientConfig;
+use super::error::{ClientError, message_of};
 use super::retry::retry_after;
-use super::storage;
-use super::transport::{self, Connection, Fault};
-use crate::wire::ErrorBody;
+use super::storage::{self, SignedObject, Storage};
+use super::transport::{self, Connection, Fault, Transport};
 use crate::wire::secret::without_secrets;
+use crate::wire::{ErrorBody, Token, TokenId};
 
 /// Maximum size of an error body that is read.
 const MAX_REFUSAL_BYTES: usize = 64 * 1024;
 
-impl Client {
+/// What all calls of a client share.
+pub(super) struct Exchange {
+    pub(super) config: ClientConfig,
+    pub(super) budget: RateBudget,
+    transport: Arc<Transport>,
+    pub(super) storage: Arc<Storage>,
+    /// True while the service answers no request, tried again over a new connection.
+    pub(super) out_of_reach: tokio::sync::watch::Sender<bool>,
+}
+
+impl Exchange {
+    pub(super) fn new(config: ClientConfig, transport: Transport) -> Self {
+        let transport = Arc::new(transport);
+        let storage = Storage {
+            transport: transport.clone(),
+            deadlines: config.deadlines,
+            retries: config.retries,
+        };
+        Self {
+            budget: RateBudget::new(config.requests_per_minute, config.burst),
+            transport,
+            storage: Arc::new(storage),
+            config,
+            out_of_reach: tokio::sync::watch::Sender::new(false),
+        }
+    }
+
+    /// Scheme, host and port of the service.
+    pub(super) fn origin(&self) -> String {
+        self.config.base_url.origin().ascii_serialization()
+    }
+
+    pub(super) fn token_id(&self) -> Option<TokenId> {
+        self.config.token.as_ref().and_then(Token::id)
+    }
+
     /// Sends a call and parses the reply as JSON.
     pub(super) async fn json<T: DeserializeOwned>(&self, call: Call) -> Result<T, ClientError> {
         let body = self
@@ -67,7 +103,7 @@ impl Client {
             .await?;
         Ok(storage::whole_body(
             response,
-            self.shared.config.deadlines.stall,
+            self.config.deadlines.stall,
             call.what,
         ))
     }
@@ -81,7 +117,7 @@ impl Client {
     where
         R: Future<Output = Result<T, ClientError>>,
     {
-        let retries = &self.shared.config.retries;
+        let retries = &self.config.retries;
         let patience = match call.lane {
             Lane::Counted(Priority::Background) => retries.background_patience,
             Lane::Counted(Priority::Interactive) | Lane::Uncounted => retries.interactive_patience,
@@ -107,7 +143,7 @@ impl Client {
     }
 
     async fn attempt_bytes(&self, call: &Call, failed: u32) -> Result<Vec<u8>, ClientError> {
-        let config = &self.shared.config;
+        let config = &self.config;
         let whole = async {
             let response = self.attempt(call, failed).await?;
             let read = body::read_all(response, config.deadlines.stall, config.max_json_bytes);
@@ -123,19 +159,19 @@ impl Client {
     async fn attempt(&self, call: &Call, failed: u32) -> Result<Response, ClientError> {
         let request = self.request(call)?;
         if let Lane::Counted(priority) = call.lane {
-            self.shared.budget.take(priority).await?;
+            self.budget.take(priority).await?;
         }
         let connection = match call.repeat {
             Repeat::Safe => Connection::after_failures(failed),
             Repeat::Never => Connection::Fresh,
         };
-        let pool = self.shared.transport.service(connection);
+        let pool = self.transport.service(connection);
         let started = Instant::now();
-        let sent = transport::send(pool, request, self.shared.config.deadlines.stall).await;
+        let sent = transport::send(pool, request, self.config.deadlines.stall).await;
         let response = sent.map_err(|fault| self.fault_error(call, fault));
         match &response {
-            Ok(_) => drop(self.shared.out_of_reach.send_replace(false)),
-            Err(_) if failed > 0 => drop(self.shared.out_of_reach.send_replace(true)),
+            Ok(_) => drop(self.out_of_reach.send_replace(false)),
+            Err(_) if failed > 0 => drop(self.out_of_reach.send_replace(true)),
             Err(_) => {}
         }
         let response = response?;
@@ -156,7 +192,7 @@ impl Client {
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if !call.anonymous {
-            let token = self.token().ok_or(ClientError::NoToken)?;
+            let token = self.config.token.as_ref().ok_or(ClientError::NoToken)?;
             let bearer = format!("Bearer {}", token.expose());
             let mut bearer =
                 HeaderValue::try_from(bearer).expect("a token has header characters only");
@@ -170,7 +206,7 @@ impl Client {
     }
 
     fn url_of(&self, call: &Call) -> Result<Url, ClientError> {
-        let base = &self.shared.config.base_url;
+        let base = &self.config.base_url;
         let text = format!("{}{}", base.as_str().trim_end_matches('/'), call.path);
         let mut url = Url::parse(&text).map_err(|error| ClientError::BadBaseUrl {
             reason: error.to_string(),
@@ -195,9 +231,9 @@ impl Client {
         }
         let headers = response.headers().clone();
         if status == StatusCode::TOO_MANY_REQUESTS && call.lane != Lane::Uncounted {
-            self.shared.budget.pause(retry_after(&headers));
+            self.budget.pause(retry_after(&headers));
         }
-        let stall = self.shared.config.deadlines.stall;
+        let stall = self.config.deadlines.stall;
         // The status counts even if the body cannot be read.
         let body = body::read_all(response, stall, MAX_REFUSAL_BYTES)
             .await
@@ -219,9 +255,12 @@ impl Client {
                 format!("the service redirects to {shown}; check the base URL"),
             ));
         };
-        let response = self
-            .storage_get(target, HeaderMap::new(), call.what, Connection::Kept)
-            .await?;
+        let object = SignedObject {
+            storage: self.storage.clone(),
+            url: target,
+            what: call.what.to_owned(),
+        };
+        let response = object.get(HeaderMap::new(), Connection::Kept).await?;
         match response.status() {
             status if status.is_success() => Ok(response),
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(protocol(
@@ -230,18 +269,12 @@ impl Client {
                     "the service redirects to {shown}, and the token is not sent there; check the base URL"
                 ),
             )),
-            status => Err(storage::refusal(
-                status,
-                response,
-                call.what,
-                self.shared.config.deadlines.stall,
-            )
-            .await),
+            _ => Err(object.refusal(response).await),
         }
     }
 
     fn fault_error(&self, call: &Call, fault: Fault) -> ClientError {
-        let deadlines = &self.shared.config.deadlines;
+        let deadlines = &self.config.deadlines;
         match (fault, call.repeat) {
             (Fault::NotSent(reason), _) => ClientError::no_connection(reason),
             (Fault::ConnectTimeout, _) => ClientError::Timeout {
@@ -264,8 +297,8 @@ impl Client {
     }
 
     fn body_error(&self, call: &Call, fault: BodyFault) -> ClientError {
-        let deadlines = &self.shared.config.deadlines;
-        let limit_bytes = self.shared.config.max_json_bytes as u64;
+        let deadlines = &self.config.deadlines;
+        let limit_bytes = self.config.max_json_bytes as u64;
         match (fault, call.repeat) {
             (BodyFault::Broken(reason), Repeat::Safe) => ClientError::no_connection(reason),
             (BodyFault::Broken(reason), Repeat::Never) => lost(call, None, reason),
@@ -298,12 +331,6 @@ fn protocol(call: &Call, reason: String) -> ClientError {
         what: call.what.to_owned(),
         reason,
     }
-}
-
-/// The message of an error body, or the name of the status if there is none.
-pub(super) fn message_of(status: StatusCode, body: &ErrorBody) -> String {
-    let reason = status.canonical_reason().unwrap_or("no reason given");
-    body.sentence().unwrap_or_else(|| reason.to_owned())
 }
 
 /// The error for a status that is neither success nor redirect.

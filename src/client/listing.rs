@@ -5,16 +5,16 @@
 
 use std::collections::HashSet;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use futures_util::stream::{self, Stream, StreamExt, TryStreamExt};
 use serde::de::DeserializeOwned;
 
-use super::Client;
 use super::budget::Priority;
 use super::call::Call;
 use super::error::ClientError;
-use crate::wire::paths::route;
-use crate::wire::{BaseAsset, Embed, Page, RapidId, RapidModel};
+use super::exchange::Exchange;
+use crate::wire::{Page, RapidId};
 
 /// Maximum page size of the service.
 pub const MAX_PER_PAGE: u32 = 50;
@@ -22,6 +22,9 @@ pub const MAX_PER_PAGE: u32 = 50;
 const PAGES_AT_ONCE: usize = 4;
 /// Upper bound of the number of pages, whatever the service reports.
 const MAX_PAGES: u64 = 200_000;
+
+/// Names and values of a query string.
+type QueryPairs = Vec<(&'static str, String)>;
 
 /// Filter and page of a list request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -51,7 +54,7 @@ impl ListQuery {
         }
     }
 
-    fn all_with(q: Option<String>) -> Self {
+    pub(super) fn all_with(q: Option<String>) -> Self {
         Self { q, ..Self::all() }
     }
 
@@ -60,7 +63,7 @@ impl ListQuery {
         self
     }
 
-    fn pairs(&self) -> Vec<(&'static str, String)> {
+    pub(super) fn pairs(&self) -> QueryPairs {
         let mut pairs = Vec::new();
         pairs.extend(self.q.clone().map(|q| ("q", q)));
         pairs.extend(self.page.map(|page| ("page", page.to_string())));
@@ -83,7 +86,7 @@ pub struct EmbedQuery {
 }
 
 impl EmbedQuery {
-    fn pairs(&self) -> Vec<(&'static str, String)> {
+    pub(super) fn pairs(&self) -> QueryPairs {
         let mut pairs = Vec::new();
         pairs.extend(self.page.map(|page| ("page", page.to_string())));
         pairs.extend(self.q.clone().map(|q| ("q", q)));
@@ -95,133 +98,7 @@ impl EmbedQuery {
 /// The pages of a list in order; each item once.
 pub type PageStream<T> = Pin<Box<dyn Stream<Item = Result<Page<T>, ClientError>> + Send>>;
 
-impl Client {
-    pub async fn list_assets(
-        &self,
-        query: ListQuery,
-        priority: Priority,
-    ) -> Result<Page<BaseAsset>, ClientError> {
-        self.page("list base assets", route::ASSETS, query.pairs(), priority)
-            .await
-    }
-
-    pub async fn list_rapid_models(
-        &self,
-        query: ListQuery,
-        priority: Priority,
-    ) -> Result<Page<RapidModel>, ClientError> {
-        self.page(
-            "list rapid models",
-            route::RAPID_MODELS,
-            query.pairs(),
-            priority,
-        )
-        .await
-    }
-
-    pub async fn list_embeds(
-        &self,
-        query: EmbedQuery,
-        priority: Priority,
-    ) -> Result<Page<Embed>, ClientError> {
-        self.page("list embeds", route::EMBEDS, query.pairs(), priority)
-            .await
-    }
-
-    /// All base assets, or those with this name or tag, page by page in order.
-    pub fn asset_pages(&self, q: Option<String>, priority: Priority) -> PageStream<BaseAsset> {
-        self.pages_of_assets(ListQuery::all_with(q), PageOrder::AsListed, priority)
-    }
-
-    /// All base assets. If the service lists the newest first, pages come in reverse order, so lower ids
-    /// come first.
-    pub fn asset_pages_oldest_first(&self, priority: Priority) -> PageStream<BaseAsset> {
-        self.pages_of_assets(ListQuery::all(), PageOrder::OldestFirst, priority)
-    }
-
-    fn pages_of_assets(
-        &self,
-        query: ListQuery,
-        order: PageOrder,
-        priority: Priority,
-    ) -> PageStream<BaseAsset> {
-        let client = self.clone();
-        let fetch = move |page| {
-            let (client, query) = (client.clone(), query.clone().at_page(page));
-            async move { client.list_assets(query, priority).await }
-        };
-        all_pages(fetch, |asset: &BaseAsset| asset.id.0, order)
-    }
-
-    /// All rapid models, or those with this name or tag, page by page in order.
-    pub fn rapid_pages(&self, q: Option<String>, priority: Priority) -> PageStream<RapidModel> {
-        self.pages_of_rapids(ListQuery::all_with(q), PageOrder::AsListed, priority)
-    }
-
-    /// All rapid models in the order of [`Client::asset_pages_oldest_first`].
-    pub fn rapid_pages_oldest_first(&self, priority: Priority) -> PageStream<RapidModel> {
-        self.pages_of_rapids(ListQuery::all(), PageOrder::OldestFirst, priority)
-    }
-
-    fn pages_of_rapids(
-        &self,
-        query: ListQuery,
-        order: PageOrder,
-        priority: Priority,
-    ) -> PageStream<RapidModel> {
-        let client = self.clone();
-        let fetch = move |page| {
-            let (client, query) = (client.clone(), query.clone().at_page(page));
-            async move { client.list_rapid_models(query, priority).await }
-        };
-        all_pages(fetch, |rapid: &RapidModel| rapid.id.0, order)
-    }
-
-    /// All embeds, or all of one rapid model, page by page in order.
-    fn embed_pages(&self, rapid_id: Option<RapidId>, priority: Priority) -> PageStream<Embed> {
-        let client = self.clone();
-        let fetch = move |page| {
-            let client = client.clone();
-            let query = EmbedQuery {
-                rapid_id,
-                page: Some(page),
-                q: None,
-            };
-            async move { client.list_embeds(query, priority).await }
-        };
-        all_pages(fetch, |embed: &Embed| embed.id.0, PageOrder::AsListed)
-    }
-
-    pub async fn all_assets(
-        &self,
-        q: Option<String>,
-        priority: Priority,
-    ) -> Result<Vec<BaseAsset>, ClientError> {
-        collect(self.asset_pages(q, priority)).await
-    }
-
-    /// All embeds, or those of one rapid model.
-    pub async fn all_embeds(
-        &self,
-        rapid_id: Option<RapidId>,
-        priority: Priority,
-    ) -> Result<Vec<Embed>, ClientError> {
-        collect(self.embed_pages(rapid_id, priority)).await
-    }
-
-    async fn page<T: DeserializeOwned>(
-        &self,
-        what: &'static str,
-        path: &str,
-        query: Vec<(&'static str, String)>,
-        priority: Priority,
-    ) -> Result<Page<T>, ClientError> {
-        self.json(Call::get(what, path).query(query).at(priority))
-            .await
-    }
-}
-
-async fn collect<T>(mut pages: PageStream<T>) -> Result<Vec<T>, ClientError> {
+pub(super) async fn collect<T>(mut pages: PageStream<T>) -> Result<Vec<T>, ClientError> {
     let mut items = Vec::new();
     while let Some(page) = pages.try_next().await? {
         items.extend(page.data);
@@ -231,9 +108,48 @@ async fn collect<T>(mut pages: PageStream<T>) -> Result<Vec<T>, ClientError> {
 
 /// Order in which the pages of a list are returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum PageOrder {
+pub(super) enum PageOrder {
     AsListed,
     OldestFirst,
+}
+
+/// One of the paged lists of the service.
+pub(super) struct List<T> {
+    /// What a call does, for messages.
+    pub(super) what: &'static str,
+    pub(super) path: &'static str,
+    pub(super) id: fn(&T) -> u64,
+}
+
+impl<T: DeserializeOwned + Send + 'static> List<T> {
+    pub(super) async fn page(
+        &self,
+        exchange: &Exchange,
+        query: QueryPairs,
+        priority: Priority,
+    ) -> Result<Page<T>, ClientError> {
+        let call = Call::get(self.what, self.path).query(query).at(priority);
+        exchange.json(call).await
+    }
+
+    /// All pages; `at_page` returns the query of a page.
+    pub(super) fn pages(
+        self,
+        exchange: &Arc<Exchange>,
+        at_page: impl Fn(u64) -> QueryPairs + Send + 'static,
+        order: PageOrder,
+        priority: Priority,
+    ) -> PageStream<T> {
+        let (exchange, id) = (exchange.clone(), self.id);
+        let fetch = move |page| {
+            let call = Call::get(self.what, self.path)
+                .query(at_page(page))
+                .at(priority);
+            let exchange = exchange.clone();
+            async move { exchange.json(call).await }
+        };
+        all_pages(fetch, id, order)
+    }
 }
 
 /// Requests the first page, which contains the number of pages, and then the others, several in parallel

@@ -16,92 +16,160 @@ mod error;
 mod exchange;
 mod listing;
 mod meta;
+mod optimizations;
 mod origin;
 mod presets;
 mod probe;
 mod put;
 mod range;
 mod range_source;
-mod rapid;
+mod rapids;
 mod resolver;
 mod retry;
 #[cfg(test)]
 pub(crate) mod scripted;
 mod storage;
+mod tokens;
+mod transfers;
 mod transport;
+mod webhooks;
 
 use std::sync::Arc;
 
-use crate::wire::{Token, TokenId};
+use crate::wire::TokenId;
+use exchange::Exchange;
 
-pub use account::AccountIdentity;
+pub use account::{AccountCalls, AccountIdentity};
+pub use assets::AssetCalls;
 pub use body::{ByteStream, Download};
 pub use budget::{BudgetStatus, Priority};
 pub use config::{ClientConfig, Deadlines, RetryPolicy};
+pub use embeds::EmbedCalls;
 pub use error::ClientError;
 pub use listing::{EmbedQuery, ListQuery, PageStream};
 pub use meta::ObjectMeta;
+pub use optimizations::OptimizationCalls;
+pub use presets::PresetCalls;
 pub use put::PutReply;
 pub use range::RangeReply;
+pub use rapids::RapidCalls;
+pub use tokens::TokenCalls;
+pub use transfers::Transfers;
+pub use webhooks::WebhookCalls;
 
 /// A client for one service with one token; clones share everything.
 #[derive(Clone)]
 pub struct Client {
-    shared: Arc<ClientState>,
-}
-
-struct ClientState {
-    config: ClientConfig,
-    budget: budget::RateBudget,
-    transport: transport::Transport,
-    /// True while the service answers no request, tried again over a new connection.
-    out_of_reach: tokio::sync::watch::Sender<bool>,
+    exchange: Arc<Exchange>,
 }
 
 impl Client {
     /// Creates a client; sends nothing.
     pub fn new(config: ClientConfig) -> Result<Self, ClientError> {
         origin::check_base(&config.base_url, config.allow_insecure)?;
-        let shared = ClientState {
-            budget: budget::RateBudget::new(config.requests_per_minute, config.burst),
-            transport: transport::Transport::new(&config)?,
-            config,
-            out_of_reach: tokio::sync::watch::Sender::new(false),
-        };
+        let transport = transport::Transport::new(&config)?;
         Ok(Self {
-            shared: Arc::new(shared),
+            exchange: Arc::new(Exchange::new(config, transport)),
         })
+    }
+
+    /// A client that sends all requests to `server`.
+    #[cfg(test)]
+    pub(crate) fn scripted(
+        config: ClientConfig,
+        server: Arc<dyn scripted::ScriptedServer>,
+    ) -> Self {
+        let rule = origin::AddressRule::new(config.base_url.clone(), config.allow_insecure);
+        let transport = transport::Transport::scripted(server, rule);
+        Self {
+            exchange: Arc::new(Exchange::new(config, transport)),
+        }
+    }
+
+    /// The account itself: identity, sign-in, points, storage.
+    pub fn account(&self) -> AccountCalls<'_> {
+        AccountCalls {
+            exchange: &self.exchange,
+        }
+    }
+
+    /// Base assets.
+    pub fn assets(&self) -> AssetCalls<'_> {
+        AssetCalls {
+            exchange: &self.exchange,
+        }
+    }
+
+    pub fn embeds(&self) -> EmbedCalls<'_> {
+        EmbedCalls {
+            exchange: &self.exchange,
+        }
+    }
+
+    pub fn optimizations(&self) -> OptimizationCalls<'_> {
+        OptimizationCalls {
+            exchange: &self.exchange,
+        }
+    }
+
+    pub fn presets(&self) -> PresetCalls<'_> {
+        PresetCalls {
+            exchange: &self.exchange,
+        }
+    }
+
+    /// Rapid models, which are the results of optimizations.
+    pub fn rapids(&self) -> RapidCalls<'_> {
+        RapidCalls {
+            exchange: &self.exchange,
+        }
+    }
+
+    /// API tokens.
+    pub fn tokens(&self) -> TokenCalls<'_> {
+        TokenCalls {
+            exchange: &self.exchange,
+        }
+    }
+
+    /// Files behind signed URLs.
+    pub fn transfers(&self) -> Transfers<'_> {
+        Transfers {
+            storage: &self.exchange.storage,
+        }
+    }
+
+    pub fn webhooks(&self) -> WebhookCalls<'_> {
+        WebhookCalls {
+            exchange: &self.exchange,
+        }
     }
 
     /// Returns as soon as a call got no answer twice in a row, while it is still being repeated; at once while that
     /// is so. Any answer of the service, an error too, ends it.
     pub async fn out_of_reach(&self) {
-        let mut state = self.shared.out_of_reach.subscribe();
+        let mut state = self.exchange.out_of_reach.subscribe();
         // The sender lives as long as this client.
         let _ = state.wait_for(|is_out_of_reach| *is_out_of_reach).await;
     }
 
     pub fn base_url(&self) -> &url::Url {
-        &self.shared.config.base_url
+        &self.exchange.config.base_url
     }
 
     /// Scheme, host and port of the service.
     pub fn origin(&self) -> String {
-        self.shared.config.base_url.origin().ascii_serialization()
+        self.exchange.origin()
     }
 
     /// The id of the token. It is not secret.
     pub fn token_id(&self) -> Option<TokenId> {
-        self.token().and_then(Token::id)
+        self.exchange.token_id()
     }
 
     /// State of the rate limiter.
     pub fn budget(&self) -> BudgetStatus {
-        self.shared.budget.status()
-    }
-
-    fn token(&self) -> Option<&Token> {
-        self.shared.config.token.as_ref()
+        self.exchange.budget.status()
     }
 }
 

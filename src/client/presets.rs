@@ -2,87 +2,84 @@
 
 use reqwest::Method;
 
-use super::Client;
 use super::body::Download;
 use super::budget::Priority;
 use super::call::Call;
 use super::error::ClientError;
+use super::exchange::Exchange;
 use crate::wire::paths::{fill, route};
 use crate::wire::{
     CreatePreset, Data, FactoryPreset, Items, OptimizerConfig, Preset, PresetCategory, PresetId,
     RpdxRequest, UpdatePreset,
 };
 
-impl Client {
-    pub async fn presets(&self, priority: Priority) -> Result<Vec<Preset>, ClientError> {
+/// Calls about presets.
+#[derive(Clone, Copy)]
+pub struct PresetCalls<'a> {
+    pub(super) exchange: &'a Exchange,
+}
+
+impl PresetCalls<'_> {
+    pub async fn list(self, priority: Priority) -> Result<Vec<Preset>, ClientError> {
         let call = Call::get("list presets", route::PRESETS).at(priority);
-        Ok(self.json::<Items<Preset>>(call).await?.0)
+        Ok(self.exchange.json::<Items<Preset>>(call).await?.0)
     }
 
-    pub async fn factory_presets(
-        &self,
-        priority: Priority,
-    ) -> Result<Vec<FactoryPreset>, ClientError> {
+    pub async fn factory(self, priority: Priority) -> Result<Vec<FactoryPreset>, ClientError> {
         let call = Call::get("list factory presets", route::FACTORY_PRESETS).at(priority);
-        Ok(self.json::<Items<FactoryPreset>>(call).await?.0)
+        Ok(self.exchange.json::<Items<FactoryPreset>>(call).await?.0)
     }
 
-    pub async fn preset(&self, id: PresetId, priority: Priority) -> Result<Preset, ClientError> {
+    pub async fn get(self, id: PresetId, priority: Priority) -> Result<Preset, ClientError> {
         let call = Call::get("get a preset", fill(route::PRESET, &[&id])).at(priority);
-        Ok(self.json::<Data<Preset>>(call).await?.data)
+        Ok(self.exchange.json::<Data<Preset>>(call).await?.data)
     }
 
     /// Creates a preset. Sent once. The API does not define the reply, so the new preset is found by listing.
-    pub async fn create_preset(&self, request: &CreatePreset) -> Result<(), ClientError> {
-        self.done(Call::once("create a preset", Method::POST, route::CREATE_PRESET).json(request))
+    pub async fn create(self, request: &CreatePreset) -> Result<(), ClientError> {
+        self.exchange
+            .done(Call::once("create a preset", Method::POST, route::CREATE_PRESET).json(request))
             .await
     }
 
     /// Replaces the name and configuration of a preset.
-    pub async fn update_preset(&self, request: &UpdatePreset) -> Result<(), ClientError> {
+    pub async fn update(self, request: &UpdatePreset) -> Result<(), ClientError> {
         let call = Call::idempotent("change a preset", Method::PATCH, route::UPDATE_PRESET);
-        self.done(call.json(request)).await
+        self.exchange.done(call.json(request)).await
     }
 
-    pub async fn delete_preset(&self, id: PresetId) -> Result<(), ClientError> {
-        self.done(Call::delete("delete a preset", fill(route::PRESET, &[&id])))
+    pub async fn delete(self, id: PresetId) -> Result<(), ClientError> {
+        self.exchange
+            .done(Call::delete("delete a preset", fill(route::PRESET, &[&id])))
             .await
     }
 
-    pub async fn preset_categories(
-        &self,
-        priority: Priority,
-    ) -> Result<Vec<PresetCategory>, ClientError> {
+    pub async fn categories(self, priority: Priority) -> Result<Vec<PresetCategory>, ClientError> {
         let call = Call::get("list preset categories", route::PRESET_CATEGORIES).at(priority);
-        Ok(self.json::<Items<PresetCategory>>(call).await?.0)
+        Ok(self.exchange.json::<Items<PresetCategory>>(call).await?.0)
     }
 
     /// A preset in the API and command-line formats, as a zip.
-    pub async fn preset_zip(
-        &self,
-        id: PresetId,
-        priority: Priority,
-    ) -> Result<Download, ClientError> {
-        self.download(Call::get("download a preset", fill(route::PRESET_ZIP, &[&id])).at(priority))
+    pub async fn zip(self, id: PresetId, priority: Priority) -> Result<Download, ClientError> {
+        self.exchange
+            .download(Call::get("download a preset", fill(route::PRESET_ZIP, &[&id])).at(priority))
             .await
     }
 
     /// A preset in the command-line format, as a zip.
-    pub async fn preset_rpdx(
-        &self,
-        id: PresetId,
-        priority: Priority,
-    ) -> Result<Download, ClientError> {
-        self.download(Call::get("download a preset", fill(route::PRESET_RPDX, &[&id])).at(priority))
+    pub async fn rpdx(self, id: PresetId, priority: Priority) -> Result<Download, ClientError> {
+        self.exchange
+            .download(Call::get("download a preset", fill(route::PRESET_RPDX, &[&id])).at(priority))
             .await
     }
 
     /// A configuration in the command-line format, as a zip.
-    pub async fn config_rpdx(&self, config: &OptimizerConfig) -> Result<Download, ClientError> {
+    pub async fn config_rpdx(self, config: &OptimizerConfig) -> Result<Download, ClientError> {
         let call = Call::idempotent("download a configuration", Method::POST, route::CONFIG_RPDX);
-        self.download(call.json(&RpdxRequest {
-            config: config.clone(),
-        }))
-        .await
+        self.exchange
+            .download(call.json(&RpdxRequest {
+                config: config.clone(),
+            }))
+            .await
     }
 }

@@ -6,123 +6,101 @@
 use futures_util::stream::StreamExt;
 use reqwest::header::{HeaderMap, HeaderValue, RANGE};
 use reqwest::{Response, StatusCode};
-use url::Url;
 
-use super::Client;
 use super::body;
 use super::error::ClientError;
 use super::meta::ObjectMeta;
-use super::storage;
+use super::storage::{self, SignedObject};
 use super::transport::Connection;
-use crate::wire::SignedUrl;
 
 /// Maximum size of an object whose bytes are counted because the server reports no length.
 const MAX_COUNTED_BYTES: u64 = 256 * 1024 * 1024;
 
-impl Client {
-    /// Size, ETag and date of an object. The size is always `Some`.
-    pub async fn probe(&self, url: &SignedUrl) -> Result<ObjectMeta, ClientError> {
-        let target = self.storage_url(url)?;
-        let what = url.to_string();
-        let retries = self.shared.config.retries;
-        let started = tokio::time::Instant::now();
-        let mut failed = 0;
-        loop {
-            let error = match self
-                .probe_once(target.clone(), &what, Connection::after_failures(failed))
-                .await
-            {
-                Ok(meta) => return Ok(meta),
-                Err(error) => error,
-            };
-            failed += 1;
-            let pause = retries.pause(
-                &error,
-                failed,
-                started.elapsed(),
-                retries.interactive_patience,
-            );
-            let Some(pause) = pause else {
-                return Err(error);
-            };
-            tokio::time::sleep(pause).await;
-        }
+/// Size, ETag and date of an object. The size is always `Some`.
+pub(super) async fn probe(object: &SignedObject) -> Result<ObjectMeta, ClientError> {
+    let retries = object.storage.retries;
+    let started = tokio::time::Instant::now();
+    let mut failed = 0;
+    loop {
+        let error = match probe_once(object, Connection::after_failures(failed)).await {
+            Ok(meta) => return Ok(meta),
+            Err(error) => error,
+        };
+        failed += 1;
+        let pause = retries.pause(
+            &error,
+            failed,
+            started.elapsed(),
+            retries.interactive_patience,
+        );
+        let Some(pause) = pause else {
+            return Err(error);
+        };
+        tokio::time::sleep(pause).await;
     }
+}
 
-    async fn probe_once(
-        &self,
-        url: Url,
-        what: &str,
-        connection: Connection,
-    ) -> Result<ObjectMeta, ClientError> {
-        let mut first_byte = HeaderMap::new();
-        first_byte.insert(RANGE, HeaderValue::from_static("bytes=0-0"));
-        let response = self
-            .storage_get(url.clone(), first_byte, what, connection)
-            .await?;
-        let stall = self.shared.config.deadlines.stall;
-        let meta = ObjectMeta::of(response.status(), response.headers());
-        match response.status() {
-            StatusCode::OK if meta.size.is_none() => self.count(response, meta, what).await,
-            StatusCode::NO_CONTENT => Ok(ObjectMeta {
-                size: Some(0),
-                ..meta
-            }),
-            StatusCode::OK => {
-                storage::drain(response, stall).await;
-                Ok(meta)
-            }
-            StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE => {
-                storage::drain(response, stall).await;
-                match meta.size {
-                    Some(_) => Ok(meta),
-                    None => self.count_whole(url, what).await,
-                }
-            }
-            status => Err(storage::refusal(status, response, what, stall).await),
-        }
-    }
-
-    /// Requests the whole object, which may give its length.
-    async fn count_whole(&self, url: Url, what: &str) -> Result<ObjectMeta, ClientError> {
-        let response = self
-            .storage_get(url, HeaderMap::new(), what, Connection::Kept)
-            .await?;
-        let meta = ObjectMeta::of(response.status(), response.headers());
-        match response.status() {
-            StatusCode::OK if meta.size.is_some() => Ok(meta),
-            StatusCode::OK => self.count(response, meta, what).await,
-            status => {
-                Err(
-                    storage::refusal(status, response, what, self.shared.config.deadlines.stall)
-                        .await,
-                )
-            }
-        }
-    }
-
-    async fn count(
-        &self,
-        response: Response,
-        meta: ObjectMeta,
-        what: &str,
-    ) -> Result<ObjectMeta, ClientError> {
-        let stall = self.shared.config.deadlines.stall;
-        let mut chunks = Box::pin(body::chunks(response, stall));
-        let mut size = 0;
-        while let Some(chunk) = chunks.next().await {
-            let chunk = chunk.map_err(|fault| storage::cut_short(fault, what, 0, stall))?;
-            size += chunk.len() as u64;
-            if size > MAX_COUNTED_BYTES {
-                return Err(ClientError::TooLarge {
-                    what: what.to_owned(),
-                    limit_bytes: MAX_COUNTED_BYTES,
-                });
-            }
-        }
-        Ok(ObjectMeta {
-            size: Some(size),
+async fn probe_once(
+    object: &SignedObject,
+    connection: Connection,
+) -> Result<ObjectMeta, ClientError> {
+    let mut first_byte = HeaderMap::new();
+    first_byte.insert(RANGE, HeaderValue::from_static("bytes=0-0"));
+    let response = object.get(first_byte, connection).await?;
+    let stall = object.storage.deadlines.stall;
+    let meta = ObjectMeta::of(response.status(), response.headers());
+    match response.status() {
+        StatusCode::OK if meta.size.is_none() => count(object, response, meta).await,
+        StatusCode::NO_CONTENT => Ok(ObjectMeta {
+            size: Some(0),
             ..meta
-        })
+        }),
+        StatusCode::OK => {
+            storage::drain(response, stall).await;
+            Ok(meta)
+        }
+        StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE => {
+            storage::drain(response, stall).await;
+            match meta.size {
+                Some(_) => Ok(meta),
+                None => count_whole(object).await,
+            }
+        }
+        _ => Err(object.refusal(response).await),
     }
+}
+
+/// Requests the whole object, which may give its length.
+async fn count_whole(object: &SignedObject) -> Result<ObjectMeta, ClientError> {
+    let response = object.get(HeaderMap::new(), Connection::Kept).await?;
+    let meta = ObjectMeta::of(response.status(), response.headers());
+    match response.status() {
+        StatusCode::OK if meta.size.is_some() => Ok(meta),
+        StatusCode::OK => count(object, response, meta).await,
+        _ => Err(object.refusal(response).await),
+    }
+}
+
+async fn count(
+    object: &SignedObject,
+    response: Response,
+    meta: ObjectMeta,
+) -> Result<ObjectMeta, ClientError> {
+    let stall = object.storage.deadlines.stall;
+    let mut chunks = Box::pin(body::chunks(response, stall));
+    let mut size = 0;
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(|fault| storage::cut_short(fault, &object.what, 0, stall))?;
+        size += chunk.len() as u64;
+        if size > MAX_COUNTED_BYTES {
+            return Err(ClientError::TooLarge {
+                what: object.what.clone(),
+                limit_bytes: MAX_COUNTED_BYTES,
+            });
+        }
+    }
+    Ok(ObjectMeta {
+        size: Some(size),
+        ..meta
+    })
 }

@@ -12,15 +12,13 @@ use futures_util::stream::{Stream, StreamExt};
 use reqwest::header::{CONTENT_LENGTH, HeaderValue};
 use reqwest::{Body, Method, Request, Response, StatusCode};
 use tokio::time::{Instant, sleep_until};
-use url::Url;
 
-use super::Client;
 use super::config::Deadlines;
 use super::error::ClientError;
 use super::meta::ObjectMeta;
-use super::storage;
+use super::storage::{self, SignedObject};
 use super::transport::{self, Connection, Fault};
-use crate::wire::{SignedUrl, Timestamp};
+use crate::wire::Timestamp;
 
 /// Maximum number of attempts per file.
 const ATTEMPTS: u32 = 4;
@@ -34,106 +32,85 @@ pub struct PutReply {
     pub meta: ObjectMeta,
 }
 
-impl Client {
-    /// Sends the `len` bytes of the stream from `open` to a signed URL. Each attempt calls `open` again;
-    /// `progress` receives the bytes sent in the current attempt.
-    pub async fn put_file<S>(
-        &self,
-        url: &SignedUrl,
-        len: u64,
-        open: impl Fn() -> S + Send + Sync,
-        progress: impl Fn(u64) + Send + Sync + 'static,
-    ) -> Result<PutReply, ClientError>
-    where
-        S: Stream<Item = io::Result<Bytes>> + Send + 'static,
-    {
-        let target = self.storage_url(url)?;
-        let what = url.to_string();
-        let progress = Arc::new(progress);
-        let mut failed = 0;
-        loop {
-            let error = match self
-                .put_once(
-                    &target,
-                    &what,
-                    len,
-                    &open,
-                    &progress,
-                    Connection::after_failures(failed),
-                )
-                .await
-            {
-                Ok(reply) => return Ok(reply),
-                Err(error) => error,
-            };
-            failed += 1;
-            if !error.is_transient() || failed >= ATTEMPTS {
-                return Err(error);
-            }
-            // With an expired URL a server may close the connection before its error reply is read.
-            if url.expires_at().is_some_and(|end| end <= Timestamp::now()) {
-                return Err(ClientError::Expired { what });
-            }
-            let asked = error.retry_after().unwrap_or_default().min(LONGEST_PAUSE);
-            let pause = self.shared.config.retries.jittered(failed) + asked;
-            tracing::debug!(attempt = failed, %error, ?pause, "sending a file again");
-            tokio::time::sleep(pause).await;
+/// Sends the `len` bytes of the stream from `open` to a signed URL. Each attempt calls `open` again;
+/// `progress` receives the bytes sent in the current attempt.
+pub(super) async fn put_file<S>(
+    object: &SignedObject,
+    expires_at: Option<Timestamp>,
+    len: u64,
+    open: impl Fn() -> S + Send + Sync,
+    progress: impl Fn(u64) + Send + Sync + 'static,
+) -> Result<PutReply, ClientError>
+where
+    S: Stream<Item = io::Result<Bytes>> + Send + 'static,
+{
+    let progress = Arc::new(progress);
+    let mut failed = 0;
+    loop {
+        let connection = Connection::after_failures(failed);
+        let error = match put_once(object, len, &open, &progress, connection).await {
+            Ok(reply) => return Ok(reply),
+            Err(error) => error,
+        };
+        failed += 1;
+        if !error.is_transient() || failed >= ATTEMPTS {
+            return Err(error);
         }
+        // With an expired URL a server may close the connection before its error reply is read.
+        if expires_at.is_some_and(|end| end <= Timestamp::now()) {
+            return Err(ClientError::Expired {
+                what: object.what.clone(),
+            });
+        }
+        let asked = error.retry_after().unwrap_or_default().min(LONGEST_PAUSE);
+        let pause = object.storage.retries.jittered(failed) + asked;
+        tracing::debug!(attempt = failed, %error, ?pause, "sending a file again");
+        tokio::time::sleep(pause).await;
     }
+}
 
-    async fn put_once<S>(
-        &self,
-        target: &Url,
-        what: &str,
-        len: u64,
-        open: &(impl Fn() -> S + Send + Sync),
-        progress: &Arc<impl Fn(u64) + Send + Sync + 'static>,
-        connection: Connection,
-    ) -> Result<PutReply, ClientError>
-    where
-        S: Stream<Item = io::Result<Bytes>> + Send + 'static,
-    {
-        let deadlines = self.shared.config.deadlines;
-        let pool = self.shared.transport.storage(connection);
-        let mut url = target.clone();
-        for _ in 0..=storage::MAX_HOPS {
-            self.shared.transport.rule.check_url(&url)?;
-            let sending = Arc::new(Sending::new(len));
-            let body = sending.clone().body(open(), progress.clone()).await?;
-            let mut request = Request::new(Method::PUT, url);
-            request
-                .headers_mut()
-                .insert(CONTENT_LENGTH, HeaderValue::from(len));
-            *request.body_mut() = Some(body);
-            let response = match send_watched(pool, request, &sending, deadlines).await {
-                Ok(response) => response,
-                Err(fault) => {
-                    return Err(sending
-                        .local_fault()
-                        .unwrap_or_else(|| self.storage_fault(fault, what)));
-                }
-            };
-            match response.status() {
-                StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT => {
-                    url = storage::location(&response).ok_or_else(|| ClientError::Protocol {
-                        what: what.to_owned(),
-                        reason: "a redirect without a valid target".to_owned(),
-                    })?;
-                }
-                status if status.is_success() => {
-                    return Ok(stored(response, len, deadlines.stall).await);
-                }
-                status => {
-                    return Err(storage::refusal(status, response, what, deadlines.stall).await);
-                }
+async fn put_once<S>(
+    object: &SignedObject,
+    len: u64,
+    open: &(impl Fn() -> S + Send + Sync),
+    progress: &Arc<impl Fn(u64) + Send + Sync + 'static>,
+    connection: Connection,
+) -> Result<PutReply, ClientError>
+where
+    S: Stream<Item = io::Result<Bytes>> + Send + 'static,
+{
+    let deadlines = object.storage.deadlines;
+    let transport = &object.storage.transport;
+    let pool = transport.storage(connection);
+    let mut url = object.url.clone();
+    for _ in 0..=storage::MAX_HOPS {
+        transport.rule.check_url(&url)?;
+        let sending = Arc::new(Sending::new(len));
+        let body = sending.clone().body(open(), progress.clone()).await?;
+        let mut request = Request::new(Method::PUT, url);
+        request
+            .headers_mut()
+            .insert(CONTENT_LENGTH, HeaderValue::from(len));
+        *request.body_mut() = Some(body);
+        let response = match send_watched(pool, request, &sending, deadlines).await {
+            Ok(response) => response,
+            Err(fault) => {
+                return Err(sending.local_fault().unwrap_or_else(|| object.fault(fault)));
             }
+        };
+        match response.status() {
+            StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT => {
+                url = storage::location(&response).ok_or_else(|| {
+                    object.protocol("a redirect without a valid target".to_owned())
+                })?;
+            }
+            status if status.is_success() => {
+                return Ok(stored(response, len, deadlines.stall).await);
+            }
+            _ => return Err(object.refusal(response).await),
         }
-        let reason = format!("more than {} redirects", storage::MAX_HOPS);
-        Err(ClientError::Protocol {
-            what: what.to_owned(),
-            reason,
-        })
     }
+    Err(object.too_many_redirects())
 }
 
 async fn stored(response: Response, len: u64, stall: Duration) -> PutReply {

@@ -7,14 +7,13 @@
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt};
 
-use super::Client;
 use super::body::{BodyFault, ByteStream};
 use super::error::ClientError;
 use super::meta::ObjectMeta;
+use super::probe::probe;
 use super::range_source::{Chunks, Source, Wanted};
-use super::storage;
+use super::storage::{self, SignedObject};
 use super::transport::Connection;
-use crate::wire::SignedUrl;
 
 /// A range of an object while it is read.
 pub struct RangeReply {
@@ -37,83 +36,56 @@ impl std::fmt::Debug for RangeReply {
     }
 }
 
-impl Client {
-    /// Reads `len` bytes from `offset`, or to the end. With `if_range` (an ETag including quotes), an object
-    /// that has changed fails with [`ClientError::Changed`]. A range that starts at or behind the end is empty.
-    ///
-    /// If the connection breaks and the object has a strong ETag, the stream continues where it stopped. It
-    /// never mixes two versions.
-    pub async fn get_range(
-        &self,
-        url: &SignedUrl,
-        offset: u64,
-        len: Option<u64>,
-        if_range: Option<&str>,
-    ) -> Result<RangeReply, ClientError> {
-        let source = Source {
-            client: self.clone(),
-            url: self.storage_url(url)?,
-            what: url.to_string(),
-        };
-        if len == Some(0) {
-            let meta = self.probe(url).await?;
-            source.check_version(&meta, if_range)?;
-            return Ok(RangeReply {
-                meta,
-                partial: true,
-                len: Some(0),
-                stream: stream::empty().boxed(),
-            });
-        }
-        let end = len.map(|len| offset.saturating_add(len));
-        let part = source
-            .fetch_repeatedly(
-                Wanted {
-                    offset,
-                    end,
-                    if_range,
-                },
-                Connection::Kept,
-            )
-            .await?;
-        let end = match (end, part.meta.size) {
-            (Some(end), Some(size)) => Some(end.min(size).max(offset)),
-            (None, Some(size)) => Some(size.max(offset)),
-            (end, None) => end,
-        };
-        let known_end = part.meta.size.is_some();
-        let reply_len = if known_end {
-            end.map(|end| end - offset)
-        } else {
-            None
-        };
-        let (meta, partial) = (part.meta.clone(), part.partial);
-        let reading = Reading {
-            etag: meta.strong_etag().map(str::to_owned),
-            source,
-            body: Some(part.body),
-            skip: part.skip,
-            part_end: part.end,
-            position: offset,
-            end,
-            known_end,
-            partial,
-            failed: 0,
-        };
-        let stream = stream::unfold(Some(reading), |reading| async {
-            let mut reading = reading?;
-            match reading.next().await? {
-                Ok(bytes) => Some((Ok(bytes), Some(reading))),
-                Err(error) => Some((Err(error), None)),
-            }
-        });
-        Ok(RangeReply {
+/// Reads `len` bytes from `offset`, or to the end.
+pub(super) async fn get_range(
+    object: SignedObject,
+    offset: u64,
+    len: Option<u64>,
+    if_range: Option<&str>,
+) -> Result<RangeReply, ClientError> {
+    let source = Source { object };
+    if len == Some(0) {
+        let meta = probe(&source.object).await?;
+        source.check_version(&meta, if_range)?;
+        return Ok(RangeReply {
             meta,
-            partial,
-            len: reply_len,
-            stream: stream.boxed(),
-        })
+            partial: true,
+            len: Some(0),
+            stream: stream::empty().boxed(),
+        });
     }
+    let end = len.map(|len| offset.saturating_add(len));
+    let wanted = Wanted {
+        offset,
+        end,
+        if_range,
+    };
+    let part = source.fetch_repeatedly(wanted, Connection::Kept).await?;
+    let end = match (end, part.meta.size) {
+        (Some(end), Some(size)) => Some(end.min(size).max(offset)),
+        (None, Some(size)) => Some(size.max(offset)),
+        (end, None) => end,
+    };
+    let known_end = part.meta.size.is_some();
+    let (meta, partial) = (part.meta.clone(), part.partial);
+    let reading = Reading {
+        etag: meta.strong_etag().map(str::to_owned),
+        source,
+        body: Some(part.body),
+        skip: part.skip,
+        part_end: part.end,
+        position: offset,
+        end,
+        known_end,
+        partial,
+        failed: 0,
+    };
+    Ok(RangeReply {
+        meta,
+        partial,
+        len: end.filter(|_| known_end).map(|end| end - offset),
+        stream: reading.into_stream(),
+    })
 }
 
 struct Reading {
@@ -132,6 +104,17 @@ struct Reading {
 }
 
 impl Reading {
+    fn into_stream(self) -> ByteStream {
+        let stream = stream::unfold(Some(self), |reading| async {
+            let mut reading = reading?;
+            match reading.next().await? {
+                Ok(bytes) => Some((Ok(bytes), Some(reading))),
+                Err(error) => Some((Err(error), None)),
+            }
+        });
+        stream.boxed()
+    }
+
     async fn next(&mut self) -> Option<Result<Bytes, ClientError>> {
         loop {
             if self.end.is_some_and(|end| self.position >= end) {
@@ -178,6 +161,7 @@ impl Reading {
         if bytes.len() as u64 > room {
             return Err(self
                 .source
+                .object
                 .protocol("the body is longer than announced".to_owned()));
         }
         if let Some(end) = self.end {
@@ -197,6 +181,7 @@ impl Reading {
         match body.next().await {
             Some(Ok(more)) if !more.is_empty() => Some(Err(self
                 .source
+                .object
                 .protocol("the body is longer than announced".to_owned()))),
             // All bytes have arrived; the end of the connection does not matter.
             _ => None,
@@ -206,10 +191,10 @@ impl Reading {
     /// Decides whether reading can be resumed after a failure, and waits before that.
     async fn after(&mut self, fault: BodyFault) -> Result<(), ClientError> {
         self.body = None;
-        let retries = self.source.client.shared.config.retries;
-        let stall = self.source.client.shared.config.deadlines.stall;
+        let retries = self.source.object.storage.retries;
+        let stall = self.source.object.storage.deadlines.stall;
         let missing = self.end.map_or(0, |end| end - self.position);
-        let error = storage::cut_short(fault, &self.source.what, missing, stall);
+        let error = storage::cut_short(fault, &self.source.object.what, missing, stall);
         self.failed += 1;
         if self.etag.is_none() || !error.is_transient() || self.failed >= retries.attempts {
             return Err(error);
@@ -235,7 +220,7 @@ impl Reading {
             .await?;
         if part.meta.etag != etag {
             return Err(ClientError::Changed {
-                what: self.source.what.clone(),
+                what: self.source.object.what.clone(),
             });
         }
         if let Some(size) = part.meta.size {

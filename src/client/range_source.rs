@@ -9,22 +9,18 @@ use bytes::Bytes;
 use futures_util::stream::{self, StreamExt};
 use reqwest::header::{HeaderMap, HeaderValue, IF_RANGE, RANGE};
 use reqwest::{Response, StatusCode};
-use url::Url;
 
-use super::Client;
 use super::body::{self, BodyFault};
 use super::error::ClientError;
 use super::meta::{ContentRange, ObjectMeta};
-use super::storage;
+use super::storage::{self, SignedObject};
 use super::transport::Connection;
 
 pub(super) type Chunks = Pin<Box<dyn stream::Stream<Item = Result<Bytes, BodyFault>> + Send>>;
 
 /// The object to read from.
 pub(super) struct Source {
-    pub(super) client: Client,
-    pub(super) url: Url,
-    pub(super) what: String,
+    pub(super) object: SignedObject,
 }
 
 /// One accepted reply.
@@ -55,7 +51,7 @@ impl Source {
         wanted: Wanted<'_>,
         first: Connection,
     ) -> Result<Part, ClientError> {
-        let retries = self.client.shared.config.retries;
+        let retries = self.object.storage.retries;
         let started = tokio::time::Instant::now();
         let mut failed = 0;
         let mut connection = first;
@@ -122,9 +118,7 @@ impl Source {
                 headers.insert(IF_RANGE, etag);
             }
         }
-        self.client
-            .storage_get(self.url.clone(), headers, &self.what, connection)
-            .await
+        self.object.get(headers, connection).await
     }
 
     async fn judge(&self, response: Response, wanted: Wanted<'_>) -> Result<Part, ClientError> {
@@ -133,7 +127,7 @@ impl Source {
             end,
             if_range,
         } = wanted;
-        let stall = self.client.shared.config.deadlines.stall;
+        let stall = self.object.storage.deadlines.stall;
         let status = response.status();
         let meta = ObjectMeta::of(status, response.headers());
         match status {
@@ -172,7 +166,7 @@ impl Source {
                     end: Some(offset),
                 })
             }
-            StatusCode::RANGE_NOT_SATISFIABLE => Err(self.protocol(format!(
+            StatusCode::RANGE_NOT_SATISFIABLE => Err(self.object.protocol(format!(
                 "the range at {offset} of {:?} bytes was refused",
                 meta.size
             ))),
@@ -186,7 +180,7 @@ impl Source {
                 skip: 0,
                 end: Some(offset),
             }),
-            status => Err(storage::refusal(status, response, &self.what, stall).await),
+            _ => Err(self.object.refusal(response).await),
         }
     }
 
@@ -199,16 +193,18 @@ impl Source {
     ) -> Result<u64, ClientError> {
         let range = ContentRange::of(response.headers());
         let Some((first, last)) = range.and_then(|range| range.bytes) else {
-            return Err(self.protocol("a partial reply without a valid Content-Range".to_owned()));
+            return Err(self
+                .object
+                .protocol("a partial reply without a valid Content-Range".to_owned()));
         };
         if first != offset || end.is_some_and(|end| last >= end) {
-            return Err(self.protocol(format!(
+            return Err(self.object.protocol(format!(
                 "bytes {first} to {last} instead of the requested bytes from {offset}"
             )));
         }
         let announced = super::meta::content_length(response.headers());
         if announced.is_some_and(|announced| announced != last - first + 1) {
-            return Err(self.protocol(format!(
+            return Err(self.object.protocol(format!(
                 "the Content-Length does not match the range {first} to {last}"
             )));
         }
@@ -224,17 +220,10 @@ impl Source {
         match (if_range, meta.etag.as_deref()) {
             (Some(expected), Some(found)) if bare(expected) != bare(found) => {
                 Err(ClientError::Changed {
-                    what: self.what.clone(),
+                    what: self.object.what.clone(),
                 })
             }
             _ => Ok(()),
-        }
-    }
-
-    pub(super) fn protocol(&self, reason: String) -> ClientError {
-        ClientError::Protocol {
-            what: self.what.clone(),
-            reason,
         }
     }
 }

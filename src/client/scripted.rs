@@ -8,10 +8,7 @@ use futures_util::future::BoxFuture;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use reqwest::{Body, Request, Response};
 
-use super::config::ClientConfig;
-use super::origin::AddressRule;
-use super::transport::{Fault, Transport};
-use super::{Client, ClientState, budget};
+use super::transport::Fault;
 
 #[derive(Debug, Clone)]
 pub(crate) struct ScriptedRequest {
@@ -62,21 +59,6 @@ pub(crate) fn draw() -> Option<u64> {
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     Some(mixed ^ (mixed >> 31))
-}
-
-impl Client {
-    /// A client that sends all requests to `server`.
-    pub(crate) fn scripted(config: ClientConfig, server: Arc<dyn ScriptedServer>) -> Client {
-        let rule = AddressRule::new(config.base_url.clone(), config.allow_insecure);
-        Client {
-            shared: Arc::new(ClientState {
-                budget: budget::RateBudget::new(config.requests_per_minute, config.burst),
-                transport: Transport::scripted(server, rule),
-                config,
-                out_of_reach: tokio::sync::watch::Sender::new(false),
-            }),
-        }
-    }
 }
 
 pub(super) async fn execute(

@@ -2,6 +2,7 @@
 //!
 //! The invariant: no request here has an `Authorization` header, and no message contains a query.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::StreamExt;
@@ -9,12 +10,11 @@ use reqwest::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue, LOCATION};
 use reqwest::{Method, Request, Response, StatusCode};
 use url::Url;
 
-use super::Client;
 use super::body::{self, BodyFault, Download};
-use super::error::ClientError;
-use super::exchange::message_of;
+use super::config::{Deadlines, RetryPolicy};
+use super::error::{ClientError, message_of};
 use super::retry::retry_after;
-use super::transport::{self, Connection, Fault};
+use super::transport::{self, Connection, Fault, Transport};
 use crate::wire::{ErrorBody, SignedUrl};
 
 /// Maximum number of redirects.
@@ -22,46 +22,62 @@ pub(super) const MAX_HOPS: usize = 5;
 /// Maximum size of an error body that is read.
 const MAX_REFUSAL_BYTES: usize = 64 * 1024;
 
-impl Client {
+/// What transfers through signed URLs share.
+pub(super) struct Storage {
+    pub(super) transport: Arc<Transport>,
+    pub(super) deadlines: Deadlines,
+    pub(super) retries: RetryPolicy,
+}
+
+/// The object behind a signed URL.
+pub(super) struct SignedObject {
+    pub(super) storage: Arc<Storage>,
+    pub(super) url: Url,
+    /// What it is, for messages.
+    pub(super) what: String,
+}
+
+impl SignedObject {
     /// Parses and checks a signed URL.
-    pub(super) fn storage_url(&self, url: &SignedUrl) -> Result<Url, ClientError> {
+    pub(super) fn new(storage: &Arc<Storage>, url: &SignedUrl) -> Result<Self, ClientError> {
         let parsed = Url::parse(url.expose()).map_err(|error| ClientError::Protocol {
             what: url.to_string(),
             reason: format!("invalid URL: {error}"),
         })?;
-        self.shared.transport.rule.check_url(&parsed)?;
-        Ok(parsed)
+        storage.transport.rule.check_url(&parsed)?;
+        Ok(Self {
+            storage: storage.clone(),
+            url: parsed,
+            what: url.to_string(),
+        })
     }
 
     /// Sends a GET and follows redirects; returns the last reply, whatever its status.
-    pub(super) async fn storage_get(
+    pub(super) async fn get(
         &self,
-        mut url: Url,
         mut headers: HeaderMap,
-        what: &str,
         connection: Connection,
     ) -> Result<Response, ClientError> {
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        let mut url = self.url.clone();
         for _ in 0..=MAX_HOPS {
-            self.shared.transport.rule.check_url(&url)?;
+            self.storage.transport.rule.check_url(&url)?;
             let mut request = Request::new(Method::GET, url);
             *request.headers_mut() = headers.clone();
-            let pool = self.shared.transport.storage(connection);
-            let sent = transport::send(pool, request, self.shared.config.deadlines.stall).await;
-            let response = sent.map_err(|fault| self.storage_fault(fault, what))?;
+            let pool = self.storage.transport.storage(connection);
+            let sent = transport::send(pool, request, self.storage.deadlines.stall).await;
+            let response = sent.map_err(|fault| self.fault(fault))?;
             match location(&response).filter(|_| response.status().is_redirection()) {
                 Some(target) => url = target,
                 None => return Ok(response),
             }
         }
-        Err(ClientError::Protocol {
-            what: what.to_owned(),
-            reason: format!("more than {MAX_HOPS} redirects"),
-        })
+        Err(self.too_many_redirects())
     }
 
-    pub(super) fn storage_fault(&self, fault: Fault, what: &str) -> ClientError {
-        let deadlines = &self.shared.config.deadlines;
+    /// The error for a request without a reply.
+    pub(super) fn fault(&self, fault: Fault) -> ClientError {
+        let deadlines = &self.storage.deadlines;
         match fault {
             Fault::NotSent(reason) | Fault::NoAnswer(reason) => ClientError::no_connection(reason),
             Fault::ConnectTimeout => ClientError::Timeout {
@@ -69,10 +85,32 @@ impl Client {
                 after: deadlines.connect,
             },
             Fault::Stalled => ClientError::Timeout {
-                what: what.to_owned(),
+                what: self.what.clone(),
                 after: deadlines.stall,
             },
             Fault::Refused(reason) => ClientError::Insecure { reason },
+        }
+    }
+
+    /// The error for a reply without success.
+    pub(super) async fn refusal(&self, response: Response) -> ClientError {
+        let status = response.status();
+        let headers = response.headers().clone();
+        let stall = self.storage.deadlines.stall;
+        let body = body::read_all(response, stall, MAX_REFUSAL_BYTES)
+            .await
+            .unwrap_or_default();
+        refusal_of(status, &headers, &ErrorBody::read(&body), &self.what)
+    }
+
+    pub(super) fn too_many_redirects(&self) -> ClientError {
+        self.protocol(format!("more than {MAX_HOPS} redirects"))
+    }
+
+    pub(super) fn protocol(&self, reason: String) -> ClientError {
+        ClientError::Protocol {
+            what: self.what.clone(),
+            reason,
         }
     }
 }
@@ -81,20 +119,6 @@ impl Client {
 pub(super) fn location(response: &Response) -> Option<Url> {
     let target = response.headers().get(LOCATION)?.to_str().ok()?;
     response.url().join(target).ok()
-}
-
-/// The error for a reply of storage without success.
-pub(super) async fn refusal(
-    status: StatusCode,
-    response: Response,
-    what: &str,
-    stall: Duration,
-) -> ClientError {
-    let headers = response.headers().clone();
-    let body = body::read_all(response, stall, MAX_REFUSAL_BYTES)
-        .await
-        .unwrap_or_default();
-    refusal_of(status, &headers, &ErrorBody::read(&body), what)
 }
 
 fn refusal_of(

@@ -34,7 +34,8 @@ async fn all_pages_come_in_order_and_the_last_one_ends_the_list() {
     })
     .await;
     let assets = client_of(&server)
-        .all_assets(None, Priority::Background)
+        .assets()
+        .all(None, Priority::Background)
         .await
         .unwrap();
     let ids: Vec<u64> = assets.iter().map(|asset| asset.id.0).collect();
@@ -57,7 +58,8 @@ async fn a_list_whose_last_page_repeats_forever_ends_and_returns_each_id_once() 
     })
     .await;
     let assets = client_of(&server)
-        .all_assets(None, Priority::Interactive)
+        .assets()
+        .all(None, Priority::Interactive)
         .await
         .unwrap();
     assert_eq!(
@@ -77,7 +79,8 @@ async fn an_unreadable_item_does_not_hide_others() {
     .await;
     let client = client_of(&server);
     let page = client
-        .list_assets(ListQuery::all(), Priority::Interactive)
+        .assets()
+        .list(ListQuery::all(), Priority::Interactive)
         .await
         .unwrap();
     assert_eq!((page.data.len(), page.unreadable), (2, 2));
@@ -88,7 +91,8 @@ async fn a_search_is_sent_escaped() {
     let server = ScriptedServer::start(|_, _| page([1], 1, 1)).await;
     let client = client_of(&server);
     client
-        .list_assets(
+        .assets()
+        .list(
             ListQuery::search("\"my chair\" & more"),
             Priority::Interactive,
         )
@@ -107,6 +111,8 @@ async fn a_failed_page_fails_the_list() {
         n => page([n], n, 5),
     })
     .await;
-    let pages = client_of(&server).rapid_pages(None, Priority::Interactive);
+    let pages = client_of(&server)
+        .rapids()
+        .pages(None, Priority::Interactive);
     assert!(pages.try_collect::<Vec<_>>().await.is_err());
 }

@@ -49,12 +49,20 @@ fn calls_and_transfers_can_move_between_threads() {
     fn is_send(_: impl Send) {}
     let client = Client::new(quick_config("http://127.0.0.1:1")).unwrap();
     let url = assetfs::wire::SignedUrl::new("http://127.0.0.1:1/k");
-    is_send(client.asset(
+    is_send(client.assets().get(
         assetfs::wire::AssetId(1),
         assetfs::client::Priority::Background,
     ));
-    is_send(client.get_range(&url, 0, None, None));
-    is_send(client.probe(&url));
-    is_send(client.put_file(&url, 0, futures_util::stream::empty, |_| {}));
-    is_send(client.all_assets(None, assetfs::client::Priority::Background));
+    is_send(client.transfers().get_range(&url, 0, None, None));
+    is_send(client.transfers().probe(&url));
+    is_send(
+        client
+            .transfers()
+            .put_file(&url, 0, futures_util::stream::empty, |_| {}),
+    );
+    is_send(
+        client
+            .assets()
+            .all(None, assetfs::client::Priority::Background),
+    );
 }

@@ -61,7 +61,8 @@ async fn each_status_has_its_own_error_with_the_message_of_the_service() {
     for (status, body, words, check) in cases {
         let server = ScriptedServer::start(move |_, _| Reply::new(status, &[], body)).await;
         let error = client_of(&server)
-            .optimize(AssetId(1), &OptimizeRequest::by_preset(PresetId(7)))
+            .optimizations()
+            .start(AssetId(1), &OptimizeRequest::by_preset(PresetId(7)))
             .await
             .unwrap_err();
         assert!(check(&error), "{status} {body}: {error:?}");
@@ -82,7 +83,7 @@ async fn asset_error(
     let mut config = quick_config(&server.base_url());
     change(&mut config);
     let client = Client::new(config).unwrap();
-    client.asset(AssetId(1), I).await.unwrap_err()
+    client.assets().get(AssetId(1), I).await.unwrap_err()
 }
 
 #[tokio::test]
@@ -132,7 +133,11 @@ async fn an_invalid_reply_is_reported_with_its_reason() {
         ("{\"data\": \"https://h/k?sig=s3cret\"}", "invalid reply"),
     ] {
         let server = ScriptedServer::start(move |_, _| Reply::new(200, &[], body)).await;
-        let error = client_of(&server).asset(AssetId(1), I).await.unwrap_err();
+        let error = client_of(&server)
+            .assets()
+            .get(AssetId(1), I)
+            .await
+            .unwrap_err();
         assert!(
             matches!(error, ClientError::Protocol { .. }),
             "{body}: {error}"

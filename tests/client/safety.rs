@@ -15,7 +15,8 @@ async fn the_target_of_a_redirect_gets_no_token() {
     let service =
         ScriptedServer::start(move |_, _| Reply::new(302, &[("location", &target)], "")).await;
     let download = client_of(&service)
-        .asset_zip(AssetId(1), Priority::Interactive)
+        .assets()
+        .zip(AssetId(1), Priority::Interactive)
         .await
         .unwrap();
     let chunks: Vec<_> = download.stream.try_collect().await.unwrap();
@@ -32,7 +33,8 @@ async fn a_redirect_back_to_the_service_has_no_token_either() {
     })
     .await;
     let error = client_of(&service)
-        .asset(AssetId(1), Priority::Interactive)
+        .assets()
+        .get(AssetId(1), Priority::Interactive)
         .await
         .unwrap_err();
     assert!(matches!(error, ClientError::Protocol { .. }), "{error}");
@@ -53,12 +55,17 @@ async fn a_redirect_of_a_call_with_an_effect_is_not_followed() {
                 .await;
         let client = client_of(&service);
         let error = client
-            .optimize(AssetId(1), &OptimizeRequest::by_preset(PresetId(7)))
+            .optimizations()
+            .start(AssetId(1), &OptimizeRequest::by_preset(PresetId(7)))
             .await
             .unwrap_err();
         assert!(matches!(error, ClientError::Protocol { .. }), "{error}");
         assert_no_secret(&format!("{error} {error:?}"));
-        let error = client.complete_upload(AssetId(1)).await.unwrap_err();
+        let error = client
+            .assets()
+            .complete_upload(AssetId(1))
+            .await
+            .unwrap_err();
         assert!(matches!(error, ClientError::Protocol { .. }), "{error}");
         assert_eq!(other.count(), 0, "{status}");
     }
@@ -70,11 +77,16 @@ async fn a_redirect_loop_ends() {
         ScriptedServer::start(|_, _| Reply::new(302, &[("location", "/again?x=s3cret")], "")).await;
     let client = client_of(&service);
     let error = client
-        .asset(AssetId(1), Priority::Interactive)
+        .assets()
+        .get(AssetId(1), Priority::Interactive)
         .await
         .unwrap_err();
     assert!(matches!(error, ClientError::Protocol { .. }), "{error}");
-    let error = client.probe(&service.signed("x")).await.unwrap_err();
+    let error = client
+        .transfers()
+        .probe(&service.signed("x"))
+        .await
+        .unwrap_err();
     assert!(matches!(error, ClientError::Protocol { .. }), "{error}");
     assert!(service.count() < 20);
     assert_no_secret(&error.to_string());
@@ -98,9 +110,14 @@ async fn a_public_service_cannot_redirect_requests_into_this_machine_or_network(
     ] {
         let url = SignedUrl::new(url);
         let errors = [
-            client.probe(&url).await.unwrap_err(),
-            client.get_range(&url, 0, Some(1), None).await.unwrap_err(),
+            client.transfers().probe(&url).await.unwrap_err(),
             client
+                .transfers()
+                .get_range(&url, 0, Some(1), None)
+                .await
+                .unwrap_err(),
+            client
+                .transfers()
                 .put_file(&url, 0, futures_util::stream::empty, |_| {})
                 .await
                 .unwrap_err(),
@@ -123,6 +140,7 @@ async fn a_redirect_of_a_signed_url_follows_the_same_address_rules() {
     })
     .await;
     let error = client_of(&service)
+        .transfers()
         .probe(&service.signed("a"))
         .await
         .unwrap_err();
@@ -166,20 +184,27 @@ async fn no_error_shows_a_token_or_the_query_of_a_signed_url() {
     config.retries.attempts = 2;
     let client = Client::new(config.clone()).unwrap();
     let mut errors = vec![
-        client.probe(&unreachable).await.unwrap_err(),
+        client.transfers().probe(&unreachable).await.unwrap_err(),
         client
+            .transfers()
             .get_range(&unreachable, 5, None, None)
             .await
             .unwrap_err(),
         client
+            .transfers()
             .put_file(&unreachable, 0, futures_util::stream::empty, |_| {})
             .await
             .unwrap_err(),
         client
-            .asset(AssetId(1), Priority::Interactive)
+            .assets()
+            .get(AssetId(1), Priority::Interactive)
             .await
             .unwrap_err(),
-        client.complete_upload(AssetId(1)).await.unwrap_err(),
+        client
+            .assets()
+            .complete_upload(AssetId(1))
+            .await
+            .unwrap_err(),
     ];
     for reply in [
         Reply::hang_up(),
@@ -195,9 +220,21 @@ async fn no_error_shows_a_token_or_the_query_of_a_signed_url() {
         config.base_url = server.base_url().parse().unwrap();
         let client = Client::new(config.clone()).unwrap();
         let url = server.signed("chair.bin");
-        errors.push(client.probe(&url).await.unwrap_err());
-        errors.push(client.get_range(&url, 5, Some(5), None).await.unwrap_err());
-        errors.extend(client.asset(AssetId(1), Priority::Interactive).await.err());
+        errors.push(client.transfers().probe(&url).await.unwrap_err());
+        errors.push(
+            client
+                .transfers()
+                .get_range(&url, 5, Some(5), None)
+                .await
+                .unwrap_err(),
+        );
+        errors.extend(
+            client
+                .assets()
+                .get(AssetId(1), Priority::Interactive)
+                .await
+                .err(),
+        );
     }
     for error in &errors {
         assert_no_secret(&format!("{error} {error:?}"));
@@ -212,7 +249,8 @@ async fn https_is_encrypted() {
     config.retries.attempts = 1;
     let error = Client::new(config)
         .unwrap()
-        .asset(AssetId(1), Priority::Interactive)
+        .assets()
+        .get(AssetId(1), Priority::Interactive)
         .await
         .unwrap_err();
     assert!(

@@ -33,6 +33,7 @@ async fn a_file_is_sent_raw_with_its_length_and_without_the_token() {
     let seen_progress: Arc<Mutex<Vec<u64>>> = Arc::default();
     let progress = seen_progress.clone();
     let reply = client_of(&server)
+        .transfers()
         .put_file(
             &server.signed("chair.bin"),
             file.len() as u64,
@@ -68,6 +69,7 @@ async fn a_file_is_sent_raw_with_its_length_and_without_the_token() {
 async fn an_empty_file_is_sent_with_length_zero() {
     let server = ScriptedServer::start(|_, _| Reply::status(200)).await;
     client_of(&server)
+        .transfers()
         .put_file(&server.signed("empty"), 0, || in_chunks(&[], 1), |_| {})
         .await
         .unwrap();
@@ -94,6 +96,7 @@ async fn after_a_disconnect_the_whole_file_is_sent_again() {
         in_chunks(&file, 64 * 1024)
     };
     client_of(&server)
+        .transfers()
         .put_file(&url, file.len() as u64, open, |_| {})
         .await
         .unwrap();
@@ -115,6 +118,7 @@ async fn a_file_is_sent_again_after_a_storage_error_and_fails_after_four_attempt
     let file = content(1000);
     let client = client_of(&server);
     client
+        .transfers()
         .put_file(&server.signed("a"), 1000, || in_chunks(&file, 100), |_| {})
         .await
         .unwrap();
@@ -122,6 +126,7 @@ async fn a_file_is_sent_again_after_a_storage_error_and_fails_after_four_attempt
 
     let server = ScriptedServer::start(|_, _| Reply::status(500)).await;
     let error = client_of(&server)
+        .transfers()
         .put_file(&server.signed("a"), 1000, || in_chunks(&file, 100), |_| {})
         .await
         .unwrap_err();
@@ -137,13 +142,18 @@ async fn a_refused_url_counts_as_expired_at_once() {
         let client = client_of(&server);
         let url = server.signed("a");
         let error = client
+            .transfers()
             .put_file(&url, 1000, || in_chunks(&file, 100), |_| {})
             .await
             .unwrap_err();
         assert!(matches!(error, ClientError::Expired { .. }), "{error}");
-        let error = client.get_range(&url, 0, Some(10), None).await.unwrap_err();
+        let error = client
+            .transfers()
+            .get_range(&url, 0, Some(10), None)
+            .await
+            .unwrap_err();
         assert!(matches!(error, ClientError::Expired { .. }), "{error}");
-        let error = client.probe(&url).await.unwrap_err();
+        let error = client.transfers().probe(&url).await.unwrap_err();
         assert!(matches!(error, ClientError::Expired { .. }), "{error}");
         assert_eq!(server.count(), 3);
     }
@@ -151,6 +161,7 @@ async fn a_refused_url_counts_as_expired_at_once() {
         "<Error><Code>RequestTimeTooSkewed</Code><Message>The clocks differ</Message></Error>";
     let server = ScriptedServer::start(move |_, _| Reply::new(403, &[], body)).await;
     let error = client_of(&server)
+        .transfers()
         .probe(&server.signed("a"))
         .await
         .unwrap_err();
@@ -175,6 +186,7 @@ async fn a_changed_or_unreadable_file_fails_with_that_reason_and_is_not_sent_aga
     let file = content(100_000);
     for announced in [99_999, 100_001, 0] {
         let error = client
+            .transfers()
             .put_file(&url, announced, || in_chunks(&file, 1000), |_| {})
             .await
             .unwrap_err();
@@ -189,7 +201,11 @@ async fn a_changed_or_unreadable_file_fails_with_that_reason_and_is_not_sent_aga
             Err(io::Error::other("bad sector")),
         ])
     };
-    let error = client.put_file(&url, 10, broken, |_| {}).await.unwrap_err();
+    let error = client
+        .transfers()
+        .put_file(&url, 10, broken, |_| {})
+        .await
+        .unwrap_err();
     assert!(
         matches!(&error, ClientError::LocalRead(cause) if cause.to_string() == "bad sector"),
         "{error:?}"
@@ -220,7 +236,11 @@ async fn a_server_that_does_not_read_causes_a_timeout_and_bounded_memory_use() {
         })
     };
     let begun = std::time::Instant::now();
-    let error = client.put_file(&url, len, open, |_| {}).await.unwrap_err();
+    let error = client
+        .transfers()
+        .put_file(&url, len, open, |_| {})
+        .await
+        .unwrap_err();
     assert!(matches!(error, ClientError::Timeout { .. }), "{error:?}");
     assert!(begun.elapsed() < Duration::from_secs(10));
     let pulled = pulled.load(Ordering::Relaxed);
@@ -239,6 +259,7 @@ async fn sending_follows_a_redirect_that_keeps_the_method() {
     .await;
     let file = content(1000);
     client_of(&server)
+        .transfers()
         .put_file(&server.signed("a"), 1000, || in_chunks(&file, 100), |_| {})
         .await
         .unwrap();

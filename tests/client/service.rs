@@ -44,7 +44,11 @@ async fn until<T, R: Future<Output = Option<T>>>(mut ask: impl FnMut() -> R) -> 
 }
 
 async fn read(client: &Client, url: &assetfs::wire::SignedUrl, offset: u64) -> Vec<u8> {
-    let reply = client.get_range(url, offset, None, None).await.unwrap();
+    let reply = client
+        .transfers()
+        .get_range(url, offset, None, None)
+        .await
+        .unwrap();
     reply.stream.try_collect::<Vec<_>>().await.unwrap().concat()
 }
 
@@ -68,7 +72,7 @@ async fn a_model_is_uploaded_optimized_and_read_through_signed_urls_of_another_o
     let token = Token::parse(service.token()).unwrap();
     let client = Client::new(ClientConfig::new(&base_url).unwrap().with_token(token)).unwrap();
 
-    let account = client.account().await.unwrap();
+    let account = client.account().identity().await.unwrap();
     assert!(
         account.owner.is_some() && account.token_id.is_some(),
         "{account:?}"
@@ -80,7 +84,7 @@ async fn a_model_is_uploaded_optimized_and_read_through_signed_urls_of_another_o
         filenames: vec!["chair.glb".into()],
         is_zip: false,
     };
-    let started = client.start_upload(&start).await.unwrap();
+    let started = client.assets().start_upload(&start).await.unwrap();
     let url = started.links.s3_upload_urls.get("chair.glb").unwrap();
     let open = || {
         stream::iter(
@@ -91,15 +95,16 @@ async fn a_model_is_uploaded_optimized_and_read_through_signed_urls_of_another_o
         )
     };
     let sent = client
+        .transfers()
         .put_file(url, model.len() as u64, open, |_| {})
         .await
         .unwrap();
     assert_eq!(sent.meta.size, Some(model.len() as u64));
-    let completed = client.complete_upload(started.id).await.unwrap();
+    let completed = client.assets().complete_upload(started.id).await.unwrap();
     assert_eq!(completed.id, started.id);
 
     let asset = until(async || {
-        let asset = client.asset(started.id, I).await.unwrap();
+        let asset = client.assets().get(started.id, I).await.unwrap();
         assert!(!asset.upload_status.is_failure(), "{asset:?}");
         (asset.upload_status == UploadStatus::Complete).then_some(asset)
     })
@@ -109,16 +114,17 @@ async fn a_model_is_uploaded_optimized_and_read_through_signed_urls_of_another_o
         ("chair", Some(model.len() as u64))
     );
     let page = client
-        .list_assets(ListQuery::search("chair"), I)
+        .assets()
+        .list(ListQuery::search("chair"), I)
         .await
         .unwrap();
     assert_eq!(
         page.data.iter().map(|asset| asset.id).collect::<Vec<_>>(),
         [started.id]
     );
-    let files = client.asset_downloads(started.id, I).await.unwrap();
+    let files = client.assets().downloads(started.id, I).await.unwrap();
     let url = files.get("chair.glb").unwrap();
-    let meta = client.probe(url).await.unwrap();
+    let meta = client.transfers().probe(url).await.unwrap();
     assert_eq!(
         (meta.size, meta.etag.is_some()),
         (Some(model.len() as u64), true)
@@ -136,8 +142,8 @@ async fn a_model_is_uploaded_optimized_and_read_through_signed_urls_of_another_o
         engine_core_version: None,
         config: config.clone(),
     };
-    client.create_preset(&preset).await.unwrap();
-    let presets = client.presets(I).await.unwrap();
+    client.presets().create(&preset).await.unwrap();
+    let presets = client.presets().list(I).await.unwrap();
     let preset = presets
         .iter()
         .find(|preset| preset.name == "tenth")
@@ -145,25 +151,33 @@ async fn a_model_is_uploaded_optimized_and_read_through_signed_urls_of_another_o
     assert!(preset.config.meaning_eq(&config));
     assert!(
         client
-            .preset(preset.id, I)
+            .presets()
+            .get(preset.id, I)
             .await
             .unwrap()
             .config
             .meaning_eq(&config)
     );
-    assert!(!client.factory_presets(I).await.unwrap().is_empty());
+    assert!(!client.presets().factory(I).await.unwrap().is_empty());
 
-    let points = client.points(I).await.unwrap().rapidpoints;
+    let points = client.account().points(I).await.unwrap().rapidpoints;
     let mut request = OptimizeRequest::by_preset(preset.id);
     request.tags.push("assetfs-0a1b2c".into());
-    let rapid = client.optimize(started.id, &request).await.unwrap();
+    let rapid = client
+        .optimizations()
+        .start(started.id, &request)
+        .await
+        .unwrap();
     let rapid = until(async || {
-        let rapid = client.rapid_model(rapid.id, I).await.unwrap();
+        let rapid = client.rapids().get(rapid.id, I).await.unwrap();
         assert!(!rapid.optimization_status.is_failure(), "{rapid:?}");
         (rapid.optimization_status == OptimizationStatus::Done).then_some(rapid)
     })
     .await;
-    assert_eq!(client.points(I).await.unwrap().rapidpoints, points - 1);
+    assert_eq!(
+        client.account().points(I).await.unwrap().rapidpoints,
+        points - 1
+    );
     let result = rapid
         .downloads
         .all
@@ -178,34 +192,41 @@ async fn a_model_is_uploaded_optimized_and_read_through_signed_urls_of_another_o
         .find(|tag| tag.name == "assetfs-0a1b2c")
         .unwrap()
         .id;
-    client.remove_rapid_tag(rapid.id, tag).await.unwrap();
+    client.rapids().remove_tag(rapid.id, tag).await.unwrap();
     assert!(
         client
-            .rapid_model(rapid.id, I)
+            .rapids()
+            .get(rapid.id, I)
             .await
             .unwrap()
             .tags
             .is_empty()
     );
-    let of_asset = client.asset_rapid_models(started.id, I).await.unwrap();
+    let of_asset = client.assets().rapid_models(started.id, I).await.unwrap();
     assert_eq!(
         of_asset.iter().map(|rapid| rapid.id).collect::<Vec<_>>(),
         [rapid.id]
     );
 
     let error = client
-        .optimize(AssetId(999_999), &request)
+        .optimizations()
+        .start(AssetId(999_999), &request)
         .await
         .unwrap_err();
     assert!(matches!(error, ClientError::NotFound { .. }), "{error:?}");
-    client.delete_rapid_model(rapid.id).await.unwrap();
-    client.delete_preset(preset.id).await.unwrap();
-    client.delete_asset(started.id).await.unwrap();
-    let error = client.asset(started.id, I).await.unwrap_err();
+    client.rapids().delete(rapid.id).await.unwrap();
+    client.presets().delete(preset.id).await.unwrap();
+    client.assets().delete(started.id).await.unwrap();
+    let error = client.assets().get(started.id, I).await.unwrap_err();
     assert!(matches!(error, ClientError::NotFound { .. }), "{error:?}");
     let wrong = Token::parse("1|wrong").unwrap();
     let config = ClientConfig::new(&base_url).unwrap().with_token(wrong);
-    let error = Client::new(config).unwrap().points(I).await.unwrap_err();
+    let error = Client::new(config)
+        .unwrap()
+        .account()
+        .points(I)
+        .await
+        .unwrap_err();
     assert!(
         matches!(error, ClientError::Unauthorized { .. }),
         "{error:?}"

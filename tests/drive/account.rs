@@ -9,13 +9,13 @@ use crate::support::account::{Account, MINIMAL_GLTF};
 #[tokio::test(flavor = "multi_thread")]
 async fn tokens_and_webhooks_are_records_without_any_secret() {
     let account = Account::new().await;
-    let token = account.client.create_token("studio").await.unwrap();
+    let token = account.client.tokens().create("studio").await.unwrap();
     let webhook = CreateWebhook {
         url: "https://hooks.example/very/secret/path?key=hidden".into(),
         verify_ssl: true,
         secret: Some("a secret of ours".into()),
     };
-    account.client.create_webhook(&webhook).await.unwrap();
+    account.client.webhooks().create(&webhook).await.unwrap();
     let mounted = account.mount().await;
     let tree = &mounted.tree;
     let tokens = tree.list("/account/tokens").await.unwrap();
@@ -98,7 +98,12 @@ async fn a_path_is_found_by_one_search_without_listing_its_folder() {
         tags: Some(vec!["lonely".into()]),
         ..AssetUpdate::default()
     };
-    account.client.update_asset(first, &tagged).await.unwrap();
+    account
+        .client
+        .assets()
+        .update(first, &tagged)
+        .await
+        .unwrap();
     let mounted = account.mount().await;
     let tree = &mounted.tree;
     let id = |path: &'static str| async move { tree.xattr(path, "user.assetfs.id").await.unwrap() };
@@ -182,7 +187,11 @@ async fn scale_sets_the_factor_of_the_asset() {
         .write("/rawmodels/cube/.assetfs/ctl", b"scale 0.01\n")
         .await
         .unwrap();
-    let record = account.client.asset(asset, Priority::Interactive).await;
+    let record = account
+        .client
+        .assets()
+        .get(asset, Priority::Interactive)
+        .await;
     assert_eq!(record.unwrap().scale_factor, Some(0.01));
     mounted.close().await;
 }

@@ -25,7 +25,8 @@ async fn with_rapid() -> (Account, Mounted, String) {
 async fn embeds_on_service(account: &Account) -> u64 {
     let page = account
         .client
-        .list_embeds(EmbedQuery::default(), Priority::Interactive)
+        .embeds()
+        .list(EmbedQuery::default(), Priority::Interactive)
         .await;
     page.unwrap().meta.total
 }

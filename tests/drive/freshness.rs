@@ -21,14 +21,14 @@ async fn what_is_done_elsewhere_shows_within_the_refresh_time() {
     let second = account
         .upload_elsewhere("dice", &[("cube.gltf", MINIMAL_GLTF)])
         .await;
-    account.client.delete_asset(asset).await.unwrap();
+    account.client.assets().delete(asset).await.unwrap();
     tokio::time::sleep(Duration::from_millis(120)).await;
     assert_eq!(
         tree.list("/rawmodels").await.unwrap(),
         ["dice"],
         "the total stayed the same"
     );
-    account.client.delete_asset(second).await.unwrap();
+    account.client.assets().delete(second).await.unwrap();
     tokio::time::sleep(Duration::from_millis(120)).await;
     assert_eq!(
         tree.look("/rawmodels/dice").await.unwrap_err(),
@@ -66,7 +66,7 @@ async fn the_kernel_is_told_what_others_removed() {
     mounted.drive.attach_kernel(recorder.clone());
     let folder = mounted.tree.stat("/rawmodels").await.unwrap().ino;
     let child = mounted.tree.stat("/rawmodels/cube").await.unwrap().ino;
-    account.client.delete_asset(asset).await.unwrap();
+    account.client.assets().delete(asset).await.unwrap();
     tokio::time::sleep(Duration::from_millis(120)).await;
     assert_eq!(mounted.tree.list("/rawmodels").await.unwrap(), [""; 0]);
     let expected = format!("removed {folder} {child} cube");
@@ -99,7 +99,8 @@ async fn tags_are_read_and_set_as_file_managers_do() {
     let mut now = tags(
         account
             .client
-            .asset(asset, Priority::Interactive)
+            .assets()
+            .get(asset, Priority::Interactive)
             .await
             .unwrap(),
     );
@@ -118,7 +119,8 @@ async fn tags_are_read_and_set_as_file_managers_do() {
         tags(
             account
                 .client
-                .asset(asset, Priority::Interactive)
+                .assets()
+                .get(asset, Priority::Interactive)
                 .await
                 .unwrap()
         ),

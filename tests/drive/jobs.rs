@@ -19,7 +19,7 @@ const TEN_PERCENT: &[u8] = br#"{"schema":"2.5","limits":{"faces":{"percentage":1
 /// How many optimizations the account has.
 async fn paid(account: &Account) -> u64 {
     let all = ListQuery::all();
-    let page = account.client.list_rapid_models(all, Priority::Interactive);
+    let page = account.client.rapids().list(all, Priority::Interactive);
     page.await.unwrap().meta.total
 }
 

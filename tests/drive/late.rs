@@ -213,7 +213,12 @@ async fn a_preset_that_is_still_on_its_way_reads_as_written_and_a_job_that_names
     account.start_service().await;
     let job = "/rawmodels/cube/optimize/named.json";
     tree.write(job, br#"{"preset":"web"}"#).await.unwrap();
-    let presets = account.client.presets(Priority::Interactive).await.unwrap();
+    let presets = account
+        .client
+        .presets()
+        .list(Priority::Interactive)
+        .await
+        .unwrap();
     let saved = presets[0].config.to_pretty_text();
     assert!(
         saved.contains("\"count\": 2"),

@@ -32,7 +32,7 @@ async fn two_objects_with_one_name_are_told_apart_over_remounts_too() {
             .await,
         "name~<id> always resolves"
     );
-    account.client.delete_asset(first).await.unwrap();
+    account.client.assets().delete(first).await.unwrap();
     tokio::time::sleep(std::time::Duration::from_millis(120)).await;
     assert_eq!(
         mounted.tree.list("/rawmodels").await.unwrap(),
@@ -67,7 +67,7 @@ async fn no_name_of_the_service_can_leave_its_folder_or_break_a_listing() {
             is_zip: false,
         };
         // The service may refuse some of them; what it takes must be shown safely.
-        taken += usize::from(account.client.start_upload(&request).await.is_ok());
+        taken += usize::from(account.client.assets().start_upload(&request).await.is_ok());
     }
     assert!(taken > 0);
     let mounted = account.mount().await;

@@ -16,7 +16,12 @@ async fn writing_makes_or_updates_a_preset_renaming_renames_it_and_rm_deletes_it
     )
     .await
     .unwrap();
-    let made = account.client.presets(Priority::Interactive).await.unwrap();
+    let made = account
+        .client
+        .presets()
+        .list(Priority::Interactive)
+        .await
+        .unwrap();
     assert_eq!((made.len(), made[0].name.as_str()), (1, "web"));
     assert_eq!(
         tree.list("/presets").await.unwrap(),
@@ -39,7 +44,12 @@ async fn writing_makes_or_updates_a_preset_renaming_renames_it_and_rm_deletes_it
     )
     .await
     .unwrap();
-    let updated = account.client.presets(Priority::Interactive).await.unwrap();
+    let updated = account
+        .client
+        .presets()
+        .list(Priority::Interactive)
+        .await
+        .unwrap();
     assert_eq!(
         (updated.len(), updated[0].id),
         (1, made[0].id),
@@ -51,7 +61,12 @@ async fn writing_makes_or_updates_a_preset_renaming_renames_it_and_rm_deletes_it
     tree.rename("/presets/web.json", "/presets/mobile.json")
         .await
         .unwrap();
-    let renamed = account.client.presets(Priority::Interactive).await.unwrap();
+    let renamed = account
+        .client
+        .presets()
+        .list(Priority::Interactive)
+        .await
+        .unwrap();
     assert_eq!(
         (renamed.len(), renamed[0].name.as_str(), renamed[0].id),
         (1, "mobile", made[0].id)
@@ -64,7 +79,8 @@ async fn writing_makes_or_updates_a_preset_renaming_renames_it_and_rm_deletes_it
     assert_eq!(
         account
             .client
-            .presets(Priority::Interactive)
+            .presets()
+            .list(Priority::Interactive)
             .await
             .unwrap()
             .len(),
@@ -119,7 +135,8 @@ async fn a_preset_that_is_not_json_is_refused_at_close_and_its_text_kept() {
     assert_eq!(
         account
             .client
-            .presets(Priority::Interactive)
+            .presets()
+            .list(Priority::Interactive)
             .await
             .unwrap()
             .len(),
@@ -160,7 +177,12 @@ async fn files_of_preset_archives_become_presets() {
     let wrapped = br#"{"rpdx_version":"2.5","name":"Other","description":"for pages","config":{"limits":{"faces":{"count":7}}}}"#;
     tree.write("/presets/Web.rpdx", wrapped).await.unwrap();
     tree.write("/presets/net.api.json", wrapped).await.unwrap();
-    let made = account.client.presets(Priority::Interactive).await.unwrap();
+    let made = account
+        .client
+        .presets()
+        .list(Priority::Interactive)
+        .await
+        .unwrap();
     let names: Vec<&str> = made.iter().map(|preset| preset.name.as_str()).collect();
     assert_eq!(names, ["Web", "net.api"], "the file gives the name");
     for preset in &made {
@@ -183,7 +205,12 @@ async fn files_of_preset_archives_become_presets() {
         "{refused:?}"
     );
     tree.unlink("/presets/Web.rpdx").await.unwrap();
-    let left = account.client.presets(Priority::Interactive).await.unwrap();
+    let left = account
+        .client
+        .presets()
+        .list(Priority::Interactive)
+        .await
+        .unwrap();
     assert_eq!(left.len(), 2);
     mounted.close().await;
 }

@@ -23,7 +23,8 @@ async fn until_registered(account: &Account) -> Webhook {
     for _ in 0..200 {
         let hooks = account
             .client
-            .webhooks(Priority::Interactive)
+            .webhooks()
+            .list(Priority::Interactive)
             .await
             .unwrap();
         if let Some(hook) = hooks.into_iter().next() {
@@ -71,7 +72,7 @@ async fn a_mount_registers_itself_hears_only_what_is_proven_and_removes_itself_a
     assert_eq!(post(&guessed, None, event).await, 404);
     assert_eq!(post(&hook.url, None, "no json").await, 400);
     mounted.close().await;
-    let left = account.client.webhooks(Priority::Interactive).await;
+    let left = account.client.webhooks().list(Priority::Interactive).await;
     assert!(left.unwrap().is_empty());
 }
 
@@ -109,7 +110,8 @@ async fn what_a_mount_that_died_left_registered_is_taken_back_by_the_next() {
     for _ in 0..200 {
         let hooks = account
             .client
-            .webhooks(Priority::Interactive)
+            .webhooks()
+            .list(Priority::Interactive)
             .await
             .unwrap();
         if hooks.len() == 1 && hooks[0].id != first.id {
@@ -143,17 +145,25 @@ async fn the_end_of_an_analysis_and_of_an_optimization_elsewhere_shows_within_a_
     }
     let preset = account
         .client
-        .factory_presets(Priority::Interactive)
+        .presets()
+        .factory(Priority::Interactive)
         .await
         .unwrap()
         .remove(0)
         .id;
     let request = assetfs::wire::OptimizeRequest::by_preset(preset);
-    let rapid = account.client.optimize(asset, &request).await.unwrap().id;
+    let rapid = account
+        .client
+        .optimizations()
+        .start(asset, &request)
+        .await
+        .unwrap()
+        .id;
     loop {
         let record = account
             .client
-            .rapid_model(rapid, Priority::Interactive)
+            .rapids()
+            .get(rapid, Priority::Interactive)
             .await;
         if record.unwrap().optimization_status.is_final() {
             break;

@@ -238,13 +238,14 @@ async fn check(world: &World, name: &str, armed: &str, outcome: &str) {
         assert!(tags.is_empty(), "{armed}: {tags:?}");
     }
     let embeds = direct
-        .all_embeds(None, Priority::Interactive)
+        .embeds()
+        .all(None, Priority::Interactive)
         .await
         .unwrap();
     let embeds = embeds.iter().filter(|embed| embed.name == name).count();
     let expected = usize::from(outcome == "done" && armed != "before-embed");
     assert_eq!(embeds, expected, "{armed}: embeds");
-    let presets = direct.presets(Priority::Interactive).await.unwrap();
+    let presets = direct.presets().list(Priority::Interactive).await.unwrap();
     assert_eq!(
         presets.iter().filter(|preset| preset.name == name).count(),
         1,

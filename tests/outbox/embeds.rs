@@ -34,7 +34,8 @@ async fn done(outbox: &Outbox, folder: &JobFolder, name: &str) -> JobInfo {
 async fn embeds(world: &World) -> Vec<Embed> {
     let direct = world.direct();
     direct
-        .all_embeds(None, Priority::Interactive)
+        .embeds()
+        .all(None, Priority::Interactive)
         .await
         .unwrap()
 }
@@ -159,8 +160,8 @@ async fn several_assets_are_optimized_by_one_request_once() {
     assert_eq!(made.len(), 2);
     eventually("the one-off tags are gone", async || {
         let direct = world.direct();
-        let one = direct.rapid_model(made[0], Priority::Interactive).await;
-        let two = direct.rapid_model(made[1], Priority::Interactive).await;
+        let one = direct.rapids().get(made[0], Priority::Interactive).await;
+        let two = direct.rapids().get(made[1], Priority::Interactive).await;
         let names = |model: assetfs::wire::RapidModel| {
             let tags = model.tags.into_iter();
             tags.map(|tag| tag.name).collect::<Vec<_>>()

@@ -51,7 +51,8 @@ async fn a_dropped_job_makes_one_rapid_model_and_its_tag_goes() {
     eventually("the one-off tag is gone", async || {
         let model = world
             .direct()
-            .rapid_model(rapid, Priority::Interactive)
+            .rapids()
+            .get(rapid, Priority::Interactive)
             .await
             .unwrap();
         model.tags.is_empty()
@@ -213,7 +214,8 @@ async fn a_config_that_says_what_a_preset_says_goes_as_its_id() {
     let (_, folder) = complete_asset(&world, &outbox).await;
     let factory = world
         .direct()
-        .factory_presets(Priority::Interactive)
+        .presets()
+        .factory(Priority::Interactive)
         .await
         .unwrap();
     let text = factory[0].config.to_pretty_text();

@@ -10,7 +10,12 @@ const A: &[u8] = br#"{"limits":{"faces":{"count":1}}}"#;
 const B: &[u8] = br#"{"limits":{"faces":{"count":2}}}"#;
 
 async fn presets(world: &World) -> Vec<Preset> {
-    world.direct().presets(Priority::Interactive).await.unwrap()
+    world
+        .direct()
+        .presets()
+        .list(Priority::Interactive)
+        .await
+        .unwrap()
 }
 
 #[track_caller]

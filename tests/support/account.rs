@@ -215,6 +215,7 @@ impl Account {
         };
         let started = self
             .client
+            .assets()
             .start_upload(&request)
             .await
             .expect("an upload starts");
@@ -228,6 +229,7 @@ impl Account {
             self.put(url.expose(), bytes).await;
         }
         self.client
+            .assets()
             .complete_upload(started.id)
             .await
             .expect("an upload completes");
@@ -243,6 +245,7 @@ impl Account {
             is_zip: false,
         };
         self.client
+            .assets()
             .start_upload(&request)
             .await
             .expect("an upload starts")
@@ -265,7 +268,8 @@ impl Account {
         for _ in 0..6000 {
             let record = self
                 .client
-                .asset(asset, assetfs::client::Priority::Interactive)
+                .assets()
+                .get(asset, assetfs::client::Priority::Interactive)
                 .await
                 .expect("a record");
             if record.upload_status.is_final() {
@@ -280,7 +284,8 @@ impl Account {
     pub async fn assets(&self) -> Vec<(AssetId, String)> {
         let pages = self
             .client
-            .asset_pages(None, assetfs::client::Priority::Interactive);
+            .assets()
+            .pages(None, assetfs::client::Priority::Interactive);
         let pages: Vec<_> = pages.collect().await;
         pages
             .into_iter()

@@ -173,8 +173,16 @@ fn serves_a_mount(pid: u32) -> bool {
 async fn owner_of(client: &Client, token_id: Option<TokenId>) -> Owner {
     let asked = async {
         match token_id {
-            Some(id) => client.api_token(id).await.map(|token| token.tokenable_id),
-            None => client.points(Priority::Interactive).await.map(|_| None),
+            Some(id) => client
+                .tokens()
+                .get(id)
+                .await
+                .map(|token| token.tokenable_id),
+            None => client
+                .account()
+                .points(Priority::Interactive)
+                .await
+                .map(|_| None),
         }
     };
     match tokio::time::timeout(OWNER_DEADLINE, asked).await {

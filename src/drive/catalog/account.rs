@@ -67,8 +67,16 @@ fn account_landing(catalog: &Arc<Catalog>, file: AccountFile) -> FlightEnd {
         .join(FlightKey::Account(file), || async move {
             let (client, now) = (&shared.client, Priority::Interactive);
             let value = match file {
-                AccountFile::Points => asked(&shared, client.points(now)).await?.rapidpoints,
-                AccountFile::StorageLeft => asked(&shared, client.storage(now)).await?.storage_left,
+                AccountFile::Points => {
+                    asked(&shared, client.account().points(now))
+                        .await?
+                        .rapidpoints
+                }
+                AccountFile::StorageLeft => {
+                    asked(&shared, client.account().storage_left(now))
+                        .await?
+                        .storage_left
+                }
             };
             if file == AccountFile::StorageLeft {
                 shared.outbox.storage_is_left(value);

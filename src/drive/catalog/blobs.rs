@@ -149,7 +149,7 @@ pub(super) async fn probe_report(
             let began = Instant::now();
             let record = asked(
                 catalog,
-                catalog.client.rapid_model(rapid, Priority::Interactive),
+                catalog.client.rapids().get(rapid, Priority::Interactive),
             );
             told_rapid_detail(catalog, &record.await?, began);
             catalog.report(Change::NoFile(folder, path.into()));
@@ -223,13 +223,15 @@ fn keep_blob(catalog: &Catalog, blob: Blob, bytes: Bytes) {
 async fn fetch_blob(catalog: &Catalog, blob: &Blob) -> DriveResult<Bytes> {
     let (client, now) = (&catalog.client, Priority::Interactive);
     let download = match blob {
-        Blob::Report(rapid, format) => asked(catalog, client.rapid_qc(*rapid, format, now)).await,
-        Blob::PresetOf(rapid) => asked(catalog, client.rapid_preset_zip(*rapid, now)).await,
+        Blob::Report(rapid, format) => {
+            asked(catalog, client.rapids().quality_report(*rapid, format, now)).await
+        }
+        Blob::PresetOf(rapid) => asked(catalog, client.rapids().preset_zip(*rapid, now)).await,
         Blob::Preset(Bundle::Both, preset, _) => {
-            asked(catalog, client.preset_zip(*preset, now)).await
+            asked(catalog, client.presets().zip(*preset, now)).await
         }
         Blob::Preset(Bundle::CommandLine, preset, _) => {
-            asked(catalog, client.preset_rpdx(*preset, now)).await
+            asked(catalog, client.presets().rpdx(*preset, now)).await
         }
     };
     collected(download?).await

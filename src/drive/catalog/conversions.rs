@@ -36,6 +36,7 @@ async fn conversions_ended(catalog: &Arc<Catalog>, asset: AssetId) -> bool {
         catalog,
         catalog
             .client
+            .assets()
             .processed_formats(asset, Priority::Background),
     )
     .await;

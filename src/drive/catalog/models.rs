@@ -59,8 +59,11 @@ pub(in crate::drive) async fn refreshed_asset(
             .flights
             .join(FlightKey::Asset(asset), || async move {
                 let began = Instant::now();
-                let record =
-                    asked(&shared, shared.client.asset(asset, Priority::Interactive)).await;
+                let record = asked(
+                    &shared,
+                    shared.client.assets().get(asset, Priority::Interactive),
+                )
+                .await;
                 match record {
                     Ok(record) => told_asset_detail(&shared, &record, began),
                     Err(DriveError::NotFound) => {
@@ -96,7 +99,7 @@ pub(in crate::drive) async fn refreshed_rapid(
                 let began = Instant::now();
                 let record = asked(
                     &shared,
-                    shared.client.rapid_model(rapid, Priority::Interactive),
+                    shared.client.rapids().get(rapid, Priority::Interactive),
                 )
                 .await;
                 match record {
@@ -152,7 +155,8 @@ pub(in crate::drive) async fn rapids_of(
                 &shared,
                 shared
                     .client
-                    .asset_rapid_models(asset, Priority::Interactive),
+                    .assets()
+                    .rapid_models(asset, Priority::Interactive),
             )
             .await?;
             for record in &records {

@@ -112,6 +112,7 @@ async fn take_first_block(catalog: &Arc<Catalog>, folder: RemoteFolder, path: &s
     let url = url_of(catalog, folder, path, false).await.ok()?;
     let asked = catalog
         .client
+        .transfers()
         .get_range(&url, 0, Some(BLOCK_LEN_BYTES), None);
     let RangeReply {
         meta, mut stream, ..
@@ -142,13 +143,13 @@ async fn probe(catalog: &Arc<Catalog>, folder: RemoteFolder, path: &Arc<str>) ->
         _ => {}
     }
     let url = url_of(catalog, folder, path, false).await?;
-    let mut told = catalog.client.probe(&url).await;
+    let mut told = catalog.client.transfers().probe(&url).await;
     if matches!(
         told,
         Err(ClientError::Expired { .. } | ClientError::Forbidden { .. })
     ) {
         let url = url_of(catalog, folder, path, true).await?;
-        told = catalog.client.probe(&url).await;
+        told = catalog.client.transfers().probe(&url).await;
     }
     let meta = asked(catalog, async { told }).await?;
     let size = meta.size.ok_or_else(|| {

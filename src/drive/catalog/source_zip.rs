@@ -18,7 +18,7 @@ pub(in crate::drive) async fn source_zip(
     let asset = catalog
         .asset_of(home)
         .ok_or_else(|| DriveError::Invalid("this is a draft yet; commit it first".into()))?;
-    let reply = catalog.client.asset_zip(asset, Priority::Interactive);
+    let reply = catalog.client.assets().zip(asset, Priority::Interactive);
     asked(catalog, reply).await
 }
 

@@ -231,7 +231,11 @@ fn is_moving(catalog: &Catalog, asset: AssetId) -> bool {
 
 async fn look_after_asset(catalog: &Arc<Catalog>, asset: AssetId) {
     let began = Instant::now();
-    let reply = asked(catalog, catalog.client.asset(asset, Priority::Background)).await;
+    let reply = asked(
+        catalog,
+        catalog.client.assets().get(asset, Priority::Background),
+    )
+    .await;
     let status = match reply {
         Ok(record) => {
             told_asset_detail(catalog, &record, began);
@@ -317,7 +321,11 @@ async fn fetch_running_jobs(catalog: &Arc<Catalog>) -> DriveResult<()> {
     let shared = Arc::clone(catalog);
     let landing = catalog.flights.join(FlightKey::RunningJobs, || async move {
         let began = Instant::now();
-        let records = asked(&shared, shared.client.running_jobs(Priority::Background)).await?;
+        let records = asked(
+            &shared,
+            shared.client.optimizations().running(Priority::Background),
+        )
+        .await?;
         let named: HashSet<RapidId> = records.iter().map(|record| record.id).collect();
         for record in &records {
             told_rapid(&shared, KnownRapid::from_record(record), began);

@@ -176,7 +176,7 @@ async fn register(
     loop {
         // Whoever stops this waits until the answer is written down.
         let mut place = registered.lock().await;
-        match shared.client.create_webhook(&request).await {
+        match shared.client.webhooks().create(&request).await {
             Ok(webhook) => {
                 *place = Some(webhook.id);
                 let kept = shared.meta.put(TABLE, KEY, &Registered { id: webhook.id });
@@ -206,7 +206,7 @@ async fn register(
 }
 
 async fn take_back(shared: &Catalog, id: WebhookId) {
-    match shared.client.delete_webhook(id).await {
+    match shared.client.webhooks().delete(id).await {
         Ok(()) | Err(ClientError::NotFound { .. }) => {
             if let Err(error) = shared.meta.remove(TABLE, KEY) {
                 tracing::warn!(%error, "a webhook that is gone is remembered");

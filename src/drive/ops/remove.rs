@@ -145,7 +145,7 @@ async fn delete_embed(tree: &Arc<Tree>, embed: EmbedId) -> DriveResult<()> {
     }
     let shared = Arc::clone(tree);
     tree.detached(async move {
-        match asked(&shared.catalog, shared.client.delete_embed(embed)).await {
+        match asked(&shared.catalog, shared.client.embeds().delete(embed)).await {
             // What someone else deleted first is deleted too.
             Ok(()) | Err(DriveError::NotFound) => {}
             Err(error) => return Err(error),
@@ -328,14 +328,14 @@ async fn delete_in_bulk(tree: &Arc<Tree>, subjects: &[ModelId]) -> DriveResult<(
         }
     }
     for assets in assets.chunks(DELETED_AT_ONCE) {
-        delete_assets(tree, assets, tree.client.delete_assets(assets)).await?;
+        delete_assets(tree, assets, tree.client.assets().delete_many(assets)).await?;
         for asset in assets {
             tree.deletions().count();
             asset_gone(&tree.catalog, *asset);
         }
     }
     for rapids in rapids.chunks(DELETED_AT_ONCE) {
-        asked(&tree.catalog, tree.client.delete_rapid_models(rapids)).await?;
+        asked(&tree.catalog, tree.client.rapids().delete_many(rapids)).await?;
         for rapid in rapids {
             tree.deletions().count();
             rapid_gone(&tree.catalog, *rapid);
@@ -348,9 +348,9 @@ async fn delete_on_service(tree: &Arc<Tree>, model: Model) -> DriveResult<()> {
     let reply = match model {
         Model::Raw(home) => {
             let asset = tree.catalog.asset_of(home).ok_or(DriveError::NotFound)?;
-            delete_assets(tree, &[asset], tree.client.delete_asset(asset)).await
+            delete_assets(tree, &[asset], tree.client.assets().delete(asset)).await
         }
-        Model::Rapid(rapid) => asked(&tree.catalog, tree.client.delete_rapid_model(rapid)).await,
+        Model::Rapid(rapid) => asked(&tree.catalog, tree.client.rapids().delete(rapid)).await,
     };
     match reply {
         // What someone else deleted first is deleted too.

@@ -143,7 +143,10 @@ impl Place for EmbedRecord {
             let (embed, row) = (self.0, known_embed(tree, self.0)?);
             let (of, url) = (Arc::clone(tree), row.url.clone());
             let told = cached_json(tree, FlightKey::Embed(embed), async move {
-                let asked = asked(&of.catalog, of.client.embed(embed, Priority::Interactive));
+                let asked = asked(
+                    &of.catalog,
+                    of.client.embeds().get(embed, Priority::Interactive),
+                );
                 let mut record = asked.await?;
                 record.url = record.url.or(url);
                 keep_detail(&of.catalog, FlightKey::Embed(embed), &record);

@@ -293,7 +293,7 @@ async fn top_text(tree: &Arc<Tree>, parent: HiddenParent, name: HiddenName) -> D
             cached_json(tree, FlightKey::Categories, async move {
                 let asked = asked(
                     &of.catalog,
-                    of.client.preset_categories(Priority::Interactive),
+                    of.client.presets().categories(Priority::Interactive),
                 );
                 keep_detail(&of.catalog, FlightKey::Categories, &asked.await?);
                 Ok(())
@@ -341,7 +341,9 @@ async fn model_text(tree: &Arc<Tree>, home: Home, name: HiddenName) -> DriveResu
             cached_json(tree, FlightKey::Formats(asset), async move {
                 let asked = asked(
                     &of.catalog,
-                    of.client.processed_formats(asset, Priority::Interactive),
+                    of.client
+                        .assets()
+                        .processed_formats(asset, Priority::Interactive),
                 );
                 keep_detail(&of.catalog, FlightKey::Formats(asset), &asked.await?);
                 Ok(())
@@ -384,7 +386,7 @@ async fn rapid_text(tree: &Arc<Tree>, rapid: RapidId, name: HiddenName) -> Drive
             cached_json(tree, FlightKey::Exports(rapid), async move {
                 let asked = asked(
                     &of.catalog,
-                    of.client.rapid_exports(rapid, Priority::Interactive),
+                    of.client.rapids().exports(rapid, Priority::Interactive),
                 );
                 keep_detail(&of.catalog, FlightKey::Exports(rapid), &asked.await?);
                 Ok(())
@@ -409,8 +411,8 @@ async fn tags_text(tree: &Arc<Tree>, family: Family) -> DriveResult<Text> {
     cached_json(tree, FlightKey::Tags(family), async move {
         let (client, now) = (&of.client, Priority::Interactive);
         let tags = match family {
-            Family::Raw => asked(&of.catalog, client.asset_tags(now)).await,
-            Family::Rapid => asked(&of.catalog, client.rapid_tags(now)).await,
+            Family::Raw => asked(&of.catalog, client.assets().tags(now)).await,
+            Family::Rapid => asked(&of.catalog, client.rapids().tags(now)).await,
         };
         let mut names: Vec<String> = tags?
             .into_iter()

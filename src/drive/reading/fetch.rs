@@ -122,7 +122,10 @@ impl<'a> Fetch<'a> {
         let end = self.end();
         let offset = self.position();
         let client = self.object.client();
-        let request = client.get_range(&url.url, offset, Some(end - offset), key.etag.as_deref());
+        let request =
+            client
+                .transfers()
+                .get_range(&url.url, offset, Some(end - offset), key.etag.as_deref());
         let RangeReply {
             meta, mut stream, ..
         } = self.in_time(request).await??;

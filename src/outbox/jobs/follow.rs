@@ -89,7 +89,11 @@ fn tagged(shared: &Shared) -> Vec<(String, RapidId)> {
 
 /// Looks at all running jobs; tells whether anything moved.
 async fn look(shared: &Arc<Shared>, running: &[(String, RapidId)]) -> Result<bool, ClientError> {
-    let listed = shared.client.running_jobs(Priority::Background).await?;
+    let listed = shared
+        .client
+        .optimizations()
+        .running(Priority::Background)
+        .await?;
     let listed: HashMap<RapidId, RapidModel> = listed.into_iter().map(|it| (it.id, it)).collect();
     let mut moved = false;
     for (tag, rapid) in running {
@@ -99,7 +103,8 @@ async fn look(shared: &Arc<Shared>, running: &[(String, RapidId)]) -> Result<boo
             None => {
                 shared
                     .client
-                    .rapid_model(*rapid, Priority::Background)
+                    .rapids()
+                    .get(*rapid, Priority::Background)
                     .await
             }
         };
@@ -188,7 +193,12 @@ async fn remove_tag(shared: &Arc<Shared>, tag: &str, rapid: RapidId) -> bool {
         return false;
     }
     let work = async {
-        let model = match shared.client.rapid_model(rapid, Priority::Background).await {
+        let model = match shared
+            .client
+            .rapids()
+            .get(rapid, Priority::Background)
+            .await
+        {
             Ok(model) => model,
             Err(ClientError::NotFound { .. }) => return Ok(()),
             Err(error) => return Err(error),
@@ -196,7 +206,7 @@ async fn remove_tag(shared: &Arc<Shared>, tag: &str, rapid: RapidId) -> bool {
         let Some(found) = model.tags.iter().find(|it| it.name == tag) else {
             return Ok(());
         };
-        match shared.client.remove_rapid_tag(rapid, found.id).await {
+        match shared.client.rapids().remove_tag(rapid, found.id).await {
             Ok(()) | Err(ClientError::NotFound { .. }) => Ok(()),
             Err(error) => Err(error),
         }

@@ -24,7 +24,10 @@ pub fn reason_in_log(log: &str) -> Option<String> {
 
 /// Reads a log and says what it says.
 pub async fn fetch_reason(client: &Client, log: &SignedUrl) -> Result<Option<String>, ClientError> {
-    let mut reply = client.get_range(log, 0, Some(LOG_BYTES), None).await?;
+    let mut reply = client
+        .transfers()
+        .get_range(log, 0, Some(LOG_BYTES), None)
+        .await?;
     let mut bytes = Vec::new();
     while let Some(chunk) = reply.stream.next().await {
         bytes.extend_from_slice(&chunk?);

@@ -148,19 +148,19 @@ impl Outgoing {
         let call = async {
             match &self.call {
                 OutgoingCall::Optimize(asset, request) => {
-                    let model = client.optimize(*asset, request).await?;
+                    let model = client.optimizations().start(*asset, request).await?;
                     Ok(Made::Rapid(model.id))
                 }
                 OutgoingCall::Many(request) => {
-                    client.multi_optimize(request).await?;
+                    client.optimizations().start_many(request).await?;
                     Ok(Made::Rapids)
                 }
                 OutgoingCall::Embed(request) => {
-                    let made = client.create_embed(request).await?;
+                    let made = client.embeds().create(request).await?;
                     Ok(Made::Embed(made.embed_id))
                 }
                 OutgoingCall::RawEmbed(request) => {
-                    let made = client.create_raw_embed(request).await?;
+                    let made = client.embeds().create_raw(request).await?;
                     Ok(Made::Embed(made.embed_id))
                 }
             }

@@ -122,8 +122,12 @@ async fn save_first(shared: &Arc<Shared>, preset: &str, file: &str) -> Result<()
 
 /// The user's own presets, then the factory's: of two with one name the user's is meant.
 async fn all_presets(shared: &Shared) -> Result<Vec<Known>, ClientError> {
-    let own = shared.client.presets(Priority::Interactive).await?;
-    let factory = shared.client.factory_presets(Priority::Interactive).await?;
+    let own = shared.client.presets().list(Priority::Interactive).await?;
+    let factory = shared
+        .client
+        .presets()
+        .factory(Priority::Interactive)
+        .await?;
     let own = own.into_iter().map(|it| Known {
         id: it.id,
         name: it.name,

@@ -138,7 +138,8 @@ async fn find_rapid(
 ) -> Result<Option<RapidId>, ClientError> {
     let models = shared
         .client
-        .asset_rapid_models(asset, Priority::Background)
+        .assets()
+        .rapid_models(asset, Priority::Background)
         .await?;
     let carries = |model: &RapidModel| model.tags.iter().any(|it| it.name == tag);
     if let Some(model) = models.iter().find(|model| carries(model)) {
@@ -152,7 +153,7 @@ async fn find_rapid(
         .collect();
     untagged.sort_by(|a, b| b.cmp(a));
     for id in untagged.into_iter().take(ASKED_ONE_BY_ONE) {
-        match shared.client.rapid_model(id, Priority::Background).await {
+        match shared.client.rapids().get(id, Priority::Background).await {
             Ok(model) if carries(&model) => return Ok(Some(id)),
             Ok(_) | Err(ClientError::NotFound { .. }) => {}
             Err(error) => return Err(error),
@@ -191,7 +192,8 @@ pub async fn embeds_of(
     };
     let listed = shared
         .client
-        .all_embeds(rapid, Priority::Interactive)
+        .embeds()
+        .all(rapid, Priority::Interactive)
         .await?;
     let same = |embed: &&Embed| embed.name == name && may_show(embed, of);
     Ok(listed.iter().filter(same).map(|embed| embed.id).collect())

@@ -217,21 +217,27 @@ impl Sender {
             )))
         };
         match model {
-            ModelId::Asset(asset) => match client.asset(asset, Priority::Interactive).await {
-                Ok(record) if record.upload_status == UploadStatus::Complete => Ok(Models::Ready),
-                Ok(_) => Ok(Models::NotReady),
-                Err(ClientError::NotFound { .. }) => gone("asset"),
-                Err(error) => Err(error),
-            },
-            ModelId::Rapid(rapid) => match client.rapid_model(rapid, Priority::Interactive).await {
-                Ok(record) if record.optimization_status.is_failure() => Ok(Models::Unusable(
-                    "the rapid model could not be made".to_owned(),
-                )),
-                Ok(record) if record.optimization_status.is_final() => Ok(Models::Ready),
-                Ok(_) => Ok(Models::NotReady),
-                Err(ClientError::NotFound { .. }) => gone("rapid model"),
-                Err(error) => Err(error),
-            },
+            ModelId::Asset(asset) => {
+                match client.assets().get(asset, Priority::Interactive).await {
+                    Ok(record) if record.upload_status == UploadStatus::Complete => {
+                        Ok(Models::Ready)
+                    }
+                    Ok(_) => Ok(Models::NotReady),
+                    Err(ClientError::NotFound { .. }) => gone("asset"),
+                    Err(error) => Err(error),
+                }
+            }
+            ModelId::Rapid(rapid) => {
+                match client.rapids().get(rapid, Priority::Interactive).await {
+                    Ok(record) if record.optimization_status.is_failure() => Ok(Models::Unusable(
+                        "the rapid model could not be made".to_owned(),
+                    )),
+                    Ok(record) if record.optimization_status.is_final() => Ok(Models::Ready),
+                    Ok(_) => Ok(Models::NotReady),
+                    Err(ClientError::NotFound { .. }) => gone("rapid model"),
+                    Err(error) => Err(error),
+                }
+            }
         }
     }
 

@@ -169,7 +169,7 @@ impl Outbox {
     }
 
     async fn delete_on_service(&self, preset: &Preset) -> OutboxResult<()> {
-        match within(self, self.shared.client.delete_preset(preset.id)).await {
+        match within(self, self.shared.client.presets().delete(preset.id)).await {
             Err(OutboxError::Service {
                 source: ClientError::NotFound { .. },
                 ..
@@ -322,10 +322,10 @@ impl Outbox {
             name: new_name,
             config: preset.config.clone(),
         };
-        within(self, self.shared.client.update_preset(&request)).await?;
+        within(self, self.shared.client.presets().update(&request)).await?;
         if standing.is_some() {
             // The other name's preset has the content now; this one has become its double.
-            within(self, self.shared.client.delete_preset(preset.id)).await?;
+            within(self, self.shared.client.presets().delete(preset.id)).await?;
         }
         let ticket = {
             let mut core = self.shared.core();

@@ -143,7 +143,7 @@ async fn put(
                 name: preset_name.to_owned(),
                 config: config.clone(),
             };
-            let updated = shared.client.update_preset(&request).await;
+            let updated = shared.client.presets().update(&request).await;
             updated.map(|()| Some(id))
         }
         PresetStep::Create => {
@@ -154,7 +154,7 @@ async fn put(
     failpoint::hit(Failpoint::AfterPreset);
     let id = match reply {
         Ok(Some(id)) => return Ok(Ok(id)),
-        Ok(None) => shared.client.presets(Priority::Interactive).await,
+        Ok(None) => shared.client.presets().list(Priority::Interactive).await,
         Err(error) => return Ok(Err(error)),
     };
     // The service does not answer a creation with the id: it is in the list.
@@ -179,7 +179,12 @@ async fn create(
         engine_core_version: None,
         config: config.clone(),
     };
-    shared.client.create_preset(&request).await.map(|()| None)
+    shared
+        .client
+        .presets()
+        .create(&request)
+        .await
+        .map(|()| None)
 }
 
 /// The preset of a file name, as the service has it now.
@@ -196,12 +201,12 @@ async fn known(
     name: &str,
     parked: Option<PresetId>,
 ) -> Result<Vec<Preset>, ClientError> {
-    let mut known = shared.client.presets(Priority::Interactive).await?;
+    let mut known = shared.client.presets().list(Priority::Interactive).await?;
     let lost_at = shared.core().preset_doubts.get(name).copied();
     if let Some(lost_at) = lost_at.filter(|_| find(&known, name, parked).is_none()) {
         let left = (lost_at + LATE_EFFECT).saturating_sub(shared.now());
         shared.pause(left).await;
-        known = shared.client.presets(Priority::Interactive).await?;
+        known = shared.client.presets().list(Priority::Interactive).await?;
     }
     shared.core().preset_doubts.remove(name);
     Ok(known)

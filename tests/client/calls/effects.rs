@@ -46,58 +46,70 @@ async fn once_calls(client: &Client) -> Vec<(&'static str, Result<(), ClientErro
     };
     let id = AssetId(1);
     vec![
-        ("start_upload", client.start_upload(&start).await.map(drop)),
+        (
+            "start_upload",
+            client.assets().start_upload(&start).await.map(drop),
+        ),
         (
             "complete_upload",
-            client.complete_upload(id).await.map(drop),
+            client.assets().complete_upload(id).await.map(drop),
         ),
-        ("retry_import", client.retry_import(id).await),
+        ("retry_import", client.assets().retry_import(id).await),
         (
             "update_asset",
-            client.update_asset(id, &AssetUpdate::default()).await,
+            client.assets().update(id, &AssetUpdate::default()).await,
         ),
         (
             "add_formats",
-            client.add_formats(id, &[text()]).await.map(drop),
+            client.assets().add_formats(id, &[text()]).await.map(drop),
         ),
         (
             "optimize",
             client
-                .optimize(id, &OptimizeRequest::by_preset(PresetId(7)))
+                .optimizations()
+                .start(id, &OptimizeRequest::by_preset(PresetId(7)))
                 .await
                 .map(drop),
         ),
         (
             "multi_optimize",
             client
-                .multi_optimize(&MultiOptimize {
+                .optimizations()
+                .start_many(&MultiOptimize {
                     optimizations: vec![],
                 })
                 .await,
         ),
         (
             "add_rapid_tags",
-            client.add_rapid_tags(RapidId(1), &[text()]).await,
+            client.rapids().add_tags(RapidId(1), &[text()]).await,
         ),
-        ("create_preset", client.create_preset(&preset).await),
-        ("create_embed", client.create_embed(&embed).await.map(drop)),
+        ("create_preset", client.presets().create(&preset).await),
+        (
+            "create_embed",
+            client.embeds().create(&embed).await.map(drop),
+        ),
         (
             "create_raw_embed",
-            client.create_raw_embed(&raw_embed).await.map(drop),
+            client.embeds().create_raw(&raw_embed).await.map(drop),
         ),
-        ("create_token", client.create_token("x").await.map(drop)),
+        ("create_token", client.tokens().create("x").await.map(drop)),
         (
             "create_webhook",
-            client.create_webhook(&webhook).await.map(drop),
+            client.webhooks().create(&webhook).await.map(drop),
         ),
-        ("test_webhook", client.test_webhook(WebhookId(1)).await),
+        ("test_webhook", client.webhooks().test(WebhookId(1)).await),
         (
             "login",
-            client.login("a@b", Password::new("x")).await.map(drop),
+            client
+                .account()
+                .login("a@b", Password::new("x"))
+                .await
+                .map(drop),
         ),
         (
             "delete_account",
-            client.delete_account(Password::new("x")).await,
+            client.account().delete(Password::new("x")).await,
         ),
     ]
 }
@@ -152,7 +164,11 @@ async fn a_certain_refusal_is_neither_a_lost_reply_nor_repeated() {
     ] {
         let server = ScriptedServer::start(move |_, _| reply.clone()).await;
         let client = client_of(&server);
-        let error = client.complete_upload(AssetId(1)).await.unwrap_err();
+        let error = client
+            .assets()
+            .complete_upload(AssetId(1))
+            .await
+            .unwrap_err();
         assert_eq!(
             matches!(error, ClientError::RateLimited { .. }),
             is_rate_limit,
@@ -178,7 +194,8 @@ async fn a_call_without_a_connection_is_not_a_lost_reply() {
     tokio::time::sleep(Duration::from_millis(20)).await;
     let client = Client::new(quick_config(&base_url)).unwrap();
     let error = client
-        .optimize(AssetId(1), &OptimizeRequest::by_preset(PresetId(7)))
+        .optimizations()
+        .start(AssetId(1), &OptimizeRequest::by_preset(PresetId(7)))
         .await
         .unwrap_err();
     assert!(matches!(error, ClientError::Unavailable { .. }), "{error}");
@@ -192,13 +209,18 @@ async fn a_delete_with_a_lost_reply_succeeds_if_the_retry_finds_nothing() {
         _ => Reply::status(404),
     })
     .await;
-    client_of(&server).delete_asset(AssetId(5)).await.unwrap();
+    client_of(&server)
+        .assets()
+        .delete(AssetId(5))
+        .await
+        .unwrap();
     assert_eq!(server.count(), 2);
 
     let server =
         ScriptedServer::start(|_, _| Reply::new(404, &[], r#"{"message": "No such model"}"#)).await;
     let error = client_of(&server)
-        .delete_rapid_model(RapidId(5))
+        .rapids()
+        .delete(RapidId(5))
         .await
         .unwrap_err();
     assert!(
@@ -220,12 +242,20 @@ async fn idempotent_calls_are_repeated() {
         name: "web".into(),
         config: OptimizerConfig::default(),
     };
-    client.update_preset(&update).await.unwrap();
-    client.delete_assets(&[AssetId(1)]).await.unwrap();
-    client.delete_rapid_models(&[RapidId(1)]).await.unwrap();
-    client.remove_asset_tag(AssetId(1), TagId(2)).await.unwrap();
-    client.remove_rapid_tag(RapidId(1), TagId(2)).await.unwrap();
-    client.delete_preset(PresetId(1)).await.unwrap();
-    client.delete_embed(EmbedId(1)).await.unwrap();
+    client.presets().update(&update).await.unwrap();
+    client.assets().delete_many(&[AssetId(1)]).await.unwrap();
+    client.rapids().delete_many(&[RapidId(1)]).await.unwrap();
+    client
+        .assets()
+        .remove_tag(AssetId(1), TagId(2))
+        .await
+        .unwrap();
+    client
+        .rapids()
+        .remove_tag(RapidId(1), TagId(2))
+        .await
+        .unwrap();
+    client.presets().delete(PresetId(1)).await.unwrap();
+    client.embeds().delete(EmbedId(1)).await.unwrap();
     assert_eq!(server.count(), 14);
 }

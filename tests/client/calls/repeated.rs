@@ -24,7 +24,11 @@ async fn a_reading_call_is_repeated_until_it_succeeds() {
         }
     })
     .await;
-    let asset = client_of(&server).asset(AssetId(5), I).await.unwrap();
+    let asset = client_of(&server)
+        .assets()
+        .get(AssetId(5), I)
+        .await
+        .unwrap();
     assert_eq!(asset.name, "chair");
     assert_eq!(server.count(), 5);
 }
@@ -32,7 +36,11 @@ async fn a_reading_call_is_repeated_until_it_succeeds() {
 #[tokio::test]
 async fn a_reading_call_fails_after_five_attempts() {
     let server = ScriptedServer::start(|_, _| Reply::new(503, &[], "down for maintenance")).await;
-    let error = client_of(&server).asset(AssetId(5), I).await.unwrap_err();
+    let error = client_of(&server)
+        .assets()
+        .get(AssetId(5), I)
+        .await
+        .unwrap_err();
     assert!(
         error.to_string().contains("down for maintenance") && error.is_transient(),
         "{error}"
@@ -47,7 +55,15 @@ async fn retry_after_is_honoured() {
         _ => Reply::json(json!({"rapidpoints": 12})),
     })
     .await;
-    assert_eq!(client_of(&server).points(I).await.unwrap().rapidpoints, 12);
+    assert_eq!(
+        client_of(&server)
+            .account()
+            .points(I)
+            .await
+            .unwrap()
+            .rapidpoints,
+        12
+    );
     let seen = server.seen();
     assert_eq!(seen.len(), 2);
     assert!(seen[1].at - seen[0].at >= Duration::from_secs(1));
@@ -61,7 +77,12 @@ async fn retry_after_of_a_503_is_honoured_too() {
     })
     .await;
     assert_eq!(
-        client_of(&server).storage(I).await.unwrap().storage_left,
+        client_of(&server)
+            .account()
+            .storage_left(I)
+            .await
+            .unwrap()
+            .storage_left,
         12
     );
     let seen = server.seen();
@@ -78,15 +99,15 @@ async fn a_retry_uses_a_fresh_connection_if_all_kept_ones_are_dead() {
     })
     .await;
     let client = client_of(&server);
-    futures_util::future::join_all((0..4).map(|_| client.points(I))).await;
-    assert_eq!(client.points(I).await.unwrap().rapidpoints, 2);
+    futures_util::future::join_all((0..4).map(|_| client.account().points(I))).await;
+    assert_eq!(client.account().points(I).await.unwrap().rapidpoints, 2);
     assert_eq!(server.count(), 6, "more than one dead connection was tried");
 }
 
 #[tokio::test]
 async fn a_call_fails_at_once_if_the_service_asks_for_too_long_a_wait() {
     let server = ScriptedServer::start(|_, _| Reply::new(429, &[("retry-after", "600")], "")).await;
-    let error = client_of(&server).points(I).await.unwrap_err();
+    let error = client_of(&server).account().points(I).await.unwrap_err();
     assert_eq!(error.retry_after(), Some(Duration::from_secs(600)));
     assert_eq!(server.count(), 1);
 }

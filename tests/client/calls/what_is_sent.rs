@@ -15,11 +15,12 @@ async fn without_a_token_only_the_sign_in_is_sent() {
     config.token = None;
     let client = Client::new(config).unwrap();
     assert!(matches!(
-        client.asset(AssetId(1), I).await,
+        client.assets().get(AssetId(1), I).await,
         Err(ClientError::NoToken)
     ));
     assert_eq!(server.count(), 0);
     let token = client
+        .account()
         .login("me@example.com", Password::new("pw"))
         .await
         .unwrap();
@@ -31,7 +32,11 @@ async fn without_a_token_only_the_sign_in_is_sent() {
         br#"{"email":"me@example.com","password":"pw"}"#
     );
     let config = quick_config(&server.base_url()).with_token(token);
-    let _ = Client::new(config).unwrap().asset(AssetId(1), I).await;
+    let _ = Client::new(config)
+        .unwrap()
+        .assets()
+        .get(AssetId(1), I)
+        .await;
     assert_eq!(
         server.seen()[1].header("authorization"),
         Some("Bearer 17|abc")
@@ -54,7 +59,7 @@ async fn calls_have_the_headers_and_paths_of_the_api() {
         filenames: vec!["a.glb".into()],
         is_zip: false,
     };
-    let started = client.start_upload(&start).await.unwrap();
+    let started = client.assets().start_upload(&start).await.unwrap();
     assert_eq!(
         (started.id, started.links.s3_upload_urls.len()),
         (AssetId(1042), 1)
@@ -85,18 +90,19 @@ async fn upload_calls_do_not_count_for_the_rate_limit_and_others_do() {
     let before = client.budget().available;
     for _ in 0..3 {
         client
+            .assets()
             .start_upload(&StartUpload {
                 filenames: vec!["a".into()],
                 ..StartUpload::default()
             })
             .await
             .unwrap();
-        client.complete_upload(AssetId(1)).await.unwrap();
-        client.retry_import(AssetId(1)).await.unwrap();
+        client.assets().complete_upload(AssetId(1)).await.unwrap();
+        client.assets().retry_import(AssetId(1)).await.unwrap();
     }
     assert_eq!(client.budget().available, before);
     for _ in 0..20 {
-        client.asset(AssetId(1), I).await.unwrap();
+        client.assets().get(AssetId(1), I).await.unwrap();
     }
     assert_eq!(client.budget().available, before - 20);
 }
@@ -108,10 +114,10 @@ async fn the_account_is_identified_by_the_tokens_owner_or_else_by_the_token() {
         Reply::json(json!({"id": 17, "name": "t", "tokenable_id": 4}))
     })
     .await;
-    let account = client_of(&server).account().await.unwrap();
+    let account = client_of(&server).account().identity().await.unwrap();
     assert_eq!(account.key(), format!("{}#user-4", server.base_url()));
 
     let server = ScriptedServer::start(|_, _| Reply::status(404)).await;
-    let account = client_of(&server).account().await.unwrap();
+    let account = client_of(&server).account().identity().await.unwrap();
     assert_eq!(account.key(), format!("{}#token-17", server.base_url()));
 }

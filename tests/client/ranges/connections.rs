@@ -20,6 +20,7 @@ async fn parallel_ranges_use_parallel_connections_and_later_ones_reuse_them() {
             async move {
                 bytes_of(
                     client
+                        .transfers()
                         .get_range(&url, i * 10_000, Some(10_000), None)
                         .await
                         .unwrap(),

@@ -24,6 +24,7 @@ async fn a_range_is_exactly_as_requested_and_clipped_to_the_end() {
         (9999, Some(1)),
     ] {
         let reply = client
+            .transfers()
             .get_range(&url, offset, len, Some("\"v1\""))
             .await
             .unwrap();
@@ -40,7 +41,11 @@ async fn a_range_is_exactly_as_requested_and_clipped_to_the_end() {
         (50, Some(0)),
         (u64::MAX, Some(u64::MAX)),
     ] {
-        let reply = client.get_range(&url, offset, len, None).await.unwrap();
+        let reply = client
+            .transfers()
+            .get_range(&url, offset, len, None)
+            .await
+            .unwrap();
         assert_eq!(
             (reply.meta.size, reply.len),
             (Some(10_000), Some(0)),
@@ -72,17 +77,20 @@ async fn a_server_that_ignores_ranges_still_works() {
     let server = ScriptedServer::start(move |_, _| Reply::new(200, &[], served.clone())).await;
     let client = client_of(&server);
     let reply = client
+        .transfers()
         .get_range(&server.signed("a"), 123_456, Some(1000), None)
         .await
         .unwrap();
     assert!(!reply.partial);
     assert!(bytes_of(reply).await.unwrap() == file[123_456..124_456]);
     let reply = client
+        .transfers()
         .get_range(&server.signed("a"), 299_990, Some(1000), None)
         .await
         .unwrap();
     assert!(bytes_of(reply).await.unwrap() == file[299_990..]);
     let reply = client
+        .transfers()
         .get_range(&server.signed("a"), 400_000, Some(1000), None)
         .await
         .unwrap();
@@ -96,6 +104,7 @@ async fn a_server_that_ignores_ranges_still_works() {
     .await;
     let client = client_of(&server);
     let reply = client
+        .transfers()
         .get_range(&server.signed("a"), 99_000, Some(5000), None)
         .await
         .unwrap();
@@ -117,18 +126,21 @@ async fn two_versions_are_never_mixed() {
     .await;
     let client = client_of(&server);
     let reply = client
+        .transfers()
         .get_range(&server.signed("a"), 0, Some(10_000), None)
         .await
         .unwrap();
     let error = bytes_of(reply).await.unwrap_err();
     assert!(matches!(error, ClientError::Changed { .. }), "{error:?}");
     let error = client
+        .transfers()
         .get_range(&server.signed("a"), 0, Some(10), Some("\"v1\""))
         .await
         .unwrap_err();
     assert!(matches!(error, ClientError::Changed { .. }), "{error:?}");
     assert!(
         client
+            .transfers()
             .get_range(&server.signed("a"), 0, Some(10), Some("W/\"v2\""))
             .await
             .is_ok()
@@ -162,6 +174,7 @@ async fn a_reply_for_another_range_or_with_too_many_bytes_is_an_error() {
         let server =
             ScriptedServer::start(move |_, _| Reply::new(206, &headers, content(len))).await;
         let error = client_of(&server)
+            .transfers()
             .get_range(&server.signed("a"), 10, Some(10), None)
             .await
             .unwrap_err();
@@ -180,6 +193,7 @@ async fn a_reply_for_another_range_or_with_too_many_bytes_is_an_error() {
     })
     .await;
     let reply = client_of(&server)
+        .transfers()
         .get_range(&server.signed("a"), 0, Some(10), None)
         .await
         .unwrap();
@@ -196,6 +210,7 @@ async fn a_reply_for_another_range_or_with_too_many_bytes_is_an_error() {
     })
     .await;
     let reply = client_of(&server)
+        .transfers()
         .get_range(&server.signed("a"), 0, Some(10), None)
         .await
         .unwrap();

@@ -28,6 +28,7 @@ async fn a_disconnect_a_stall_and_a_short_reply_are_resumed_if_the_version_is_kn
         .await;
         let client = client_of(&server);
         let reply = client
+            .transfers()
             .get_range(&server.signed("a"), 10_000, Some(30_000), None)
             .await
             .unwrap();
@@ -56,6 +57,7 @@ async fn a_disconnect_a_stall_and_a_short_reply_are_resumed_if_the_version_is_kn
     })
     .await;
     let reply = client_of(&server)
+        .transfers()
         .get_range(&server.signed("a"), 10_000, Some(30_000), None)
         .await
         .unwrap();
@@ -76,6 +78,7 @@ async fn a_disconnect_that_cannot_be_resumed_safely_is_an_error_and_not_the_end(
         })
         .await;
         let reply = client_of(&server)
+            .transfers()
             .get_range(&server.signed("a"), 0, Some(10_000), None)
             .await
             .unwrap();
@@ -104,10 +107,16 @@ async fn probes_and_ranges_are_repeated_after_an_error() {
     .await;
     let client = client_of(&server);
     assert_eq!(
-        client.probe(&server.signed("a")).await.unwrap().size,
+        client
+            .transfers()
+            .probe(&server.signed("a"))
+            .await
+            .unwrap()
+            .size,
         Some(100)
     );
     let reply = client
+        .transfers()
         .get_range(&server.signed("a"), 10, Some(10), None)
         .await
         .unwrap();
@@ -150,6 +159,7 @@ async fn a_flaky_server_causes_right_bytes_or_an_error() {
             let len = rng.random_range(1..20_000);
             let end = (offset + len).min(file.len() as u64);
             let Ok(reply) = client
+                .transfers()
                 .get_range(&url, offset, Some(len), Some("\"v1\""))
                 .await
             else {

@@ -43,7 +43,11 @@ async fn the_size_is_found_with_one_small_request() {
             reply.clone()
         })
         .await;
-        let meta = client_of(&server).probe(&server.signed("a")).await.unwrap();
+        let meta = client_of(&server)
+            .transfers()
+            .probe(&server.signed("a"))
+            .await
+            .unwrap();
         assert_eq!(meta.size, Some(size), "{name}");
         assert_eq!(server.count(), requests, "{name}");
         if name == "206" {
@@ -61,6 +65,7 @@ async fn the_size_is_found_with_one_small_request() {
         .await;
         assert_eq!(
             client_of(&server)
+                .transfers()
                 .probe(&server.signed("a"))
                 .await
                 .unwrap()
@@ -81,6 +86,7 @@ async fn a_416_without_a_length_is_followed_by_a_request_without_a_range() {
     assert!(
         bytes_of(
             client
+                .transfers()
                 .get_range(&server.signed("a"), 50, Some(5), None)
                 .await
                 .unwrap()
@@ -91,6 +97,7 @@ async fn a_416_without_a_length_is_followed_by_a_request_without_a_range() {
     );
     let bytes = bytes_of(
         client
+            .transfers()
             .get_range(&server.signed("a"), 40, Some(5), None)
             .await
             .unwrap(),

@@ -109,7 +109,8 @@ impl World {
 
     pub async fn assets(&self) -> Vec<BaseAsset> {
         self.direct()
-            .all_assets(None, Priority::Interactive)
+            .assets()
+            .all(None, Priority::Interactive)
             .await
             .unwrap()
     }
@@ -128,7 +129,7 @@ impl World {
     /// What was optimized of an asset.
     pub async fn rapid_models(&self, asset: AssetId) -> Vec<RapidModel> {
         let direct = self.direct();
-        let models = direct.asset_rapid_models(asset, Priority::Interactive);
+        let models = direct.assets().rapid_models(asset, Priority::Interactive);
         models.await.unwrap()
     }
 
@@ -136,7 +137,8 @@ impl World {
     pub async fn files(&self, asset: AssetId) -> BTreeMap<String, Vec<u8>> {
         let direct = self.direct();
         let listed = direct
-            .asset_downloads(asset, Priority::Interactive)
+            .assets()
+            .downloads(asset, Priority::Interactive)
             .await
             .unwrap();
         let mut files = BTreeMap::new();
@@ -149,7 +151,11 @@ impl World {
     pub async fn wait_complete(&self, asset: AssetId) {
         let direct = self.direct();
         eventually("the asset is complete", async || {
-            let record = direct.asset(asset, Priority::Interactive).await.unwrap();
+            let record = direct
+                .assets()
+                .get(asset, Priority::Interactive)
+                .await
+                .unwrap();
             record.upload_status == UploadStatus::Complete
         })
         .await;
@@ -158,7 +164,11 @@ impl World {
 
 async fn fetch(client: &Client, url: &assetfs::wire::SignedUrl) -> Vec<u8> {
     use futures_util::TryStreamExt as _;
-    let reply = client.get_range(url, 0, None, None).await.unwrap();
+    let reply = client
+        .transfers()
+        .get_range(url, 0, None, None)
+        .await
+        .unwrap();
     let blocks: Vec<bytes::Bytes> = reply.stream.try_collect().await.unwrap();
     blocks.concat()
 }

@@ -61,7 +61,7 @@ async fn an_asset_deleted_elsewhere_before_it_is_complete_gives_the_draft_back()
     let draft = outbox.create_draft("slow", 0o755, &ME).unwrap();
     put(&outbox, draft.id, EntryId::ROOT, "slow.glb", &glb(500));
     let asset = outbox.commit(draft.id, false).await.unwrap();
-    world.direct().delete_asset(asset).await.unwrap();
+    world.direct().assets().delete(asset).await.unwrap();
     eventually("the draft says so", async || {
         let info = outbox.draft(draft.id).unwrap();
         info.failure
@@ -93,7 +93,7 @@ async fn a_model_deleted_while_the_service_imports_it_stays_deleted_over_a_death
         let asset = outbox.commit(draft.id, false).await.unwrap();
         outbox.deletion_begins(&[asset]).await.unwrap();
         if service_has_heard {
-            world.direct().delete_asset(asset).await.unwrap();
+            world.direct().assets().delete(asset).await.unwrap();
         }
         outbox.shut_down().await;
         drop(outbox);

@@ -170,7 +170,8 @@ async fn the_staged_copy_stays_while_the_service_has_other_bytes() {
     assert!(outbox.open_sent(asset, "chair.bin").is_some());
     let record = world
         .direct()
-        .asset(asset, Priority::Interactive)
+        .assets()
+        .get(asset, Priority::Interactive)
         .await
         .unwrap();
     assert_eq!(record.upload_status, UploadStatus::Complete);

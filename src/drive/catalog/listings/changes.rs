@@ -216,7 +216,7 @@ fn check_gone(catalog: &Catalog, asset: AssetId) {
     let (client, outbox) = (catalog.client.clone(), catalog.outbox.clone());
     catalog.background.spawn(async move {
         if let Err(crate::client::ClientError::NotFound { .. }) =
-            client.asset(asset, Priority::Background).await
+            client.assets().get(asset, Priority::Background).await
         {
             outbox.asset_gone(asset);
         }

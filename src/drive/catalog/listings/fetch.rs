@@ -52,7 +52,7 @@ async fn fetch_assets(catalog: &Catalog) -> DriveResult<()> {
     let page = catalog.known().assets.confirming_page(began, PER_PAGE);
     if let Some(page) = page {
         let query = ListQuery::all().at_page(page.into());
-        let reply = asked(catalog, catalog.client.list_assets(query, NOW)).await?;
+        let reply = asked(catalog, catalog.client.assets().list(query, NOW)).await?;
         if reply.unreadable == 0 {
             let confirmed = told_assets(catalog, reply.data, |listing, rows, taken| match listing
                 .confirm(reply.meta.total, rows, began, Instant::now(), taken)
@@ -68,7 +68,7 @@ async fn fetch_assets(catalog: &Catalog) -> DriveResult<()> {
     if !is_listed(catalog, ListingKind::Assets) && first_assets(catalog, began).await? {
         return Ok(());
     }
-    let mut pages = catalog.client.asset_pages(None, NOW);
+    let mut pages = catalog.client.assets().pages(None, NOW);
     let mut rows = Vec::new();
     while let Some(page) = asked(catalog, pages.try_next()).await? {
         rows.extend(page.data.iter().map(KnownAsset::from_record));
@@ -148,7 +148,7 @@ async fn fetch_rapids(catalog: &Catalog) -> DriveResult<()> {
     let page = catalog.known().rapids.confirming_page(began, PER_PAGE);
     if let Some(page) = page {
         let query = ListQuery::all().at_page(page.into());
-        let reply = asked(catalog, catalog.client.list_rapid_models(query, NOW)).await?;
+        let reply = asked(catalog, catalog.client.rapids().list(query, NOW)).await?;
         let rows = reply.data.iter().map(KnownRapid::from_record).collect();
         let mut known = catalog.known();
         let now = Instant::now();
@@ -164,7 +164,7 @@ async fn fetch_rapids(catalog: &Catalog) -> DriveResult<()> {
     if !is_listed(catalog, ListingKind::Rapids) && first_rapids(catalog, began).await? {
         return Ok(());
     }
-    let mut pages = catalog.client.rapid_pages(None, NOW);
+    let mut pages = catalog.client.rapids().pages(None, NOW);
     let mut rows = Vec::new();
     while let Some(page) = asked(catalog, pages.try_next()).await? {
         rows.extend(page.data.iter().map(KnownRapid::from_record));
@@ -191,7 +191,7 @@ pub(super) fn told_rapids(catalog: &Catalog, mut known: MutexGuard<'_, Known>, c
 
 async fn fetch_presets(catalog: &Catalog) -> DriveResult<()> {
     let before = preset_overlay(catalog);
-    let all = catalog.client.presets(NOW);
+    let all = catalog.client.presets().list(NOW);
     fetch_whole(
         catalog,
         ListingKind::Presets,
@@ -208,7 +208,7 @@ async fn fetch_presets(catalog: &Catalog) -> DriveResult<()> {
 }
 
 async fn fetch_factory(catalog: &Catalog) -> DriveResult<()> {
-    let all = catalog.client.factory_presets(NOW);
+    let all = catalog.client.presets().factory(NOW);
     fetch_whole(
         catalog,
         ListingKind::Factory,
@@ -220,7 +220,7 @@ async fn fetch_factory(catalog: &Catalog) -> DriveResult<()> {
 }
 
 async fn fetch_tokens(catalog: &Catalog) -> DriveResult<()> {
-    let all = catalog.client.tokens(NOW);
+    let all = catalog.client.tokens().list(NOW);
     fetch_whole(
         catalog,
         ListingKind::Tokens,
@@ -232,7 +232,7 @@ async fn fetch_tokens(catalog: &Catalog) -> DriveResult<()> {
 }
 
 async fn fetch_webhooks(catalog: &Catalog) -> DriveResult<()> {
-    let all = catalog.client.webhooks(NOW);
+    let all = catalog.client.webhooks().list(NOW);
     fetch_whole(
         catalog,
         ListingKind::Webhooks,
@@ -274,7 +274,7 @@ async fn fetch_embeds(catalog: &Catalog) -> DriveResult<()> {
             page: Some(page.into()),
             ..EmbedQuery::default()
         };
-        let reply = asked(catalog, catalog.client.list_embeds(query, NOW)).await?;
+        let reply = asked(catalog, catalog.client.embeds().list(query, NOW)).await?;
         let rows = reply.data.iter().map(KnownEmbed::from_record).collect();
         let mut known = catalog.known();
         let confirmation = known.embeds.confirm(
@@ -295,7 +295,7 @@ async fn fetch_embeds(catalog: &Catalog) -> DriveResult<()> {
             return Ok(());
         }
     }
-    let records = asked(catalog, catalog.client.all_embeds(None, NOW)).await?;
+    let records = asked(catalog, catalog.client.embeds().all(None, NOW)).await?;
     let rows = records.iter().map(KnownEmbed::from_record).collect();
     told_all(
         catalog,
@@ -310,7 +310,7 @@ async fn fetch_embeds(catalog: &Catalog) -> DriveResult<()> {
 /// What runs or failed: one request tells of all.
 async fn fetch_jobs(catalog: &Catalog) -> DriveResult<()> {
     let began = Instant::now();
-    let records = asked(catalog, catalog.client.running_jobs(NOW)).await?;
+    let records = asked(catalog, catalog.client.optimizations().running(NOW)).await?;
     for record in &records {
         told_rapid(catalog, KnownRapid::from_record(record), began);
     }

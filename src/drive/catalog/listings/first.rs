@@ -27,7 +27,8 @@ pub(super) async fn first_assets(catalog: &Catalog, began: Instant) -> DriveResu
     catalog.known().assets.pass_begins(began);
     let pages = catalog
         .client
-        .asset_pages_oldest_first(Priority::Interactive);
+        .assets()
+        .pages_oldest_first(Priority::Interactive);
     let learn = |records: &[BaseAsset], highest: u64| {
         let rows = records.iter().map(KnownAsset::from_record).collect();
         let learned = learned_rows(catalog, rows, |listing, rows, taken| {
@@ -50,7 +51,8 @@ pub(super) async fn first_rapids(catalog: &Catalog, began: Instant) -> DriveResu
     catalog.known().rapids.pass_begins(began);
     let pages = catalog
         .client
-        .rapid_pages_oldest_first(Priority::Interactive);
+        .rapids()
+        .pages_oldest_first(Priority::Interactive);
     let learn = |records: &[RapidModel], highest: u64| {
         let rows = records.iter().map(KnownRapid::from_record).collect();
         let mut known = catalog.known();

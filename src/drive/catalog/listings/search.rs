@@ -63,7 +63,8 @@ async fn run_search(catalog: &Arc<Catalog>, family: Family, query: Arc<str>) -> 
                     catalog,
                     catalog
                         .client
-                        .list_assets(page_query, Priority::Interactive),
+                        .assets()
+                        .list(page_query, Priority::Interactive),
                 )
                 .await?;
                 ids.extend(reply.data.iter().map(|record| record.id.0));
@@ -75,7 +76,8 @@ async fn run_search(catalog: &Arc<Catalog>, family: Family, query: Arc<str>) -> 
                     catalog,
                     catalog
                         .client
-                        .list_rapid_models(page_query, Priority::Interactive),
+                        .rapids()
+                        .list(page_query, Priority::Interactive),
                 )
                 .await?;
                 ids.extend(reply.data.iter().map(|record| record.id.0));
@@ -161,7 +163,7 @@ async fn find_by_query(catalog: &Arc<Catalog>, family: Family, wanted: &str) -> 
         Family::Raw => {
             let reply = asked(
                 catalog,
-                catalog.client.list_assets(query, Priority::Interactive),
+                catalog.client.assets().list(query, Priority::Interactive),
             )
             .await?;
             let hits: Vec<BaseAsset> = reply
@@ -177,9 +179,7 @@ async fn find_by_query(catalog: &Arc<Catalog>, family: Family, wanted: &str) -> 
         Family::Rapid => {
             let reply = asked(
                 catalog,
-                catalog
-                    .client
-                    .list_rapid_models(query, Priority::Interactive),
+                catalog.client.rapids().list(query, Priority::Interactive),
             )
             .await?;
             let hits: Vec<KnownRapid> = reply

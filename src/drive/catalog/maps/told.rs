@@ -38,20 +38,20 @@ pub(in crate::drive) async fn fetch_map(
     let began = Instant::now();
     match folder {
         RemoteFolder::AssetFiles(asset) => {
-            let files = asked(catalog, client.asset_downloads(asset, now)).await?;
+            let files = asked(catalog, client.assets().downloads(asset, now)).await?;
             told_files(catalog, folder, &files, asset_is_final(catalog, asset));
         }
         RemoteFolder::AssetAnalysis(asset) => {
-            let record = asked(catalog, client.asset(asset, now)).await?;
+            let record = asked(catalog, client.assets().get(asset, now)).await?;
             told_asset_detail(catalog, &record, began);
         }
         RemoteFolder::AssetMembers(asset) => fetch_members(catalog, asset).await?,
         RemoteFolder::AssetRenders(asset) => {
-            let files = or_none(asked(catalog, client.asset_renders(asset, now)).await)?;
+            let files = or_none(asked(catalog, client.assets().renders(asset, now)).await)?;
             told_files(catalog, folder, &files, asset_is_final(catalog, asset));
         }
         RemoteFolder::AssetPbr(asset) => {
-            let files = or_none(asked(catalog, client.asset_pbr(asset, now)).await)?;
+            let files = or_none(asked(catalog, client.assets().pbr(asset, now)).await)?;
             told_files(
                 catalog,
                 folder,
@@ -60,17 +60,17 @@ pub(in crate::drive) async fn fetch_map(
             );
         }
         RemoteFolder::AssetConverted(asset) => {
-            let files = or_none(asked(catalog, client.asset_converted(asset, now)).await)?;
+            let files = or_none(asked(catalog, client.assets().converted(asset, now)).await)?;
             told_converted(catalog, asset, &files);
         }
         RemoteFolder::RapidFiles(rapid)
         | RemoteFolder::RapidAnalysis(rapid)
         | RemoteFolder::RapidQc(rapid) => {
-            let record = asked(catalog, client.rapid_model(rapid, now)).await?;
+            let record = asked(catalog, client.rapids().get(rapid, now)).await?;
             told_rapid_detail(catalog, &record, began);
         }
         RemoteFolder::RapidRenders(rapid) => {
-            let files = or_none(asked(catalog, client.rapid_renders(rapid, now)).await)?;
+            let files = or_none(asked(catalog, client.rapids().renders(rapid, now)).await)?;
             told_files(catalog, folder, &files, rapid_is_final(catalog, rapid));
         }
     }

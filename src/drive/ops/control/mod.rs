@@ -201,13 +201,17 @@ async fn run_on_model(tree: &Arc<Tree>, home: Home, command: Command) -> DriveRe
                 .await
         }
         (Command::Retry, _, Some(asset)) => {
-            asked(&tree.catalog, tree.client.retry_import(asset)).await?;
+            asked(&tree.catalog, tree.client.assets().retry_import(asset)).await?;
             refreshed_asset(&tree.catalog, asset, Duration::ZERO)
                 .await
                 .map(|_| ())
         }
         (Command::Convert(formats), _, Some(asset)) => {
-            asked(&tree.catalog, tree.client.add_formats(asset, &formats)).await?;
+            asked(
+                &tree.catalog,
+                tree.client.assets().add_formats(asset, &formats),
+            )
+            .await?;
             doubt_files(&tree.catalog, RemoteFolder::AssetConverted(asset));
             watch_conversions(&tree.catalog, asset);
             Ok(())
@@ -217,7 +221,7 @@ async fn run_on_model(tree: &Arc<Tree>, home: Home, command: Command) -> DriveRe
                 scale_factor: Some(factor),
                 ..AssetUpdate::default()
             };
-            asked(&tree.catalog, tree.client.update_asset(asset, &update)).await?;
+            asked(&tree.catalog, tree.client.assets().update(asset, &update)).await?;
             refreshed_asset(&tree.catalog, asset, Duration::ZERO)
                 .await
                 .map(|_| ())

@@ -46,10 +46,18 @@ pub(super) async fn set_tags(tree: &Arc<Tree>, node: &Node, value: &[u8]) -> Dri
     for tag in before.iter().filter(|known| !wanted.contains(&known.name)) {
         match subject {
             ModelId::Asset(asset) => {
-                asked(&tree.catalog, tree.client.remove_asset_tag(asset, tag.id)).await?;
+                asked(
+                    &tree.catalog,
+                    tree.client.assets().remove_tag(asset, tag.id),
+                )
+                .await?;
             }
             ModelId::Rapid(rapid) => {
-                asked(&tree.catalog, tree.client.remove_rapid_tag(rapid, tag.id)).await?;
+                asked(
+                    &tree.catalog,
+                    tree.client.rapids().remove_tag(rapid, tag.id),
+                )
+                .await?;
             }
         }
     }
@@ -85,10 +93,10 @@ async fn add_tags(tree: &Tree, subject: ModelId, tags: Vec<String>) -> DriveResu
                 tags: Some(tags),
                 ..AssetUpdate::default()
             };
-            asked(&tree.catalog, tree.client.update_asset(asset, &update)).await
+            asked(&tree.catalog, tree.client.assets().update(asset, &update)).await
         }
         ModelId::Rapid(rapid) => {
-            asked(&tree.catalog, tree.client.add_rapid_tags(rapid, &tags)).await
+            asked(&tree.catalog, tree.client.rapids().add_tags(rapid, &tags)).await
         }
     }
 }

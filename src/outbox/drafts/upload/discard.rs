@@ -74,7 +74,10 @@ async fn finish_deletion(shared: &Arc<Shared>, asset: AssetId) -> bool {
 
 /// Asks the service to delete an asset; tells whether it is gone.
 async fn delete(shared: &Arc<Shared>, asset: AssetId) -> bool {
-    let Some(reply) = shared.until_closed(shared.client.delete_asset(asset)).await else {
+    let Some(reply) = shared
+        .until_closed(shared.client.assets().delete(asset))
+        .await
+    else {
         return false;
     };
     match reply {

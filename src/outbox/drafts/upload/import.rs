@@ -27,7 +27,7 @@ const LATE_WORD: Duration = Duration::from_secs(2);
 
 impl Upload {
     pub(super) async fn ask(&mut self, asset: AssetId) -> Flow {
-        let call = self.shared.client.asset(asset, Priority::Background);
+        let call = self.shared.client.assets().get(asset, Priority::Background);
         let Some(reply) = self.shared.until_closed(call).await else {
             return Flow::End;
         };

@@ -120,7 +120,7 @@ impl Outbox {
             (found.name.clone(), found.stage())
         };
         if let Some(Stage::ImportFailed { asset }) = stage {
-            let reply = self.shared.client.retry_import(asset).await;
+            let reply = self.shared.client.assets().retry_import(asset).await;
             reply.map_err(|source| OutboxError::Service {
                 what: format!("trying the import of {name} again"),
                 source,

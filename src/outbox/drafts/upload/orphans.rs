@@ -59,7 +59,8 @@ impl Outbox {
         let assets = self
             .shared
             .client
-            .all_assets(query, Priority::Interactive)
+            .assets()
+            .all(query, Priority::Interactive)
             .await;
         let assets = assets.map_err(|source| OutboxError::Service {
             what: "looking for orphans".to_owned(),
@@ -111,7 +112,7 @@ impl Outbox {
                 "an orphan with the id {orphan}"
             )));
         }
-        match self.shared.client.delete_asset(orphan).await {
+        match self.shared.client.assets().delete(orphan).await {
             Ok(()) | Err(ClientError::NotFound { .. }) => {
                 self.shared.events.tell(OutboxEvent::AssetChanged(orphan));
                 Ok(())

@@ -104,6 +104,7 @@ impl Upload {
         let reply = self
             .shared
             .client
+            .transfers()
             .put_file(url, body.len(), || body.stream(), progress)
             .await;
         drop(permit);

@@ -232,7 +232,7 @@ impl Upload {
         failpoint::hit(Failpoint::BeforeComplete);
         self.completion_sent = Some(Instant::now());
         self.service = Service::Unknown;
-        let call = self.shared.client.complete_upload(asset);
+        let call = self.shared.client.assets().complete_upload(asset);
         let Some(reply) = self.shared.last_words(call).await else {
             return Ok(Flow::End);
         };

@@ -49,7 +49,7 @@ impl Upload {
         };
         let reply = self
             .shared
-            .last_words(self.shared.client.start_upload(&request))
+            .last_words(self.shared.client.assets().start_upload(&request))
             .await;
         failpoint::hit(Failpoint::AfterStart);
         self.shared.core().starting.remove(&start.attempt);
@@ -88,7 +88,11 @@ impl Upload {
             let draft = core.state.drafts.get(&self.draft)?;
             facts::manifest_of(&core, draft).total_size()
         };
-        let call = self.shared.client.storage(Priority::Background);
+        let call = self
+            .shared
+            .client
+            .account()
+            .storage_left(Priority::Background);
         let reply = match self.shared.until_closed(call).await {
             Some(reply) => reply,
             None => return Some(Flow::End),

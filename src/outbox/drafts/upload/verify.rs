@@ -42,7 +42,8 @@ pub(super) async fn compare(
 ) -> OutboxResult<Comparison> {
     let listed = match shared
         .client
-        .asset_downloads(asset, Priority::Background)
+        .assets()
+        .downloads(asset, Priority::Background)
         .await
     {
         Ok(listed) => listed,
@@ -104,7 +105,12 @@ async fn compare_one(
     body: &Body,
     url: &SignedUrl,
 ) -> OutboxResult<Option<String>> {
-    let meta = shared.client.probe(url).await.map_err(service_error)?;
+    let meta = shared
+        .client
+        .transfers()
+        .probe(url)
+        .await
+        .map_err(service_error)?;
     match meta.size {
         None => {
             return Ok(Some(format!(
