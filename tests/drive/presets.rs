@@ -300,7 +300,12 @@ async fn with_no_delete_presets_of_the_service_stay_and_local_files_can_be_remov
     assert!(is_refusal, "{refused:?}");
     let refused = tree.rename("/presets/a.json", "/presets/b.json").await;
     assert!(matches!(refused, Err(DriveError::NotPermitted(_))));
-    let left = account.client.presets(Priority::Interactive).await.unwrap();
+    let left = account
+        .client
+        .presets()
+        .list(Priority::Interactive)
+        .await
+        .unwrap();
     assert_eq!(left.len(), 2, "{left:?}");
 
     // What an editor does when it saves.
@@ -310,7 +315,12 @@ async fn with_no_delete_presets_of_the_service_stay_and_local_files_can_be_remov
     let text = br#"{"limits":{"faces":{"count":3000}}}"#;
     tree.write("/presets/a.json", text).await.unwrap();
     tree.unlink("/presets/a.json~").await.unwrap();
-    let saved = account.client.presets(Priority::Interactive).await.unwrap();
+    let saved = account
+        .client
+        .presets()
+        .list(Priority::Interactive)
+        .await
+        .unwrap();
     assert_eq!(saved.len(), 2, "{saved:?}");
     mounted.close().await;
 }
