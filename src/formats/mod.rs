@@ -3,9 +3,12 @@
 //!
 //! This is the lowest layer: the engine decides by it what it reads, the drive and the outbox what a
 //! model is, the service what it converts to. [`rank_models`] is the one rule for which file of an
-//! upload is the model. No I/O.
+//! upload is the model. [`references`] finds the files that a model names, [`wholeness`] whether a file
+//! is complete as far as its format can say; both read an open file and open none.
 
+pub mod references;
 mod table;
+pub mod wholeness;
 
 use std::cmp::Reverse;
 

@@ -35,7 +35,6 @@ pub use drafts::info::{
     Renamed,
 };
 pub use drafts::sent::{SentEntry, SentRecord};
-pub use drafts::settle::references::named_by_gltf;
 pub use drafts::staged_file::StagedFile;
 pub use drafts::upload::info::{DrainReport, FileTransfer, Orphan, TransferInfo};
 pub use error::{OutboxError, OutboxResult};

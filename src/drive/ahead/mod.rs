@@ -22,7 +22,7 @@ use crate::drive::catalog::{
     content_of, file_map, first_block_landing, known_content, known_map, learn_folders, remote_file,
 };
 use crate::drive::error::DriveResult;
-use crate::outbox::named_by_gltf;
+use crate::formats::references::named_by_gltf;
 use crate::wire::ModelId;
 use walk::{FileAt, Walk};
 

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
+use crate::formats::references::Reference;
 use crate::outbox::core::Core;
 use crate::outbox::drafts::info::DraftKind;
 use crate::outbox::drafts::settle::inspect::Subject;
 use crate::outbox::drafts::settle::readiness::{BytesState, DraftFacts, FileFacts};
-use crate::outbox::drafts::settle::references::Reference;
 use crate::outbox::drafts::tree::FileState;
 use crate::outbox::drafts::upload::manifest;
 use crate::outbox::drafts::upload::manifest::{KeptBack, Manifest, Sendable};

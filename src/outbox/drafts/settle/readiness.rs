@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use crate::formats::references::{Need, Reference};
+use crate::formats::wholeness::Wholeness;
 use crate::outbox::drafts::info::DraftKind;
-use crate::outbox::drafts::settle::references::{Need, Reference};
-use crate::outbox::drafts::settle::wholeness::Wholeness;
 use crate::outbox::error::OutboxError;
 use crate::outbox::names;
 

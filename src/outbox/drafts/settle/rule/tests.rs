@@ -1,9 +1,9 @@
 //! The rule's promises, each in a table.
 
 use super::*;
+use crate::formats::references::{Need, Reference};
 use crate::outbox::drafts::info::DraftKind;
 use crate::outbox::drafts::settle::readiness::{BytesState, FileFacts, Obstacle};
-use crate::outbox::drafts::settle::references::{Need, Reference};
 
 const S: fn(u64) -> Duration = Duration::from_secs;
 

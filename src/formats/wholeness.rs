@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 
-use crate::outbox::names;
+use crate::formats::extension;
 
 /// How far back the end of a ZIP's directory can be: the record and the longest comment.
 const ZIP_END_SEARCH_BYTES: u64 = 22 + 65_535;
@@ -33,7 +33,7 @@ const SHORT: Wholeness = Wholeness::Short { expected: None };
 /// Judges a file by its name and bytes.
 pub fn judge(name: &str, file: &File, size: u64) -> io::Result<Wholeness> {
     let bytes = Bytes { file, size };
-    match names::extension(name).as_str() {
+    match extension(name).as_str() {
         "glb" => glb(&bytes),
         "png" => png(&bytes),
         "jpg" | "jpeg" => jpeg(&bytes),

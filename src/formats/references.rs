@@ -1,6 +1,6 @@
 //! The files that a model names: buffers and images of glTF and GLB, `mtllib` of OBJ, maps of MTL.
 //!
-//! Gives paths relative to the draft's folder. What lies outside the draft, on another machine or in
+//! Gives paths relative to the folder of the upload. What lies outside of it, on another machine or in
 //! the file itself is not a reference here.
 
 use std::fs::File;
@@ -9,7 +9,7 @@ use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 
-use crate::outbox::names;
+use crate::formats::extension;
 
 /// The longest JSON that is looked into.
 const JSON_MAX_BYTES: u64 = 256 << 20;
@@ -19,7 +19,7 @@ const LINE_MAX_BYTES: u64 = 64 * 1024;
 /// One file that a model names.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Reference {
-    /// Its path from the draft's folder. Several where the text can be read in several ways: any
+    /// Its path from the folder of the upload. Several where the text can be read in several ways: any
     /// one of them will do.
     pub paths: Vec<String>,
     /// The least number of bytes it must have, where the model says so.
@@ -46,10 +46,10 @@ pub struct References {
     pub cut_short: bool,
 }
 
-/// The files that `path`, a file of the draft, names.
+/// The files that the file at `path` in the upload names.
 pub fn find(path: &str, file: &File) -> io::Result<References> {
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-    match names::extension(path).as_str() {
+    match extension(path).as_str() {
         "gltf" => gltf(folder, file),
         "glb" => glb(folder, file),
         "obj" => lines(folder, file, obj_line),
@@ -122,7 +122,7 @@ fn document(folder: &str, text: &[u8]) -> References {
             let decoded = percent_decode_str(&uri).decode_utf8().ok()?.into_owned();
             let mut paths: Vec<String> = [uri, decoded]
                 .iter()
-                .filter_map(|text| within_draft(folder, text))
+                .filter_map(|text| within_upload(folder, text))
                 .collect();
             paths.dedup();
             // The decoded form is what a loader opens; it comes first.
@@ -176,7 +176,7 @@ fn obj_line(folder: &str, line: &str) -> Vec<Reference> {
     };
     // One name with spaces, or several names: a name that ends the line in ".mtl" settles it.
     let several: Vec<&str> = rest.split_whitespace().collect();
-    if several.len() > 1 && several.iter().all(|name| names::extension(name) == "mtl") {
+    if several.len() > 1 && several.iter().all(|name| extension(name) == "mtl") {
         return several
             .iter()
             .filter_map(|name| local(folder, &[name]))
@@ -261,7 +261,7 @@ fn local(folder: &str, readings: &[&str]) -> Option<Reference> {
     let mut paths = Vec::new();
     for reading in readings {
         let reading = reading.trim_matches('"').replace('\\', "/");
-        if let Some(path) = within_draft(folder, &reading)
+        if let Some(path) = within_upload(folder, &reading)
             && !paths.contains(&path)
         {
             paths.push(path);
@@ -274,8 +274,8 @@ fn local(folder: &str, readings: &[&str]) -> Option<Reference> {
     })
 }
 
-/// The path from the draft's folder, when `text` names a file below it.
-fn within_draft(folder: &str, text: &str) -> Option<String> {
+/// The path from the folder of the upload, when `text` names a file below it.
+fn within_upload(folder: &str, text: &str) -> Option<String> {
     let has_scheme = text
         .split(['/', '?', '#'])
         .next()
@@ -322,7 +322,7 @@ mod tests {
         {"uri":"https://x.example/a.png"},{"uri":"../../b.png"},{"uri":"./tex/../c.png"}]}"#;
 
     #[test]
-    fn gltf_names_buffers_and_images_below_the_draft() {
+    fn gltf_names_buffers_and_images_below_the_upload() {
         assert_eq!(
             paths("chair.gltf", GLTF),
             ["chair a.bin", "textures/wood.png", "c.png"]
