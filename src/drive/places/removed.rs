@@ -21,7 +21,7 @@ const MAX_LISTED: usize = 1024;
 #[derive(Debug, Default)]
 pub(in crate::drive) struct Deletions {
     hiding: HashMap<Model, Hiding>,
-    listed: VecDeque<Listed>,
+    listed: VecDeque<FolderRead>,
     recent: VecDeque<Instant>,
     allowed_until: Option<Instant>,
     /// What went together with a job's text, for a while: whoever listed the folder before will
@@ -40,7 +40,7 @@ struct Hiding {
 
 /// What a process was shown of a folder of a model when it opened it.
 #[derive(Debug)]
-struct Listed {
+struct FolderRead {
     /// The thread that opened it: the process of a thread is looked up only when a folder is removed.
     thread: u32,
     folder: Ino,
@@ -53,7 +53,7 @@ impl Deletions {
     pub(in crate::drive) fn was_listed(&mut self, thread: u32, folder: Ino, rows: Vec<Ino>) {
         self.listed
             .retain(|listed| (listed.thread, listed.folder) != (thread, folder));
-        self.listed.push_back(Listed {
+        self.listed.push_back(FolderRead {
             thread,
             folder,
             rows,
@@ -77,7 +77,7 @@ impl Deletions {
     ) -> bool {
         let began = self.hiding.get(&model).map(|hiding| hiding.first);
         let began = began.unwrap_or_else(Instant::now);
-        let is_recent = |listed: &Listed| listed.at + restore_after >= began;
+        let is_recent = |listed: &FolderRead| listed.at + restore_after >= began;
         let mut newest_first = self.listed.iter().rev();
         newest_first
             .find(|listed| listed.folder == folder && is_process(listed.thread))
