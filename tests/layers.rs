@@ -44,9 +44,12 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("archive", &["reading"]),
     ("inodes", &[]),
     ("catalog", &["archive", "reading", "values"]),
-    ("ahead", &["catalog", "reading", "values"]),
     ("places", &["catalog", "inodes", "values"]),
-    ("ops", &["ahead", "catalog", "places", "reading", "values"]),
+    (
+        "files",
+        &["archive", "catalog", "places", "reading", "values"],
+    ),
+    ("ops", &["catalog", "files", "places", "reading", "values"]),
 ];
 
 /// Crates that belong to the named folders (paths below `src`) and to no other.

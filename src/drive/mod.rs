@@ -4,23 +4,25 @@
 //! completes whenever nothing has to be fetched. It knows nothing of FUSE and of errno; the same
 //! drive can be served in another way, and is tested without a kernel.
 
-mod ahead;
 mod archive;
 mod background;
 mod catalog;
 mod config;
+mod deletions;
 mod error;
 mod failures;
-mod handles;
+mod files;
 mod inodes;
+mod mount;
 mod ops;
-mod parts;
 mod places;
 mod posix;
 mod reading;
 mod status;
 mod traffic;
+mod tree;
 mod values;
+mod verification;
 
 pub use crate::durable::Answering;
 pub use config::{DriveConfig, WebhookConfig};
@@ -64,14 +66,15 @@ use crate::outbox::{Outbox, OutboxEvent};
 
 use catalog::{Receiver, follow, watch};
 use failures::Deed;
+use mount::Mount;
 use ops::rename::rename;
-use parts::Tree;
+use ops::why::noted;
 use places::mount_status;
 
 /// One account as a tree of files. Cheap to clone; all clones are the same drive.
 #[derive(Clone)]
 pub struct Drive {
-    tree: Arc<Tree>,
+    mount: Arc<Mount>,
     tasks: Arc<Mutex<Vec<JoinHandle<()>>>>,
     receiver: Arc<Mutex<Option<Receiver>>>,
 }
@@ -88,19 +91,19 @@ impl Drive {
         meta: MetaStore,
     ) -> DriveResult<Drive> {
         let webhook = config.webhook.clone();
-        let tree = Arc::new(Tree::new(config, client, cache, outbox, meta));
-        recall_made(&tree.catalog);
+        let mount = Arc::new(Mount::new(config, client, cache, outbox, meta));
+        recall_made(&mount.catalog);
         let receiver = match &webhook {
-            Some(webhook) => Some(Receiver::start(&tree.catalog, webhook).await?),
+            Some(webhook) => Some(Receiver::start(&mount.catalog, webhook).await?),
             None => None,
         };
         let tasks = vec![
-            tokio::spawn(follow(Arc::clone(&tree.catalog), events)),
-            tokio::spawn(watch(Arc::clone(&tree.catalog))),
-            tokio::spawn(tree.inodes.teller()),
+            tokio::spawn(follow(Arc::clone(&mount.catalog), events)),
+            tokio::spawn(watch(Arc::clone(&mount.catalog))),
+            tokio::spawn(mount.inodes.teller()),
         ];
         Ok(Drive {
-            tree,
+            mount,
             tasks: Arc::new(Mutex::new(tasks)),
             receiver: Arc::new(Mutex::new(receiver)),
         })
@@ -108,18 +111,18 @@ impl Drive {
 
     /// Says where changes that the kernel did not make are to be told.
     pub fn attach_kernel(&self, kernel: Arc<dyn KernelCache>) {
-        self.tree.inodes.attach(kernel);
+        self.mount.inodes.attach(kernel);
     }
 
     /// The mount's state at this moment, as far as it is at hand.
     pub fn status(&self) -> MountStatus {
-        mount_status(&self.tree)
+        mount_status(&self.mount)
     }
 
     /// Stops and joins the drive's tasks. Drafts stay as they are; the outbox is its owner's to stop.
     pub async fn shut_down(&self) {
-        self.tree.inodes.close();
-        self.tree.catalog.close();
+        self.mount.inodes.close();
+        self.mount.catalog.close();
         let receiver = self
             .receiver
             .lock()
@@ -134,27 +137,27 @@ impl Drive {
             task.abort();
             let _ = task.await;
         }
-        self.tree.background.end().await;
-        if let Err(error) = self.tree.meta.flush() {
+        self.mount.background.end().await;
+        if let Err(error) = self.mount.meta.flush() {
             tracing::warn!(error = %error, "what was learned last may be asked for again");
         }
     }
 
     /// Finds `name` in `parent`; each success counts as one reference until `forget`.
     pub async fn lookup(&self, parent: Ino, name: &OsStr, _caller: &Caller) -> DriveResult<Entry> {
-        let result = lookup(&self.tree, parent, name).await;
-        self.tree.noted(parent, name.to_str(), Deed::Look, result)
+        let result = lookup(&self.mount, parent, name).await;
+        noted(&self.mount, parent, name.to_str(), Deed::Look, result)
     }
 
     /// Takes back `count` references to `ino`.
     pub fn forget(&self, ino: Ino, count: u64) {
-        self.tree.inodes.forget(ino, count);
+        self.mount.inodes.forget(ino, count);
     }
 
     /// What `stat` shows.
     pub async fn getattr(&self, ino: Ino, fh: Option<Fh>, _caller: &Caller) -> DriveResult<Entry> {
-        let result = getattr(&self.tree, ino, fh).await;
-        self.tree.noted(ino, None, Deed::Look, result)
+        let result = getattr(&self.mount, ino, fh).await;
+        noted(&self.mount, ino, None, Deed::Look, result)
     }
 
     /// Changes attributes.
@@ -164,17 +167,15 @@ impl Drive {
         change: &SetAttributes,
         caller: &Caller,
     ) -> DriveResult<Entry> {
-        let result = setattr(&self.tree, ino, change, caller).await;
-        self.tree.noted(ino, None, Deed::Write, result)
+        let result = setattr(&self.mount, ino, change, caller).await;
+        noted(&self.mount, ino, None, Deed::Write, result)
     }
 
     /// Where a link points.
     pub async fn readlink(&self, ino: Ino) -> DriveResult<OsString> {
-        let node = self.tree.node(ino)?;
-        let result = node.target(&self.tree).await;
-        self.tree
-            .noted(ino, None, Deed::Read, result)
-            .map(OsString::from)
+        let node = self.mount.node(ino)?;
+        let result = node.target(&self.mount).await;
+        noted(&self.mount, ino, None, Deed::Read, result).map(OsString::from)
     }
 
     /// Makes a folder.
@@ -185,8 +186,8 @@ impl Drive {
         mode: u32,
         caller: &Caller,
     ) -> DriveResult<Entry> {
-        let result = make_dir(&self.tree, parent, name, mode, caller).await;
-        self.tree.noted(parent, name.to_str(), Deed::Name, result)
+        let result = make_dir(&self.mount, parent, name, mode, caller).await;
+        noted(&self.mount, parent, name.to_str(), Deed::Name, result)
     }
 
     /// Makes an empty regular file without opening it.
@@ -197,20 +198,20 @@ impl Drive {
         mode: u32,
         caller: &Caller,
     ) -> DriveResult<Entry> {
-        let result = make_node(&self.tree, parent, name, mode, caller).await;
-        self.tree.noted(parent, name.to_str(), Deed::Name, result)
+        let result = make_node(&self.mount, parent, name, mode, caller).await;
+        noted(&self.mount, parent, name.to_str(), Deed::Name, result)
     }
 
     /// Removes a file or a link.
     pub async fn remove_file(&self, parent: Ino, name: &OsStr, caller: &Caller) -> DriveResult<()> {
-        let result = remove_file(&self.tree, parent, name, caller).await;
-        self.tree.noted(parent, name.to_str(), Deed::Remove, result)
+        let result = remove_file(&self.mount, parent, name, caller).await;
+        noted(&self.mount, parent, name.to_str(), Deed::Remove, result)
     }
 
     /// Removes an empty folder.
     pub async fn remove_dir(&self, parent: Ino, name: &OsStr, caller: &Caller) -> DriveResult<()> {
-        let result = remove_dir(&self.tree, parent, name, caller).await;
-        self.tree.noted(parent, name.to_str(), Deed::Remove, result)
+        let result = remove_dir(&self.mount, parent, name, caller).await;
+        noted(&self.mount, parent, name.to_str(), Deed::Remove, result)
     }
 
     /// Renames.
@@ -224,14 +225,14 @@ impl Drive {
         caller: &Caller,
     ) -> DriveResult<()> {
         let result = rename(
-            &self.tree,
+            &self.mount,
             (parent, name),
             (new_parent, new_name),
             mode,
             caller,
         )
         .await;
-        self.tree.noted(parent, name.to_str(), Deed::Name, result)
+        noted(&self.mount, parent, name.to_str(), Deed::Name, result)
     }
 
     /// Opens a file that exists.
@@ -241,8 +242,8 @@ impl Drive {
         flags: OpenFlags,
         caller: &Caller,
     ) -> DriveResult<Opened> {
-        let result = open_file(&self.tree, ino, flags, caller).await;
-        self.tree.noted(ino, None, Deed::Read, result)
+        let result = open_file(&self.mount, ino, flags, caller).await;
+        noted(&self.mount, ino, None, Deed::Read, result)
     }
 
     /// Makes a file, or opens the one that is there, and counts a reference as `lookup` does.
@@ -254,15 +255,15 @@ impl Drive {
         flags: OpenFlags,
         caller: &Caller,
     ) -> DriveResult<(Entry, Opened)> {
-        let result = create(&self.tree, parent, name, mode, flags, caller).await;
-        self.tree.noted(parent, name.to_str(), Deed::Name, result)
+        let result = create(&self.mount, parent, name, mode, flags, caller).await;
+        noted(&self.mount, parent, name.to_str(), Deed::Name, result)
     }
 
     /// Reads; shorter than asked only at the end of the file.
     pub async fn read(&self, ino: Ino, fh: Fh, offset: u64, len: u32) -> DriveResult<Bytes> {
-        let result = read(&self.tree, fh, offset, len).await;
-        self.tree.traffic.note_read(&result);
-        self.tree.noted(ino, None, Deed::Read, result)
+        let result = read(&self.mount, fh, offset, len).await;
+        self.mount.traffic.note_read(&result);
+        noted(&self.mount, ino, None, Deed::Read, result)
     }
 
     /// Writes all of `data`.
@@ -274,9 +275,9 @@ impl Drive {
         data: &[u8],
         _caller: &Caller,
     ) -> DriveResult<u32> {
-        let result = write(&self.tree, fh, offset, data).await;
-        self.tree.traffic.note_written(&result);
-        self.tree.noted(ino, None, Deed::Write, result)
+        let result = write(&self.mount, fh, offset, data).await;
+        self.mount.traffic.note_written(&result);
+        noted(&self.mount, ino, None, Deed::Write, result)
     }
 
     /// Writes all of `data` where that needs nothing but the local disk, which spares a copy of it;
@@ -288,14 +289,14 @@ impl Drive {
         offset: u64,
         data: &[u8],
     ) -> Option<DriveResult<u32>> {
-        let result = try_write_staged(&self.tree, fh, offset, data)?;
-        self.tree.traffic.note_written(&result);
-        Some(self.tree.noted(ino, None, Deed::Write, result))
+        let result = try_write_staged(&self.mount, fh, offset, data)?;
+        self.mount.traffic.note_written(&result);
+        Some(noted(&self.mount, ino, None, Deed::Write, result))
     }
 
     /// True when closing the handle may have to wait for the disk.
     pub fn is_open_for_writing(&self, fh: Fh) -> bool {
-        is_open_for_writing(&self.tree, fh)
+        is_open_for_writing(&self.mount, fh)
     }
 
     /// Reserves room; with `keep_size` the length stays.
@@ -307,55 +308,55 @@ impl Drive {
         len: u64,
         keep_size: bool,
     ) -> DriveResult<()> {
-        let result = allocate(&self.tree, fh, offset, len, keep_size);
-        self.tree.noted(ino, None, Deed::Write, result)
+        let result = allocate(&self.mount, fh, offset, len, keep_size);
+        noted(&self.mount, ino, None, Deed::Write, result)
     }
 
     /// One `close` of the handle. Its error is the error of `close`.
     pub async fn flush(&self, ino: Ino, fh: Fh, caller: &Caller) -> DriveResult<()> {
-        let result = flush(&self.tree, fh, caller).await;
-        self.tree.noted(ino, None, Deed::Close, result)
+        let result = flush(&self.mount, fh, caller).await;
+        noted(&self.mount, ino, None, Deed::Close, result)
     }
 
     /// The last `close` of the handle.
     pub async fn release(&self, ino: Ino, fh: Fh) -> DriveResult<()> {
-        let result = release(&self.tree, fh).await;
-        self.tree.noted(ino, None, Deed::Close, result)
+        let result = release(&self.mount, fh).await;
+        noted(&self.mount, ino, None, Deed::Close, result)
     }
 
     /// Makes what was written durable.
     pub async fn fsync(&self, ino: Ino, fh: Fh, _caller: &Caller) -> DriveResult<()> {
-        let result = fsync(&self.tree, fh).await;
-        self.tree.noted(ino, None, Deed::Close, result)
+        let result = fsync(&self.mount, fh).await;
+        noted(&self.mount, ino, None, Deed::Close, result)
     }
 
     /// Opens a folder: its rows are those of this moment, or still on their way.
     pub async fn open_dir(&self, ino: Ino, caller: &Caller) -> DriveResult<Fh> {
-        let result = open_dir(&self.tree, ino, caller).await;
-        self.tree.noted(ino, None, Deed::Read, result)
+        let result = open_dir(&self.mount, ino, caller).await;
+        noted(&self.mount, ino, None, Deed::Read, result)
     }
 
     /// The next rows after `offset`, a bounded number at a time; none at the end.
     pub async fn read_dir(&self, ino: Ino, fh: Fh, offset: u64) -> DriveResult<Vec<DirEntry>> {
-        let result = read_dir(&self.tree, fh, offset).await;
-        self.tree.noted(ino, None, Deed::Read, result)
+        let result = read_dir(&self.mount, fh, offset).await;
+        noted(&self.mount, ino, None, Deed::Read, result)
     }
 
     /// Closes a folder.
     pub async fn release_dir(&self, _ino: Ino, fh: Fh) -> DriveResult<()> {
-        self.tree.handles.remove_folder(fh);
+        self.mount.handles.remove_folder(fh);
         Ok(())
     }
 
     /// `fsync` on a folder: from a process that did not write into a draft, commits it.
     pub async fn sync_dir(&self, ino: Ino, _fh: Fh, caller: &Caller) -> DriveResult<()> {
-        let result = sync_dir(&self.tree, ino, caller).await;
-        self.tree.noted(ino, None, Deed::Close, result)
+        let result = sync_dir(&self.mount, ino, caller).await;
+        noted(&self.mount, ino, None, Deed::Close, result)
     }
 
     /// Room in the account and on the staging disk.
     pub async fn statfs(&self) -> DriveResult<FileSystemStatus> {
-        statfs(&self.tree).await
+        statfs(&self.mount).await
     }
 
     /// One extended attribute.
@@ -365,7 +366,7 @@ impl Drive {
         name: &OsStr,
         _caller: &Caller,
     ) -> DriveResult<Vec<u8>> {
-        get_xattr(&self.tree, ino, name).await
+        get_xattr(&self.mount, ino, name).await
     }
 
     /// Sets an extended attribute.
@@ -377,18 +378,18 @@ impl Drive {
         mode: XattrMode,
         _caller: &Caller,
     ) -> DriveResult<()> {
-        let result = set_xattr(&self.tree, ino, name, value, mode).await;
-        self.tree.noted(ino, None, Deed::Attribute, result)
+        let result = set_xattr(&self.mount, ino, name, value, mode).await;
+        noted(&self.mount, ino, None, Deed::Attribute, result)
     }
 
     /// Names of the extended attributes.
     pub async fn list_xattr(&self, ino: Ino, _caller: &Caller) -> DriveResult<Vec<OsString>> {
-        list_xattr(&self.tree, ino).await
+        list_xattr(&self.mount, ino).await
     }
 
     /// Removes an extended attribute.
     pub async fn remove_xattr(&self, ino: Ino, name: &OsStr, _caller: &Caller) -> DriveResult<()> {
-        let result = remove_xattr(&self.tree, ino, name).await;
-        self.tree.noted(ino, None, Deed::Attribute, result)
+        let result = remove_xattr(&self.mount, ino, name).await;
+        noted(&self.mount, ino, None, Deed::Attribute, result)
     }
 }

@@ -46,6 +46,11 @@ pub struct Caller {
 }
 
 impl Caller {
+    /// The id of the process, or of the thread when that is gone.
+    pub(super) fn process(&self) -> u32 {
+        process_of(self.pid)
+    }
+
     /// The same caller in the outbox's words.
     pub(super) fn for_outbox(&self) -> crate::outbox::Caller {
         crate::outbox::Caller {
@@ -250,4 +255,16 @@ pub struct FileSystemStatus {
     pub files_free: u64,
     /// Longest name in bytes.
     pub name_max: u32,
+}
+
+/// The process that a thread belongs to; the thread's own number where it is gone.
+pub(super) fn process_of(tid: u32) -> u32 {
+    if tid == 0 {
+        return 0;
+    }
+    let status = std::fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
+    let process = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
+    process
+        .and_then(|process| process.trim().parse().ok())
+        .unwrap_or(tid)
 }

@@ -40,15 +40,15 @@ pub(super) use maps::{
     content_count, doubt_files, file_map, known_map, learn_folders, rapid_ended,
 };
 pub(super) use models::{
-    detail_text, doubt_rapids_of, fresh_text, keep_detail, keep_detail_text, known_rapid,
-    model_path, rapids_of, refreshed_asset, refreshed_rapid, shown_as, subject_of,
+    detail_text, doubt_rapids_of, fresh_text, hidden_path, keep_detail, keep_detail_text,
+    known_rapid, model_path, rapids_of, refreshed_asset, refreshed_rapid, shown_as, subject_of,
 };
 pub(super) use orphans::refresh_orphans;
 pub(super) use presets::{preset_gone, preset_overlay};
 pub(super) use reasons::{asset_failure, forget_reason, learn_reason, model_status, rapid_status};
 pub(super) use sizes::{content_changed, content_of, first_block_landing, known_content};
 pub(super) use source_zip::{source_zip, source_zip_len, source_zip_name};
-pub(super) use state::{Catalog, Known, ModelView};
+pub(super) use state::{Catalog, Known, ModelView, OnChange};
 pub(super) use urls::remote_file;
 pub(super) use watch::{look_at, was_listed, watch};
 pub(super) use webhook::Receiver;

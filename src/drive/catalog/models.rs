@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use crate::client::Priority;
-use crate::drive::catalog::asking::FlightKey;
-use crate::drive::catalog::asking::{asked, landed};
+use crate::drive::catalog::asking::{FlightKey, asked, landed};
 use crate::drive::catalog::listings::changes::{asset_gone, rapid_gone, told_asset, told_rapid};
 use crate::drive::catalog::listings::is_listed;
 use crate::drive::catalog::maps::told::{told_asset_files, told_rapid_files};
@@ -16,6 +15,8 @@ use crate::drive::catalog::state::Catalog;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::values::known::{KnownAsset, KnownRapid};
 use crate::drive::values::listing::Record as _;
+use crate::drive::values::local::HiddenParent;
+use crate::drive::values::names::HIDDEN_FOLDER;
 use crate::drive::values::node::{ListingKind, Model};
 use crate::wire::secret::json_without_secrets;
 use crate::wire::{AssetId, BaseAsset, ModelId, RapidId, RapidModel};
@@ -37,6 +38,16 @@ pub(in crate::drive) fn subject_of(catalog: &Catalog, model: Model) -> Option<Mo
         Model::Raw(home) => catalog.asset_of(home).map(ModelId::Asset),
         Model::Rapid(rapid) => Some(ModelId::Rapid(rapid)),
     }
+}
+
+/// The path of the `.assetfs` folder of a folder.
+pub(in crate::drive) fn hidden_path(catalog: &Catalog, parent: HiddenParent) -> String {
+    let folder = match parent {
+        HiddenParent::Root => String::new(),
+        HiddenParent::Model(model) => model_path(catalog, model),
+        top => format!("/{}", top.folder_name()),
+    };
+    format!("{folder}/{HIDDEN_FOLDER}")
 }
 
 /// The path of a model's folder.

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::drive::catalog::asking::FlightKey;
-use crate::drive::catalog::asking::patience;
+use crate::drive::catalog::asking::{FlightKey, patience};
 use crate::drive::catalog::maps::file_map;
 use crate::drive::catalog::models::{refreshed_asset, subject_of};
 use crate::drive::catalog::state::Catalog;

@@ -9,8 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use crate::client::Priority;
-use crate::drive::catalog::asking::FlightKey;
-use crate::drive::catalog::asking::asked;
+use crate::drive::catalog::asking::{FlightKey, asked};
 use crate::drive::catalog::listings::changes::{asset_gone, told_rapid};
 use crate::drive::catalog::listings::fetch::told_jobs;
 use crate::drive::catalog::models::{refreshed_rapid, told_asset_detail};

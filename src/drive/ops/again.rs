@@ -2,8 +2,9 @@
 //! the one that was sent under its new name.
 
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::parts::Tree;
+use crate::drive::mount::Mount;
 use crate::drive::places::{DraftEntry, Node, Place as _, refusals};
+use crate::drive::tree::Tree;
 use crate::outbox::{DraftId, EntryId, SentEntry};
 
 /// True for a draft that is an asset, or of which the service may have accepted the upload.
@@ -14,18 +15,18 @@ pub(in crate::drive) fn is_frozen(tree: &Tree, draft: DraftId) -> bool {
 /// A loose file takes the place of the one that was sent under its new name: that is nothing when
 /// they are the same, and refused otherwise.
 pub(in crate::drive) fn replace_sent_loose_file(
-    tree: &Tree,
+    mount: &Mount,
     source: &Node,
     (standing, sent): (DraftEntry, SentEntry),
 ) -> DriveResult<()> {
     let Some((draft, entry)) = source.draft_entry().filter(|(_, it)| *it != EntryId::ROOT) else {
         return Err(DriveError::NotAFolder);
     };
-    let flushed = tree.outbox.flushed_content(draft, entry);
+    let flushed = mount.outbox.flushed_content(draft, entry);
     if flushed.is_none_or(|(size, hash)| (size, Some(hash)) != (sent.size, sent.hash)) {
-        return Err(refusals::frozen_asset(&standing.path(tree)));
+        return Err(refusals::frozen_asset(&standing.path(mount)));
     }
-    tree.outbox.remove_draft(draft)?;
-    tree.inodes.relocate(source, standing.into());
+    mount.outbox.remove_draft(draft)?;
+    mount.inodes.relocate(source, standing.into());
     Ok(())
 }

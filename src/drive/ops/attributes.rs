@@ -4,46 +4,47 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::handles::{Body, OpenFile};
-use crate::drive::parts::Tree;
+use crate::drive::files::handles::{Body, OpenFile};
+use crate::drive::mount::Mount;
 use crate::drive::places::{Lifetime, Node, file};
 use crate::drive::posix::{Attributes, Entry, Fh, Ino};
+use crate::drive::tree::Tree;
 
 /// What only this mount changes may be believed long.
 const OWN_HOLDS: Duration = Duration::from_secs(60);
 
 /// What is found: attributes, and how long they hold. Counts a reference.
-pub(in crate::drive) async fn entry(tree: &Arc<Tree>, node: &Node) -> DriveResult<Entry> {
-    let mut attributes = node.attributes(tree).await?;
-    attributes.ino = tree.inodes.refer(node);
+pub(in crate::drive) async fn entry(mount: &Arc<Mount>, node: &Node) -> DriveResult<Entry> {
+    let mut attributes = node.attributes(mount).await?;
+    attributes.ino = mount.inodes.refer(node);
     Ok(Entry {
         attributes,
-        ttl: time_to_live(tree, node),
+        ttl: time_to_live(mount, node),
     })
 }
 
 /// What `stat` shows of a number.
 pub(in crate::drive) async fn getattr(
-    tree: &Arc<Tree>,
+    mount: &Arc<Mount>,
     ino: Ino,
     fh: Option<Fh>,
 ) -> DriveResult<Entry> {
-    let node = tree.node(ino)?;
-    let open = fh.and_then(|fh| tree.handles.file(fh).ok());
+    let node = mount.node(ino)?;
+    let open = fh.and_then(|fh| mount.handles.file(fh).ok());
     let found = match (
         open.as_deref().and_then(open_size),
-        node.attributes(tree).await,
+        node.attributes(mount).await,
     ) {
         // What was written through a handle is newer than what is kept.
         (Some(size), Ok(attributes)) => Ok(Attributes { size, ..attributes }),
         (None, Ok(attributes)) => Ok(attributes),
-        (_, Err(DriveError::NotFound)) => removed_attributes(tree, ino),
+        (_, Err(DriveError::NotFound)) => removed_attributes(mount, ino),
         (_, Err(error)) => Err(error),
     };
     let attributes = Attributes { ino, ..found? };
     Ok(Entry {
         attributes,
-        ttl: time_to_live(tree, &node),
+        ttl: time_to_live(mount, &node),
     })
 }
 
@@ -62,8 +63,8 @@ fn open_size(open: &OpenFile) -> Option<u64> {
 
 /// A file that was removed while it is open is still there for who has it open. The kernel does
 /// not tell which handle it asks for.
-fn removed_attributes(tree: &Tree, ino: Ino) -> DriveResult<Attributes> {
-    let open = tree.handles.file_of(ino).ok_or(DriveError::NotFound)?;
+fn removed_attributes(mount: &Mount, ino: Ino) -> DriveResult<Attributes> {
+    let open = mount.handles.file_of(ino).ok_or(DriveError::NotFound)?;
     let size = match &open.body {
         Body::Staged(staged) => staged.size(),
         Body::Text(text) => text.len(),
@@ -75,7 +76,7 @@ fn removed_attributes(tree: &Tree, ino: Ino) -> DriveResult<Attributes> {
     };
     Ok(Attributes {
         nlink: 0,
-        ..file(tree, size, SystemTime::now())
+        ..file(mount, size, SystemTime::now())
     })
 }
 

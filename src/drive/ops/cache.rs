@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::drive::catalog::blocking;
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::parts::Tree;
 use crate::drive::places::resolve;
+use crate::drive::tree::Tree;
 
 /// Drops everything that is cached, pinned or not; pins stay and hold for what comes.
 pub(in crate::drive) async fn clear_cache(tree: &Tree) -> DriveResult<()> {

@@ -5,54 +5,55 @@ use std::ffi::OsStr;
 use std::sync::Arc;
 
 use super::lookup::text;
-use super::text::TextBuffer;
 use crate::drive::catalog::refreshed;
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::handles::{Body, OpenFile};
+use crate::drive::files::handles::{Body, OpenFile};
+use crate::drive::files::text::TextBuffer;
+use crate::drive::mount::Mount;
 use crate::drive::ops::attributes::entry;
 use crate::drive::ops::open::create;
 use crate::drive::ops::write::{flush, release};
-use crate::drive::parts::Tree;
 use crate::drive::places::{
-    Container, DraftEntry, HeldPreset, HiddenParent, JobPart, ModelFolder, Node, RawModels,
-    TextTarget, refusals,
+    Container, DraftEntry, HeldPreset, ModelFolder, Node, RawModels, refusals,
 };
 use crate::drive::posix::{Access, Caller, Entry, Ino, OpenFlags, Opened, OpenedMode};
+use crate::drive::tree::Tree;
+use crate::drive::values::local::{HiddenParent, JobPart, TextTarget};
 use crate::drive::values::names::HIDDEN_FOLDER;
 use crate::drive::values::node::{Home, ListingKind};
 
 /// Makes a folder.
 pub(in crate::drive) async fn make_dir(
-    tree: &Arc<Tree>,
+    mount: &Arc<Mount>,
     parent: Ino,
     name: &OsStr,
     mode: u32,
     caller: &Caller,
 ) -> DriveResult<Entry> {
-    let folder = tree.node(parent)?;
+    let folder = mount.node(parent)?;
     let name = new_name(name)?;
-    check_may_make(tree, &folder, name).await?;
+    check_may_make(mount, &folder, name).await?;
     let caller = caller.for_outbox();
     let node = match folder.container() {
         Some(Container::Drafts) => {
-            let draft = tree.outbox.create_draft(name, mode, &caller)?;
+            let draft = mount.outbox.create_draft(name, mode, &caller)?;
             ModelFolder(Home::Made(draft.id)).into()
         }
         Some(Container::Entries(draft, parent)) => {
-            let info = tree.outbox.make_dir(draft, parent, name, mode, &caller)?;
+            let info = mount.outbox.make_dir(draft, parent, name, mode, &caller)?;
             let entry = info.id;
             DraftEntry { draft, entry }.into()
         }
         Some(Container::Jobs(_) | Container::Presets) | None => {
-            return Err(refusals::no_place(&folder.path(tree)));
+            return Err(refusals::no_place(&folder.path(mount)));
         }
     };
-    entry(tree, &node).await
+    entry(mount, &node).await
 }
 
 /// Makes an empty regular file without keeping it open.
 pub(in crate::drive) async fn make_node(
-    tree: &Arc<Tree>,
+    mount: &Arc<Mount>,
     parent: Ino,
     name: &OsStr,
     mode: u32,
@@ -62,15 +63,15 @@ pub(in crate::drive) async fn make_node(
         exclusive: true,
         ..OpenFlags::OVERWRITE
     };
-    let (entry, opened) = create(tree, parent, name, mode, flags, caller).await?;
-    flush(tree, opened.fh, caller).await?;
-    release(tree, opened.fh).await?;
+    let (entry, opened) = create(mount, parent, name, mode, flags, caller).await?;
+    flush(mount, opened.fh, caller).await?;
+    release(mount, opened.fh).await?;
     Ok(entry)
 }
 
 /// Makes a file that is not there and opens it. `missing` is how it was found missing.
 pub(in crate::drive) async fn create_new(
-    tree: &Arc<Tree>,
+    mount: &Arc<Mount>,
     folder: &Node,
     name: &str,
     mode: u32,
@@ -78,11 +79,12 @@ pub(in crate::drive) async fn create_new(
     caller: &Caller,
     missing: DriveError,
 ) -> DriveResult<(Node, Opened)> {
-    check_may_make(tree, folder, name).await?;
+    check_may_make(mount, folder, name).await?;
     let (node, body, opened_mode): (Node, _, _) = match folder.container() {
         Some(Container::Drafts) => {
             let (draft, info, staged) =
-                tree.outbox
+                mount
+                    .outbox
                     .create_loose_file(name, mode, &caller.for_outbox())?;
             let (draft, entry) = (draft.id, info.id);
             let node = DraftEntry { draft, entry }.into();
@@ -90,14 +92,14 @@ pub(in crate::drive) async fn create_new(
         }
         Some(Container::Entries(draft, parent)) => {
             let caller = caller.for_outbox();
-            let made = tree.outbox.create_file(draft, parent, name, mode, &caller);
+            let made = mount.outbox.create_file(draft, parent, name, mode, &caller);
             let (info, staged) = made?;
             let entry = info.id;
             let node = DraftEntry { draft, entry }.into();
             (node, Body::Staged(staged), OpenedMode::Cached)
         }
         Some(Container::Jobs(drop)) => {
-            tree.outbox.write_job_text(&drop.in_outbox(), name, b"")?;
+            mount.outbox.write_job_text(&drop.in_outbox(), name, b"")?;
             let text = new_text(TextTarget::Job(drop, name.to_owned()), caller);
             let node = drop.entry(name, JobPart::Text).into();
             (node, text, OpenedMode::Direct)
@@ -107,14 +109,15 @@ pub(in crate::drive) async fn create_new(
             if missing != DriveError::NotFound {
                 return Err(missing);
             }
-            let outbox = tree.outbox.clone();
+            let outbox = mount.outbox.clone();
             let file_name = name.to_owned();
-            tree.detached(async move { Ok(outbox.save_preset(&file_name, b"").await?) })
+            mount
+                .detached(async move { Ok(outbox.save_preset(&file_name, b"").await?) })
                 .await?;
             let text = new_text(TextTarget::Preset(name.to_owned()), caller);
             (HeldPreset(name.into()).into(), text, OpenedMode::Direct)
         }
-        None => return Err(refusals::no_place(&folder.path(tree))),
+        None => return Err(refusals::no_place(&folder.path(mount))),
     };
     // What was just made can be written to, whatever its mode says; a handle that is only read
     // stays so.
@@ -122,8 +125,8 @@ pub(in crate::drive) async fn create_new(
         access: flags.access,
         ..flags
     };
-    let ino = tree.inodes.number(&node);
-    let fh = tree.handles.insert_file(OpenFile { ino, flags, body });
+    let ino = mount.inodes.number(&node);
+    let fh = mount.handles.insert_file(OpenFile { ino, flags, body });
     Ok((
         node,
         Opened {

@@ -5,22 +5,23 @@ use std::sync::Arc;
 
 use crate::drive::catalog::look_at;
 use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::mount::Mount;
 use crate::drive::ops::attributes::entry;
-use crate::drive::parts::Tree;
 use crate::drive::places::{Node, child};
 use crate::drive::posix::{Entry, Ino};
+use crate::drive::tree::Tree;
 use crate::drive::values::names::NAME_MAX_BYTES;
 
 /// Finds a name and counts a reference to what it stands for.
 pub(in crate::drive) async fn lookup(
-    tree: &Arc<Tree>,
+    mount: &Arc<Mount>,
     parent: Ino,
     name: &OsStr,
 ) -> DriveResult<Entry> {
-    let folder = tree.node(parent)?;
-    let node = child(tree, &folder, text(name)?).await?;
-    look(tree, &node);
-    entry(tree, &node).await
+    let folder = mount.node(parent)?;
+    let node = child(mount, &folder, text(name)?).await?;
+    look(mount, &node);
+    entry(mount, &node).await
 }
 
 /// Someone looks at a thing: what can change of it is watched for a while.

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::parts::Tree;
-use crate::drive::places::{DropFolder, Model, RawModels};
-use crate::drive::values::node::Home;
+use crate::drive::places::RawModels;
+use crate::drive::tree::Tree;
+use crate::drive::values::local::DropFolder;
+use crate::drive::values::node::{Home, Model};
 use crate::outbox::{Outbox, OwnerFolder};
 
 /// Finds the models that a text of `jobs/` names by their paths. A path that names none is

@@ -3,6 +3,7 @@
 pub(super) mod again;
 pub(super) mod attributes;
 pub(super) mod cache;
+mod command;
 pub(super) mod control;
 pub(super) mod create;
 pub(super) mod list;

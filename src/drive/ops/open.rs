@@ -2,77 +2,79 @@
 
 use std::sync::Arc;
 
-use super::control::ControlBuffer;
 use super::lookup::text;
-use super::text::TextBuffer;
-use crate::drive::ahead::opened_ahead;
 use crate::drive::catalog::{
     file_map, keep_len, open_member, open_member_at, remote_file, source_zip, source_zip_name,
     zip_in,
 };
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::handles::{Body, OpenFile};
+use crate::drive::files::control::ControlBuffer;
+use crate::drive::files::handles::{Body, OpenFile};
+use crate::drive::files::recopy::same_bytes;
+use crate::drive::files::text::TextBuffer;
+use crate::drive::mount::Mount;
 use crate::drive::ops::again::is_frozen;
 use crate::drive::ops::attributes::entry;
 use crate::drive::ops::create::create_new;
 use crate::drive::ops::remove::{bring_back, removed_file};
-use crate::drive::parts::Tree;
-use crate::drive::places::{Contents, DraftEntry, Node, TextTarget, child, refusals, same_bytes};
+use crate::drive::places::{Contents, DraftEntry, Node, child, refusals};
 use crate::drive::posix::{Caller, Ino, OpenFlags, Opened, OpenedMode};
 use crate::drive::reading::{RemoteFile, Spool};
+use crate::drive::tree::Tree;
+use crate::drive::values::local::TextTarget;
 use crate::drive::values::node::{Home, RemoteFolder};
 use crate::outbox::{OpenMode, StagedFile};
 
 /// Opens a file that exists.
 pub(in crate::drive) async fn open_file(
-    tree: &Arc<Tree>,
+    mount: &Arc<Mount>,
     ino: Ino,
     flags: OpenFlags,
     caller: &Caller,
 ) -> DriveResult<Opened> {
-    let node = tree.node(ino)?;
-    open_node(tree, node, flags, caller).await
+    let node = mount.node(ino)?;
+    open_node(mount, node, flags, caller).await
 }
 
 pub(in crate::drive) async fn open_node(
-    tree: &Arc<Tree>,
+    mount: &Arc<Mount>,
     node: Node,
     flags: OpenFlags,
     caller: &Caller,
 ) -> DriveResult<Opened> {
     if flags.access.writes() || flags.truncate {
-        check_writable(tree, &node, flags)?;
+        check_writable(mount, &node, flags)?;
     }
-    let (body, mode) = match node.contents(tree)? {
+    let (body, mode) = match node.contents(mount)? {
         Contents::Entry(draft, entry) => {
             let entry = DraftEntry { draft, entry };
-            open_entry(tree, entry, flags, caller).await?
+            open_entry(mount, entry, flags, caller).await?
         }
         Contents::Remote(folder, path) => {
-            let remote = remote_file(&tree.catalog, folder, &path).await?;
-            opened_remote(tree, remote)
+            let remote = remote_file(&mount.catalog, folder, &path).await?;
+            opened_remote(mount, remote)
         }
         Contents::Member(asset, path) => {
-            let member = open_member_at(&tree.catalog, asset, &path).await?;
+            let member = open_member_at(&mount.catalog, asset, &path).await?;
             (Body::Member(Box::new(member)), OpenedMode::Kept)
         }
         Contents::SourceZip(home) => (
-            Body::Spool(open_source_zip(tree, home).await?),
+            Body::Spool(open_source_zip(mount, home).await?),
             OpenedMode::Direct,
         ),
         Contents::Control(parent) => (
             Body::Control(ControlBuffer::new(parent)),
             OpenedMode::Direct,
         ),
-        Contents::Editable(target) => open_text(tree, &node, target, flags, caller).await?,
+        Contents::Editable(target) => open_text(mount, &node, target, flags, caller).await?,
         Contents::Snapshot => {
-            let text = node.text(tree).await?;
+            let text = node.text(mount).await?;
             (Body::Snapshot(text.bytes), OpenedMode::Direct)
         }
         Contents::Folder => return Err(DriveError::IsAFolder),
     };
-    let ino = tree.inodes.number(&node);
-    let fh = tree.handles.insert_file(OpenFile { ino, flags, body });
+    let ino = mount.inodes.number(&node);
+    let fh = mount.handles.insert_file(OpenFile { ino, flags, body });
     Ok(Opened { fh, mode })
 }
 
@@ -98,15 +100,15 @@ async fn open_text(
 
 /// What was copied in is served from its staged copy while that is kept.
 async fn open_entry(
-    tree: &Arc<Tree>,
+    mount: &Arc<Mount>,
     of: DraftEntry,
     flags: OpenFlags,
     caller: &Caller,
 ) -> DriveResult<(Body, OpenedMode)> {
     let DraftEntry { draft, entry } = of;
-    if flags.access.writes() && is_frozen(tree, draft) {
-        let same = same_bytes(tree, of, flags);
-        let home = || tree.catalog.home_path(Home::Made(draft));
+    if flags.access.writes() && is_frozen(mount, draft) {
+        let same = same_bytes(mount, of, flags);
+        let home = || mount.catalog.home_path(Home::Made(draft));
         let same = same.ok_or_else(|| refusals::frozen_asset(&home()))?;
         return Ok((Body::Again(Box::new(same)), OpenedMode::Direct));
     }
@@ -115,26 +117,26 @@ async fn open_entry(
         (true, false) => OpenMode::Write,
         (false, false) => OpenMode::Read,
     };
-    match tree
+    match mount
         .outbox
         .open_staged(draft, entry, mode, &caller.for_outbox())
     {
         Ok(staged) => Ok((Body::Staged(staged), OpenedMode::Cached)),
         Err(error) if mode != OpenMode::Read => Err(error.into()),
-        Err(error) => open_sent(tree, of).await.map_err(|gone| match gone {
+        Err(error) => open_sent(mount, of).await.map_err(|gone| match gone {
             DriveError::NotFound => error.into(),
             other => other,
         }),
     }
 }
 
-async fn open_sent(tree: &Arc<Tree>, of: DraftEntry) -> DriveResult<(Body, OpenedMode)> {
-    let asset = tree
+async fn open_sent(mount: &Arc<Mount>, of: DraftEntry) -> DriveResult<(Body, OpenedMode)> {
+    let asset = mount
         .catalog
         .asset_of_draft(of.draft)
         .ok_or(DriveError::NotFound)?;
-    let sent = of.sent(tree).ok_or(DriveError::NotFound)?;
-    if let Some(staged) = tree.outbox.open_sent(asset, &sent.path) {
+    let sent = of.sent(mount).ok_or(DriveError::NotFound)?;
+    if let Some(staged) = mount.outbox.open_sent(asset, &sent.path) {
         return Ok((Body::Staged(staged), OpenedMode::Kept));
     }
     let service_name = sent.sent_as.ok_or_else(|| {
@@ -144,71 +146,71 @@ async fn open_sent(tree: &Arc<Tree>, of: DraftEntry) -> DriveResult<(Body, Opene
         ))
     })?;
     let folder = RemoteFolder::AssetFiles(asset);
-    let map = file_map(&tree.catalog, folder).await?;
+    let map = file_map(&mount.catalog, folder).await?;
     let Some(path) = map.path_of(&service_name).cloned() else {
         if zip_in(&map).is_some() {
-            let member = open_member(&tree.catalog, asset, &service_name).await?;
+            let member = open_member(&mount.catalog, asset, &service_name).await?;
             return Ok((Body::Member(Box::new(member)), OpenedMode::Kept));
         }
         return Err(DriveError::Unreachable(format!(
             "the service does not list {service_name} among the files of the asset"
         )));
     };
-    let remote = remote_file(&tree.catalog, folder, &path).await?;
-    Ok(opened_remote(tree, remote))
+    let remote = remote_file(&mount.catalog, folder, &path).await?;
+    Ok(opened_remote(mount, remote))
 }
 
 /// A complete and verified file is lent to the kernel. One that is complete as a start found it
 /// is verified meanwhile, for the next who opens it; one that is still filling keeps its pages.
-fn opened_remote(tree: &Tree, remote: RemoteFile) -> (Body, OpenedMode) {
+fn opened_remote(mount: &Mount, remote: RemoteFile) -> (Body, OpenedMode) {
     let remote = Arc::new(remote);
-    opened_ahead(tree, &remote);
+    mount.ahead.opened(&remote);
     let mode = match remote.file() {
         Some(file) => OpenedMode::Passthrough(file),
         None => OpenedMode::Kept,
     };
     if matches!(mode, OpenedMode::Kept) && remote.is_complete() {
         let unverified = Arc::clone(&remote);
-        tree.runtime.spawn_blocking(move || unverified.verify());
+        mount.runtime.spawn_blocking(move || unverified.verify());
     }
     (Body::Remote(remote), mode)
 }
 
 /// Makes a file, or opens the one that is there.
 pub(in crate::drive) async fn create(
-    tree: &Arc<Tree>,
+    mount: &Arc<Mount>,
     parent: Ino,
     name: &std::ffi::OsStr,
     mode: u32,
     flags: OpenFlags,
     caller: &Caller,
 ) -> DriveResult<(crate::drive::posix::Entry, Opened)> {
-    let folder = tree.node(parent)?;
+    let folder = mount.node(parent)?;
     let name = text(name).map_err(|error| match error {
         DriveError::NotFound => {
             DriveError::Invalid("the name is not valid UTF-8, which the service needs".into())
         }
         other => other,
     })?;
-    match child(tree, &folder, name).await {
+    match child(mount, &folder, name).await {
         Ok(_) if flags.exclusive => Err(DriveError::Exists),
         Ok(node) => {
-            let opened = open_node(tree, node.clone(), flags, caller).await?;
-            Ok((entry(tree, &node).await?, opened))
+            let opened = open_node(mount, node.clone(), flags, caller).await?;
+            Ok((entry(mount, &node).await?, opened))
         }
         Err(error) if error == DriveError::NotFound || error.leaves_the_tree_as_it_was() => {
-            if let Some(node) = removed_file(tree, &folder, name) {
+            if let Some(node) = removed_file(mount, &folder, name) {
                 let anew = OpenFlags {
                     truncate: true,
                     ..flags
                 };
-                let opened = open_node(tree, node.clone(), anew, caller).await?;
-                bring_back(tree, &node);
-                return Ok((entry(tree, &node).await?, opened));
+                let opened = open_node(mount, node.clone(), anew, caller).await?;
+                bring_back(mount, &node);
+                return Ok((entry(mount, &node).await?, opened));
             }
             let (node, opened) =
-                create_new(tree, &folder, name, mode, flags, caller, error).await?;
-            Ok((entry(tree, &node).await?, opened))
+                create_new(mount, &folder, name, mode, flags, caller, error).await?;
+            Ok((entry(mount, &node).await?, opened))
         }
         Err(error) => Err(error),
     }

@@ -4,35 +4,35 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 
-use crate::drive::ahead::read_began;
 use crate::drive::catalog::content_changed;
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::handles::Body;
-use crate::drive::parts::Tree;
+use crate::drive::files::handles::Body;
+use crate::drive::mount::Mount;
 use crate::drive::places::control_help;
 use crate::drive::posix::{Access, Fh};
 use crate::drive::reading::{ReadError, RemoteFile};
+use crate::drive::tree::Tree;
 use crate::drive::values::sizes::ContentTable;
 use crate::outbox::StagedFile;
 
 /// Reads; shorter than asked only at the end of the file.
 pub(in crate::drive) async fn read(
-    tree: &Arc<Tree>,
+    mount: &Arc<Mount>,
     fh: Fh,
     offset: u64,
     len: u32,
 ) -> DriveResult<Bytes> {
-    let open = tree.handles.file(fh)?;
+    let open = mount.handles.file(fh)?;
     if open.flags.access == Access::Write {
         return Err(DriveError::BadHandle);
     }
     match &open.body {
         Body::Staged(staged) => read_staged(staged, offset, len),
         Body::Remote(remote) if remote.begins() => {
-            read_began(tree, remote);
-            read_remote(tree, remote, offset, len).await
+            mount.ahead.read_began(remote);
+            read_remote(mount, remote, offset, len).await
         }
-        Body::Remote(remote) => read_remote(tree, remote, offset, len).await,
+        Body::Remote(remote) => read_remote(mount, remote, offset, len).await,
         // Open for writing alone.
         Body::Again(_) => Err(DriveError::BadHandle),
         Body::Member(member) => Ok(member.read(offset, u64::from(len)).await?),

@@ -8,20 +8,21 @@ use std::sync::Arc;
 
 use super::again::is_frozen;
 use super::lookup::text;
-use super::text::process_of;
 use crate::client::ClientError;
 use crate::drive::catalog::{
     asked, asset_gone, doubt, embed_gone, is_stale, keep_for_good, model_path, preset_gone,
     rapid_gone, refreshed, room_changed, shown_as,
 };
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::parts::Tree;
+use crate::drive::mount::Mount;
 use crate::drive::places::{
-    Container, DraftEntry, DropFolder, Model, Node, Removal, child, dismiss_error, is_ghost,
-    is_hidden, refusals, shown_parts,
+    Container, DraftEntry, Node, Removal, child, dismiss_error, is_ghost, is_hidden, refusals,
+    shown_parts,
 };
-use crate::drive::posix::{Caller, FileKind, Ino};
-use crate::drive::values::node::{Home, ListingKind};
+use crate::drive::posix::{Caller, FileKind, Ino, process_of};
+use crate::drive::tree::Tree;
+use crate::drive::values::local::DropFolder;
+use crate::drive::values::node::{Home, ListingKind, Model};
 use crate::outbox::{DraftId, EntryId, EntryKind};
 use crate::wire::{AssetId, EmbedId, ModelId};
 
@@ -76,14 +77,14 @@ pub(in crate::drive) fn bring_back(tree: &Tree, node: &Node) {
 
 /// What a name stands for, with its folder; refused where nothing may be removed.
 async fn to_be_removed<'a>(
-    tree: &Arc<Tree>,
+    mount: &Arc<Mount>,
     parent: Ino,
     name: &'a OsStr,
 ) -> DriveResult<(Node, &'a str, Node)> {
-    let folder = tree.node(parent)?;
+    let folder = mount.node(parent)?;
     let name = text(name)?;
-    let node = child(tree, &folder, name).await?;
-    if tree.config.read_only {
+    let node = child(mount, &folder, name).await?;
+    if mount.config.read_only {
         return Err(refusals::read_only_mount());
     }
     Ok((folder, name, node))
@@ -91,46 +92,49 @@ async fn to_be_removed<'a>(
 
 /// Removes a file or a link.
 pub(in crate::drive) async fn remove_file(
-    tree: &Arc<Tree>,
+    mount: &Arc<Mount>,
     parent: Ino,
     name: &OsStr,
     caller: &Caller,
 ) -> DriveResult<()> {
-    let (folder, name, node) = to_be_removed(tree, parent, name).await?;
+    let (folder, name, node) = to_be_removed(mount, parent, name).await?;
     match node.removal() {
         Removal::Entry(draft, entry) => {
-            if node.attributes(tree).await?.kind == FileKind::Folder {
+            if node.attributes(mount).await?.kind == FileKind::Folder {
                 return Err(DriveError::IsAFolder);
             }
             let of = DraftEntry { draft, entry };
-            remove_entry(tree, &folder, name, of, caller).await
+            remove_entry(mount, &folder, name, of, caller).await
         }
-        Removal::Job(folder, text_name) => remove_job(tree, folder, &text_name),
-        Removal::JobPart(entry) if is_ghost(tree, &entry) => {
-            tree.deletions().remove_ghost(&entry);
+        Removal::Job(folder, text_name) => remove_job(mount, folder, &text_name),
+        Removal::JobPart(entry) if is_ghost(mount, &entry) => {
+            mount.deletions().remove_ghost(&entry);
             Ok(())
         }
-        Removal::ErrorText(parent) => dismiss_error(tree, parent),
-        Removal::Preset if tree.config.no_delete && is_on_service(tree, name) => {
+        Removal::ErrorText(parent) => dismiss_error(mount, parent),
+        Removal::Preset if mount.config.no_delete && is_on_service(mount, name) => {
             Err(refusals::no_delete())
         }
         Removal::Preset => {
-            let (shared, file_name) = (Arc::clone(tree), name.to_owned());
-            tree.detached(async move {
-                let gone = shared.outbox.remove_preset(&file_name).await?;
-                if let Some(gone) = gone {
-                    preset_gone(&shared.catalog, gone);
-                    keep_for_good(&shared.catalog).await?;
-                }
-                doubt(&shared.catalog, ListingKind::Presets);
-                Ok(())
-            })
-            .await
+            let (shared, file_name) = (Arc::clone(mount), name.to_owned());
+            mount
+                .detached(async move {
+                    let gone = shared.outbox.remove_preset(&file_name).await?;
+                    if let Some(gone) = gone {
+                        preset_gone(&shared.catalog, gone);
+                        keep_for_good(&shared.catalog).await?;
+                    }
+                    doubt(&shared.catalog, ListingKind::Presets);
+                    Ok(())
+                })
+                .await
         }
-        Removal::Embed(embed) => delete_embed(tree, embed).await,
+        Removal::Embed(embed) => delete_embed(mount, embed).await,
         _ if node.kind() == Some(FileKind::Folder) => Err(DriveError::IsAFolder),
-        Removal::JobPart(_) | Removal::Part => hide(tree, node, caller).await,
-        Removal::Model(_) | Removal::Refused => Err(refusals::not_permitted_here(&node.path(tree))),
+        Removal::JobPart(_) | Removal::Part => hide(mount, node, caller).await,
+        Removal::Model(_) | Removal::Refused => {
+            Err(refusals::not_permitted_here(&node.path(mount)))
+        }
     }
 }
 
@@ -197,43 +201,43 @@ async fn remove_entry(
 
 /// Removes an empty folder; of an asset, the asset.
 pub(in crate::drive) async fn remove_dir(
-    tree: &Arc<Tree>,
+    mount: &Arc<Mount>,
     parent: Ino,
     name: &OsStr,
     caller: &Caller,
 ) -> DriveResult<()> {
-    let (folder, name, node) = to_be_removed(tree, parent, name).await?;
+    let (folder, name, node) = to_be_removed(mount, parent, name).await?;
     match node.removal() {
-        Removal::Model(Model::Raw(Home::Made(draft))) if is_open_draft(tree, draft) => {
-            let children = tree.outbox.children(draft, EntryId::ROOT)?;
+        Removal::Model(Model::Raw(Home::Made(draft))) if is_open_draft(mount, draft) => {
+            let children = mount.outbox.children(draft, EntryId::ROOT)?;
             let mut children = children.into_iter().map(|child| child.id);
-            if children.any(|entry| !is_hidden(tree, &DraftEntry { draft, entry }.into())) {
+            if children.any(|entry| !is_hidden(mount, &DraftEntry { draft, entry }.into())) {
                 return Err(DriveError::NotEmpty);
             }
-            tree.outbox.remove_draft(draft)?;
-            tree.deletions().end(Model::Raw(Home::Made(draft)));
+            mount.outbox.remove_draft(draft)?;
+            mount.deletions().end(Model::Raw(Home::Made(draft)));
             Ok(())
         }
-        Removal::Model(model) => delete_model(tree, model, caller).await,
-        Removal::Entry(draft, _) if !is_frozen(tree, draft) => {
+        Removal::Model(model) => delete_model(mount, model, caller).await,
+        Removal::Entry(draft, _) if !is_frozen(mount, draft) => {
             let parent = folder
                 .draft_entry()
                 .map_or(EntryId::ROOT, |(_, entry)| entry);
             let caller = caller.for_outbox();
-            Ok(tree.outbox.remove_dir(draft, parent, name, &caller)?)
+            Ok(mount.outbox.remove_dir(draft, parent, name, &caller)?)
         }
         Removal::Entry(..) | Removal::Part if node.kind() != Some(FileKind::File) => {
-            check_emptied(tree, &node, caller).await?;
+            check_emptied(mount, &node, caller).await?;
             match node.removal() {
-                Removal::Entry(draft, _) if is_open_draft(tree, draft) => {
-                    hide_part(tree, Model::Raw(Home::Made(draft)), node, caller);
+                Removal::Entry(draft, _) if is_open_draft(mount, draft) => {
+                    hide_part(mount, Model::Raw(Home::Made(draft)), node, caller);
                     Ok(())
                 }
-                _ => hide(tree, node, caller).await,
+                _ => hide(mount, node, caller).await,
             }
         }
         _ if node.kind() == Some(FileKind::Folder) => {
-            Err(refusals::not_permitted_here(&node.path(tree)))
+            Err(refusals::not_permitted_here(&node.path(mount)))
         }
         _ => Err(DriveError::NotAFolder),
     }
@@ -241,23 +245,23 @@ pub(in crate::drive) async fn remove_dir(
 
 /// Refuses to remove a folder of a model with something in it. `rm -r` reads a folder once, before it
 /// removes what it read: what the service makes meanwhile (analysis, renders) is not in its way.
-async fn check_emptied(tree: &Arc<Tree>, folder: &Node, caller: &Caller) -> DriveResult<()> {
-    let left = folder.rows(tree).await?;
+async fn check_emptied(mount: &Arc<Mount>, folder: &Node, caller: &Caller) -> DriveResult<()> {
+    let left = folder.rows(mount).await?;
     if left.is_empty() {
         return Ok(());
     }
     // Files of the owner never appear by themselves.
     let is_own = left.iter().any(|row| row.node.draft_entry().is_some());
-    let model = folder.model_folder().or_else(|| folder.owner(tree));
+    let model = folder.model_folder().or_else(|| folder.owner(mount));
     let Some(model) = model.filter(|_| !is_own) else {
         return Err(DriveError::NotEmpty);
     };
-    let rows = tree.inodes.numbers(left.iter().map(|row| &row.node));
-    let of = (model, tree.inodes.number(folder));
+    let rows = mount.inodes.numbers(left.iter().map(|row| &row.node));
+    let of = (model, mount.inodes.number(folder));
     let process = process_of(caller.pid);
     let is_process = |thread| process_of(thread) == process;
-    let hold = tree.config.restore_after;
-    match tree.deletions().came_later(&rows, of, is_process, hold) {
+    let hold = mount.config.restore_after;
+    match mount.deletions().came_later(&rows, of, is_process, hold) {
         true => Ok(()),
         false => Err(DriveError::NotEmpty),
     }
@@ -278,26 +282,26 @@ async fn hide(tree: &Arc<Tree>, node: Node, caller: &Caller) -> DriveResult<()> 
 }
 
 fn hide_part(tree: &Tree, model: Model, node: Node, caller: &Caller) {
-    let process = process_of(caller.pid);
+    let process = caller.process();
     tree.deletions()
-        .hide(model, node, process, tree.config.restore_after);
+        .hide(model, &node, process, tree.config.restore_after);
 }
 
 /// The `rmdir` that ends an `rm -r`: deletes on the service.
-async fn delete_model(tree: &Arc<Tree>, model: Model, caller: &Caller) -> DriveResult<()> {
-    check_may_delete(tree, model).await?;
-    check_emptied(tree, &model.folder(), caller).await?;
-    if !tree.deletions().may_end(model, process_of(caller.pid)) {
+async fn delete_model(mount: &Arc<Mount>, model: Model, caller: &Caller) -> DriveResult<()> {
+    check_may_delete(mount, model).await?;
+    check_emptied(mount, &model.folder(), caller).await?;
+    if !mount.deletions().may_end(model, caller.process()) {
         return Err(DriveError::NotPermitted(format!(
             "another process removed what was in {}; it is all back in a moment, and `rm -r` deletes it",
-            model_path(&tree.catalog, model)
+            model_path(&mount.catalog, model)
         )));
     }
-    let shared = Arc::clone(tree);
-    let deleted = tree
+    let shared = Arc::clone(mount);
+    let deleted = mount
         .detached(async move { delete_on_service(&shared, model).await })
         .await;
-    tree.deletions().end(model);
+    mount.deletions().end(model);
     deleted
 }
 

@@ -7,30 +7,32 @@ use std::sync::Arc;
 use super::lookup::text;
 use crate::drive::catalog::{doubt, keep_for_good, preset_gone, preset_overlay, refreshed};
 use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::mount::Mount;
 use crate::drive::ops::again::replace_sent_loose_file;
 use crate::drive::ops::remove::is_on_service;
 use crate::drive::ops::text::send_job;
-use crate::drive::parts::Tree;
 use crate::drive::places::{
-    Container, DraftEntry, DropFolder, HeldPreset, JobPart, ModelFolder, Node, PresetFolder,
-    RawModels, Removal, TextTarget, child, loose_row, refusals, sent_loose_file,
+    Container, DraftEntry, HeldPreset, ModelFolder, Node, PresetFolder, RawModels, Removal, child,
+    loose_row, refusals, sent_loose_file,
 };
 use crate::drive::posix::{Caller, Ino, RenameMode};
+use crate::drive::tree::Tree;
+use crate::drive::values::local::{DropFolder, JobPart, TextTarget};
 use crate::drive::values::names::HIDDEN_FOLDER;
 use crate::drive::values::node::{Home, ListingKind};
 use crate::outbox::{self, DraftId, DraftKind, EntryId, PresetFile, Renamed};
 
 /// Renames.
 pub(in crate::drive) async fn rename(
-    tree: &Arc<Tree>,
+    mount: &Arc<Mount>,
     (parent, name): (Ino, &OsStr),
     (new_parent, new_name): (Ino, &OsStr),
     mode: RenameMode,
     caller: &Caller,
 ) -> DriveResult<()> {
-    let (from, to) = (tree.node(parent)?, tree.node(new_parent)?);
+    let (from, to) = (mount.node(parent)?, mount.node(new_parent)?);
     let (name, new_name) = (text(name)?, text(new_name)?);
-    if tree.config.read_only {
+    if mount.config.read_only {
         return Err(refusals::read_only_mount());
     }
     if mode == RenameMode::Exchange {
@@ -44,21 +46,21 @@ pub(in crate::drive) async fn rename(
     let noreplace = mode == RenameMode::NoReplace;
     match (from.container(), to.container()) {
         (Some(Container::Jobs(of)), Some(Container::Jobs(to))) if of == to => {
-            rename_job(tree, of, name, new_name, noreplace).await
+            rename_job(mount, of, name, new_name, noreplace).await
         }
         (Some(Container::Presets), Some(Container::Presets)) => {
-            rename_preset(tree, name, new_name, noreplace).await
+            rename_preset(mount, name, new_name, noreplace).await
         }
         (Some(source), Some(target)) if is_of_drafts(source) && is_of_drafts(target) => {
             let (from, to) = ((&from, source, name), (&to, target, new_name));
-            rename_draft_entry(tree, from, to, noreplace, caller).await
+            rename_draft_entry(mount, from, to, noreplace, caller).await
         }
         (source, _) => {
-            let node = child(tree, &from, name).await?;
+            let node = child(mount, &from, name).await?;
             match source {
                 Some(Container::Jobs(_) | Container::Presets) => Err(refusals::no_move_between()),
-                Some(_) => refuse_move(tree, &node, &to),
-                None => Err(refusals::no_rename(&node.path(tree))),
+                Some(_) => refuse_move(mount, &node, &to),
+                None => Err(refusals::no_rename(&node.path(mount))),
             }
         }
     }
@@ -75,29 +77,29 @@ fn refuse_move(tree: &Tree, node: &Node, to: &Node) -> DriveResult<()> {
 }
 
 async fn rename_draft_entry(
-    tree: &Arc<Tree>,
+    mount: &Arc<Mount>,
     (from, source_in, name): (&Node, Container, &str),
     (to, target_in, new_name): (&Node, Container, &str),
     noreplace: bool,
     caller: &Caller,
 ) -> DriveResult<()> {
-    let source = child(tree, from, name).await?;
-    source.check_movable(tree)?;
-    check_target(tree, to, target_in, new_name, &source).await?;
+    let source = child(mount, from, name).await?;
+    source.check_movable(mount)?;
+    check_target(mount, to, target_in, new_name, &source).await?;
     if target_in == Container::Drafts
-        && RawModels::open_draft(tree, new_name).is_none()
-        && let Some(sent) = sent_loose_file(tree, new_name)
+        && RawModels::open_draft(mount, new_name).is_none()
+        && let Some(sent) = sent_loose_file(mount, new_name)
     {
         return match noreplace {
             true => Err(DriveError::Exists),
-            false => replace_sent_loose_file(tree, &source, sent),
+            false => replace_sent_loose_file(mount, &source, sent),
         };
     }
     let (from, to) = (place(source_in, name), place(target_in, new_name));
-    let renamed = tree
+    let renamed = mount
         .outbox
         .rename(&from, &to, noreplace, &caller.for_outbox())?;
-    relocate(tree, &source, renamed);
+    relocate(mount, &source, renamed);
     Ok(())
 }
 
@@ -126,10 +128,10 @@ async fn check_target(
 }
 
 /// The kernel keeps the number of what it renamed.
-fn relocate(tree: &Tree, source: &Node, renamed: Renamed) {
+fn relocate(mount: &Mount, source: &Node, renamed: Renamed) {
     let new = match renamed.entry {
         // A loose file is its draft's one file; a folder is the draft.
-        EntryId::ROOT => match loose_row_of_kind(tree, renamed.draft) {
+        EntryId::ROOT => match loose_row_of_kind(mount, renamed.draft) {
             Some(node) => node,
             None => ModelFolder(Home::Made(renamed.draft)).into(),
         },
@@ -139,7 +141,7 @@ fn relocate(tree: &Tree, source: &Node, renamed: Renamed) {
         }
     };
     if new != *source {
-        tree.inodes.relocate(source, new);
+        mount.inodes.relocate(source, new);
     }
 }
 
@@ -150,77 +152,79 @@ fn loose_row_of_kind(tree: &Tree, draft: DraftId) -> Option<Node> {
 }
 
 async fn rename_job(
-    tree: &Arc<Tree>,
+    mount: &Arc<Mount>,
     drop: DropFolder,
     name: &str,
     new_name: &str,
     noreplace: bool,
 ) -> DriveResult<()> {
     let folder = drop.in_outbox();
-    if tree.outbox.job(&folder, name).is_none() {
-        return match child(tree, &drop.into(), name).await {
-            Ok(node) => Err(refusals::no_rename(&node.path(tree))),
+    if mount.outbox.job(&folder, name).is_none() {
+        return match child(mount, &drop.into(), name).await {
+            Ok(node) => Err(refusals::no_rename(&node.path(mount))),
             Err(error) => Err(error),
         };
     }
-    if noreplace && tree.outbox.job(&folder, new_name).is_some() {
+    if noreplace && mount.outbox.job(&folder, new_name).is_some() {
         return Err(DriveError::Exists);
     }
-    tree.outbox.rename_job(&folder, name, new_name)?;
+    mount.outbox.rename_job(&folder, name, new_name)?;
     let (from, to) = (
         TextTarget::Job(drop, name.into()),
         TextTarget::Job(drop, new_name.into()),
     );
-    tree.handles.rename_text(&from, &to);
+    mount.handles.rename_text(&from, &to);
     let node = |name: &str| Node::from(drop.entry(name, JobPart::Text));
-    tree.inodes.relocate(&node(name), node(new_name));
+    mount.inodes.relocate(&node(name), node(new_name));
     // A text that is still open for writing goes out when it is closed.
-    if tree.handles.is_text_open(&to) {
+    if mount.handles.is_text_open(&to) {
         return Ok(());
     }
-    send_job(tree, drop, new_name.to_owned()).await
+    send_job(mount, drop, new_name.to_owned()).await
 }
 
 async fn rename_preset(
-    tree: &Arc<Tree>,
+    mount: &Arc<Mount>,
     name: &str,
     new_name: &str,
     noreplace: bool,
 ) -> DriveResult<()> {
     let folder = Node::from(PresetFolder);
-    let source = child(tree, &folder, name).await?;
+    let source = child(mount, &folder, name).await?;
     if !matches!(source.removal(), Removal::Preset) {
-        return Err(refusals::not_permitted_here(&source.path(tree)));
+        return Err(refusals::not_permitted_here(&source.path(mount)));
     }
-    if noreplace && child(tree, &folder, new_name).await.is_ok() {
+    if noreplace && child(mount, &folder, new_name).await.is_ok() {
         return Err(DriveError::Exists);
     }
     // The service has one of them afterwards.
-    let replaces = name != new_name && is_on_service(tree, name) && is_on_service(tree, new_name);
-    if replaces && tree.config.no_delete {
+    let replaces = name != new_name && is_on_service(mount, name) && is_on_service(mount, new_name);
+    if replaces && mount.config.no_delete {
         return Err(refusals::no_delete());
     }
-    let (shared, from, to) = (Arc::clone(tree), name.to_owned(), new_name.to_owned());
-    tree.detached(async move {
-        let gone = shared.outbox.rename_preset(&from, &to).await?;
-        if let Some(gone) = gone {
-            preset_gone(&shared.catalog, gone);
-        }
-        preset_overlay(&shared.catalog);
-        keep_for_good(&shared.catalog).await
-    })
-    .await?;
+    let (shared, from, to) = (Arc::clone(mount), name.to_owned(), new_name.to_owned());
+    mount
+        .detached(async move {
+            let gone = shared.outbox.rename_preset(&from, &to).await?;
+            if let Some(gone) = gone {
+                preset_gone(&shared.catalog, gone);
+            }
+            preset_overlay(&shared.catalog);
+            keep_for_good(&shared.catalog).await
+        })
+        .await?;
     // The kernel keeps the number of what it renamed.
     let is_held = |file: &PresetFile| file.name == new_name;
-    if preset_overlay(&tree.catalog).files.iter().any(is_held) {
-        tree.inodes
+    if preset_overlay(&mount.catalog).files.iter().any(is_held) {
+        mount
+            .inodes
             .relocate(&source, HeldPreset(new_name.into()).into());
     }
-    tree.handles.rename_text(
+    mount.handles.rename_text(
         &TextTarget::Preset(name.into()),
         &TextTarget::Preset(new_name.into()),
     );
-    doubt(&tree.catalog, ListingKind::Presets);
+    doubt(&mount.catalog, ListingKind::Presets);
     Ok(())
 }
 

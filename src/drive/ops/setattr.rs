@@ -6,45 +6,46 @@ use std::time::SystemTime;
 
 use super::open::is_control;
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::handles::Body;
+use crate::drive::files::handles::Body;
+use crate::drive::mount::Mount;
 use crate::drive::ops::again::is_frozen;
 use crate::drive::ops::attributes::getattr;
 use crate::drive::ops::open::staged;
-use crate::drive::parts::Tree;
-use crate::drive::places::{AttributeRule, Contents, Node, TextTarget, refusals};
+use crate::drive::places::{AttributeRule, Contents, Node, refusals};
 use crate::drive::posix::{Caller, Entry, Ino, SetAttributes, SetTime};
+use crate::drive::values::local::TextTarget;
 use crate::outbox::{AttributeChange, DraftId, EntryId};
 
 /// Changes attributes and shows what is there now.
 pub(in crate::drive) async fn setattr(
-    tree: &Arc<Tree>,
+    mount: &Arc<Mount>,
     ino: Ino,
     change: &SetAttributes,
     caller: &Caller,
 ) -> DriveResult<Entry> {
-    let node = tree.node(ino)?;
-    if tree.config.read_only && !is_control(tree, &node) {
+    let node = mount.node(ino)?;
+    if mount.config.read_only && !is_control(mount, &node) {
         return Err(refusals::read_only_mount());
     }
     match node.attribute_rule() {
-        AttributeRule::Entry(draft, _) if is_frozen(tree, draft) => {
-            set_sent(tree, &node, change)?;
+        AttributeRule::Entry(draft, _) if is_frozen(mount, draft) => {
+            set_sent(mount, &node, change)?;
         }
-        AttributeRule::Entry(draft, entry) => set_entry(tree, draft, entry, change, caller)?,
-        AttributeRule::Text => set_text(tree, ino, &node, change).await?,
+        AttributeRule::Entry(draft, entry) => set_entry(mount, draft, entry, change, caller)?,
+        AttributeRule::Text => set_text(mount, ino, &node, change).await?,
         // Tools that copy into a folder of the drive set its owner, mode and times at last.
         AttributeRule::Accepted if change.size.is_none() => {}
         AttributeRule::Ignored => {}
-        AttributeRule::Frozen => return Err(refusals::frozen_asset(&node.path(tree))),
+        AttributeRule::Frozen => return Err(refusals::frozen_asset(&node.path(mount))),
         AttributeRule::Accepted | AttributeRule::Refused => {
-            return Err(refusals::made_by_service(&node.path(tree)));
+            return Err(refusals::made_by_service(&node.path(mount)));
         }
     }
-    getattr(tree, ino, change.fh).await
+    getattr(mount, ino, change.fh).await
 }
 
 fn set_entry(
-    tree: &Tree,
+    mount: &Mount,
     draft: DraftId,
     entry: EntryId,
     change: &SetAttributes,
@@ -59,14 +60,15 @@ fn set_entry(
     };
     // Through an open handle the length changes there, where the writer is known.
     if let (Some(size), Some(fh)) = (change.size, change.fh)
-        && let Ok(open) = tree.handles.file(fh)
+        && let Ok(open) = mount.handles.file(fh)
         && let Some(staged) = staged(&open)
     {
         staged.truncate(size)?;
         change_here.size = None;
     }
     if change_here != AttributeChange::default() {
-        tree.outbox
+        mount
+            .outbox
             .set_attributes(draft, entry, &change_here, &caller.for_outbox())?;
     }
     Ok(())
@@ -74,21 +76,21 @@ fn set_entry(
 
 /// Files that were already sent stay unchanged. Setting owner, mode, times or the present length succeeds and
 /// has no effect, because tools set them again when they copy the same files a second time.
-fn set_sent(tree: &Tree, node: &Node, change: &SetAttributes) -> DriveResult<()> {
+fn set_sent(mount: &Mount, node: &Node, change: &SetAttributes) -> DriveResult<()> {
     let Some(size) = change.size else {
         return Ok(());
     };
-    let open = change.fh.and_then(|fh| tree.handles.file(fh).ok());
+    let open = change.fh.and_then(|fh| mount.handles.file(fh).ok());
     match open.as_ref().map(|open| &open.body) {
         Some(Body::Again(same)) => same.resize(size),
-        _ => Err(refusals::frozen_asset(&node.path(tree))),
+        _ => Err(refusals::frozen_asset(&node.path(mount))),
     }
 }
 
 /// Length matters to a text; owner, mode and times are taken and not kept, because copying tools
 /// fail without.
 async fn set_text(
-    tree: &Arc<Tree>,
+    mount: &Arc<Mount>,
     ino: Ino,
     node: &Node,
     change: &SetAttributes,
@@ -98,24 +100,24 @@ async fn set_text(
     };
     let open = change
         .fh
-        .and_then(|fh| tree.handles.file(fh).ok())
-        .or_else(|| tree.handles.file_of(ino));
+        .and_then(|fh| mount.handles.file(fh).ok())
+        .or_else(|| mount.handles.file_of(ino));
     if let Some(open) = open
         && let Body::Text(text) = &open.body
     {
         return text.resize(size);
     }
-    let mut bytes = node.text(tree).await?.bytes.to_vec();
+    let mut bytes = node.text(mount).await?.bytes.to_vec();
     let size = usize::try_from(size)
         .ok()
         .filter(|size| *size <= bytes.len());
     let size =
         size.ok_or_else(|| DriveError::Invalid("a text is only ever cut this way".into()))?;
     bytes.truncate(size);
-    match node.contents(tree)? {
+    match node.contents(mount)? {
         Contents::Editable(TextTarget::Job(folder, name)) => {
             let folder = folder.in_outbox();
-            Ok(tree.outbox.write_job_text(&folder, &name, &bytes)?)
+            Ok(mount.outbox.write_job_text(&folder, &name, &bytes)?)
         }
         // A preset that is cut and not written yet stays what it is on the service.
         _ => Ok(()),

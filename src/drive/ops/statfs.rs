@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::drive::catalog::{account_value, account_value_at_hand};
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::parts::Tree;
 use crate::drive::posix::FileSystemStatus;
+use crate::drive::tree::Tree;
 use crate::drive::values::node::AccountFile;
 
 const BLOCK_SIZE: u32 = 4096;

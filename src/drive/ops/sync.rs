@@ -4,27 +4,29 @@
 use std::sync::Arc;
 
 use crate::drive::error::DriveResult;
-use crate::drive::ops::control::{commit, noted_node};
-use crate::drive::parts::Tree;
+use crate::drive::mount::Mount;
+use crate::drive::ops::control::commit;
+use crate::drive::ops::why::noted_node;
 use crate::drive::posix::{Caller, Ino};
+use crate::drive::tree::Tree;
 use crate::outbox::{DraftId, EntryId};
 
 /// `fsync` on a folder.
 pub(in crate::drive) async fn sync_dir(
-    tree: &Arc<Tree>,
+    mount: &Arc<Mount>,
     ino: Ino,
     caller: &Caller,
 ) -> DriveResult<()> {
-    let node = tree.node(ino)?;
+    let node = mount.node(ino)?;
     match node.draft_entry() {
-        Some((draft, EntryId::ROOT)) if is_draft(tree, draft) => {
-            if tree.outbox.wrote_into(draft, &caller.for_outbox()) {
-                return Ok(tree.outbox.sync_draft(draft)?);
+        Some((draft, EntryId::ROOT)) if is_draft(mount, draft) => {
+            if mount.outbox.wrote_into(draft, &caller.for_outbox()) {
+                return Ok(mount.outbox.sync_draft(draft)?);
             }
-            let result = commit(tree, draft, false).await;
-            noted_node(tree, &node, result)
+            let result = commit(mount, draft, false).await;
+            noted_node(mount, &node, result)
         }
-        Some((draft, _)) if is_draft(tree, draft) => Ok(tree.outbox.sync_draft(draft)?),
+        Some((draft, _)) if is_draft(mount, draft) => Ok(mount.outbox.sync_draft(draft)?),
         _ => Ok(()),
     }
 }

@@ -1,7 +1,12 @@
-//! The sentence that is kept for a path: why the last operation on it failed, or what holds it back.
+//! The sentence that is kept for a path: why the last operation on it failed, or what it waits for.
 
-use crate::drive::parts::Tree;
-use crate::drive::places::{Model, Node};
+use crate::drive::error::DriveResult;
+use crate::drive::failures::Deed;
+use crate::drive::mount::Mount;
+use crate::drive::places::Node;
+use crate::drive::posix::Ino;
+use crate::drive::tree::Tree;
+use crate::drive::values::node::Model;
 
 /// The sentence of the last failure of a thing: one of an operation, or of what went on behind.
 pub(in crate::drive) fn why(tree: &Tree, node: &Node) -> Option<String> {
@@ -26,4 +31,62 @@ pub(in crate::drive) fn why_name(tree: &Tree, folder: &Node, name: &str) -> Opti
     let folder = folder.path(tree);
     tree.failures
         .of(&format!("{}/{name}", folder.trim_end_matches('/')))
+}
+
+/// Keeps the sentence of a failure for the path of an operation, or ends an earlier one; returns the result.
+pub(in crate::drive) fn noted<T>(
+    mount: &Mount,
+    ino: Ino,
+    name: Option<&str>,
+    deed: Deed,
+    result: DriveResult<T>,
+) -> DriveResult<T> {
+    match &result {
+        Err(error) if error.is_worth_a_sentence() => {
+            if let Ok(node) = mount.node(ino) {
+                note_failure(mount, &node, name, deed, &error.to_string());
+            }
+        }
+        Ok(_) if !mount.failures.is_empty() => {
+            if let Ok(node) = mount.node(ino) {
+                let path = path_at(mount, &node, name);
+                mount.failures.succeeded(&path, deed);
+            }
+        }
+        _ => {}
+    }
+    result
+}
+
+/// Keeps the sentence of a failure for a thing.
+pub(in crate::drive) fn noted_node<T>(
+    tree: &Tree,
+    node: &Node,
+    result: DriveResult<T>,
+) -> DriveResult<T> {
+    match &result {
+        Err(error) if error.is_worth_a_sentence() => {
+            note_failure(tree, node, None, Deed::Behind, &error.to_string())
+        }
+        Err(_) => {}
+        Ok(_) => {
+            tree.failures.clear(&node.path(tree));
+        }
+    }
+    result
+}
+
+fn note_failure(tree: &Tree, node: &Node, name: Option<&str>, deed: Deed, why: &str) {
+    let path = path_at(tree, node, name);
+    tracing::debug!(path, why, "an operation failed");
+    tree.failures.note(&path, deed, why);
+}
+
+/// The path of a thing, or of a name in a folder, from the top of the drive.
+fn path_at(tree: &Tree, node: &Node, name: Option<&str>) -> String {
+    let path = node.path(tree);
+    match name {
+        Some(name) => format!("{}/{name}", path.trim_end_matches('/')),
+        None => path,
+    }
 }

@@ -4,27 +4,27 @@ use std::sync::Arc;
 
 use super::create::check_writes;
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::handles::Body;
+use crate::drive::files::handles::Body;
+use crate::drive::mount::Mount;
 use crate::drive::ops::control::{flush_control, write_control};
 use crate::drive::ops::text::{flush_text, keep_text, release_text};
-use crate::drive::parts::Tree;
 use crate::drive::posix::{Caller, Fh};
 
 /// Writes all of `data`.
 pub(in crate::drive) async fn write(
-    tree: &Arc<Tree>,
+    mount: &Arc<Mount>,
     fh: Fh,
     offset: u64,
     data: &[u8],
 ) -> DriveResult<u32> {
-    let open = tree.handles.file(fh)?;
+    let open = mount.handles.file(fh)?;
     check_writes(open.flags.access)?;
     match &open.body {
         Body::Staged(staged) if open.flags.append => staged.append(data)?,
         Body::Staged(staged) => staged.write_at(data, offset)?,
         Body::Text(text) if open.flags.append => text.write(text.len(), data)?,
         Body::Text(text) => text.write(offset, data)?,
-        Body::Control(control) => write_control(tree, control, data).await?,
+        Body::Control(control) => write_control(mount, control, data).await?,
         Body::Again(same) => same.write(offset, data)?,
         Body::Remote(_) | Body::Member(_) | Body::Spool(_) | Body::Snapshot(_) => {
             return Err(DriveError::BadHandle);
@@ -36,12 +36,12 @@ pub(in crate::drive) async fn write(
 /// Writes all of `data` to a staged file, waiting for nothing but the local disk; `None` where
 /// the bytes go anywhere else, or need [`Tree::write`] because the disk is full.
 pub(in crate::drive) fn try_write_staged(
-    tree: &Tree,
+    mount: &Mount,
     fh: Fh,
     offset: u64,
     data: &[u8],
 ) -> Option<DriveResult<u32>> {
-    let open = tree.handles.file(fh).ok()?;
+    let open = mount.handles.file(fh).ok()?;
     let Body::Staged(staged) = &open.body else {
         return None;
     };
@@ -55,20 +55,20 @@ pub(in crate::drive) fn try_write_staged(
 }
 
 /// True when closing the handle may have to wait for the disk.
-pub(in crate::drive) fn is_open_for_writing(tree: &Tree, fh: Fh) -> bool {
-    let open = tree.handles.file(fh);
+pub(in crate::drive) fn is_open_for_writing(mount: &Mount, fh: Fh) -> bool {
+    let open = mount.handles.file(fh);
     open.is_ok_and(|open| open.flags.access.writes())
 }
 
 /// Reserves room.
 pub(in crate::drive) fn allocate(
-    tree: &Tree,
+    mount: &Mount,
     fh: Fh,
     offset: u64,
     len: u64,
     keep_size: bool,
 ) -> DriveResult<()> {
-    let open = tree.handles.file(fh)?;
+    let open = mount.handles.file(fh)?;
     check_writes(open.flags.access)?;
     match &open.body {
         Body::Staged(staged) => Ok(staged.allocate(offset, len, keep_size)?),
@@ -81,38 +81,42 @@ pub(in crate::drive) fn allocate(
 }
 
 /// One close of a handle: what was written is durable, or sent, when it returns.
-pub(in crate::drive) async fn flush(tree: &Arc<Tree>, fh: Fh, caller: &Caller) -> DriveResult<()> {
-    let open = tree.handles.file(fh)?;
+pub(in crate::drive) async fn flush(
+    mount: &Arc<Mount>,
+    fh: Fh,
+    caller: &Caller,
+) -> DriveResult<()> {
+    let open = mount.handles.file(fh)?;
     if !open.flags.access.writes() {
         return Ok(());
     }
     match &open.body {
         Body::Staged(staged) => Ok(staged.flush()?),
-        Body::Text(text) => flush_text(tree, text, caller).await,
-        Body::Control(control) => flush_control(tree, control).await,
+        Body::Text(text) => flush_text(mount, text, caller).await,
+        Body::Control(control) => flush_control(mount, control).await,
         Body::Again(same) => same.flush(),
         Body::Remote(_) | Body::Member(_) | Body::Spool(_) | Body::Snapshot(_) => Ok(()),
     }
 }
 
 /// Makes what was written durable; sends nothing.
-pub(in crate::drive) async fn fsync(tree: &Arc<Tree>, fh: Fh) -> DriveResult<()> {
-    let open = tree.handles.file(fh)?;
+pub(in crate::drive) async fn fsync(mount: &Arc<Mount>, fh: Fh) -> DriveResult<()> {
+    let open = mount.handles.file(fh)?;
     match &open.body {
         Body::Staged(staged) if open.flags.access.writes() => Ok(staged.flush()?),
-        Body::Text(text) => keep_text(tree, text).await,
+        Body::Text(text) => keep_text(mount, text).await,
         Body::Again(same) => same.flush(),
         _ => Ok(()),
     }
 }
 
 /// The last close of a handle.
-pub(in crate::drive) async fn release(tree: &Arc<Tree>, fh: Fh) -> DriveResult<()> {
-    let Some(open) = tree.handles.remove_file(fh) else {
+pub(in crate::drive) async fn release(mount: &Arc<Mount>, fh: Fh) -> DriveResult<()> {
+    let Some(open) = mount.handles.remove_file(fh) else {
         return Ok(());
     };
     match &open.body {
-        Body::Text(text) => release_text(tree, text).await,
+        Body::Text(text) => release_text(mount, text).await,
         // Dropping the last reference releases the staged file: the settle rule counts from there.
         // What a killed writer left is flushed by that.
         _ => Ok(()),

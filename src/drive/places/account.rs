@@ -7,14 +7,13 @@ use super::attributes::changed;
 use super::node::Row;
 use super::place::{Answer, AttributeRule, Lifetime, Place, Text};
 use super::rapidmodels::named_rows;
-use super::values::HiddenParent;
-use crate::drive::catalog::Known;
-use crate::drive::catalog::{account_value, refreshed};
+use crate::drive::catalog::{Known, account_value, refreshed};
 use crate::drive::error::DriveError;
-use crate::drive::parts::Tree;
 use crate::drive::posix::FileKind;
+use crate::drive::tree::Tree;
 use crate::drive::values::known::{KnownRecord, system_time};
 use crate::drive::values::listing::Listing;
+use crate::drive::values::local::HiddenParent;
 use crate::drive::values::node::{AccountFile, ListingKind};
 
 /// The folder of the account.

@@ -2,8 +2,8 @@
 
 use std::time::SystemTime;
 
-use crate::drive::parts::Tree;
 use crate::drive::posix::{Attributes, FileKind, Ino};
+use crate::drive::tree::Tree;
 use crate::drive::values::known::system_time;
 use crate::drive::values::node::ListingKind;
 use crate::wire::ModelId;

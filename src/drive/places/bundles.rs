@@ -6,12 +6,12 @@ use std::sync::Arc;
 use super::attributes::file;
 use super::node::Row;
 use super::place::{Answer, Lifetime, Place, Text};
-use super::values::HiddenParent;
-use crate::drive::catalog::{Blob, blob_len, preset_overlay, read_blob, refreshed};
-use crate::drive::parts::Tree;
+use crate::drive::catalog::{Blob, blob_len, hidden_path, preset_overlay, read_blob, refreshed};
 use crate::drive::posix::{Attributes, FileKind};
+use crate::drive::tree::Tree;
 use crate::drive::values::known::{KnownPreset, system_time};
 use crate::drive::values::listing::Listing;
+use crate::drive::values::local::HiddenParent;
 use crate::drive::values::node::{Bundle, ListingKind};
 use crate::wire::PresetId;
 
@@ -28,7 +28,7 @@ impl Place for BundleFolder {
     }
 
     fn path(&self, tree: &Tree) -> String {
-        let hidden = HiddenParent::Presets.hidden_path(tree);
+        let hidden = hidden_path(&tree.catalog, HiddenParent::Presets);
         format!("{hidden}/{}", self.0.name())
     }
 

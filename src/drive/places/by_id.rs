@@ -8,12 +8,14 @@ use super::attributes::changed;
 use super::node::{Node, Row};
 use super::place::{Answer, Lifetime, Place};
 use super::rapid_links::linked_rapid;
-use super::values::{HiddenParent, Model};
-use crate::drive::catalog::{known_rapid, refreshed, refreshed_asset, refreshed_rapid};
+use crate::drive::catalog::{
+    hidden_path, known_rapid, refreshed, refreshed_asset, refreshed_rapid,
+};
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::parts::Tree;
 use crate::drive::posix::FileKind;
-use crate::drive::values::node::{Family, ListingKind};
+use crate::drive::tree::Tree;
+use crate::drive::values::local::HiddenParent;
+use crate::drive::values::node::{Family, ListingKind, Model};
 use crate::wire::{AssetId, RapidId};
 
 /// The folder of the numbers.
@@ -31,7 +33,7 @@ impl Place for IdFolder {
     fn path(&self, tree: &Tree) -> String {
         format!(
             "{}/by-id",
-            HiddenParent::of_family(self.0).hidden_path(tree)
+            hidden_path(&tree.catalog, HiddenParent::of_family(self.0))
         )
     }
 
@@ -146,7 +148,7 @@ impl Place for SourceLink {
 
     fn path(&self, tree: &Tree) -> String {
         let parent = HiddenParent::Model(Model::Rapid(self.0));
-        format!("{}/source", parent.hidden_path(tree))
+        format!("{}/source", hidden_path(&tree.catalog, parent))
     }
 
     fn lifetime(&self) -> Lifetime {

@@ -1,21 +1,20 @@
 //! Which paths a change of the catalog concerns, told to the kernel.
 
 use super::account::AccountValue;
-use super::drop::drop_folder;
 use super::embeds::EmbedPage;
 use super::hidden::{HiddenFile, HiddenName};
 use super::job_links::JobLink;
 use super::node::Node;
 use super::remote::{ServiceFile, ServiceFolder, ServiceSubfolder};
 use super::root::top_folder;
-use super::values::{HiddenParent, JobPart};
 use crate::drive::catalog::change::{Change, Listed};
-use crate::drive::handles::Handles;
 use crate::drive::inodes::Inodes;
+use crate::drive::posix::Ino;
+use crate::drive::values::local::{DropFolder, HiddenParent, JobPart};
 use crate::drive::values::node::{ListingKind, Model, RemoteFolder};
 
-/// Corrects what the kernel knows.
-pub(in crate::drive) fn tell(inodes: &Inodes<Node>, handles: &Handles, change: Change) {
+/// Corrects what the kernel knows. `is_open` says whether a file is open now.
+pub(in crate::drive) fn tell(inodes: &Inodes<Node>, is_open: impl Fn(Ino) -> bool, change: Change) {
     match change {
         Change::Named(listing, name) => inodes.tell_entry(&top_folder(listing), &name),
         Change::Gone(listed, name) => {
@@ -45,7 +44,7 @@ pub(in crate::drive) fn tell(inodes: &Inodes<Node>, handles: &Handles, change: C
                 path,
                 content: old,
             };
-            inodes.tell_content(&file.into(), |ino| handles.file_of(ino).is_some());
+            inodes.tell_content(&file.into(), is_open);
             inodes.tell_entry(&parent, &name);
         }
         Change::NoFile(folder, path) => {
@@ -62,7 +61,7 @@ pub(in crate::drive) fn tell(inodes: &Inodes<Node>, handles: &Handles, change: C
             inodes.tell_attributes(&ServiceFolder(folder).into());
         }
         Change::Job(folder, name) => {
-            let Some(folder) = drop_folder(&folder) else {
+            let Some(folder) = DropFolder::of_outbox(&folder) else {
                 return;
             };
             for part in [JobPart::Status, JobPart::Result] {

@@ -7,22 +7,24 @@ use std::time::{Duration, SystemTime};
 
 use super::attributes::{changed, created, file, link};
 use super::errors::{ERROR_FILE, ErrorText, error_text, free_name};
+use super::hiding::{find_ghost, is_ghost, without_hidden};
 use super::job_links::job_link_rows;
 use super::node::{Node, Row};
 use super::place::{Answer, AttributeRule, Container, Contents, Lifetime, Place, Removal, Text};
 use super::rapid_links::linked_rapid;
 use super::refusals;
-use super::removed::{find_ghost, is_ghost, without_hidden};
-use super::values::{DropFolder, ErrorParent, HiddenParent, JobEntry, JobPart, Model, TextTarget};
 use crate::drive::catalog::{
     doubt, is_listed, model_path, rapid_ended, rapid_is_final, refreshed, refreshed_rapid, shown_as,
 };
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::parts::Tree;
 use crate::drive::posix::{Attributes, FileKind, OpenFlags};
-use crate::drive::values::node::{Home, ListingKind};
+use crate::drive::tree::Tree;
+use crate::drive::values::local::{
+    DropFolder, ErrorParent, HiddenParent, JobEntry, JobPart, TextTarget,
+};
+use crate::drive::values::node::{Home, ListingKind, Model};
 use crate::outbox::{JobFolder, JobInfo, JobState, OwnerFolder};
-use crate::wire::{EmbedId, ModelId, RapidId};
+use crate::wire::{EmbedId, RapidId};
 
 /// An embed is in the service's list at the latest so long after it was asked for.
 const LISTED_WITHIN: Duration = Duration::from_secs(60);
@@ -127,39 +129,9 @@ impl Place for DropFolder {
 }
 
 impl DropFolder {
-    /// The folder's own name.
-    fn name(self) -> &'static str {
-        match self {
-            DropFolder::Optimize(_) => "optimize",
-            DropFolder::AssetEmbeds(_) | DropFolder::RapidEmbeds(_) => "embeds",
-            DropFolder::Jobs => "jobs",
-        }
-    }
-
     /// As it stands in its model.
     pub(super) fn row(self) -> Row {
         Row::new(self.name(), self)
-    }
-
-    /// The model it belongs to.
-    fn subject(self) -> Option<ModelId> {
-        match self {
-            DropFolder::Optimize(asset) | DropFolder::AssetEmbeds(asset) => {
-                Some(ModelId::Asset(asset))
-            }
-            DropFolder::RapidEmbeds(rapid) => Some(ModelId::Rapid(rapid)),
-            DropFolder::Jobs => None,
-        }
-    }
-
-    /// The folder, in the outbox's words.
-    pub(in crate::drive) fn in_outbox(self) -> JobFolder {
-        match self {
-            DropFolder::Optimize(asset) => JobFolder::Optimize(OwnerFolder::Asset(asset)),
-            DropFolder::AssetEmbeds(asset) => JobFolder::Embeds(OwnerFolder::Asset(asset)),
-            DropFolder::RapidEmbeds(rapid) => JobFolder::RapidEmbeds(rapid),
-            DropFolder::Jobs => JobFolder::Multi,
-        }
     }
 
     /// What became of each text, then the texts: whoever removes them in this order finds each.
@@ -189,19 +161,6 @@ impl DropFolder {
     }
 }
 
-/// A drop folder of the outbox as one of the tree; a draft has none there.
-pub(in crate::drive) fn drop_folder(folder: &JobFolder) -> Option<DropFolder> {
-    Some(match folder {
-        JobFolder::Optimize(OwnerFolder::Asset(asset)) => DropFolder::Optimize(*asset),
-        JobFolder::Embeds(OwnerFolder::Asset(asset)) => DropFolder::AssetEmbeds(*asset),
-        JobFolder::Optimize(OwnerFolder::Draft(_)) | JobFolder::Embeds(OwnerFolder::Draft(_)) => {
-            return None;
-        }
-        JobFolder::RapidEmbeds(rapid) => DropFolder::RapidEmbeds(*rapid),
-        JobFolder::Multi => DropFolder::Jobs,
-    })
-}
-
 /// The path of a drop folder of the outbox.
 pub(in crate::drive) fn job_folder_path(tree: &Tree, folder: &JobFolder) -> String {
     match folder {
@@ -211,7 +170,9 @@ pub(in crate::drive) fn job_folder_path(tree: &Tree, folder: &JobFolder) -> Stri
         JobFolder::Embeds(OwnerFolder::Draft(draft)) => {
             format!("{}/embeds", tree.catalog.home_path(Home::Made(*draft)))
         }
-        folder => drop_folder(folder).map_or_else(String::new, |folder| folder.path(tree)),
+        folder => {
+            DropFolder::of_outbox(folder).map_or_else(String::new, |folder| folder.path(tree))
+        }
     }
 }
 

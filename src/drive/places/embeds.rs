@@ -10,13 +10,13 @@ use super::node::{Node, Row};
 use super::page::embed_page;
 use super::place::{Answer, AttributeRule, Lifetime, Place, Removal, Text};
 use super::rapidmodels::named_rows;
-use super::values::HiddenParent;
 use crate::client::Priority;
-use crate::drive::catalog::{FlightKey, asked, keep_detail, refreshed};
+use crate::drive::catalog::{FlightKey, asked, hidden_path, keep_detail, refreshed};
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::parts::Tree;
 use crate::drive::posix::FileKind;
+use crate::drive::tree::Tree;
 use crate::drive::values::known::{KnownEmbed, system_time};
+use crate::drive::values::local::HiddenParent;
 use crate::drive::values::node::ListingKind;
 use crate::wire::EmbedId;
 
@@ -130,7 +130,11 @@ impl Place for EmbedRecord {
     }
 
     fn path(&self, tree: &Tree) -> String {
-        format!("{}/{}", HiddenParent::Embeds.hidden_path(tree), self.0)
+        format!(
+            "{}/{}",
+            hidden_path(&tree.catalog, HiddenParent::Embeds),
+            self.0
+        )
     }
 
     fn lifetime(&self) -> Lifetime {

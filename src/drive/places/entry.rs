@@ -5,18 +5,15 @@ use std::sync::Arc;
 
 use super::attributes::{file, folder};
 use super::errors::model_failure;
-use super::model::cache_name;
+use super::hiding::without_hidden;
 use super::node::{Node, Row};
 use super::place::{Answer, AttributeRule, Container, Contents, Lifetime, Place, Removal};
-use super::recopy::same_bytes;
 use super::refusals;
-use super::removed::without_hidden;
-use super::values::Model;
 use crate::drive::catalog::model_status;
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::parts::Tree;
-use crate::drive::posix::{Attributes, FileKind, OpenFlags};
-use crate::drive::values::node::Home;
+use crate::drive::posix::{Access, Attributes, FileKind, OpenFlags};
+use crate::drive::tree::Tree;
+use crate::drive::values::node::{Home, Model};
 use crate::outbox::{
     DraftId, DraftKind, EntryId, EntryInfo, EntryKind, SentEntry, is_service_folder,
 };
@@ -134,7 +131,7 @@ impl Place for DraftEntry {
     }
 
     fn check_writable(&self, tree: &Tree, flags: OpenFlags) -> DriveResult<()> {
-        match self.is_frozen(tree) && same_bytes(tree, *self, flags).is_none() {
+        match self.is_frozen(tree) && !self.is_copied_again(tree, flags) {
             true => Err(refusals::frozen_asset(&self.path(tree))),
             false => Ok(()),
         }
@@ -195,6 +192,11 @@ impl DraftEntry {
         entries.find(|sent| sent.id == self.entry).cloned()
     }
 
+    fn is_copied_again(&self, tree: &Tree, flags: OpenFlags) -> bool {
+        let sent = self.sent(tree);
+        sent.is_some_and(|sent| can_be_compared(&sent, flags))
+    }
+
     /// True for the one file of a draft that stands directly in `rawmodels/`.
     pub(in crate::drive) fn is_alone(&self, tree: &Tree) -> bool {
         loose_entry(tree, self.draft).is_some_and(|info| info.id == self.entry)
@@ -211,6 +213,17 @@ impl DraftEntry {
         };
         kind.or_else(sent) == Some(DraftKind::LooseFile)
     }
+}
+
+/// True when what is written to an entry that was sent can be compared with what was sent: the checksum is known,
+/// and the writer writes from start to end without reading.
+pub(in crate::drive) fn can_be_compared(sent: &SentEntry, flags: OpenFlags) -> bool {
+    let reads = match flags.access {
+        Access::Read => true,
+        Access::Write => false,
+        Access::ReadWrite => !flags.truncate,
+    };
+    sent.hash.is_some() && !reads && !flags.append
 }
 
 /// An entry of a draft, by its name.
@@ -376,4 +389,14 @@ pub(super) fn deletable(attributes: Attributes) -> Attributes {
 pub(super) fn permissions(mode: u32) -> u16 {
     // Twelve bits always fit.
     (mode & 0o7777) as u16
+}
+
+/// Under which name the block cache has the files of a source model.
+pub(super) fn cache_name(tree: &Tree, home: Home) -> DriveResult<String> {
+    match tree.catalog.asset_of(home) {
+        Some(asset) => Ok(format!("raw/{asset}")),
+        None => Err(DriveError::Invalid(
+            "this is a draft yet, and wholly on this disk already".into(),
+        )),
+    }
 }

@@ -5,12 +5,12 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::place::{Answer, Lifetime, Place, Removal, Text};
-use super::values::{ErrorParent, HiddenParent, Model};
 use crate::drive::catalog::{asset_failure, model_path, rapid_status};
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::parts::Tree;
 use crate::drive::posix::FileKind;
-use crate::drive::values::node::Home;
+use crate::drive::tree::Tree;
+use crate::drive::values::local::{ErrorParent, HiddenParent};
+use crate::drive::values::node::{Home, Model};
 use crate::outbox::{DraftKind, DraftPhase};
 use crate::wire::RapidId;
 

@@ -10,24 +10,23 @@ use super::by_id::{IdFolder, SourceLink};
 use super::embeds::record_rows;
 use super::errors::shown_failure;
 use super::kept::{cached_json, detail};
-use super::metrics;
-use super::mount::mount_status;
+use super::mount_status::mount_status;
 use super::node::Row;
 use super::place::{Answer, AttributeRule, Contents, Lifetime, Place, Text};
-use super::refusals;
 use super::search::SearchFolder;
-use super::values::{HiddenParent, Model};
+use super::{metrics, refusals};
 use crate::client::Priority;
 use crate::drive::catalog::{
-    Blob, FlightKey, asked, blob_len, keep_detail, keep_detail_text, known_rapid, learn_reason,
-    model_status, rapid_status, read_blob, refresh_orphans, refreshed_asset, refreshed_rapid,
-    source_zip_len,
+    Blob, FlightKey, asked, blob_len, hidden_path, keep_detail, keep_detail_text, known_rapid,
+    learn_reason, model_status, rapid_status, read_blob, refresh_orphans, refreshed_asset,
+    refreshed_rapid, source_zip_len,
 };
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::parts::Tree;
 use crate::drive::posix::{Attributes, FileKind, OpenFlags};
+use crate::drive::tree::Tree;
 use crate::drive::values::known::system_time;
-use crate::drive::values::node::{Bundle, Family, Home};
+use crate::drive::values::local::HiddenParent;
+use crate::drive::values::node::{Bundle, Family, Home, Model};
 use crate::wire::{ModelId, RapidId};
 
 /// A status line is asked for again when it is older than this and can still change.
@@ -46,7 +45,7 @@ impl Place for HiddenFolder {
     }
 
     fn path(&self, tree: &Tree) -> String {
-        self.0.hidden_path(tree)
+        hidden_path(&tree.catalog, self.0)
     }
 
     fn lifetime(&self) -> Lifetime {
@@ -191,7 +190,7 @@ impl Place for HiddenFile {
     }
 
     fn path(&self, tree: &Tree) -> String {
-        format!("{}/{}", self.0.hidden_path(tree), self.1.text())
+        format!("{}/{}", hidden_path(&tree.catalog, self.0), self.1.text())
     }
 
     fn lifetime(&self) -> Lifetime {

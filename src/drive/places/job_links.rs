@@ -7,8 +7,8 @@ use super::errors::free_name;
 use super::node::Row;
 use super::place::{Answer, Lifetime, Place};
 use super::rapid_links::linked_rapid;
-use crate::drive::parts::Tree;
 use crate::drive::posix::FileKind;
+use crate::drive::tree::Tree;
 use crate::wire::RapidId;
 
 /// A link in `jobs/`.

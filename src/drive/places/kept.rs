@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use super::place::Text;
 use crate::drive::catalog::{FlightKey, detail_text, fresh_text};
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::parts::Tree;
+use crate::drive::tree::Tree;
 
 /// A text that `fetch` keeps, as fresh as the refresh time asks.
 pub(super) async fn cached_json(

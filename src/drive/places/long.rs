@@ -2,7 +2,7 @@
 
 use super::node::Row;
 use super::{rapidmodels, rawmodels};
-use crate::drive::parts::Tree;
+use crate::drive::tree::Tree;
 use crate::drive::values::node::ListingKind;
 
 /// What is of this machine alone in a folder that shows a long listing.

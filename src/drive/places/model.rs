@@ -4,23 +4,23 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::attributes::folder;
-use super::entry::{self, own_child, permissions};
+use super::entry::{self, cache_name, own_child, permissions};
 use super::errors::{ERROR_FILE, ErrorText, error_text, free_name, model_failure};
+use super::hiding::without_hidden;
 use super::node::{Node, Row};
 use super::place::{Answer, AttributeRule, Container, Lifetime, Place, Removal};
 use super::rapid_links::RapidLinks;
 use super::refusals;
 use super::remote::{ServiceFolder, map_rows};
-use super::removed::without_hidden;
-use super::values::DropFolder;
-use super::values::{ErrorParent, HiddenParent, Model};
-use crate::drive::catalog::ModelView;
-use crate::drive::catalog::{file_map, files_folder, known_map, learn_reason, model_status};
+use crate::drive::catalog::{
+    ModelView, file_map, files_folder, known_map, learn_reason, model_status,
+};
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::parts::Tree;
 use crate::drive::posix::{Attributes, FileKind};
+use crate::drive::tree::Tree;
 use crate::drive::values::known::{KnownAsset, system_time};
-use crate::drive::values::node::{Home, RemoteFolder};
+use crate::drive::values::local::{DropFolder, ErrorParent, HiddenParent};
+use crate::drive::values::node::{Home, Model, RemoteFolder};
 use crate::outbox::{DraftId, EntryId};
 use crate::wire::paths::{fill, route};
 use crate::wire::{AssetId, UploadStatus};
@@ -178,16 +178,6 @@ impl ModelFolder {
         }
         let created = view.known.and_then(|known| known.created);
         Ok(folder(tree, system_time(created)))
-    }
-}
-
-/// Under which name the block cache has the files of a source model.
-pub(super) fn cache_name(tree: &Tree, home: Home) -> DriveResult<String> {
-    match tree.catalog.asset_of(home) {
-        Some(asset) => Ok(format!("raw/{asset}")),
-        None => Err(DriveError::Invalid(
-            "this is a draft yet, and wholly on this disk already".into(),
-        )),
     }
 }
 

@@ -9,11 +9,11 @@ use futures_util::future::BoxFuture;
 use super::attributes::{file, folder, link};
 use super::node::{Node, Row};
 use super::refusals;
-use super::values::{DropFolder, ErrorParent, HiddenParent, JobEntry, Model, TextTarget};
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::parts::Tree;
 use crate::drive::posix::{Attributes, FileKind, OpenFlags};
-use crate::drive::values::node::{Home, ListingKind, RemoteFolder};
+use crate::drive::tree::Tree;
+use crate::drive::values::local::{DropFolder, ErrorParent, HiddenParent, JobEntry, TextTarget};
+use crate::drive::values::node::{Home, ListingKind, Model, RemoteFolder};
 use crate::outbox::{DraftId, EntryId};
 use crate::wire::{AssetId, EmbedId};
 

@@ -5,20 +5,19 @@ use std::sync::Arc;
 
 use super::attributes::folder;
 use super::errors::{ERROR_FILE, ErrorText, error_text, free_name, rapid_failure};
+use super::hiding::without_hidden;
 use super::model::ModelFolder;
 use super::node::{Node, Row};
 use super::place::{Answer, Lifetime, Place, Removal};
 use super::refusals;
 use super::remote::{ServiceFolder, map_rows};
-use super::removed::without_hidden;
-use super::values::DropFolder;
-use super::values::{ErrorParent, HiddenParent, Model};
 use crate::drive::catalog::{file_map, known_map, known_rapid, learn_reason, rapid_status};
 use crate::drive::error::DriveResult;
-use crate::drive::parts::Tree;
 use crate::drive::posix::{Attributes, FileKind};
+use crate::drive::tree::Tree;
 use crate::drive::values::known::system_time;
-use crate::drive::values::node::RemoteFolder;
+use crate::drive::values::local::{DropFolder, ErrorParent, HiddenParent};
+use crate::drive::values::node::{Model, RemoteFolder};
 use crate::wire::paths::{fill, route};
 use crate::wire::{OptimizationStatus, RapidId};
 

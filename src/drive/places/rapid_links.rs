@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::attributes::created;
+use super::hiding::without_hidden;
 use super::node::Row;
 use super::place::{Answer, AttributeRule, Lifetime, Place, Removal};
-use super::removed::without_hidden;
-use super::values::Model;
 use crate::drive::catalog::{known_rapid, rapids_of};
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::parts::Tree;
 use crate::drive::posix::FileKind;
+use crate::drive::tree::Tree;
+use crate::drive::values::node::Model;
 use crate::wire::{AssetId, ModelId, RapidId};
 
 /// The folder of the links.

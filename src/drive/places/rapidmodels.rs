@@ -8,12 +8,12 @@ use super::node::{Node, Row};
 use super::place::{Answer, AttributeRule, Lifetime, Place};
 use super::rapid::RapidFolder;
 use super::refusals;
-use super::values::HiddenParent;
 use crate::drive::catalog::{confirmed, is_listed, look_for_name, refreshed};
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::parts::Tree;
 use crate::drive::posix::FileKind;
+use crate::drive::tree::Tree;
 use crate::drive::values::listing::{Listing, Record};
+use crate::drive::values::local::HiddenParent;
 use crate::drive::values::node::{Family, ListingKind};
 use crate::wire::ModelId;
 

@@ -7,16 +7,16 @@ use super::attributes::changed;
 use super::entry::{loose_row, sent_loose_file};
 use super::errors::{ERROR_FILE, ErrorText, error_text, free_name};
 use super::model::ModelFolder;
-use super::mount::recovered_sentence;
+use super::mount_status::recovered_sentence;
 use super::node::{Node, Row};
 use super::place::{Answer, AttributeRule, Container, Lifetime, Place};
-use super::values::{ErrorParent, HiddenParent};
 use crate::drive::catalog::{
     confirmed, is_asset_by_now, is_listed, look_for_name, out_of_reach, refreshed,
 };
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::parts::Tree;
 use crate::drive::posix::FileKind;
+use crate::drive::tree::Tree;
+use crate::drive::values::local::{ErrorParent, HiddenParent};
 use crate::drive::values::node::{Family, Home, ListingKind};
 use crate::outbox::{DraftId, DraftKind};
 use crate::wire::{AssetId, ModelId};

@@ -5,19 +5,18 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::attributes::{created, file};
+use super::hiding::without_hidden;
 use super::node::{Node, Row};
 use super::place::{Answer, Contents, Lifetime, Place, Removal, Text};
 use super::refusals;
-use super::removed::without_hidden;
-use super::values::Model;
 use crate::drive::catalog::{
     content_count, content_of, file_map, model_path, read_blob, report_at, shown_as,
 };
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::parts::Tree;
 use crate::drive::posix::{Attributes, FileKind, OpenFlags};
+use crate::drive::tree::Tree;
 use crate::drive::values::filemap::{Arranged, FileMap};
-use crate::drive::values::node::RemoteFolder;
+use crate::drive::values::node::{Model, RemoteFolder};
 use crate::drive::values::sizes::ContentTable;
 use crate::wire::ModelId;
 

@@ -6,16 +6,15 @@ use super::account::{AccountFolder, RecordFolder, RecordKind};
 use super::attributes::folder;
 use super::embeds::EmbedsFolder;
 use super::factory::FactoryFolder;
-use super::mount::recovered_sentence;
+use super::mount_status::recovered_sentence;
 use super::node::{Node, Row};
 use super::place::{Answer, AttributeRule, Lifetime, Place};
 use super::presets::PresetFolder;
 use super::rapidmodels::RapidModels;
 use super::rawmodels::RawModels;
-use super::values::DropFolder;
-use super::values::HiddenParent;
-use crate::drive::parts::Tree;
 use crate::drive::posix::{Attributes, FileKind};
+use crate::drive::tree::Tree;
+use crate::drive::values::local::{DropFolder, HiddenParent};
 use crate::drive::values::node::ListingKind;
 
 /// The folder at the top of the drive.

@@ -7,10 +7,10 @@ use super::attributes::changed;
 use super::by_id::linked_model;
 use super::node::{Node, Row};
 use super::place::{Answer, Lifetime, Place};
-use super::values::HiddenParent;
-use crate::drive::catalog::found;
-use crate::drive::parts::Tree;
+use crate::drive::catalog::{found, hidden_path};
 use crate::drive::posix::FileKind;
+use crate::drive::tree::Tree;
+use crate::drive::values::local::HiddenParent;
 use crate::drive::values::node::Family;
 use crate::wire::{AssetId, RapidId};
 
@@ -29,7 +29,7 @@ impl Place for SearchFolder {
     fn path(&self, tree: &Tree) -> String {
         format!(
             "{}/search",
-            HiddenParent::of_family(self.0).hidden_path(tree)
+            hidden_path(&tree.catalog, HiddenParent::of_family(self.0))
         )
     }
 

@@ -13,9 +13,9 @@ use super::rapid_links::{RapidLink, RapidLinks};
 use super::rapidmodels::RapidModels;
 use super::remote::{ServiceFile, ServiceFolder, ServiceSubfolder};
 use super::search::{Found, FoundLink, SearchFolder};
-use super::values::ErrorParent;
 use super::*;
-use crate::drive::values::node::{AccountFile, Bundle, Family, Home, RemoteFolder};
+use crate::drive::values::local::{DropFolder, ErrorParent, HiddenParent, JobPart};
+use crate::drive::values::node::{AccountFile, Bundle, Family, Home, Model, RemoteFolder};
 use crate::outbox::{DraftId, EntryId};
 use crate::wire::{AssetId, EmbedId, PresetId, RapidId};
 

@@ -6,12 +6,12 @@
 use std::sync::Arc;
 
 use super::hidden::HiddenFolder;
+use super::hiding::is_hidden;
 use super::node::Node;
-use super::removed::is_hidden;
 use super::root::Root;
 use crate::drive::catalog::learn_folders;
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::parts::Tree;
+use crate::drive::tree::Tree;
 use crate::drive::values::names::HIDDEN_FOLDER;
 
 /// What a name in a folder stands for.

@@ -6,6 +6,7 @@ pub mod claims;
 pub mod filemap;
 pub mod known;
 pub mod listing;
+pub(super) mod local;
 pub mod names;
 pub mod node;
 pub mod sizes;

@@ -18,8 +18,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 use super::flight::FlightEnd;
-use crate::drive::catalog::asking::FlightKey;
-use crate::drive::catalog::asking::patience;
+use crate::drive::catalog::asking::{FlightKey, patience};
 use crate::drive::catalog::listings::fetch::fetch;
 use crate::drive::catalog::state::{Catalog, Known};
 use crate::drive::error::DriveResult;

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::client::{ListQuery, Priority};
-use crate::drive::catalog::asking::FlightKey;
-use crate::drive::catalog::asking::{asked, landed};
+use crate::drive::catalog::asking::{FlightKey, asked, landed};
 use crate::drive::catalog::listings::fetch::{told_assets, told_rapids};
 use crate::drive::catalog::models::{refreshed_asset, refreshed_rapid};
 use crate::drive::catalog::state::Catalog;

@@ -11,8 +11,7 @@ use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 
 use super::flight::FlightEnd;
-use crate::drive::catalog::asking::FlightKey;
-use crate::drive::catalog::asking::landed;
+use crate::drive::catalog::asking::{FlightKey, landed};
 use crate::drive::catalog::maps::told::{asset_is_final, fetch_map, rapid_is_final};
 use crate::drive::catalog::state::Catalog;
 use crate::drive::error::{DriveError, DriveResult};

@@ -8,11 +8,12 @@ mod tags;
 
 use crate::drive::catalog::{content_of, learn_reason};
 use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::mount::Mount;
 use crate::drive::ops::why::{why, why_name};
 use crate::drive::ops::xattr::tags::{set_tags, tags_of};
-use crate::drive::parts::Tree;
 use crate::drive::places::{Node, Removal, refusals};
 use crate::drive::posix::{FileKind, Ino, XattrMode};
+use crate::drive::tree::Tree;
 use crate::formats;
 use crate::outbox::{DraftId, EntryId};
 
@@ -31,67 +32,70 @@ const RPDX_VERSION: &str = "user.assetfs.rpdx_version";
 
 /// One extended attribute.
 pub(in crate::drive) async fn get_xattr(
-    tree: &Arc<Tree>,
+    mount: &Arc<Mount>,
     ino: Ino,
     name: &OsStr,
 ) -> DriveResult<Vec<u8>> {
-    let node = tree.node(ino)?;
+    let node = mount.node(ino)?;
     let Some(name) = name.to_str() else {
         return Err(DriveError::NoAttribute);
     };
     if let Some(child) = name.strip_prefix(WHY_OF_NAME) {
-        return why_name(tree, &node, child)
+        return why_name(mount, &node, child)
             .map(String::into_bytes)
             .ok_or(DriveError::NoAttribute);
     }
-    if let Some((draft, entry)) = own_xattrs_of(tree, &node)
+    if let Some((draft, entry)) = own_xattrs_of(mount, &node)
         && !is_ours(name)
     {
-        return Ok(tree.outbox.get_xattr(draft, entry, name)?);
+        return Ok(mount.outbox.get_xattr(draft, entry, name)?);
     }
     let value = match name {
         WHY => {
-            if let Some(model) = node.shown_model(tree) {
-                learn_reason(&tree.catalog, model).await;
+            if let Some(model) = node.shown_model(mount) {
+                learn_reason(&mount.catalog, model).await;
             }
-            why(tree, &node)
+            why(mount, &node)
         }
-        ID => node.id(tree),
-        STATUS => node.status(tree).await.ok().flatten(),
+        ID => node.id(mount),
+        STATUS => node.status(mount).await.ok().flatten(),
         PROGRESS => {
-            let status = node.status(tree).await.ok().flatten();
+            let status = node.status(mount).await.ok().flatten();
             status.and_then(|status| progress_in(&status))
         }
-        URL => node.url(tree),
-        MD5 => md5_text(tree, &node).await,
-        TAGS => tags_of(tree, &node).map(|tags| tags::join_tags(&tags)),
-        MIME_TYPE => mime_type(tree, &node).map(str::to_owned),
-        DESCRIPTION => node.description(tree),
-        RPDX_VERSION => node.rpdx_version(tree),
+        URL => node.url(mount),
+        MD5 => md5_text(mount, &node).await,
+        TAGS => tags_of(mount, &node).map(|tags| tags::join_tags(&tags)),
+        MIME_TYPE => mime_type(mount, &node).map(str::to_owned),
+        DESCRIPTION => node.description(mount),
+        RPDX_VERSION => node.rpdx_version(mount),
         _ => None,
     };
     value.map(String::into_bytes).ok_or(DriveError::NoAttribute)
 }
 
 /// The names of the extended attributes that have a value.
-pub(in crate::drive) async fn list_xattr(tree: &Arc<Tree>, ino: Ino) -> DriveResult<Vec<OsString>> {
-    let node = tree.node(ino)?;
+pub(in crate::drive) async fn list_xattr(
+    mount: &Arc<Mount>,
+    ino: Ino,
+) -> DriveResult<Vec<OsString>> {
+    let node = mount.node(ino)?;
     let mut names: Vec<String> = Vec::new();
-    if let Some((draft, entry)) = own_xattrs_of(tree, &node) {
-        names.extend(tree.outbox.list_xattrs(draft, entry)?);
+    if let Some((draft, entry)) = own_xattrs_of(mount, &node) {
+        names.extend(mount.outbox.list_xattrs(draft, entry)?);
     }
     // Only what is at hand: listing attributes must not ask the service.
     let at_hand = [
-        (ID, node.id(tree).is_some()),
-        (STATUS, node.has_status(tree)),
-        (URL, node.url(tree).is_some()),
+        (ID, node.id(mount).is_some()),
+        (STATUS, node.has_status(mount)),
+        (URL, node.url(mount).is_some()),
         (
             TAGS,
-            tags_of(tree, &node).is_some_and(|tags| !tags.is_empty()),
+            tags_of(mount, &node).is_some_and(|tags| !tags.is_empty()),
         ),
-        (MIME_TYPE, mime_type(tree, &node).is_some()),
-        (DESCRIPTION, node.description(tree).is_some()),
-        (RPDX_VERSION, node.rpdx_version(tree).is_some()),
+        (MIME_TYPE, mime_type(mount, &node).is_some()),
+        (DESCRIPTION, node.description(mount).is_some()),
+        (RPDX_VERSION, node.rpdx_version(mount).is_some()),
     ];
     names.extend(
         at_hand
@@ -104,53 +108,53 @@ pub(in crate::drive) async fn list_xattr(tree: &Arc<Tree>, ino: Ino) -> DriveRes
 
 /// Sets an extended attribute.
 pub(in crate::drive) async fn set_xattr(
-    tree: &Arc<Tree>,
+    mount: &Arc<Mount>,
     ino: Ino,
     name: &OsStr,
     value: &[u8],
     mode: XattrMode,
 ) -> DriveResult<()> {
-    let node = tree.node(ino)?;
+    let node = mount.node(ino)?;
     let name = name
         .to_str()
         .filter(|name| name.starts_with("user."))
         .ok_or_else(unsupported)?;
-    if tree.config.read_only {
+    if mount.config.read_only {
         return Err(refusals::read_only_mount());
     }
-    if let Some((draft, entry)) = own_xattrs_of(tree, &node)
+    if let Some((draft, entry)) = own_xattrs_of(mount, &node)
         && !is_ours(name)
     {
         let (create, replace) = (mode == XattrMode::Create, mode == XattrMode::Replace);
-        return Ok(tree
+        return Ok(mount
             .outbox
             .set_xattr(draft, entry, name, value, create, replace)?);
     }
     match name {
-        TAGS => set_tags(tree, &node, value).await,
-        DESCRIPTION => describe(tree, &node, value).await,
+        TAGS => set_tags(mount, &node, value).await,
+        DESCRIPTION => describe(mount, &node, value).await,
         _ => Err(unsupported()),
     }
 }
 
 /// Removes an extended attribute.
 pub(in crate::drive) async fn remove_xattr(
-    tree: &Arc<Tree>,
+    mount: &Arc<Mount>,
     ino: Ino,
     name: &OsStr,
 ) -> DriveResult<()> {
-    let node = tree.node(ino)?;
+    let node = mount.node(ino)?;
     let name = name.to_str().ok_or(DriveError::NoAttribute)?;
-    if tree.config.read_only {
+    if mount.config.read_only {
         return Err(refusals::read_only_mount());
     }
-    if let Some((draft, entry)) = own_xattrs_of(tree, &node)
+    if let Some((draft, entry)) = own_xattrs_of(mount, &node)
         && !is_ours(name)
     {
-        return Ok(tree.outbox.remove_xattr(draft, entry, name)?);
+        return Ok(mount.outbox.remove_xattr(draft, entry, name)?);
     }
     match name {
-        TAGS if tags_of(tree, &node).is_some() => set_tags(tree, &node, b"").await,
+        TAGS if tags_of(mount, &node).is_some() => set_tags(mount, &node, b"").await,
         _ => Err(DriveError::NoAttribute),
     }
 }

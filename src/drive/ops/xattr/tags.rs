@@ -9,8 +9,8 @@ use crate::drive::catalog::{
     FlightKey, asked, keep_for_good, refreshed_asset, refreshed_rapid, subject_of, write_tags,
 };
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::parts::Tree;
 use crate::drive::places::Node;
+use crate::drive::tree::Tree;
 use crate::drive::values::known::KnownTag;
 use crate::wire::{AssetUpdate, ModelId, TagId};
 

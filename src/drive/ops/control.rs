@@ -1,27 +1,24 @@
 //! `ctl` files: one command a line; the write's error is the command's error.
 
-mod buffer;
-mod command;
-
-pub(in crate::drive) use buffer::ControlBuffer;
-
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::command::Command;
+use super::why::noted_node;
 use crate::drive::catalog::{
     asked, asset_gone, became, doubt, doubt_files, doubt_rapids_of, forget_reason, refreshed,
     refreshed_asset, refreshed_rapid, watch_conversions,
 };
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::failures::Deed;
+use crate::drive::files::control::ControlBuffer;
 use crate::drive::ops::cache::{clear_cache, pin, unpin, verify_cache};
 use crate::drive::ops::remove::delete_many;
-use crate::drive::parts::Tree;
-use crate::drive::places::{DropFolder, HiddenParent, Model, Node, RawModels, Root, refusals};
-use crate::drive::values::node::{Home, ListingKind, RemoteFolder};
+use crate::drive::places::{RawModels, Root, refusals};
+use crate::drive::tree::Tree;
+use crate::drive::values::local::{DropFolder, HiddenParent};
+use crate::drive::values::node::{Home, ListingKind, Model, RemoteFolder};
 use crate::outbox::{DraftId, OutboxError};
 use crate::wire::{AssetId, AssetUpdate, ModelId, RapidId};
-use command::Command;
 
 /// How long `allow-delete` lifts the limit.
 pub(in crate::drive) const DELETE_ALLOWED_FOR: Duration = Duration::from_secs(600);
@@ -328,24 +325,6 @@ pub(in crate::drive) async fn commit(
             tree.config.sync_deadline.as_secs()
         ))),
     }
-}
-
-/// Keeps the sentence of a failure for a thing.
-pub(in crate::drive) fn noted_node<T>(
-    tree: &Tree,
-    node: &Node,
-    result: DriveResult<T>,
-) -> DriveResult<T> {
-    match &result {
-        Err(error) if error.is_worth_a_sentence() => {
-            tree.note_failure(node, None, Deed::Behind, &error.to_string())
-        }
-        Err(_) => {}
-        Ok(_) => {
-            tree.failures.clear(&node.path(tree));
-        }
-    }
-    result
 }
 
 fn not_here() -> DriveError {

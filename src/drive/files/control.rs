@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::places::HiddenParent;
+use crate::drive::values::local::HiddenParent;
 
 /// A line longer than this is no command.
 const MAX_LINE_BYTES: usize = 16 * 1024;
@@ -28,7 +28,7 @@ impl ControlBuffer {
     }
 
     /// Adds what was written and takes out the whole lines.
-    pub(super) fn lines(&self, data: &[u8]) -> DriveResult<Vec<String>> {
+    pub(in crate::drive) fn lines(&self, data: &[u8]) -> DriveResult<Vec<String>> {
         let mut pending = self.pending.lock().expect("no panic while a line is held");
         pending.extend_from_slice(data);
         let whole = pending
@@ -47,7 +47,7 @@ impl ControlBuffer {
     }
 
     /// Takes out a last line that was not ended.
-    pub(super) fn rest(&self) -> Option<String> {
+    pub(in crate::drive) fn rest(&self) -> Option<String> {
         let mut pending = self.pending.lock().expect("no panic while a line is held");
         let rest = std::mem::take(&mut *pending);
         (!rest.is_empty()).then(|| String::from_utf8_lossy(&rest).into_owned())

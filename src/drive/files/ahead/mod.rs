@@ -14,14 +14,15 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, Semaphore};
 
-use super::parts::Tree;
-use super::reading::RemoteFile;
-use super::values::node::{Home, Model, RemoteFolder};
-use super::values::sizes::ContentTable;
+use crate::drive::background::Background;
 use crate::drive::catalog::{
-    content_of, file_map, first_block_landing, known_content, known_map, learn_folders, remote_file,
+    Catalog, content_of, file_map, first_block_landing, known_content, known_map, learn_folders,
+    remote_file,
 };
 use crate::drive::error::DriveResult;
+use crate::drive::reading::RemoteFile;
+use crate::drive::values::node::{Home, Model, RemoteFolder};
+use crate::drive::values::sizes::ContentTable;
 use crate::formats::references::named_by_gltf;
 use crate::wire::ModelId;
 use walk::{FileAt, Walk};
@@ -41,18 +42,54 @@ const GLTF_MAX_BYTES: u64 = 8 << 20;
 const NAMED_MAX_BYTES: u64 = 64 << 20;
 
 /// What is fetched ahead of readers of many files.
-pub(super) struct Ahead {
+pub(in crate::drive) struct ReadAhead {
+    catalog: Arc<Catalog>,
+    background: Background,
     walk: Mutex<Walk>,
     moved: Notify,
     requests: Arc<Semaphore>,
 }
 
-impl Ahead {
-    pub(super) fn new() -> Ahead {
-        Ahead {
+impl ReadAhead {
+    pub(in crate::drive) fn new(catalog: &Arc<Catalog>, background: &Background) -> Arc<ReadAhead> {
+        Arc::new(ReadAhead {
+            catalog: Arc::clone(catalog),
+            background: background.clone(),
             walk: Mutex::default(),
             moved: Notify::new(),
             requests: Arc::new(Semaphore::new(REQUESTS_AT_ONCE)),
+        })
+    }
+
+    /// A remote file was opened: if it was fetched ahead, the reader goes on as was thought.
+    pub(in crate::drive) fn opened(&self, file: &RemoteFile) {
+        let Some(at) = place_of(file) else { return };
+        let held = self.walk().opened(&at, Instant::now());
+        if held.is_some() {
+            self.moved.notify_waiters();
+        }
+    }
+
+    /// The first read of an open remote file.
+    pub(in crate::drive) fn read_began(self: &Arc<Self>, file: &RemoteFile) {
+        let Some(at) = place_of(file) else { return };
+        let extension = at.1.rsplit_once('.').map_or("", |(_, extension)| extension);
+        if extension.eq_ignore_ascii_case("gltf") && file.size() <= GLTF_MAX_BYTES {
+            let (shared, at) = (Arc::clone(self), at.clone());
+            self.background.spawn(async move {
+                if let Err(error) = fetch_named(&shared, &at).await {
+                    tracing::debug!(path = &*at.1, %error, "what a glTF names is not fetched ahead");
+                }
+            });
+        }
+        if file.size() > SMALL_BYTES {
+            return;
+        }
+        let begun = self.walk().read(&at, Instant::now());
+        if let Some(number) = begun {
+            let shared = Arc::clone(self);
+            self.background
+                .spawn(async move { go_ahead(&shared, number, at).await });
         }
     }
 
@@ -77,65 +114,33 @@ impl Ahead {
     }
 }
 
-/// A remote file was opened: if it was fetched ahead, the reader goes on as was thought.
-pub(super) fn opened_ahead(tree: &Tree, file: &RemoteFile) {
-    let Some(at) = place_of(file) else { return };
-    let held = tree.ahead.walk().opened(&at, Instant::now());
-    if held.is_some() {
-        tree.ahead.moved.notify_waiters();
-    }
-}
-
-/// The first read of an open remote file.
-pub(super) fn read_began(tree: &Arc<Tree>, file: &RemoteFile) {
-    let Some(at) = place_of(file) else { return };
-    let extension = at.1.rsplit_once('.').map_or("", |(_, extension)| extension);
-    if extension.eq_ignore_ascii_case("gltf") && file.size() <= GLTF_MAX_BYTES {
-        let (shared, at) = (Arc::clone(tree), at.clone());
-        tree.background.spawn(async move {
-            if let Err(error) = fetch_named(&shared, &at).await {
-                tracing::debug!(path = &*at.1, %error, "what a glTF names is not fetched ahead");
-            }
-        });
-    }
-    if file.size() > SMALL_BYTES {
-        return;
-    }
-    let begun = tree.ahead.walk().read(&at, Instant::now());
-    if let Some(number) = begun {
-        let shared = Arc::clone(tree);
-        tree.background
-            .spawn(async move { go_ahead(&shared, number, at).await });
-    }
-}
-
 /// Fetches what follows a file, for as long as somebody follows.
-async fn go_ahead(tree: &Arc<Tree>, number: u64, from: FileAt) {
-    let mut files = files_after(tree, &from);
-    let mut folders = folders_after(tree, from.0);
-    while tree.ahead.has_room(number).await {
+async fn go_ahead(ahead: &Arc<ReadAhead>, number: u64, from: FileAt) {
+    let mut files = files_after(ahead, &from);
+    let mut folders = folders_after(ahead, from.0);
+    while ahead.has_room(number).await {
         let Some(file) = files.pop_front() else {
             match folders.pop_front() {
                 Some(folder) => {
                     for next in folders.iter().take(FOLDERS_AHEAD) {
-                        learn_names(tree, *next);
+                        learn_names(ahead, *next);
                     }
-                    files = files_of(tree, folder).await;
+                    files = files_of(ahead, folder).await;
                     continue;
                 }
                 None => return,
             }
         };
-        if !is_small(tree, &file) || !tree.ahead.walk().expect(number, &file) {
+        if !is_small(ahead, &file) || !ahead.walk().expect(number, &file) {
             continue;
         }
-        let Ok(permit) = Arc::clone(&tree.ahead.requests).acquire_owned().await else {
+        let Ok(permit) = Arc::clone(&ahead.requests).acquire_owned().await else {
             return;
         };
-        let shared = Arc::clone(tree);
-        tree.background.spawn(async move {
+        let shared = Arc::clone(ahead);
+        ahead.background.spawn(async move {
             match fetch_small(&shared, &file).await {
-                Ok(held) => shared.ahead.walk().hold(number, &file, held),
+                Ok(held) => shared.walk().hold(number, &file, held),
                 Err(error) => {
                     tracing::debug!(path = &*file.1, %error, "a file is not fetched ahead");
                 }
@@ -146,15 +151,15 @@ async fn go_ahead(tree: &Arc<Tree>, number: u64, from: FileAt) {
 }
 
 /// As far as is known: a file of unknown length is asked for its first block, which tells it.
-fn is_small(tree: &Tree, file: &FileAt) -> bool {
-    known_content(&tree.catalog, file.0, &file.1).is_none_or(|content| content.size <= SMALL_BYTES)
+fn is_small(ahead: &ReadAhead, file: &FileAt) -> bool {
+    known_content(&ahead.catalog, file.0, &file.1).is_none_or(|content| content.size <= SMALL_BYTES)
 }
 
-async fn fetch_small(tree: &Arc<Tree>, (folder, path): &FileAt) -> DriveResult<RemoteFile> {
-    if known_content(&tree.catalog, *folder, path).is_none() {
-        first_block_landing(&tree.catalog, *folder, Arc::clone(path)).await?;
+async fn fetch_small(ahead: &Arc<ReadAhead>, (folder, path): &FileAt) -> DriveResult<RemoteFile> {
+    if known_content(&ahead.catalog, *folder, path).is_none() {
+        first_block_landing(&ahead.catalog, *folder, Arc::clone(path)).await?;
     }
-    let file = remote_file(&tree.catalog, *folder, path).await?;
+    let file = remote_file(&ahead.catalog, *folder, path).await?;
     if file.size() <= SMALL_BYTES {
         file.fetch_first(file.size()).await?;
     }
@@ -162,24 +167,24 @@ async fn fetch_small(tree: &Arc<Tree>, (folder, path): &FileAt) -> DriveResult<R
 }
 
 /// The files behind one, in its folder.
-fn files_after(tree: &Tree, (folder, path): &FileAt) -> VecDeque<FileAt> {
-    let map = known_map(&tree.catalog, *folder).unwrap_or_default();
+fn files_after(ahead: &ReadAhead, (folder, path): &FileAt) -> VecDeque<FileAt> {
+    let map = known_map(&ahead.catalog, *folder).unwrap_or_default();
     map.files()
         .filter(|(other, _)| *other > path)
         .map(|(other, _)| (*folder, Arc::clone(other)))
         .collect()
 }
 
-async fn files_of(tree: &Arc<Tree>, folder: RemoteFolder) -> VecDeque<FileAt> {
-    let map = file_map(&tree.catalog, folder).await.unwrap_or_default();
+async fn files_of(ahead: &Arc<ReadAhead>, folder: RemoteFolder) -> VecDeque<FileAt> {
+    let map = file_map(&ahead.catalog, folder).await.unwrap_or_default();
     map.files()
         .map(|(path, _)| (folder, Arc::clone(path)))
         .collect()
 }
 
 /// The folders that follow one in the listing.
-fn folders_after(tree: &Tree, folder: RemoteFolder) -> VecDeque<RemoteFolder> {
-    let known = tree.catalog.known();
+fn folders_after(ahead: &ReadAhead, folder: RemoteFolder) -> VecDeque<RemoteFolder> {
+    let known = ahead.catalog.known();
     match folder {
         RemoteFolder::AssetFiles(asset) => {
             let behind = known.assets.rows().skip_while(|row| row.id != asset);
@@ -195,12 +200,12 @@ fn folders_after(tree: &Tree, folder: RemoteFolder) -> VecDeque<RemoteFolder> {
     }
 }
 
-fn learn_names(tree: &Arc<Tree>, folder: RemoteFolder) {
-    if known_map(&tree.catalog, folder).is_some() {
+fn learn_names(ahead: &Arc<ReadAhead>, folder: RemoteFolder) {
+    if known_map(&ahead.catalog, folder).is_some() {
         return;
     }
-    let (shared, model) = (Arc::clone(tree), model_of(folder));
-    tree.background.spawn(async move {
+    let (shared, model) = (Arc::clone(ahead), model_of(folder));
+    ahead.background.spawn(async move {
         // Who needs the names learns of a failure.
         let _ = file_map(&shared.catalog, folder).await;
         // Listing the model asks for it, too.
@@ -209,24 +214,24 @@ fn learn_names(tree: &Arc<Tree>, folder: RemoteFolder) {
 }
 
 /// Fetches the files that a glTF names, the first of them first.
-async fn fetch_named(tree: &Arc<Tree>, (folder, path): &FileAt) -> DriveResult<()> {
-    let gltf = remote_file(&tree.catalog, *folder, path).await?;
+async fn fetch_named(ahead: &Arc<ReadAhead>, (folder, path): &FileAt) -> DriveResult<()> {
+    let gltf = remote_file(&ahead.catalog, *folder, path).await?;
     let text = gltf.read(0, GLTF_MAX_BYTES).await?;
-    let map = file_map(&tree.catalog, *folder).await?;
+    let map = file_map(&ahead.catalog, *folder).await?;
     let mut left = NAMED_MAX_BYTES;
     let mut tasks = tokio::task::JoinSet::new();
     for paths in named_by_gltf(path, &text) {
         let Some(named) = paths.iter().find_map(|named| map.path_of(named)).cloned() else {
             continue;
         };
-        let size = content_of(&tree.catalog, *folder, &named).await?.size;
+        let size = content_of(&ahead.catalog, *folder, &named).await?.size;
         let wanted = size.min(left);
         left -= wanted;
         if wanted == 0 {
             break;
         }
-        let file = remote_file(&tree.catalog, *folder, &named).await?;
-        let requests = Arc::clone(&tree.ahead.requests);
+        let file = remote_file(&ahead.catalog, *folder, &named).await?;
+        let requests = Arc::clone(&ahead.requests);
         tasks.spawn(async move {
             let _permit = requests.acquire_owned().await;
             file.fetch_first(wanted).await

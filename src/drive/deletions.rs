@@ -1,14 +1,14 @@
-//! Deletions under way and lately: what is hidden until a model is deleted as a whole, what a process
+//! Deletions in progress and recent ones: what is hidden until a model is deleted as a whole, what a process
 //! has seen of a folder before it removed it, how many models were deleted within a minute, and what a
-//! removed job leaves behind for a process that listed it before. Pure but for the clock.
+//! removed job leaves for a process that listed it before. Pure except for the clock.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
-use super::node::{Node, Row};
-use super::values::{DropFolder, JobEntry, Model};
-use crate::drive::parts::Tree;
-use crate::drive::posix::Ino;
+use super::inodes::Numbered;
+use super::posix::Ino;
+use super::values::local::{DropFolder, JobEntry};
+use super::values::node::Model;
 
 /// The time over which deletions are counted.
 const LIMIT_WINDOW: Duration = Duration::from_secs(60);
@@ -19,7 +19,7 @@ const MAX_LISTED: usize = 1024;
 
 /// Deletions under way, and how many there were lately.
 #[derive(Debug, Default)]
-pub(in crate::drive) struct Deletions {
+pub(super) struct Deletions {
     hiding: HashMap<Model, Hiding>,
     listed: VecDeque<FolderRead>,
     recent: VecDeque<Instant>,
@@ -29,10 +29,11 @@ pub(in crate::drive) struct Deletions {
     ghosts: HashMap<JobEntry, Instant>,
 }
 
-/// What was removed of one model so far.
+/// A deletion of one model that has begun.
 #[derive(Debug)]
 struct Hiding {
-    nodes: HashSet<Node>,
+    /// The identities of what was removed.
+    nodes: HashSet<String>,
     processes: HashSet<u32>,
     first: Instant,
     last: Instant,
@@ -50,7 +51,7 @@ struct FolderRead {
 
 impl Deletions {
     /// A process opened a folder of a model and is shown these rows.
-    pub(in crate::drive) fn was_listed(&mut self, thread: u32, folder: Ino, rows: Vec<Ino>) {
+    pub(super) fn was_listed(&mut self, thread: u32, folder: Ino, rows: Vec<Ino>) {
         self.listed
             .retain(|listed| (listed.thread, listed.folder) != (thread, folder));
         self.listed.push_back(FolderRead {
@@ -68,7 +69,7 @@ impl Deletions {
 
     /// True when none of the rows that are left in a folder was there when the process listed it to
     /// remove it. A process that did not list the folder has to empty it.
-    pub(in crate::drive) fn came_later(
+    pub(super) fn came_later(
         &self,
         rows: &[Ino],
         (model, folder): (Model, Ino),
@@ -87,31 +88,42 @@ impl Deletions {
     }
 
     /// One more is deleted.
-    pub(in crate::drive) fn count(&mut self) {
+    pub(super) fn count(&mut self) {
         self.recent.push_back(Instant::now());
     }
 
     /// Lifts the limit for a while.
-    pub(in crate::drive) fn allow(&mut self, lasts: Duration) {
+    pub(super) fn allow(&mut self, lasts: Duration) {
         self.allowed_until = Some(Instant::now() + lasts);
         self.recent.clear();
     }
 
-    pub(in crate::drive) fn is_hidden(
+    /// True while nothing is hidden.
+    pub(super) fn hides_nothing(&self) -> bool {
+        self.hiding.is_empty()
+    }
+
+    /// True when something of the model was removed.
+    pub(super) fn hides_parts_of(&self, model: Model) -> bool {
+        self.hiding.contains_key(&model)
+    }
+
+    /// True for what was removed, until `restore_after` has passed since the last removal in that model.
+    pub(super) fn is_hidden(
         &self,
         model: Model,
-        node: &Node,
+        node: &impl Numbered,
         restore_after: Duration,
     ) -> bool {
         self.hiding.get(&model).is_some_and(|hiding| {
-            hiding.last.elapsed() < restore_after && hiding.nodes.contains(node)
+            hiding.last.elapsed() < restore_after && hiding.nodes.contains(&node.identity())
         })
     }
 
-    pub(in crate::drive) fn hide(
+    pub(super) fn hide(
         &mut self,
         model: Model,
-        node: Node,
+        node: &impl Numbered,
         process: u32,
         restore_after: Duration,
     ) {
@@ -123,51 +135,57 @@ impl Deletions {
             first: Instant::now(),
             last: Instant::now(),
         });
-        hiding.nodes.insert(node);
+        hiding.nodes.insert(node.identity());
         hiding.processes.insert(process);
         hiding.last = Instant::now();
     }
 
     /// Shows again what was removed.
-    pub(in crate::drive) fn bring_back(&mut self, model: Model, node: &Node) {
+    pub(super) fn bring_back(&mut self, model: Model, node: &impl Numbered) {
         if let Some(hiding) = self.hiding.get_mut(&model) {
-            hiding.nodes.remove(node);
+            hiding.nodes.remove(&node.identity());
         }
     }
 
     /// The deletion of a model is over, done or failed: nothing is half removed any more.
-    pub(in crate::drive) fn end(&mut self, model: Model) {
+    pub(super) fn end(&mut self, model: Model) {
         self.hiding.remove(&model);
     }
 
     /// What a job left is removed, too.
-    pub(in crate::drive) fn remove_ghost(&mut self, entry: &JobEntry) {
+    pub(super) fn remove_ghost(&mut self, entry: &JobEntry) {
         self.ghosts.remove(entry);
     }
 
     /// True when the process may end what was begun: it removed the entries, or there were none.
-    pub(in crate::drive) fn may_end(&self, model: Model, process: u32) -> bool {
+    pub(super) fn may_end(&self, model: Model, process: u32) -> bool {
         self.hiding
             .get(&model)
             .is_none_or(|hiding| hiding.processes.contains(&process))
     }
 
-    pub(in crate::drive) fn leave_ghost(&mut self, entry: JobEntry, lasts: Duration) {
+    pub(super) fn leave_ghost(&mut self, entry: JobEntry, lasts: Duration) {
         self.ghosts.retain(|_, left| left.elapsed() < lasts);
         self.ghosts.insert(entry, Instant::now());
     }
 
-    pub(in crate::drive) fn is_ghost(&self, entry: &JobEntry, lasts: Duration) -> bool {
+    /// What a removed job left under a name in a folder.
+    pub(super) fn find_ghost(&self, folder: DropFolder, name: &str) -> Option<JobEntry> {
+        let is_named = |entry: &&JobEntry| entry.folder == folder && entry.name() == name;
+        self.ghosts.keys().find(is_named).cloned()
+    }
+
+    pub(super) fn is_ghost(&self, entry: &JobEntry, lasts: Duration) -> bool {
         self.ghosts
             .get(entry)
             .is_some_and(|left| left.elapsed() < lasts)
     }
 
-    pub(in crate::drive) fn is_over_limit(&mut self, limit: u32) -> bool {
+    pub(super) fn is_over_limit(&mut self, limit: u32) -> bool {
         self.would_be_over_limit(limit, 1)
     }
 
-    pub(in crate::drive) fn would_be_over_limit(&mut self, limit: u32, more: usize) -> bool {
+    pub(super) fn would_be_over_limit(&mut self, limit: u32, more: usize) -> bool {
         if self
             .allowed_until
             .is_some_and(|until| Instant::now() < until)
@@ -185,53 +203,27 @@ impl Deletions {
     }
 }
 
-/// True for what a deletion under way has removed.
-pub(in crate::drive) fn is_hidden(tree: &Tree, node: &Node) -> bool {
-    if tree.deletions().hiding.is_empty() {
-        return false;
-    }
-    node.owner(tree).is_some_and(|model| {
-        tree.deletions()
-            .is_hidden(model, node, tree.config.restore_after)
-    })
-}
-
-/// Leaves out what a deletion under way has removed from a model.
-pub(super) fn without_hidden(tree: &Tree, rows: &mut Vec<Row>, model: Model) {
-    let deletions = tree.deletions();
-    if deletions.hiding.contains_key(&model) {
-        rows.retain(|row| !deletions.is_hidden(model, &row.node, tree.config.restore_after));
-    }
-}
-
-/// The part of a removed job that a name in a drop folder stands for.
-pub(super) fn find_ghost(tree: &Tree, folder: DropFolder, name: &str) -> Option<JobEntry> {
-    let is_named = |entry: &&JobEntry| entry.folder == folder && entry.name() == name;
-    let found = tree.deletions().ghosts.keys().find(is_named).cloned();
-    found.filter(|entry| is_ghost(tree, entry))
-}
-
-/// True for a part of a job that was removed with its text, and that was not made anew.
-pub(in crate::drive) fn is_ghost(tree: &Tree, entry: &JobEntry) -> bool {
-    let was_left = tree.deletions().is_ghost(entry, tree.config.restore_after);
-    let folder = entry.folder.in_outbox();
-    was_left && tree.outbox.job(&folder, &entry.text_name).is_none()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drive::places::rapid::RapidFolder;
-    use crate::drive::places::root::Root;
     use crate::wire::RapidId;
+
+    #[derive(Clone, PartialEq)]
+    struct Part(&'static str);
+
+    impl Numbered for Part {
+        fn identity(&self) -> String {
+            self.0.to_owned()
+        }
+    }
 
     const MODEL: Model = Model::Rapid(RapidId(7));
 
     #[test]
     fn what_was_removed_is_back_when_the_rmdir_does_not_come() {
         let mut deletions = Deletions::default();
-        let node = Node::from(RapidFolder(RapidId(1)));
-        deletions.hide(MODEL, node.clone(), 42, Duration::from_secs(10));
+        let node = Part("a");
+        deletions.hide(MODEL, &node, 42, Duration::from_secs(10));
         assert!(deletions.is_hidden(MODEL, &node, Duration::from_secs(10)));
         assert!(!deletions.is_hidden(MODEL, &node, Duration::ZERO));
     }
@@ -240,12 +232,9 @@ mod tests {
     fn what_is_made_again_is_back_at_once() {
         const HOLD: Duration = Duration::from_secs(10);
         let mut deletions = Deletions::default();
-        let (node, other) = (
-            Node::from(RapidFolder(RapidId(1))),
-            Node::from(RapidFolder(RapidId(2))),
-        );
-        deletions.hide(MODEL, node.clone(), 42, HOLD);
-        deletions.hide(MODEL, other.clone(), 42, HOLD);
+        let (node, other) = (Part("a"), Part("b"));
+        deletions.hide(MODEL, &node, 42, HOLD);
+        deletions.hide(MODEL, &other, 42, HOLD);
         deletions.bring_back(MODEL, &node);
         assert!(!deletions.is_hidden(MODEL, &node, HOLD));
         assert!(deletions.is_hidden(MODEL, &other, HOLD));
@@ -255,7 +244,7 @@ mod tests {
     fn only_the_process_that_removed_the_entries_ends_the_deletion() {
         let mut deletions = Deletions::default();
         assert!(deletions.may_end(MODEL, 43), "there was nothing to remove");
-        deletions.hide(MODEL, Root.into(), 42, Duration::from_secs(10));
+        deletions.hide(MODEL, &Part("a"), 42, Duration::from_secs(10));
         assert!(deletions.may_end(MODEL, 42));
         assert!(!deletions.may_end(MODEL, 43));
     }

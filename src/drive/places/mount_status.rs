@@ -1,12 +1,12 @@
 //! The mount's state, as `status.json` tells it.
 
-use super::cached::cache_status;
+use super::cache_status::cache_status;
 use super::drop::job_folder_path;
-use crate::drive::parts::Tree;
 use crate::drive::status::{
     DraftStatus, FailureLine, FileTransferStatus, JobStatusLine, MountStatus, OrphanStatus,
     RateStatus, RecoveredStatus, TrafficStatus, TransferStatus,
 };
+use crate::drive::tree::Tree;
 use crate::drive::values::node::Home;
 use crate::outbox::{DraftInfo, DraftPhase, JobState, TransferInfo};
 use crate::wire::Timestamp;
@@ -16,6 +16,7 @@ const FAILURES_SHOWN: usize = 20;
 
 /// The mount's state at this moment, as far as it is at hand.
 pub(in crate::drive) fn mount_status(tree: &Tree) -> MountStatus {
+    let kernel_use = tree.kernel_use();
     let offline = tree.catalog.offline_reason();
     let transfers = tree.outbox.transfers();
     let drafts = tree.outbox.drafts();
@@ -56,8 +57,8 @@ pub(in crate::drive) fn mount_status(tree: &Tree) -> MountStatus {
                 at: Some(Timestamp::from(failure.at).iso_micros()),
             })
             .collect(),
-        inodes: tree.inodes.count() as u64,
-        handles: tree.handles.len() as u64,
+        inodes: kernel_use.inodes,
+        handles: kernel_use.handles,
     }
 }
 

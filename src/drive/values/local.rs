@@ -1,14 +1,12 @@
-//! What places are said in: the model that something belongs to, the folder that something stands in.
+//! What the drive itself adds to the things of the service: hidden folders, `ERROR.txt`, drop folders and the
+//! entries of their jobs, texts that are sent when they are closed.
 
 use std::fmt;
 use std::sync::Arc;
 
-use crate::drive::catalog::model_path;
-use crate::drive::parts::Tree;
-use crate::drive::values::names::HIDDEN_FOLDER;
-use crate::drive::values::node::Family;
-pub(in crate::drive) use crate::drive::values::node::Model;
-use crate::wire::{AssetId, RapidId};
+use crate::drive::values::node::{Family, Model};
+use crate::outbox::{JobFolder, OwnerFolder};
+use crate::wire::{AssetId, ModelId, RapidId};
 
 /// A folder that holds a hidden `.assetfs` folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -40,18 +38,8 @@ impl HiddenParent {
         }
     }
 
-    /// The path of the hidden folder.
-    pub(in crate::drive) fn hidden_path(self, tree: &Tree) -> String {
-        let folder = match self {
-            HiddenParent::Root => String::new(),
-            HiddenParent::Model(model) => model_path(&tree.catalog, model),
-            top => format!("/{}", top.name()),
-        };
-        format!("{folder}/{HIDDEN_FOLDER}")
-    }
-
-    /// The name of a folder in `/`.
-    fn name(self) -> &'static str {
+    /// The name of a folder in `/`; empty for others.
+    pub(in crate::drive) fn folder_name(self) -> &'static str {
         match self {
             HiddenParent::Root | HiddenParent::Model(_) => "",
             HiddenParent::RawModels => "rawmodels",
@@ -70,7 +58,7 @@ impl fmt::Display for HiddenParent {
         match self {
             HiddenParent::Root => f.write_str("root"),
             HiddenParent::Model(model) => model.fmt(f),
-            top => write!(f, "top/{}", top.name()),
+            top => write!(f, "top/{}", top.folder_name()),
         }
     }
 }
@@ -123,6 +111,50 @@ impl fmt::Display for DropFolder {
 }
 
 impl DropFolder {
+    /// The name of the folder.
+    pub(in crate::drive) fn name(self) -> &'static str {
+        match self {
+            DropFolder::Optimize(_) => "optimize",
+            DropFolder::AssetEmbeds(_) | DropFolder::RapidEmbeds(_) => "embeds",
+            DropFolder::Jobs => "jobs",
+        }
+    }
+
+    /// The model that it belongs to.
+    pub(in crate::drive) fn subject(self) -> Option<ModelId> {
+        match self {
+            DropFolder::Optimize(asset) | DropFolder::AssetEmbeds(asset) => {
+                Some(ModelId::Asset(asset))
+            }
+            DropFolder::RapidEmbeds(rapid) => Some(ModelId::Rapid(rapid)),
+            DropFolder::Jobs => None,
+        }
+    }
+
+    /// The same folder as the outbox names it.
+    pub(in crate::drive) fn in_outbox(self) -> JobFolder {
+        match self {
+            DropFolder::Optimize(asset) => JobFolder::Optimize(OwnerFolder::Asset(asset)),
+            DropFolder::AssetEmbeds(asset) => JobFolder::Embeds(OwnerFolder::Asset(asset)),
+            DropFolder::RapidEmbeds(rapid) => JobFolder::RapidEmbeds(rapid),
+            DropFolder::Jobs => JobFolder::Multi,
+        }
+    }
+
+    /// The folder that shows a folder of the outbox; none for that of a draft, which is not shown.
+    pub(in crate::drive) fn of_outbox(folder: &JobFolder) -> Option<DropFolder> {
+        Some(match folder {
+            JobFolder::Optimize(OwnerFolder::Asset(asset)) => DropFolder::Optimize(*asset),
+            JobFolder::Embeds(OwnerFolder::Asset(asset)) => DropFolder::AssetEmbeds(*asset),
+            JobFolder::Optimize(OwnerFolder::Draft(_))
+            | JobFolder::Embeds(OwnerFolder::Draft(_)) => {
+                return None;
+            }
+            JobFolder::RapidEmbeds(rapid) => DropFolder::RapidEmbeds(*rapid),
+            JobFolder::Multi => DropFolder::Jobs,
+        })
+    }
+
     /// One of the things that a job shows here.
     pub(in crate::drive) fn entry(self, text_name: &str, part: JobPart) -> JobEntry {
         JobEntry {

@@ -1,42 +1,7 @@
 //! The block cache of the mount, as `status.json` tells it.
 
-use std::sync::Mutex;
-
-use crate::cache::VerifyReport;
-use crate::drive::parts::Tree;
-use crate::drive::status::{CacheStatus, VerifyStatus};
-
-/// The verification that was asked for last.
-#[derive(Debug, Default)]
-pub(in crate::drive) struct Verification(Mutex<VerifyStatus>);
-
-impl Verification {
-    fn status(&self) -> VerifyStatus {
-        self.0
-            .lock()
-            .expect("no panic while a report is held")
-            .clone()
-    }
-
-    /// False while one is under way.
-    pub(in crate::drive) fn begin(&self) -> bool {
-        let mut status = self.0.lock().expect("no panic while a report is held");
-        let begins = !status.running;
-        status.running = true;
-        begins
-    }
-
-    pub(in crate::drive) fn end(&self, report: VerifyReport) {
-        let mut status = self.0.lock().expect("no panic while a report is held");
-        *status = VerifyStatus {
-            running: false,
-            done: status.done + 1,
-            objects: report.objects,
-            blocks: report.blocks,
-            bad_blocks: report.bad_blocks,
-        };
-    }
-}
+use crate::drive::status::CacheStatus;
+use crate::drive::tree::Tree;
 
 pub(super) fn cache_status(tree: &Tree) -> CacheStatus {
     let stats = tree.cache.stats();

@@ -9,27 +9,27 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 
-use super::archive::MemberFile;
-use super::error::{DriveError, DriveResult};
-use super::ops::control::ControlBuffer;
-use super::ops::list::OpenFolder;
-use super::ops::text::TextBuffer;
-use super::places::RecopyCheck;
-use super::places::TextTarget;
-use super::posix::{Fh, Ino, OpenFlags};
-use super::reading::{RemoteFile, Spool};
+use super::control::ControlBuffer;
+use super::folder::OpenFolder;
+use super::recopy::RecopyCheck;
+use super::text::TextBuffer;
+use crate::drive::archive::MemberFile;
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::posix::{Fh, Ino, OpenFlags};
+use crate::drive::reading::{RemoteFile, Spool};
+use crate::drive::values::local::TextTarget;
 use crate::outbox::StagedFile;
 
 /// An open file.
-pub(super) struct OpenFile {
+pub(in crate::drive) struct OpenFile {
     /// What was opened.
-    pub(super) ino: Ino,
-    pub(super) flags: OpenFlags,
-    pub(super) body: Body,
+    pub(in crate::drive) ino: Ino,
+    pub(in crate::drive) flags: OpenFlags,
+    pub(in crate::drive) body: Body,
 }
 
 /// Where the bytes of an open file are.
-pub(super) enum Body {
+pub(in crate::drive) enum Body {
     /// On local disk, in the outbox.
     Staged(StagedFile),
     /// Elsewhere, through the cache.
@@ -50,7 +50,7 @@ pub(super) enum Body {
 
 /// Everything that is open.
 #[derive(Default)]
-pub(super) struct Handles {
+pub(in crate::drive) struct Handles {
     last: AtomicU64,
     files: Mutex<HashMap<Fh, Arc<OpenFile>>>,
     folders: Mutex<HashMap<Fh, Arc<OpenFolder>>>,
@@ -58,26 +58,26 @@ pub(super) struct Handles {
 
 impl Handles {
     /// Opens a file.
-    pub(super) fn insert_file(&self, file: OpenFile) -> Fh {
+    pub(in crate::drive) fn insert_file(&self, file: OpenFile) -> Fh {
         let fh = self.next();
         self.files().insert(fh, Arc::new(file));
         fh
     }
 
     /// Opens a folder.
-    pub(super) fn insert_folder(&self, folder: OpenFolder) -> Fh {
+    pub(in crate::drive) fn insert_folder(&self, folder: OpenFolder) -> Fh {
         let fh = self.next();
         self.folders().insert(fh, Arc::new(folder));
         fh
     }
 
     /// An open file.
-    pub(super) fn file(&self, fh: Fh) -> DriveResult<Arc<OpenFile>> {
+    pub(in crate::drive) fn file(&self, fh: Fh) -> DriveResult<Arc<OpenFile>> {
         self.files().get(&fh).cloned().ok_or(DriveError::BadHandle)
     }
 
     /// An open folder.
-    pub(super) fn folder(&self, fh: Fh) -> DriveResult<Arc<OpenFolder>> {
+    pub(in crate::drive) fn folder(&self, fh: Fh) -> DriveResult<Arc<OpenFolder>> {
         self.folders()
             .get(&fh)
             .cloned()
@@ -85,22 +85,22 @@ impl Handles {
     }
 
     /// Any open file of a thing: what was removed is still there for who has it open.
-    pub(super) fn file_of(&self, ino: Ino) -> Option<Arc<OpenFile>> {
+    pub(in crate::drive) fn file_of(&self, ino: Ino) -> Option<Arc<OpenFile>> {
         self.files().values().find(|file| file.ino == ino).cloned()
     }
 
     /// Closes a file.
-    pub(super) fn remove_file(&self, fh: Fh) -> Option<Arc<OpenFile>> {
+    pub(in crate::drive) fn remove_file(&self, fh: Fh) -> Option<Arc<OpenFile>> {
         self.files().remove(&fh)
     }
 
     /// Closes a folder.
-    pub(super) fn remove_folder(&self, fh: Fh) {
+    pub(in crate::drive) fn remove_folder(&self, fh: Fh) {
         self.folders().remove(&fh);
     }
 
     /// A text was renamed: whoever has it open goes on under the new name.
-    pub(super) fn rename_text(&self, from: &TextTarget, to: &TextTarget) {
+    pub(in crate::drive) fn rename_text(&self, from: &TextTarget, to: &TextTarget) {
         for file in self.files().values() {
             if let Body::Text(text) = &file.body {
                 text.rename(from, to);
@@ -109,14 +109,14 @@ impl Handles {
     }
 
     /// True while someone has a text open for writing.
-    pub(super) fn is_text_open(&self, target: &TextTarget) -> bool {
+    pub(in crate::drive) fn is_text_open(&self, target: &TextTarget) -> bool {
         self.files()
             .values()
             .any(|file| matches!(&file.body, Body::Text(text) if text.is(target)))
     }
 
     /// How many are open.
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::drive) fn len(&self) -> usize {
         self.files().len() + self.folders().len()
     }
 

@@ -4,12 +4,10 @@
 
 use std::sync::{Mutex, MutexGuard};
 
-use super::entry::DraftEntry;
-use super::place::Place as _;
-use super::refusals;
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::parts::Tree;
-use crate::drive::posix::{Access, OpenFlags};
+use crate::drive::places::{DraftEntry, Place as _, can_be_compared, refusals};
+use crate::drive::posix::OpenFlags;
+use crate::drive::tree::Tree;
 use crate::outbox::{ContentHasher, SentEntry};
 
 /// A file of an asset that somebody writes once more.
@@ -28,15 +26,9 @@ struct Seen {
 }
 
 impl RecopyCheck {
-    /// For an entry that was sent, if it can be compared: written from its start to its end, by
-    /// somebody who does not want to read what is there.
+    /// For an entry that was sent, if what is written can be compared with it.
     fn of(sent: SentEntry, path: String, flags: OpenFlags) -> Option<RecopyCheck> {
-        let reads = match flags.access {
-            Access::Read => true,
-            Access::Write => false,
-            Access::ReadWrite => !flags.truncate,
-        };
-        if reads || flags.append {
+        if !can_be_compared(&sent, flags) {
             return None;
         }
         let seen = Seen {
@@ -113,6 +105,7 @@ mod tests {
     use std::time::SystemTime;
 
     use super::*;
+    use crate::drive::posix::Access;
     use crate::outbox::{EntryId, EntryKind};
 
     const BYTES: &[u8] = b"what was copied in";

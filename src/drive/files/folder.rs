@@ -1,0 +1,130 @@
+//! An open folder: the rows of the moment it was opened, so that positions stay valid while `rm -r` removes
+//! what it has read. A long listing that is not known yet is appended page by page.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use crate::drive::catalog::FlightEnd;
+use crate::drive::places::Node;
+use crate::drive::posix::{DirEntry, Ino};
+use crate::drive::values::node::ListingKind;
+
+/// Rows given out at a time.
+const ROWS_AT_ONCE: usize = 1024;
+/// The rows that every folder begins with: itself and its parent.
+pub(in crate::drive) const DOTS: usize = 2;
+
+/// An open folder. Its rows begin with `.` and `..`.
+pub(in crate::drive) struct OpenFolder {
+    node: Node,
+    ino: Ino,
+    state: Mutex<FolderState>,
+}
+
+struct FolderState {
+    rows: Vec<DirEntry>,
+    arriving: Option<Arriving>,
+}
+
+/// A long listing that comes in page by page.
+#[derive(Clone)]
+pub(in crate::drive) struct Arriving {
+    pub(in crate::drive) listing: ListingKind,
+    pub(in crate::drive) landing: FlightEnd,
+    /// The highest id that was appended.
+    highest: u64,
+    /// The rows that the folder was opened with, which a page may contain too.
+    first_rows: Arc<HashSet<Ino>>,
+}
+
+impl Arriving {
+    pub(in crate::drive) fn new(listing: ListingKind, landing: FlightEnd) -> Arriving {
+        Arriving {
+            listing,
+            landing,
+            highest: 0,
+            first_rows: Arc::default(),
+        }
+    }
+}
+
+impl OpenFolder {
+    /// `arriving` is what will be appended to the rows.
+    pub(in crate::drive) fn new(
+        node: Node,
+        ino: Ino,
+        rows: Vec<DirEntry>,
+        arriving: Option<Arriving>,
+    ) -> OpenFolder {
+        let arriving = arriving.map(|arriving| Arriving {
+            first_rows: Arc::new(rows.iter().map(|row| row.ino).collect()),
+            ..arriving
+        });
+        let state = Mutex::new(FolderState { rows, arriving });
+        OpenFolder { node, ino, state }
+    }
+
+    pub(in crate::drive) fn node(&self) -> &Node {
+        &self.node
+    }
+
+    pub(in crate::drive) fn ino(&self) -> Ino {
+        self.ino
+    }
+
+    /// The rows from a position on, and what will be appended to them.
+    pub(in crate::drive) fn after(&self, from: usize) -> (Vec<DirEntry>, Option<Arriving>) {
+        let state = self.state();
+        let rows = state.rows.iter().skip(from).take(ROWS_AT_ONCE);
+        (rows.cloned().collect(), state.arriving.clone())
+    }
+
+    /// Appends what came since. `rows_after` gives the highest id that came and the rows above the given id.
+    /// True when there are new rows, or nothing more will come.
+    pub(in crate::drive) fn append(
+        &self,
+        rows_after: impl FnOnce(ListingKind, u64) -> (u64, Vec<DirEntry>),
+    ) -> bool {
+        let mut state = self.state();
+        let FolderState { rows, arriving } = &mut *state;
+        let Some(arriving) = arriving else {
+            return true;
+        };
+        let (highest, new) = rows_after(arriving.listing, arriving.highest);
+        arriving.highest = highest;
+        let before = rows.len();
+        for row in new.into_iter().skip(DOTS) {
+            if !arriving.first_rows.contains(&row.ino) {
+                rows.push(at_the_end(row, rows.len()));
+            }
+        }
+        rows.len() > before
+    }
+
+    /// The whole listing came: rows that no page brought are appended.
+    pub(in crate::drive) fn complete(&self, all: Vec<DirEntry>) {
+        let mut state = self.state();
+        if state.arriving.take().is_none() {
+            return;
+        }
+        let given: HashSet<Ino> = state.rows.iter().map(|row| row.ino).collect();
+        for row in all.into_iter().skip(DOTS) {
+            if !given.contains(&row.ino) {
+                let before = state.rows.len();
+                state.rows.push(at_the_end(row, before));
+            }
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, FolderState> {
+        self.state.lock().expect("no panic while rows are held")
+    }
+}
+
+/// A row behind `before` others.
+fn at_the_end(row: DirEntry, before: usize) -> DirEntry {
+    DirEntry {
+        offset: before as u64 + 1,
+        ..row
+    }
+}

@@ -1,0 +1,191 @@
+//! A text that is open for writing and is sent when it is closed: a job of a drop folder, or a preset.
+
+use std::sync::{Mutex, MutexGuard};
+
+use bytes::Bytes;
+
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::posix::Caller;
+use crate::drive::values::local::TextTarget;
+
+/// More than this is no job and no preset.
+const MAX_LEN_BYTES: u64 = 4 * 1024 * 1024;
+
+/// A text that is open for writing.
+pub(in crate::drive) struct TextBuffer {
+    opener: u32,
+    state: Mutex<TextState>,
+}
+
+struct TextState {
+    target: TextTarget,
+    bytes: Vec<u8>,
+    /// Changed since it was kept.
+    is_dirty: bool,
+    /// Kept and not sent yet.
+    is_due: bool,
+}
+
+/// What a close has to do.
+pub(in crate::drive) enum Due {
+    Nothing,
+    Keep(TextTarget, Vec<u8>),
+    Send(TextTarget, Vec<u8>),
+}
+
+impl TextBuffer {
+    /// Begins as `now`; cut to nothing it counts as changed.
+    pub(in crate::drive) fn new(
+        target: TextTarget,
+        now: &Bytes,
+        was_cut: bool,
+        caller: &Caller,
+    ) -> TextBuffer {
+        let state = TextState {
+            target,
+            bytes: now.to_vec(),
+            is_dirty: was_cut,
+            is_due: false,
+        };
+        TextBuffer {
+            opener: caller.process(),
+            state: Mutex::new(state),
+        }
+    }
+
+    /// Its present length.
+    pub(in crate::drive) fn len(&self) -> u64 {
+        self.lock().bytes.len() as u64
+    }
+
+    /// Its present bytes.
+    pub(in crate::drive) fn bytes(&self) -> Bytes {
+        Bytes::copy_from_slice(&self.lock().bytes)
+    }
+
+    /// Writes at a position; a gap is filled with zeros.
+    pub(in crate::drive) fn write(&self, offset: u64, data: &[u8]) -> DriveResult<()> {
+        let end = offset.saturating_add(data.len() as u64);
+        if end > MAX_LEN_BYTES {
+            return Err(too_long());
+        }
+        let mut state = self.lock();
+        let (start, end) = (offset as usize, end as usize);
+        if state.bytes.len() < end {
+            state.bytes.resize(end, 0);
+        }
+        state.bytes[start..end].copy_from_slice(data);
+        state.is_dirty = true;
+        Ok(())
+    }
+
+    /// Cuts or extends it.
+    pub(in crate::drive) fn resize(&self, size: u64) -> DriveResult<()> {
+        if size > MAX_LEN_BYTES {
+            return Err(too_long());
+        }
+        let mut state = self.lock();
+        if state.bytes.len() as u64 != size {
+            state.bytes.resize(size as usize, 0);
+            state.is_dirty = true;
+        }
+        Ok(())
+    }
+
+    /// The file was renamed while it is open.
+    pub(in crate::drive) fn rename(&self, from: &TextTarget, to: &TextTarget) {
+        let mut state = self.lock();
+        if state.target == *from {
+            state.target = to.clone();
+        }
+    }
+
+    /// True for the text it is.
+    pub(in crate::drive) fn is(&self, target: &TextTarget) -> bool {
+        self.lock().target == *target
+    }
+
+    /// What a close has to do; one that sends takes what is kept along.
+    pub(in crate::drive) fn due(&self, sends: bool) -> Due {
+        let mut state = self.lock();
+        let is_kept = !state.is_dirty;
+        state.is_due |= state.is_dirty;
+        state.is_dirty = false;
+        // An empty flush comes early from shells: there is nothing to send yet.
+        if sends && state.is_due && !state.bytes.is_empty() {
+            state.is_due = false;
+            return Due::Send(state.target.clone(), state.bytes.clone());
+        }
+        if is_kept {
+            Due::Nothing
+        } else {
+            Due::Keep(state.target.clone(), state.bytes.clone())
+        }
+    }
+
+    /// True for a caller in the process that opened the file, or one that is not known.
+    pub(in crate::drive) fn is_opener(&self, caller: &Caller) -> bool {
+        caller.pid == 0 || caller.process() == self.opener
+    }
+
+    fn lock(&self) -> MutexGuard<'_, TextState> {
+        self.state.lock().expect("no panic while a text is held")
+    }
+}
+
+fn too_long() -> DriveError {
+    DriveError::Invalid(format!(
+        "a job or a preset has at most {} MB",
+        MAX_LEN_BYTES >> 20
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn buffer(was_cut: bool) -> TextBuffer {
+        let caller = Caller {
+            pid: 0,
+            uid: 0,
+            gid: 0,
+        };
+        let now = Bytes::from_static(if was_cut { b"" } else { b"{}" });
+        TextBuffer::new(TextTarget::Preset("x.json".into()), &now, was_cut, &caller)
+    }
+
+    #[test]
+    fn a_text_goes_out_once_and_an_empty_flush_sends_nothing() {
+        let text = buffer(false);
+        assert!(
+            matches!(text.due(true), Due::Nothing),
+            "nothing was written"
+        );
+        text.resize(0).unwrap();
+        assert!(
+            matches!(text.due(true), Due::Keep(..)),
+            "cut to nothing is kept, not sent"
+        );
+        text.write(0, b"{\"a\":1}").unwrap();
+        assert!(matches!(text.due(true), Due::Send(..)));
+        assert!(matches!(text.due(true), Due::Nothing), "it went out");
+    }
+
+    #[test]
+    fn what_another_process_closed_is_kept_and_goes_out_with_the_opener() {
+        let text = buffer(true);
+        text.write(0, b"[1]").unwrap();
+        assert!(matches!(text.due(false), Due::Keep(..)));
+        assert!(matches!(text.due(true), Due::Send(..)));
+    }
+
+    #[test]
+    fn gaps_are_zeros_and_nothing_grows_without_end() {
+        let text = buffer(true);
+        text.write(0, b"a").unwrap();
+        text.write(3, b"b").unwrap();
+        assert_eq!(&text.bytes()[..], b"a\0\0b");
+        assert!(text.write(MAX_LEN_BYTES, b"x").is_err());
+        assert!(text.resize(u64::MAX).is_err());
+    }
+}

@@ -1,0 +1,39 @@
+//! The verification of the block cache that `cache verify` starts: whether one is running, and what the last
+//! one found.
+
+use std::sync::Mutex;
+
+use super::status::VerifyStatus;
+use crate::cache::VerifyReport;
+
+/// The verification that was asked for last.
+#[derive(Debug, Default)]
+pub(super) struct Verification(Mutex<VerifyStatus>);
+
+impl Verification {
+    pub(super) fn status(&self) -> VerifyStatus {
+        self.0
+            .lock()
+            .expect("no panic while a report is held")
+            .clone()
+    }
+
+    /// False while one is under way.
+    pub(super) fn begin(&self) -> bool {
+        let mut status = self.0.lock().expect("no panic while a report is held");
+        let begins = !status.running;
+        status.running = true;
+        begins
+    }
+
+    pub(super) fn end(&self, report: VerifyReport) {
+        let mut status = self.0.lock().expect("no panic while a report is held");
+        *status = VerifyStatus {
+            running: false,
+            done: status.done + 1,
+            objects: report.objects,
+            blocks: report.blocks,
+            bad_blocks: report.bad_blocks,
+        };
+    }
+}
