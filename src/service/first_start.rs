@@ -32,7 +32,7 @@ pub async fn account(
     data_dir: &Path,
 ) -> Result<Token, ServiceError> {
     let path = data_dir.join("account.json");
-    let account = match (read(&path)?, records.has_users().await?) {
+    let account = match (read(&path)?, records.accounts().is_any().await?) {
         (Some(account), true) => account,
         // Either file or account alone is the trace of a start that did not end, or of a deletion.
         (None, true) => unknown_password(),
@@ -98,7 +98,8 @@ async fn make(
     };
     write(path, &account)?;
     let user = records
-        .create_user(&NewUser {
+        .accounts()
+        .create(&NewUser {
             email: EMAIL,
             password_hash: &hash_password(&account.password),
             points: config.initial_points,
@@ -127,13 +128,14 @@ async fn with_good_token(
 ) -> Result<Account, ServiceError> {
     if let Some((id, secret)) = account.token.split_once('|')
         && let Ok(id) = id.parse()
-        && let Some(token) = records.token(id).await?
+        && let Some(token) = records.tokens().get(id).await?
         && secret_matches(secret, &token.secret_hash)
     {
         return Ok(account);
     }
     let user = records
-        .user_by_email(&account.email)
+        .accounts()
+        .get_by_email(&account.email)
         .await?
         .ok_or_else(|| ServiceError::Account {
             path: path.to_owned(),

@@ -138,7 +138,7 @@ impl Service {
         };
         let clock = clock::Clock::default();
         let records = Records::open(&data_dir.join("records.sqlite"), clock.clone()).await?;
-        records.set_quota(config.quota_bytes).await?;
+        records.accounts().set_quota(config.quota_bytes).await?;
         let (events, notices) = events::Events::new(clock.clone());
         let token = first_start::account(&records, &config, data_dir.path()).await?;
         let app = Arc::new(App {
@@ -277,7 +277,7 @@ impl RunningService {
     /// When the records or the files fail.
     pub async fn add_sample_assets(&self, count: u64) -> Result<(), ServiceError> {
         let token = self.token.id().expect("our own token has an id");
-        let token = self.app.records.token(token).await?;
+        let token = self.app.records.tokens().get(token).await?;
         match token {
             Some(token) => sample_records::add(&self.app, token.user, count).await,
             None => Ok(()),

@@ -32,7 +32,7 @@ pub async fn add(app: &App, user: UserId, count: u64) -> Result<(), ServiceError
             };
             new.push((format!("sample {number:06}"), file));
         }
-        app.records.add_complete_assets(user, &new).await?;
+        app.records.assets().add_complete(user, &new).await?;
         made = until;
     }
     Ok(())

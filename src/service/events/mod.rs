@@ -105,13 +105,16 @@ pub async fn deliver(app: Arc<App>, mut notices: mpsc::Receiver<Notice>) {
             () = app.stop.cancelled() => break,
             Some(notice) = notices.recv() => notice,
         };
-        let webhooks = match notice.to {
-            Receivers::One(webhook) => vec![*webhook],
-            Receivers::AllOf(user) => app.records.webhooks(user).await.unwrap_or_else(|error| {
-                tracing::error!(%error, "an event is dropped: the webhooks cannot be read");
-                Vec::new()
-            }),
-        };
+        let webhooks =
+            match notice.to {
+                Receivers::One(webhook) => vec![*webhook],
+                Receivers::AllOf(user) => app.records.webhooks().list(user).await.unwrap_or_else(
+                    |error| {
+                        tracing::error!(%error, "an event is dropped: the webhooks cannot be read");
+                        Vec::new()
+                    },
+                ),
+            };
         let body = Bytes::from(serde_json::to_vec(&notice.event).expect("an event can be written"));
         for webhook in webhooks {
             while calls.len() >= MOST_CALLS {
@@ -144,7 +147,7 @@ async fn call(app: Arc<App>, poster: Arc<Poster>, webhook: WebhookRow, body: Byt
             None
         }
     };
-    if let Err(error) = app.records.note_webhook_call(webhook.id, status).await {
+    if let Err(error) = app.records.webhooks().note_call(webhook.id, status).await {
         tracing::error!(webhook = %webhook.id, %error, "a call could not be noted");
     }
 }

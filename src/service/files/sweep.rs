@@ -28,7 +28,7 @@ impl FileStore {
         let (staged, blobs): (Vec<_>, Vec<_>) =
             old.into_iter().partition(|name| name.contains('#'));
         for batch in blobs.chunks(BATCH) {
-            left_over.extend(records.blobs_of_nobody(batch).await?);
+            left_over.extend(records.files().unowned_blobs(batch).await?);
         }
         let root = self.root.clone();
         left_over.extend(staged);

@@ -101,7 +101,7 @@ pub async fn asset(
     ids: Ids,
 ) -> Result<Response, ApiError> {
     let row = rawmodel::existing(&app, caller, ids.asset()?).await?;
-    let files = app.records.files_of(&[ModelId::Asset(row.id)]).await?;
+    let files = app.records.files().list(&[ModelId::Asset(row.id)]).await?;
     let entries: Vec<Entry> = files
         .into_iter()
         .filter(|file| file.area == Area::Source)
@@ -134,7 +134,7 @@ async fn preset(app: &App, caller: Caller, ids: &Ids) -> Result<Named, ApiError>
             modified: app.clock.now(),
         });
     }
-    let row = app.records.preset(caller.user, id).await?;
+    let row = app.records.presets().get(caller.user, id).await?;
     let row = row.ok_or_else(|| ApiError::no("preset"))?;
     Ok(Named {
         config: parsed(&row.config)?,

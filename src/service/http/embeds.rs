@@ -80,10 +80,10 @@ impl Wish {
     ) -> Result<(EmbedId, String), ApiError> {
         let config = match self.config {
             Some(config) => config,
-            None => app.records.theme(user).await?,
+            None => app.records.embeds().theme(user).await?,
         };
         if self.save_theme {
-            app.records.save_theme(user, &config).await?;
+            app.records.embeds().save_theme(user, &config).await?;
         }
         let identifier = random_name();
         let new = NewEmbed {
@@ -92,7 +92,7 @@ impl Wish {
             source,
             config: &config,
         };
-        let id = app.records.create_embed(user, &new).await?;
+        let id = app.records.embeds().create(user, &new).await?;
         let id = id.ok_or_else(|| ApiError::no("model"))?;
         Ok((id, viewer_url(app, &identifier)))
     }
@@ -210,7 +210,7 @@ fn not_complete() -> ApiError {
 }
 
 async fn has_glb(app: &App, owner: ModelId, area: Area) -> Result<bool, ApiError> {
-    let files = app.records.files_of(&[owner]).await?;
+    let files = app.records.files().list(&[owner]).await?;
     let is_glb = |file: &FileRow| file.area == area && formats::extension(&file.name) == "glb";
     Ok(files.iter().any(is_glb))
 }
@@ -223,7 +223,8 @@ async fn prepare(app: &App, row: &AssetRow, user: UserId) -> Result<(), ApiError
             let glb = ["glb".to_owned()];
             let asked = app
                 .records
-                .start_conversion(user, row.id, &glb, Uploaded::NotShown)
+                .conversions()
+                .start(user, row.id, &glb, Uploaded::NotShown)
                 .await?;
             match asked {
                 Conversion::Queued => app.queue.wake(),
@@ -265,7 +266,8 @@ pub async fn list(
     let search = query.search()?;
     let page = app
         .records
-        .embeds(caller.user, rapid, &search, request)
+        .embeds()
+        .list(caller.user, rapid, &search, request)
         .await?;
     let mut data = Vec::with_capacity(page.items.len());
     for row in &page.items {
@@ -279,7 +281,7 @@ pub async fn show(
     caller: Caller,
     ids: Ids,
 ) -> Result<Json<Value>, ApiError> {
-    let row = app.records.embed(caller.user, ids.embed()?).await?;
+    let row = app.records.embeds().get(caller.user, ids.embed()?).await?;
     let row = row.ok_or_else(|| ApiError::no("embed"))?;
     let data = written(&app, &row, EmbedForm::Detail).await?;
     Ok(Json(json!({ "data": data })))
@@ -290,7 +292,12 @@ pub async fn delete(
     caller: Caller,
     ids: Ids,
 ) -> Result<StatusCode, ApiError> {
-    match app.records.delete_embed(caller.user, ids.embed()?).await? {
+    match app
+        .records
+        .embeds()
+        .delete(caller.user, ids.embed()?)
+        .await?
+    {
         true => Ok(StatusCode::NO_CONTENT),
         false => Err(ApiError::no("embed")),
     }

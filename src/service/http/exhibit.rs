@@ -68,7 +68,7 @@ pub async fn of_asset(app: &App, asset: AssetId) -> Result<Model, ApiError> {
         return Ok(Model::Ready(files));
     }
     let mut reason = None;
-    for conversion in app.records.conversions_of(asset).await? {
+    for conversion in app.records.conversions().list(asset).await? {
         if !conversion.formats.iter().any(|format| format == "glb") {
             continue;
         }

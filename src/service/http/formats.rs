@@ -46,7 +46,8 @@ pub async fn add(
     fields.finish()?;
     let conversion = app
         .records
-        .start_conversion(caller.user, id, &asked, Uploaded::Counts)
+        .conversions()
+        .start(caller.user, id, &asked, Uploaded::Counts)
         .await?;
     match conversion {
         Conversion::Queued => {}
@@ -76,7 +77,7 @@ pub async fn processed(
 ) -> Result<Json<Vec<ConversionJob>>, ApiError> {
     let id = ids.asset()?;
     rawmodel::existing(&app, caller, id).await?;
-    let conversions = app.records.conversions_of(id).await?;
+    let conversions = app.records.conversions().list(id).await?;
     let jobs = conversions.into_iter().map(|conversion| {
         let mut other = serde_json::Map::new();
         if let Some(message) = conversion.message {

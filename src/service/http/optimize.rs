@@ -90,7 +90,7 @@ async fn preset_settings(
             filename_rule: FilenameRule::default(),
         }));
     }
-    let Some(preset) = app.records.preset(caller.user, id).await? else {
+    let Some(preset) = app.records.presets().get(caller.user, id).await? else {
         return Ok(None);
     };
     if presets::needs_newer_core(&preset.core_version) == Some(true) {
@@ -160,7 +160,8 @@ pub(super) async fn start(
 ) -> Result<Vec<RapidId>, ApiError> {
     let started = app
         .records
-        .start_optimizations(caller.user, caller.token, new)
+        .optimizations()
+        .start(caller.user, caller.token, new)
         .await?;
     match started {
         Started::Queued(ids) => {

@@ -52,7 +52,7 @@ pub async fn create(
         core_version: &core,
         filename_rule: rule.unwrap_or_default(),
     };
-    let preset = app.records.create_preset(caller.user, &new).await?;
+    let preset = app.records.presets().create(caller.user, &new).await?;
     Ok(Json(written(&preset, PresetForm::Detail)?))
 }
 
@@ -69,7 +69,8 @@ pub async fn update(
     refuse_factory(id)?;
     let preset = app
         .records
-        .update_preset(caller.user, id, (&name, &config.to_text()), rule.as_ref())
+        .presets()
+        .update(caller.user, id, (&name, &config.to_text()), rule.as_ref())
         .await?
         .ok_or_else(|| ApiError::no("preset"))?;
     Ok(Json(written(&preset, PresetForm::Detail)?))
@@ -80,7 +81,11 @@ pub async fn list(
     caller: Caller,
     query: Query,
 ) -> Result<Json<Vec<Value>>, ApiError> {
-    let found = app.records.presets(caller.user, &query.search()?).await?;
+    let found = app
+        .records
+        .presets()
+        .list(caller.user, &query.search()?)
+        .await?;
     let written = found.iter().map(|preset| written(preset, PresetForm::List));
     Ok(Json(written.collect::<Result<_, _>>()?))
 }
@@ -117,7 +122,8 @@ pub async fn show(
     }
     let preset = app
         .records
-        .preset(caller.user, id)
+        .presets()
+        .get(caller.user, id)
         .await?
         .ok_or_else(|| ApiError::no("preset"))?;
     Ok(Json(written(&preset, PresetForm::Detail)?))
@@ -146,7 +152,7 @@ pub async fn delete(
 ) -> Result<StatusCode, ApiError> {
     let id = ids.preset()?;
     refuse_factory(id)?;
-    match app.records.delete_preset(caller.user, id).await? {
+    match app.records.presets().delete(caller.user, id).await? {
         true => Ok(StatusCode::OK),
         false => Err(ApiError::no("preset")),
     }

@@ -25,7 +25,7 @@ const MOST_PER_PAGE: u64 = 50;
 
 /// One rapid model of the caller.
 pub(super) async fn existing(app: &App, caller: Caller, id: RapidId) -> Result<RapidRow, ApiError> {
-    let rapid = app.records.rapid(caller.user, id).await?;
+    let rapid = app.records.rapids().get(caller.user, id).await?;
     rapid.ok_or_else(|| ApiError::no("rapid model"))
 }
 
@@ -65,7 +65,11 @@ pub(super) async fn page(
 ) -> Result<Page<Value>, ApiError> {
     let request = query.page(DEFAULT_PER_PAGE, MOST_PER_PAGE);
     let search = query.search()?;
-    let page = app.records.rapids(caller.user, &search, request).await?;
+    let page = app
+        .records
+        .rapids()
+        .list(caller.user, &search, request)
+        .await?;
     let data = written_all(app, &page.items).await?;
     Ok(envelope(app, path, query, &page, data))
 }
@@ -96,7 +100,7 @@ pub async fn update(
     fields.finish()?;
     existing(&app, caller, id).await?;
     let owner = ModelId::Rapid(id);
-    if !app.records.add_tags(caller.user, owner, &tags).await? {
+    if !app.records.tags().add(caller.user, owner, &tags).await? {
         return Err(ApiError::no("rapid model"));
     }
     written(&app, caller, id).await
@@ -104,7 +108,7 @@ pub async fn update(
 
 /// Deletes rapid models; tells how many there were.
 async fn remove(app: &App, caller: Caller, rapids: &[RapidId]) -> Result<usize, ApiError> {
-    let removal = app.records.delete_rapids(caller.user, rapids).await?;
+    let removal = app.records.rapids().delete(caller.user, rapids).await?;
     Ok(app.clear_away(removal).await)
 }
 

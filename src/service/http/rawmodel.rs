@@ -31,7 +31,7 @@ const JOBS_WINDOW: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 /// One asset of the caller.
 pub(super) async fn existing(app: &App, caller: Caller, id: AssetId) -> Result<AssetRow, ApiError> {
-    let asset = app.records.asset(caller.user, id).await?;
+    let asset = app.records.assets().get(caller.user, id).await?;
     asset.ok_or_else(|| ApiError::no("base asset"))
 }
 
@@ -64,7 +64,11 @@ pub(super) async fn page(
 ) -> Result<Page<Value>, ApiError> {
     let request = query.page(DEFAULT_PER_PAGE, MOST_PER_PAGE);
     let search = query.search()?;
-    let page = app.records.assets(caller.user, &search, request).await?;
+    let page = app
+        .records
+        .assets()
+        .list(caller.user, &search, request)
+        .await?;
     let owners: Vec<ModelId> = page
         .items
         .iter()
@@ -102,11 +106,14 @@ pub async fn update(
     fields.finish()?;
     existing(&app, caller, id).await?;
     if let Some(factor) = scale_factor {
-        app.records.set_scale(caller.user, id, factor).await?;
+        app.records
+            .assets()
+            .set_scale(caller.user, id, factor)
+            .await?;
     }
     if let Some(tags) = tags {
         let owner = ModelId::Asset(id);
-        if !app.records.add_tags(caller.user, owner, &tags).await? {
+        if !app.records.tags().add(caller.user, owner, &tags).await? {
             return Err(ApiError::no("base asset"));
         }
     }
@@ -116,7 +123,7 @@ pub async fn update(
 
 /// Deletes assets; tells how many there were.
 async fn remove(app: &App, caller: Caller, assets: &[AssetId]) -> Result<usize, ApiError> {
-    let removal = app.records.delete_assets(caller.user, assets).await?;
+    let removal = app.records.assets().delete(caller.user, assets).await?;
     Ok(app.clear_away(removal).await)
 }
 
@@ -209,14 +216,18 @@ pub async fn rapid_models(
 ) -> Result<Json<Value>, ApiError> {
     let id = ids.asset()?;
     existing(&app, caller, id).await?;
-    let rows = app.records.rapids_of(caller.user, id).await?;
+    let rows = app.records.rapids().list_of_asset(caller.user, id).await?;
     let data = rapidmodel::written_all(&app, &rows).await?;
     Ok(Json(json!({ "data": data })))
 }
 
 pub async fn jobs(State(app): State<Arc<App>>, caller: Caller) -> Result<Json<Value>, ApiError> {
     let since = app.clock.now() - JOBS_WINDOW;
-    let rows = app.records.rapids_not_done(caller.user, since).await?;
+    let rows = app
+        .records
+        .rapids()
+        .list_unfinished(caller.user, since)
+        .await?;
     let data = rapidmodel::written_all(&app, &rows).await?;
     Ok(Json(json!({ "data": data })))
 }

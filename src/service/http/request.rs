@@ -85,14 +85,19 @@ fn count(parts: &Parts, app: &App, requester: Requester) -> Result<(), ApiError>
 
 async fn identify(parts: &Parts, app: &App) -> Result<Caller, ApiError> {
     let (id, secret) = credentials(parts).ok_or(ApiError::InvalidToken)?;
-    let token = app.records.token(id).await?.ok_or(ApiError::InvalidToken)?;
+    let token = app
+        .records
+        .tokens()
+        .get(id)
+        .await?
+        .ok_or(ApiError::InvalidToken)?;
     if !secret_matches(secret, &token.secret_hash) {
         return Err(ApiError::InvalidToken);
     }
     let now = app.clock.now().as_second();
     let last = token.last_used_at.map_or(0, |last| last.as_second());
     if now - last >= TOUCH_PAUSE_SECS {
-        app.records.touch_token(id).await?;
+        app.records.tokens().note_use(id).await?;
     }
     Ok(Caller {
         user: token.user,

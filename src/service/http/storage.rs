@@ -77,7 +77,7 @@ async fn write(app: &App, id: FileId, request: Request) -> Result<Response, ApiE
     };
     let len = header(CONTENT_LENGTH).and_then(|text| text.parse().ok());
     let expected_md5 = header(CONTENT_MD5);
-    let room = match app.records.welcome(id).await? {
+    let room = match app.records.uploads().welcome(id).await? {
         Welcome::UpTo(room) => room,
         Welcome::Not(why) => return Err(refusal(&why)),
     };
@@ -92,7 +92,7 @@ async fn write(app: &App, id: FileId, request: Request) -> Result<Response, ApiE
             "The bytes that came do not have the Content-MD5 that was sent.".to_owned(),
         ));
     }
-    let published = app.records.publish(id, &stored).await;
+    let published = app.records.uploads().publish(id, &stored).await;
     match published {
         Ok(Publish::Done { replaced }) => {
             app.files
@@ -132,7 +132,7 @@ fn is_md5(header: &str, hex: &str) -> bool {
 }
 
 async fn read(app: &App, id: FileId, headers: &HeaderMap) -> Result<Response, ApiError> {
-    let file = app.records.file(id).await?;
+    let file = app.records.files().get(id).await?;
     let file = file.ok_or_else(|| ApiError::no("file"))?;
     let blob = file.blob.clone().ok_or_else(|| ApiError::no("file"))?;
     let header = |name| headers.get(name).and_then(|value| value.to_str().ok());

@@ -11,7 +11,7 @@ use crate::wire::{ModelId, TagName};
 
 /// The names of all tags that the caller has on owners of a kind, such as [`ModelId::ASSET_KIND`].
 pub(super) async fn names(app: &App, caller: Caller, kind: &str) -> Result<Json<Value>, ApiError> {
-    let names = app.records.tag_names(caller.user, kind).await?;
+    let names = app.records.tags().names(caller.user, kind).await?;
     let data: Vec<TagName> = names.into_iter().map(|name| TagName { name }).collect();
     Ok(Json(json!({ "data": data })))
 }
@@ -24,7 +24,7 @@ pub(super) async fn take_off(
     ids: &Ids,
 ) -> Result<StatusCode, ApiError> {
     let tag = ids.tag()?;
-    match app.records.remove_tag(caller.user, owner, tag).await? {
+    match app.records.tags().remove(caller.user, owner, tag).await? {
         true => Ok(StatusCode::OK),
         false => Err(ApiError::no("tag")),
     }

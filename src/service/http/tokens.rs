@@ -20,7 +20,8 @@ use crate::wire::{ApiToken, TokenForm, UserId};
 pub async fn make(records: &Records, user: UserId, name: &str) -> Result<String, RecordsError> {
     let secret = random_secret();
     let token = records
-        .create_token(user, name, &hash_secret(&secret))
+        .tokens()
+        .create(user, name, &hash_secret(&secret))
         .await?;
     Ok(format!("{token}|{secret}"))
 }
@@ -36,7 +37,7 @@ pub async fn create(
 }
 
 pub async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Json<Value>, ApiError> {
-    let tokens = app.records.tokens(caller.user).await?;
+    let tokens = app.records.tokens().list(caller.user).await?;
     let written = tokens.iter().map(|token| write(token, TokenForm::List));
     Ok(Json(written.collect()))
 }
@@ -48,7 +49,8 @@ pub async fn show(
 ) -> Result<Json<Value>, ApiError> {
     let token = app
         .records
-        .token(ids.token()?)
+        .tokens()
+        .get(ids.token()?)
         .await?
         .filter(|token| token.user == caller.user)
         .ok_or_else(|| ApiError::no("token"))?;
@@ -60,7 +62,12 @@ pub async fn delete(
     caller: Caller,
     ids: Ids,
 ) -> Result<StatusCode, ApiError> {
-    if app.records.delete_token(caller.user, ids.token()?).await? {
+    if app
+        .records
+        .tokens()
+        .delete(caller.user, ids.token()?)
+        .await?
+    {
         Ok(StatusCode::OK)
     } else {
         Err(ApiError::no("token"))

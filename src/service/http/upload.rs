@@ -75,7 +75,7 @@ pub(super) async fn create(
         format: &format,
         main_file,
     };
-    Ok(app.records.create_asset(caller.user, &new).await?)
+    Ok(app.records.assets().create(caller.user, &new).await?)
 }
 
 /// The answer to a start: one URL for each file.
@@ -106,7 +106,7 @@ pub(super) fn started(
 
 /// Completes an upload, once.
 pub(super) async fn finish(app: &App, caller: Caller, id: AssetId) -> Result<(), ApiError> {
-    match app.records.complete_upload(caller.user, id).await? {
+    match app.records.imports().start(caller.user, id).await? {
         Completion::Started => app.queue.wake(),
         Completion::Before => {}
         Completion::Gone => return Err(ApiError::no("base asset")),
@@ -145,7 +145,7 @@ pub async fn retry(
 ) -> Result<Json<Value>, ApiError> {
     let id = ids.asset()?;
     let asset = rawmodel::existing(&app, caller, id).await?;
-    if !app.records.retry_import(caller.user, id).await? {
+    if !app.records.imports().retry(caller.user, id).await? {
         let message = match asset.status {
             UploadStatus::Incomplete => "The upload is not complete yet.",
             _ => "The import has not failed.",

@@ -26,7 +26,12 @@ pub async fn login(
     let password = fields.text("password");
     fields.finish()?;
     let wrong = || ApiError::field("email", "These credentials do not match our records.");
-    let user = app.records.user_by_email(&email).await?.ok_or_else(wrong)?;
+    let user = app
+        .records
+        .accounts()
+        .get_by_email(&email)
+        .await?
+        .ok_or_else(wrong)?;
     if !is_password_of(&app, &user, password).await? {
         return Err(wrong());
     }
@@ -44,7 +49,7 @@ async fn is_password_of(app: &App, user: &UserRow, password: String) -> Result<b
 }
 
 async fn account(app: &App, caller: Caller) -> Result<UserRow, ApiError> {
-    let user = app.records.user(caller.user).await?;
+    let user = app.records.accounts().get(caller.user).await?;
     user.ok_or(ApiError::InvalidToken)
 }
 
@@ -75,7 +80,7 @@ pub async fn delete(
     if !is_password_of(&app, &user, password).await? {
         return Err(ApiError::field("password", "The password is not correct."));
     }
-    let removal = app.records.delete_user(user.id).await?;
+    let removal = app.records.accounts().delete(user.id).await?;
     app.clear_away(removal).await;
     first_start::forget(&app.config.data_dir, &user.email)
         .map_err(|error| ApiError::Internal(Box::new(error)))?;

@@ -27,10 +27,10 @@ impl Beside {
     /// Reads what stands beside `owners`, which are of one kind.
     pub async fn read(app: &App, owners: &[ModelId]) -> Result<Beside, ApiError> {
         let mut files: HashMap<ModelId, Vec<FileRow>> = HashMap::new();
-        for file in app.records.files_of(owners).await? {
+        for file in app.records.files().list(owners).await? {
             files.entry(file.owner).or_default().push(file);
         }
-        let tags = app.records.tags_of(owners).await?;
+        let tags = app.records.tags().list(owners).await?;
         Ok(Beside { files, tags })
     }
 
@@ -116,13 +116,13 @@ pub async fn asset(
     asset.downloads = asset_downloads(app, row, beside);
     if form == AssetForm::Detail {
         add_conversions(app, &mut asset, beside, owner);
-        if let Some(job) = app.records.analysis_of(row.id).await? {
+        if let Some(job) = app.records.jobs().latest_analysis(row.id).await? {
             asset.progress = Some(job.progress as f64);
             asset.import_status = Some(job.step);
         }
     }
     if form != AssetForm::List {
-        asset.rapid_models = app.records.rapid_ids_of(row.id).await?;
+        asset.rapid_models = app.records.rapids().ids_of_asset(row.id).await?;
     }
     let mut value = asset.to_form(form);
     dress_tags(&mut value, &asset.tags);

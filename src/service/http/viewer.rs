@@ -26,7 +26,7 @@ pub const ASSET: &str = "/embed/assets/{name}";
 
 pub async fn show(State(app): State<Arc<App>>, ids: Ids) -> Result<Response, ApiError> {
     let gone = || ApiError::PlainNotFound("There is no such embed.".to_owned());
-    let embed = app.records.view_embed(ids.text("identifier")).await?;
+    let embed = app.records.embeds().view(ids.text("identifier")).await?;
     let embed = embed.ok_or_else(gone)?;
     let owner = match embed.source {
         EmbedSource::Rapid(rapid) => ModelId::Rapid(rapid),

@@ -41,7 +41,12 @@ pub async fn create(
         verify_ssl,
     };
     let most = app.config.max_webhooks;
-    match app.records.create_webhook(caller.user, &new, most).await? {
+    match app
+        .records
+        .webhooks()
+        .create(caller.user, &new, most)
+        .await?
+    {
         Some(webhook) => Ok(Json(written(webhook))),
         None => Err(ApiError::TooManyWebhooks),
     }
@@ -51,7 +56,7 @@ pub async fn list(
     State(app): State<Arc<App>>,
     caller: Caller,
 ) -> Result<Json<Vec<Webhook>>, ApiError> {
-    let webhooks = app.records.webhooks(caller.user).await?;
+    let webhooks = app.records.webhooks().list(caller.user).await?;
     Ok(Json(webhooks.into_iter().map(written).collect()))
 }
 
@@ -62,7 +67,8 @@ pub async fn delete(
 ) -> Result<StatusCode, ApiError> {
     match app
         .records
-        .delete_webhook(caller.user, ids.webhook()?)
+        .webhooks()
+        .delete(caller.user, ids.webhook()?)
         .await?
     {
         true => Ok(StatusCode::OK),
@@ -76,7 +82,7 @@ pub async fn test(
     ids: Ids,
 ) -> Result<Json<Webhook>, ApiError> {
     let id = ids.webhook()?;
-    let webhooks = app.records.webhooks(caller.user).await?;
+    let webhooks = app.records.webhooks().list(caller.user).await?;
     let webhook = webhooks
         .into_iter()
         .find(|webhook| webhook.id == id)

@@ -56,13 +56,14 @@ pub fn status_in(phase: Phase) -> UploadStatus {
 async fn show(app: &App, job: &JobRow, status: &UploadStatus) -> Result<bool, JobError> {
     Ok(app
         .records
-        .set_asset_status(job.lease(), job.asset, status)
+        .imports()
+        .set_status(job.lease(), job.asset, status)
         .await?)
 }
 
 /// Lays the upload out, or records why it cannot be.
 async fn prepare(app: &App, job: &JobRow) -> Result<Option<Place>, JobError> {
-    let asset = app.records.asset(job.user, job.asset).await?;
+    let asset = app.records.assets().get(job.user, job.asset).await?;
     let is_zip = asset.is_some_and(|asset| asset.is_zip);
     if is_zip {
         // A lost job is noticed before its worker starts.
@@ -133,7 +134,8 @@ async fn record(
 async fn store(app: &App, job: &JobRow, end: &AnalysisEnd) -> Result<(), JobError> {
     let ended = app
         .records
-        .end_analysis(job.lease(), job.user, job.asset, end)
+        .imports()
+        .end(job.lease(), job.user, job.asset, end)
         .await;
     if settle(app, job.lease(), ended, &end.files).await? {
         tell::analysed(app, job, end.error_message.as_deref());

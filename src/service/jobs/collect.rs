@@ -79,7 +79,7 @@ pub async fn settle(
         }
         Err(error) => {
             tracing::warn!(job = %lease.job, %error, "it is not known whether a job ended: looking again");
-            if app.records.was_ended(lease).await? {
+            if app.records.jobs().was_ended(lease).await? {
                 Ok(true)
             } else {
                 Err(error.into())

@@ -15,10 +15,10 @@ use crate::service::workers::{Failure, Outcome};
 /// Does one conversion.
 pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Done, JobError> {
     let conversion = match job.conversion {
-        Some(conversion) => app.records.conversion(conversion).await?,
+        Some(conversion) => app.records.conversions().get(conversion).await?,
         None => None,
     };
-    let asset = app.records.asset(job.user, job.asset).await?;
+    let asset = app.records.assets().get(job.user, job.asset).await?;
     let (Some(conversion), Some(asset)) = (conversion, asset) else {
         return end_for_nothing(app, job).await;
     };
@@ -90,7 +90,8 @@ async fn end(
     let of = (job.user, job.asset, conversion);
     let ended = app
         .records
-        .end_conversion(job.lease(), of, reason, &files, &Failure::output(failure))
+        .conversions()
+        .end(job.lease(), of, reason, &files, &Failure::output(failure))
         .await;
     settle(app, job.lease(), ended, &files).await?;
     Ok(())

@@ -34,7 +34,7 @@ async fn renew(app: &App) -> Result<(), RecordsError> {
     let running: Vec<Running> = app.queue.running().values().cloned().collect();
     for Running { lease, stop } in running {
         let time = app.config.job_lease;
-        if !app.records.renew_lease(lease, time).await? {
+        if !app.records.jobs().renew_lease(lease, time).await? {
             // Either it ended just now, and nobody listens, or it is another's.
             stop.cancel();
         }
@@ -52,7 +52,7 @@ pub async fn recover(app: &App) -> Result<(), RecordsError> {
 
 async fn requeue(app: &App, lost: Lost) -> Result<(), RecordsError> {
     let attempts = app.config.worker_limits.attempts;
-    let (failed, queued) = app.records.recover_jobs(lost, attempts).await?;
+    let (failed, queued) = app.records.jobs().recover(lost, attempts).await?;
     if queued > 0 {
         tracing::info!(
             jobs = queued,

@@ -97,7 +97,7 @@ enum Done {
 /// Takes jobs and does them, one after the other, until the service stops.
 pub async fn work(app: Arc<App>) {
     while !app.stop.is_cancelled() {
-        match app.records.claim_job(app.config.job_lease).await {
+        match app.records.jobs().claim(app.config.job_lease).await {
             Ok(Some(job)) => {
                 // There may be more than this one, and another worker free.
                 app.queue.wake();
@@ -149,7 +149,7 @@ async fn run(app: &Arc<App>, job: &JobRow) {
 }
 
 async fn give_back(app: &App, job: &JobRow) {
-    if let Err(error) = app.records.return_job(job.lease()).await {
+    if let Err(error) = app.records.jobs().requeue(job.lease()).await {
         // It stays `running` in the table until its lease runs out.
         tracing::error!(job = %job.id, %error, "a job could not be given back");
     }
@@ -170,7 +170,7 @@ async fn give_up(app: &App, job: &JobRow, reason: &str) {
 /// Ends a job that has lost what it works for.
 async fn end_for_nothing(app: &App, job: &JobRow) -> Result<Done, JobError> {
     let output = Failure::output(Some(&Failure::of("what this was for has been deleted")));
-    app.records.end_for_nothing(job.lease(), &output).await?;
+    app.records.jobs().fail(job.lease(), &output).await?;
     Ok(Done::Recorded)
 }
 
@@ -222,11 +222,13 @@ async fn note(
     {
         let status = analyse::status_in(phase);
         app.records
-            .set_asset_status(lease, job.asset, &status)
+            .imports()
+            .set_status(lease, job.asset, &status)
             .await?;
         *shown = Some(phase);
     }
     app.records
+        .jobs()
         .note_progress(lease, progress.percent, &progress.step)
         .await
 }

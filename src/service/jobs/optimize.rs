@@ -92,7 +92,7 @@ fn base_name(rapid: &RapidRow) -> String {
 
 async fn rapid_of(app: &App, job: &JobRow) -> Result<Option<RapidRow>, JobError> {
     match job.rapid {
-        Some(rapid) => Ok(app.records.rapid(job.user, rapid).await?),
+        Some(rapid) => Ok(app.records.rapids().get(job.user, rapid).await?),
         None => Ok(None),
     }
 }
@@ -106,7 +106,8 @@ async fn record(
 ) -> Result<(), JobError> {
     let ended = app
         .records
-        .end_optimization(job.lease(), job.user, rapid, end)
+        .optimizations()
+        .end(job.lease(), job.user, rapid, end)
         .await;
     if settle(app, job.lease(), ended, &end.files).await? {
         tell::optimized(app, job, rapid, failure).await;

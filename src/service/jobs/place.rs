@@ -53,7 +53,7 @@ impl LaidOut {
 impl Place {
     /// Makes the folder and lays the files of the job's asset out in it, those of an archive unpacked.
     pub async fn lay_out(app: &App, job: &JobRow) -> Result<LaidOut, JobError> {
-        let Some(asset) = app.records.asset(job.user, job.asset).await? else {
+        let Some(asset) = app.records.assets().get(job.user, job.asset).await? else {
             return Ok(LaidOut::refused(
                 "the base asset was deleted before the work on it began",
             ));
@@ -67,7 +67,12 @@ impl Place {
             is_unpacked: false,
         };
         fs::create_dir(place.output())?;
-        for file in app.records.files_of(&[ModelId::Asset(job.asset)]).await? {
+        for file in app
+            .records
+            .files()
+            .list(&[ModelId::Asset(job.asset)])
+            .await?
+        {
             if file.area == Area::Source
                 && let Some(blob) = &file.blob
             {

@@ -42,7 +42,7 @@ pub async fn optimized(app: &App, job: &JobRow, rapid: RapidId, failure: Option<
 }
 
 async fn files(app: &App, rapid: RapidId, area: Area) -> Downloads {
-    match app.records.files_of(&[ModelId::Rapid(rapid)]).await {
+    match app.records.files().list(&[ModelId::Rapid(rapid)]).await {
         Ok(files) => files
             .into_iter()
             .filter(|file| file.area == area)

@@ -33,7 +33,8 @@ impl Waiting {
         let user = service
             .app
             .records
-            .token(token)
+            .tokens()
+            .get(token)
             .await
             .unwrap()
             .unwrap()
@@ -46,8 +47,8 @@ impl Waiting {
             main_file: "",
         };
         let records = &service.app.records;
-        let (asset, _) = records.create_asset(user, &new).await.unwrap();
-        records.complete_upload(user, asset).await.unwrap();
+        let (asset, _) = records.assets().create(user, &new).await.unwrap();
+        records.imports().start(user, asset).await.unwrap();
         Waiting {
             _dir: dir,
             service,
@@ -57,13 +58,18 @@ impl Waiting {
     }
 
     async fn claim(&self) -> JobRow {
-        let claimed = self.service.app.records.claim_job(LEASE).await.unwrap();
+        let claimed = self.service.app.records.jobs().claim(LEASE).await.unwrap();
         claimed.expect("a job waits")
     }
 
     async fn asset(&self) -> AssetRow {
         let records = &self.service.app.records;
-        records.asset(self.user, self.asset).await.unwrap().unwrap()
+        records
+            .assets()
+            .get(self.user, self.asset)
+            .await
+            .unwrap()
+            .unwrap()
     }
 
     async fn file(&self, text: &str) -> NewFile {
@@ -84,7 +90,8 @@ impl Waiting {
         };
         let records = &self.service.app.records;
         records
-            .end_analysis(job.lease(), self.user, self.asset, &end)
+            .imports()
+            .end(job.lease(), self.user, self.asset, &end)
             .await
     }
 
@@ -104,30 +111,36 @@ async fn an_attempt_that_lost_its_job_changes_nothing() {
     let waiting = Waiting::start().await;
     let records = &waiting.service.app.records;
     let lost = waiting.claim().await;
-    let (failed, queued) = records.recover_jobs(Lost::Expired, 3).await.unwrap();
+    let (failed, queued) = records.jobs().recover(Lost::Expired, 3).await.unwrap();
     assert_eq!((failed.len(), queued), (0, 0), "its lease holds");
-    let (_, queued) = records.recover_jobs(Lost::All, 3).await.unwrap();
+    let (_, queued) = records.jobs().recover(Lost::All, 3).await.unwrap();
     assert_eq!(queued, 1);
     let now = waiting.claim().await;
     assert_eq!((lost.id, lost.fence + 1), (now.id, now.fence));
 
     let old = lost.lease();
-    assert!(!records.note_progress(old, 50, "late").await.unwrap());
-    assert!(!records.renew_lease(old, LEASE).await.unwrap());
+    assert!(!records.jobs().note_progress(old, 50, "late").await.unwrap());
+    assert!(!records.jobs().renew_lease(old, LEASE).await.unwrap());
     let analysing = UploadStatus::Analysing;
-    let shown = records.set_asset_status(old, waiting.asset, &analysing);
+    let shown = records.imports().set_status(old, waiting.asset, &analysing);
     assert!(!shown.await.unwrap());
-    records.return_job(old).await.unwrap();
-    records.end_for_nothing(old, "{}").await.unwrap();
+    records.jobs().requeue(old).await.unwrap();
+    records.jobs().fail(old, "{}").await.unwrap();
     let late = waiting.file("of the lost attempt").await;
     assert_eq!(waiting.end(&lost, &late).await.unwrap(), None);
     assert_eq!(waiting.asset().await.status, UploadStatus::Waiting);
 
     let file = waiting.file("of the attempt that has it").await;
-    assert!(records.renew_lease(now.lease(), LEASE).await.unwrap());
+    assert!(
+        records
+            .jobs()
+            .renew_lease(now.lease(), LEASE)
+            .await
+            .unwrap()
+    );
     assert!(waiting.end(&now, &file).await.unwrap().is_some());
-    assert!(!records.was_ended(old).await.unwrap());
-    assert!(records.was_ended(now.lease()).await.unwrap());
+    assert!(!records.jobs().was_ended(old).await.unwrap());
+    assert!(records.jobs().was_ended(now.lease()).await.unwrap());
     assert_eq!(waiting.end(&now, &file).await.unwrap(), None, "once");
 }
 

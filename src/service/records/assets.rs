@@ -4,14 +4,13 @@ use jiff::Timestamp;
 use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 
-use super::files::{self, NewFile};
-use super::search::Listing;
-use super::{
-    Area, FileId, JobId, PageOf, PageRequest, Records, Removal, Result, Search, count, flag, key,
-    moment, tags,
-};
+use super::database::{Database, Result, count, flag, key, moment, stored};
+use super::files::{self, Area, FileId, NewFile};
+use super::jobs::{JobId, Removal};
+use super::search::{Listing, PageOf, PageRequest, Search};
+use super::tags;
 use crate::service::ids::random_uuid;
-use crate::wire::{AssetId, ModelId, RapidId, UploadStatus, UserId};
+use crate::wire::{AssetId, ModelId, UploadStatus, UserId};
 
 /// An upload that is about to begin.
 #[derive(Debug)]
@@ -86,18 +85,17 @@ fn asset_row(row: &SqliteRow) -> sqlx::Result<AssetRow> {
     })
 }
 
-impl Records {
+/// Base assets.
+#[derive(Clone, Copy)]
+pub struct AssetRecords<'a> {
+    pub(super) database: &'a Database,
+}
+
+impl AssetRecords<'_> {
     /// Begins an upload: the asset and its files, whose bytes are awaited. The ids of the files are in
     /// the order of their names in `new`.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn create_asset(
-        &self,
-        user: UserId,
-        new: &NewAsset<'_>,
-    ) -> Result<(AssetId, Vec<FileId>)> {
-        let mut tx = self.begin_for(user).await?;
+    pub async fn create(self, user: UserId, new: &NewAsset<'_>) -> Result<(AssetId, Vec<FileId>)> {
+        let mut tx = self.database.begin_for(user).await?;
         let row = sqlx::query(
             "INSERT INTO assets (user_id, uuid, name, name_folded, is_zip, upload_status, format, \
              main_file, size, scale_factor, has_errors, created_at) \
@@ -111,7 +109,7 @@ impl Records {
         .bind(UploadStatus::Incomplete.as_str())
         .bind(new.format)
         .bind(new.main_file)
-        .bind(self.now())
+        .bind(self.database.now())
         .fetch_one(&mut *tx)
         .await?;
         let asset = AssetId(count(&row, "id")?);
@@ -124,11 +122,8 @@ impl Records {
     }
 
     /// Adds complete assets with one file each, as if they had been uploaded and analysed.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn add_complete_assets(&self, user: UserId, new: &[(String, NewFile)]) -> Result<()> {
-        let mut tx = self.begin().await?;
+    pub async fn add_complete(self, user: UserId, new: &[(String, NewFile)]) -> Result<()> {
+        let mut tx = self.database.begin().await?;
         for (name, file) in new {
             let row = sqlx::query(
                 "INSERT INTO assets (user_id, uuid, name, name_folded, is_zip, upload_status, format, \
@@ -141,7 +136,7 @@ impl Records {
             .bind(name.to_lowercase())
             .bind(UploadStatus::Complete.as_str())
             .bind(&file.name)
-            .bind(super::stored(file.size))
+            .bind(stored(file.size))
             .bind(tx.now())
             .fetch_one(&mut *tx)
             .await?;
@@ -153,67 +148,42 @@ impl Records {
     }
 
     /// One asset of `user`.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn asset(&self, user: UserId, asset: AssetId) -> Result<Option<AssetRow>> {
+    pub async fn get(self, user: UserId, asset: AssetId) -> Result<Option<AssetRow>> {
         let row = sqlx::query("SELECT * FROM assets WHERE id = $1 AND user_id = $2")
             .bind(key(asset.0))
             .bind(key(user.0))
-            .fetch_optional(&self.reader)
+            .fetch_optional(&self.database.reader)
             .await?;
         Ok(row.as_ref().map(asset_row).transpose()?)
     }
 
     /// One page of the assets of `user`, newest first.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn assets(
-        &self,
+    pub async fn list(
+        self,
         user: UserId,
         search: &Search,
         page: PageRequest,
     ) -> Result<PageOf<AssetRow>> {
-        self.page(&LISTING, (user.0, 0), search, page, asset_row)
+        LISTING
+            .page(self.database, (user.0, 0), search, page, asset_row)
             .await
     }
 
-    /// The ids of the rapid models made from an asset, oldest first.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn rapid_ids_of(&self, asset: AssetId) -> Result<Vec<RapidId>> {
-        let ids = self
-            .ids(
-                "SELECT id FROM rapids WHERE asset_id = $1 ORDER BY id",
-                asset.0,
-            )
-            .await?;
-        Ok(ids.into_iter().map(RapidId).collect())
-    }
-
     /// Sets the scale of an asset of `user`.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn set_scale(&self, user: UserId, asset: AssetId, scale_factor: f64) -> Result<()> {
+    pub async fn set_scale(self, user: UserId, asset: AssetId, scale_factor: f64) -> Result<()> {
         sqlx::query("UPDATE assets SET scale_factor = $3 WHERE id = $1 AND user_id = $2")
             .bind(key(asset.0))
             .bind(key(user.0))
             .bind(scale_factor)
-            .execute(&self.writer)
+            .execute(&self.database.writer)
             .await?;
         Ok(())
     }
 
     /// Deletes those of `assets` that `user` has, with their files, tags, jobs and conversions. The
     /// rapid models made from them stay.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn delete_assets(&self, user: UserId, assets: &[AssetId]) -> Result<Removal> {
-        let mut tx = self.begin().await?;
+    pub async fn delete(self, user: UserId, assets: &[AssetId]) -> Result<Removal> {
+        let mut tx = self.database.begin().await?;
         let mut removal = Removal::default();
         for &asset in assets {
             let done = sqlx::query("DELETE FROM assets WHERE id = $1 AND user_id = $2")

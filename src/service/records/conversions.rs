@@ -3,8 +3,9 @@
 use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 
-use super::files::{self, NewFile};
-use super::{Area, JobKind, JobState, Lease, Records, Result, Tx, jobs, key, optional_count};
+use super::database::{Database, Result, Tx, key, optional_count};
+use super::files::{self, Area, NewFile};
+use super::jobs::{self, JobKind, JobState, Lease};
 use crate::formats;
 use crate::wire::{AssetId, ModelId, UploadStatus, UserId};
 
@@ -85,19 +86,22 @@ async fn existing_formats(tx: &mut Tx, asset: AssetId) -> Result<Vec<String>> {
     Ok(existing)
 }
 
-impl Records {
+/// Conversions of base assets to other formats.
+#[derive(Clone, Copy)]
+pub struct ConversionRecords<'a> {
+    pub(super) database: &'a Database,
+}
+
+impl ConversionRecords<'_> {
     /// Asks for a conversion and queues its job, or says why not.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn start_conversion(
-        &self,
+    pub async fn start(
+        self,
         user: UserId,
         asset: AssetId,
         asked: &[String],
         uploaded: Uploaded,
     ) -> Result<Conversion> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.database.begin().await?;
         let row =
             sqlx::query("SELECT upload_status, format FROM assets WHERE id = $1 AND user_id = $2")
                 .bind(key(asset.0))
@@ -127,7 +131,7 @@ impl Records {
         )
         .bind(key(asset.0))
         .bind(asked.join(","))
-        .bind(self.now())
+        .bind(self.database.now())
         .fetch_one(&mut *tx)
         .await?;
         let id: i64 = row.try_get("id")?;
@@ -137,16 +141,13 @@ impl Records {
     }
 
     /// The conversions of an asset, oldest first.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn conversions_of(&self, asset: AssetId) -> Result<Vec<ConversionRow>> {
+    pub async fn list(self, asset: AssetId) -> Result<Vec<ConversionRow>> {
         let rows = sqlx::query(
             "SELECT c.*, j.state, j.progress FROM conversions c \
              LEFT JOIN jobs j ON j.conversion_id = c.id WHERE c.asset_id = $1 ORDER BY c.id",
         )
         .bind(key(asset.0))
-        .fetch_all(&self.reader)
+        .fetch_all(&self.database.reader)
         .await?;
         Ok(rows
             .iter()
@@ -155,34 +156,28 @@ impl Records {
     }
 
     /// One conversion.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn conversion(&self, conversion: u64) -> Result<Option<ConversionRow>> {
+    pub async fn get(self, conversion: u64) -> Result<Option<ConversionRow>> {
         let row = sqlx::query(
             "SELECT c.*, j.state, j.progress FROM conversions c \
              LEFT JOIN jobs j ON j.conversion_id = c.id WHERE c.id = $1",
         )
         .bind(key(conversion))
-        .fetch_optional(&self.reader)
+        .fetch_optional(&self.database.reader)
         .await?;
         Ok(row.as_ref().map(conversion_row).transpose()?)
     }
 
     /// Records the end of a conversion together with the end of its job. Returns the blobs that it
     /// replaced, or none when the conversion is gone or the attempt has lost its job: then the new files are nobody's.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn end_conversion(
-        &self,
+    pub async fn end(
+        self,
         lease: Lease,
         (user, asset, conversion): (UserId, AssetId, u64),
         failure: Option<&str>,
         files: &[NewFile],
         output: &str,
     ) -> Result<Option<Vec<String>>> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.database.begin().await?;
         let state = match failure {
             None => JobState::Finished,
             Some(_) => JobState::Failed,
@@ -196,7 +191,7 @@ impl Records {
         .bind(key(conversion))
         .bind(state.text())
         .bind(failure)
-        .bind(self.now())
+        .bind(self.database.now())
         .execute(&mut *tx)
         .await?;
         if done.rows_affected() == 0 {

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 
-use super::search::Listing;
-use super::{PageOf, PageRequest, Records, Result, Search, count, key, moment, optional_count};
+use super::database::{Database, Result, count, key, moment, optional_count};
+use super::search::{Listing, PageOf, PageRequest, Search};
 use crate::wire::{AssetId, EmbedId, ModelId, RapidId, UserId};
 
 /// What an embed shows.
@@ -96,13 +96,16 @@ fn embed_row(row: &SqliteRow) -> sqlx::Result<EmbedRow> {
     })
 }
 
-impl Records {
+/// Embeds, and the theme that a user saved for them.
+#[derive(Clone, Copy)]
+pub struct EmbedRecords<'a> {
+    pub(super) database: &'a Database,
+}
+
+impl EmbedRecords<'_> {
     /// Makes an embed; none when what it shows is gone.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn create_embed(&self, user: UserId, new: &NewEmbed<'_>) -> Result<Option<EmbedId>> {
-        let mut tx = self.begin_for(user).await?;
+    pub async fn create(self, user: UserId, new: &NewEmbed<'_>) -> Result<Option<EmbedId>> {
+        let mut tx = self.database.begin_for(user).await?;
         let owner = match new.source {
             EmbedSource::Rapid(rapid) => ModelId::Rapid(rapid),
             EmbedSource::Asset(asset) => ModelId::Asset(asset),
@@ -126,7 +129,7 @@ impl Records {
         .bind(rapid)
         .bind(asset)
         .bind(new.config)
-        .bind(self.now())
+        .bind(self.database.now())
         .fetch_one(&mut *tx)
         .await?;
         tx.commit().await?;
@@ -134,32 +137,21 @@ impl Records {
     }
 
     /// One page of the embeds of `user`, those of one rapid model where one is named, newest first.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn embeds(
-        &self,
+    pub async fn list(
+        self,
         user: UserId,
         rapid: Option<RapidId>,
         search: &Search,
         page: PageRequest,
     ) -> Result<PageOf<EmbedRow>> {
         let filter = rapid.map_or(0, |rapid| rapid.0);
-        self.page(
-            &listing(rapid.is_some()),
-            (user.0, filter),
-            search,
-            page,
-            embed_row,
-        )
-        .await
+        listing(rapid.is_some())
+            .page(self.database, (user.0, filter), search, page, embed_row)
+            .await
     }
 
     /// One embed of `user`.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn embed(&self, user: UserId, embed: EmbedId) -> Result<Option<EmbedRow>> {
+    pub async fn get(self, user: UserId, embed: EmbedId) -> Result<Option<EmbedRow>> {
         let row = sqlx::query(concat!(
             "SELECT ",
             columns!(),
@@ -169,19 +161,16 @@ impl Records {
         ))
         .bind(key(embed.0))
         .bind(key(user.0))
-        .fetch_optional(&self.reader)
+        .fetch_optional(&self.database.reader)
         .await?;
         Ok(row.as_ref().map(embed_row).transpose()?)
     }
 
     /// The embed that an address names; it counts as seen once more.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn view_embed(&self, identifier: &str) -> Result<Option<EmbedRow>> {
+    pub async fn view(self, identifier: &str) -> Result<Option<EmbedRow>> {
         sqlx::query("UPDATE embeds SET view_count = view_count + 1 WHERE identifier = $1")
             .bind(identifier)
-            .execute(&self.writer)
+            .execute(&self.database.writer)
             .await?;
         let row = sqlx::query(concat!(
             "SELECT ",
@@ -191,32 +180,26 @@ impl Records {
             " WHERE t.identifier = $1"
         ))
         .bind(identifier)
-        .fetch_optional(&self.reader)
+        .fetch_optional(&self.database.reader)
         .await?;
         Ok(row.as_ref().map(embed_row).transpose()?)
     }
 
     /// Deletes an embed of `user`; tells whether there was one.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn delete_embed(&self, user: UserId, embed: EmbedId) -> Result<bool> {
+    pub async fn delete(self, user: UserId, embed: EmbedId) -> Result<bool> {
         let done = sqlx::query("DELETE FROM embeds WHERE id = $1 AND user_id = $2")
             .bind(key(embed.0))
             .bind(key(user.0))
-            .execute(&self.writer)
+            .execute(&self.database.writer)
             .await?;
         Ok(done.rows_affected() > 0)
     }
 
     /// The viewer configuration that `user` saved as a theme; an empty object when there is none.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn theme(&self, user: UserId) -> Result<String> {
+    pub async fn theme(self, user: UserId) -> Result<String> {
         let row = sqlx::query("SELECT value FROM settings WHERE name = $1")
             .bind(format!("theme:{user}"))
-            .fetch_optional(&self.reader)
+            .fetch_optional(&self.database.reader)
             .await?;
         match row {
             Some(row) => Ok(row.try_get("value")?),
@@ -225,11 +208,8 @@ impl Records {
     }
 
     /// Saves the theme of `user`.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn save_theme(&self, user: UserId, config: &str) -> Result<()> {
-        let mut tx = self.begin_for(user).await?;
+    pub async fn save_theme(self, user: UserId, config: &str) -> Result<()> {
+        let mut tx = self.database.begin_for(user).await?;
         sqlx::query(
             "INSERT INTO settings (name, value) VALUES ($1, $2) \
              ON CONFLICT (name) DO UPDATE SET value = excluded.value",

@@ -10,7 +10,8 @@ use jiff::Timestamp;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, Row as _};
 
-use super::{Records, Result, Tx, accounts, count, key, moment, places, stored};
+use super::accounts;
+use super::database::{Database, Result, Tx, count, key, moment, places, stored};
 use crate::wire::{AssetId, ModelId, RapidId, UserId};
 
 /// A file that the service keeps.
@@ -262,24 +263,24 @@ pub(super) async fn add(tx: &mut Tx, user: UserId, owner: ModelId, new: &[NewFil
     accounts::adjust_used(tx, user, added).await
 }
 
-impl Records {
+/// Files of models.
+#[derive(Clone, Copy)]
+pub struct FileRecords<'a> {
+    pub(super) database: &'a Database,
+}
+
+impl FileRecords<'_> {
     /// The file with this id.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn file(&self, file: FileId) -> Result<Option<FileRow>> {
+    pub async fn get(self, file: FileId) -> Result<Option<FileRow>> {
         let row = sqlx::query("SELECT * FROM files WHERE id = $1")
             .bind(key(file.0))
-            .fetch_optional(&self.reader)
+            .fetch_optional(&self.database.reader)
             .await?;
         Ok(row.as_ref().map(file_row).transpose()?)
     }
 
     /// All files of `owners`, those whose bytes are awaited too, in the order they were named.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn files_of(&self, owners: &[ModelId]) -> Result<Vec<FileRow>> {
+    pub async fn list(self, owners: &[ModelId]) -> Result<Vec<FileRow>> {
         let Some(first) = owners.first() else {
             return Ok(Vec::new());
         };
@@ -291,15 +292,12 @@ impl Records {
         for owner in owners {
             query = query.bind(owner.key());
         }
-        let rows = query.fetch_all(&self.reader).await?;
+        let rows = query.fetch_all(&self.database.reader).await?;
         Ok(rows.iter().map(file_row).collect::<sqlx::Result<_>>()?)
     }
 
     /// Those of `blobs` that no file has.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn blobs_of_nobody(&self, blobs: &[String]) -> Result<Vec<String>> {
+    pub async fn unowned_blobs(self, blobs: &[String]) -> Result<Vec<String>> {
         if blobs.is_empty() {
             return Ok(Vec::new());
         }
@@ -312,7 +310,7 @@ impl Records {
             query = query.bind(blob);
         }
         let mut owned = std::collections::HashSet::new();
-        for row in &query.fetch_all(&self.reader).await? {
+        for row in &query.fetch_all(&self.database.reader).await? {
             owned.insert(row.try_get::<String, _>("blob")?);
         }
         Ok(blobs

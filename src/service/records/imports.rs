@@ -6,8 +6,9 @@
 
 use sqlx::Row as _;
 
-use super::files::{self, NewFile};
-use super::{Area, JobKind, JobState, Lease, Records, Result, Tx, jobs, key};
+use super::database::{Database, Result, Tx, key};
+use super::files::{self, Area, NewFile};
+use super::jobs::{self, JobKind, JobState, Lease};
 use crate::wire::{AssetId, ModelId, UploadStatus, UserId};
 
 /// What came of completing an upload.
@@ -63,13 +64,16 @@ async fn status_of(tx: &mut Tx, user: UserId, asset: AssetId) -> Result<Option<U
     Ok(word.transpose()?.map(|word| UploadStatus::from_word(&word)))
 }
 
-impl Records {
+/// Imports of uploaded models.
+#[derive(Clone, Copy)]
+pub struct ImportRecords<'a> {
+    pub(super) database: &'a Database,
+}
+
+impl ImportRecords<'_> {
     /// Completes an upload and queues its analysis, or says why not.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn complete_upload(&self, user: UserId, asset: AssetId) -> Result<Completion> {
-        let mut tx = self.begin().await?;
+    pub async fn start(self, user: UserId, asset: AssetId) -> Result<Completion> {
+        let mut tx = self.database.begin().await?;
         match status_of(&mut tx, user, asset).await? {
             None => return Ok(Completion::Gone),
             Some(UploadStatus::Incomplete) => {}
@@ -93,11 +97,8 @@ impl Records {
     }
 
     /// Queues the analysis of an asset again whose import failed; false when it did not fail.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn retry_import(&self, user: UserId, asset: AssetId) -> Result<bool> {
-        let mut tx = self.begin().await?;
+    pub async fn retry(self, user: UserId, asset: AssetId) -> Result<bool> {
+        let mut tx = self.database.begin().await?;
         let status = status_of(&mut tx, user, asset).await?;
         if !status.is_some_and(|status| status.is_failure()) {
             return Ok(false);
@@ -115,11 +116,8 @@ impl Records {
     }
 
     /// Notes the state of an asset whose analysis runs; false when the attempt has lost its job.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn set_asset_status(
-        &self,
+    pub async fn set_status(
+        self,
         lease: Lease,
         asset: AssetId,
         status: &UploadStatus,
@@ -132,24 +130,21 @@ impl Records {
         .bind(status.as_str())
         .bind(key(lease.job.0))
         .bind(key(lease.fence))
-        .execute(&self.writer)
+        .execute(&self.database.writer)
         .await?;
         Ok(done.rows_affected() > 0)
     }
 
     /// Records the end of an analysis together with the end of its job. Returns the blobs that it
     /// replaced, or none when the asset is gone or the attempt has lost its job: then the new files are nobody's.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn end_analysis(
-        &self,
+    pub async fn end(
+        self,
         lease: Lease,
         user: UserId,
         asset: AssetId,
         end: &AnalysisEnd,
     ) -> Result<Option<Vec<String>>> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.database.begin().await?;
         let (state, step) = if end.status == UploadStatus::Complete {
             (JobState::Finished, "Done")
         } else {

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 
-use super::{Records, Result, Tx, count, key, moment, optional_count, optional_moment};
+use super::database::{Database, Result, Tx, count, key, moment, optional_count, optional_moment};
 use crate::service::ids::random_uuid;
 use crate::wire::{AssetId, RapidId, UserId};
 
@@ -256,61 +256,55 @@ fn lease_end(lease: Duration) -> i64 {
     lease_now().saturating_add(micros)
 }
 
-impl Records {
+/// The job table.
+#[derive(Clone, Copy)]
+pub struct JobRecords<'a> {
+    pub(super) database: &'a Database,
+}
+
+impl JobRecords<'_> {
     /// Takes the job that waits longest, if one waits, for the time of `lease`.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn claim_job(&self, lease: Duration) -> Result<Option<JobRow>> {
+    pub async fn claim(self, lease: Duration) -> Result<Option<JobRow>> {
         // Twin: the inner SELECT ends in `FOR UPDATE SKIP LOCKED`.
         let row = sqlx::query(
             "UPDATE jobs SET state = 'running', attempts = attempts + 1, fence = fence + 1, \
              lease_until = $2, updated_at = $1, started_at = COALESCE(started_at, $1) \
              WHERE id = (SELECT id FROM jobs WHERE state = 'queued' ORDER BY id LIMIT 1) RETURNING *",
         )
-        .bind(self.now())
+        .bind(self.database.now())
         .bind(lease_end(lease))
-        .fetch_optional(&self.writer)
+        .fetch_optional(&self.database.writer)
         .await?;
         Ok(row.as_ref().map(job_row).transpose()?)
     }
 
     /// Prolongs a lease; false when it is lost.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn renew_lease(&self, lease: Lease, time: Duration) -> Result<bool> {
+    pub async fn renew_lease(self, lease: Lease, time: Duration) -> Result<bool> {
         let done = sqlx::query(
             "UPDATE jobs SET lease_until = $3 WHERE id = $1 AND fence = $2 AND state = 'running'",
         )
         .bind(key(lease.job.0))
         .bind(key(lease.fence))
         .bind(lease_end(time))
-        .execute(&self.writer)
+        .execute(&self.database.writer)
         .await?;
         Ok(done.rows_affected() > 0)
     }
 
     /// Whether the end of this very attempt is recorded.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn was_ended(&self, lease: Lease) -> Result<bool> {
+    pub async fn was_ended(self, lease: Lease) -> Result<bool> {
         let row = sqlx::query(
             "SELECT id FROM jobs WHERE id = $1 AND fence = $2 AND state IN ('finished', 'failed')",
         )
         .bind(key(lease.job.0))
         .bind(key(lease.fence))
-        .fetch_optional(&self.reader)
+        .fetch_optional(&self.database.reader)
         .await?;
         Ok(row.is_some())
     }
 
     /// Notes how far a running job is; false when the attempt has lost it.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn note_progress(&self, lease: Lease, percent: u8, step: &str) -> Result<bool> {
+    pub async fn note_progress(self, lease: Lease, percent: u8, step: &str) -> Result<bool> {
         let done = sqlx::query(
             "UPDATE jobs SET progress = $2, step = $3, updated_at = $4 \
              WHERE id = $1 AND fence = $5 AND state = 'running'",
@@ -318,18 +312,15 @@ impl Records {
         .bind(key(lease.job.0))
         .bind(i64::from(percent.min(99)))
         .bind(step)
-        .bind(self.now())
+        .bind(self.database.now())
         .bind(key(lease.fence))
-        .execute(&self.writer)
+        .execute(&self.database.writer)
         .await?;
         Ok(done.rows_affected() > 0)
     }
 
     /// Puts a job that was taken back as it was: nothing came of it, and it is not its fault.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn return_job(&self, lease: Lease) -> Result<()> {
+    pub async fn requeue(self, lease: Lease) -> Result<()> {
         sqlx::query(
             "UPDATE jobs SET state = 'queued', attempts = attempts - 1, progress = 0, step = $2, \
              updated_at = $3, lease_until = NULL \
@@ -337,34 +328,28 @@ impl Records {
         )
         .bind(key(lease.job.0))
         .bind(QUEUED_STEP)
-        .bind(self.now())
+        .bind(self.database.now())
         .bind(key(lease.fence))
-        .execute(&self.writer)
+        .execute(&self.database.writer)
         .await?;
         Ok(())
     }
 
     /// Ends a job whose asset, rapid model or conversion is gone: there is nothing to record but the end.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn end_for_nothing(&self, lease: Lease, output: &str) -> Result<()> {
-        let mut tx = self.begin().await?;
+    pub async fn fail(self, lease: Lease, output: &str) -> Result<()> {
+        let mut tx = self.database.begin().await?;
         end(&mut tx, lease, JobState::Failed, "Failed", output).await?;
         tx.commit().await
     }
 
     /// Queues running jobs that have lost their worker; `lost` says which those are. Returns the jobs that have used up their
     /// `attempts` and must be marked as failed, and the number of jobs queued.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn recover_jobs(&self, lost: Lost, attempts: u32) -> Result<(Vec<JobRow>, u64)> {
+    pub async fn recover(self, lost: Lost, attempts: u32) -> Result<(Vec<JobRow>, u64)> {
         let until = match lost {
             Lost::All => i64::MAX,
             Lost::Expired => lease_now(),
         };
-        let mut tx = self.begin().await?;
+        let mut tx = self.database.begin().await?;
         let queued = sqlx::query(
             "UPDATE jobs SET state = 'queued', progress = 0, step = $2, updated_at = $3, \
              lease_until = NULL \
@@ -372,7 +357,7 @@ impl Records {
         )
         .bind(i64::from(attempts))
         .bind(QUEUED_STEP)
-        .bind(self.now())
+        .bind(self.database.now())
         .bind(until)
         .execute(&mut *tx)
         .await?;
@@ -388,15 +373,12 @@ impl Records {
     }
 
     /// The analysis of an asset that was started last.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn analysis_of(&self, asset: AssetId) -> Result<Option<JobRow>> {
+    pub async fn latest_analysis(self, asset: AssetId) -> Result<Option<JobRow>> {
         let row = sqlx::query(
             "SELECT * FROM jobs WHERE asset_id = $1 AND kind = 'analyse' ORDER BY id DESC LIMIT 1",
         )
         .bind(key(asset.0))
-        .fetch_optional(&self.reader)
+        .fetch_optional(&self.database.reader)
         .await?;
         Ok(row.as_ref().map(job_row).transpose()?)
     }

@@ -1,13 +1,13 @@
 //! Every record of the service, in one SQL database: all SQL of the project is in this folder.
 //!
-//! One connection writes and several read (WAL), so that a write never meets a busy database. A
-//! commit is on disk when it returns. Whatever an API call changes, and the job that it starts,
-//! commit together. Statements are written so that SQLite and PostgreSQL both know them; each one
-//! that only SQLite knows says what its twin is. Bytes of files are not here, see `files`.
+//! `records.assets()` and its siblings group the calls by what they are about. What an API call changes, and the job
+//! that it starts, are committed together. Every call fails with [`RecordsError::Database`] if the database fails.
+//! Bytes of files are not here, see `files`.
 
 mod accounts;
 mod assets;
 mod conversions;
+mod database;
 mod embeds;
 mod error;
 mod files;
@@ -18,209 +18,142 @@ mod presets;
 mod rapids;
 mod search;
 mod tags;
+mod tokens;
 mod uploads;
 mod webhooks;
 
-use std::ops::{Deref, DerefMut};
 use std::path::Path;
-use std::time::Duration;
 
-use jiff::Timestamp;
-use sqlx::sqlite::{
-    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions,
-    SqliteRow, SqliteSynchronous,
-};
-use sqlx::{Row as _, Sqlite};
+use sqlx::Row as _;
 
 use crate::service::clock::Clock;
-use crate::wire::{ModelId, UserId};
+use database::{Database, Result};
 
-pub use accounts::{NewUser, TokenRow, UserRow};
-pub use assets::{AssetRow, NewAsset};
-pub use conversions::{Conversion, Uploaded};
-pub use embeds::{EmbedRow, EmbedSource, NewEmbed};
+pub use accounts::{AccountRecords, NewUser, UserRow};
+pub use assets::{AssetRecords, AssetRow, NewAsset};
+pub use conversions::{Conversion, ConversionRecords, Uploaded};
+pub use embeds::{EmbedRecords, EmbedRow, EmbedSource, NewEmbed};
 pub use error::RecordsError;
-pub use files::{Area, FileId, FileRow, NewFile};
-pub use imports::{AnalysisEnd, Completion};
-pub use jobs::{JobId, JobKind, JobRow, JobState, Lease, Lost, Removal};
-pub use optimizations::{NewRapid, OptimizationEnd, Started};
-pub use presets::{NewPreset, PresetRow};
-pub use rapids::RapidRow;
+pub use files::{Area, FileId, FileRecords, FileRow, NewFile};
+pub use imports::{AnalysisEnd, Completion, ImportRecords};
+pub use jobs::{JobId, JobKind, JobRecords, JobRow, JobState, Lease, Lost, Removal};
+pub use optimizations::{NewRapid, OptimizationEnd, OptimizationRecords, Started};
+pub use presets::{NewPreset, PresetRecords, PresetRow};
+pub use rapids::{RapidRecords, RapidRow};
 pub use search::{PageOf, PageRequest, Search};
-pub use tags::TagRow;
-pub use uploads::{Publish, Welcome};
-pub use webhooks::{NewWebhook, WebhookRow};
+pub use tags::{TagRecords, TagRow};
+pub use tokens::{TokenRecords, TokenRow};
+pub use uploads::{Publish, UploadRecords, Welcome};
+pub use webhooks::{NewWebhook, WebhookRecords, WebhookRow};
 
-/// The schema, step by step; a database is brought to the last one when it is opened.
-const MIGRATIONS: &[&str] = &[
-    include_str!("migrations/0001_start.sql"),
-    include_str!("migrations/0002_leases.sql"),
-    include_str!("migrations/0003_file_names.sql"),
-];
-
-/// A change under way. Nothing of it stands unless it is committed.
-struct Tx {
-    inner: sqlx::Transaction<'static, Sqlite>,
-    now: i64,
-}
-
-impl Tx {
-    /// The moment of the change, as the database has it.
-    fn now(&self) -> i64 {
-        self.now
-    }
-
-    async fn commit(self) -> Result<()> {
-        Ok(self.inner.commit().await?)
-    }
-
-    /// Whether `user` has `owner`: it may have been deleted since the request began.
-    async fn has(&mut self, user: UserId, owner: ModelId) -> Result<bool> {
-        let query = match owner {
-            ModelId::Asset(_) => "SELECT id FROM assets WHERE id = $1 AND user_id = $2",
-            ModelId::Rapid(_) => "SELECT id FROM rapids WHERE id = $1 AND user_id = $2",
-        };
-        let row = sqlx::query(query)
-            .bind(owner.key())
-            .bind(key(user.0))
-            .fetch_optional(&mut **self)
-            .await?;
-        Ok(row.is_some())
-    }
-}
-
-impl Deref for Tx {
-    type Target = SqliteConnection;
-
-    fn deref(&self) -> &SqliteConnection {
-        &self.inner
-    }
-}
-
-impl DerefMut for Tx {
-    fn deref_mut(&mut self) -> &mut SqliteConnection {
-        &mut self.inner
-    }
-}
-
-type Result<T> = std::result::Result<T, RecordsError>;
-
-/// The open database.
+/// All records of the service; clones share everything.
 #[derive(Debug, Clone)]
 pub struct Records {
-    reader: SqlitePool,
-    writer: SqlitePool,
-    clock: Clock,
+    database: Database,
 }
 
 impl Records {
-    /// Opens the database in the file `path`, makes it when it is missing and brings its schema up to date.
+    /// Opens the database in the file `path`, creates it if it is missing, and migrates its schema.
     ///
     /// # Errors
-    /// When the file cannot be opened, is not a database or comes from a newer version.
+    /// If the file cannot be opened, is not a database, or comes from a newer version.
     pub async fn open(path: &Path, clock: Clock) -> Result<Records> {
-        // Both pools are SQLite's; on PostgreSQL they are one pool, and the pragmas fall away.
-        let options = SqliteConnectOptions::new()
-            .filename(path)
-            .create_if_missing(true)
-            .journal_mode(SqliteJournalMode::Wal)
-            .synchronous(SqliteSynchronous::Full)
-            // What is deleted is overwritten, not only forgotten.
-            .pragma("secure_delete", "ON")
-            .busy_timeout(Duration::from_secs(10));
-        let writer = SqlitePoolOptions::new()
-            .max_connections(1)
-            .connect_with(options.clone())
-            .await?;
-        let reader = SqlitePoolOptions::new()
-            .max_connections(4)
-            .connect_with(options)
-            .await?;
-        let records = Records {
-            reader,
-            writer,
-            clock,
-        };
-        records.migrate().await?;
-        Ok(records)
+        let database = Database::open(path, clock).await?;
+        Ok(Records { database })
     }
 
     /// Closes the database once the statements under way have ended.
     pub async fn close(&self) {
-        self.reader.close().await;
-        self.writer.close().await;
+        self.database.close().await;
     }
 
-    /// The numbers in the column `id` that `query` finds for one owner.
-    async fn ids(&self, query: &'static str, owner: u64) -> Result<Vec<u64>> {
-        let rows = sqlx::query(query)
-            .bind(key(owner))
-            .fetch_all(&self.reader)
-            .await?;
-        let ids = rows.iter().map(|row| count(row, "id"));
-        Ok(ids.collect::<sqlx::Result<_>>()?)
-    }
-
-    /// Starts a change of what `user` has.
-    ///
-    /// # Errors
-    /// When the account was deleted since the request began: nothing is made for it any more.
-    async fn begin_for(&self, user: UserId) -> Result<Tx> {
-        let mut tx = self.begin().await?;
-        let row = sqlx::query("SELECT id FROM users WHERE id = $1")
-            .bind(key(user.0))
-            .fetch_optional(&mut *tx)
-            .await?;
-        match row {
-            Some(_) => Ok(tx),
-            None => Err(RecordsError::NoAccount),
+    pub fn accounts(&self) -> AccountRecords<'_> {
+        AccountRecords {
+            database: &self.database,
         }
     }
 
-    /// Starts a change; nothing of it stands before `commit`.
-    async fn begin(&self) -> Result<Tx> {
-        // Twin: a plain `BEGIN`; PostgreSQL locks rows, not the database.
-        Ok(Tx {
-            inner: self.writer.begin_with("BEGIN IMMEDIATE").await?,
-            now: self.now(),
-        })
+    pub fn assets(&self) -> AssetRecords<'_> {
+        AssetRecords {
+            database: &self.database,
+        }
     }
 
-    /// This moment, as the database has it.
-    fn now(&self) -> i64 {
-        self.clock.now().as_microsecond()
+    pub fn conversions(&self) -> ConversionRecords<'_> {
+        ConversionRecords {
+            database: &self.database,
+        }
     }
 
-    async fn migrate(&self) -> Result<()> {
-        let mut tx = self.begin().await?;
-        sqlx::raw_sql("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)")
-            .execute(&mut *tx)
-            .await?;
-        let row = sqlx::query("SELECT COALESCE(MAX(version), 0) AS version FROM schema_version")
-            .fetch_one(&mut *tx)
-            .await?;
-        let version: i64 = row.try_get("version")?;
-        let done = usize::try_from(version).unwrap_or(usize::MAX);
-        if done > MIGRATIONS.len() {
-            return Err(RecordsError::NewerSchema { version });
+    pub fn embeds(&self) -> EmbedRecords<'_> {
+        EmbedRecords {
+            database: &self.database,
         }
-        for (number, migration) in (1_i64..).zip(MIGRATIONS).skip(done) {
-            sqlx::raw_sql(*migration).execute(&mut *tx).await?;
-            sqlx::query("INSERT INTO schema_version (version) VALUES ($1)")
-                .bind(number)
-                .execute(&mut *tx)
-                .await?;
+    }
+
+    pub fn files(&self) -> FileRecords<'_> {
+        FileRecords {
+            database: &self.database,
         }
-        tx.commit().await?;
-        Ok(())
+    }
+
+    pub fn imports(&self) -> ImportRecords<'_> {
+        ImportRecords {
+            database: &self.database,
+        }
+    }
+
+    pub fn jobs(&self) -> JobRecords<'_> {
+        JobRecords {
+            database: &self.database,
+        }
+    }
+
+    pub fn optimizations(&self) -> OptimizationRecords<'_> {
+        OptimizationRecords {
+            database: &self.database,
+        }
+    }
+
+    pub fn presets(&self) -> PresetRecords<'_> {
+        PresetRecords {
+            database: &self.database,
+        }
+    }
+
+    pub fn rapids(&self) -> RapidRecords<'_> {
+        RapidRecords {
+            database: &self.database,
+        }
+    }
+
+    pub fn tags(&self) -> TagRecords<'_> {
+        TagRecords {
+            database: &self.database,
+        }
+    }
+
+    pub fn tokens(&self) -> TokenRecords<'_> {
+        TokenRecords {
+            database: &self.database,
+        }
+    }
+
+    pub fn uploads(&self) -> UploadRecords<'_> {
+        UploadRecords {
+            database: &self.database,
+        }
+    }
+
+    pub fn webhooks(&self) -> WebhookRecords<'_> {
+        WebhookRecords {
+            database: &self.database,
+        }
     }
 
     /// The setting `name`, made from `first` when it is not there yet.
-    ///
-    /// # Errors
-    /// When the database fails.
     pub async fn setting(&self, name: &str, first: impl FnOnce() -> String) -> Result<String> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.database.begin().await?;
         sqlx::query("INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING")
             .bind(name)
             .bind(first())
@@ -233,50 +166,4 @@ impl Records {
         tx.commit().await?;
         Ok(row.try_get("value")?)
     }
-}
-
-/// An id as the database has it. No row has a negative id, so an id beyond its range finds nothing.
-fn key(id: u64) -> i64 {
-    i64::try_from(id).unwrap_or(-1)
-}
-
-/// A count or size as the database has it.
-fn stored(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-/// A number that the schema never lets go below zero.
-fn count(row: &SqliteRow, column: &str) -> sqlx::Result<u64> {
-    row.try_get::<i64, _>(column)
-        .map(|value| u64::try_from(value).unwrap_or(0))
-}
-
-fn optional_count(row: &SqliteRow, column: &str) -> sqlx::Result<Option<u64>> {
-    row.try_get::<Option<i64>, _>(column)
-        .map(|value| value.map(|value| u64::try_from(value).unwrap_or(0)))
-}
-
-fn flag(row: &SqliteRow, column: &str) -> sqlx::Result<bool> {
-    row.try_get::<i64, _>(column).map(|value| value != 0)
-}
-
-fn moment(row: &SqliteRow, column: &str) -> sqlx::Result<Timestamp> {
-    row.try_get(column).map(from_micros)
-}
-
-fn optional_moment(row: &SqliteRow, column: &str) -> sqlx::Result<Option<Timestamp>> {
-    row.try_get::<Option<i64>, _>(column)
-        .map(|value| value.map(from_micros))
-}
-
-fn from_micros(micros: i64) -> Timestamp {
-    Timestamp::from_microsecond(micros).unwrap_or(Timestamp::UNIX_EPOCH)
-}
-
-/// `$from, $from+1, …`: the places for `len` values in an `IN (…)`.
-fn places(from: usize, len: usize) -> String {
-    let places: Vec<String> = (from..from + len)
-        .map(|place| format!("${place}"))
-        .collect();
-    places.join(", ")
 }

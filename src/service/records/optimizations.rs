@@ -1,8 +1,11 @@
 //! Optimizations as they begin and end: the rapid model, the job that makes it and what it costs are one commit.
 
-use super::files::{self, NewFile};
+use super::accounts::AccountRecords;
+use super::database::{Database, Result, Tx, count, key, stored};
+use super::files::{self, Area, NewFile};
+use super::jobs::{self, JobKind, JobState, Lease};
 use super::presets::rule_text;
-use super::{Area, JobKind, JobState, Lease, Records, Result, Tx, count, jobs, key, stored, tags};
+use super::tags;
 use crate::service::ids::random_uuid;
 use crate::wire::{
     AssetId, FilenameRule, ModelId, OptimizationStatus, PresetId, RapidId, TokenId, UploadStatus,
@@ -89,20 +92,18 @@ async fn insert(tx: &mut Tx, user: UserId, token: TokenId, new: &NewRapid) -> Re
     Ok(RapidId(count(&row, "id")?))
 }
 
-impl Records {
+/// Starts and ends of optimizations.
+#[derive(Clone, Copy)]
+pub struct OptimizationRecords<'a> {
+    pub(super) database: &'a Database,
+}
+
+impl OptimizationRecords<'_> {
     /// Accepts optimizations, all or none: takes a point for each, makes the rapid models and queues
     /// their jobs.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn start_optimizations(
-        &self,
-        user: UserId,
-        token: TokenId,
-        new: &[NewRapid],
-    ) -> Result<Started> {
+    pub async fn start(self, user: UserId, token: TokenId, new: &[NewRapid]) -> Result<Started> {
         let price = stored(new.len() as u64);
-        let mut tx = self.begin_for(user).await?;
+        let mut tx = self.database.begin_for(user).await?;
         for rapid in new {
             let complete = sqlx::query(
                 "SELECT id FROM assets WHERE id = $1 AND user_id = $2 AND upload_status = $3",
@@ -124,7 +125,10 @@ impl Records {
                 .await?;
         if paid.rows_affected() == 0 {
             drop(tx);
-            let left = self.user(user).await?.map_or(0, |user| user.points);
+            let accounts = AccountRecords {
+                database: self.database,
+            };
+            let left = accounts.get(user).await?.map_or(0, |user| user.points);
             return Ok(Started::NoPoints { left });
         }
         let mut ids = Vec::with_capacity(new.len());
@@ -153,17 +157,14 @@ impl Records {
 
     /// Records the end of an optimization together with the end of its job. Returns the blobs that it
     /// replaced, or none when the rapid model is gone or the attempt has lost its job: then the new files are nobody's.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn end_optimization(
-        &self,
+    pub async fn end(
+        self,
         lease: Lease,
         user: UserId,
         rapid: RapidId,
         end: &OptimizationEnd,
     ) -> Result<Option<Vec<String>>> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.database.begin().await?;
         let (state, step) = if end.status == OptimizationStatus::Done {
             (JobState::Finished, "Done")
         } else {
@@ -178,7 +179,7 @@ impl Records {
         .bind(key(rapid.0))
         .bind(end.status.as_str())
         .bind(&end.report)
-        .bind(self.now())
+        .bind(self.database.now())
         .execute(&mut *tx)
         .await?;
         if done.rows_affected() == 0 {

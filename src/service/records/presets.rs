@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 
-use super::{Records, Result, Search, count, key, moment};
+use super::database::{Database, Result, count, key, moment};
+use super::search::Search;
 use crate::wire::{FilenameRule, PresetId, UserId};
 
 /// A preset that is about to be made.
@@ -73,13 +74,16 @@ fn preset_row(row: &SqliteRow) -> sqlx::Result<PresetRow> {
     })
 }
 
-impl Records {
+/// Presets of users.
+#[derive(Clone, Copy)]
+pub struct PresetRecords<'a> {
+    pub(super) database: &'a Database,
+}
+
+impl PresetRecords<'_> {
     /// Makes a preset.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn create_preset(&self, user: UserId, new: &NewPreset<'_>) -> Result<PresetRow> {
-        let mut tx = self.begin_for(user).await?;
+    pub async fn create(self, user: UserId, new: &NewPreset<'_>) -> Result<PresetRow> {
+        let mut tx = self.database.begin_for(user).await?;
         let row = sqlx::query(
             "INSERT INTO presets (user_id, name, description, folded, config, core_version, created_at, \
              updated_at, filename_rule) VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8) RETURNING *",
@@ -90,7 +94,7 @@ impl Records {
         .bind(folded(new.name, new.description))
         .bind(new.config)
         .bind(new.core_version)
-        .bind(self.now())
+        .bind(self.database.now())
         .bind(rule_text(&new.filename_rule))
         .fetch_one(&mut *tx)
         .await?;
@@ -101,17 +105,14 @@ impl Records {
 
     /// Gives a preset of `user` a new name, configuration and, where one is given, file-name rule; none when
     /// there is no such preset.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn update_preset(
-        &self,
+    pub async fn update(
+        self,
         user: UserId,
         preset: PresetId,
         (name, config): (&str, &str),
         rule: Option<&FilenameRule>,
     ) -> Result<Option<PresetRow>> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.database.begin().await?;
         let found = sqlx::query("SELECT * FROM presets WHERE id = $1 AND user_id = $2")
             .bind(key(preset.0))
             .bind(key(user.0))
@@ -128,7 +129,7 @@ impl Records {
         .bind(name)
         .bind(folded(name, &found.description))
         .bind(config)
-        .bind(self.now())
+        .bind(self.database.now())
         .bind(rule.map(rule_text))
         .fetch_one(&mut *tx)
         .await?;
@@ -137,13 +138,10 @@ impl Records {
     }
 
     /// The presets of `user` that `search` finds by name or description, oldest first.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn presets(&self, user: UserId, search: &Search) -> Result<Vec<PresetRow>> {
+    pub async fn list(self, user: UserId, search: &Search) -> Result<Vec<PresetRow>> {
         let rows = sqlx::query("SELECT * FROM presets WHERE user_id = $1 ORDER BY id")
             .bind(key(user.0))
-            .fetch_all(&self.reader)
+            .fetch_all(&self.database.reader)
             .await?;
         let mut found = Vec::new();
         for row in &rows {
@@ -155,27 +153,21 @@ impl Records {
     }
 
     /// One preset of `user`.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn preset(&self, user: UserId, preset: PresetId) -> Result<Option<PresetRow>> {
+    pub async fn get(self, user: UserId, preset: PresetId) -> Result<Option<PresetRow>> {
         let row = sqlx::query("SELECT * FROM presets WHERE id = $1 AND user_id = $2")
             .bind(key(preset.0))
             .bind(key(user.0))
-            .fetch_optional(&self.reader)
+            .fetch_optional(&self.database.reader)
             .await?;
         Ok(row.as_ref().map(preset_row).transpose()?)
     }
 
     /// Deletes a preset of `user`; tells whether there was one.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn delete_preset(&self, user: UserId, preset: PresetId) -> Result<bool> {
+    pub async fn delete(self, user: UserId, preset: PresetId) -> Result<bool> {
         let done = sqlx::query("DELETE FROM presets WHERE id = $1 AND user_id = $2")
             .bind(key(preset.0))
             .bind(key(user.0))
-            .execute(&self.writer)
+            .execute(&self.database.writer)
             .await?;
         Ok(done.rows_affected() > 0)
     }

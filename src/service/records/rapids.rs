@@ -4,13 +4,12 @@ use jiff::Timestamp;
 use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 
-use super::files;
+use super::database::{Database, Result, count, key, moment, optional_count, optional_moment};
+use super::files::{self, Area};
+use super::jobs::{self, JobId, JobKind, JobRow, JobState, Removal};
 use super::presets::filename_rule;
-use super::search::Listing;
-use super::{
-    Area, JobId, JobKind, JobRow, JobState, PageOf, PageRequest, Records, Removal, Result, Search,
-    count, jobs, key, moment, optional_count, tags,
-};
+use super::search::{Listing, PageOf, PageRequest, Search};
+use super::tags;
 use crate::wire::{AssetId, FilenameRule, ModelId, OptimizationStatus, PresetId, RapidId, UserId};
 
 /// A rapid model and the job behind it.
@@ -146,17 +145,20 @@ fn job_behind(
         output: row.try_get("j_output")?,
         created_at: moment(row, "j_created_at")?,
         updated_at: moment(row, "j_updated_at")?,
-        started_at: super::optional_moment(row, "j_started_at")?,
-        finished_at: super::optional_moment(row, "j_finished_at")?,
+        started_at: optional_moment(row, "j_started_at")?,
+        finished_at: optional_moment(row, "j_finished_at")?,
     })
 }
 
-impl Records {
+/// Rapid models.
+#[derive(Clone, Copy)]
+pub struct RapidRecords<'a> {
+    pub(super) database: &'a Database,
+}
+
+impl RapidRecords<'_> {
     /// One rapid model of `user`.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn rapid(&self, user: UserId, rapid: RapidId) -> Result<Option<RapidRow>> {
+    pub async fn get(self, user: UserId, rapid: RapidId) -> Result<Option<RapidRow>> {
         let row = sqlx::query(concat!(
             "SELECT ",
             columns!(),
@@ -166,30 +168,25 @@ impl Records {
         ))
         .bind(key(rapid.0))
         .bind(key(user.0))
-        .fetch_optional(&self.reader)
+        .fetch_optional(&self.database.reader)
         .await?;
         Ok(row.as_ref().map(rapid_row).transpose()?)
     }
 
     /// One page of the rapid models of `user`, newest first.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn rapids(
-        &self,
+    pub async fn list(
+        self,
         user: UserId,
         search: &Search,
         page: PageRequest,
     ) -> Result<PageOf<RapidRow>> {
-        self.page(&LISTING, (user.0, 0), search, page, rapid_row)
+        LISTING
+            .page(self.database, (user.0, 0), search, page, rapid_row)
             .await
     }
 
     /// All rapid models of `user` that were made from `asset`, oldest first.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn rapids_of(&self, user: UserId, asset: AssetId) -> Result<Vec<RapidRow>> {
+    pub async fn list_of_asset(self, user: UserId, asset: AssetId) -> Result<Vec<RapidRow>> {
         let rows = sqlx::query(concat!(
             "SELECT ",
             columns!(),
@@ -199,16 +196,13 @@ impl Records {
         ))
         .bind(key(asset.0))
         .bind(key(user.0))
-        .fetch_all(&self.reader)
+        .fetch_all(&self.database.reader)
         .await?;
         Ok(rows.iter().map(rapid_row).collect::<sqlx::Result<_>>()?)
     }
 
     /// The rapid models of `user`, asked for since `since`, that are not done, oldest first.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn rapids_not_done(&self, user: UserId, since: Timestamp) -> Result<Vec<RapidRow>> {
+    pub async fn list_unfinished(self, user: UserId, since: Timestamp) -> Result<Vec<RapidRow>> {
         let rows = sqlx::query(concat!(
             "SELECT ",
             columns!(),
@@ -218,17 +212,14 @@ impl Records {
         ))
         .bind(key(user.0))
         .bind(since.as_microsecond())
-        .fetch_all(&self.reader)
+        .fetch_all(&self.database.reader)
         .await?;
         Ok(rows.iter().map(rapid_row).collect::<sqlx::Result<_>>()?)
     }
 
     /// Deletes those of `rapids` that `user` has, with their files, tags, jobs and embeds.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn delete_rapids(&self, user: UserId, rapids: &[RapidId]) -> Result<Removal> {
-        let mut tx = self.begin().await?;
+    pub async fn delete(self, user: UserId, rapids: &[RapidId]) -> Result<Removal> {
+        let mut tx = self.database.begin().await?;
         let mut removal = Removal::default();
         for &rapid in rapids {
             let done = sqlx::query("DELETE FROM rapids WHERE id = $1 AND user_id = $2")
@@ -259,5 +250,17 @@ impl Records {
         }
         tx.commit().await?;
         Ok(removal)
+    }
+
+    /// The ids of the rapid models made from an asset, oldest first.
+    pub async fn ids_of_asset(self, asset: AssetId) -> Result<Vec<RapidId>> {
+        let ids = self
+            .database
+            .ids(
+                "SELECT id FROM rapids WHERE asset_id = $1 ORDER BY id",
+                asset.0,
+            )
+            .await?;
+        Ok(ids.into_iter().map(RapidId).collect())
     }
 }

@@ -7,7 +7,7 @@
 use sqlx::AssertSqlSafe;
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
 
-use super::{Records, Result, key, stored};
+use super::database::{Database, Result, key, stored};
 use sqlx::Row as _;
 
 /// Longer terms match no name and no tag.
@@ -99,18 +99,18 @@ pub(super) struct Listing {
     pub filter: Option<&'static str>,
 }
 
-impl Records {
+impl Listing {
     /// One page of the rows of `user`, newest first.
     pub(super) async fn page<T>(
         &self,
-        listing: &Listing,
+        database: &Database,
         (user, filter): (u64, u64),
         search: &Search,
         request: PageRequest,
         read: impl Fn(&SqliteRow) -> sqlx::Result<T>,
     ) -> Result<PageOf<T>> {
-        let condition = condition(listing, search);
-        let counting = format!("SELECT COUNT(*) AS n FROM {} {condition}", listing.counted);
+        let condition = self.condition(search);
+        let counting = format!("SELECT COUNT(*) AS n FROM {} {condition}", self.counted);
         let values = || -> Result<SqliteArguments> {
             let mut values = SqliteArguments::default();
             let add = |value: sqlx::Result<(), sqlx::error::BoxDynError>| {
@@ -125,20 +125,20 @@ impl Records {
             Ok(values)
         };
         let row = sqlx::query_with(AssertSqlSafe(counting), values()?)
-            .fetch_one(&self.reader)
+            .fetch_one(&database.reader)
             .await?;
         let total = u64::try_from(row.try_get::<i64, _>("n")?).unwrap_or(0);
         let last = total.div_ceil(request.per_page).max(1);
         let page = request.page.clamp(1, last);
         let selecting = format!(
             "SELECT {} FROM {} {condition} ORDER BY t.id DESC LIMIT {} OFFSET {}",
-            listing.columns,
-            listing.tables,
+            self.columns,
+            self.tables,
             stored(request.per_page),
             stored((page - 1).saturating_mul(request.per_page)),
         );
         let rows = sqlx::query_with(AssertSqlSafe(selecting), values()?)
-            .fetch_all(&self.reader)
+            .fetch_all(&database.reader)
             .await?;
         let items = rows.iter().map(read).collect::<sqlx::Result<Vec<T>>>()?;
         Ok(PageOf {
@@ -148,27 +148,27 @@ impl Records {
             items,
         })
     }
-}
 
-/// The `WHERE` of a listing. `$1` is the user, `$2` the filter's value, the patterns follow.
-fn condition(listing: &Listing, search: &Search) -> String {
-    // The filter's value is always bound, so it always has to be used.
-    let mut condition = String::from("WHERE t.user_id = $1 AND $2 = $2");
-    if let Some(filter) = listing.filter {
-        condition.push_str(" AND ");
-        condition.push_str(filter);
-    }
-    for place in 3..3 + search.terms.len() {
-        let name = format!("t.name_folded LIKE ${place} ESCAPE '\\'");
-        match listing.tags {
-            None => condition.push_str(&format!(" AND {name}")),
-            Some(kind) => condition.push_str(&format!(
-                " AND ({name} OR t.id IN (SELECT g.owner_id FROM tags g WHERE g.user_id = $1 \
-                 AND g.owner_kind = '{kind}' AND g.name_folded LIKE ${place} ESCAPE '\\'))"
-            )),
+    /// The `WHERE` of a self. `$1` is the user, `$2` the filter's value, the patterns follow.
+    fn condition(&self, search: &Search) -> String {
+        // The filter's value is always bound, so it always has to be used.
+        let mut condition = String::from("WHERE t.user_id = $1 AND $2 = $2");
+        if let Some(filter) = self.filter {
+            condition.push_str(" AND ");
+            condition.push_str(filter);
         }
+        for place in 3..3 + search.terms.len() {
+            let name = format!("t.name_folded LIKE ${place} ESCAPE '\\'");
+            match self.tags {
+                None => condition.push_str(&format!(" AND {name}")),
+                Some(kind) => condition.push_str(&format!(
+                    " AND ({name} OR t.id IN (SELECT g.owner_id FROM tags g WHERE g.user_id = $1 \
+                     AND g.owner_kind = '{kind}' AND g.name_folded LIKE ${place} ESCAPE '\\'))"
+                )),
+            }
+        }
+        condition
     }
-    condition
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, Row as _};
 
-use super::{Records, Result, Tx, count, key, moment, places};
+use super::database::{Database, Result, Tx, count, key, moment, places};
 use crate::wire::{ModelId, TagId, UserId};
 
 /// One tag on one owner.
@@ -58,13 +58,16 @@ pub(super) async fn remove_all(tx: &mut Tx, owner: ModelId) -> Result<()> {
     Ok(())
 }
 
-impl Records {
+/// Tags of models.
+#[derive(Clone, Copy)]
+pub struct TagRecords<'a> {
+    pub(super) database: &'a Database,
+}
+
+impl TagRecords<'_> {
     /// Adds tags to an owner; false when `user` does not have it (any more).
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn add_tags(&self, user: UserId, owner: ModelId, names: &[String]) -> Result<bool> {
-        let mut tx = self.begin().await?;
+    pub async fn add(self, user: UserId, owner: ModelId, names: &[String]) -> Result<bool> {
+        let mut tx = self.database.begin().await?;
         if !tx.has(user, owner).await? {
             return Ok(false);
         }
@@ -74,10 +77,7 @@ impl Records {
     }
 
     /// Removes one tag; tells whether it was there.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn remove_tag(&self, user: UserId, owner: ModelId, tag: TagId) -> Result<bool> {
+    pub async fn remove(self, user: UserId, owner: ModelId, tag: TagId) -> Result<bool> {
         let done = sqlx::query(
             "DELETE FROM tags WHERE id = $1 AND user_id = $2 AND owner_kind = $3 AND owner_id = $4",
         )
@@ -85,16 +85,13 @@ impl Records {
         .bind(key(user.0))
         .bind(owner.kind())
         .bind(owner.key())
-        .execute(&self.writer)
+        .execute(&self.database.writer)
         .await?;
         Ok(done.rows_affected() > 0)
     }
 
     /// The tags of each of `owners`, oldest first. All owners are of one kind.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn tags_of(&self, owners: &[ModelId]) -> Result<HashMap<ModelId, Vec<TagRow>>> {
+    pub async fn list(self, owners: &[ModelId]) -> Result<HashMap<ModelId, Vec<TagRow>>> {
         let mut found: HashMap<ModelId, Vec<TagRow>> = HashMap::new();
         let Some(first) = owners.first() else {
             return Ok(found);
@@ -107,7 +104,7 @@ impl Records {
         for owner in owners {
             query = query.bind(owner.key());
         }
-        for row in &query.fetch_all(&self.reader).await? {
+        for row in &query.fetch_all(&self.database.reader).await? {
             let owner = first.of_same_kind(count(row, "owner_id")?);
             found.entry(owner).or_default().push(tag_row(row)?);
         }
@@ -115,16 +112,13 @@ impl Records {
     }
 
     /// All names of tags that `user` has on assets, or on rapid models, in order.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn tag_names(&self, user: UserId, owner_kind: &str) -> Result<Vec<String>> {
+    pub async fn names(self, user: UserId, owner_kind: &str) -> Result<Vec<String>> {
         let rows = sqlx::query(
             "SELECT DISTINCT name FROM tags WHERE user_id = $1 AND owner_kind = $2 ORDER BY name",
         )
         .bind(key(user.0))
         .bind(owner_kind)
-        .fetch_all(&self.reader)
+        .fetch_all(&self.database.reader)
         .await?;
         Ok(rows
             .iter()

@@ -5,7 +5,9 @@
 
 use sqlx::Row as _;
 
-use super::{FileId, Records, Result, accounts, count, key, stored};
+use super::accounts;
+use super::database::{Database, Result, count, key, stored};
+use super::files::FileId;
 use crate::service::files::Stored;
 use crate::wire::{UploadStatus, UserId};
 
@@ -34,19 +36,22 @@ pub enum Welcome {
     Not(Publish),
 }
 
-impl Records {
+/// Uploads of files.
+#[derive(Clone, Copy)]
+pub struct UploadRecords<'a> {
+    pub(super) database: &'a Database,
+}
+
+impl UploadRecords<'_> {
     /// Whether bytes for `file` are welcome: what [`Self::publish`] would decide now.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn welcome(&self, file: FileId) -> Result<Welcome> {
+    pub async fn welcome(self, file: FileId) -> Result<Welcome> {
         let row = sqlx::query(
             "SELECT a.upload_status, f.size, u.quota_bytes - u.used_bytes AS free \
              FROM files f JOIN assets a ON a.id = f.owner_id JOIN users u ON u.id = a.user_id \
              WHERE f.id = $1 AND f.owner_kind = 'asset' AND f.area = 'source'",
         )
         .bind(key(file.0))
-        .fetch_optional(&self.reader)
+        .fetch_optional(&self.database.reader)
         .await?;
         let Some(row) = row else {
             return Ok(Welcome::Not(Publish::Gone));
@@ -59,11 +64,8 @@ impl Records {
     }
 
     /// Gives `file` of an asset whose upload is under way its bytes.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn publish(&self, file: FileId, bytes: &Stored) -> Result<Publish> {
-        let mut tx = self.begin().await?;
+    pub async fn publish(self, file: FileId, bytes: &Stored) -> Result<Publish> {
+        let mut tx = self.database.begin().await?;
         let row = sqlx::query(
             "SELECT a.id, a.user_id, a.upload_status, f.size, f.blob, u.quota_bytes - u.used_bytes AS free \
              FROM files f JOIN assets a ON a.id = f.owner_id JOIN users u ON u.id = a.user_id \
@@ -91,7 +93,7 @@ impl Records {
         .bind(stored(bytes.size))
         .bind(&bytes.md5)
         .bind(i64::from(bytes.crc32))
-        .bind(self.now())
+        .bind(self.database.now())
         .execute(&mut *tx)
         .await?;
         sqlx::query("UPDATE assets SET size = size + $2 WHERE id = $1")

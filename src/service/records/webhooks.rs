@@ -6,7 +6,9 @@ use jiff::Timestamp;
 use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 
-use super::{Records, Result, count, flag, key, moment, optional_count, optional_moment};
+use super::database::{
+    Database, Result, count, flag, key, moment, optional_count, optional_moment,
+};
 use crate::wire::{UserId, WebhookId};
 
 /// A webhook that is about to be made. `Debug` leaves the secret out.
@@ -76,18 +78,21 @@ fn webhook_row(row: &SqliteRow) -> sqlx::Result<WebhookRow> {
     })
 }
 
-impl Records {
+/// Webhooks.
+#[derive(Clone, Copy)]
+pub struct WebhookRecords<'a> {
+    pub(super) database: &'a Database,
+}
+
+impl WebhookRecords<'_> {
     /// Makes a webhook, unless the user has `most` already: then none.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn create_webhook(
-        &self,
+    pub async fn create(
+        self,
         user: UserId,
         new: &NewWebhook<'_>,
         most: u32,
     ) -> Result<Option<WebhookRow>> {
-        let mut tx = self.begin_for(user).await?;
+        let mut tx = self.database.begin_for(user).await?;
         let row = sqlx::query("SELECT COUNT(*) AS n FROM webhooks WHERE user_id = $1")
             .bind(key(user.0))
             .fetch_one(&mut *tx)
@@ -103,7 +108,7 @@ impl Records {
         .bind(new.url)
         .bind(new.secret)
         .bind(i64::from(new.verify_ssl))
-        .bind(self.now())
+        .bind(self.database.now())
         .fetch_one(&mut *tx)
         .await?;
         let webhook = webhook_row(&row)?;
@@ -112,45 +117,36 @@ impl Records {
     }
 
     /// The webhooks of `user`, oldest first.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn webhooks(&self, user: UserId) -> Result<Vec<WebhookRow>> {
+    pub async fn list(self, user: UserId) -> Result<Vec<WebhookRow>> {
         let rows = sqlx::query("SELECT * FROM webhooks WHERE user_id = $1 ORDER BY id")
             .bind(key(user.0))
-            .fetch_all(&self.reader)
+            .fetch_all(&self.database.reader)
             .await?;
         Ok(rows.iter().map(webhook_row).collect::<sqlx::Result<_>>()?)
     }
 
     /// Deletes a webhook of `user`; tells whether there was one.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn delete_webhook(&self, user: UserId, webhook: WebhookId) -> Result<bool> {
+    pub async fn delete(self, user: UserId, webhook: WebhookId) -> Result<bool> {
         let done = sqlx::query("DELETE FROM webhooks WHERE id = $1 AND user_id = $2")
             .bind(key(webhook.0))
             .bind(key(user.0))
-            .execute(&self.writer)
+            .execute(&self.database.writer)
             .await?;
         Ok(done.rows_affected() > 0)
     }
 
     /// Notes how a call went: the status of the answer, none when there was no answer.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn note_webhook_call(&self, webhook: WebhookId, status: Option<u16>) -> Result<()> {
+    pub async fn note_call(self, webhook: WebhookId, status: Option<u16>) -> Result<()> {
         let good = status.is_some_and(|status| (200..300).contains(&status));
         sqlx::query(
             "UPDATE webhooks SET last_called_at = $2, last_status = $3, failed_calls = failed_calls + $4, \
              notified_at = CASE WHEN $4 = 0 THEN $2 ELSE notified_at END, updated_at = $2 WHERE id = $1",
         )
         .bind(key(webhook.0))
-        .bind(self.now())
+        .bind(self.database.now())
         .bind(i64::from(status.unwrap_or(0)))
         .bind(i64::from(!good))
-        .execute(&self.writer)
+        .execute(&self.database.writer)
         .await?;
         Ok(())
     }
