@@ -23,26 +23,26 @@ use super::{Exit, WrongUse, files, settings};
     after_help = "Example: assetfs cache info\nExample: assetfs cache verify ~/assets\n\
     The folder of the cache may also be deleted at any time, while a drive is mounted too."
 )]
-pub(super) struct Args {
+pub(super) struct CacheArgs {
     #[command(subcommand)]
-    what: What,
+    what: CacheAction,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum CacheAction {
     /// Show what is in it and how it did
     #[command(after_help = "Example: assetfs cache info --json")]
-    Info(Place),
+    Info(CacheArea),
     /// Drop everything; pins stay and hold for what is read from then on
     #[command(after_help = "Example: assetfs cache clear")]
-    Clear(Place),
+    Clear(CacheArea),
     /// Compare everything with its checksums; what is damaged is dropped and fetched again when read
     #[command(after_help = "Example: assetfs cache verify")]
-    Verify(Place),
+    Verify(CacheArea),
 }
 
 #[derive(Debug, clap::Args)]
-struct Place {
+struct CacheArea {
     /// A path in the drive; not needed where only one is mounted
     dir: Option<PathBuf>,
     /// Folder of the cache, where no drive is mounted [default: $XDG_CACHE_HOME/assetfs]
@@ -55,18 +55,18 @@ struct Place {
 
 /// One cache, mounted or not.
 #[derive(Debug, Serialize)]
-struct Report {
+struct CacheReport {
     /// The mount point, or the folder of a cache that no drive uses.
     cache: String,
     #[serde(flatten)]
     status: CacheStatus,
 }
 
-pub(super) fn run(args: &Args) -> Result<Exit> {
+pub(super) fn run(args: &CacheArgs) -> Result<Exit> {
     let (place, order) = match &args.what {
-        What::Info(place) => (place, Order::Info),
-        What::Clear(place) => (place, Order::Clear),
-        What::Verify(place) => (place, Order::Verify),
+        CacheAction::Info(place) => (place, Order::Info),
+        CacheAction::Clear(place) => (place, Order::Clear),
+        CacheAction::Verify(place) => (place, Order::Verify),
     };
     let reports = match place.dir.is_some() || !fuse::own_mounts()?.is_empty() {
         true => vec![ask(
@@ -105,7 +105,7 @@ impl Order {
     }
 }
 
-fn ask(drive: &MountedDrive, order: Order) -> Result<Report> {
+fn ask(drive: &MountedDrive, order: Order) -> Result<CacheReport> {
     match order {
         Order::Info => {}
         Order::Clear => drive.command("cache clear")?,
@@ -120,14 +120,14 @@ fn ask(drive: &MountedDrive, order: Order) -> Result<Report> {
             task.finish("verified");
         }
     }
-    Ok(Report {
+    Ok(CacheReport {
         cache: drive.root().display().to_string(),
         status: drive.status()?.cache,
     })
 }
 
 /// Opens the caches of all accounts that nobody has mounted.
-fn offline(place: &Place, order: Order) -> Result<Vec<Report>> {
+fn offline(place: &CacheArea, order: Order) -> Result<Vec<CacheReport>> {
     let dir = match &place.cache_dir {
         Some(dir) => dir.clone(),
         None => settings::cache_dir()?,
@@ -148,7 +148,7 @@ fn offline(place: &Place, order: Order) -> Result<Vec<Report>> {
     Ok(reports)
 }
 
-fn open_and(path: &Path, order: Order) -> Result<Report> {
+fn open_and(path: &Path, order: Order) -> Result<CacheReport> {
     // What a mount allows is not known here, so nothing is evicted.
     let limits = CacheLimits {
         max_bytes: u64::MAX,
@@ -171,7 +171,7 @@ fn open_and(path: &Path, order: Order) -> Result<Report> {
         }
     }
     let stats = cache.stats();
-    Ok(Report {
+    Ok(CacheReport {
         cache: path.display().to_string(),
         status: CacheStatus {
             used_bytes: stats.bytes,
@@ -201,7 +201,7 @@ pub(super) fn keeps_nothing_new(status: &CacheStatus) -> Option<String> {
     })
 }
 
-fn show(report: &Report, order: Order) {
+fn show(report: &CacheReport, order: Order) {
     let status = &report.status;
     let mut rows = vec![vec![report.cache.clone(), String::new()]];
     let mut row = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);

@@ -25,7 +25,7 @@ const MD5_ATTRIBUTE: &str = "user.assetfs.md5";
 /// Ends with 1 when something is missing or differs. What is in the drive alone is not looked at.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs check ~/models/chair ~/assets/rawmodels/chair")]
-pub(super) struct Args {
+pub(super) struct CheckArgs {
     /// The folder or file that was copied in
     local: PathBuf,
     /// Its copy
@@ -43,7 +43,7 @@ pub(super) struct Args {
 
 /// What the comparison found.
 #[derive(Debug, Default, Serialize)]
-struct Report {
+struct CheckReport {
     files: u64,
     bytes: u64,
     /// Compared by the MD5 that the storage tells.
@@ -56,19 +56,19 @@ struct Report {
 #[derive(Debug, Serialize, PartialEq)]
 struct Difference {
     path: String,
-    what: What,
+    what: DifferenceKind,
 }
 
 #[derive(Debug, Serialize, PartialEq)]
 #[serde(rename_all = "snake_case", tag = "kind")]
-enum What {
+enum DifferenceKind {
     Missing,
     Size { local: u64, drive: u64 },
     Content,
     Unreadable { why: String },
 }
 
-pub(super) fn run(args: &Args) -> Result<Exit> {
+pub(super) fn run(args: &CheckArgs) -> Result<Exit> {
     MountedDrive::of(&args.drive)?;
     check_exists(&args.drive)?;
     let list = files::below(&args.local)?;
@@ -77,7 +77,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         total: list.iter().map(|file| file.len).sum(),
         done: 0,
         task: Progress::new(args.json).task("comparing"),
-        report: Report::default(),
+        report: CheckReport::default(),
     };
     for file in &list {
         check.compare(file)?;
@@ -103,11 +103,11 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
 }
 
 struct Check<'a> {
-    args: &'a Args,
+    args: &'a CheckArgs,
     total: u64,
     done: u64,
     task: Task,
-    report: Report,
+    report: CheckReport,
 }
 
 impl Check<'_> {
@@ -129,16 +129,21 @@ impl Check<'_> {
     }
 
     /// A failure of the local side ends the comparison; one of the drive is a difference.
-    fn difference(&mut self, file: &FileBelow, local: &Path, drive: &Path) -> Result<Option<What>> {
+    fn difference(
+        &mut self,
+        file: &FileBelow,
+        local: &Path,
+        drive: &Path,
+    ) -> Result<Option<DifferenceKind>> {
         let len = match std::fs::metadata(drive) {
             Ok(status) => status.len(),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Ok(Some(What::Missing));
+                return Ok(Some(DifferenceKind::Missing));
             }
             Err(error) => return Ok(Some(unreadable(&error.into()))),
         };
         if len != file.len {
-            return Ok(Some(What::Size {
+            return Ok(Some(DifferenceKind::Size {
                 local: file.len,
                 drive: len,
             }));
@@ -159,7 +164,7 @@ impl Check<'_> {
                 }
             }
         };
-        Ok((!same).then_some(What::Content))
+        Ok((!same).then_some(DifferenceKind::Content))
     }
 
     fn md5_of(&mut self, local: &Path) -> Result<String> {
@@ -206,21 +211,21 @@ impl Check<'_> {
     }
 }
 
-impl What {
+impl DifferenceKind {
     fn sentence(&self) -> String {
         match self {
-            What::Missing => "is not in the drive".to_owned(),
-            What::Size { local, drive } => {
+            DifferenceKind::Missing => "is not in the drive".to_owned(),
+            DifferenceKind::Size { local, drive } => {
                 format!("has {local} bytes here and {drive} in the drive")
             }
-            What::Content => "has the same size and other bytes in the drive".to_owned(),
-            What::Unreadable { why } => format!("cannot be read from the drive: {why}"),
+            DifferenceKind::Content => "has the same size and other bytes in the drive".to_owned(),
+            DifferenceKind::Unreadable { why } => format!("cannot be read from the drive: {why}"),
         }
     }
 }
 
-fn unreadable(error: &anyhow::Error) -> What {
-    What::Unreadable {
+fn unreadable(error: &anyhow::Error) -> DifferenceKind {
+    DifferenceKind::Unreadable {
         why: super::sentence(error),
     }
 }

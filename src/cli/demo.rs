@@ -36,7 +36,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// Show the main job on a model of our own: no account, no network
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs demo --keep")]
-pub(super) struct Args {
+pub(super) struct DemoArgs {
     /// Leave the drive mounted, and say what to try next
     #[arg(long)]
     keep: bool,
@@ -48,7 +48,7 @@ pub(super) struct Args {
     dir: PathBuf,
 }
 
-pub(super) fn run(args: &Args) -> Result<Exit> {
+pub(super) fn run(args: &DemoArgs) -> Result<Exit> {
     let demo = Demo::prepare(&args.dir)?;
     let before = demo.make_model()?;
     let mount = demo.mount()?;

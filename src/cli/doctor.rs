@@ -10,7 +10,7 @@ use super::{Exit, settings};
 /// Check what this machine has and lacks for mounting a drive
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs doctor")]
-pub(super) struct Args {
+pub(super) struct DoctorArgs {
     /// Print as JSON
     #[arg(long)]
     json: bool,
@@ -29,7 +29,7 @@ enum Verdict {
     Missing(String),
 }
 
-pub(super) fn run(args: &Args) -> Result<Exit> {
+pub(super) fn run(args: &DoctorArgs) -> Result<Exit> {
     let findings = [
         fuse_device(),
         fuse_helper(),

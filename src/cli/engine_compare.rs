@@ -16,7 +16,7 @@ use super::Exit;
 
 /// Compare models with their source (used by the benchmark)
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct EngineCompareArgs {
     /// The source model
     source: PathBuf,
     /// Models made from it
@@ -27,7 +27,7 @@ pub(super) struct Args {
     views: Option<PathBuf>,
 }
 
-pub(super) fn run(args: &Args) -> Result<Exit> {
+pub(super) fn run(args: &EngineCompareArgs) -> Result<Exit> {
     let mut source = read(&args.source)?;
     let pictures = ModelPictures::draw(&source.scene);
     let surface = Surface::of(&source.scene);
@@ -103,7 +103,7 @@ fn read(file: &Path) -> Result<Imported> {
         .with_context(|| format!("cannot read {}", file.display()))
 }
 
-fn write_views(args: &Args, name: &str, pictures: &ModelPictures) -> Result<()> {
+fn write_views(args: &EngineCompareArgs, name: &str, pictures: &ModelPictures) -> Result<()> {
     if let Some(folder) = &args.views {
         std::fs::create_dir_all(folder)
             .with_context(|| format!("cannot make {}", folder.display()))?;

@@ -13,7 +13,7 @@ use super::Exit;
 
 /// Do one job of the 3D engine (started by the local service)
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct EngineWorkerArgs {
     /// Draw neither thumbnail nor views, and compare nothing
     #[arg(long)]
     no_pictures: bool,
@@ -22,7 +22,7 @@ pub(super) struct Args {
     before_after: bool,
 }
 
-pub(super) fn run(args: &Args) -> Result<Exit> {
+pub(super) fn run(args: &EngineWorkerArgs) -> Result<Exit> {
     let mut text = String::new();
     io::stdin()
         .lock()

@@ -86,11 +86,11 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    Mount(Box<mount::Args>),
-    Unmount(unmount::Args),
-    Status(status::Args),
-    Wait(wait::Args),
-    Why(why::Args),
+    Mount(Box<mount::MountArgs>),
+    Unmount(unmount::UnmountArgs),
+    Status(status::StatusArgs),
+    Wait(wait::WaitArgs),
+    Why(why::WhyArgs),
     Commit(control::CommitArgs),
     Cancel(control::CancelArgs),
     Retry(control::RetryArgs),
@@ -98,8 +98,8 @@ enum Command {
     AllowDelete(control::AllowDeleteArgs),
     Convert(control::ConvertArgs),
     Scale(control::ScaleArgs),
-    Rm(rm::Args),
-    Recover(recover::Args),
+    Rm(rm::RmArgs),
+    Recover(recover::RecoverArgs),
     Login(sign_in::LoginArgs),
     Logout(sign_in::LogoutArgs),
     Whoami(sign_in::WhoamiArgs),
@@ -107,20 +107,20 @@ enum Command {
     Webhook(webhook::WebhookArgs),
     Preset(preset::PresetArgs),
     Account(sign_in::AccountCommandArgs),
-    Optimize(optimize::Args),
+    Optimize(optimize::OptimizeArgs),
     Pin(cache::PinArgs),
     Unpin(cache::UnpinArgs),
-    Check(check::Args),
-    Cache(cache::Args),
-    Serve(serve::Args),
-    Demo(demo::Args),
-    Doctor(doctor::Args),
+    Check(check::CheckArgs),
+    Cache(cache::CacheArgs),
+    Serve(serve::ServeArgs),
+    Demo(demo::DemoArgs),
+    Doctor(doctor::DoctorArgs),
     Man(pages::ManArgs),
     Completions(pages::CompletionsArgs),
     #[command(hide = true)]
-    EngineWorker(engine_worker::Args),
+    EngineWorker(engine_worker::EngineWorkerArgs),
     #[command(hide = true)]
-    EngineCompare(engine_compare::Args),
+    EngineCompare(engine_compare::EngineCompareArgs),
 }
 
 /// Runs the command that the process was started with.

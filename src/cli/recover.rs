@@ -21,18 +21,18 @@ use super::{Exit, WrongUse, settings};
     after_help = "Example: assetfs recover\nExample: assetfs recover take recovered-2026-11-22T02-30-00Z ~/assets/rawmodels\n\
     Example: assetfs recover take recovered-2026-11-22T02-30-00Z ~/rescued --keep"
 )]
-pub(super) struct Args {
+pub(super) struct RecoverArgs {
     #[command(subcommand)]
-    what: Option<What>,
+    what: Option<RecoverAction>,
     #[command(flatten)]
-    place: Place,
+    place: RecoverFrom,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum RecoverAction {
     /// Show the folders of kept files; the same as without a word
     #[command(after_help = "Example: assetfs recover list --json")]
-    List(Place),
+    List(RecoverFrom),
     /// Copy the files of a folder to a target, then remove them from the folder
     #[command(
         after_help = "Example: assetfs recover take recovered-2026-11-22T02-30-00Z ~/assets/rawmodels"
@@ -41,7 +41,7 @@ enum What {
 }
 
 #[derive(Debug, clap::Args)]
-struct Place {
+struct RecoverFrom {
     /// Folder of drafts and journals [default: $XDG_STATE_HOME/assetfs]
     #[arg(long, env = "ASSETFS_STATE_DIR", value_name = "DIR")]
     state_dir: Option<PathBuf>,
@@ -60,18 +60,18 @@ struct TakeArgs {
     #[arg(long)]
     keep: bool,
     #[command(flatten)]
-    place: Place,
+    place: RecoverFrom,
 }
 
-pub(super) fn run(args: &Args) -> Result<Exit> {
+pub(super) fn run(args: &RecoverArgs) -> Result<Exit> {
     match &args.what {
         None => list(&args.place),
-        Some(What::List(place)) => list(place),
-        Some(What::Take(args)) => take(args),
+        Some(RecoverAction::List(place)) => list(place),
+        Some(RecoverAction::Take(args)) => take(args),
     }
 }
 
-fn list(place: &Place) -> Result<Exit> {
+fn list(place: &RecoverFrom) -> Result<Exit> {
     let found = find(place)?;
     if place.json {
         println!("{}", serde_json::to_string_pretty(&found)?);
@@ -92,7 +92,7 @@ fn list(place: &Place) -> Result<Exit> {
 }
 
 /// Every folder of kept files: below the state folder, and of the drives that are mounted.
-fn find(place: &Place) -> Result<Vec<Recovered>> {
+fn find(place: &RecoverFrom) -> Result<Vec<Recovered>> {
     let state_dir = match &place.state_dir {
         Some(dir) => dir.clone(),
         None => settings::state_dir()?,

@@ -15,7 +15,7 @@ use super::{Exit, WrongUse};
 /// Delete models, drafts, presets and embeds
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs rm ~/assets/rawmodels/chair ~/assets/rapidmodels/chair*")]
-pub(super) struct Args {
+pub(super) struct RmArgs {
     /// What is to be deleted, for ever
     #[arg(required = true)]
     paths: Vec<PathBuf>,
@@ -24,7 +24,7 @@ pub(super) struct Args {
 /// More ids on one line than this and the line is another.
 const IDS_A_LINE: usize = 500;
 
-pub(super) fn run(args: &Args) -> Result<Exit> {
+pub(super) fn run(args: &RmArgs) -> Result<Exit> {
     // By mount and family, so that each is one request.
     let mut models: BTreeMap<(PathBuf, &'static str), Vec<String>> = BTreeMap::new();
     let mut others = Vec::new();

@@ -19,7 +19,7 @@ use super::{Exit, local, logging, settings};
     after_help = "Example: assetfs serve --listen 127.0.0.1:8080 --data ./service\n\
     Then:    ASSETFS_TOKEN=$(cat ./service/token) assetfs mount ~/assets --base-url http://127.0.0.1:8080"
 )]
-pub(super) struct Args {
+pub(super) struct ServeArgs {
     /// Address to listen on; port 0 takes a free one
     #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDR")]
     listen: SocketAddr,
@@ -52,7 +52,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-pub(super) fn run(args: &Args) -> Result<Exit> {
+pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
     logging::to_stderr();
     allow_many_files();
     let data_dir = match &args.data {
@@ -99,7 +99,7 @@ fn allow_many_files() {
 }
 
 /// Returns when a signal says to stop. A hangup reads the plan of faults again.
-async fn until_stopped(args: &Args, service: &RunningService) -> Result<()> {
+async fn until_stopped(args: &ServeArgs, service: &RunningService) -> Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hangup = signal(SignalKind::hangup())?;
     loop {

@@ -20,7 +20,7 @@ const WATCH_PERIOD: Duration = Duration::from_millis(500);
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs status ~/assets\n\
     Example: assetfs status --json | jq '.drafts[] | select(.stuck)'")]
-pub(super) struct Args {
+pub(super) struct StatusArgs {
     /// A path in the drive; not needed where you mounted only one
     dir: Option<PathBuf>,
     /// Print as JSON
@@ -31,7 +31,7 @@ pub(super) struct Args {
     watch: bool,
 }
 
-pub(super) fn run(args: &Args) -> Result<Exit> {
+pub(super) fn run(args: &StatusArgs) -> Result<Exit> {
     let drive = MountedDrive::at_or_only(args.dir.as_deref(), "status")?;
     loop {
         let status = drive.status()?;

@@ -22,7 +22,7 @@ const PROCESS_DEADLINE: Duration = Duration::from_secs(30);
 /// Unmount a drive after what is ready has been sent
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs unmount ~/assets")]
-pub(super) struct Args {
+pub(super) struct UnmountArgs {
     /// The mount point; not needed where you mounted only one drive
     dir: Option<PathBuf>,
     /// Send nothing more now; the next mount goes on
@@ -33,7 +33,7 @@ pub(super) struct Args {
     timeout: Option<Span>,
 }
 
-pub(super) fn run(args: &Args) -> Result<Exit> {
+pub(super) fn run(args: &UnmountArgs) -> Result<Exit> {
     let drive = MountedDrive::at_or_only(args.dir.as_deref(), "unmount")?;
     if let Some(dir) = &args.dir
         && drive.root() != dir.canonicalize().unwrap_or_else(|_| dir.clone())

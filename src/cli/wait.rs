@@ -23,7 +23,7 @@ use crate::fuse::shell_quoted;
     Example: assetfs wait\n\
     Exit codes: 0 all done, 1 one failed or cannot go without help, 3 timed out"
 )]
-pub(super) struct Args {
+pub(super) struct WaitArgs {
     /// Models, rapid models, job texts or optimize/ folders; a drive, or nothing where you mounted only
     /// one, stands for all that is under way in it
     paths: Vec<PathBuf>,
@@ -46,7 +46,7 @@ pub(super) enum State {
     Failed(String),
 }
 
-pub(super) fn run(args: &Args) -> Result<Exit> {
+pub(super) fn run(args: &WaitArgs) -> Result<Exit> {
     let targets = match args.paths.as_slice() {
         [] => under_way(&MountedDrive::at_or_only(None, "wait")?)?,
         paths => targets(paths)?,
@@ -86,7 +86,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
 }
 
 /// What a wait came to.
-pub(super) struct Outcome {
+pub(super) struct WaitOutcome {
     pub(super) states: Vec<(PathBuf, State)>,
     pub(super) exit: Exit,
 }
@@ -143,7 +143,7 @@ pub(super) fn wait_for(
     targets: &[PathBuf],
     timeout: Option<Duration>,
     quiet: bool,
-) -> Result<Outcome> {
+) -> Result<WaitOutcome> {
     let start = Instant::now();
     let progress = Progress::new(quiet);
     let mut tasks: Vec<_> = targets
@@ -185,7 +185,7 @@ pub(super) fn wait_for(
                 (false, true) => Exit::Failed,
                 (false, false) => Exit::Done,
             };
-            return Ok(Outcome { states, exit });
+            return Ok(WaitOutcome { states, exit });
         }
         std::thread::sleep(POLL_PERIOD);
     }

@@ -12,7 +12,7 @@ use super::mounted::{self, MountedDrive};
 /// Say why something failed, and what to do
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs why ~/assets/rawmodels/chair")]
-pub(super) struct Args {
+pub(super) struct WhyArgs {
     /// Paths in a mounted drive; for a name that could not be made, that name
     #[arg(required = true)]
     paths: Vec<PathBuf>,
@@ -21,7 +21,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-pub(super) fn run(args: &Args) -> Result<Exit> {
+pub(super) fn run(args: &WhyArgs) -> Result<Exit> {
     let mut exit = Exit::Done;
     for path in &args.paths {
         MountedDrive::of(path)?;

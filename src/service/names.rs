@@ -19,13 +19,13 @@ const LONGEST_PATH_BYTES: usize = 1_024;
 const MOST_FILES: usize = 10_000;
 
 /// Why a name is not accepted, in words.
-pub type Refusal = String;
+pub type NameRefusal = String;
 
 /// Checks the name of an asset or another record.
 ///
 /// # Errors
 /// Empty, too long or with a NUL.
-pub fn check_name(name: &str) -> Result<(), Refusal> {
+pub fn check_name(name: &str) -> Result<(), NameRefusal> {
     if name.is_empty() {
         return Err("must not be empty".to_owned());
     }
@@ -41,7 +41,7 @@ pub fn check_name(name: &str) -> Result<(), Refusal> {
 }
 
 /// Checks the name of one file of an upload.
-fn check_file_name(name: &str) -> Result<(), Refusal> {
+fn check_file_name(name: &str) -> Result<(), NameRefusal> {
     if name.len() > LONGEST_PATH_BYTES {
         return Err(format!(
             "must not be longer than {LONGEST_PATH_BYTES} bytes"
@@ -63,7 +63,7 @@ fn check_file_name(name: &str) -> Result<(), Refusal> {
 ///
 /// # Errors
 /// The first name that is not accepted, with the reason.
-pub fn check_file_names(names: &[String]) -> Result<(), Refusal> {
+pub fn check_file_names(names: &[String]) -> Result<(), NameRefusal> {
     if names.is_empty() {
         return Err("must name at least one file".to_owned());
     }

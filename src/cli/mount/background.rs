@@ -17,7 +17,7 @@ const ARENAS: (&str, &str) = ("MALLOC_ARENA_MAX", "2");
 
 /// What the background process says, once.
 #[derive(Serialize, Deserialize)]
-enum Outcome {
+enum StartOutcome {
     Ready(daemon::Greeting),
     Failed(String),
 }
@@ -43,15 +43,15 @@ pub(super) fn start(plan: &MountPlan) -> Result<Exit> {
     stdin.write_all(b"\n")?;
     drop(stdin);
     match hear(&mut child)? {
-        Outcome::Ready(greeting) => {
+        StartOutcome::Ready(greeting) => {
             greeting.print(plan);
             Ok(Exit::Done)
         }
-        Outcome::Failed(sentence) => bail!(sentence),
+        StartOutcome::Failed(sentence) => bail!(sentence),
     }
 }
 
-fn hear(child: &mut Child) -> Result<Outcome> {
+fn hear(child: &mut Child) -> Result<StartOutcome> {
     let mut line = String::new();
     let stdout = child.stdout.take().expect("it is piped");
     BufReader::new(stdout)
@@ -70,14 +70,14 @@ pub(super) fn child() -> Result<Exit> {
     let _ = rustix::process::setsid();
     let result = read_plan().and_then(|plan| {
         daemon::serve(&plan, daemon::Logs::ToFile, |greeting| {
-            say(&Outcome::Ready(greeting));
+            say(&StartOutcome::Ready(greeting));
             leave_the_terminal();
         })
     });
     result.or_else(|error| {
         let sentence = crate::cli::sentence(&error);
         tracing::error!(sentence, "the mount ended");
-        say(&Outcome::Failed(sentence));
+        say(&StartOutcome::Failed(sentence));
         Ok(Exit::Failed)
     })
 }
@@ -89,7 +89,7 @@ fn read_plan() -> Result<MountPlan> {
 }
 
 /// Who started us may be gone; then nobody needs to hear it.
-fn say(outcome: &Outcome) {
+fn say(outcome: &StartOutcome) {
     if let Ok(mut line) = serde_json::to_vec(outcome) {
         line.push(b'\n');
         let _ = io::stdout().write_all(&line);

@@ -39,7 +39,7 @@ const DEFAULT_CACHE_SIZE: ByteSize = ByteSize(20 << 30);
     For mount(8): ln -s $(command -v assetfs) /sbin/mount.fuse.assetfs\n\
     In /etc/fstab: local /mnt/assets fuse.assetfs allow_other 0 0\n\
     In /etc/fstab: https://assets.example.com /mnt/assets fuse.assetfs _netdev,allow_other,token_file=/etc/assetfs.token 0 0")]
-pub(super) struct Args {
+pub(super) struct MountArgs {
     /// Folder to mount at; made if only it is missing [default: ~/assetfs]
     pub(super) dir: Option<PathBuf>,
     #[command(flatten)]
@@ -135,7 +135,7 @@ struct MountPlan {
 }
 
 /// Mounts; returns when the drive answers, or with `--foreground` when it is unmounted.
-pub(super) fn run(mut args: Args) -> Result<Exit> {
+pub(super) fn run(mut args: MountArgs) -> Result<Exit> {
     if args.background_child {
         return background::child();
     }
@@ -153,7 +153,7 @@ pub(super) fn run(mut args: Args) -> Result<Exit> {
     }
 }
 
-fn plan(args: &Args, profile: &Profile, fstab: FstabOptions) -> Result<MountPlan> {
+fn plan(args: &MountArgs, profile: &Profile, fstab: FstabOptions) -> Result<MountPlan> {
     let data_dir = or_else(&args.data_dir, &None, settings::local_service_dir)?;
     let mount_point = match &args.dir {
         Some(dir) => dir.clone(),
@@ -194,7 +194,7 @@ fn plan(args: &Args, profile: &Profile, fstab: FstabOptions) -> Result<MountPlan
 }
 
 /// The plan of faults. It is read here as well, so that a bad one is told to who mounts.
-fn chosen_chaos(args: &Args, account: &Account) -> Result<Option<PathBuf>> {
+fn chosen_chaos(args: &MountArgs, account: &Account) -> Result<Option<PathBuf>> {
     let Some(path) = &args.chaos else {
         return Ok(None);
     };

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use anyhow::Result;
 
-use super::Args;
+use super::MountArgs;
 use crate::cli::WrongUse;
 
 /// Options that say something to mount(8), systemd or the file managers, or that hold anyway.
@@ -110,7 +110,7 @@ pub(super) struct FstabOptions {
 impl FstabOptions {
     /// Reads options and sets the flags that they stand for; an option that comes later wins, as for
     /// mount(8).
-    pub(super) fn read(options: &[String], args: &mut Args) -> Result<FstabOptions> {
+    pub(super) fn read(options: &[String], args: &mut MountArgs) -> Result<FstabOptions> {
         let mut read = FstabOptions::default();
         let options = options.iter().map(|option| option.trim());
         for option in options.filter(|option| !option.is_empty()) {
@@ -132,7 +132,7 @@ impl FstabOptions {
             && IMPOSSIBLE.iter().all(|(known, _)| *known != name)
     }
 
-    fn take(&mut self, option: &str, args: &mut Args) -> Result<(), String> {
+    fn take(&mut self, option: &str, args: &mut MountArgs) -> Result<(), String> {
         let (name, value) = match option.split_once('=') {
             Some((name, value)) => (name, Some(value)),
             None => (option, None),
@@ -166,7 +166,7 @@ impl FstabOptions {
         }
     }
 
-    fn switch(&mut self, name: &str, args: &mut Args) {
+    fn switch(&mut self, name: &str, args: &mut MountArgs) {
         match name {
             "allow_insecure" => args.allow_insecure = true,
             "allow_other" => args.allow_other = true,
@@ -199,7 +199,7 @@ fn is_for_others(name: &str) -> bool {
     name.starts_with("x-") || name.starts_with("X-")
 }
 
-fn set_flag(name: &str, value: &str, args: &mut Args) -> Result<(), String> {
+fn set_flag(name: &str, value: &str, args: &mut MountArgs) -> Result<(), String> {
     match name {
         "base_url" => args.account.base_url = Some(parse(value)?),
         "cache_dir" => args.cache_dir = Some(parse(value)?),
@@ -232,10 +232,10 @@ mod tests {
     #[derive(Parser)]
     struct Line {
         #[command(flatten)]
-        args: Args,
+        args: MountArgs,
     }
 
-    fn read(text: &str) -> Result<(FstabOptions, Args)> {
+    fn read(text: &str) -> Result<(FstabOptions, MountArgs)> {
         let mut args = Line::parse_from(["mount"]).args;
         let options: Vec<String> = text.split(',').map(str::to_owned).collect();
         FstabOptions::read(&options, &mut args).map(|read| (read, args))

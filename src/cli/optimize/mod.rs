@@ -40,7 +40,7 @@ const LEAST_MEMORY_BYTES: u64 = 256 << 20;
     OUT gets the exported files, before-after.png and the logs in analysis/.\n\
     Exit codes: 0 done, 1 failed (nothing is left in OUT), 2 wrong use"
 )]
-pub(super) struct Args {
+pub(super) struct OptimizeArgs {
     /// Model file (glb, gltf, obj, stl, ply, fbx), zip or folder
     #[arg(value_name = "IN", required_unless_present = "list_presets")]
     model: Option<PathBuf>,
@@ -81,7 +81,7 @@ pub(super) struct Args {
     list_presets: bool,
 }
 
-pub(super) fn run(args: &Args) -> Result<Exit> {
+pub(super) fn run(args: &OptimizeArgs) -> Result<Exit> {
     let (Some(input), Some(out), Some(preset), false) =
         (&args.model, &args.out, &args.preset, args.list_presets)
     else {
@@ -149,7 +149,7 @@ fn read_settings(config: &Config) -> Result<Settings> {
 
 /// Has the task done by a worker; its progress is shown, Ctrl-C ends it.
 async fn work(
-    args: &Args,
+    args: &OptimizeArgs,
     model: &Model,
     task: &Task,
     mut interrupts: Interrupts,
@@ -219,7 +219,7 @@ fn worker(no_pictures: bool) -> Result<WorkerCommand> {
     })
 }
 
-fn limits(args: &Args) -> WorkerLimits {
+fn limits(args: &OptimizeArgs) -> WorkerLimits {
     let wall = args.timeout.0.max(Duration::from_secs(1));
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
     WorkerLimits {

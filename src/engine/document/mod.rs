@@ -172,16 +172,16 @@ impl Document {
             return Ok((Bytes::from(bytes), Some(media_type)));
         }
         match uri::resolve(&self.root, &self.relative, uri) {
-            uri::Target::File(path) => {
+            uri::UriTarget::File(path) => {
                 let bytes = fs::read(&path).map_err(|source| DocumentError::Io { path, source })?;
                 Ok((Bytes::from(bytes), None))
             }
-            uri::Target::Outside => Err(DocumentError::OutsideFile {
+            uri::UriTarget::Outside => Err(DocumentError::OutsideFile {
                 file: self.file.clone(),
                 path: at.path().to_owned(),
                 uri: uri.to_owned(),
             }),
-            uri::Target::Missing => Err(DocumentError::MissingFile {
+            uri::UriTarget::Missing => Err(DocumentError::MissingFile {
                 file: self.file.clone(),
                 path: at.path().to_owned(),
                 uri: uri.to_owned(),

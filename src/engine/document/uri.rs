@@ -13,7 +13,7 @@ use percent_encoding::percent_decode_str;
 
 /// Where a reference leads.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum UriTarget {
     /// A file inside the input folder.
     File(PathBuf),
     /// The reference leads out of the input folder, or to the network.
@@ -45,9 +45,9 @@ pub fn data_uri(uri: &str) -> Option<Result<(Vec<u8>, String), String>> {
 /// Finds the file a reference means, seen from the file at `base` (relative to `root`).
 ///
 /// The reference is tried percent-decoded, then as written, then without regard to case.
-pub fn resolve(root: &Path, base: &Path, uri: &str) -> Target {
+pub fn resolve(root: &Path, base: &Path, uri: &str) -> UriTarget {
     if is_remote(uri) {
-        return Target::Outside;
+        return UriTarget::Outside;
     }
     let decoded = percent_decode_str(uri).decode_utf8_lossy().into_owned();
     let folder = base.parent().unwrap_or(Path::new(""));
@@ -56,22 +56,22 @@ pub fn resolve(root: &Path, base: &Path, uri: &str) -> Target {
         match join_inside(folder, text) {
             Some(relative) => {
                 if let Some(found) = existing(root, &relative) {
-                    return Target::File(found);
+                    return UriTarget::File(found);
                 }
             }
             None => outside = true,
         }
     }
     if outside {
-        return Target::Outside;
+        return UriTarget::Outside;
     }
     for text in [decoded.as_str(), uri] {
         let relative = join_inside(folder, text);
         if let Some(found) = relative.and_then(|relative| ignoring_case(root, &relative)) {
-            return Target::File(found);
+            return UriTarget::File(found);
         }
     }
-    Target::Missing
+    UriTarget::Missing
 }
 
 fn is_remote(uri: &str) -> bool {
@@ -154,10 +154,10 @@ mod tests {
             ("x%20y.png", "x%20y.png"),
             ("./Textures/../a%20b.png", "a b.png"),
         ] {
-            let found = Target::File(dir.path().join(name));
+            let found = UriTarget::File(dir.path().join(name));
             assert_eq!(resolve(dir.path(), base, uri), found, "{uri}");
         }
-        assert_eq!(resolve(dir.path(), base, "none.png"), Target::Missing);
+        assert_eq!(resolve(dir.path(), base, "none.png"), UriTarget::Missing);
     }
 
     #[test]
@@ -177,9 +177,9 @@ mod tests {
             "file:///etc/passwd",
             "https://example.com/a.png",
         ] {
-            assert_eq!(resolve(&root, base, uri), Target::Outside, "{uri}");
+            assert_eq!(resolve(&root, base, uri), UriTarget::Outside, "{uri}");
         }
-        assert_eq!(resolve(&root, base, "../link"), Target::Missing);
+        assert_eq!(resolve(&root, base, "../link"), UriTarget::Missing);
     }
 
     #[test]

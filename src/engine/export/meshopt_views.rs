@@ -117,12 +117,12 @@ fn flat<const N: usize>(rows: Vec<[u32; N]>) -> Vec<[u32; 1]> {
 
 /// Bytes of one vertex; the encoder needs the size at compile time.
 #[derive(Clone, Copy)]
-struct Row<const N: usize>([u8; N]);
+struct PackedVertex<const N: usize>([u8; N]);
 
 fn packed_rows<const N: usize>(bytes: &[u8]) -> Option<Vec<u8>> {
-    let rows: Vec<Row<N>> = bytes
+    let rows: Vec<PackedVertex<N>> = bytes
         .chunks_exact(N)
-        .map(|row| Row(std::array::from_fn(|at| row[at])))
+        .map(|row| PackedVertex(std::array::from_fn(|at| row[at])))
         .collect();
     meshopt::encode_vertex_buffer(&rows).ok()
 }

@@ -175,7 +175,7 @@ fn find_file(dir: &Path, base: &Path, name: &str) -> Option<PathBuf> {
     let last = name.rsplit(['/', '\\']).next().unwrap_or(name);
     [name, last].into_iter().find_map(
         |name| match super::document::uri::resolve(dir, base, name) {
-            super::document::uri::Target::File(path) => Some(path),
+            super::document::uri::UriTarget::File(path) => Some(path),
             _ => None,
         },
     )

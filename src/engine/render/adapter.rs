@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use super::super::scene::{self as model, Draw, Geometry, Mode, Scene};
 use super::scene::{
     RenderAlpha, RenderInstance, RenderMaterial, RenderMesh, RenderScene, RenderTexture,
-    RenderTextureUse, Wrap,
+    RenderTextureUse,
 };
 
 /// The scene to draw, with the images of the model that could not be decoded.
@@ -216,7 +216,7 @@ fn render_material(material: &model::Material, used: &mut Vec<usize>) -> RenderM
         Some(RenderTextureUse {
             texture,
             uv_set: usage.tex_coord,
-            wrap: [wrap(usage.wrap_s), wrap(usage.wrap_t)],
+            wrap: [usage.wrap_s, usage.wrap_t],
             transform: transform(&usage.transform),
         })
     };
@@ -239,14 +239,6 @@ fn render_material(material: &model::Material, used: &mut Vec<usize>) -> RenderM
         },
         double_sided: material.double_sided,
         unlit: material.unlit,
-    }
-}
-
-fn wrap(wrap: model::Wrap) -> Wrap {
-    match wrap {
-        model::Wrap::Repeat => Wrap::Repeat,
-        model::Wrap::MirroredRepeat => Wrap::Mirror,
-        model::Wrap::ClampToEdge => Wrap::Clamp,
     }
 }
 

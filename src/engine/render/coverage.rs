@@ -10,7 +10,7 @@ pub(super) const SUBSAMPLES: f32 = 256.0;
 
 /// A corner on the screen.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Corner {
+pub(super) struct ScreenCorner {
     /// In 1/256 of a sample, y down.
     pub(super) x: i32,
     pub(super) y: i32,
@@ -37,7 +37,7 @@ pub(super) struct ScreenTriangle {
     edges: [Edge; 3],
     /// The order in which the corners were taken; the second and third are swapped for one winding.
     order: [usize; 3],
-    corners: [Corner; 3],
+    corners: [ScreenCorner; 3],
     inverse_area: f32,
     /// The back is seen.
     pub(super) backside: bool,
@@ -54,7 +54,7 @@ struct Edge {
 }
 
 impl Edge {
-    fn new(from: Corner, to: Corner) -> Edge {
+    fn new(from: ScreenCorner, to: ScreenCorner) -> Edge {
         let (x, y) = (
             i64::from(to.x) - i64::from(from.x),
             i64::from(to.y) - i64::from(from.y),
@@ -179,7 +179,7 @@ impl ScreenTriangle {
 }
 
 /// The samples whose centres lie within the box of the corners.
-fn extent(corners: &[Corner; 3], samples: usize) -> Option<((usize, usize), (usize, usize))> {
+fn extent(corners: &[ScreenCorner; 3], samples: usize) -> Option<((usize, usize), (usize, usize))> {
     let range = |values: [i32; 3]| {
         let low = values.iter().copied().map(i64::from).min()?;
         let high = values.iter().copied().map(i64::from).max()?;

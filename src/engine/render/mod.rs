@@ -22,7 +22,7 @@ pub use camera::View;
 pub use prepare::PreparedScene;
 pub use scene::{
     BoundingBox, RenderAlpha, RenderInstance, RenderMaterial, RenderMesh, RenderScene,
-    RenderTexture, RenderTextureUse, Wrap,
+    RenderTexture, RenderTextureUse,
 };
 
 use camera::Camera;

@@ -21,7 +21,7 @@ pub struct PreparedScene {
     pub(super) triangles: Vec<Triangle>,
     /// Triangles in the mesh of each instance, those included that cannot be drawn.
     pub(super) triangle_counts: Vec<usize>,
-    pub(super) materials: Vec<Material>,
+    pub(super) materials: Vec<PreparedMaterial>,
     pub(super) pyramids: Arc<Vec<Pyramid>>,
     /// The name of each drawn part, by its number.
     pub(super) part_names: Vec<String>,
@@ -48,7 +48,7 @@ pub(super) struct Triangle {
 
 /// A material with its textures looked up.
 #[derive(Debug, Clone)]
-pub(super) struct Material {
+pub(super) struct PreparedMaterial {
     pub(super) plain: RenderMaterial,
     pub(super) base_color: Option<Slot>,
     pub(super) metallic_roughness: Option<Slot>,
@@ -60,7 +60,7 @@ pub(super) struct Material {
 impl PreparedScene {
     pub fn new(scene: &RenderScene) -> PreparedScene {
         let (mut materials, pyramids) = materials(scene);
-        materials.push(Material::plain(RenderMaterial {
+        materials.push(PreparedMaterial::plain(RenderMaterial {
             metallic: 0.0,
             ..RenderMaterial::default()
         }));
@@ -74,15 +74,15 @@ impl PreparedScene {
 
     fn place(
         scene: &RenderScene,
-        materials: Vec<Material>,
+        materials: Vec<PreparedMaterial>,
         pyramids: Arc<Vec<Pyramid>>,
     ) -> PreparedScene {
-        let parts: Vec<Part> = scene
+        let parts: Vec<InstanceTriangles> = scene
             .instances
             .par_iter()
             .map(|instance| match scene.meshes.get(instance.mesh) {
-                Some(mesh) => Part::new(mesh, instance, &materials),
-                None => Part::default(),
+                Some(mesh) => InstanceTriangles::new(mesh, instance, &materials),
+                None => InstanceTriangles::default(),
             })
             .collect();
         let mut prepared = PreparedScene {
@@ -126,7 +126,7 @@ impl PreparedScene {
 
     /// The same meshes in one matt material, for comparison with formats that hold no materials.
     pub fn bare(&self) -> PreparedScene {
-        let plain = Material::plain(RenderMaterial {
+        let plain = PreparedMaterial::plain(RenderMaterial {
             double_sided: true,
             ..RenderMaterial::dull(Vec3::splat(0.6))
         });
@@ -157,7 +157,7 @@ impl PreparedScene {
 
 /// One instance, multiplied out.
 #[derive(Debug, Default)]
-struct Part {
+struct InstanceTriangles {
     positions: Vec<Vec3>,
     attributes: Vec<Attributes>,
     triangles: Vec<[u32; 3]>,
@@ -166,8 +166,12 @@ struct Part {
     material: u32,
 }
 
-impl Part {
-    fn new(mesh: &RenderMesh, instance: &RenderInstance, materials: &[Material]) -> Part {
+impl InstanceTriangles {
+    fn new(
+        mesh: &RenderMesh,
+        instance: &RenderInstance,
+        materials: &[PreparedMaterial],
+    ) -> InstanceTriangles {
         let fallback = materials.len() - 1;
         let material = mesh
             .material
@@ -181,7 +185,7 @@ impl Part {
         let linear = Mat3::from_mat4(instance.world);
         let mirrored = linear.determinant() < 0.0;
         let (triangles, numbers) = sound_triangles(mesh, &positions, mirrored);
-        let mut part = Part {
+        let mut part = InstanceTriangles {
             positions,
             attributes: Vec::new(),
             triangles,
@@ -328,9 +332,9 @@ fn cofactors(linear: Mat3) -> Mat3 {
     )
 }
 
-impl Material {
-    fn plain(plain: RenderMaterial) -> Material {
-        Material {
+impl PreparedMaterial {
+    fn plain(plain: RenderMaterial) -> PreparedMaterial {
+        PreparedMaterial {
             plain,
             base_color: None,
             metallic_roughness: None,
@@ -347,7 +351,7 @@ impl Material {
 }
 
 /// Looks textures up; an image used both as colour and as data gets a pyramid for each.
-fn materials(scene: &RenderScene) -> (Vec<Material>, Vec<Pyramid>) {
+fn materials(scene: &RenderScene) -> (Vec<PreparedMaterial>, Vec<Pyramid>) {
     let mut wanted: Vec<(usize, bool)> = Vec::new();
     let mut slot = |usage: Option<RenderTextureUse>, srgb: bool| {
         let usage =
@@ -365,7 +369,7 @@ fn materials(scene: &RenderScene) -> (Vec<Material>, Vec<Pyramid>) {
     let materials = scene
         .materials
         .iter()
-        .map(|plain| Material {
+        .map(|plain| PreparedMaterial {
             base_color: slot(plain.base_color_texture, true),
             metallic_roughness: slot(plain.metallic_roughness_texture, false),
             normal: slot(plain.normal_texture, false),

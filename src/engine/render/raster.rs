@@ -6,7 +6,7 @@ use glam::Vec3;
 use rayon::prelude::*;
 
 use super::camera::Camera;
-use super::coverage::{Corner, SUBSAMPLES, ScreenTriangle, Window};
+use super::coverage::{SUBSAMPLES, ScreenCorner, ScreenTriangle, Window};
 use super::prepare::{PreparedScene, Triangle};
 use super::scene::RenderAlpha;
 
@@ -27,7 +27,7 @@ pub(super) struct Projection<'a> {
     pub(super) samples: usize,
     /// Samples on each side of a pixel.
     pub(super) samples_in_pixel: usize,
-    pub(super) corners: Vec<Corner>,
+    pub(super) corners: Vec<ScreenCorner>,
     /// Triangles of each tile and batch: opaque and masked ones, then blended ones.
     bins: Vec<Bins>,
 }
@@ -214,15 +214,15 @@ impl<'a> Projection<'a> {
     }
 }
 
-fn project(camera: &Camera, point: Vec3, samples: usize) -> Corner {
+fn project(camera: &Camera, point: Vec3, samples: usize) -> ScreenCorner {
     let clip = camera.clip * point.extend(1.0);
     if clip.w <= 1e-6 || clip.z < 0.0 || !clip.is_finite() {
-        return Corner::default();
+        return ScreenCorner::default();
     }
     let inverse_w = 1.0 / clip.w;
     let half = samples as f32 * 0.5 * SUBSAMPLES;
     let snap = |value: f32| value.round().clamp(-FARTHEST, FARTHEST) as i32;
-    Corner {
+    ScreenCorner {
         x: snap((clip.x * inverse_w + 1.0) * half),
         y: snap((1.0 - clip.y * inverse_w) * half),
         z: clip.z * inverse_w,

@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use glam::{Affine2, Mat4, Vec2, Vec3, Vec4};
 
+use super::super::scene::Wrap;
+
 /// A scene at rest: skins in rest pose, morphs at zero, node transforms multiplied out.
 #[derive(Debug, Clone, Default)]
 pub struct RenderScene {
@@ -55,18 +57,6 @@ pub struct RenderTexture {
     pub height: u32,
     /// Four bytes a pixel as stored; whether they are sRGB is said by the slot that uses them.
     pub rgba: Arc<Vec<u8>>,
-}
-
-/// What happens outside of `0..1`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Wrap {
-    /// Repeats.
-    #[default]
-    Repeat,
-    /// Repeats, mirrored every other time.
-    Mirror,
-    /// Extends the last pixel.
-    Clamp,
 }
 
 /// A texture in a slot of a material.

@@ -8,7 +8,7 @@ use std::f32::consts::PI;
 
 use super::camera::Camera;
 use super::coverage::ScreenTriangle;
-use super::prepare::{Material, PreparedScene};
+use super::prepare::{PreparedMaterial, PreparedScene};
 use super::raster::Projection;
 use super::scene::RenderAlpha;
 use super::texture::Slot;
@@ -56,7 +56,11 @@ impl InterpolatedPoint {
     }
 
     /// Linear base colour with alpha.
-    pub(super) fn base_color(&self, projection: &Projection<'_>, material: &Material) -> Vec4 {
+    pub(super) fn base_color(
+        &self,
+        projection: &Projection<'_>,
+        material: &PreparedMaterial,
+    ) -> Vec4 {
         let factor = material.plain.base_color * self.color;
         match &material.base_color {
             Some(slot) => factor * self.sample(projection.scene, slot),
@@ -80,7 +84,12 @@ impl InterpolatedPoint {
     }
 
     /// The normal with the normal map, looking to the viewer's side.
-    fn shading_normal(&self, scene: &PreparedScene, material: &Material, backside: bool) -> Vec3 {
+    fn shading_normal(
+        &self,
+        scene: &PreparedScene,
+        material: &PreparedMaterial,
+        backside: bool,
+    ) -> Vec3 {
         let side = if backside { -1.0 } else { 1.0 };
         let normal = self.outward(backside);
         let Some(slot) = &material.normal else {

@@ -5,7 +5,8 @@
 use glam::{Vec2, Vec4};
 use rayon::prelude::*;
 
-use super::scene::{RenderTexture, RenderTextureUse, Wrap};
+use super::super::scene::Wrap;
+use super::scene::{RenderTexture, RenderTextureUse};
 
 /// Linear light of each sRGB byte.
 pub(super) fn srgb_to_linear() -> &'static [f32; 256] {
@@ -199,9 +200,9 @@ fn wrapped(place: f32, size: usize, wrap: Wrap) -> usize {
         return place as usize;
     }
     let inside = match wrap {
-        Wrap::Clamp => place.clamp(0, size - 1),
+        Wrap::ClampToEdge => place.clamp(0, size - 1),
         Wrap::Repeat => place.rem_euclid(size),
-        Wrap::Mirror => {
+        Wrap::MirroredRepeat => {
             let twice = place.rem_euclid(2 * size);
             if twice < size {
                 twice
@@ -260,16 +261,16 @@ mod tests {
             [[0, 0, 0, 255], [255; 4], [255; 4], [0, 0, 0, 255]].concat(),
         );
         let pyramid = Pyramid::new(&checks, true);
-        let grey = pyramid.sample(Vec2::splat(0.5), 1.0, [Wrap::Clamp; 2]);
+        let grey = pyramid.sample(Vec2::splat(0.5), 1.0, [Wrap::ClampToEdge; 2]);
         assert!((grey.x - 0.5).abs() < 0.01, "{grey}");
     }
 
     #[test]
     fn wraps_as_told() {
         assert_eq!(wrapped(-1.0, 4, Wrap::Repeat), 3);
-        assert_eq!(wrapped(-1.0, 4, Wrap::Mirror), 0);
-        assert_eq!(wrapped(4.0, 4, Wrap::Mirror), 3);
-        assert_eq!(wrapped(9.0, 4, Wrap::Clamp), 3);
+        assert_eq!(wrapped(-1.0, 4, Wrap::MirroredRepeat), 0);
+        assert_eq!(wrapped(4.0, 4, Wrap::MirroredRepeat), 3);
+        assert_eq!(wrapped(9.0, 4, Wrap::ClampToEdge), 3);
         assert_eq!(wrapped(f32::NAN, 4, Wrap::Repeat), 0);
     }
 

@@ -12,16 +12,16 @@ use super::paint::{FABRIC_TILE, WOOD_TILE};
 
 /// Index into the materials of the scene.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Material {
+pub(super) enum ChairMaterial {
     Oak,
     Wool,
     Brass,
 }
 
 /// One mesh of the chair.
-pub(super) struct Part {
+pub(super) struct ChairPart {
     pub(super) name: String,
-    pub(super) material: Material,
+    pub(super) material: ChairMaterial,
     pub(super) geometry: Geometry,
 }
 
@@ -37,7 +37,7 @@ enum Unrolled {
 /// The rows and columns of a part. Columns are closed: the last is the first.
 struct Grid {
     name: String,
-    material: Material,
+    material: ChairMaterial,
     rows: usize,
     columns: usize,
     unrolled: Unrolled,
@@ -46,7 +46,7 @@ struct Grid {
 }
 
 /// The chair; a density of 1 has about 400,000 triangles.
-pub(super) fn parts(density: f64) -> Vec<Part> {
+pub(super) fn parts(density: f64) -> Vec<ChairPart> {
     let mut parts = vec![seat(density), cushion(density), crest(density)];
     for (index, height) in [CUSHION_LOW, CUSHION_HIGH].into_iter().enumerate() {
         parts.push(piping(density, &format!("Piping {}", index + 1), height));
@@ -64,7 +64,7 @@ pub(super) fn parts(density: f64) -> Vec<Part> {
         parts.push(turned(
             density,
             &format!("Leg {number}"),
-            Material::Oak,
+            ChairMaterial::Oak,
             [top, foot],
             LEG,
             [210, 64],
@@ -73,7 +73,7 @@ pub(super) fn parts(density: f64) -> Vec<Part> {
         parts.push(turned(
             density,
             &format!("Foot {number}"),
-            Material::Brass,
+            ChairMaterial::Brass,
             cap,
             FOOT,
             [40, 48],
@@ -91,7 +91,7 @@ pub(super) fn parts(density: f64) -> Vec<Part> {
         parts.push(turned(
             density,
             &name,
-            Material::Oak,
+            ChairMaterial::Oak,
             ends,
             STRETCHER,
             [120, 48],
@@ -107,13 +107,20 @@ pub(super) fn parts(density: f64) -> Vec<Part> {
             DVec3::new(side * 0.185, 0.440, -0.150),
             DVec3::new(side * 0.222, 0.905, -0.268),
         ];
-        parts.push(turned(density, name, Material::Oak, ends, POST, [210, 60]));
+        parts.push(turned(
+            density,
+            name,
+            ChairMaterial::Oak,
+            ends,
+            POST,
+            [210, 60],
+        ));
         let stud = crest_at(side * 0.205, 0.0);
         let ends = [stud + DVec3::Z * 0.008, stud + DVec3::Z * 0.0185];
         parts.push(turned(
             density,
             &format!("{name} stud"),
-            Material::Brass,
+            ChairMaterial::Brass,
             ends,
             STUD,
             [20, 32],
@@ -161,11 +168,11 @@ fn radius(profile: Profile, at: f64) -> f64 {
 fn turned(
     density: f64,
     name: &str,
-    material: Material,
+    material: ChairMaterial,
     ends: [DVec3; 2],
     profile: Profile,
     [rows, columns]: [usize; 2],
-) -> Part {
+) -> ChairPart {
     let along = (ends[1] - ends[0]).normalize();
     let across = along.cross(DVec3::Z).try_normalize().unwrap_or(DVec3::X);
     let up = along.cross(across);
@@ -202,8 +209,14 @@ fn plan(fraction: f64, half: DVec2) -> DVec2 {
 const SEAT_TOP: f64 = 0.456;
 
 /// A saddled board with a rounded rim and a bevel below.
-fn seat(density: f64) -> Part {
-    let grid = Grid::new(density, "Seat", Material::Oak, [76, 176], Unrolled::Disc);
+fn seat(density: f64) -> ChairPart {
+    let grid = Grid::new(
+        density,
+        "Seat",
+        ChairMaterial::Oak,
+        [76, 176],
+        Unrolled::Disc,
+    );
     grid.part(|at, around| {
         let outwards = plan(around, DVec2::new(0.228, 0.220));
         let (reach, height) = match at {
@@ -242,11 +255,11 @@ const TUFTS: [DVec2; 4] = [
     DVec2::new(0.075, 0.065),
 ];
 
-fn cushion(density: f64) -> Part {
+fn cushion(density: f64) -> ChairPart {
     let grid = Grid::new(
         density,
         "Cushion",
-        Material::Wool,
+        ChairMaterial::Wool,
         [104, 176],
         Unrolled::Disc,
     );
@@ -276,11 +289,11 @@ fn cushion(density: f64) -> Part {
 }
 
 /// A cord around the cushion.
-fn piping(density: f64, name: &str, height: f64) -> Part {
+fn piping(density: f64, name: &str, height: f64) -> ChairPart {
     let mut grid = Grid::new(
         density,
         name,
-        Material::Wool,
+        ChairMaterial::Wool,
         [176, 20],
         Unrolled::Around(0.025),
     );
@@ -300,12 +313,12 @@ fn crest_at(x: f64, up: f64) -> DVec3 {
 }
 
 /// The rail on top of the back, with a carved rosette and leaves on its front.
-fn crest(density: f64) -> Part {
+fn crest(density: f64) -> ChairPart {
     let rows = 300;
     let grid = Grid::new(
         density,
         "Crest rail",
-        Material::Oak,
+        ChairMaterial::Oak,
         [rows, 116],
         Unrolled::Around(0.16),
     );
@@ -339,14 +352,14 @@ fn carving(x: f64, up: f64) -> f64 {
 }
 
 /// A slat of the back, bent as a back is.
-fn slat(density: f64, number: usize) -> Part {
+fn slat(density: f64, number: usize) -> ChairPart {
     let rows = 150;
     let side = number as f64 / 2.0 - 1.0;
     let name = format!("Slat {}", number + 1);
     let grid = Grid::new(
         density,
         &name,
-        Material::Oak,
+        ChairMaterial::Oak,
         [rows, 36],
         Unrolled::Around(0.07),
     );
@@ -369,7 +382,7 @@ impl Grid {
     fn new(
         density: f64,
         name: &str,
-        material: Material,
+        material: ChairMaterial,
         [rows, columns]: [usize; 2],
         unrolled: Unrolled,
     ) -> Grid {
@@ -384,7 +397,7 @@ impl Grid {
     }
 
     /// The part whose points `point` gives by the fraction of the rows and of a turn.
-    fn part(&self, point: impl Fn(f64, f64) -> DVec3) -> Part {
+    fn part(&self, point: impl Fn(f64, f64) -> DVec3) -> ChairPart {
         let width = self.columns + 1;
         let mut points = Vec::with_capacity((self.rows + 1) * width);
         for row in 0..=self.rows {
@@ -414,9 +427,9 @@ impl Grid {
             ),
         ];
         let tile = match self.material {
-            Material::Oak => Some(WOOD_TILE),
-            Material::Wool => Some(FABRIC_TILE),
-            Material::Brass => None,
+            ChairMaterial::Oak => Some(WOOD_TILE),
+            ChairMaterial::Wool => Some(FABRIC_TILE),
+            ChairMaterial::Brass => None,
         };
         if let Some(tile) = tile {
             let coords = self.coords(&points).into_iter();
@@ -429,7 +442,7 @@ impl Grid {
             ..Geometry::default()
         };
         geometry.compact();
-        Part {
+        ChairPart {
             name: self.name.clone(),
             material: self.material,
             geometry,

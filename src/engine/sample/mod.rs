@@ -14,7 +14,7 @@ use serde_json::{Map, json};
 use super::export::{Names, OutFile, gltf};
 use super::scene::{Image, Mesh, Primitive, Scene};
 use super::settings::MeshCompression;
-use chair::Part;
+use chair::ChairPart;
 
 /// How much of the chair is generated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,7 +133,7 @@ fn chair_scene(detail: ChairDetail) -> Result<Scene, SampleError> {
     Ok(scene_of(parts, images))
 }
 
-fn scene_of(parts: Vec<Part>, images: Vec<Image>) -> Scene {
+fn scene_of(parts: Vec<ChairPart>, images: Vec<Image>) -> Scene {
     let painted = |name: &str, first: usize| {
         json!({
             "name": name,

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::super::scene::TextureSlot;
 use super::keys::{self, Unread};
-use super::reader::{Reader, SettingsError};
+use super::reader::{ConfigReader, SettingsError};
 use super::{
     Discard, ExportSettings, FileFormat, MeshCompression, Settings, TextureFormat, TextureFormats,
 };
@@ -16,7 +16,7 @@ impl Settings {
     /// # Errors
     /// When a known key has a value of the wrong kind or out of range.
     pub fn read(config: &Map<String, Value>) -> Result<Settings, SettingsError> {
-        let mut reader = Reader::new(config);
+        let mut reader = ConfigReader::new(config);
         let mut settings = Settings::default();
         settings.read_plain(&mut reader)?;
         settings.read_limits(&mut reader)?;
@@ -37,7 +37,7 @@ impl Settings {
         Ok(settings)
     }
 
-    fn read_plain(&mut self, reader: &mut Reader<'_>) -> Result<(), SettingsError> {
+    fn read_plain(&mut self, reader: &mut ConfigReader<'_>) -> Result<(), SettingsError> {
         if let Some(schema) = reader.take("schema")
             && !matches!(schema.as_str(), Some("2.5"))
             && schema.as_f64() != Some(2.5)
@@ -53,7 +53,7 @@ impl Settings {
         Ok(())
     }
 
-    fn read_limits(&mut self, reader: &mut Reader<'_>) -> Result<(), SettingsError> {
+    fn read_limits(&mut self, reader: &mut ConfigReader<'_>) -> Result<(), SettingsError> {
         let count = reader.count("limits.faces.count", 1)?;
         let older = reader.count("workflowSettings.targetMeshResolution.faceCount", 1)?;
         self.face_count = count.or(older);
@@ -83,7 +83,7 @@ impl Settings {
         Ok(())
     }
 
-    fn read_manipulation(&mut self, reader: &mut Reader<'_>) -> Result<(), SettingsError> {
+    fn read_manipulation(&mut self, reader: &mut ConfigReader<'_>) -> Result<(), SettingsError> {
         self.rotate_z_up = reader.flag("sceneManipulation.rotateZUp")?;
         self.center_model = reader.flag("sceneManipulation.centerModel")?;
         self.discard.animations = reader.flag("sceneManipulation.discardAnimations")?;
@@ -98,7 +98,7 @@ impl Settings {
         Ok(())
     }
 
-    fn read_simplification(&mut self, reader: &mut Reader<'_>) -> Result<(), SettingsError> {
+    fn read_simplification(&mut self, reader: &mut ConfigReader<'_>) -> Result<(), SettingsError> {
         let topology = "assetSimplification.topologySettings";
         self.preserve_topology = reader.flag(&format!("{topology}.preserveTopology"))?;
         self.merge_distance = reader
@@ -107,7 +107,7 @@ impl Settings {
         Ok(())
     }
 
-    fn read_import(&mut self, reader: &mut Reader<'_>) -> Result<(), SettingsError> {
+    fn read_import(&mut self, reader: &mut ConfigReader<'_>) -> Result<(), SettingsError> {
         self.rotate_z_up |= reader.flag("import.general.rotateZUp")?;
         self.flip_normal_maps = reader.flag("import.general.normalmapYFlip")?;
         self.discard.cameras = reader.flag("import.discard.cameras")?;
@@ -118,7 +118,7 @@ impl Settings {
         Ok(())
     }
 
-    fn read_exports_a(&mut self, reader: &mut Reader<'_>) -> Result<(), SettingsError> {
+    fn read_exports_a(&mut self, reader: &mut ConfigReader<'_>) -> Result<(), SettingsError> {
         const LIST: &str = "compressionAndExport.fileExports";
         for index in 0..reader.list_len(LIST)? {
             let at = format!("{LIST}[{index}]");
@@ -145,7 +145,7 @@ impl Settings {
 
     fn read_compression(
         &mut self,
-        reader: &mut Reader<'_>,
+        reader: &mut ConfigReader<'_>,
         at: &str,
         format: FileFormat,
     ) -> Result<MeshCompression, SettingsError> {
@@ -171,7 +171,7 @@ impl Settings {
     }
 
     /// Layout B: a list of exports, each with its formats as keys of an object.
-    fn read_exports_b(&mut self, reader: &mut Reader<'_>) -> Result<(), SettingsError> {
+    fn read_exports_b(&mut self, reader: &mut ConfigReader<'_>) -> Result<(), SettingsError> {
         for index in 0..reader.list_len("export")? {
             let at = format!("export[{index}]");
             let file_name = reader.name(&format!("{at}.fileName"))?;
@@ -203,7 +203,7 @@ impl Settings {
 
     fn read_discard_list(
         &mut self,
-        reader: &mut Reader<'_>,
+        reader: &mut ConfigReader<'_>,
         path: &str,
     ) -> Result<Discard, SettingsError> {
         let mut discard = Discard::default();
@@ -225,7 +225,7 @@ impl Settings {
     }
 }
 
-fn read_formats(reader: &mut Reader<'_>, at: &str) -> Result<TextureFormats, SettingsError> {
+fn read_formats(reader: &mut ConfigReader<'_>, at: &str) -> Result<TextureFormats, SettingsError> {
     let mut read = |name: &str| -> Result<TextureFormat, SettingsError> {
         let path = format!("{at}.{name}");
         let text = reader.text(&path)?.unwrap_or_default().to_lowercase();

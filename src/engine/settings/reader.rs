@@ -13,14 +13,14 @@ pub struct SettingsError {
 }
 
 /// A configuration and the paths read from it.
-pub(super) struct Reader<'a> {
+pub(super) struct ConfigReader<'a> {
     config: &'a Map<String, Value>,
     read: BTreeSet<String>,
 }
 
-impl<'a> Reader<'a> {
-    pub(super) fn new(config: &'a Map<String, Value>) -> Reader<'a> {
-        Reader {
+impl<'a> ConfigReader<'a> {
+    pub(super) fn new(config: &'a Map<String, Value>) -> ConfigReader<'a> {
+        ConfigReader {
             config,
             read: BTreeSet::new(),
         }

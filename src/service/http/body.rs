@@ -31,7 +31,7 @@ const NAMED_KEYS: usize = 3;
 
 /// What the configuration of a request asks for.
 #[derive(Debug, Default)]
-pub struct Asked {
+pub struct RequestedConfig {
     /// The configuration itself.
     pub config: OptimizerConfig,
     /// A preset instead of it.
@@ -303,7 +303,7 @@ impl Fields {
     }
 
     /// What a request asks for in a field that must be there.
-    pub fn asked(&mut self, name: &str) -> Asked {
+    pub fn asked(&mut self, name: &str) -> RequestedConfig {
         if !self.has(name) {
             self.refuse(name, "is required");
         }
@@ -315,7 +315,7 @@ impl Fields {
     ///
     /// What the engine would fail on is refused, and so are keys that nobody knows: nothing is paid
     /// then.
-    pub fn optional_asked(&mut self, name: &str) -> Option<Asked> {
+    pub fn optional_asked(&mut self, name: &str) -> Option<RequestedConfig> {
         let value = self.take(name)?;
         let config = match PresetText::from_value(value) {
             Ok(preset) => preset.config,
@@ -332,9 +332,9 @@ impl Fields {
     }
 
     /// What the keys of a configuration ask for, of the field `name`.
-    pub fn check_asked(&mut self, name: &str, config: Map<String, Value>) -> Asked {
+    pub fn check_asked(&mut self, name: &str, config: Map<String, Value>) -> RequestedConfig {
         let mut fields = Fields::of(config);
-        let asked = Asked {
+        let asked = RequestedConfig {
             preset: fields.optional_id("preset_id").map(PresetId),
             tags: fields.optional_tags("tags"),
             export_name: fields.optional_name("exportName"),

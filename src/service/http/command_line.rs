@@ -49,7 +49,7 @@ enum Setting {
 }
 
 /// Why options cannot be followed, as the end of a sentence.
-pub type Refusal = String;
+pub type OptionRefusal = String;
 
 /// The configuration that `options` mean for a model whose bounding box has the longest side
 /// `longest_side`, where that is known.
@@ -59,7 +59,7 @@ pub type Refusal = String;
 pub fn configuration(
     options: Map<String, Value>,
     longest_side: Option<f64>,
-) -> Result<Map<String, Value>, Refusal> {
+) -> Result<Map<String, Value>, OptionRefusal> {
     let mut config = Map::new();
     let mut texture_size: Option<f64> = None;
     let mut faces = None;
@@ -140,7 +140,11 @@ pub fn with_formats(config: &mut Map<String, Value>) {
 }
 
 /// Sets the value at a path; what stands there already wins.
-pub fn put(config: &mut Map<String, Value>, path: &[&str], value: Value) -> Result<(), Refusal> {
+pub fn put(
+    config: &mut Map<String, Value>,
+    path: &[&str],
+    value: Value,
+) -> Result<(), OptionRefusal> {
     let Some((last, parents)) = path.split_last() else {
         return Ok(());
     };
@@ -163,7 +167,7 @@ fn plain(key: &str) -> String {
     letters.map(|c| c.to_ascii_lowercase()).collect()
 }
 
-fn setting(key: &str) -> Result<Setting, Refusal> {
+fn setting(key: &str) -> Result<Setting, OptionRefusal> {
     let wanted = plain(key);
     let found = OPTIONS.iter().find(|(name, _)| plain(name) == wanted);
     found.map(|(_, setting)| *setting).ok_or_else(|| {
@@ -175,7 +179,7 @@ fn setting(key: &str) -> Result<Setting, Refusal> {
 }
 
 /// A number of triangles, also as `f:5000`, or a percentage of those of the source.
-fn face_limit(key: &str, value: &Value) -> Result<(&'static str, Value), Refusal> {
+fn face_limit(key: &str, value: &Value) -> Result<(&'static str, Value), OptionRefusal> {
     if let Some(text) = value.as_str()
         && let Some(percentage) = text.trim().strip_suffix('%')
     {
@@ -201,7 +205,7 @@ fn face_limit(key: &str, value: &Value) -> Result<(&'static str, Value), Refusal
 }
 
 /// A number above 0; command lines write numbers as texts.
-fn positive(key: &str, value: &Value) -> Result<f64, Refusal> {
+fn positive(key: &str, value: &Value) -> Result<f64, OptionRefusal> {
     let number = match value {
         Value::Number(number) => number.as_f64(),
         Value::String(text) => text.trim().parse().ok(),
@@ -216,7 +220,7 @@ fn positive(key: &str, value: &Value) -> Result<f64, Refusal> {
 mod tests {
     use super::*;
 
-    fn read(options: Value) -> Result<Value, Refusal> {
+    fn read(options: Value) -> Result<Value, OptionRefusal> {
         configuration(options.as_object().unwrap().clone(), Some(2.5)).map(Value::Object)
     }
 

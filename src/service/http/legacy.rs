@@ -8,7 +8,7 @@ use axum::Json;
 use axum::extract::State;
 use serde_json::{Map, Value, json};
 
-use super::body::{Asked, Fields};
+use super::body::{Fields, RequestedConfig};
 use super::command_line;
 use super::error::ApiError;
 use super::optimize::{new_rapid, start};
@@ -176,7 +176,7 @@ async fn optimize_with(
     app: &App,
     caller: Caller,
     asset: &AssetRow,
-    mut asked: Asked,
+    mut asked: RequestedConfig,
 ) -> Result<Json<LegacyOptimizeReply>, ApiError> {
     if asked.preset.is_none() {
         command_line::with_formats(&mut asked.config.0);

@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use serde_json::{Map, Value};
 
-use super::body::{Asked, Fields};
+use super::body::{Fields, RequestedConfig};
 use super::error::ApiError;
 use super::rapidmodel;
 use super::rawmodel;
@@ -25,7 +25,7 @@ use crate::wire::{
 const MOST_AT_ONCE: usize = 1_000;
 
 /// The settings of an optimization, and the preset that they come from.
-struct Settings {
+struct RequestedSettings {
     config: OptimizerConfig,
     preset: Option<(PresetId, String)>,
     filename_rule: FilenameRule,
@@ -82,9 +82,9 @@ async fn preset_settings(
     app: &App,
     caller: Caller,
     id: PresetId,
-) -> Result<Option<Settings>, ApiError> {
+) -> Result<Option<RequestedSettings>, ApiError> {
     if let Some(preset) = presets::factory(id) {
-        return Ok(Some(Settings {
+        return Ok(Some(RequestedSettings {
             config: preset.config(),
             preset: Some((id, preset.name.to_owned())),
             filename_rule: FilenameRule::default(),
@@ -100,7 +100,7 @@ async fn preset_settings(
     }
     let config = OptimizerConfig::parse(&preset.config)
         .map_err(|error| ApiError::Internal(Box::new(error)))?;
-    Ok(Some(Settings {
+    Ok(Some(RequestedSettings {
         config,
         preset: Some((id, preset.name)),
         filename_rule: preset.filename_rule,
@@ -112,7 +112,7 @@ pub(super) async fn new_rapid(
     app: &App,
     caller: Caller,
     asset: &AssetRow,
-    asked: Asked,
+    asked: RequestedConfig,
 ) -> Result<NewRapid, ApiError> {
     if asset.status != UploadStatus::Complete {
         return Err(not_complete(asset.id, Some(&asset.status)));
@@ -121,7 +121,7 @@ pub(super) async fn new_rapid(
         Some(preset) => preset_settings(app, caller, preset)
             .await?
             .ok_or_else(|| ApiError::no("preset"))?,
-        None => Settings {
+        None => RequestedSettings {
             config: asked.config,
             preset: None,
             filename_rule: FilenameRule::default(),

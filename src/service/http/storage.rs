@@ -146,9 +146,9 @@ async fn read(app: &App, id: FileId, headers: &HeaderMap) -> Result<Response, Ap
         .filter(|_| unchanged)
         .map(|text| range(text, file.size));
     let (status, range) = match asked {
-        Some(Asked::None) => return Err(ApiError::NoSuchRange { size: file.size }),
-        Some(Asked::Some(range)) => (StatusCode::PARTIAL_CONTENT, range),
-        Some(Asked::All) | None => (StatusCode::OK, 0..file.size),
+        Some(RequestedRange::None) => return Err(ApiError::NoSuchRange { size: file.size }),
+        Some(RequestedRange::Some(range)) => (StatusCode::PARTIAL_CONTENT, range),
+        Some(RequestedRange::All) | None => (StatusCode::OK, 0..file.size),
     };
     let mut head = describe(&file, &etag);
     head.insert(CONTENT_LENGTH, HeaderValue::from(range.end - range.start));
@@ -204,7 +204,7 @@ fn media_type(name: &str) -> &'static str {
 
 /// What a Range header asks of a file.
 #[derive(Debug, PartialEq, Eq)]
-enum Asked {
+enum RequestedRange {
     /// The whole file: the header is not one that we serve, which means to leave it out.
     All,
     /// A part.
@@ -214,12 +214,12 @@ enum Asked {
 }
 
 /// Reads a Range header for a file of `size` bytes. Only a single range is served as one.
-fn range(text: &str, size: u64) -> Asked {
+fn range(text: &str, size: u64) -> RequestedRange {
     let Some(spec) = text.trim().strip_prefix("bytes=") else {
-        return Asked::All;
+        return RequestedRange::All;
     };
     let Some((first, last)) = spec.trim().split_once('-') else {
-        return Asked::All;
+        return RequestedRange::All;
     };
     let number = |text: &str| {
         text.bytes()
@@ -227,25 +227,25 @@ fn range(text: &str, size: u64) -> Asked {
             .then(|| text.parse::<u64>())
     };
     let (Some(first_number), Some(last_number)) = (number(first), number(last)) else {
-        return Asked::All;
+        return RequestedRange::All;
     };
     let range = match (first.is_empty(), last.is_empty()) {
-        (true, true) => return Asked::All,
+        (true, true) => return RequestedRange::All,
         (true, false) => size.saturating_sub(last_number.unwrap_or(u64::MAX))..size,
         (false, true) => first_number.unwrap_or(u64::MAX)..size,
         (false, false) => {
             let first = first_number.unwrap_or(u64::MAX);
             let last = last_number.unwrap_or(u64::MAX);
             if first > last {
-                return Asked::All;
+                return RequestedRange::All;
             }
             first..last.saturating_add(1).min(size)
         }
     };
     if range.start >= range.end {
-        return Asked::None;
+        return RequestedRange::None;
     }
-    Asked::Some(range)
+    RequestedRange::Some(range)
 }
 
 #[cfg(test)]
@@ -255,22 +255,26 @@ mod tests {
     #[test]
     fn ranges_are_read_as_the_standard_has_them() {
         let cases = [
-            ("bytes=0-0", 10, Asked::Some(0..1)),
-            ("bytes=2-", 10, Asked::Some(2..10)),
-            ("bytes=-3", 10, Asked::Some(7..10)),
-            ("bytes=-30", 10, Asked::Some(0..10)),
-            ("bytes=5-99999999999999999999999", 10, Asked::Some(5..10)),
-            ("bytes=0-0", 0, Asked::None),
-            ("bytes=-1", 0, Asked::None),
-            ("bytes=-0", 10, Asked::None),
-            ("bytes=10-", 10, Asked::None),
-            ("bytes=99999999999999999999999-", 10, Asked::None),
-            ("bytes=5-4", 10, Asked::All),
-            ("bytes=0-1,3-4", 10, Asked::All),
-            ("bytes=a-b", 10, Asked::All),
-            ("bytes=-", 10, Asked::All),
-            ("lines=1-2", 10, Asked::All),
-            ("bytes=+1-2", 10, Asked::All),
+            ("bytes=0-0", 10, RequestedRange::Some(0..1)),
+            ("bytes=2-", 10, RequestedRange::Some(2..10)),
+            ("bytes=-3", 10, RequestedRange::Some(7..10)),
+            ("bytes=-30", 10, RequestedRange::Some(0..10)),
+            (
+                "bytes=5-99999999999999999999999",
+                10,
+                RequestedRange::Some(5..10),
+            ),
+            ("bytes=0-0", 0, RequestedRange::None),
+            ("bytes=-1", 0, RequestedRange::None),
+            ("bytes=-0", 10, RequestedRange::None),
+            ("bytes=10-", 10, RequestedRange::None),
+            ("bytes=99999999999999999999999-", 10, RequestedRange::None),
+            ("bytes=5-4", 10, RequestedRange::All),
+            ("bytes=0-1,3-4", 10, RequestedRange::All),
+            ("bytes=a-b", 10, RequestedRange::All),
+            ("bytes=-", 10, RequestedRange::All),
+            ("lines=1-2", 10, RequestedRange::All),
+            ("bytes=+1-2", 10, RequestedRange::All),
         ];
         for (text, size, expected) in cases {
             assert_eq!(range(text, size), expected, "{text} of {size}");

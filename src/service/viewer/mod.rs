@@ -7,7 +7,7 @@ mod settings;
 mod style;
 
 use crate::service::ids::random_name;
-use settings::{Logo, Settings};
+use settings::{Logo, ViewerSettings};
 
 /// What a page shows.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ const MODEL_VIEWER_STYLE: &str = "'sha256-PXtZZkJMMyc18o/DN1ZEFOJ2qEGq95IQbVaJFM
 
 /// Builds the page of an embed.
 pub fn page(exhibit: &Exhibit<'_>) -> Page {
-    let settings = Settings::read(exhibit.config);
+    let settings = ViewerSettings::read(exhibit.config);
     let nonce = random_name();
     let name = escaped(exhibit.name);
     let logos: String = settings.logos().iter().map(logo).collect();
@@ -149,7 +149,7 @@ fn logo(logo: &Logo) -> String {
     }
 }
 
-fn styles(settings: &Settings) -> String {
+fn styles(settings: &ViewerSettings) -> String {
     let mut styles = String::from(
         "html,body{margin:0;height:100%;overflow:hidden;font:14px sans-serif}\
          model-viewer{width:100%;height:100%;background:#ffffff}\
@@ -178,7 +178,7 @@ fn styles(settings: &Settings) -> String {
     styles
 }
 
-fn background(settings: &Settings) -> Option<String> {
+fn background(settings: &ViewerSettings) -> Option<String> {
     if settings.is_on("backgroundIsGradient") {
         let top = settings.color("gradientBackgroundColor1")?;
         let bottom = settings.color("gradientBackgroundColor2")?;
@@ -191,7 +191,7 @@ fn background(settings: &Settings) -> Option<String> {
 }
 
 /// The attributes of the viewer element, each escaped.
-fn attributes(exhibit: &Exhibit<'_>, settings: &Settings) -> String {
+fn attributes(exhibit: &Exhibit<'_>, settings: &ViewerSettings) -> String {
     let mut list: Vec<(&str, String)> = vec![
         ("src", exhibit.model.to_owned()),
         ("alt", exhibit.name.to_owned()),
@@ -242,7 +242,7 @@ fn attributes(exhibit: &Exhibit<'_>, settings: &Settings) -> String {
     written.collect::<Vec<_>>().join(" ")
 }
 
-fn camera(settings: &Settings) -> Vec<(&'static str, String)> {
+fn camera(settings: &ViewerSettings) -> Vec<(&'static str, String)> {
     let mut list = Vec::new();
     if settings.is_off("cameraPanning") {
         list.push(("disable-pan", String::new()));
@@ -272,7 +272,7 @@ fn camera(settings: &Settings) -> Vec<(&'static str, String)> {
     list
 }
 
-fn light(settings: &Settings) -> Vec<(&'static str, String)> {
+fn light(settings: &ViewerSettings) -> Vec<(&'static str, String)> {
     let mut list = Vec::new();
     if !settings.is_off("shadowToggle") {
         let opacity = settings.number("shadowOpacity", 0.0..=2.0).unwrap_or(1.0);

@@ -27,14 +27,14 @@ pub struct Logo {
 
 /// The texts of a configuration.
 #[derive(Debug)]
-pub struct Settings {
+pub struct ViewerSettings {
     values: Map<String, Value>,
 }
 
-impl Settings {
+impl ViewerSettings {
     /// Reads a configuration; what is no JSON object has no settings.
-    pub fn read(text: &str) -> Settings {
-        Settings {
+    pub fn read(text: &str) -> ViewerSettings {
+        ViewerSettings {
             values: serde_json::from_str(text).unwrap_or_default(),
         }
     }
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_logo_that_is_turned_off_is_left_out() {
-        let settings = Settings::read(
+        let settings = ViewerSettings::read(
             r#"{"companyLogo": "data:image/png;base64,AA==", "companyLink": "https://x.test/",
                 "productLogo": "data:image/png;base64,AA==", "productLogoToggle": "false"}"#,
         );
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn numbers_are_held_within_their_range() {
-        let settings = Settings::read(r#"{"a": "7.5", "b": "1e999", "c": 3, "d": "x"}"#);
+        let settings = ViewerSettings::read(r#"{"a": "7.5", "b": "1e999", "c": 3, "d": "x"}"#);
         assert_eq!(settings.number("a", 0.0..=2.0), Some(2.0));
         assert_eq!(settings.number("b", 0.0..=2.0), None);
         assert_eq!(settings.number("c", 0.0..=9.0), Some(3.0));

@@ -6,9 +6,9 @@ use super::super::super::scene::{Geometry, Mode, Primitive};
 use super::super::super::settings::MeshCompression;
 use super::super::draco;
 use super::super::encoding::element_of;
-use super::Writer;
+use super::GltfWriter;
 
-impl Writer<'_> {
+impl GltfWriter<'_> {
     pub(super) fn write_primitive(&mut self, primitive: &Primitive) -> Value {
         let mut json = match &self.written[primitive.geometry] {
             Some(written) => written.clone(),

@@ -21,7 +21,7 @@ use references::image_places;
 const MAX_GLB_LEN_BYTES: u64 = u32::MAX as u64;
 
 pub fn write_glb(scene: &Scene, compression: MeshCompression) -> Result<Vec<u8>, ExportError> {
-    let mut writer = Writer::new(scene, compression);
+    let mut writer = GltfWriter::new(scene, compression);
     let images = writer.embed_images();
     let (json, bin) = writer.finish(images, None);
     let text = to_text(&json);
@@ -42,7 +42,7 @@ pub fn write_gltf(
     names: &mut Names,
     compression: MeshCompression,
 ) -> Result<Vec<OutFile>, ExportError> {
-    let mut writer = Writer::new(scene, compression);
+    let mut writer = GltfWriter::new(scene, compression);
     let (images, image_files) = writer.name_images(stem, names);
     let bin_name = names.take(stem, "bin");
     let (json, bin) = writer.finish(images, Some(&percent_encode(&bin_name)));
@@ -78,7 +78,7 @@ pub(super) fn percent_encode(name: &str) -> String {
     utf8_percent_encode(name, KEPT).to_string()
 }
 
-struct Writer<'s> {
+struct GltfWriter<'s> {
     scene: &'s Scene,
     json: Map<String, Value>,
     views: Views,
@@ -91,9 +91,9 @@ struct Writer<'s> {
     has_draco: bool,
 }
 
-impl<'s> Writer<'s> {
-    fn new(scene: &'s Scene, compression: MeshCompression) -> Writer<'s> {
-        let mut writer = Writer {
+impl<'s> GltfWriter<'s> {
+    fn new(scene: &'s Scene, compression: MeshCompression) -> GltfWriter<'s> {
+        let mut writer = GltfWriter {
             scene,
             json: scene.json.clone(),
             compression,

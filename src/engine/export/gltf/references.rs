@@ -4,9 +4,9 @@ use serde_json::{Map, Value};
 
 use super::super::super::scene::{Scene, Storage, index_in};
 use super::super::views::ViewUse;
-use super::Writer;
+use super::GltfWriter;
 
-impl Writer<'_> {
+impl GltfWriter<'_> {
     /// Skins, animations and instancing point to accessors again.
     pub(super) fn write_tables(&mut self) {
         let mut accessors = vec![None; self.scene.tables.len()];

@@ -21,7 +21,7 @@ use super::names::{Names, one_word};
 pub fn write_obj(scene: &Scene, stem: &str, names: &mut Names) -> Vec<OutFile> {
     let stem = stem.replace(char::is_whitespace, "_");
     names.name_images_in_one_word();
-    let mut writer = Writer {
+    let mut writer = ObjWriter {
         scene,
         stem: stem.clone(),
         names,
@@ -48,7 +48,7 @@ pub fn write_obj(scene: &Scene, stem: &str, names: &mut Names) -> Vec<OutFile> {
     files
 }
 
-struct Writer<'a> {
+struct ObjWriter<'a> {
     scene: &'a Scene,
     stem: String,
     names: &'a mut Names,
@@ -64,7 +64,7 @@ struct Writer<'a> {
 
 const SAFE: &str = "writing to a string cannot fail";
 
-impl Writer<'_> {
+impl ObjWriter<'_> {
     fn write_body(&mut self) -> String {
         let mut text = String::new();
         let (mut positions, mut coords, mut normals) = (1, 1, 1);

@@ -10,7 +10,7 @@ use super::identifier;
 use super::stage::coord_name;
 
 /// The materials that meshes use, and their images.
-pub(super) struct Materials<'s> {
+pub(super) struct UsdMaterials<'s> {
     scene: &'s Scene,
     paths: BTreeMap<Option<usize>, String>,
     names: BTreeSet<String>,
@@ -29,9 +29,9 @@ struct Input<'a> {
     bias: [f32; 4],
 }
 
-impl<'s> Materials<'s> {
-    pub(super) fn new(scene: &'s Scene) -> Materials<'s> {
-        Materials {
+impl<'s> UsdMaterials<'s> {
+    pub(super) fn new(scene: &'s Scene) -> UsdMaterials<'s> {
+        UsdMaterials {
             scene,
             paths: BTreeMap::new(),
             names: BTreeSet::new(),

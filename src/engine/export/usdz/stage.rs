@@ -8,7 +8,7 @@ use glam::Mat4;
 
 use super::super::super::scene::{Bounds, Draw, Geometry, Mode, Scene, local_matrix};
 use super::identifier;
-use super::material::Materials;
+use super::material::UsdMaterials;
 
 /// A stage and the images that it names.
 pub(super) struct Stage {
@@ -23,11 +23,11 @@ pub(super) fn write_stage(scene: &Scene) -> Stage {
     for draw in scene.draws() {
         draws.entry(draw.node).or_default().push(draw);
     }
-    let mut writer = Writer {
+    let mut writer = StageWriter {
         scene,
         draws,
         worlds: scene.world_matrices(),
-        materials: Materials::new(scene),
+        materials: UsdMaterials::new(scene),
         text: String::new(),
         depth: 1,
     };
@@ -41,16 +41,16 @@ pub(super) fn write_stage(scene: &Scene) -> Stage {
     }
 }
 
-struct Writer<'s> {
+struct StageWriter<'s> {
     scene: &'s Scene,
     draws: BTreeMap<usize, Vec<Draw>>,
     worlds: Vec<Mat4>,
-    materials: Materials<'s>,
+    materials: UsdMaterials<'s>,
     text: String,
     depth: usize,
 }
 
-impl Writer<'_> {
+impl StageWriter<'_> {
     fn line(&mut self, line: &str) {
         for _ in 0..self.depth {
             self.text.push_str("    ");

@@ -16,7 +16,7 @@ use super::super::scene_builder::{SceneBuilder, linear_of_srgb};
 type CoordinateSets = [Option<usize>; 3];
 
 /// The materials and textures that are in the scene already.
-pub(super) struct Materials<'a> {
+pub(super) struct FbxMaterials<'a> {
     dir: &'a Path,
     model: &'a Path,
     made: HashMap<(u32, CoordinateSets), usize>,
@@ -25,9 +25,9 @@ pub(super) struct Materials<'a> {
     pub(super) size_bytes: u64,
 }
 
-impl<'a> Materials<'a> {
-    pub(super) fn new(dir: &'a Path, model: &'a Path, size_bytes: u64) -> Materials<'a> {
-        Materials {
+impl<'a> FbxMaterials<'a> {
+    pub(super) fn new(dir: &'a Path, model: &'a Path, size_bytes: u64) -> FbxMaterials<'a> {
+        FbxMaterials {
             dir,
             model,
             made: HashMap::new(),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::super::super::document::{ComponentType, ElementType};
 use super::super::super::scene::{Attribute, Geometry, Scene, Storage, Table};
 use super::super::scene_builder::SceneBuilder;
-use super::material::Materials;
+use super::material::FbxMaterials;
 
 /// The scene's mesh and skin for a mesh of the file.
 #[derive(Debug, Default)]
@@ -32,7 +32,7 @@ impl ImportedMesh {
 
 /// Indices of what a corner has: place, normal, texture coordinates, colour.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Corner {
+struct FbxCorner {
     position: u32,
     normal: u32,
     coords: [u32; MAX_UV_SETS],
@@ -46,7 +46,7 @@ const MAX_UV_SETS: usize = 4;
 pub(super) fn add(
     found: &ufbx::Mesh,
     builder: &mut SceneBuilder,
-    materials: &mut Materials<'_>,
+    materials: &mut FbxMaterials<'_>,
     warnings: &mut Vec<String>,
 ) -> ImportedMesh {
     let mut parts = Vec::new();
@@ -93,7 +93,7 @@ pub(super) fn add(
 }
 
 fn build(found: &ufbx::Mesh, part: &ufbx::MeshPart) -> Geometry {
-    let mut known: HashMap<Corner, u32> = HashMap::new();
+    let mut known: HashMap<FbxCorner, u32> = HashMap::new();
     let (mut corners, mut indices) = (Vec::new(), Vec::new());
     let mut triangles = Vec::new();
     for face in part.face_indices.iter() {
@@ -119,7 +119,7 @@ fn build(found: &ufbx::Mesh, part: &ufbx::MeshPart) -> Geometry {
     geometry
 }
 
-fn corner_of(found: &ufbx::Mesh, index: usize) -> Corner {
+fn corner_of(found: &ufbx::Mesh, index: usize) -> FbxCorner {
     let of = |exists: bool, indices: &[u32]| match exists {
         true => indices.get(index).copied().unwrap_or(NONE),
         false => NONE,
@@ -130,7 +130,7 @@ fn corner_of(found: &ufbx::Mesh, index: usize) -> Corner {
             .get(set)
             .map_or(NONE, |set| of(set.vertex_uv.exists, &set.vertex_uv.indices))
     };
-    Corner {
+    FbxCorner {
         position: of(true, &found.vertex_indices),
         normal: of(found.vertex_normal.exists, &found.vertex_normal.indices),
         coords: std::array::from_fn(uv),
@@ -138,7 +138,7 @@ fn corner_of(found: &ufbx::Mesh, index: usize) -> Corner {
     }
 }
 
-fn attributes(found: &ufbx::Mesh, corners: &[Corner]) -> Vec<Attribute> {
+fn attributes(found: &ufbx::Mesh, corners: &[FbxCorner]) -> Vec<Attribute> {
     let positions = corners.iter().flat_map(|corner| {
         let at = found.vertices.get(corner.position as usize).copied();
         at.map_or([0.0; 3], |at| [at.x as f32, at.y as f32, at.z as f32])
@@ -195,7 +195,7 @@ fn attributes(found: &ufbx::Mesh, corners: &[Corner]) -> Vec<Attribute> {
 }
 
 /// Joints and weights of each vertex: the four strongest, which come first.
-fn weights(found: &ufbx::Mesh, corners: &[Corner]) -> Vec<Attribute> {
+fn weights(found: &ufbx::Mesh, corners: &[FbxCorner]) -> Vec<Attribute> {
     let Some(skin) = found
         .skin_deformers
         .first()
@@ -242,7 +242,7 @@ fn channels(found: &ufbx::Mesh) -> impl Iterator<Item = (&ufbx::BlendChannel, &u
         .filter_map(|channel| Some((&**channel, &**channel.target_shape.as_ref()?)))
 }
 
-fn targets(found: &ufbx::Mesh, corners: &[Corner]) -> Vec<Vec<Attribute>> {
+fn targets(found: &ufbx::Mesh, corners: &[FbxCorner]) -> Vec<Vec<Attribute>> {
     channels(found)
         .map(|(_, shape)| {
             let moved: HashMap<u32, usize> = shape

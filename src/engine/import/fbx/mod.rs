@@ -17,7 +17,7 @@ use super::super::document::DocumentError;
 use super::super::settings::MeshCompression;
 use super::scene_builder::SceneBuilder;
 use super::{ImportError, Imported};
-use material::Materials;
+use material::FbxMaterials;
 
 /// The memory limit of the reader for any file.
 const MEMORY_LIMIT_BYTES: usize = 3 << 30;
@@ -36,7 +36,7 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
             file: file.clone(),
             what: format!("cannot be read as FBX: {}", &*error.description),
         })?;
-    let mut materials = Materials::new(dir, model, bytes.len() as u64);
+    let mut materials = FbxMaterials::new(dir, model, bytes.len() as u64);
     let mut warnings = Vec::new();
     let mut builder = SceneBuilder::new();
     let meshes: Vec<mesh::ImportedMesh> = loaded

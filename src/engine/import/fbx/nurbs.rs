@@ -7,7 +7,7 @@ use glam::Vec3;
 
 use super::super::super::scene::{Attribute, Geometry};
 use super::super::scene_builder::SceneBuilder;
-use super::material::Materials;
+use super::material::FbxMaterials;
 use super::mesh::ImportedMesh;
 
 /// A span is never divided into more pieces than this in one direction.
@@ -33,7 +33,7 @@ impl Surfaces {
         &mut self,
         found: &ufbx::NurbsSurface,
         builder: &mut SceneBuilder,
-        materials: &mut Materials<'_>,
+        materials: &mut FbxMaterials<'_>,
         warnings: &mut Vec<String>,
     ) -> ImportedMesh {
         let name: &str = &found.element.name;

@@ -7,11 +7,11 @@ use draco_core::{DecoderBuffer, FaceIndex, Mesh, MeshDecoder};
 use super::super::super::document::{AccessorInfo, Cursor, DocumentError};
 use super::super::super::scene::{Attribute, Geometry, Mode};
 use super::super::ImportError;
-use super::Reader;
+use super::GltfReader;
 use super::attributes::{allowed_components, storage_of};
 use super::geometry::taken;
 
-impl Reader<'_> {
+impl GltfReader<'_> {
     /// The geometry of a packed primitive; the accessors declare only the types of its numbers.
     pub(super) fn read_draco(
         &mut self,

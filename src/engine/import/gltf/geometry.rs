@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::super::super::document::{AccessorInfo, ComponentType, Cursor, ElementType};
 use super::super::super::scene::{Attribute, Geometry, Mode};
 use super::super::ImportError;
-use super::Reader;
+use super::GltfReader;
 use super::attributes::{allowed_components, storage_of};
 
 /// An attribute of all vertices of its accessor, not yet cut down to those that a primitive uses.
@@ -15,7 +15,7 @@ pub(super) struct FullAttribute {
     values: Rc<Vec<f32>>,
 }
 
-impl Reader<'_> {
+impl GltfReader<'_> {
     pub(super) fn read_geometry(&mut self, at: &Cursor<'_>) -> Result<Geometry, ImportError> {
         if let Some(draco) = at.extension("KHR_draco_mesh_compression") {
             return self.read_draco(at, &draco);

@@ -45,7 +45,7 @@ pub(super) fn import(
 ) -> Result<Imported, ImportError> {
     let mut document = Document::open(dir, model)?;
     packed::unpack_views(&mut document)?;
-    let mut reader = Reader {
+    let mut reader = GltfReader {
         document: &document,
         scene: Scene::default(),
         warnings: Vec::new(),
@@ -73,7 +73,7 @@ pub(super) fn import(
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct GeometryKey(String);
 
-struct Reader<'d> {
+struct GltfReader<'d> {
     document: &'d Document,
     scene: Scene,
     warnings: Vec<String>,
@@ -84,7 +84,7 @@ struct Reader<'d> {
     file_bytes: u64,
 }
 
-impl Reader<'_> {
+impl GltfReader<'_> {
     fn packing(&self) -> MeshCompression {
         let used = &self.document.json()["extensionsUsed"];
         let is_used = |name: &str| {

@@ -80,16 +80,16 @@ fn packed_bytes(document: &Document, at: &Cursor<'_>) -> Result<Bytes, DocumentE
 
 /// Bytes of one vertex; the decoder needs the size at compile time.
 #[derive(Clone, Copy)]
-struct Row<const N: usize>([u8; N]);
+struct UnpackedVertex<const N: usize>([u8; N]);
 
-impl<const N: usize> Default for Row<N> {
+impl<const N: usize> Default for UnpackedVertex<N> {
     fn default() -> Self {
-        Row([0; N])
+        UnpackedVertex([0; N])
     }
 }
 
 fn rows<const N: usize>(packed: &[u8], count: usize) -> Result<Vec<u8>, meshopt::Error> {
-    let rows: Vec<Row<N>> = meshopt::decode_vertex_buffer(packed, count)?;
+    let rows: Vec<UnpackedVertex<N>> = meshopt::decode_vertex_buffer(packed, count)?;
     Ok(rows.iter().flat_map(|row| row.0).collect())
 }
 

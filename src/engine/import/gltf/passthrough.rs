@@ -9,12 +9,12 @@ use serde_json::Value;
 
 use super::super::super::scene::Table;
 use super::super::ImportError;
-use super::Reader;
+use super::GltfReader;
 
 /// Keys of `EXT_structural_metadata` that name buffer views.
 const METADATA_VIEWS: &[&str] = &["values", "arrayOffsets", "stringOffsets"];
 
-impl Reader<'_> {
+impl GltfReader<'_> {
     pub(super) fn read_passing(&mut self) -> Result<(), ImportError> {
         let mut json = std::mem::take(&mut self.scene.json);
         let mut tables = HashMap::new();

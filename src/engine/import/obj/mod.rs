@@ -26,7 +26,7 @@ use material::Library;
 const MAX_MESHES: usize = 2_000;
 
 /// Indices of a corner: position, texture coordinate, normal.
-type Corner = (u32, Option<u32>, Option<u32>);
+type ObjCorner = (u32, Option<u32>, Option<u32>);
 
 /// A run of faces with one object and one material.
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ struct Faces {
     object: Option<String>,
     material: Option<String>,
     /// Three for each triangle.
-    corners: Vec<Corner>,
+    corners: Vec<ObjCorner>,
 }
 
 /// What the file holds.
@@ -127,7 +127,7 @@ fn parse(file: &str, bytes: &[u8]) -> Result<Parsed, ImportError> {
             b"f" => {
                 let corners = words(rest)
                     .map(|word| parsed.corner(word))
-                    .collect::<Option<Vec<Corner>>>()
+                    .collect::<Option<Vec<ObjCorner>>>()
                     .ok_or_else(|| damaged("refers to a vertex that does not exist"))?;
                 parsed.add_face(&corners, &object, &material);
             }
@@ -156,7 +156,7 @@ fn shortened(line: &[u8]) -> String {
 
 impl Parsed {
     /// `3`, `3/1`, `3//2` or `3/1/2`, counted from 1, or from the end when negative.
-    fn corner(&self, word: &[u8]) -> Option<Corner> {
+    fn corner(&self, word: &[u8]) -> Option<ObjCorner> {
         let mut parts = word.split(|byte| *byte == b'/');
         let position = index_of(parts.next()?, self.positions.len())?;
         let mut optional = |count: usize| match parts.next() {
@@ -169,7 +169,12 @@ impl Parsed {
         Some((position, coord, normal))
     }
 
-    fn add_face(&mut self, corners: &[Corner], object: &Option<String>, material: &Option<String>) {
+    fn add_face(
+        &mut self,
+        corners: &[ObjCorner],
+        object: &Option<String>,
+        material: &Option<String>,
+    ) {
         if corners.len() < 3 {
             return;
         }
@@ -184,7 +189,7 @@ impl Parsed {
                 corners: Vec::new(),
             });
         }
-        let place = |corner: &Corner| glam::Vec3::from_array(self.positions[corner.0 as usize]);
+        let place = |corner: &ObjCorner| glam::Vec3::from_array(self.positions[corner.0 as usize]);
         let triangles = match corners.len() {
             3 => vec![[0, 1, 2]],
             _ => polygon::triangles(&corners.iter().map(place).collect::<Vec<_>>()),
@@ -224,9 +229,9 @@ fn group(runs: Vec<&Faces>) -> Vec<(Option<String>, Vec<&Faces>)> {
 }
 
 /// Corners by material, in order of first appearance.
-fn by_material(runs: Vec<&Faces>) -> Vec<(Option<&str>, Vec<Corner>)> {
+fn by_material(runs: Vec<&Faces>) -> Vec<(Option<&str>, Vec<ObjCorner>)> {
     let mut places: HashMap<Option<&str>, usize> = HashMap::new();
-    let mut groups: Vec<(Option<&str>, Vec<Corner>)> = Vec::new();
+    let mut groups: Vec<(Option<&str>, Vec<ObjCorner>)> = Vec::new();
     for run in runs {
         let name = run.material.as_deref();
         let place = *places.entry(name).or_insert_with(|| {
@@ -238,12 +243,12 @@ fn by_material(runs: Vec<&Faces>) -> Vec<(Option<&str>, Vec<Corner>)> {
     groups
 }
 
-fn build(parsed: &Parsed, corners: &[Corner]) -> Geometry {
+fn build(parsed: &Parsed, corners: &[ObjCorner]) -> Geometry {
     let has_coords = corners.iter().any(|corner| corner.1.is_some());
     let has_normals = corners.iter().all(|corner| corner.2.is_some());
-    let mut known: HashMap<Corner, u32> = HashMap::new();
+    let mut known: HashMap<ObjCorner, u32> = HashMap::new();
     let mut indices = Vec::with_capacity(corners.len());
-    let mut vertices: Vec<Corner> = Vec::new();
+    let mut vertices: Vec<ObjCorner> = Vec::new();
     for corner in corners {
         let key = (corner.0, corner.1, corner.2.filter(|_| has_normals));
         indices.push(*known.entry(key).or_insert_with(|| {
@@ -251,7 +256,7 @@ fn build(parsed: &Parsed, corners: &[Corner]) -> Geometry {
             vertices.len() as u32 - 1
         }));
     }
-    let gather = |of: &dyn Fn(&Corner) -> Vec<f32>| vertices.iter().flat_map(of).collect();
+    let gather = |of: &dyn Fn(&ObjCorner) -> Vec<f32>| vertices.iter().flat_map(of).collect();
     let positions = gather(&|corner| parsed.positions[corner.0 as usize].to_vec());
     let mut attributes = vec![Attribute::new("POSITION", 3, positions)];
     if has_normals {

@@ -19,7 +19,7 @@ pub(super) struct Body {
 
 /// Where a vertex's property goes.
 #[derive(Debug, Clone, Copy)]
-enum Target {
+enum PropertyTarget {
     Position(usize),
     Normal(usize),
     Coord(usize),
@@ -27,22 +27,22 @@ enum Target {
     Nothing,
 }
 
-impl Target {
-    fn of(name: &str) -> Target {
+impl PropertyTarget {
+    fn of(name: &str) -> PropertyTarget {
         match name {
-            "x" => Target::Position(0),
-            "y" => Target::Position(1),
-            "z" => Target::Position(2),
-            "nx" => Target::Normal(0),
-            "ny" => Target::Normal(1),
-            "nz" => Target::Normal(2),
-            "u" | "s" | "texture_u" => Target::Coord(0),
-            "v" | "t" | "texture_v" => Target::Coord(1),
-            "red" | "r" | "diffuse_red" => Target::Color(0),
-            "green" | "g" | "diffuse_green" => Target::Color(1),
-            "blue" | "b" | "diffuse_blue" => Target::Color(2),
-            "alpha" | "a" | "diffuse_alpha" => Target::Color(3),
-            _ => Target::Nothing,
+            "x" => PropertyTarget::Position(0),
+            "y" => PropertyTarget::Position(1),
+            "z" => PropertyTarget::Position(2),
+            "nx" => PropertyTarget::Normal(0),
+            "ny" => PropertyTarget::Normal(1),
+            "nz" => PropertyTarget::Normal(2),
+            "u" | "s" | "texture_u" => PropertyTarget::Coord(0),
+            "v" | "t" | "texture_v" => PropertyTarget::Coord(1),
+            "red" | "r" | "diffuse_red" => PropertyTarget::Color(0),
+            "green" | "g" | "diffuse_green" => PropertyTarget::Color(1),
+            "blue" | "b" | "diffuse_blue" => PropertyTarget::Color(2),
+            "alpha" | "a" | "diffuse_alpha" => PropertyTarget::Color(3),
+            _ => PropertyTarget::Nothing,
         }
     }
 }
@@ -78,21 +78,21 @@ impl Body {
     }
 
     fn read_vertices(&mut self, element: &Element, source: &mut Source<'_>) -> Result<(), String> {
-        let targets: Vec<Target> = element
+        let targets: Vec<PropertyTarget> = element
             .properties
             .iter()
-            .map(|property| Target::of(&property.name))
+            .map(|property| PropertyTarget::of(&property.name))
             .collect();
-        let has = |wanted: fn(&Target) -> bool| targets.iter().any(wanted);
+        let has = |wanted: fn(&PropertyTarget) -> bool| targets.iter().any(wanted);
         let count = element.count;
         self.positions.resize(count * 3, 0.0);
-        if has(|target| matches!(target, Target::Normal(_))) {
+        if has(|target| matches!(target, PropertyTarget::Normal(_))) {
             self.normals.resize(count * 3, 0.0);
         }
-        if has(|target| matches!(target, Target::Coord(_))) {
+        if has(|target| matches!(target, PropertyTarget::Coord(_))) {
             self.coords.resize(count * 2, 0.0);
         }
-        if has(|target| matches!(target, Target::Color(_))) {
+        if has(|target| matches!(target, PropertyTarget::Color(_))) {
             self.colors.resize(count * 4, 1.0);
         }
         for vertex in 0..count {
@@ -103,14 +103,16 @@ impl Body {
                 }
                 let value = source.number(property.scalar)?;
                 match *target {
-                    Target::Position(axis) => self.positions[vertex * 3 + axis] = value as f32,
-                    Target::Normal(axis) => self.normals[vertex * 3 + axis] = value as f32,
-                    Target::Coord(0) => self.coords[vertex * 2] = value as f32,
-                    Target::Coord(_) => self.coords[vertex * 2 + 1] = 1.0 - value as f32,
-                    Target::Color(part) => {
+                    PropertyTarget::Position(axis) => {
+                        self.positions[vertex * 3 + axis] = value as f32
+                    }
+                    PropertyTarget::Normal(axis) => self.normals[vertex * 3 + axis] = value as f32,
+                    PropertyTarget::Coord(0) => self.coords[vertex * 2] = value as f32,
+                    PropertyTarget::Coord(_) => self.coords[vertex * 2 + 1] = 1.0 - value as f32,
+                    PropertyTarget::Color(part) => {
                         self.colors[vertex * 4 + part] = (value / property.scalar.full()) as f32;
                     }
-                    Target::Nothing => {}
+                    PropertyTarget::Nothing => {}
                 }
             }
         }

@@ -11,7 +11,7 @@ use super::super::recipe::{AttributeWeights, Recipe};
 use super::placement::{
     placed_geometries, size_of_all, size_of_part, strongest_targets, tex_coord_scale,
 };
-use super::{Columns, JoinedMesh, Part, scaled};
+use super::{Columns, JoinedMesh, JoinedPart, scaled};
 
 /// Displacements of so many morph targets take part in the error.
 const MAX_MORPHS: usize = 6;
@@ -43,7 +43,7 @@ impl JoinedMesh {
             let first_vertex = joined.positions.len();
             joined.add(
                 geometry,
-                Part {
+                JoinedPart {
                     geometry: index,
                     first_vertex,
                     end_vertex: first_vertex + geometry.vertex_count(),
@@ -137,7 +137,7 @@ impl JoinedMesh {
         self.columns = columns;
     }
 
-    fn add(&mut self, geometry: &Geometry, part: Part) {
+    fn add(&mut self, geometry: &Geometry, part: JoinedPart) {
         let count = geometry.vertex_count();
         self.positions.extend((0..count as u32).map(|vertex| {
             part.to_joined
@@ -156,7 +156,7 @@ impl JoinedMesh {
         self.parts.push(part);
     }
 
-    fn fill_attributes(&mut self, geometry: &Geometry, part: &Part) {
+    fn fill_attributes(&mut self, geometry: &Geometry, part: &JoinedPart) {
         let columns = self.columns;
         let shown = |name: &str| geometry.attribute(name).filter(|_| part.shows_coords);
         for (column, attribute, width, scale) in [
@@ -188,7 +188,7 @@ impl JoinedMesh {
         }
     }
 
-    fn fill_morphs(&mut self, geometry: &Geometry, part: &Part) {
+    fn fill_morphs(&mut self, geometry: &Geometry, part: &JoinedPart) {
         let Some(column) = self.columns.morphs else {
             return;
         };
@@ -208,7 +208,7 @@ impl JoinedMesh {
 
     fn fill(
         &mut self,
-        part: &Part,
+        part: &JoinedPart,
         column: usize,
         width: usize,
         write: impl Fn(usize, &mut [f32]),

@@ -18,7 +18,7 @@ use super::recipe::Recipe;
 
 /// One geometry's part of the joined mesh.
 #[derive(Debug, Clone)]
-pub(super) struct Part {
+pub(super) struct JoinedPart {
     /// Index into the scene's geometries.
     pub(super) geometry: usize,
     /// Its vertices: `first_vertex..end_vertex`.
@@ -48,7 +48,7 @@ pub(super) struct JoinedMesh {
     pub(super) weights: Vec<f32>,
     /// For each vertex, whether its seam must not be crossed.
     pub(super) protections: Vec<SimplifyVertex>,
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<JoinedPart>,
     /// How it is simplified.
     pub(super) recipe: Recipe,
     /// World units per unit of the joined space.
@@ -114,7 +114,7 @@ impl JoinedMesh {
             attributes: self.attributes[first * stride..end * stride].to_vec(),
             weights: self.weights.clone(),
             protections: self.protections[first..end].to_vec(),
-            parts: vec![Part {
+            parts: vec![JoinedPart {
                 first_vertex: 0,
                 end_vertex: end - first,
                 ..known.clone()

@@ -3,7 +3,7 @@
 use glam::{Vec2, Vec3};
 
 use super::super::super::scene::{Attribute, Geometry, Scene};
-use super::{JoinedMesh, Part, scaled};
+use super::{JoinedMesh, JoinedPart, scaled};
 
 /// Texture coordinates follow a fit over this part of the longest edge, and this multiple of the way
 /// that their vertex moved.
@@ -36,7 +36,7 @@ impl JoinedMesh {
         }
     }
 
-    fn take_back(&self, part: &Part, geometry: &mut Geometry) {
+    fn take_back(&self, part: &JoinedPart, geometry: &mut Geometry) {
         let reaches = self.reaches(part, geometry);
         let columns = self.columns;
         let shown = |column: Option<usize>| column.filter(|_| part.shows_coords);
@@ -57,7 +57,7 @@ impl JoinedMesh {
     ///
     /// The simplifier fits attributes to the triangles that a vertex stands for; where one of those is a
     /// sliver, the fit is far off.
-    fn reaches(&self, part: &Part, geometry: &Geometry) -> Vec<Option<f32>> {
+    fn reaches(&self, part: &JoinedPart, geometry: &Geometry) -> Vec<Option<f32>> {
         let place =
             |vertex: u32| Vec3::from_array(self.positions[part.first_vertex + vertex as usize]);
         let mut reaches = vec![None; geometry.vertex_count()];
@@ -79,12 +79,12 @@ impl JoinedMesh {
         reaches
     }
 
-    fn row(&self, part: &Part, vertex: usize) -> &[f32] {
+    fn row(&self, part: &JoinedPart, vertex: usize) -> &[f32] {
         let stride = self.weights.len();
         &self.attributes[(part.first_vertex + vertex) * stride..][..stride]
     }
 
-    fn write_positions(&self, part: &Part, geometry: &mut Geometry, reaches: &[Option<f32>]) {
+    fn write_positions(&self, part: &JoinedPart, geometry: &mut Geometry, reaches: &[Option<f32>]) {
         let Some(positions) = geometry.attribute_mut("POSITION") else {
             return;
         };
@@ -101,7 +101,7 @@ impl JoinedMesh {
 
     fn write_directions(
         &self,
-        part: &Part,
+        part: &JoinedPart,
         geometry: &mut Geometry,
         name: &str,
         column: Option<usize>,
@@ -121,7 +121,7 @@ impl JoinedMesh {
 
     fn write_coords(
         &self,
-        part: &Part,
+        part: &JoinedPart,
         coords: &mut Attribute,
         column: usize,
         reaches: &[Option<f32>],
@@ -142,7 +142,7 @@ impl JoinedMesh {
 
     fn write_colors(
         &self,
-        part: &Part,
+        part: &JoinedPart,
         colors: &mut Attribute,
         column: usize,
         reaches: &[Option<f32>],
