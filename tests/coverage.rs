@@ -161,3 +161,64 @@ fn every_row_names_a_client_method_and_a_test_that_exist() {
         }
     }
 }
+
+/// All sources as one text, with string literals joined that are continued on the next line.
+fn sources_in_one_line() -> String {
+    let mut folders = vec![root().join("src")];
+    let mut text = String::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a folder of sources") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|it| it == "rs") {
+                text += &fs::read_to_string(path).expect("text");
+            }
+        }
+    }
+    let lines = text.split("\\\n").enumerate();
+    let joined = lines.map(|(at, line)| if at == 0 { line } else { line.trim_start() });
+    joined.collect::<String>().replace("\\\"", "\"")
+}
+
+/// The cells of the columns "message" and "status" in the tables of a page.
+fn quoted_messages(page: &str) -> Vec<String> {
+    let mut messages = Vec::new();
+    let mut column = None;
+    for line in page.lines() {
+        let Some(row) = line.strip_prefix("| ") else {
+            column = column.filter(|_| line.starts_with("|---"));
+            continue;
+        };
+        let cells: Vec<&str> = row.trim_end_matches('|').split(" |").collect();
+        match column {
+            None => {
+                let is_message = |cell: &&str| ["message", "status"].contains(&cell.trim());
+                column = Some(cells.iter().position(|cell| is_message(&cell)));
+            }
+            Some(None) => {}
+            Some(Some(at)) => messages.push(cells[at].trim().to_owned()),
+        }
+    }
+    messages
+}
+
+#[test]
+fn every_message_that_the_reference_quotes_is_in_the_sources() {
+    let page = fs::read_to_string(root().join("docs/semantics.md")).expect("the page");
+    let sources = sources_in_one_line();
+    let messages = quoted_messages(&page);
+    let parts = messages.iter().flat_map(|message| message.split('…'));
+    let parts = parts
+        .map(|part| part.trim_matches([' ', ',']))
+        .filter(|part| part.len() > 3);
+    let missing: Vec<&str> = parts
+        .clone()
+        .filter(|part| !sources.contains(part))
+        .collect();
+    assert!(
+        missing.is_empty(),
+        "docs/semantics.md quotes what nothing says: {missing:#?}"
+    );
+    assert!(parts.count() >= 30, "the tables were not found");
+}
