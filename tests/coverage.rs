@@ -194,7 +194,7 @@ fn quoted_messages(page: &str) -> Vec<String> {
         match column {
             None => {
                 let is_message = |cell: &&str| ["message", "status"].contains(&cell.trim());
-                column = Some(cells.iter().position(|cell| is_message(cell)));
+                column = Some(cells.iter().position(is_message));
             }
             Some(None) => {}
             Some(Some(at)) => messages.push(cells[at].trim().to_owned()),
