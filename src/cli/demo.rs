@@ -337,7 +337,7 @@ fn wait_for(path: &Path) -> Result<()> {
     let outcome = wait::wait_for(&[path.to_owned()], Some(PATIENCE), false)?;
     match outcome.states.into_iter().next() {
         Some((_, wait::State::Done(_))) => Ok(()),
-        Some((path, wait::State::Failed(why) | wait::State::Going(why))) => {
+        Some((path, wait::State::Failed(why) | wait::State::Going(_, why))) => {
             bail!("{}: {why}", path.display())
         }
         None => Ok(()),

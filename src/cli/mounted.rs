@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use crate::drive::MountStatus;
+use crate::drive::{MountStatus, StatusWord};
 use crate::fuse::{self, shell_quoted};
 
 use super::WrongUse;
@@ -21,6 +21,8 @@ const CONTROLS: &str = ".assetfs";
 const WHY_ATTRIBUTE: &str = "user.assetfs.why";
 /// The attribute that holds the one-line status.
 const STATUS_ATTRIBUTE: &str = "user.assetfs.status";
+/// The attribute that holds the status as one word.
+const STATE_ATTRIBUTE: &str = "user.assetfs.state";
 /// The attribute that holds the service's number of a path.
 const ID_ATTRIBUTE: &str = "user.assetfs.id";
 
@@ -194,9 +196,22 @@ fn addressed(path: &Path, line: &str) -> (PathBuf, String) {
     }
 }
 
-/// The one-line status of an asset, a rapid model or a draft; `None` for what has none.
-pub(super) fn item_status(path: &Path) -> io::Result<Option<String>> {
-    attribute(path, STATUS_ATTRIBUTE).map_err(io::Error::from)
+/// How far an asset, a rapid model, a draft or a job is.
+pub(super) struct ItemReport {
+    pub(super) state: StatusWord,
+    /// The same as one line.
+    pub(super) status: String,
+}
+
+/// How far the thing at a path is; `None` for what has no status.
+pub(super) fn item_report(path: &Path) -> io::Result<Option<ItemReport>> {
+    // The line is read after the word, so that it never says less than a word that ends a wait.
+    let word = attribute(path, STATE_ATTRIBUTE)?;
+    let status = attribute(path, STATUS_ATTRIBUTE)?;
+    Ok(word.zip(status).map(|(word, status)| ItemReport {
+        state: StatusWord::from_word(&word),
+        status,
+    }))
 }
 
 /// The service's number of what is at a path; `None` for what has none yet.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use crate::drive::{MountStatus, TransferStatus};
+use crate::drive::{Direction, MountStatus, TransferStatus};
 use crate::fuse::shell_quoted;
 
 use super::Exit;
@@ -75,10 +75,9 @@ fn describe(root: &Path, status: &MountStatus) -> String {
         )
     });
     section(&mut page, "Transfers", &status.transfers, |transfer| {
-        let arrow = if transfer.direction == "up" {
-            "↑"
-        } else {
-            "↓"
+        let arrow = match transfer.direction {
+            Direction::Up => "↑",
+            Direction::Down => "↓",
         };
         let mut lines = format!(
             "{arrow} {}{}{}",
@@ -202,7 +201,7 @@ mod tests {
         let status = MountStatus {
             transfers: vec![TransferStatus {
                 path: "rawmodels/chair".into(),
-                direction: "up".into(),
+                direction: Direction::Up,
                 done_bytes: 5_000_000,
                 total_bytes: 10_000_000,
                 done_files: 3,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, test_kill_process};
 
-use crate::drive::{DraftStatus, MountStatus};
+use crate::drive::{DraftStatus, MountStatus, StatusWord};
 use crate::fuse::{self, shell_quoted};
 
 use super::mounted::{MountedDrive, POLL_PERIOD};
@@ -111,7 +111,7 @@ fn under_way(root: &Path, status: &MountStatus) -> Option<String> {
     let sending: Vec<_> = status
         .drafts
         .iter()
-        .filter(|draft| draft.status.starts_with("uploading") && !draft.stuck)
+        .filter(|draft| draft.state == StatusWord::Uploading && !draft.stuck)
         .collect();
     let first = sending.first()?;
     let (sent, total) = sending.iter().fold((0, 0), |(sent, total), draft| {
@@ -130,7 +130,7 @@ fn under_way(root: &Path, status: &MountStatus) -> Option<String> {
 /// Drafts that cannot go, or not yet, stay, and that is said.
 fn report_what_stays(root: &Path, status: &MountStatus) {
     let stays = |draft: &&DraftStatus| {
-        draft.stuck || draft.asset.is_none() || draft.status.starts_with("uploading")
+        draft.stuck || draft.asset.is_none() || draft.state == StatusWord::Uploading
     };
     for draft in status.drafts.iter().filter(stays) {
         eprintln!(

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use super::Exit;
-use super::mounted::{self, MountedDrive, POLL_PERIOD};
+use super::mounted::{self, ItemReport, MountedDrive, POLL_PERIOD};
 use super::progress::Progress;
 use super::settings::Span;
-use crate::drive::TransferStatus;
+use crate::drive::{StatusWord, TransferStatus};
 use crate::fuse::shell_quoted;
 
 /// Wait until models are ready or jobs are done
@@ -41,7 +41,7 @@ pub(super) struct WaitArgs {
 /// How far one thing is.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum State {
-    Going(String),
+    Going(StatusWord, String),
     Done(String),
     Failed(String),
 }
@@ -66,7 +66,7 @@ pub(super) fn run(args: &WaitArgs) -> Result<Exit> {
                 State::Failed(text) => {
                     serde_json::json!({"path": path, "state": "failed", "status": text})
                 }
-                State::Going(text) => {
+                State::Going(_, text) => {
                     serde_json::json!({"path": path, "state": "going", "status": text})
                 }
             })
@@ -76,7 +76,7 @@ pub(super) fn run(args: &WaitArgs) -> Result<Exit> {
     for (path, state) in &outcome.states {
         match state {
             State::Failed(text) => eprintln!("assetfs: {}: {text}", shell_quoted(path)),
-            State::Going(text) => {
+            State::Going(_, text) => {
                 eprintln!("assetfs: {}: timed out while {text}", shell_quoted(path));
             }
             State::Done(_) => {}
@@ -110,31 +110,29 @@ impl Standing {
 
     /// The state, which is a failure when nothing will change any more without help.
     fn judge(&mut self, state: State) -> State {
-        let State::Going(text) = state else {
+        let State::Going(word, text) = state else {
             return state;
         };
         if self.text != text {
             self.since = Instant::now();
             self.text.clone_from(&text);
         }
-        match patience_with(&text) {
+        match patience_with(&word) {
             Some(patience) if self.since.elapsed() >= patience => State::Failed(text),
-            _ => State::Going(text),
+            _ => State::Going(word, text),
         }
     }
 }
 
 /// How long a status may stand that only a person can change; `None` where it changes by itself.
-fn patience_with(status: &str) -> Option<Duration> {
-    let is_held_back = status.contains("into a folder") || status.contains("`assetfs commit` only");
-    let is_unfinished = status.starts_with("incomplete:")
-        || status.contains("is a temporary file of a copy")
-        || status.contains("by `assetfs commit --force`")
-        || status.ends_with("no model file yet");
-    match (status.starts_with("draft: ") && is_held_back, is_unfinished) {
-        (true, _) => Some(Duration::ZERO),
-        (false, true) => Some(STANDSTILL),
-        (false, false) => None,
+fn patience_with(state: &StatusWord) -> Option<Duration> {
+    match state {
+        StatusWord::NeedsFolder | StatusWord::NeedsCommit => Some(Duration::ZERO),
+        StatusWord::Incomplete
+        | StatusWord::TemporaryName
+        | StatusWord::NeedsFiles
+        | StatusWord::NoModel => Some(STANDSTILL),
+        _ => None,
     }
 }
 
@@ -156,7 +154,7 @@ pub(super) fn wait_for(
         for ((path, task), standing) in targets.iter().zip(&mut tasks).zip(&mut standing) {
             let state = standing.judge(state_of(path)?);
             match &state {
-                State::Going(text) => {
+                State::Going(_, text) => {
                     if let Some(task) = task {
                         match task.is_watched().then(|| pace_of(path)).flatten() {
                             Some(pace) => task.show(&format!("{text}{pace}")),
@@ -174,7 +172,7 @@ pub(super) fn wait_for(
         }
         let going = states
             .iter()
-            .any(|(_, state)| matches!(state, State::Going(_)));
+            .any(|(_, state)| matches!(state, State::Going(..)));
         let failed = states
             .iter()
             .any(|(_, state)| matches!(state, State::Failed(_)));
@@ -245,11 +243,15 @@ fn is_job_folder(path: &Path) -> bool {
 
 /// The state of a model or a job.
 pub(super) fn state_of(path: &Path) -> Result<State> {
-    if let Some(status) = job_status(path)? {
-        return Ok(state_in(&status));
-    }
-    match mounted::item_status(path) {
-        Ok(Some(status)) => Ok(state_in(&status)),
+    let subject = job_text(path);
+    let path = subject.as_deref().unwrap_or(path);
+    match mounted::item_report(path) {
+        // The text is there and no job came of it: it was refused, and why says so.
+        Ok(Some(report)) if report.state == StatusWord::NotSent => {
+            let why = mounted::why(path)?.unwrap_or_else(|| "it was not sent".to_owned());
+            Ok(State::Failed(format!("failed: {why}")))
+        }
+        Ok(Some(report)) => Ok(state_in(report)),
         Ok(None) => bail!("{} is neither a model nor a job", shell_quoted(path)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             bail!("{} does not exist", shell_quoted(path))
@@ -258,39 +260,19 @@ pub(super) fn state_of(path: &Path) -> Result<State> {
     }
 }
 
-/// The status of a job named by its text (`web.json`), its result (`web`) or its status file.
-fn job_status(path: &Path) -> Result<Option<String>> {
-    let in_job_folder = path.parent().is_some_and(is_job_folder);
-    if !in_job_folder {
-        return Ok(None);
-    }
-    let text = if path
-        .extension()
-        .is_some_and(|extension| extension == "json")
-    {
-        path.to_owned()
-    } else {
-        path.with_extension("json")
-    };
-    match fs::read_to_string(text.with_extension("status")) {
-        Ok(status) => Ok(Some(status.trim().to_owned())),
-        // The text is there and its job is not: it was refused, and why says so.
-        Err(error) if error.kind() == io::ErrorKind::NotFound && text.exists() => {
-            let why = mounted::why(&text)?.unwrap_or_else(|| "it was not sent".to_owned());
-            Ok(Some(format!("failed: {why}")))
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error).with_context(|| text.display().to_string()),
-    }
+/// The text of a job that is named by it (`web.json`), by its result (`web`) or by its status file.
+fn job_text(path: &Path) -> Option<PathBuf> {
+    let is_in_job_folder = path.parent().is_some_and(is_job_folder);
+    Some(path.with_extension("json")).filter(|text| is_in_job_folder && text.exists())
 }
 
-/// Reads a status line.
-fn state_in(status: &str) -> State {
-    let text = status.to_owned();
-    match status.split([':', ' ', '\n']).next().unwrap_or_default() {
-        "complete" | "done" => State::Done(text),
-        "failed" | "unknown" => State::Failed(text),
-        _ => State::Going(text),
+/// What a report means for a wait.
+fn state_in(report: ItemReport) -> State {
+    let ItemReport { state, status } = report;
+    match state {
+        StatusWord::Complete | StatusWord::Done => State::Done(status),
+        StatusWord::Failed | StatusWord::Unknown => State::Failed(status),
+        going => State::Going(going, status),
     }
 }
 
@@ -298,53 +280,49 @@ fn state_in(status: &str) -> State {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_status_line_tells_what_is_done_what_failed_and_what_goes_on() {
-        assert!(matches!(state_in("complete"), State::Done(_)));
-        assert!(matches!(state_in("done"), State::Done(_)));
-        assert!(matches!(
-            state_in("failed: no points left"),
-            State::Failed(_)
-        ));
-        assert!(matches!(state_in("unknown"), State::Failed(_)));
-        for going in [
-            "draft",
-            "uploading 43%",
-            "analysing",
-            "queued",
-            "waiting for a.png",
-        ] {
-            assert!(matches!(state_in(going), State::Going(_)), "{going}");
-        }
+    fn judged(state: StatusWord) -> State {
+        let status = "in any words".to_owned();
+        Standing::new().judge(state_in(ItemReport { state, status }))
     }
 
     #[test]
-    fn what_only_a_person_can_change_is_not_waited_for_without_end() {
-        for held in [
-            "draft: x.obj is no model that stands alone, so it is kept and not sent; put it into a folder with its model",
-            "draft: holds .git, so it is sent by `assetfs commit` only",
-        ] {
-            assert_eq!(patience_with(held), Some(Duration::ZERO), "{held}");
-            let state = Standing::new().judge(State::Going(held.into()));
-            assert!(matches!(state, State::Failed(_)), "{held}");
+    fn what_is_over_and_what_only_a_person_can_change_is_not_waited_for() {
+        let mut counts = [0; 3];
+        for word in StatusWord::KNOWN {
+            let state = StatusWord::from_word(word);
+            let judged = judged(state.clone());
+            let is_as_expected = match state {
+                StatusWord::Complete | StatusWord::Done => matches!(judged, State::Done(_)),
+                StatusWord::Failed
+                | StatusWord::Unknown
+                | StatusWord::NeedsFolder
+                | StatusWord::NeedsCommit => matches!(judged, State::Failed(_)),
+                _ => matches!(judged, State::Going(..)),
+            };
+            assert!(is_as_expected, "{word}: {judged:?}");
+            counts[match judged {
+                State::Done(_) => 0,
+                State::Failed(_) => 1,
+                State::Going(..) => 2,
+            }] += 1;
         }
-        for unfinished in [
-            "incomplete: chair.glb has 47 of 300 MB",
-            "draft: no model file yet",
-            "draft: .a.bin.x7Gh2k is a temporary file of a copy; remove it when that is over",
+        assert_eq!(counts, [2, 4, StatusWord::KNOWN.len() - 6]);
+    }
+
+    #[test]
+    fn what_stays_unfinished_is_waited_for_for_a_while() {
+        for (word, patience) in [
+            (StatusWord::Incomplete, Some(STANDSTILL)),
+            (StatusWord::TemporaryName, Some(STANDSTILL)),
+            (StatusWord::NeedsFiles, Some(STANDSTILL)),
+            (StatusWord::NoModel, Some(STANDSTILL)),
+            (StatusWord::Draft, None),
+            (StatusWord::BeingWritten, None),
+            (StatusWord::MissingFiles, None),
+            (StatusWord::Uploading, None),
+            (StatusWord::Other("of_a_later_version".to_owned()), None),
         ] {
-            assert_eq!(patience_with(unfinished), Some(STANDSTILL), "{unfinished}");
-            let state = Standing::new().judge(State::Going(unfinished.into()));
-            assert!(matches!(state, State::Going(_)), "{unfinished}");
-        }
-        for going in [
-            "draft",
-            "draft: chair.bin is being written",
-            "settling 2 s",
-            "waiting for a.png",
-            "uploading 43%",
-        ] {
-            assert_eq!(patience_with(going), None, "{going}");
+            assert_eq!(patience_with(&word), patience, "{word}");
         }
     }
 }

@@ -33,8 +33,9 @@ pub use posix::{
     Opened, OpenedMode, RenameMode, SetAttributes, SetTime, XattrMode,
 };
 pub use status::{
-    CacheStatus, DraftStatus, FailureLine, FileTransferStatus, JobStatusLine, MountStatus,
-    OrphanStatus, RateStatus, RecoveredStatus, TrafficStatus, TransferStatus, VerifyStatus,
+    CacheStatus, Direction, DraftStatus, FailureLine, FileTransferStatus, JobStatusLine,
+    MountStatus, OrphanStatus, RateStatus, RecoveredStatus, TrafficStatus, TransferStatus,
+    VerifyStatus,
 };
 
 use std::ffi::{OsStr, OsString};
@@ -62,6 +63,7 @@ use crate::drive::ops::write::{
 };
 use crate::drive::ops::xattr::{get_xattr, list_xattr, remove_xattr, set_xattr};
 use crate::durable::MetaStore;
+pub use crate::outbox::StatusWord;
 use crate::outbox::{Outbox, OutboxEvent};
 
 use catalog::{Receiver, follow, watch};

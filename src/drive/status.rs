@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::cache::DiskShortage;
+use crate::outbox::StatusWord;
 
 /// The state of a mount at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -77,7 +78,12 @@ pub struct TrafficStatus {
 pub struct DraftStatus {
     /// Path from the top of the drive.
     pub path: String,
-    /// One line: what it does or waits for.
+    #[serde(default)]
+    pub state: StatusWord,
+    /// How much of the present step is done, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub percent: Option<u8>,
+    /// One line for people: what it does or waits for.
     pub status: String,
     /// The asset it became, once the service has told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -90,13 +96,24 @@ pub struct DraftStatus {
     pub stuck: bool,
 }
 
+/// Which way a file moves.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// To the service.
+    #[default]
+    Up,
+    /// From the service.
+    Down,
+}
+
 /// One file under way.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TransferStatus {
     /// Path from the top of the drive.
     pub path: String,
-    /// `up` or `down`.
-    pub direction: String,
+    #[serde(default)]
+    pub direction: Direction,
     /// Bytes moved.
     pub done_bytes: u64,
     /// Bytes in all.
@@ -134,6 +151,11 @@ pub struct FileTransferStatus {
 pub struct JobStatusLine {
     /// Path of the job's text.
     pub path: String,
+    #[serde(default)]
+    pub state: StatusWord,
+    /// How much of it is done, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub percent: Option<u8>,
     /// The line of its `.status` file.
     pub status: String,
 }

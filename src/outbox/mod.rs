@@ -28,6 +28,7 @@ mod shared;
 mod simulator;
 mod staging;
 mod state;
+mod status;
 
 pub use config::OutboxConfig;
 pub use drafts::info::{
@@ -48,6 +49,7 @@ pub use names::{is_junk_path, is_service_folder};
 pub use presets::info::{PresetFile, PresetOverlay, PresetState, SavedPreset};
 pub use recovery::{Recovered, RecoveredFile, recovered_in};
 pub use staging::{ContentHash, ContentHasher};
+pub use status::{ItemStatus, StatusWord};
 
 use std::sync::Arc;
 

@@ -173,6 +173,9 @@ macro_rules! open_words {
         }
 
         impl $name {
+            /// All words but the unknown ones.
+            pub const KNOWN: &[&str] = &[$($word,)+];
+
             pub fn as_str(&self) -> &str {
                 match self {
                     $(Self::$variant => $word,)+
@@ -215,4 +218,4 @@ macro_rules! open_words {
         }
     };
 }
-pub(super) use open_words;
+pub(crate) use open_words;

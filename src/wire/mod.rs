@@ -27,6 +27,8 @@ pub mod upload;
 pub mod user;
 pub mod webhook;
 
+pub(crate) use lenient::open_words;
+
 pub use asset::{
     AssetForm, AssetUpdate, BaseAsset, ConversionJob, ConvertedFile, FormatsAdded, FormatsRequest,
     PbrDownloads,

@@ -5,9 +5,9 @@ use futures_util::TryStreamExt;
 use serde_json::{Value, json};
 
 use super::client_of;
-use super::scripted::{Reply, ScriptedServer, Seen};
+use crate::fault_server::{Asked, FaultServer, Reply};
 
-fn page_of(seen: &Seen) -> u64 {
+fn page_of(seen: &Asked) -> u64 {
     let query = seen.target.split_once('?').map_or("", |(_, query)| query);
     let page = url::form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "page");
     page.map_or(1, |(_, page)| page.parse().unwrap())
@@ -27,12 +27,11 @@ fn page(ids: impl IntoIterator<Item = u64>, current: u64, last: u64) -> Reply {
 
 #[tokio::test]
 async fn all_pages_come_in_order_and_the_last_one_ends_the_list() {
-    let server = ScriptedServer::start(|seen, _| {
+    let server = FaultServer::start(|seen, _| {
         let page_number = page_of(seen);
         assert!(page_number <= 7, "a page behind the last one was requested");
         page((page_number - 1) * 50..page_number * 50, page_number, 7)
-    })
-    .await;
+    });
     let assets = client_of(&server)
         .assets()
         .all(None, Priority::Background)
@@ -43,7 +42,7 @@ async fn all_pages_come_in_order_and_the_last_one_ends_the_list() {
     assert_eq!(server.count(), 7);
     assert!(
         server
-            .seen()
+            .asked()
             .iter()
             .all(|seen| seen.target.contains("itemsPerPage=50"))
     );
@@ -51,12 +50,11 @@ async fn all_pages_come_in_order_and_the_last_one_ends_the_list() {
 
 #[tokio::test]
 async fn a_list_whose_last_page_repeats_forever_ends_and_returns_each_id_once() {
-    let server = ScriptedServer::start(|seen, _| match page_of(seen) {
+    let server = FaultServer::start(|seen, _| match page_of(seen) {
         1 => page([1, 2, 3], 1, 1_000_000_000),
         2 => page([3, 4], 2, 1_000_000_000),
         n => page([3, 4], n, 1_000_000_000),
-    })
-    .await;
+    });
     let assets = client_of(&server)
         .assets()
         .all(None, Priority::Interactive)
@@ -71,12 +69,11 @@ async fn a_list_whose_last_page_repeats_forever_ends_and_returns_each_id_once() 
 
 #[tokio::test]
 async fn an_unreadable_item_does_not_hide_others() {
-    let server = ScriptedServer::start(|_, _| {
+    let server = FaultServer::start(|_, _| {
         Reply::json(
             json!({"data": [{"id": 1}, {"name": "no id"}, 7, {"id": 2}], "meta": {"last_page": 1}}),
         )
-    })
-    .await;
+    });
     let client = client_of(&server);
     let page = client
         .assets()
@@ -88,7 +85,7 @@ async fn an_unreadable_item_does_not_hide_others() {
 
 #[tokio::test]
 async fn a_search_is_sent_escaped() {
-    let server = ScriptedServer::start(|_, _| page([1], 1, 1)).await;
+    let server = FaultServer::start(|_, _| page([1], 1, 1));
     let client = client_of(&server);
     client
         .assets()
@@ -99,18 +96,17 @@ async fn a_search_is_sent_escaped() {
         .await
         .unwrap();
     assert_eq!(
-        server.seen()[0].target,
+        server.asked()[0].target,
         "/api/v2/rawmodel?q=%22my+chair%22+%26+more&itemsPerPage=50"
     );
 }
 
 #[tokio::test]
 async fn a_failed_page_fails_the_list() {
-    let server = ScriptedServer::start(|seen, _| match page_of(seen) {
+    let server = FaultServer::start(|seen, _| match page_of(seen) {
         3 => Reply::status(403),
         n => page([n], n, 5),
-    })
-    .await;
+    });
     let pages = client_of(&server)
         .rapids()
         .pages(None, Priority::Interactive);

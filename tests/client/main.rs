@@ -2,20 +2,21 @@
 //! returns exactly the bytes or an error.
 
 mod calls;
+#[path = "../support/fault_server/mod.rs"]
+mod fault_server;
 mod listing;
 mod ranges;
 mod refusals;
 mod safety;
-mod scripted;
 mod sending;
 mod service;
 
 use std::time::Duration;
 
 use assetfs::client::{Client, ClientConfig};
-use assetfs::wire::Token;
+use assetfs::wire::{SignedUrl, Token};
 
-use scripted::ScriptedServer;
+use fault_server::FaultServer;
 
 /// Settings with short timeouts.
 fn quick_config(base_url: &str) -> ClientConfig {
@@ -30,8 +31,13 @@ fn quick_config(base_url: &str) -> ClientConfig {
     config
 }
 
-fn client_of(server: &ScriptedServer) -> Client {
-    Client::new(quick_config(&server.base_url())).unwrap()
+fn client_of(server: &FaultServer) -> Client {
+    Client::new(quick_config(&server.url())).unwrap()
+}
+
+/// A URL that looks signed; its secret is `s3cret`.
+fn signed(server: &FaultServer, path: &str) -> SignedUrl {
+    SignedUrl::new(format!("{}/{path}?X-Amz-Signature=s3cret", server.url()))
 }
 
 /// Messages and `Debug` output contain no secret.
@@ -48,7 +54,7 @@ fn content(len: usize) -> Vec<u8> {
 fn calls_and_transfers_can_move_between_threads() {
     fn is_send(_: impl Send) {}
     let client = Client::new(quick_config("http://127.0.0.1:1")).unwrap();
-    let url = assetfs::wire::SignedUrl::new("http://127.0.0.1:1/k");
+    let url = SignedUrl::new("http://127.0.0.1:1/k");
     is_send(client.assets().get(
         assetfs::wire::AssetId(1),
         assetfs::client::Priority::Background,

@@ -6,8 +6,8 @@ use assetfs::client::{Client, ClientConfig, ClientError, Priority};
 use assetfs::wire::{AssetId, OptimizeRequest, PresetId};
 use serde_json::json;
 
-use super::scripted::{Reply, ScriptedServer};
 use super::{assert_no_secret, client_of, quick_config};
+use crate::fault_server::{FaultServer, Reply};
 
 const I: Priority = Priority::Interactive;
 
@@ -59,7 +59,7 @@ async fn each_status_has_its_own_error_with_the_message_of_the_service() {
         ),
     ];
     for (status, body, words, check) in cases {
-        let server = ScriptedServer::start(move |_, _| Reply::new(status, &[], body)).await;
+        let server = FaultServer::start(move |_, _| Reply::new(status, &[], body));
         let error = client_of(&server)
             .optimizations()
             .start(AssetId(1), &OptimizeRequest::by_preset(PresetId(7)))
@@ -76,11 +76,8 @@ async fn each_status_has_its_own_error_with_the_message_of_the_service() {
 }
 
 /// The error of a call with changed settings.
-async fn asset_error(
-    server: &ScriptedServer,
-    change: impl FnOnce(&mut ClientConfig),
-) -> ClientError {
-    let mut config = quick_config(&server.base_url());
+async fn asset_error(server: &FaultServer, change: impl FnOnce(&mut ClientConfig)) -> ClientError {
+    let mut config = quick_config(&server.url());
     change(&mut config);
     let client = Client::new(config).unwrap();
     client.assets().get(AssetId(1), I).await.unwrap_err()
@@ -88,10 +85,9 @@ async fn asset_error(
 
 #[tokio::test]
 async fn a_reply_that_is_too_large_or_endless_fails_the_call() {
-    let server = ScriptedServer::start(|_, _| {
+    let server = FaultServer::start(|_, _| {
         Reply::json(json!({"data": {"id": 1, "name": "x".repeat(5000)}}))
-    })
-    .await;
+    });
     let error = asset_error(&server, |config| config.max_json_bytes = 4000).await;
     assert!(
         matches!(
@@ -106,17 +102,15 @@ async fn a_reply_that_is_too_large_or_endless_fails_the_call() {
     assert_eq!(server.count(), 1);
 
     let chunked = "2000\r\n".to_owned() + &"x".repeat(0x2000) + "\r\n0\r\n\r\n";
-    let server = ScriptedServer::start(move |_, _| {
+    let server = FaultServer::start(move |_, _| {
         Reply::new(200, &[("transfer-encoding", "chunked")], chunked.clone())
-    })
-    .await;
+    });
     let error = asset_error(&server, |config| config.max_json_bytes = 4000).await;
     assert!(matches!(error, ClientError::TooLarge { .. }), "{error}");
 
-    let server = ScriptedServer::start(|_, _| {
+    let server = FaultServer::start(|_, _| {
         Reply::json(json!({"data": {"id": 1, "name": "x".repeat(500)}})).drip()
-    })
-    .await;
+    });
     let begun = std::time::Instant::now();
     let error = asset_error(&server, |config| config.retries.attempts = 1).await;
     assert!(matches!(error, ClientError::Timeout { .. }), "{error}");
@@ -132,7 +126,7 @@ async fn an_invalid_reply_is_reported_with_its_reason() {
         ("[1, 2", "EOF"),
         ("{\"data\": \"https://h/k?sig=s3cret\"}", "invalid reply"),
     ] {
-        let server = ScriptedServer::start(move |_, _| Reply::new(200, &[], body)).await;
+        let server = FaultServer::start(move |_, _| Reply::new(200, &[], body));
         let error = client_of(&server)
             .assets()
             .get(AssetId(1), I)

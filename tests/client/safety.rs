@@ -5,15 +5,14 @@ use assetfs::wire::{AssetId, OptimizeRequest, PresetId, SignedUrl};
 use futures_util::TryStreamExt;
 use serde_json::json;
 
-use super::scripted::{Reply, ScriptedServer};
-use super::{assert_no_secret, client_of, quick_config};
+use super::{assert_no_secret, client_of, quick_config, signed};
+use crate::fault_server::{Bound, FaultServer, Reply};
 
 #[tokio::test]
 async fn the_target_of_a_redirect_gets_no_token() {
-    let storage = ScriptedServer::start(|_, _| Reply::new(200, &[], "a zip")).await;
-    let target = storage.signed("bundle.zip").expose().to_owned();
-    let service =
-        ScriptedServer::start(move |_, _| Reply::new(302, &[("location", &target)], "")).await;
+    let storage = FaultServer::start(|_, _| Reply::new(200, &[], "a zip"));
+    let target = signed(&storage, "bundle.zip").expose().to_owned();
+    let service = FaultServer::start(move |_, _| Reply::new(302, &[("location", &target)], ""));
     let download = client_of(&service)
         .assets()
         .zip(AssetId(1), Priority::Interactive)
@@ -21,24 +20,23 @@ async fn the_target_of_a_redirect_gets_no_token() {
         .unwrap();
     let chunks: Vec<_> = download.stream.try_collect().await.unwrap();
     assert_eq!(chunks.concat(), b"a zip");
-    assert!(service.seen()[0].header("authorization").is_some());
-    assert_eq!(storage.seen()[0].header("authorization"), None);
+    assert!(service.asked()[0].header("authorization").is_some());
+    assert_eq!(storage.asked()[0].header("authorization"), None);
 }
 
 #[tokio::test]
 async fn a_redirect_back_to_the_service_has_no_token_either() {
-    let service = ScriptedServer::start(|seen, _| match seen.header("authorization") {
+    let service = FaultServer::start(|seen, _| match seen.header("authorization") {
         Some(_) => Reply::new(301, &[("location", "/elsewhere")], ""),
         None => Reply::status(401),
-    })
-    .await;
+    });
     let error = client_of(&service)
         .assets()
         .get(AssetId(1), Priority::Interactive)
         .await
         .unwrap_err();
     assert!(matches!(error, ClientError::Protocol { .. }), "{error}");
-    let seen = service.seen();
+    let seen = service.asked();
     assert_eq!(
         (seen[1].target.as_str(), seen[1].header("authorization")),
         ("/elsewhere", None)
@@ -48,11 +46,10 @@ async fn a_redirect_back_to_the_service_has_no_token_either() {
 #[tokio::test]
 async fn a_redirect_of_a_call_with_an_effect_is_not_followed() {
     for status in [301, 302, 303, 307, 308] {
-        let other = ScriptedServer::start(|_, _| Reply::json(json!({"id": 1}))).await;
-        let target = other.signed("x").expose().to_owned();
+        let other = FaultServer::start(|_, _| Reply::json(json!({"id": 1})));
+        let target = signed(&other, "x").expose().to_owned();
         let service =
-            ScriptedServer::start(move |_, _| Reply::new(status, &[("location", &target)], ""))
-                .await;
+            FaultServer::start(move |_, _| Reply::new(status, &[("location", &target)], ""));
         let client = client_of(&service);
         let error = client
             .optimizations()
@@ -74,7 +71,7 @@ async fn a_redirect_of_a_call_with_an_effect_is_not_followed() {
 #[tokio::test]
 async fn a_redirect_loop_ends() {
     let service =
-        ScriptedServer::start(|_, _| Reply::new(302, &[("location", "/again?x=s3cret")], "")).await;
+        FaultServer::start(|_, _| Reply::new(302, &[("location", "/again?x=s3cret")], ""));
     let client = client_of(&service);
     let error = client
         .assets()
@@ -84,7 +81,7 @@ async fn a_redirect_loop_ends() {
     assert!(matches!(error, ClientError::Protocol { .. }), "{error}");
     let error = client
         .transfers()
-        .probe(&service.signed("x"))
+        .probe(&signed(&service, "x"))
         .await
         .unwrap_err();
     assert!(matches!(error, ClientError::Protocol { .. }), "{error}");
@@ -94,7 +91,7 @@ async fn a_redirect_loop_ends() {
 
 #[tokio::test]
 async fn a_public_service_cannot_redirect_requests_into_this_machine_or_network() {
-    let local = ScriptedServer::start(|_, _| Reply::new(200, &[], "secret of the network")).await;
+    let local = FaultServer::start(|_, _| Reply::new(200, &[], "secret of the network"));
     let client = Client::new(quick_config("https://service.invalid")).unwrap();
     let port = local.addr.port();
     for url in [
@@ -135,13 +132,12 @@ async fn a_public_service_cannot_redirect_requests_into_this_machine_or_network(
 
 #[tokio::test]
 async fn a_redirect_of_a_signed_url_follows_the_same_address_rules() {
-    let service = ScriptedServer::start(|_, _| {
+    let service = FaultServer::start(|_, _| {
         Reply::new(302, &[("location", "http://store.invalid/k?s=s3cret")], "")
-    })
-    .await;
+    });
     let error = client_of(&service)
         .transfers()
-        .probe(&service.signed("a"))
+        .probe(&signed(&service, "a"))
         .await
         .unwrap_err();
     assert!(matches!(error, ClientError::Insecure { .. }), "{error:?}");
@@ -174,11 +170,8 @@ fn http_to_another_machine_needs_permission() {
 
 #[tokio::test]
 async fn no_error_shows_a_token_or_the_query_of_a_signed_url() {
-    let gone = {
-        let server = ScriptedServer::start(|_, _| Reply::status(200)).await;
-        server.base_url()
-    };
-    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    // The port is closed again.
+    let gone = Bound::new().url();
     let unreachable = SignedUrl::new(format!("{gone}/chair.bin?X-Amz-Signature=s3cret"));
     let mut config = quick_config(&gone);
     config.retries.attempts = 2;
@@ -216,10 +209,10 @@ async fn no_error_shows_a_token_or_the_query_of_a_signed_url() {
         Reply::new(206, &[], "x"),
         Reply::new(302, &[("location", "http://[bad?s3cret")], ""),
     ] {
-        let server = ScriptedServer::start(move |_, _| reply.clone()).await;
-        config.base_url = server.base_url().parse().unwrap();
+        let server = FaultServer::start(move |_, _| reply.clone());
+        config.base_url = server.url().parse().unwrap();
         let client = Client::new(config.clone()).unwrap();
-        let url = server.signed("chair.bin");
+        let url = signed(&server, "chair.bin");
         errors.push(client.transfers().probe(&url).await.unwrap_err());
         errors.push(
             client
@@ -244,7 +237,7 @@ async fn no_error_shows_a_token_or_the_query_of_a_signed_url() {
 
 #[tokio::test]
 async fn https_is_encrypted() {
-    let plain = ScriptedServer::start(|_, _| Reply::status(200)).await;
+    let plain = FaultServer::start(|_, _| Reply::status(200));
     let mut config = quick_config(&format!("https://{}", plain.addr));
     config.retries.attempts = 1;
     let error = Client::new(config)

@@ -9,8 +9,8 @@ use assetfs::client::{Client, ClientError};
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 
-use super::scripted::{Reply, ScriptedServer};
-use super::{client_of, content, quick_config};
+use super::{client_of, content, quick_config, signed};
+use crate::fault_server::{FaultServer, Reply};
 
 fn in_chunks(
     content: &[u8],
@@ -25,17 +25,16 @@ fn in_chunks(
 
 #[tokio::test]
 async fn a_file_is_sent_raw_with_its_length_and_without_the_token() {
-    let server = ScriptedServer::start(|_, _| {
+    let server = FaultServer::start(|_, _| {
         Reply::new(200, &[("etag", "\"9e107d9d372bb6826bd81d3542a419d6\"")], "")
-    })
-    .await;
+    });
     let file = content(5 * 1024 * 1024 + 17);
     let seen_progress: Arc<Mutex<Vec<u64>>> = Arc::default();
     let progress = seen_progress.clone();
     let reply = client_of(&server)
         .transfers()
         .put_file(
-            &server.signed("chair.bin"),
+            &signed(&server, "chair.bin"),
             file.len() as u64,
             || in_chunks(&file, 256 * 1024),
             move |sent| {
@@ -49,7 +48,7 @@ async fn a_file_is_sent_raw_with_its_length_and_without_the_token() {
         Some("9e107d9d372bb6826bd81d3542a419d6")
     );
     assert_eq!(reply.meta.size, Some(file.len() as u64));
-    let seen = server.seen();
+    let seen = server.asked();
     assert_eq!(seen.len(), 1);
     assert_eq!(seen[0].method, "PUT");
     assert_eq!(seen[0].target, "/chair.bin?X-Amz-Signature=s3cret");
@@ -67,29 +66,28 @@ async fn a_file_is_sent_raw_with_its_length_and_without_the_token() {
 
 #[tokio::test]
 async fn an_empty_file_is_sent_with_length_zero() {
-    let server = ScriptedServer::start(|_, _| Reply::status(200)).await;
+    let server = FaultServer::start(|_, _| Reply::status(200));
     client_of(&server)
         .transfers()
-        .put_file(&server.signed("empty"), 0, || in_chunks(&[], 1), |_| {})
+        .put_file(&signed(&server, "empty"), 0, || in_chunks(&[], 1), |_| {})
         .await
         .unwrap();
-    assert_eq!(server.seen()[0].header("content-length"), Some("0"));
-    assert_eq!(server.seen()[0].header("transfer-encoding"), None);
+    assert_eq!(server.asked()[0].header("content-length"), Some("0"));
+    assert_eq!(server.asked()[0].header("transfer-encoding"), None);
 }
 
 #[tokio::test]
 async fn after_a_disconnect_the_whole_file_is_sent_again() {
-    let server = ScriptedServer::start(|seen, _| {
+    let server = FaultServer::start(|seen, _| {
         if seen.whole {
             Reply::status(200)
         } else {
             Reply::hang_up()
         }
-    })
-    .await;
+    });
     let file = content(8 * 1024 * 1024);
     let opened = AtomicUsize::new(0);
-    let url = server.signed("chair.bin");
+    let url = signed(&server, "chair.bin");
     let url = assetfs::wire::SignedUrl::new(format!("{}&break-at=1000000", url.expose()));
     let open = || {
         opened.fetch_add(1, Ordering::Relaxed);
@@ -100,34 +98,43 @@ async fn after_a_disconnect_the_whole_file_is_sent_again() {
         .put_file(&url, file.len() as u64, open, |_| {})
         .await
         .unwrap();
-    let seen = server.seen();
+    let seen = server.asked();
     assert_eq!((seen.len(), opened.load(Ordering::Relaxed)), (2, 2));
     assert!(!seen[0].whole && seen[1].body == file);
 }
 
 #[tokio::test]
 async fn a_file_is_sent_again_after_a_storage_error_and_fails_after_four_attempts() {
-    let server = ScriptedServer::start(|_, before| {
+    let server = FaultServer::start(|_, before| {
         if before == 0 {
             Reply::status(503)
         } else {
             Reply::status(200)
         }
-    })
-    .await;
+    });
     let file = content(1000);
     let client = client_of(&server);
     client
         .transfers()
-        .put_file(&server.signed("a"), 1000, || in_chunks(&file, 100), |_| {})
+        .put_file(
+            &signed(&server, "a"),
+            1000,
+            || in_chunks(&file, 100),
+            |_| {},
+        )
         .await
         .unwrap();
     assert_eq!(server.count(), 2);
 
-    let server = ScriptedServer::start(|_, _| Reply::status(500)).await;
+    let server = FaultServer::start(|_, _| Reply::status(500));
     let error = client_of(&server)
         .transfers()
-        .put_file(&server.signed("a"), 1000, || in_chunks(&file, 100), |_| {})
+        .put_file(
+            &signed(&server, "a"),
+            1000,
+            || in_chunks(&file, 100),
+            |_| {},
+        )
         .await
         .unwrap_err();
     assert!(error.is_transient());
@@ -138,9 +145,9 @@ async fn a_file_is_sent_again_after_a_storage_error_and_fails_after_four_attempt
 async fn a_refused_url_counts_as_expired_at_once() {
     let file = content(1000);
     for status in [401, 403] {
-        let server = ScriptedServer::start(move |_, _| Reply::status(status)).await;
+        let server = FaultServer::start(move |_, _| Reply::status(status));
         let client = client_of(&server);
-        let url = server.signed("a");
+        let url = signed(&server, "a");
         let error = client
             .transfers()
             .put_file(&url, 1000, || in_chunks(&file, 100), |_| {})
@@ -159,10 +166,10 @@ async fn a_refused_url_counts_as_expired_at_once() {
     }
     let body =
         "<Error><Code>RequestTimeTooSkewed</Code><Message>The clocks differ</Message></Error>";
-    let server = ScriptedServer::start(move |_, _| Reply::new(403, &[], body)).await;
+    let server = FaultServer::start(move |_, _| Reply::new(403, &[], body));
     let error = client_of(&server)
         .transfers()
-        .probe(&server.signed("a"))
+        .probe(&signed(&server, "a"))
         .await
         .unwrap_err();
     assert!(
@@ -173,16 +180,15 @@ async fn a_refused_url_counts_as_expired_at_once() {
 
 #[tokio::test]
 async fn a_changed_or_unreadable_file_fails_with_that_reason_and_is_not_sent_again() {
-    let server = ScriptedServer::start(|seen, _| {
+    let server = FaultServer::start(|seen, _| {
         if seen.whole {
             Reply::status(200)
         } else {
             Reply::hang_up()
         }
-    })
-    .await;
+    });
     let client = client_of(&server);
-    let url = server.signed("a");
+    let url = signed(&server, "a");
     let file = content(100_000);
     for announced in [99_999, 100_001, 0] {
         let error = client
@@ -212,7 +218,7 @@ async fn a_changed_or_unreadable_file_fails_with_that_reason_and_is_not_sent_aga
     );
     assert!(server.count() <= 4);
     assert!(
-        server.seen().iter().all(|seen| !seen.whole),
+        server.asked().iter().all(|seen| !seen.whole),
         "storage accepted a file of another length"
     );
 }
@@ -252,16 +258,20 @@ async fn a_server_that_does_not_read_causes_a_timeout_and_bounded_memory_use() {
 
 #[tokio::test]
 async fn sending_follows_a_redirect_that_keeps_the_method() {
-    let server = ScriptedServer::start(|seen, _| match seen.target.as_str() {
+    let server = FaultServer::start(|seen, _| match seen.target.as_str() {
         "/moved" => Reply::status(200),
         _ => Reply::new(307, &[("location", "/moved")], ""),
-    })
-    .await;
+    });
     let file = content(1000);
     client_of(&server)
         .transfers()
-        .put_file(&server.signed("a"), 1000, || in_chunks(&file, 100), |_| {})
+        .put_file(
+            &signed(&server, "a"),
+            1000,
+            || in_chunks(&file, 100),
+            |_| {},
+        )
         .await
         .unwrap();
-    assert!(server.seen()[1].body == file);
+    assert!(server.asked()[1].body == file);
 }

@@ -330,7 +330,7 @@ async fn a_failed_import_puts_its_reason_into_error_txt_until_that_is_removed() 
 }
 
 /// A GLB whose header promises more than the file has.
-fn truncated_glb() -> Vec<u8> {
+pub fn truncated_glb() -> Vec<u8> {
     let mut glb = b"glTF".to_vec();
     glb.extend(2_u32.to_le_bytes());
     glb.extend(1_000_000_u32.to_le_bytes());

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use assetfs::drive::{DriveError, FileKind, MountStatus};
+use assetfs::drive::{DriveError, FileKind, MountStatus, StatusWord};
 
+use crate::copying::truncated_glb;
 use crate::support::account::{Account, MINIMAL_GLTF, files_in};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -164,6 +165,51 @@ async fn status_json_tells_of_the_mount_and_holds_no_secret() {
     assert_eq!(status.pid, std::process::id());
     assert_eq!(status.account, "test account");
     assert!(status.online && status.rate.limit_per_minute > 0 && status.cache.limit_bytes > 0);
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_state_of_a_draft_and_of_a_model_is_one_word_wherever_it_is_shown() {
+    let account = Account::new().await;
+    let glb = truncated_glb();
+    account
+        .upload_elsewhere("broken", &[("broken.glb", glb.as_slice())])
+        .await;
+    let mounted = account.mount().await;
+    let tree = &mounted.tree;
+    tree.write("/rawmodels/notes.obj", b"v 0 0 0\n")
+        .await
+        .unwrap();
+    for name in ["cut", "plain"] {
+        tree.mkdir(&format!("/rawmodels/{name}")).await.unwrap();
+    }
+    tree.write("/rawmodels/cut/cut.glb", &glb).await.unwrap();
+    for (path, state) in [
+        ("/rawmodels/notes.obj", StatusWord::NeedsFolder),
+        ("/rawmodels/cut", StatusWord::Incomplete),
+        ("/rawmodels/plain", StatusWord::Draft),
+        ("/rawmodels/broken", StatusWord::Failed),
+    ] {
+        let is_shown =
+            async || tree.xattr(path, "user.assetfs.state").await.unwrap() == state.as_str();
+        for _ in 0..600 {
+            if is_shown().await {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        assert!(is_shown().await, "{path} is not {state}");
+        if path != "/rawmodels/notes.obj" {
+            let text = tree.read_text(&format!("{path}/.assetfs/state")).await;
+            assert_eq!(text.unwrap().trim(), state.as_str(), "{path}");
+        }
+        if state != StatusWord::Failed {
+            let status = tree.read_text("/.assetfs/status.json").await.unwrap();
+            let status: MountStatus = serde_json::from_str(&status).unwrap();
+            let draft = status.drafts.iter().find(|draft| draft.path == path);
+            assert_eq!(draft.unwrap().state, state, "{path}");
+        }
+    }
     mounted.close().await;
 }
 

@@ -13,6 +13,8 @@ mod copying;
 mod crash;
 mod documented;
 mod embeds;
+#[path = "../support/fault_server/mod.rs"]
+mod fault_server;
 mod fstab;
 mod hostile;
 mod long;
@@ -24,7 +26,6 @@ mod samples;
 #[path = "../support/skip.rs"]
 mod skip;
 mod stale;
-mod storage;
 mod support;
 #[path = "../support/validators.rs"]
 mod validators;

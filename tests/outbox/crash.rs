@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use assetfs::client::Priority;
-use assetfs::outbox::{EntryId, Failpoint, JobFolder, JobState, Outbox, OwnerFolder};
+use assetfs::outbox::{EntryId, Failpoint, JobFolder, JobState, Outbox, OwnerFolder, StatusWord};
 use assetfs::wire::{AssetId, UploadStatus};
 
 use super::support::{ME, World, as_map, chair, client, eventually, put, quick};
@@ -56,10 +56,8 @@ async fn do_everything(outbox: &Outbox, name: &str, gone_marker: &std::path::Pat
     .await;
     // The tag's removal and the deletion have no state that shows here.
     tokio::time::sleep(Duration::from_millis(700)).await;
-    match outbox.job(&folder, "web.json").unwrap().state {
-        JobState::Unknown => "unknown".to_owned(),
-        state => state.status_text(),
-    }
+    let job = outbox.job(&folder, "web.json").unwrap();
+    job.status.word().to_string()
 }
 
 async fn make_embed(outbox: &Outbox, folder: &JobFolder, name: &str) {
@@ -90,7 +88,7 @@ async fn sent_or_send(outbox: &Outbox, name: &str) -> AssetId {
         None => outbox.create_draft(name, 0o755, &ME).unwrap().id,
     };
     let info = outbox.draft(draft).unwrap();
-    if !info.phase.is_frozen() && !info.status_text.starts_with("uploading") {
+    if !info.phase.is_frozen() && info.status.word() != StatusWord::Uploading {
         for (file, bytes) in chair() {
             let there = outbox.child(draft, EntryId::ROOT, file);
             if there.is_none_or(|it| it.size != bytes.len() as u64) {
@@ -133,7 +131,7 @@ fn run_child(world: &World, dir: &std::path::Path, name: &str, failpoint: Option
             "--test-threads=1",
         ])
         .env("ASSETFS_TEST_DIR", dir)
-        .env("ASSETFS_TEST_URL", world.proxy.url())
+        .env("ASSETFS_TEST_URL", world.relay.url())
         .env("ASSETFS_TEST_TOKEN", world.service.token())
         .env("ASSETFS_TEST_NAME", name)
         .env_remove("ASSETFS_FAILPOINT")

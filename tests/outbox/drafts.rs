@@ -280,11 +280,12 @@ async fn a_copy_that_was_cut_off_is_never_sent_by_itself() {
     let draft = outbox.create_draft("chair", 0o755, &ME).unwrap().id;
     put(&outbox, draft, EntryId::ROOT, "chair.glb", &glb(400)[..47]);
     eventually("the status names what is missing", async || {
-        outbox.status(draft).unwrap() == "incomplete: chair.glb has 47 of 400 bytes"
+        outbox.draft(draft).unwrap().status.to_string()
+            == "incomplete: chair.glb has 47 of 400 bytes"
     })
     .await;
     tokio::time::sleep(Duration::from_millis(400)).await;
-    assert!(world.proxy.calls("POST", "start").is_empty());
+    assert!(world.relay.calls("POST", "start").is_empty());
     let refused = outbox.commit(draft, false).await.unwrap_err();
     assert!(matches!(refused, OutboxError::NotWhole { .. }), "{refused}");
     put(&outbox, draft, EntryId::ROOT, "chair.glb", &glb(400));
@@ -324,7 +325,7 @@ async fn the_writer_and_its_end_decide_how_long_quiet_has_to_be() {
         }
     ));
     eventually("an open file is named", async || {
-        outbox.status(draft).unwrap() == "draft: chair.glb is being written"
+        outbox.draft(draft).unwrap().status.to_string() == "draft: chair.glb is being written"
     })
     .await;
     file.release();

@@ -73,8 +73,8 @@ async fn embeds_of_an_asset_and_of_a_rapid_model_are_made_once() {
     let mut names: Vec<String> = embeds(&world).await.into_iter().map(|it| it.name).collect();
     names.sort();
     assert_eq!(names, ["Red chair", "Red chair", "viewer", "viewer"]);
-    assert_eq!(world.proxy.calls("POST", "embeds/raw").len(), 2);
-    assert_eq!(world.proxy.calls("POST", "embeds/create").len(), 2);
+    assert_eq!(world.relay.calls("POST", "embeds/raw").len(), 2);
+    assert_eq!(world.relay.calls("POST", "embeds/create").len(), 2);
     outbox.shut_down().await;
 }
 
@@ -87,7 +87,7 @@ async fn a_lost_reply_of_an_embed_makes_one_embed() {
     // One of the same name is there already, and is not taken for ours.
     submit(&outbox, &folder, "viewer.json", b"{}").await;
     let before = done(&outbox, &folder, "viewer.json").await.embed.unwrap();
-    world.proxy.fault("POST", "embeds/raw", Fault::LostAfter, 1);
+    world.relay.fault("POST", "embeds/raw", Fault::LostAfter, 1);
     let text = br#"{"name":"viewer","config":{"baseUnit":"m"}}"#;
     submit(&outbox, &folder, "metres.json", text).await;
     let found = done(&outbox, &folder, "metres.json").await.embed.unwrap();
@@ -95,7 +95,7 @@ async fn a_lost_reply_of_an_embed_makes_one_embed() {
     assert_eq!(embeds(&world).await.len(), 2);
     // What never arrived stays unknown, and goes out again only by hand.
     world
-        .proxy
+        .relay
         .fault("POST", "embeds/raw", Fault::Status(500), 1);
     submit(&outbox, &folder, "third.json", b"{\"name\":\"third\"}").await;
     eventually("it is given up", async || {
@@ -151,7 +151,7 @@ async fn several_assets_are_optimized_by_one_request_once() {
     outbox.set_job_paths("all.json", owners).unwrap();
     // The answer says nothing of what it made, and this one is lost as well.
     let path = "rawmodel/optimize";
-    world.proxy.fault("POST", path, Fault::LostAfter, 1);
+    world.relay.fault("POST", path, Fault::LostAfter, 1);
     outbox.submit_job(&folder, "all.json").await.unwrap();
     let job = done(&outbox, &folder, "all.json").await;
     let mut made = rapids_of(&world, first).await;
@@ -180,7 +180,7 @@ async fn several_assets_are_optimized_by_one_request_once() {
     outbox.set_job_paths("again.json", owners).unwrap();
     outbox.submit_job(&folder, "again.json").await.unwrap();
     assert_eq!(done(&outbox, &folder, "again.json").await.rapids.len(), 2);
-    assert_eq!(world.proxy.calls("POST", path).len(), 1);
+    assert_eq!(world.relay.calls("POST", path).len(), 1);
     outbox.shut_down().await;
 }
 
@@ -213,7 +213,9 @@ async fn a_job_for_several_assets_waits_for_the_draft_it_names() {
     outbox.remove_draft(gone.id).unwrap();
     eventually("it says so", async || {
         let job = outbox.job(&folder, "gone.json").unwrap();
-        job.status_text.contains("was removed before it was sent")
+        job.status
+            .to_string()
+            .contains("was removed before it was sent")
     })
     .await;
     assert!(matches!(

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use assetfs::client::Priority;
-use assetfs::outbox::{EntryId, JobFolder, JobState, Outbox, OutboxError, OwnerFolder};
+use assetfs::outbox::{EntryId, JobFolder, JobState, Outbox, OutboxError, OwnerFolder, StatusWord};
 use assetfs::wire::AssetId;
 
 use super::support::{Fault, ME, World, copy_chair, eventually, glb, put};
@@ -42,11 +42,11 @@ async fn a_dropped_job_makes_one_rapid_model_and_its_tag_goes() {
         "{state:?}"
     );
     let rapid = done(&outbox, &folder, "web.json").await;
-    let sent = &world.proxy.calls("POST", "rawmodel/optimize")[0];
+    let sent = &world.relay.calls("POST", "rawmodel/optimize")[0];
     assert!(
-        sent.body.contains("\"assetfs-") && sent.body.contains("1234"),
+        sent.text().contains("\"assetfs-") && sent.text().contains("1234"),
         "{}",
-        sent.body
+        sent.text()
     );
     eventually("the one-off tag is gone", async || {
         let model = world
@@ -68,7 +68,7 @@ async fn a_dropped_job_makes_one_rapid_model_and_its_tag_goes() {
     let outbox = world.outbox();
     drop_config(&outbox, &folder, "web.json").await;
     assert_eq!(done(&outbox, &folder, "web.json").await, rapid);
-    assert_eq!(world.proxy.calls("POST", "rawmodel/optimize").len(), 1);
+    assert_eq!(world.relay.calls("POST", "rawmodel/optimize").len(), 1);
     // Only `run` pays again.
     outbox.run_job(&folder, "web.json").await.unwrap();
     eventually("a second model comes", async || {
@@ -82,7 +82,7 @@ async fn a_dropped_job_makes_one_rapid_model_and_its_tag_goes() {
 async fn a_lost_reply_of_optimize_pays_once() {
     let world = World::start().await;
     world
-        .proxy
+        .relay
         .fault("POST", "rawmodel/optimize", Fault::LostAfter, 1);
     let outbox = world.outbox();
     let (asset, folder) = complete_asset(&world, &outbox).await;
@@ -97,7 +97,7 @@ async fn what_stays_unclear_is_unknown_and_never_sent_again_by_itself() {
     let world = World::start().await;
     // A 500 tells nothing about whether the request had its effect.
     world
-        .proxy
+        .relay
         .fault("POST", "rawmodel/optimize", Fault::Status(500), 1);
     let outbox = world.outbox();
     let (asset, folder) = complete_asset(&world, &outbox).await;
@@ -112,7 +112,7 @@ async fn what_stays_unclear_is_unknown_and_never_sent_again_by_itself() {
     let outbox = world.outbox();
     let state = drop_config(&outbox, &folder, "web.json").await;
     assert_eq!(state, JobState::Unknown);
-    assert_eq!(world.proxy.calls("POST", "rawmodel/optimize").len(), 1);
+    assert_eq!(world.relay.calls("POST", "rawmodel/optimize").len(), 1);
     outbox.run_job(&folder, "web.json").await.unwrap();
     done(&outbox, &folder, "web.json").await;
     assert_eq!(world.rapid_models(asset).await.len(), 1);
@@ -123,7 +123,7 @@ async fn what_stays_unclear_is_unknown_and_never_sent_again_by_itself() {
 async fn a_request_that_had_no_effect_for_sure_is_sent_again() {
     let world = World::start().await;
     world
-        .proxy
+        .relay
         .fault("POST", "rawmodel/optimize", Fault::Status(429), 1);
     let outbox = world.outbox();
     let (asset, folder) = complete_asset(&world, &outbox).await;
@@ -157,9 +157,9 @@ async fn a_text_that_is_no_job_is_refused_and_kept() {
         let job = outbox.job(&folder, "web.json").unwrap();
         assert_eq!(job.text, text);
         assert!(job.failure.unwrap().contains(why));
-        assert!(job.status_text.starts_with("failed: "));
+        assert!(job.status.word() == StatusWord::Failed);
     }
-    assert!(world.proxy.calls("POST", "rawmodel/optimize").is_empty());
+    assert!(world.relay.calls("POST", "rawmodel/optimize").is_empty());
     outbox.shut_down().await;
 }
 
@@ -167,7 +167,7 @@ async fn a_text_that_is_no_job_is_refused_and_kept() {
 async fn what_the_service_refuses_is_told_in_its_words_and_may_be_sent_again() {
     let world = World::start().await;
     world
-        .proxy
+        .relay
         .fault("POST", "rawmodel/optimize", Fault::Status(422), 1);
     let outbox = world.outbox();
     let (_, folder) = complete_asset(&world, &outbox).await;
@@ -228,23 +228,23 @@ async fn a_config_that_says_what_a_preset_says_goes_as_its_id() {
         .write_job_text(&folder, "named.json", by_name.as_bytes())
         .unwrap();
     outbox.submit_job(&folder, "named.json").await.unwrap();
-    let sent = world.proxy.calls("POST", "rawmodel/optimize");
+    let sent = world.relay.calls("POST", "rawmodel/optimize");
     assert!(
         sent[0]
-            .body
+            .text()
             .contains(&format!("\"preset_id\":{}", factory[0].id)),
         "{}",
-        sent[0].body
+        sent[0].text()
     );
-    assert!(!sent[0].body.contains("\"config\""));
+    assert!(!sent[0].text().contains("\"config\""));
     assert!(
         sent[1]
-            .body
+            .text()
             .contains(&format!("\"preset_id\":{}", factory[1].id)),
         "{}",
-        sent[1].body
+        sent[1].text()
     );
-    assert!(sent[1].body.contains("\"mine\""));
+    assert!(sent[1].text().contains("\"mine\""));
     outbox.shut_down().await;
 }
 
@@ -279,6 +279,6 @@ async fn a_job_waits_for_its_asset_and_can_be_cancelled_until_then() {
     let outbox = world.outbox();
     done(&outbox, &by_asset, "kept.json").await;
     tokio::time::sleep(Duration::from_millis(200)).await;
-    assert_eq!(world.proxy.calls("POST", "rawmodel/optimize").len(), 1);
+    assert_eq!(world.relay.calls("POST", "rawmodel/optimize").len(), 1);
     outbox.shut_down().await;
 }

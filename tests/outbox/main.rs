@@ -3,6 +3,8 @@
 mod crash;
 mod drafts;
 mod embeds;
+#[path = "../support/fault_server/mod.rs"]
+mod fault_server;
 mod full_disk;
 mod jobs;
 mod presets;

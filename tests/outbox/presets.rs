@@ -44,7 +44,7 @@ async fn writing_makes_and_updates_and_rm_deletes() {
     assert!(outbox.preset_overlay().files.is_empty());
     // The same meaning again sends nothing.
     let calls =
-        || world.proxy.calls("PATCH", "preset").len() + world.proxy.calls("POST", "preset").len();
+        || world.relay.calls("PATCH", "preset").len() + world.relay.calls("POST", "preset").len();
     let before = calls();
     outbox
         .save_preset("web.json", b" {\"limits\": {\"faces\": {\"count\": 2.0}}}")
@@ -103,7 +103,7 @@ async fn vim_keeps_the_id() {
         overlay.files.is_empty() && overlay.hidden.is_empty(),
         "{overlay:?}"
     );
-    assert!(world.proxy.calls("DELETE", "preset").is_empty());
+    assert!(world.relay.calls("DELETE", "preset").is_empty());
     outbox.shut_down().await;
 }
 
@@ -137,7 +137,7 @@ async fn a_temporary_file_renamed_over_a_preset_updates_it() {
 async fn a_lost_reply_of_create_makes_one_preset() {
     for fault in [Fault::LostAfter, Fault::LostBefore] {
         let world = World::start().await;
-        world.proxy.fault("POST", "preset/create", fault, 1);
+        world.relay.fault("POST", "preset/create", fault, 1);
         let outbox = world.outbox();
         let state = outbox.save_preset("web.json", A).await.unwrap();
         assert!(!matches!(state, PresetState::Failed { .. }));

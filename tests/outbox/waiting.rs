@@ -19,7 +19,7 @@ async fn patient(world: &World) -> Outbox {
 async fn says(outbox: &Outbox, draft: DraftId, words: &[&str]) {
     let what = format!("a status with {words:?}");
     eventually(&what, async || {
-        let status = outbox.status(draft).unwrap();
+        let status = outbox.draft(draft).unwrap().status.to_string();
         words.iter().all(|word| status.contains(word))
     })
     .await;
@@ -92,7 +92,7 @@ async fn the_quiet_time_that_is_left_counts_down() {
     let outbox = patient(&world).await;
     let draft = copy_chair(&outbox, "chair");
     let left = |outbox: &Outbox| {
-        let status = outbox.status(draft.id).unwrap();
+        let status = outbox.draft(draft.id).unwrap().status.to_string();
         let left = status.strip_prefix("settling ")?.strip_suffix(" s")?;
         left.parse::<u64>().ok()
     };
@@ -118,7 +118,7 @@ async fn an_account_that_is_too_full_is_told_with_both_sizes() {
 #[tokio::test]
 async fn a_service_that_cannot_be_reached_is_told_with_the_next_try() {
     let world = World::start().await;
-    world.proxy.set_dead(true);
+    world.relay.set_dead(true);
     let outbox = world.outbox();
     let draft = copy_chair(&outbox, "chair");
     let words = [
@@ -127,7 +127,7 @@ async fn a_service_that_cannot_be_reached_is_told_with_the_next_try() {
         "tried again by itself, next in",
     ];
     says(&outbox, draft.id, &words).await;
-    world.proxy.set_dead(false);
+    world.relay.set_dead(false);
     eventually("it goes", async || outbox.find_draft("chair").is_none()).await;
     outbox.shut_down().await;
 }
@@ -136,7 +136,7 @@ async fn a_service_that_cannot_be_reached_is_told_with_the_next_try() {
 async fn a_rate_limit_is_told_with_the_next_try() {
     let world = World::start().await;
     world
-        .proxy
+        .relay
         .fault("GET", "user/storage", Fault::Status(429), 1000);
     let outbox = world.outbox();
     let draft = copy_chair(&outbox, "chair");
@@ -149,7 +149,7 @@ async fn a_rate_limit_is_told_with_the_next_try() {
 async fn an_upload_tells_its_files_and_its_speed() {
     let world = World::start().await;
     let slow = Fault::Late(Duration::from_millis(1500));
-    world.proxy.fault("PUT", "chair.bin", slow, 1);
+    world.relay.fault("PUT", "chair.bin", slow, 1);
     let outbox = world.outbox();
     let draft = copy_chair(&outbox, "chair");
     eventually("two files have gone and one is on its way", async || {

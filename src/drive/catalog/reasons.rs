@@ -11,6 +11,7 @@ use crate::drive::catalog::urls::remote_file;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::values::known::{KnownAsset, KnownRapid};
 use crate::drive::values::node::{Home, Model, RemoteFolder};
+use crate::outbox::ItemStatus;
 use crate::outbox::{DraftPhase, reason_in_log};
 use crate::wire::ModelId;
 
@@ -64,21 +65,21 @@ pub(in crate::drive) fn forget_reason(catalog: &Catalog, subject: ModelId) {
     }
 }
 
-/// The one line of a source model's status, draft or asset.
+/// How far a source model is, draft or asset.
 pub(in crate::drive) async fn model_status(
     catalog: &Arc<Catalog>,
     home: Home,
-) -> DriveResult<String> {
+) -> DriveResult<ItemStatus> {
     let view = catalog.model(home).ok_or(DriveError::NotFound)?;
     let Some(asset) = view.asset else {
         let draft = view.draft.ok_or(DriveError::NotFound)?;
-        return Ok(draft.status_text);
+        return Ok(draft.status);
     };
     // While the outbox looks after it, its word is the newest.
     if let Some(draft) = &view.draft
         && draft.phase != DraftPhase::Complete
     {
-        return Ok(draft.status_text.clone());
+        return Ok(draft.status.clone());
     }
     let row = match view.known {
         Some(row) if row.state.is_final() => row,
@@ -89,12 +90,14 @@ pub(in crate::drive) async fn model_status(
     Ok(asset_status(catalog, &row))
 }
 
-/// The line of a source model's status.
-pub(in crate::drive) fn asset_status(catalog: &Catalog, row: &KnownAsset) -> String {
+/// How far an asset is, with the reason of its failure.
+pub(in crate::drive) fn asset_status(catalog: &Catalog, row: &KnownAsset) -> ItemStatus {
     if row.state.is_failure() {
-        format!("failed: {}", asset_failure(catalog, row))
+        ItemStatus::Failed {
+            reason: asset_failure(catalog, row),
+        }
     } else {
-        row.status_text()
+        row.status()
     }
 }
 
@@ -106,13 +109,13 @@ pub(in crate::drive) fn asset_failure(catalog: &Catalog, row: &KnownAsset) -> St
     }
 }
 
-/// The line of an optimized model's status.
-pub(in crate::drive) fn rapid_status(catalog: &Catalog, row: &KnownRapid) -> String {
+/// How far an optimized model is, with the reason of its failure.
+pub(in crate::drive) fn rapid_status(catalog: &Catalog, row: &KnownRapid) -> ItemStatus {
     let reason = match row.state.is_failure() {
         true => reason_of(catalog, ModelId::Rapid(row.id)),
         false => None,
     };
-    reason.map_or_else(|| row.status_text(), |reason| format!("failed: {reason}"))
+    reason.map_or_else(|| row.status(), |reason| ItemStatus::Failed { reason })
 }
 
 /// The model, if it failed and its record does not say why.

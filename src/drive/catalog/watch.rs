@@ -17,6 +17,7 @@ use crate::drive::catalog::state::Catalog;
 use crate::drive::error::DriveResult;
 use crate::drive::values::known::KnownRapid;
 use crate::drive::values::node::{Home, Model, RemoteFolder};
+use crate::outbox::ItemStatus;
 use crate::wire::{AssetId, RapidId, UploadStatus};
 
 /// How long a look counts.
@@ -52,7 +53,7 @@ struct Watch {
     looked: Instant,
     due: Instant,
     pause: Duration,
-    seen: String,
+    seen: Option<ItemStatus>,
 }
 
 impl Watch {
@@ -61,12 +62,13 @@ impl Watch {
             looked: now,
             due: now + FIRST_PAUSE,
             pause: FIRST_PAUSE,
-            seen: String::new(),
+            seen: None,
         }
     }
 
-    /// Plans the next look: soon after a change, later and later without one.
-    fn looked_at(&mut self, status: String, now: Instant) {
+    /// Plans the next look: soon after a change, later and later without one. `None` is a look without
+    /// an answer.
+    fn looked_at(&mut self, status: Option<ItemStatus>, now: Instant) {
         self.pause = if self.seen == status {
             (self.pause * 2).min(LONGEST_PAUSE)
         } else {
@@ -242,13 +244,13 @@ async fn look_after_asset(catalog: &Arc<Catalog>, asset: AssetId) {
                 .known()
                 .assets
                 .row(asset.0)
-                .map(|row| row.status_text())
+                .map(|row| Some(row.status()))
         }
         Err(crate::drive::error::DriveError::NotFound) => {
             asset_gone(catalog, asset);
             None
         }
-        Err(_) => Some(String::new()),
+        Err(_) => Some(None),
     };
     let mut state = catalog.watched.lock();
     match (status, state.assets.get_mut(&asset)) {
@@ -356,12 +358,12 @@ mod tests {
         let mut watch = Watch::new(now);
         let pauses: Vec<u64> = (0..8)
             .map(|_| {
-                watch.looked_at("analysing".to_owned(), now);
+                watch.looked_at(Some(ItemStatus::Draft), now);
                 watch.pause.as_secs()
             })
             .collect();
         assert_eq!(pauses, [1, 2, 4, 8, 16, 30, 30, 30]);
-        watch.looked_at("complete".to_owned(), now);
+        watch.looked_at(Some(ItemStatus::Complete), now);
         assert_eq!(watch.pause, FIRST_PAUSE);
     }
 }

@@ -23,7 +23,7 @@ fn waits_for(tree: &Tree, node: &Node) -> Option<String> {
     };
     let view = tree.catalog.model(home)?;
     let draft = view.draft.filter(|_| view.asset.is_none())?;
-    Some(draft.lacking.unwrap_or(draft.status_text))
+    Some(draft.lacking.unwrap_or_else(|| draft.status.to_string()))
 }
 
 /// The sentence for a name in a folder that may stand for nothing.

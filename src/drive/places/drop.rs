@@ -23,6 +23,7 @@ use crate::drive::values::local::{
     DropFolder, ErrorParent, HiddenParent, JobEntry, JobPart, TextTarget,
 };
 use crate::drive::values::node::{Home, ListingKind, Model};
+use crate::outbox::ItemStatus;
 use crate::outbox::{JobFolder, JobInfo, JobState, OwnerFolder};
 use crate::wire::{EmbedId, RapidId};
 
@@ -284,10 +285,10 @@ impl Place for JobEntry {
         self.part == JobPart::Text
     }
 
-    fn status<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Option<String>> {
+    fn status<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Option<ItemStatus>> {
         Box::pin(async {
             Ok(match self.part {
-                JobPart::Text | JobPart::Status => self.job(tree).map(|job| job.status_text),
+                JobPart::Text | JobPart::Status => self.job(tree).map(|job| job.status),
                 JobPart::Result => None,
             })
         })
@@ -306,7 +307,7 @@ impl JobEntry {
                 bytes: job.text.into(),
                 modified: job.mtime,
             }),
-            JobPart::Status => Ok(Text::line(&job.status_text, job.mtime)),
+            JobPart::Status => Ok(Text::line(&job.status.to_string(), job.mtime)),
             JobPart::Result => Err(DriveError::NotFound),
         }
     }

@@ -15,7 +15,7 @@ use crate::drive::posix::{Access, Attributes, FileKind, OpenFlags};
 use crate::drive::tree::Tree;
 use crate::drive::values::node::{Home, Model};
 use crate::outbox::{
-    DraftId, DraftKind, EntryId, EntryInfo, EntryKind, SentEntry, is_service_folder,
+    DraftId, DraftKind, EntryId, EntryInfo, EntryKind, ItemStatus, SentEntry, is_service_folder,
 };
 
 /// A file or folder that was copied in, in a draft and ever after. Its number is its own, so it stays
@@ -163,7 +163,7 @@ impl Place for DraftEntry {
         self.is_loose(tree)
     }
 
-    fn status<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Option<String>> {
+    fn status<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Option<ItemStatus>> {
         Box::pin(async {
             match self.is_loose(tree) {
                 true => Ok(Some(model_status(&tree.catalog, self.home()).await?)),

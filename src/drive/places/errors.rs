@@ -135,7 +135,7 @@ pub(super) fn rapid_failure(tree: &Tree, rapid: RapidId) -> Option<String> {
     let row = tree.catalog.known().rapids.row(rapid.0).cloned()?;
     row.state
         .is_failure()
-        .then(|| rapid_status(&tree.catalog, &row))
+        .then(|| rapid_status(&tree.catalog, &row).to_string())
 }
 
 /// Why a source model failed, and what to do.

@@ -111,6 +111,8 @@ pub(in crate::drive) enum HiddenName {
     Control,
     /// `status`: one line.
     Status,
+    /// `state`: the status as one word.
+    State,
     /// `detail.json`: the service's record.
     Detail,
     /// `exports.json`: the service's list of exports.
@@ -135,6 +137,7 @@ impl HiddenName {
             HiddenName::Metrics => "metrics",
             HiddenName::Control => "ctl",
             HiddenName::Status => "status",
+            HiddenName::State => "state",
             HiddenName::Detail => "detail.json",
             HiddenName::Exports => "exports.json",
             HiddenName::Formats => "formats.json",
@@ -158,6 +161,7 @@ impl HiddenName {
             HiddenParent::Embeds | HiddenParent::Jobs | HiddenParent::Account => &[],
             HiddenParent::Model(Model::Raw(_)) => &[
                 HiddenName::Status,
+                HiddenName::State,
                 HiddenName::Detail,
                 HiddenName::Formats,
                 HiddenName::SourceZip,
@@ -165,6 +169,7 @@ impl HiddenName {
             ],
             HiddenParent::Model(Model::Rapid(_)) => &[
                 HiddenName::Status,
+                HiddenName::State,
                 HiddenName::Detail,
                 HiddenName::Exports,
                 HiddenName::PresetZip,
@@ -318,7 +323,11 @@ async fn model_text(tree: &Arc<Tree>, home: Home, name: HiddenName) -> DriveResu
     match name {
         HiddenName::Status => {
             let status = model_status(&tree.catalog, home).await?;
-            Ok(Text::line(&status, SystemTime::now()))
+            Ok(Text::line(&status.to_string(), SystemTime::now()))
+        }
+        HiddenName::State => {
+            let status = model_status(&tree.catalog, home).await?;
+            Ok(Text::line(status.word().as_str(), SystemTime::now()))
         }
         HiddenName::Detail => {
             let Some(asset) = tree.catalog.asset_of(home) else {
@@ -361,7 +370,7 @@ async fn model_text(tree: &Arc<Tree>, home: Home, name: HiddenName) -> DriveResu
 /// The texts of an optimized model.
 async fn rapid_text(tree: &Arc<Tree>, rapid: RapidId, name: HiddenName) -> DriveResult<Text> {
     match name {
-        HiddenName::Status => {
+        HiddenName::Status | HiddenName::State => {
             let known = known_rapid(&tree.catalog, rapid).await?;
             let row = if known.state.is_final() {
                 known
@@ -370,7 +379,11 @@ async fn rapid_text(tree: &Arc<Tree>, rapid: RapidId, name: HiddenName) -> Drive
             };
             learn_reason(&tree.catalog, Model::Rapid(rapid)).await;
             let modified = system_time(row.updated.or(row.created));
-            Ok(Text::line(&rapid_status(&tree.catalog, &row), modified))
+            let status = rapid_status(&tree.catalog, &row);
+            Ok(match name {
+                HiddenName::State => Text::line(status.word().as_str(), modified),
+                _ => Text::line(&status.to_string(), modified),
+            })
         }
         HiddenName::Detail => {
             refreshed_rapid(&tree.catalog, rapid, tree.config.refresh).await?;

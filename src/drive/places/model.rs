@@ -21,6 +21,7 @@ use crate::drive::tree::Tree;
 use crate::drive::values::known::{KnownAsset, system_time};
 use crate::drive::values::local::{DropFolder, ErrorParent, HiddenParent};
 use crate::drive::values::node::{Home, Model, RemoteFolder};
+use crate::outbox::ItemStatus;
 use crate::outbox::{DraftId, EntryId};
 use crate::wire::paths::{fill, route};
 use crate::wire::{AssetId, UploadStatus};
@@ -157,7 +158,7 @@ impl Place for ModelFolder {
         true
     }
 
-    fn status<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Option<String>> {
+    fn status<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Option<ItemStatus>> {
         Box::pin(async { Ok(Some(model_status(&tree.catalog, self.0).await?)) })
     }
 }

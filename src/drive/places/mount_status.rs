@@ -3,8 +3,8 @@
 use super::cache_status::cache_status;
 use super::drop::job_folder_path;
 use crate::drive::status::{
-    DraftStatus, FailureLine, FileTransferStatus, JobStatusLine, MountStatus, OrphanStatus,
-    RateStatus, RecoveredStatus, TrafficStatus, TransferStatus,
+    Direction, DraftStatus, FailureLine, FileTransferStatus, JobStatusLine, MountStatus,
+    OrphanStatus, RateStatus, RecoveredStatus, TrafficStatus, TransferStatus,
 };
 use crate::drive::tree::Tree;
 use crate::drive::values::node::Home;
@@ -79,7 +79,9 @@ fn draft_status(tree: &Tree, draft: &DraftInfo, transfers: &[TransferInfo]) -> D
     let is_sent = draft.phase.is_frozen();
     DraftStatus {
         path: tree.catalog.home_path(Home::Made(draft.id)),
-        status: draft.status_text.clone(),
+        state: draft.status.word(),
+        percent: draft.status.percent(),
+        status: draft.status.to_string(),
         asset: draft.asset.map(|asset| asset.0),
         sent_bytes: transfer.map_or(if is_sent { draft.size } else { 0 }, |transfer| {
             transfer.sent
@@ -92,7 +94,7 @@ fn draft_status(tree: &Tree, draft: &DraftInfo, transfers: &[TransferInfo]) -> D
 fn transfer_status(tree: &Tree, transfer: &TransferInfo) -> TransferStatus {
     TransferStatus {
         path: tree.catalog.home_path(Home::Made(transfer.draft)),
-        direction: "up".to_owned(),
+        direction: Direction::Up,
         done_bytes: transfer.sent,
         total_bytes: transfer.total,
         done_files: transfer.files_sent,
@@ -119,7 +121,9 @@ fn job_lines(tree: &Tree) -> Vec<JobStatusLine> {
             if !matches!(job.state, JobState::Editing | JobState::Done) {
                 lines.push(JobStatusLine {
                     path: format!("{path}/{}", job.name),
-                    status: job.status_text,
+                    state: job.status.word(),
+                    percent: job.status.percent(),
+                    status: job.status.to_string(),
                 });
             }
         }

@@ -14,6 +14,7 @@ use crate::drive::posix::{Attributes, FileKind, OpenFlags};
 use crate::drive::tree::Tree;
 use crate::drive::values::local::{DropFolder, ErrorParent, HiddenParent, JobEntry, TextTarget};
 use crate::drive::values::node::{Home, ListingKind, Model, RemoteFolder};
+use crate::outbox::ItemStatus;
 use crate::outbox::{DraftId, EntryId};
 use crate::wire::{AssetId, EmbedId};
 
@@ -301,8 +302,8 @@ pub(in crate::drive) trait Place: Send + Sync {
         false
     }
 
-    /// One line: `user.assetfs.status`.
-    fn status<'a>(&'a self, _tree: &'a Arc<Tree>) -> Answer<'a, Option<String>> {
+    /// How far it is: `user.assetfs.state`, `.status` and `.progress`.
+    fn status<'a>(&'a self, _tree: &'a Arc<Tree>) -> Answer<'a, Option<ItemStatus>> {
         Box::pin(async { Ok(None) })
     }
 

@@ -18,6 +18,7 @@ use crate::drive::tree::Tree;
 use crate::drive::values::known::system_time;
 use crate::drive::values::local::{DropFolder, ErrorParent, HiddenParent};
 use crate::drive::values::node::{Model, RemoteFolder};
+use crate::outbox::ItemStatus;
 use crate::wire::paths::{fill, route};
 use crate::wire::{OptimizationStatus, RapidId};
 
@@ -114,7 +115,7 @@ impl Place for RapidFolder {
         true
     }
 
-    fn status<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Option<String>> {
+    fn status<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Option<ItemStatus>> {
         Box::pin(async {
             let row = known_rapid(&tree.catalog, self.0).await?;
             Ok(Some(rapid_status(&tree.catalog, &row)))

@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::listing::Record;
 use crate::formats::{self, Kind};
-use crate::outbox::SavedPreset;
+use crate::outbox::{ItemStatus, SavedPreset};
 use crate::wire::secret::json_without_secrets;
 use crate::wire::{
     ApiToken, AssetId, BaseAsset, Embed, EmbedId, FactoryPreset, OptimizationStatus, Preset,
@@ -93,17 +93,14 @@ impl KnownAsset {
         known.is_none_or(|format| format.kind == Kind::Authoring)
     }
 
-    /// The one line of its status.
-    pub fn status_text(&self) -> String {
+    /// How far it is.
+    pub fn status(&self) -> ItemStatus {
         match &self.state {
-            UploadStatus::Complete => "complete".to_owned(),
-            state if state.is_failure() => format!("failed: {}", self.failure_reason()),
-            state => match self.progress {
-                Some(percent) if percent > 0.0 && percent < 100.0 => {
-                    format!("{state} {percent:.0}%")
-                }
-                _ => state.to_string(),
+            UploadStatus::Complete => ItemStatus::Complete,
+            state if state.is_failure() => ItemStatus::Failed {
+                reason: self.failure_reason(),
             },
+            state => ItemStatus::importing(state, self.progress),
         }
     }
 
@@ -183,21 +180,25 @@ impl KnownRapid {
         }
     }
 
-    /// The one line of its status.
-    pub fn status_text(&self) -> String {
+    /// How far it is.
+    pub fn status(&self) -> ItemStatus {
         match &self.state {
-            OptimizationStatus::Done => "done".to_owned(),
-            state if state.is_failure() => {
-                format!(
-                    "failed: {}",
-                    self.step
-                        .as_deref()
-                        .unwrap_or("analysis/error.log may say why")
-                )
+            OptimizationStatus::Done => ItemStatus::Done,
+            state if state.is_failure() => ItemStatus::Failed {
+                reason: self
+                    .step
+                    .clone()
+                    .unwrap_or_else(|| "analysis/error.log may say why".to_owned()),
+            },
+            OptimizationStatus::SentToQueue if self.progress == 0 => {
+                ItemStatus::Queued { obstacle: None }
             }
-            OptimizationStatus::SentToQueue if self.progress == 0 => "queued".to_owned(),
-            OptimizationStatus::SentToQueue => format!("running {}%", self.progress),
-            state => state.to_string(),
+            OptimizationStatus::SentToQueue => ItemStatus::Running {
+                percent: self.progress.min(100) as u8,
+            },
+            state => ItemStatus::Other {
+                word: state.to_string(),
+            },
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::client::ClientError;
 use crate::outbox::drafts::process::Process;
 use crate::outbox::drafts::settle::readiness::human_size;
 use crate::outbox::drafts::upload::rate::RateMeter;
+use crate::outbox::status::ItemStatus;
 
 /// What happened to a draft lately.
 #[derive(Debug, Default)]
@@ -29,12 +30,12 @@ pub struct Activity {
     pub writers_ended: Option<Duration>,
     /// The folder got its times set as the last thing.
     pub folder_times_set: bool,
-    /// The line that the settle rule gave.
-    pub settle_text: String,
+    /// What the settle rule said last.
+    pub held_by: ItemStatus,
     /// What the model names and that is not there, as the settle rule found it.
     pub lacking: Lacking,
-    /// What the service says that it does with the accepted upload.
-    pub import_text: String,
+    /// What the service does with the accepted upload.
+    pub import: Option<ItemStatus>,
     /// What keeps the upload from going on right now; it is tried again by itself.
     pub trouble: Option<Trouble>,
     /// When what is in the way is tried again.

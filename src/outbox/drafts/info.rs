@@ -5,6 +5,7 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 
 use crate::outbox::ids::{DraftId, EntryId};
+use crate::outbox::status::ItemStatus;
 use crate::wire::AssetId;
 
 /// File or folder.
@@ -144,8 +145,7 @@ pub struct DraftInfo {
     pub kind: DraftKind,
     /// How far it is.
     pub phase: DraftPhase,
-    /// The one line of its status.
-    pub status_text: String,
+    pub status: ItemStatus,
     /// Every file that the model names and that is not there, and when it goes, as a sentence.
     pub lacking: Option<String>,
     /// The asset it became, once the service has accepted it.

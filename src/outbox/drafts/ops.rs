@@ -269,11 +269,6 @@ impl Outbox {
         is_flushed.then_some((file.size, file.hash?.to_string()))
     }
 
-    /// The one line of the draft's status.
-    pub fn status(&self, draft: DraftId) -> Option<String> {
-        self.draft(draft).map(|info| info.status_text)
-    }
-
     /// Why an entry of a draft is not sent (junk, in flight, a service folder, a loose file of a
     /// kind that needs a folder), as a sentence.
     pub fn why_kept_back(&self, draft: DraftId, entry: EntryId) -> Option<String> {

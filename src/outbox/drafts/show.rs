@@ -1,4 +1,4 @@
-//! What entries and drafts show: sizes, times, phases and the one line of a status. Reads the core and
+//! What entries and drafts show: sizes, times, phases and statuses. Reads the core and
 //! changes nothing.
 
 use crate::outbox::core::Core;
@@ -7,6 +7,8 @@ use crate::outbox::drafts::info::{DraftInfo, DraftPhase, EntryInfo, EntryKind};
 use crate::outbox::ids::{DraftId, EntryId};
 use crate::outbox::moment::Moment;
 use crate::outbox::state::{Draft, Stage};
+use crate::outbox::status::ItemStatus;
+use crate::wire::UploadStatus;
 
 impl Core {
     /// What an entry shows.
@@ -66,7 +68,7 @@ impl Core {
             name: draft.name.clone(),
             kind: draft.kind,
             phase: self.phase(id, draft),
-            status_text: self.status_text(id, draft),
+            status: self.status(id, draft),
             lacking: activity
                 .filter(|_| draft.attempt.is_none())
                 .and_then(|activity| activity.lacking.sentence()),
@@ -113,31 +115,35 @@ impl Core {
         (u128::from(sent) * 99 / u128::from(upload.total)).min(99) as u8
     }
 
-    fn status_text(&self, id: DraftId, draft: &Draft) -> String {
-        if let Some(failure) = &draft.failure {
-            return format!("failed: {failure}");
+    fn status(&self, id: DraftId, draft: &Draft) -> ItemStatus {
+        if let Some(reason) = draft.failure.clone() {
+            return ItemStatus::Failed { reason };
         }
         let activity = self.activity_of(id);
-        let trouble = activity.and_then(Activity::obstacle);
-        let behind = trouble
-            .as_ref()
-            .map_or(String::new(), |it| format!(" ({it})"));
+        let obstacle = activity.and_then(Activity::obstacle);
         match draft.stage() {
-            None if trouble.is_some() => format!("waiting{behind}"),
-            None if draft.ordered.is_some() => "uploading 0%".to_owned(),
-            None => match activity.map(|activity| activity.settle_text.as_str()) {
-                None | Some("") => "draft".to_owned(),
-                Some(text) => text.to_owned(),
+            None => match obstacle {
+                Some(obstacle) => ItemStatus::Waiting { obstacle },
+                None if draft.ordered.is_some() => ItemStatus::Uploading {
+                    percent: 0,
+                    obstacle,
+                },
+                None => activity.map_or(ItemStatus::Draft, |it| it.held_by.clone()),
             },
             Some(Stage::StartSent | Stage::Started { .. } | Stage::CompleteSent { .. }) => {
-                format!("uploading {}%{behind}", self.percent(id))
+                let percent = self.percent(id);
+                ItemStatus::Uploading { percent, obstacle }
             }
-            Some(Stage::Accepted { .. }) => match activity.map(|it| it.import_text.as_str()) {
-                None | Some("") => format!("analysing{behind}"),
-                Some(text) => format!("{text}{behind}"),
+            Some(Stage::Accepted { .. }) => {
+                let import = activity.and_then(|activity| activity.import.clone());
+                import
+                    .unwrap_or_else(|| ItemStatus::importing(&UploadStatus::Analysing, None))
+                    .with_obstacle(obstacle)
+            }
+            Some(Stage::Imported { .. }) => ItemStatus::Complete,
+            Some(Stage::ImportFailed { .. }) => ItemStatus::Failed {
+                reason: "the import failed".to_owned(),
             },
-            Some(Stage::Imported { .. }) => "complete".to_owned(),
-            Some(Stage::ImportFailed { .. }) => "failed: the import failed".to_owned(),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
+use crate::outbox::status::ItemStatus;
 use crate::wire::{EmbedId, RapidId};
 
 /// How far a job is.
@@ -32,21 +33,6 @@ pub enum JobState {
     Unknown,
 }
 
-impl JobState {
-    /// The one line of the job's status file.
-    pub fn status_text(&self) -> String {
-        match self {
-            JobState::Editing => "not sent".to_owned(),
-            JobState::Waiting => "waiting".to_owned(),
-            JobState::Queued => "queued".to_owned(),
-            JobState::Running { percent } => format!("running {percent}%"),
-            JobState::Done => "done".to_owned(),
-            JobState::Failed { reason } => format!("failed: {reason}"),
-            JobState::Unknown => "unknown".to_owned(),
-        }
-    }
-}
-
 /// A file of a drop folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobInfo {
@@ -56,8 +42,8 @@ pub struct JobInfo {
     pub text: Vec<u8>,
     /// How far it is.
     pub state: JobState,
-    /// The one line of its status file: the state, and what it waits for.
-    pub status_text: String,
+    /// The same for its status file, with what it waits for.
+    pub status: ItemStatus,
     /// The last failure, as a sentence.
     pub failure: Option<String>,
     /// The rapid model, as soon as it is known.

@@ -5,6 +5,7 @@ use crate::outbox::core::Core;
 use crate::outbox::ids::{JobFolder, OwnerFolder};
 use crate::outbox::jobs::book::{EmbedStage, JobFile, JobKey, Submission, SubmissionStage, Wanted};
 use crate::outbox::jobs::info::{JobInfo, JobState};
+use crate::outbox::status::ItemStatus;
 use crate::wire::{AssetId, EmbedId, RapidId};
 
 /// The asset that a draft has become, as soon as the service has accepted it.
@@ -136,15 +137,22 @@ pub fn info(core: &Core, key: &JobKey, file: &JobFile) -> JobInfo {
     let state = state(core, key, file);
     let task = core.job_tasks.get(key);
     let trouble = task.and_then(|task| task.trouble.as_ref());
-    let status_text = match (&state, trouble) {
-        (JobState::Waiting, _) => waiting_text(key.folder).to_owned(),
-        (JobState::Queued, Some(error)) => format!("queued ({error}; it is tried again by itself)"),
-        (JobState::Unknown, _) => unknown_text(key.folder).to_owned(),
-        (state, _) => state.status_text(),
+    let status = match (&state, trouble) {
+        (JobState::Editing, _) => ItemStatus::NotSent,
+        (JobState::Waiting, _) => ItemStatus::WaitingForModel { folder: key.folder },
+        (JobState::Queued, trouble) => ItemStatus::Queued {
+            obstacle: trouble.map(ToString::to_string),
+        },
+        (JobState::Running { percent }, _) => ItemStatus::Running { percent: *percent },
+        (JobState::Done, _) => ItemStatus::Done,
+        (JobState::Failed { reason }, _) => ItemStatus::Failed {
+            reason: reason.clone(),
+        },
+        (JobState::Unknown, _) => ItemStatus::Unknown { folder: key.folder },
     };
     let failure = match &state {
         JobState::Failed { reason } => Some(reason.clone()),
-        JobState::Unknown => Some(status_text.clone()),
+        JobState::Unknown => Some(status.to_string()),
         _ => trouble.map(ToString::to_string),
     };
     let rapids = rapids_of(core, file);
@@ -158,27 +166,8 @@ pub fn info(core: &Core, key: &JobKey, file: &JobFile) -> JobInfo {
         embed: embed_of(core, file),
         mtime: file.at.into(),
         state,
-        status_text,
+        status,
         failure,
-    }
-}
-
-fn waiting_text(folder: JobFolder) -> &'static str {
-    match folder {
-        JobFolder::Optimize(_) | JobFolder::Embeds(_) => "waiting for the asset to be complete",
-        JobFolder::RapidEmbeds(_) => "waiting for the rapid model to be done",
-        JobFolder::Multi => "waiting for all assets to be complete",
-    }
-}
-
-fn unknown_text(folder: JobFolder) -> &'static str {
-    match folder {
-        JobFolder::Embeds(_) | JobFolder::RapidEmbeds(_) => {
-            "unknown: nobody can tell whether the service has it; `assetfs run` sends it again and may make a second embed"
-        }
-        JobFolder::Optimize(_) | JobFolder::Multi => {
-            "unknown: nobody can tell whether the service has it; `assetfs run` sends it again and pays again"
-        }
     }
 }
 

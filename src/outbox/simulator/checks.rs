@@ -21,7 +21,7 @@ pub fn unfinished(outbox: &Outbox) -> Option<String> {
         .into_iter()
         .find(|draft| draft.phase != DraftPhase::ImportFailed);
     if let Some(draft) = going {
-        return Some(format!("{}: {}", draft.name, draft.status_text));
+        return Some(format!("{}: {}", draft.name, draft.status));
     }
     let core = outbox.shared.core();
     if let Some(asset) = core.state.discards.first() {
@@ -225,7 +225,7 @@ fn check_job(outbox: &Outbox, holdings: &Holdings, goal: &JobGoal) -> Vec<String
         .iter()
         .any(|model| !is_complete(holdings, model));
     if !over && goal.step > 1 && !waits {
-        problems.push(format!("{name} never ended: {}", job.status_text));
+        problems.push(format!("{name} never ended: {}", job.status));
     }
     if job.state == JobState::Unknown && made > 0 && goal.runs == 0 {
         let gone = !holdings.deleted.is_empty();

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::{Body, Bytes, to_bytes};
+use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, Request};
+use bytes::BytesMut;
+use futures_util::StreamExt;
 use serde_json::{Map, Value};
 
 use super::error::ApiError;
@@ -58,23 +60,26 @@ impl FromRequest<Arc<App>> for Fields {
 }
 
 async fn read(body: Body) -> Result<Bytes, ApiError> {
-    let reading = tokio::time::timeout(BODY_TIME, to_bytes(body, LARGEST_BODY_BYTES));
-    match reading.await {
-        Ok(Ok(bytes)) => Ok(bytes),
-        Ok(Err(error)) => {
-            let too_large = std::error::Error::source(&error)
-                .is_some_and(|cause| cause.to_string().contains("length limit"));
-            Err(if too_large {
-                ApiError::TooLarge(format!(
-                    "The body must not be larger than {LARGEST_BODY_BYTES} bytes."
-                ))
-            } else {
-                ApiError::BrokeOff(format!("The body broke off: {error}"))
-            })
+    // Elapsed time has no more to say than that it elapsed.
+    tokio::time::timeout(BODY_TIME, collect(body))
+        .await
+        .unwrap_or_else(|_| Err(ApiError::BrokeOff("The body took too long.".to_owned())))
+}
+
+async fn collect(body: Body) -> Result<Bytes, ApiError> {
+    let mut chunks = body.into_data_stream();
+    let mut whole = BytesMut::new();
+    while let Some(chunk) = chunks.next().await {
+        let chunk =
+            chunk.map_err(|error| ApiError::BrokeOff(format!("The body broke off: {error}")))?;
+        if whole.len() + chunk.len() > LARGEST_BODY_BYTES {
+            return Err(ApiError::TooLarge(format!(
+                "The body must not be larger than {LARGEST_BODY_BYTES} bytes."
+            )));
         }
-        // Elapsed time has no more to say than that it elapsed.
-        Err(_) => Err(ApiError::BrokeOff("The body took too long.".to_owned())),
+        whole.extend_from_slice(&chunk);
     }
+    Ok(whole.freeze())
 }
 
 impl Fields {

@@ -10,7 +10,7 @@ use assetfs::wire::{
 };
 use serde_json::json;
 
-use crate::scripted::{Reply, ScriptedServer};
+use crate::fault_server::{Bound, FaultServer, Reply};
 use crate::{client_of, quick_config};
 
 /// Every call that is not idempotent, by name.
@@ -134,7 +134,7 @@ async fn a_call_with_an_effect_is_sent_once_and_a_lost_reply_is_reported() {
         ),
     ];
     for (fault, reply) in faults {
-        let server = ScriptedServer::start(move |_, _| reply.clone()).await;
+        let server = FaultServer::start(move |_, _| reply.clone());
         let outcomes = once_calls(&client_of(&server)).await;
         assert_eq!(
             server.count(),
@@ -162,7 +162,7 @@ async fn a_certain_refusal_is_neither_a_lost_reply_nor_repeated() {
         (Reply::new(429, &[("retry-after", "7")], ""), true),
         (Reply::new(503, &[("retry-after", "7")], ""), false),
     ] {
-        let server = ScriptedServer::start(move |_, _| reply.clone()).await;
+        let server = FaultServer::start(move |_, _| reply.clone());
         let client = client_of(&server);
         let error = client
             .assets()
@@ -188,10 +188,7 @@ async fn a_certain_refusal_is_neither_a_lost_reply_nor_repeated() {
 
 #[tokio::test]
 async fn a_call_without_a_connection_is_not_a_lost_reply() {
-    let server = ScriptedServer::start(|_, _| Reply::status(200)).await;
-    let base_url = server.base_url();
-    drop(server);
-    tokio::time::sleep(Duration::from_millis(20)).await;
+    let base_url = Bound::new().url();
     let client = Client::new(quick_config(&base_url)).unwrap();
     let error = client
         .optimizations()
@@ -204,11 +201,10 @@ async fn a_call_without_a_connection_is_not_a_lost_reply() {
 
 #[tokio::test]
 async fn a_delete_with_a_lost_reply_succeeds_if_the_retry_finds_nothing() {
-    let server = ScriptedServer::start(|_, before| match before {
+    let server = FaultServer::start(|_, before| match before {
         0 => Reply::hang_up(),
         _ => Reply::status(404),
-    })
-    .await;
+    });
     client_of(&server)
         .assets()
         .delete(AssetId(5))
@@ -216,8 +212,7 @@ async fn a_delete_with_a_lost_reply_succeeds_if_the_retry_finds_nothing() {
         .unwrap();
     assert_eq!(server.count(), 2);
 
-    let server =
-        ScriptedServer::start(|_, _| Reply::new(404, &[], r#"{"message": "No such model"}"#)).await;
+    let server = FaultServer::start(|_, _| Reply::new(404, &[], r#"{"message": "No such model"}"#));
     let error = client_of(&server)
         .rapids()
         .delete(RapidId(5))
@@ -231,11 +226,10 @@ async fn a_delete_with_a_lost_reply_succeeds_if_the_retry_finds_nothing() {
 
 #[tokio::test]
 async fn idempotent_calls_are_repeated() {
-    let server = ScriptedServer::start(|_, before| match before % 2 {
+    let server = FaultServer::start(|_, before| match before % 2 {
         0 => Reply::hang_up(),
         _ => Reply::status(200),
-    })
-    .await;
+    });
     let client = client_of(&server);
     let update = UpdatePreset {
         id: PresetId(1),

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::I;
 use crate::client_of;
-use crate::scripted::{Reply, ScriptedServer};
+use crate::fault_server::{FaultServer, Reply};
 
 #[tokio::test]
 async fn a_reading_call_is_repeated_until_it_succeeds() {
@@ -17,13 +17,12 @@ async fn a_reading_call_is_repeated_until_it_succeeds() {
         Reply::status(500),
         Reply::json(json!({"data": {"id": 5}})).cut_after(3),
     ];
-    let server = ScriptedServer::start(move |_, before| match faults.get(before) {
+    let server = FaultServer::start(move |_, before| match faults.get(before) {
         Some(fault) => fault.clone(),
         None => {
             Reply::json(json!({"data": {"id": 5, "name": "chair", "upload_status": "complete"}}))
         }
-    })
-    .await;
+    });
     let asset = client_of(&server)
         .assets()
         .get(AssetId(5), I)
@@ -35,7 +34,7 @@ async fn a_reading_call_is_repeated_until_it_succeeds() {
 
 #[tokio::test]
 async fn a_reading_call_fails_after_five_attempts() {
-    let server = ScriptedServer::start(|_, _| Reply::new(503, &[], "down for maintenance")).await;
+    let server = FaultServer::start(|_, _| Reply::new(503, &[], "down for maintenance"));
     let error = client_of(&server)
         .assets()
         .get(AssetId(5), I)
@@ -50,11 +49,10 @@ async fn a_reading_call_fails_after_five_attempts() {
 
 #[tokio::test]
 async fn retry_after_is_honoured() {
-    let server = ScriptedServer::start(|_, before| match before {
+    let server = FaultServer::start(|_, before| match before {
         0 => Reply::new(429, &[("retry-after", "1")], ""),
         _ => Reply::json(json!({"rapidpoints": 12})),
-    })
-    .await;
+    });
     assert_eq!(
         client_of(&server)
             .account()
@@ -64,18 +62,17 @@ async fn retry_after_is_honoured() {
             .rapidpoints,
         12
     );
-    let seen = server.seen();
+    let seen = server.asked();
     assert_eq!(seen.len(), 2);
     assert!(seen[1].at - seen[0].at >= Duration::from_secs(1));
 }
 
 #[tokio::test]
 async fn retry_after_of_a_503_is_honoured_too() {
-    let server = ScriptedServer::start(|_, before| match before {
+    let server = FaultServer::start(|_, before| match before {
         0 => Reply::new(503, &[("retry-after", "1")], ""),
         _ => Reply::json(json!({"storage_left": 12})),
-    })
-    .await;
+    });
     assert_eq!(
         client_of(&server)
             .account()
@@ -85,19 +82,18 @@ async fn retry_after_of_a_503_is_honoured_too() {
             .storage_left,
         12
     );
-    let seen = server.seen();
+    let seen = server.asked();
     assert!(seen[1].at - seen[0].at >= Duration::from_secs(1));
 }
 
 #[tokio::test]
 async fn a_retry_uses_a_fresh_connection_if_all_kept_ones_are_dead() {
     // Four connections are opened and kept; later requests on them get no reply.
-    let server = ScriptedServer::start(|seen, before| match before {
+    let server = FaultServer::start(|seen, before| match before {
         0..4 => Reply::json(json!({"rapidpoints": 1})).after(Duration::from_millis(100)),
         _ if seen.connection < 4 => Reply::silence(),
         _ => Reply::json(json!({"rapidpoints": 2})),
-    })
-    .await;
+    });
     let client = client_of(&server);
     futures_util::future::join_all((0..4).map(|_| client.account().points(I))).await;
     assert_eq!(client.account().points(I).await.unwrap().rapidpoints, 2);
@@ -106,7 +102,7 @@ async fn a_retry_uses_a_fresh_connection_if_all_kept_ones_are_dead() {
 
 #[tokio::test]
 async fn a_call_fails_at_once_if_the_service_asks_for_too_long_a_wait() {
-    let server = ScriptedServer::start(|_, _| Reply::new(429, &[("retry-after", "600")], "")).await;
+    let server = FaultServer::start(|_, _| Reply::new(429, &[("retry-after", "600")], ""));
     let error = client_of(&server).account().points(I).await.unwrap_err();
     assert_eq!(error.retry_after(), Some(Duration::from_secs(600)));
     assert_eq!(server.count(), 1);

@@ -5,13 +5,13 @@ use assetfs::wire::{AssetId, Password, StartUpload};
 use serde_json::json;
 
 use super::I;
-use crate::scripted::{Reply, ScriptedServer};
+use crate::fault_server::{FaultServer, Reply};
 use crate::{client_of, quick_config};
 
 #[tokio::test]
 async fn without_a_token_only_the_sign_in_is_sent() {
-    let server = ScriptedServer::start(|_, _| Reply::new(200, &[], "17|abc")).await;
-    let mut config = quick_config(&server.base_url());
+    let server = FaultServer::start(|_, _| Reply::new(200, &[], "17|abc"));
+    let mut config = quick_config(&server.url());
     config.token = None;
     let client = Client::new(config).unwrap();
     assert!(matches!(
@@ -25,33 +25,32 @@ async fn without_a_token_only_the_sign_in_is_sent() {
         .await
         .unwrap();
     assert_eq!(token.expose(), "17|abc");
-    let seen = server.seen();
+    let seen = server.asked();
     assert_eq!(seen[0].header("authorization"), None);
     assert_eq!(
         seen[0].body,
         br#"{"email":"me@example.com","password":"pw"}"#
     );
-    let config = quick_config(&server.base_url()).with_token(token);
+    let config = quick_config(&server.url()).with_token(token);
     let _ = Client::new(config)
         .unwrap()
         .assets()
         .get(AssetId(1), I)
         .await;
     assert_eq!(
-        server.seen()[1].header("authorization"),
+        server.asked()[1].header("authorization"),
         Some("Bearer 17|abc")
     );
 }
 
 #[tokio::test]
 async fn calls_have_the_headers_and_paths_of_the_api() {
-    let server = ScriptedServer::start(|_, _| {
+    let server = FaultServer::start(|_, _| {
         Reply::json(
             json!({"id": 1042, "links": {"s3_upload_urls": {"a.glb": "https://s/a?sig=1"}}}),
         )
-    })
-    .await;
-    let mut config = quick_config(&format!("{}/prefix/", server.base_url()));
+    });
+    let mut config = quick_config(&format!("{}/prefix/", server.url()));
     config.burst = 1;
     let client = Client::new(config).unwrap();
     let start = StartUpload {
@@ -64,7 +63,7 @@ async fn calls_have_the_headers_and_paths_of_the_api() {
         (started.id, started.links.s3_upload_urls.len()),
         (AssetId(1042), 1)
     );
-    let seen = &server.seen()[0];
+    let seen = &server.asked()[0];
     assert_eq!(
         (seen.method.as_str(), seen.target.as_str()),
         ("POST", "/prefix/api/v2/rawmodel/api-upload/start")
@@ -80,11 +79,10 @@ async fn calls_have_the_headers_and_paths_of_the_api() {
 
 #[tokio::test]
 async fn upload_calls_do_not_count_for_the_rate_limit_and_others_do() {
-    let server = ScriptedServer::start(|_, _| {
+    let server = FaultServer::start(|_, _| {
         Reply::json(json!({"data": {"id": 1}, "id": 1, "links": {"s3_upload_urls": []}}))
-    })
-    .await;
-    let mut config = quick_config(&server.base_url());
+    });
+    let mut config = quick_config(&server.url());
     config.requests_per_minute = 1;
     let client = Client::new(config).unwrap();
     let before = client.budget().available;
@@ -109,15 +107,14 @@ async fn upload_calls_do_not_count_for_the_rate_limit_and_others_do() {
 
 #[tokio::test]
 async fn the_account_is_identified_by_the_tokens_owner_or_else_by_the_token() {
-    let server = ScriptedServer::start(|seen, _| {
+    let server = FaultServer::start(|seen, _| {
         assert_eq!(seen.target, "/api/v2/user/tokens/17");
         Reply::json(json!({"id": 17, "name": "t", "tokenable_id": 4}))
-    })
-    .await;
+    });
     let account = client_of(&server).account().identity().await.unwrap();
-    assert_eq!(account.key(), format!("{}#user-4", server.base_url()));
+    assert_eq!(account.key(), format!("{}#user-4", server.url()));
 
-    let server = ScriptedServer::start(|_, _| Reply::status(404)).await;
+    let server = FaultServer::start(|_, _| Reply::status(404));
     let account = client_of(&server).account().identity().await.unwrap();
-    assert_eq!(account.key(), format!("{}#token-17", server.base_url()));
+    assert_eq!(account.key(), format!("{}#token-17", server.url()));
 }

@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use super::bytes_of;
-use crate::scripted::{ScriptedServer, serve_range};
-use crate::{client_of, content};
+use crate::fault_server::{FaultServer, range_reply};
+use crate::{client_of, content, signed};
 
 #[tokio::test]
 async fn parallel_ranges_use_parallel_connections_and_later_ones_reuse_them() {
-    let server = ScriptedServer::start(|seen, _| {
-        serve_range(seen, &content(100_000), "\"v1\"").after(Duration::from_millis(50))
-    })
-    .await;
+    let server = FaultServer::start(|seen, _| {
+        range_reply(seen.range(), &content(100_000), Some("\"v1\""))
+            .after(Duration::from_millis(50))
+    });
     let client = client_of(&server);
-    let url = server.signed("a");
+    let url = signed(&server, "a");
     for _ in 0..3 {
         let reads = (0..8).map(|i| {
             let (client, url) = (client.clone(), url.clone());
@@ -37,7 +37,7 @@ async fn parallel_ranges_use_parallel_connections_and_later_ones_reuse_them() {
         }
     }
     let connections: std::collections::BTreeSet<usize> =
-        server.seen().iter().map(|seen| seen.connection).collect();
+        server.asked().iter().map(|seen| seen.connection).collect();
     assert!(
         (5..=16).contains(&connections.len()),
         "{} connections for 24 requests",

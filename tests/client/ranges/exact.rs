@@ -5,16 +5,17 @@ use std::time::Duration;
 use assetfs::client::ClientError;
 
 use super::bytes_of;
-use crate::scripted::{Reply, ScriptedServer, serve_range};
-use crate::{client_of, content};
+use crate::fault_server::{FaultServer, Reply, range_reply};
+use crate::{client_of, content, signed};
 
 #[tokio::test]
 async fn a_range_is_exactly_as_requested_and_clipped_to_the_end() {
     let file = content(10_000);
     let served = file.clone();
-    let server = ScriptedServer::start(move |seen, _| serve_range(seen, &served, "\"v1\"")).await;
+    let server =
+        FaultServer::start(move |seen, _| range_reply(seen.range(), &served, Some("\"v1\"")));
     let client = client_of(&server);
-    let url = server.signed("chair.bin");
+    let url = signed(&server, "chair.bin");
     for (offset, len) in [
         (0, Some(1)),
         (0, None),
@@ -55,12 +56,12 @@ async fn a_range_is_exactly_as_requested_and_clipped_to_the_end() {
     }
     assert!(
         server
-            .seen()
+            .asked()
             .iter()
             .all(|seen| seen.header("authorization").is_none())
     );
     let asked: Vec<_> = server
-        .seen()
+        .asked()
         .iter()
         .filter_map(|seen| seen.header("range").map(str::to_owned))
         .collect();
@@ -74,38 +75,37 @@ async fn a_range_is_exactly_as_requested_and_clipped_to_the_end() {
 async fn a_server_that_ignores_ranges_still_works() {
     let file = content(300_000);
     let served = file.clone();
-    let server = ScriptedServer::start(move |_, _| Reply::new(200, &[], served.clone())).await;
+    let server = FaultServer::start(move |_, _| Reply::new(200, &[], served.clone()));
     let client = client_of(&server);
     let reply = client
         .transfers()
-        .get_range(&server.signed("a"), 123_456, Some(1000), None)
+        .get_range(&signed(&server, "a"), 123_456, Some(1000), None)
         .await
         .unwrap();
     assert!(!reply.partial);
     assert!(bytes_of(reply).await.unwrap() == file[123_456..124_456]);
     let reply = client
         .transfers()
-        .get_range(&server.signed("a"), 299_990, Some(1000), None)
+        .get_range(&signed(&server, "a"), 299_990, Some(1000), None)
         .await
         .unwrap();
     assert!(bytes_of(reply).await.unwrap() == file[299_990..]);
     let reply = client
         .transfers()
-        .get_range(&server.signed("a"), 400_000, Some(1000), None)
+        .get_range(&signed(&server, "a"), 400_000, Some(1000), None)
         .await
         .unwrap();
     assert!(bytes_of(reply).await.unwrap().is_empty());
 
     // The same without a length.
     let served = [b"186a0\r\n", &file[..100_000], b"\r\n0\r\n\r\n"].concat();
-    let server = ScriptedServer::start(move |_, _| {
+    let server = FaultServer::start(move |_, _| {
         Reply::new(200, &[("transfer-encoding", "chunked")], served.clone())
-    })
-    .await;
+    });
     let client = client_of(&server);
     let reply = client
         .transfers()
-        .get_range(&server.signed("a"), 99_000, Some(5000), None)
+        .get_range(&signed(&server, "a"), 99_000, Some(5000), None)
         .await
         .unwrap();
     assert_eq!((reply.meta.size, reply.len), (None, None));
@@ -114,34 +114,33 @@ async fn a_server_that_ignores_ranges_still_works() {
 
 #[tokio::test]
 async fn two_versions_are_never_mixed() {
-    let server = ScriptedServer::start(|seen, before| {
+    let server = FaultServer::start(|seen, before| {
         let version = if before == 0 { "\"v1\"" } else { "\"v2\"" };
-        let reply = serve_range(seen, &content(10_000), version);
+        let reply = range_reply(seen.range(), &content(10_000), Some(version));
         if before == 0 {
             reply.cut_after(3_000)
         } else {
             reply
         }
-    })
-    .await;
+    });
     let client = client_of(&server);
     let reply = client
         .transfers()
-        .get_range(&server.signed("a"), 0, Some(10_000), None)
+        .get_range(&signed(&server, "a"), 0, Some(10_000), None)
         .await
         .unwrap();
     let error = bytes_of(reply).await.unwrap_err();
     assert!(matches!(error, ClientError::Changed { .. }), "{error:?}");
     let error = client
         .transfers()
-        .get_range(&server.signed("a"), 0, Some(10), Some("\"v1\""))
+        .get_range(&signed(&server, "a"), 0, Some(10), Some("\"v1\""))
         .await
         .unwrap_err();
     assert!(matches!(error, ClientError::Changed { .. }), "{error:?}");
     assert!(
         client
             .transfers()
-            .get_range(&server.signed("a"), 0, Some(10), Some("W/\"v2\""))
+            .get_range(&signed(&server, "a"), 0, Some(10), Some("W/\"v2\""))
             .await
             .is_ok()
     );
@@ -171,11 +170,10 @@ async fn a_reply_for_another_range_or_with_too_many_bytes_is_an_error() {
         ),
     ];
     for (name, headers, len) in bad {
-        let server =
-            ScriptedServer::start(move |_, _| Reply::new(206, &headers, content(len))).await;
+        let server = FaultServer::start(move |_, _| Reply::new(206, &headers, content(len)));
         let error = client_of(&server)
             .transfers()
-            .get_range(&server.signed("a"), 10, Some(10), None)
+            .get_range(&signed(&server, "a"), 10, Some(10), None)
             .await
             .unwrap_err();
         assert!(
@@ -184,34 +182,32 @@ async fn a_reply_for_another_range_or_with_too_many_bytes_is_an_error() {
         );
     }
     // Chunked, so only the stream shows it.
-    let server = ScriptedServer::start(|_, _| {
+    let server = FaultServer::start(|_, _| {
         let headers = [
             ("content-range", "bytes 0-9/100"),
             ("transfer-encoding", "chunked"),
         ];
         Reply::new(206, &headers, "b\r\n01234567890\r\n0\r\n\r\n")
-    })
-    .await;
+    });
     let reply = client_of(&server)
         .transfers()
-        .get_range(&server.signed("a"), 0, Some(10), None)
+        .get_range(&signed(&server, "a"), 0, Some(10), None)
         .await
         .unwrap();
     assert!(matches!(
         bytes_of(reply).await,
         Err(ClientError::Protocol { .. })
     ));
-    let server = ScriptedServer::start(|_, _| {
+    let server = FaultServer::start(|_, _| {
         let headers = [
             ("content-range", "bytes 0-9/100"),
             ("transfer-encoding", "chunked"),
         ];
         Reply::new(206, &headers, "a\r\n0123456789\r\n1\r\nx\r\n0\r\n\r\n").after(Duration::ZERO)
-    })
-    .await;
+    });
     let reply = client_of(&server)
         .transfers()
-        .get_range(&server.signed("a"), 0, Some(10), None)
+        .get_range(&signed(&server, "a"), 0, Some(10), None)
         .await
         .unwrap();
     assert!(matches!(

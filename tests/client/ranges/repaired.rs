@@ -7,8 +7,8 @@ use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
 use super::bytes_of;
-use crate::scripted::{Reply, ScriptedServer, Seen, serve_range};
-use crate::{client_of, content};
+use crate::fault_server::{Asked, FaultServer, Reply, range_reply};
+use crate::{client_of, content, signed};
 
 #[tokio::test]
 async fn a_disconnect_a_stall_and_a_short_reply_are_resumed_if_the_version_is_known() {
@@ -21,15 +21,14 @@ async fn a_disconnect_a_stall_and_a_short_reply_are_resumed_if_the_version_is_kn
     let file = content(50_000);
     for (name, fault) in faults {
         let served = file.clone();
-        let server = ScriptedServer::start(move |seen, before| {
-            let reply = serve_range(seen, &served, "\"v1\"");
+        let server = FaultServer::start(move |seen, before| {
+            let reply = range_reply(seen.range(), &served, Some("\"v1\""));
             if before < 3 { fault(reply) } else { reply }
-        })
-        .await;
+        });
         let client = client_of(&server);
         let reply = client
             .transfers()
-            .get_range(&server.signed("a"), 10_000, Some(30_000), None)
+            .get_range(&signed(&server, "a"), 10_000, Some(30_000), None)
             .await
             .unwrap();
         assert!(
@@ -38,14 +37,14 @@ async fn a_disconnect_a_stall_and_a_short_reply_are_resumed_if_the_version_is_kn
         );
         assert_eq!(server.count(), 4, "{name}");
         assert_eq!(
-            server.seen()[3].header("if-range"),
+            server.asked()[3].header("if-range"),
             Some("\"v1\""),
             "{name}"
         );
     }
     // A server that never sends more than 4,000 bytes per reply.
     let served = file.clone();
-    let server = ScriptedServer::start(move |seen, _| {
+    let server = FaultServer::start(move |seen, _| {
         let (first, last) = seen.range().unwrap();
         let last = last.unwrap().min(first + 3_999);
         let range = format!("bytes {first}-{last}/50000");
@@ -54,11 +53,10 @@ async fn a_disconnect_a_stall_and_a_short_reply_are_resumed_if_the_version_is_kn
             &[("content-range", &range), ("etag", "\"v1\"")],
             &served[first..=last],
         )
-    })
-    .await;
+    });
     let reply = client_of(&server)
         .transfers()
-        .get_range(&server.signed("a"), 10_000, Some(30_000), None)
+        .get_range(&signed(&server, "a"), 10_000, Some(30_000), None)
         .await
         .unwrap();
     assert!(bytes_of(reply).await.unwrap() == file[10_000..40_000]);
@@ -67,7 +65,7 @@ async fn a_disconnect_a_stall_and_a_short_reply_are_resumed_if_the_version_is_kn
 #[tokio::test]
 async fn a_disconnect_that_cannot_be_resumed_safely_is_an_error_and_not_the_end() {
     for etag in ["W/\"v1\"", ""] {
-        let server = ScriptedServer::start(move |_, _| {
+        let server = FaultServer::start(move |_, _| {
             let headers = [("content-range", "bytes 0-9999/10000"), ("etag", etag)];
             Reply::new(
                 206,
@@ -75,11 +73,10 @@ async fn a_disconnect_that_cannot_be_resumed_safely_is_an_error_and_not_the_end(
                 content(10_000),
             )
             .cut_after(3_000)
-        })
-        .await;
+        });
         let reply = client_of(&server)
             .transfers()
-            .get_range(&server.signed("a"), 0, Some(10_000), None)
+            .get_range(&signed(&server, "a"), 0, Some(10_000), None)
             .await
             .unwrap();
         let error = bytes_of(reply).await.unwrap_err();
@@ -99,17 +96,16 @@ async fn a_disconnect_that_cannot_be_resumed_safely_is_an_error_and_not_the_end(
 
 #[tokio::test]
 async fn probes_and_ranges_are_repeated_after_an_error() {
-    let server = ScriptedServer::start(|seen, before| match before % 3 {
+    let server = FaultServer::start(|seen, before| match before % 3 {
         0 => Reply::status(503),
         1 => Reply::hang_up(),
-        _ => serve_range(seen, &content(100), "\"v1\""),
-    })
-    .await;
+        _ => range_reply(seen.range(), &content(100), Some("\"v1\"")),
+    });
     let client = client_of(&server);
     assert_eq!(
         client
             .transfers()
-            .probe(&server.signed("a"))
+            .probe(&signed(&server, "a"))
             .await
             .unwrap()
             .size,
@@ -117,7 +113,7 @@ async fn probes_and_ranges_are_repeated_after_an_error() {
     );
     let reply = client
         .transfers()
-        .get_range(&server.signed("a"), 10, Some(10), None)
+        .get_range(&signed(&server, "a"), 10, Some(10), None)
         .await
         .unwrap();
     assert!(bytes_of(reply).await.unwrap() == content(100)[10..20]);
@@ -125,8 +121,8 @@ async fn probes_and_ranges_are_repeated_after_an_error() {
 }
 
 /// The reply of a flaky server to one request, chosen at random.
-fn flaky(seen: &Seen, file: &[u8], rng: &mut SmallRng) -> Reply {
-    let good = serve_range(seen, file, "\"v1\"");
+fn flaky(seen: &Asked, file: &[u8], rng: &mut SmallRng) -> Reply {
+    let good = range_reply(seen.range(), file, Some("\"v1\""));
     match rng.random_range(0..10) {
         0 => Reply::hang_up(),
         1 => Reply::status(503),
@@ -146,12 +142,11 @@ async fn a_flaky_server_causes_right_bytes_or_an_error() {
     for seed in 0..4 {
         let served = file.clone();
         let server_rng = Mutex::new(SmallRng::seed_from_u64(seed));
-        let server = ScriptedServer::start(move |seen, _| {
+        let server = FaultServer::start(move |seen, _| {
             flaky(seen, &served, &mut server_rng.lock().unwrap())
-        })
-        .await;
+        });
         let client = client_of(&server);
-        let url = server.signed("a");
+        let url = signed(&server, "a");
         let mut rng = SmallRng::seed_from_u64(seed + 1000);
         let mut good = 0;
         for _ in 0..150 {

@@ -1,8 +1,8 @@
 //! The size of an object, found with one small request.
 
 use super::bytes_of;
-use crate::scripted::{Reply, ScriptedServer};
-use crate::{client_of, content};
+use crate::fault_server::{FaultServer, Reply};
+use crate::{client_of, content, signed};
 
 #[tokio::test]
 async fn the_size_is_found_with_one_small_request() {
@@ -35,17 +35,16 @@ async fn the_size_is_found_with_one_small_request() {
         ),
     ];
     for (name, reply, size, requests) in cases {
-        let server = ScriptedServer::start(move |seen, _| {
+        let server = FaultServer::start(move |seen, _| {
             assert_eq!(
                 (seen.method.as_str(), seen.header("range")),
                 ("GET", Some("bytes=0-0"))
             );
             reply.clone()
-        })
-        .await;
+        });
         let meta = client_of(&server)
             .transfers()
-            .probe(&server.signed("a"))
+            .probe(&signed(&server, "a"))
             .await
             .unwrap();
         assert_eq!(meta.size, Some(size), "{name}");
@@ -58,15 +57,14 @@ async fn the_size_is_found_with_one_small_request() {
         Reply::new(206, &[("content-range", "bytes 0-0/*")], "x"),
         Reply::status(416),
     ] {
-        let server = ScriptedServer::start(move |seen, _| match seen.range() {
+        let server = FaultServer::start(move |seen, _| match seen.range() {
             Some(_) => odd.clone(),
             None => Reply::new(200, &[], content(777)),
-        })
-        .await;
+        });
         assert_eq!(
             client_of(&server)
                 .transfers()
-                .probe(&server.signed("a"))
+                .probe(&signed(&server, "a"))
                 .await
                 .unwrap()
                 .size,
@@ -77,17 +75,16 @@ async fn the_size_is_found_with_one_small_request() {
 
 #[tokio::test]
 async fn a_416_without_a_length_is_followed_by_a_request_without_a_range() {
-    let server = ScriptedServer::start(|seen, _| match seen.range() {
+    let server = FaultServer::start(|seen, _| match seen.range() {
         Some(_) => Reply::status(416),
         None => Reply::new(200, &[], content(50)),
-    })
-    .await;
+    });
     let client = client_of(&server);
     assert!(
         bytes_of(
             client
                 .transfers()
-                .get_range(&server.signed("a"), 50, Some(5), None)
+                .get_range(&signed(&server, "a"), 50, Some(5), None)
                 .await
                 .unwrap()
         )
@@ -98,7 +95,7 @@ async fn a_416_without_a_length_is_followed_by_a_request_without_a_range() {
     let bytes = bytes_of(
         client
             .transfers()
-            .get_range(&server.signed("a"), 40, Some(5), None)
+            .get_range(&signed(&server, "a"), 40, Some(5), None)
             .await
             .unwrap(),
     )

@@ -3,22 +3,20 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use axum::body::Body;
-use axum::http::{Method, Response, StatusCode};
-use futures_util::stream;
 use serde_json::{Value, json};
 
-use super::service::{Asked, HostileService, answer, asset, page, status, text};
+use super::service::{answer, asset, hostile, id_after, page, page_number, status};
 use super::{Mounted, file};
+use crate::fault_server::{Asked, Reply};
 use crate::needs_fuse;
 use crate::support::{ASSETFS, run, shell};
 
 /// A list whose pages repeat after three, and which says it never ends.
-fn endless(asked: &Asked, _: &str) -> Option<Response<Body>> {
-    if asked.path != "/api/v2/rawmodel" || asked.query.contains("q=") {
+fn endless(asked: &Asked, _: &str) -> Option<Reply> {
+    if asked.path() != "/api/v2/rawmodel" || asked.query().contains("q=") {
         return None;
     }
-    let number = asked.page();
+    let number = page_number(asked);
     let first = 1 + (number - 1) % 3 * 10;
     let records: Vec<Value> = (first..first + 10)
         .map(|id| asset(id, &json!(format!("model {id}"))))
@@ -29,13 +27,10 @@ fn endless(asked: &Asked, _: &str) -> Option<Response<Body>> {
 #[test]
 fn pages_without_end_that_go_in_circles_end() {
     needs_fuse!();
-    let mounted = Mounted::over(HostileService::start(endless), &[]);
+    let mounted = Mounted::over(hostile(endless), &[]);
     let began = Instant::now();
     assert_eq!(shell(mounted.root(), "ls rawmodels | wc -l").trim(), "30");
-    let asked = mounted
-        .service
-        .asked(&Method::GET, "/api/v2/rawmodel")
-        .len();
+    let asked = mounted.service.count();
     assert!(
         asked < 30 && began.elapsed() < Duration::from_secs(20),
         "{asked} requests"
@@ -44,16 +39,12 @@ fn pages_without_end_that_go_in_circles_end() {
 }
 
 /// A list that is a gigabyte of white space, and files that are no list at all.
-fn gigantic(asked: &Asked, _: &str) -> Option<Response<Body>> {
-    match asked.path.as_str() {
-        "/api/v2/rawmodel" => {
-            let space = bytes::Bytes::from(vec![b' '; 1 << 20]);
-            let body = stream::iter((0..1024).map(move |_| Ok::<_, std::io::Error>(space.clone())));
-            Some(text(Body::from_stream(body)))
-        }
+fn gigantic(asked: &Asked, _: &str) -> Option<Reply> {
+    match asked.path() {
+        "/api/v2/rawmodel" => Some(Reply::repeated(&" ".repeat(1 << 20), 1024)),
         "/api/v2/rapidmodel" => {
             let deep = "[".repeat(2_000_000);
-            Some(text(format!(r#"{{"data":{deep}"#)))
+            Some(Reply::json_text(format!(r#"{{"data":{deep}"#)))
         }
         "/api/v2/preset" => answer(&json!([{"id": 1, "name": "web", "config": {"limits": {}}}])),
         _ => None,
@@ -63,7 +54,7 @@ fn gigantic(asked: &Asked, _: &str) -> Option<Response<Body>> {
 #[test]
 fn gigantic_and_bottomless_bodies_are_refused_and_the_rest_goes_on() {
     needs_fuse!();
-    let mounted = Mounted::over(HostileService::start(gigantic), &[]);
+    let mounted = Mounted::over(hostile(gigantic), &[]);
     for folder in ["rawmodels", "rapidmodels"] {
         let listed = format!("timeout 60 ls {folder} 2>&1 && echo listed || true");
         let said = shell(mounted.root(), &listed);
@@ -79,8 +70,8 @@ fn gigantic_and_bottomless_bodies_are_refused_and_the_rest_goes_on() {
 }
 
 /// Records in which nothing has the type that it should have, between two that are as they should be.
-fn wrong_types(asked: &Asked, base_url: &str) -> Option<Response<Body>> {
-    if asked.path == "/api/v2/rawmodel" && !asked.query.contains("q=") {
+fn wrong_types(asked: &Asked, base_url: &str) -> Option<Reply> {
+    if asked.path() == "/api/v2/rawmodel" && !asked.query().contains("q=") {
         let mut odd = asset(3, &json!(["a", "list"]));
         for (key, value) in [
             ("tags", json!("none")),
@@ -109,7 +100,7 @@ fn wrong_types(asked: &Asked, base_url: &str) -> Option<Response<Body>> {
         ];
         return answer(&page(&records, 1, 1, 3));
     }
-    if let Some((id, below)) = asked.id_after("/api/v2/rawmodel/") {
+    if let Some((id, below)) = id_after(asked, "/api/v2/rawmodel/") {
         return match below {
             "" => answer(&json!({"data": asset(id, &json!("first"))})),
             "downloads" => answer(&json!({
@@ -118,14 +109,14 @@ fn wrong_types(asked: &Asked, base_url: &str) -> Option<Response<Body>> {
             _ => answer(&json!("nothing of what was asked")),
         };
     }
-    match asked.path.as_str() {
+    match asked.path() {
         "/storage/1" => Some(file()),
         "/api/v2/rapidmodel" | "/api/v2/embeds" => answer(&json!(7)),
         "/api/v2/preset" => answer(&json!({"data": {"a": 1}})),
         "/api/v2/user/rapidpoints" | "/api/v2/user/storage" => {
             answer(&json!({"rapidpoints": [], "storage_left": -5}))
         }
-        "/api/v2/rawmodel/jobs" => Some(status(StatusCode::IM_A_TEAPOT)),
+        "/api/v2/rawmodel/jobs" => Some(status(418)),
         _ => None,
     }
 }
@@ -133,7 +124,7 @@ fn wrong_types(asked: &Asked, base_url: &str) -> Option<Response<Body>> {
 #[test]
 fn what_has_the_wrong_type_hides_nothing_that_has_the_right_one() {
     needs_fuse!();
-    let mounted = Mounted::over(HostileService::start(wrong_types), &[]);
+    let mounted = Mounted::over(hostile(wrong_types), &[]);
     let root = mounted.root();
     let listed = shell(root, "ls rawmodels");
     assert!(

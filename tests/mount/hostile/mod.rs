@@ -9,30 +9,28 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use axum::body::Body;
-use axum::http::{Response, header};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::fault_server::{FaultServer, Reply};
 use crate::support::{ASSETFS, MountPoint, run};
-use service::HostileService;
 
 /// The drive over such a service.
 struct Mounted {
     // Unmounted before its folder goes.
     mount: MountPoint,
-    service: HostileService,
+    service: FaultServer,
     scratch: TempDir,
 }
 
 impl Mounted {
-    fn over(service: HostileService, extra: &[&str]) -> Mounted {
+    fn over(service: FaultServer, extra: &[&str]) -> Mounted {
         let scratch = tempfile::tempdir().unwrap();
         let place = |name: &str| scratch.path().join(name);
         run(Command::new(ASSETFS)
             .arg("mount")
             .arg(place("mnt"))
-            .args(["--base-url", &service.base_url, "--refresh", "1s"])
+            .args(["--base-url", &service.url(), "--refresh", "1s"])
             .arg("--state-dir")
             .arg(place("state"))
             .arg("--cache-dir")
@@ -69,7 +67,7 @@ impl Mounted {
     }
 }
 
-fn file() -> Response<Body> {
-    let response = Response::builder().header(header::ETAG, "\"5d41402abc4b2a76b9719d911017c592\"");
-    response.body(Body::from("hello")).unwrap()
+fn file() -> Reply {
+    let etag = "\"5d41402abc4b2a76b9719d911017c592\"";
+    Reply::new(200, &[("etag", etag)], "hello")
 }

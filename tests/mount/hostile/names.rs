@@ -6,11 +6,11 @@ use std::path::{Component, Path};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
-use axum::http::Method;
 use serde_json::{Value, json};
 
-use super::service::{HostileService, answer, asset, page, text};
+use super::service::{answer, asset, hostile, id_after, page, page_number};
 use super::{Mounted, file};
+use crate::fault_server::{FaultServer, Reply};
 use crate::needs_fuse;
 use crate::support::{run, shell};
 
@@ -69,10 +69,10 @@ fn hostile_names() -> Vec<String> {
 }
 
 /// An account whose assets have these names, and each of them files of these names.
-fn with_names(names: Vec<String>) -> HostileService {
+fn with_names(names: Vec<String>) -> FaultServer {
     let left: Vec<(u64, String)> = (1..).zip(names.clone()).collect();
     let left = Arc::new(Mutex::new(left));
-    HostileService::start(move |asked, base_url| {
+    hostile(move |asked, base_url| {
         let records = || -> Vec<Value> {
             let left = left.lock().unwrap();
             left.iter()
@@ -80,19 +80,19 @@ fn with_names(names: Vec<String>) -> HostileService {
                 .map(|(id, name)| asset(*id, &json!(name)))
                 .collect()
         };
-        if asked.path == "/api/v2/rawmodel" && asked.method == Method::GET {
-            let records = match asked.query.contains("q=") {
+        if asked.path() == "/api/v2/rawmodel" && asked.method == "GET" {
+            let records = match asked.query().contains("q=") {
                 true => Vec::new(),
                 false => records(),
             };
-            return answer(&page(&records, asked.page(), 1, records.len() as u64));
+            return answer(&page(&records, page_number(asked), 1, records.len() as u64));
         }
-        if let Some((id, below)) = asked.id_after("/api/v2/rawmodel/") {
+        if let Some((id, below)) = id_after(asked, "/api/v2/rawmodel/") {
             let record = records().into_iter().find(|record| record["id"] == id)?;
             return match (asked.method.as_str(), below) {
                 ("DELETE", "") => {
                     left.lock().unwrap().retain(|(it, _)| *it != id);
-                    Some(text(""))
+                    Some(Reply::json_text(""))
                 }
                 ("GET", "") => answer(&json!({ "data": record })),
                 ("GET", "downloads") => {
@@ -120,7 +120,7 @@ fn with_names(names: Vec<String>) -> HostileService {
                 _ => None,
             };
         }
-        asked.path.starts_with("/storage/").then(file)
+        asked.path().starts_with("/storage/").then(file)
     })
 }
 
@@ -187,11 +187,11 @@ fn hostile_names_are_listed_read_and_deleted_and_none_leaves_its_folder() {
     for name in &listed {
         run(Command::new("rm").args(["-r", "--"]).arg(models.join(name)));
     }
-    let mut deleted: Vec<u64> = mounted
-        .service
-        .asked(&Method::DELETE, "/api/v2/rawmodel/")
+    let asked = mounted.service.asked();
+    let mut deleted: Vec<u64> = asked
         .iter()
-        .filter_map(|asked| Some(asked.id_after("/api/v2/rawmodel/")?.0))
+        .filter(|asked| asked.method == "DELETE")
+        .filter_map(|asked| Some(id_after(asked, "/api/v2/rawmodel/")?.0))
         .collect();
     deleted.sort_unstable();
     let all: Vec<u64> = (1..=names.len() as u64).collect();

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::{cache_has_room, send, triangle};
+use crate::fault_server::{Chance, FileServer};
 use crate::needs_fuse;
-use crate::storage::{Chance, Storage};
 use crate::support::{Fixture, wait_until};
 
 #[test]
@@ -16,7 +16,7 @@ fn small_files_read_one_after_the_other_are_there_before_they_are_asked_for() {
     if !cache_has_room() {
         return;
     }
-    let storage = Storage::start();
+    let storage = FileServer::start();
     let mut fixture = Fixture::unmounted(&["--files-url", &storage.url()]);
     let model = triangle();
     let parts: Vec<(String, Vec<u8>)> = (0..9)
@@ -61,7 +61,7 @@ fn what_a_gltf_names_is_fetched_when_it_is_read() {
     if !cache_has_room() {
         return;
     }
-    let storage = Storage::start();
+    let storage = FileServer::start();
     let mut fixture = Fixture::unmounted(&["--files-url", &storage.url()]);
     let mut model: Value = serde_json::from_slice(&triangle()).expect("JSON");
     model["buffers"] = json!([{"byteLength": 36, "uri": "z.bin"}]);

@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use super::{MIB, World, cache_has_room, forget_pages, peak_mib};
+use crate::fault_server::Chance;
 use crate::needs_fuse;
-use crate::storage::Chance;
 use crate::support::{ASSETFS, run, text};
 
 #[test]

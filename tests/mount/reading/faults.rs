@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::{MIB, World, cache_has_room, forget_pages};
+use crate::fault_server::Chance;
 use crate::needs_fuse;
-use crate::storage::Chance;
 use crate::support::wait_until;
 
 /// Reads at random places from several threads until enough was read, in the ways readers have, and

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::storage::{Chance, Storage};
+use crate::fault_server::{Chance, FileServer};
 use crate::support::{Fixture, ServeProcess, run, wait_until};
 
 const MIB: usize = 1 << 20;
@@ -79,7 +79,7 @@ fn send(service: &ServeProcess, name: &str, files: &[(&str, &[u8])]) -> u64 {
 
 /// A drive over one model with a large file of chance, whose bytes storage elsewhere serves.
 struct World {
-    storage: Storage,
+    storage: FileServer,
     fixture: Fixture,
     content: Arc<Vec<u8>>,
     asset: u64,
@@ -93,12 +93,12 @@ impl World {
     }
 
     fn unmounted(len: usize) -> World {
-        let storage = Storage::start();
+        let storage = FileServer::start();
         let fixture = Fixture::unmounted(&["--files-url", &storage.url()]);
         World::over(storage, fixture, len)
     }
 
-    fn over(storage: Storage, fixture: Fixture, len: usize) -> World {
+    fn over(storage: FileServer, fixture: Fixture, len: usize) -> World {
         let content = Chance(5).bytes(len);
         let model = triangle();
         let files = [

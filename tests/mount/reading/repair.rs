@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::{MIB, World, cache_has_room, forget_pages};
-use crate::storage::{Asked, Fault, Storage};
+use crate::fault_server::{Asked, Fault, FileServer};
 use crate::support::{ASSETFS, Fixture, run, wait_until};
 use crate::{needs_fuse, needs_program};
 
@@ -23,11 +23,11 @@ impl World {
 
     /// The requests for the large file while something is done.
     fn asked(&self, work: impl FnOnce()) -> Vec<Asked> {
-        self.storage.with(|it| it.log = Some(Vec::new()));
+        let before = self.storage.server.count();
         work();
-        let log = self.storage.with(|it| it.log.take());
-        let of_big = |it: &Asked| it.target.contains("big.bin");
-        log.into_iter().flatten().filter(of_big).collect()
+        let mut asked = self.storage.server.asked().split_off(before);
+        asked.retain(|it| it.target.contains("big.bin"));
+        asked
     }
 }
 
@@ -55,7 +55,7 @@ fn every_fault_alone_is_repaired_unnoticed_and_nothing_bad_is_kept() {
     ];
     for fault in faults {
         world.forget_all();
-        world.storage.with(|it| it.orders.push_back(fault));
+        world.storage.order([fault]);
         let found = fs::read(world.big()).unwrap_or_else(|error| panic!("{fault:?}: {error}"));
         assert!(found == *world.content, "{fault:?}");
         let was_met = world.storage.with(|it| it.orders.is_empty());
@@ -74,7 +74,7 @@ fn a_storage_that_only_talks_nonsense_is_an_error_and_nothing_of_it_is_kept() {
     let world = World::new(MIB, &[]);
     for fault in [Fault::WrongRange, Fault::Refused] {
         world.forget_all();
-        world.storage.with(|it| it.orders.extend([fault; 60]));
+        world.storage.order([fault; 60]);
         let started = Instant::now();
         let file = File::open(world.big()).expect("it opens");
         file.read_exact_at(&mut [0; 100], 200_000)
@@ -91,17 +91,15 @@ fn a_body_that_breaks_off_goes_on_where_it_stopped_and_asks_for_the_same_version
     let world = World::new(MIB, &[]);
     // The size is asked for by a range of its own.
     fs::metadata(world.big()).expect("it is there");
-    world
-        .storage
-        .with(|it| it.orders.push_back(Fault::CutAfter(40_000)));
+    world.storage.order([Fault::CutAfter(40_000)]);
     let asked = world.asked(|| world.assert_whole());
-    let broken = asked[0].range.expect("a range");
+    let broken = asked[0].range().expect("a range");
     let resumed = asked
         .iter()
-        .find(|it| it.range.is_some_and(|it| it.0 == broken.0 + 40_000))
+        .find(|it| it.range().is_some_and(|it| it.0 == broken.0 + 40_000))
         .unwrap_or_else(|| panic!("nothing goes on at {}: {asked:?}", broken.0 + 40_000));
-    assert_eq!(resumed.if_range.as_deref(), Some("\"v1\""));
-    assert_eq!(resumed.range.map(|it| it.1), Some(broken.1));
+    assert_eq!(resumed.header("if-range"), Some("\"v1\""));
+    assert_eq!(resumed.range().map(|it| it.1), Some(broken.1));
 }
 
 #[test]
@@ -113,7 +111,7 @@ fn a_url_that_is_refused_is_renewed() {
     file.read_exact_at(&mut part, 0).expect("it reads");
     // URLs are told apart by the second of their end.
     std::thread::sleep(Duration::from_millis(1100));
-    world.storage.with(|it| it.orders.push_back(Fault::Refused));
+    world.storage.order([Fault::Refused]);
     let asked = world.asked(|| {
         file.read_exact_at(&mut part, MIB as u64 - 100)
             .expect("it reads");
@@ -121,13 +119,13 @@ fn a_url_that_is_refused_is_renewed() {
     assert_eq!(part, world.content[MIB - 100..]);
     assert_eq!(asked.len(), 2, "{asked:?}");
     assert_ne!(asked[0].target, asked[1].target);
-    assert_eq!(asked[0].range, asked[1].range);
+    assert_eq!(asked[0].range(), asked[1].range());
 }
 
 #[test]
 fn a_url_is_renewed_before_it_ends() {
     needs_fuse!();
-    let storage = Storage::start();
+    let storage = FileServer::start();
     let plan = "download_url_secs = 50";
     let fixture = Fixture::unmounted_with_chaos(plan, &["--files-url", &storage.url()]);
     let mut world = World::over(storage, fixture, MIB);
@@ -151,9 +149,7 @@ fn storage_that_says_nothing_fails_a_read_in_time_and_the_next_goes_on() {
     needs_fuse!();
     let world = World::new(MIB, &[]);
     let file = File::open(world.big()).expect("it opens");
-    world.storage.with(|it| {
-        it.orders.extend([Fault::Silence; 40]);
-    });
+    world.storage.order([Fault::Silence; 40]);
     let started = Instant::now();
     let error = file.read_exact_at(&mut [0; 100], 0).unwrap_err();
     let elapsed = started.elapsed();
@@ -186,20 +182,18 @@ fn tls_that_breaks_is_repaired_and_an_unknown_certificate_is_refused() {
     needs_program!("openssl");
     let keys = tempfile::tempdir().expect("a folder");
     make_certificate(keys.path());
-    let storage = Storage::start_tls(keys.path());
+    let storage = FileServer::start_tls(keys.path());
     let fixture = Fixture::unmounted(&["--files-url", &storage.url()]);
     let mut world = World::over(storage, fixture, MIB);
     let certificate = keys.path().join("cert.pem");
     let trusted = [("SSL_CERT_FILE", certificate.to_str().expect("a plain path"))];
     world.fixture.mount_with(&[], &trusted);
-    world.storage.with(|it| it.hang_ups = 2);
+    world.storage.server.hang_up(2);
     world.assert_whole();
     for fault in [Fault::Garbage, Fault::Reset, Fault::CutAfter(50_000)] {
         world.forget_all();
-        world.storage.with(|it| {
-            it.orders.push_back(fault);
-            it.hang_ups = 1;
-        });
+        world.storage.order([fault]);
+        world.storage.server.hang_up(1);
         world.assert_whole();
         assert!(world.storage.with(|it| it.orders.is_empty()), "{fault:?}");
     }

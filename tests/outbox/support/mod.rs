@@ -1,11 +1,10 @@
-//! A local service behind a proxy that can lose, refuse and delay, and outboxes that talk to it.
+//! A local service behind a relay that can lose, refuse and delay, and outboxes that talk to it.
 
 mod models;
-mod proxy;
 mod world;
 
+pub use crate::fault_server::RelayFault as Fault;
 pub use models::{as_map, chair, copy_chair, glb, put};
-pub use proxy::Fault;
 pub use world::{World, client, eventually, quick};
 
 use assetfs::outbox::Caller;

@@ -1,4 +1,4 @@
-//! The service behind its proxy, and clients and outboxes that are quick.
+//! The service behind its relay, and clients and outboxes that are quick.
 //!
 //! The worker is a shell script that copies; what the outbox does needs no engine.
 
@@ -15,7 +15,7 @@ use assetfs::wire::{AssetId, BaseAsset, RapidModel, UploadStatus};
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
-use super::proxy::Proxy;
+use crate::fault_server::Relay;
 
 const WORKER: &str = r#"#!/bin/sh
 task=$(cat)
@@ -41,11 +41,11 @@ case "$task" in
 esac
 "#;
 
-/// A service, the proxy before it, and a folder for outboxes.
+/// A service, the relay before it, and a folder for outboxes.
 pub struct World {
     pub dir: TempDir,
     pub service: RunningService,
-    pub proxy: Proxy,
+    pub relay: Relay,
 }
 
 impl World {
@@ -64,24 +64,24 @@ impl World {
             program,
             args: Vec::new(),
         };
-        let (proxy, listener) = Proxy::bind().await;
+        let relay = Relay::start();
         let mut config = ServiceConfig::new(dir.path().join("service"), worker);
-        config.public_url = Some(proxy.url().parse().unwrap());
+        config.public_url = Some(relay.url().parse().unwrap());
         config.workers = 4;
         config.requests_per_minute = 1_000_000;
         change(&mut config);
         let service = Service::start(config).await.unwrap();
-        proxy.serve(listener, service.addr());
+        relay.to(service.addr());
         World {
             dir,
             service,
-            proxy,
+            relay,
         }
     }
 
-    /// A client that goes through the proxy.
+    /// A client that goes through the relay.
     pub fn client(&self) -> Client {
-        client(&self.proxy.url(), self.service.token())
+        client(&self.relay.url(), self.service.token())
     }
 
     /// A client that goes to the service itself, for looking what really happened.

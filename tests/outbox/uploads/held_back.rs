@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use assetfs::outbox::{DraftPhase, EntryId, OutboxError};
+use assetfs::outbox::{DraftPhase, EntryId, OutboxError, StatusWord};
 
 use crate::support::{Fault, ME, World, chair, copy_chair, eventually, glb, put};
 
@@ -29,11 +29,7 @@ async fn what_is_sent_by_force_and_fails_keeps_its_copy() {
             .unwrap()
             .contains("ends in the middle of a chunk")
     );
-    assert!(
-        info.status_text.starts_with("failed: "),
-        "{}",
-        info.status_text
-    );
+    assert!(info.status.word() == StatusWord::Failed, "{}", info.status);
     assert!(info.warning.unwrap().contains("by force"));
     assert_eq!(outbox.open_sent(asset, "broken.glb").unwrap().size(), 100);
     // Nothing moves by itself.
@@ -59,7 +55,7 @@ async fn missing_references_are_waited_for_and_named() {
     eventually("the status names it", async || {
         outbox
             .draft(draft.id)
-            .is_some_and(|it| it.status_text == "waiting for wood.png")
+            .is_some_and(|it| it.status.to_string() == "waiting for wood.png")
     })
     .await;
     // 80 ms of settling make 2.4 s of this waiting.
@@ -85,9 +81,9 @@ async fn a_draft_larger_than_the_room_left_does_not_start_and_says_so() {
         matches!(refused, OutboxError::QuotaExceeded { .. }),
         "{refused}"
     );
-    let status = outbox.status(draft.id).unwrap();
+    let status = outbox.draft(draft.id).unwrap().status.to_string();
     assert!(status.contains("the account has 1.0 kB left"), "{status}");
-    assert!(world.proxy.calls("POST", "api-upload/start").is_empty());
+    assert!(world.relay.calls("POST", "api-upload/start").is_empty());
     outbox.shut_down().await;
 }
 
@@ -95,7 +91,7 @@ async fn a_draft_larger_than_the_room_left_does_not_start_and_says_so() {
 async fn a_refused_token_is_told_at_once() {
     let world = World::start().await;
     world
-        .proxy
+        .relay
         .fault("GET", "/user/storage", Fault::Status(401), 1000);
     let outbox = world.outbox();
     let draft = copy_chair(&outbox, "chair");

@@ -10,7 +10,7 @@ use crate::support::{Fault, World, as_map, chair, copy_chair, eventually, put};
 async fn a_lost_reply_of_start_gives_one_complete_asset_and_a_listed_orphan() {
     let world = World::start().await;
     world
-        .proxy
+        .relay
         .fault("POST", "api-upload/start", Fault::LostAfter, 1);
     let outbox = world.outbox();
     let draft = copy_chair(&outbox, "chair");
@@ -36,16 +36,16 @@ async fn a_lost_reply_of_start_gives_one_complete_asset_and_a_listed_orphan() {
 async fn after_a_lost_completion_the_state_of_the_asset_decides() {
     for (fault, calls) in [(Fault::LostAfter, 1), (Fault::LostBefore, 1)] {
         let world = World::start().await;
-        world.proxy.fault("GET", "api-upload/complete", fault, 1);
+        world.relay.fault("GET", "api-upload/complete", fault, 1);
         let outbox = world.outbox();
         let draft = copy_chair(&outbox, "chair");
         let asset = outbox.commit(draft.id, false).await.unwrap();
         eventually("it is complete", async || outbox.draft(draft.id).is_none()).await;
         assert_eq!(world.the_one(&world.assets().await), asset);
         assert_eq!(world.files(asset).await, as_map(chair()));
-        // What the proxy has swallowed is not counted.
+        // What the relay has swallowed is not counted.
         assert_eq!(
-            world.proxy.calls("GET", "api-upload/complete").len(),
+            world.relay.calls("GET", "api-upload/complete").len(),
             calls,
             "{fault:?}"
         );
@@ -56,9 +56,9 @@ async fn after_a_lost_completion_the_state_of_the_asset_decides() {
 #[tokio::test]
 async fn a_file_whose_transfer_breaks_is_sent_again_whole() {
     let world = World::start().await;
-    world.proxy.fault("PUT", "", Fault::LostBefore, 2);
-    world.proxy.fault("PUT", "", Fault::LostAfter, 1);
-    world.proxy.fault("PUT", "", Fault::Status(503), 1);
+    world.relay.fault("PUT", "", Fault::LostBefore, 2);
+    world.relay.fault("PUT", "", Fault::LostAfter, 1);
+    world.relay.fault("PUT", "", Fault::Status(503), 1);
     let outbox = world.outbox();
     let draft = copy_chair(&outbox, "chair");
     let asset = outbox.commit(draft.id, false).await.unwrap();
@@ -70,11 +70,11 @@ async fn a_file_whose_transfer_breaks_is_sent_again_whole() {
 #[tokio::test]
 async fn urls_that_expired_mean_a_new_start_and_the_old_id_removed() {
     let world = World::start().await;
-    world.proxy.fault("PUT", "", Fault::Status(403), 1);
+    world.relay.fault("PUT", "", Fault::Status(403), 1);
     let outbox = world.outbox();
     let draft = copy_chair(&outbox, "chair");
     let asset = outbox.commit(draft.id, false).await.unwrap();
-    assert_eq!(world.proxy.calls("POST", "api-upload/start").len(), 2);
+    assert_eq!(world.relay.calls("POST", "api-upload/start").len(), 2);
     eventually("the old id is gone", async || {
         world.assets().await.len() == 1
     })
@@ -87,7 +87,7 @@ async fn urls_that_expired_mean_a_new_start_and_the_old_id_removed() {
 #[tokio::test]
 async fn a_dead_network_leaves_drafts_writable_and_they_go_when_it_is_back() {
     let world = World::start().await;
-    world.proxy.set_dead(true);
+    world.relay.set_dead(true);
     let outbox = world.outbox();
     let draft = copy_chair(&outbox, "chair");
     eventually("the status says why", async || {
@@ -103,7 +103,7 @@ async fn a_dead_network_leaves_drafts_writable_and_they_go_when_it_is_back() {
         "more.txt",
         b"still writable",
     );
-    world.proxy.set_dead(false);
+    world.relay.set_dead(false);
     eventually("it is complete", async || outbox.draft(draft.id).is_none()).await;
     assert_eq!(world.assets().await.len(), 1);
     outbox.shut_down().await;
@@ -113,12 +113,12 @@ async fn a_dead_network_leaves_drafts_writable_and_they_go_when_it_is_back() {
 async fn an_upload_cut_off_by_a_shutdown_ends_once_after_the_next_open() {
     let world = World::start().await;
     world
-        .proxy
+        .relay
         .fault("PUT", "", Fault::Late(Duration::from_secs(5)), 3);
     let outbox = world.outbox();
     let draft = copy_chair(&outbox, "chair");
     eventually("it is on its way", async || {
-        !world.proxy.calls("PUT", "").is_empty()
+        !world.relay.calls("PUT", "").is_empty()
     })
     .await;
     outbox.shut_down().await;
@@ -129,9 +129,9 @@ async fn an_upload_cut_off_by_a_shutdown_ends_once_after_the_next_open() {
     let asset = world.the_one(&world.assets().await);
     assert_eq!(world.files(asset).await, as_map(chair()));
     // It went on where it was, and the journal shows nobody how.
-    assert_eq!(world.proxy.calls("POST", "api-upload/start").len(), 1);
+    assert_eq!(world.relay.calls("POST", "api-upload/start").len(), 1);
     let journal = std::fs::read(world.dir.path().join("outbox/journal")).unwrap();
-    let url = world.proxy.url().into_bytes();
+    let url = world.relay.url().into_bytes();
     assert!(!journal.windows(url.len()).any(|bytes| bytes == url));
     outbox.shut_down().await;
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use assetfs::outbox::{DraftPhase, EntryId, OpenMode};
+use assetfs::outbox::{DraftPhase, EntryId, OpenMode, StatusWord};
 
 use crate::support::{Fault, ME, World, as_map, chair, copy_chair, eventually, glb, put};
 
@@ -10,7 +10,7 @@ use crate::support::{Fault, ME, World, as_map, chair, copy_chair, eventually, gl
 async fn a_change_during_the_upload_takes_it_back() {
     let world = World::start().await;
     world
-        .proxy
+        .relay
         .fault("PUT", "", Fault::Late(Duration::from_millis(1500)), 3);
     let outbox = world.outbox();
     let draft = copy_chair(&outbox, "chair");
@@ -18,10 +18,10 @@ async fn a_change_during_the_upload_takes_it_back() {
         matches!(
             outbox.draft(draft.id).unwrap().phase,
             DraftPhase::Uploading { .. }
-        ) && !world.proxy.calls("PUT", "").is_empty()
+        ) && !world.relay.calls("PUT", "").is_empty()
     })
     .await;
-    assert!(outbox.status(draft.id).unwrap().starts_with("uploading"));
+    assert!(outbox.draft(draft.id).unwrap().status.word() == StatusWord::Uploading);
     put(&outbox, draft.id, EntryId::ROOT, "notes.txt", b"changed");
     assert_eq!(outbox.draft(draft.id).unwrap().phase, DraftPhase::Editing);
     eventually("it is complete", async || outbox.draft(draft.id).is_none()).await;
@@ -40,12 +40,12 @@ async fn a_change_during_the_upload_takes_it_back() {
 async fn removing_a_draft_cancels_its_upload_and_removes_what_the_service_has() {
     let world = World::start().await;
     world
-        .proxy
+        .relay
         .fault("PUT", "", Fault::Late(Duration::from_secs(3)), 3);
     let outbox = world.outbox();
     let draft = copy_chair(&outbox, "chair");
     eventually("it is on its way", async || {
-        !world.proxy.calls("PUT", "").is_empty()
+        !world.relay.calls("PUT", "").is_empty()
     })
     .await;
     outbox.remove_draft(draft.id).unwrap();

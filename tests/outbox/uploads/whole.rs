@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use assetfs::client::Priority;
-use assetfs::outbox::{AttributeChange, DraftPhase, EntryId, OutboxError, OutboxEvent};
+use assetfs::outbox::{AttributeChange, DraftPhase, EntryId, OutboxError, OutboxEvent, StatusWord};
 use assetfs::wire::UploadStatus;
 
 use crate::support::{Fault, ME, World, as_map, chair, copy_chair, eventually, glb, put};
@@ -105,12 +105,8 @@ async fn a_loose_file_becomes_the_asset_of_its_stem() {
     assert_eq!(assets.len(), 1);
     assert_eq!(assets[0].name, "chair");
     assert_eq!(outbox.sent_records()[0].name, "chair.glb");
-    assert!(
-        outbox
-            .status(notes.id)
-            .unwrap()
-            .contains("put it into a folder")
-    );
+    let status = outbox.draft(notes.id).unwrap().status;
+    assert_eq!(status.word(), StatusWord::NeedsFolder);
     outbox.shut_down().await;
 }
 
@@ -132,11 +128,13 @@ async fn a_nested_folder_goes_as_one_zip_built_on_the_way() {
         .id;
     put(&outbox, draft, sub, "wood.png", &chair()[2].1);
     let asset = outbox.commit(draft, false).await.unwrap();
-    let starts = world.proxy.calls("POST", "api-upload/start");
-    assert!(starts[0].body.contains("\"chair.zip\"") && starts[0].body.contains("\"is_zip\":true"));
-    let puts = world.proxy.calls("PUT", "");
+    let starts = world.relay.calls("POST", "api-upload/start");
+    assert!(
+        starts[0].text().contains("\"chair.zip\"") && starts[0].text().contains("\"is_zip\":true")
+    );
+    let puts = world.relay.calls("PUT", "");
     assert_eq!(puts.len(), 1);
-    assert!(puts[0].body.starts_with("PK\u{3}\u{4}"));
+    assert!(puts[0].body.starts_with(b"PK\x03\x04"));
     let record = outbox.sent_record(asset).unwrap();
     assert_eq!(record.zip_name.as_deref(), Some("chair.zip"));
     let paths: Vec<&str> = record
@@ -153,7 +151,7 @@ async fn the_staged_copy_stays_while_the_service_has_other_bytes() {
     let world = World::start().await;
     let outbox = world.outbox();
     world
-        .proxy
+        .relay
         .fault("GET", "/downloads", Fault::Status(500), 1000);
     let draft = copy_chair(&outbox, "chair");
     let asset = outbox.commit(draft.id, false).await.unwrap();

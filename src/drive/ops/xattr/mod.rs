@@ -15,7 +15,7 @@ use crate::drive::places::{Node, Removal, refusals};
 use crate::drive::posix::{FileKind, Ino, XattrMode};
 use crate::drive::tree::Tree;
 use crate::formats;
-use crate::outbox::{DraftId, EntryId};
+use crate::outbox::{DraftId, EntryId, ItemStatus};
 
 const TAGS: &str = "user.xdg.tags";
 const MIME_TYPE: &str = "user.mime_type";
@@ -24,6 +24,8 @@ const WHY: &str = "user.assetfs.why";
 const WHY_OF_NAME: &str = "user.assetfs.why.";
 const ID: &str = "user.assetfs.id";
 const STATUS: &str = "user.assetfs.status";
+/// The status as one word.
+const STATE: &str = "user.assetfs.state";
 const PROGRESS: &str = "user.assetfs.progress";
 const URL: &str = "user.assetfs.url";
 const MD5: &str = "user.assetfs.md5";
@@ -58,11 +60,11 @@ pub(in crate::drive) async fn get_xattr(
             why(mount, &node)
         }
         ID => node.id(mount),
-        STATUS => node.status(mount).await.ok().flatten(),
-        PROGRESS => {
-            let status = node.status(mount).await.ok().flatten();
-            status.and_then(|status| progress_in(&status))
-        }
+        STATUS => status(mount, &node).await.map(|it| it.to_string()),
+        STATE => status(mount, &node).await.map(|it| it.word().to_string()),
+        PROGRESS => status(mount, &node)
+            .await
+            .and_then(|it| Some(it.percent()?.to_string())),
         URL => node.url(mount),
         MD5 => md5_text(mount, &node).await,
         TAGS => tags_of(mount, &node).map(|tags| tags::join_tags(&tags)),
@@ -88,6 +90,7 @@ pub(in crate::drive) async fn list_xattr(
     let at_hand = [
         (ID, node.id(mount).is_some()),
         (STATUS, node.has_status(mount)),
+        (STATE, node.has_status(mount)),
         (URL, node.url(mount).is_some()),
         (
             TAGS,
@@ -211,14 +214,8 @@ fn unsupported() -> DriveError {
     DriveError::Unsupported("this extended attribute cannot be set here".into())
 }
 
-fn progress_in(status: &str) -> Option<String> {
-    let percent = status
-        .split_whitespace()
-        .find_map(|word| word.strip_suffix('%'))?;
-    percent
-        .bytes()
-        .all(|byte| byte.is_ascii_digit())
-        .then(|| percent.to_owned())
+async fn status(mount: &Arc<Mount>, node: &Node) -> Option<ItemStatus> {
+    node.status(mount).await.ok().flatten()
 }
 
 fn media_type_of(path: &str) -> Option<&'static str> {
@@ -228,15 +225,4 @@ fn media_type_of(path: &str) -> Option<&'static str> {
         "status" => Some("text/plain"),
         _ => None,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn progress_is_the_number_in_the_status() {
-        assert_eq!(progress_in("uploading 43%").as_deref(), Some("43"));
-        assert_eq!(progress_in("complete"), None);
-    }
 }

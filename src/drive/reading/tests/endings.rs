@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::server::Answer;
+use super::fault_server::Fault;
 use super::world::{KIB, MIB, World};
 use crate::drive::reading::{ReadError, ReadingLimits};
 
@@ -12,7 +12,7 @@ async fn what_is_fetched_ahead_stops_when_the_reader_goes() {
     // Long enough that requests are under way when the reader goes.
     world
         .server
-        .with(|storage| storage.delay = Duration::from_millis(100));
+        .with(|it| it.latency = Duration::from_millis(100));
     let file = world.open();
     for offset in (0..4 * MIB).step_by(128 * KIB as usize) {
         world.assert_read(&file, offset, 128 * KIB).await;
@@ -27,7 +27,7 @@ async fn what_is_fetched_ahead_stops_when_the_reader_goes() {
     })
     .await
     .expect("every fetch ends");
-    let furthest = world.server.asked().iter().map(|it| it.end).max();
+    let furthest = world.asked().iter().map(|it| it.end).max();
     assert!(
         furthest < Some(40 * MIB),
         "asked for up to {furthest:?} ahead of 4 MiB"
@@ -38,7 +38,7 @@ async fn what_is_fetched_ahead_stops_when_the_reader_goes() {
 async fn a_server_that_never_answers_ends_in_time() {
     let world = World::new(MIB).await;
     let file = world.open();
-    world.script([Answer::Silence; 20]);
+    world.server.order([Fault::Silence; 20]);
     tokio::time::pause();
     let started = tokio::time::Instant::now();
     let error = file.read(0, 10).await.unwrap_err();
@@ -60,7 +60,7 @@ fn a_mount_that_ends_leaves_no_reader_waiting() {
         .unwrap();
     let (world, file) = runtime.block_on(async {
         let world = World::new(MIB).await;
-        world.script([Answer::Silence]);
+        world.server.order([Fault::Silence]);
         let file = world.open();
         (world, file)
     });
@@ -71,7 +71,7 @@ fn a_mount_that_ends_leaves_no_reader_waiting() {
         let first = other.block_on(file.read(0, 10));
         (first, other.block_on(file.read(0, 10)))
     });
-    while world.server.asked().is_empty() {
+    while world.asked().is_empty() {
         std::thread::yield_now();
     }
     runtime.shutdown_background();

@@ -5,29 +5,29 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 
-use super::server::Answer;
-use super::world::{ETAG, MIB, Random, World};
+use super::fault_server::{Chance, Fault};
+use super::world::{ETAG, MIB, World};
 use crate::cache::{BLOCK_LEN_BYTES, CacheLimits};
 use crate::drive::reading::ReadError;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_single_fault_is_repaired_unnoticed() {
-    for answer in [
-        Answer::Whole,
-        Answer::CutAfter(0),
-        Answer::CutAfter(1),
-        Answer::CutAfter(65_536),
-        Answer::CutAfter(150_000),
-        Answer::NoHead,
-        Answer::Unavailable,
-        Answer::Shorter,
-        Answer::Drip,
-        Answer::Redirect,
-        Answer::RefuseUrl,
+    for fault in [
+        Fault::Whole,
+        Fault::CutAfter(0),
+        Fault::CutAfter(1),
+        Fault::CutAfter(65_536),
+        Fault::CutAfter(150_000),
+        Fault::NoHead,
+        Fault::Busy,
+        Fault::Shorter,
+        Fault::Drip,
+        Fault::Redirect,
+        Fault::Refused,
     ] {
         let world = World::new(3 * MIB).await;
         let file = world.open();
-        world.script([answer]);
+        world.server.order([fault]);
         world.assert_read(&file, 1_000_000, 300_000).await;
         world.assert_read(&file, 0, 3 * MIB).await;
     }
@@ -35,14 +35,14 @@ async fn every_single_fault_is_repaired_unnoticed() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_of_a_senseless_answer_is_served_or_cached() {
-    for answer in [Answer::WrongRange, Answer::TooLong] {
+    for fault in [Fault::WrongRange, Fault::TooLong] {
         let world = World::new(3 * MIB).await;
         let file = world.open();
-        world.script([answer]);
+        world.server.order([fault]);
         if let Ok(bytes) = file.read(MIB, 200_000).await {
             assert!(
                 bytes == world.content[MIB as usize..MIB as usize + 200_000],
-                "{answer:?}"
+                "{fault:?}"
             );
         }
         world.assert_read(&file, MIB, 200_000).await;
@@ -67,27 +67,27 @@ async fn a_random_reader_sees_the_local_copy_through_every_fault() {
             keep_free_percent: 0,
         };
         let world = World::with(6 * MIB + 777, etag, limits).await;
-        let faults = Arc::new(Mutex::new(Random(seed)));
+        let faults = Arc::new(Mutex::new(Chance(seed)));
         let feeding = {
             let (server, faults) = (world.server.clone(), faults.clone());
             tokio::spawn(async move {
                 loop {
-                    let answer = {
+                    let fault = {
                         let mut random = faults.lock().unwrap();
                         match random.below(12) {
-                            0 => Answer::CutAfter(random.below(200_000) as usize),
-                            1 => Answer::CutAfter(0),
-                            2 => Answer::NoHead,
-                            3 => Answer::Whole,
-                            4 => Answer::Shorter,
-                            5 => Answer::RefuseUrl,
-                            6 => Answer::Redirect,
-                            _ => Answer::Good,
+                            0 => Some(Fault::CutAfter(random.below(200_000) as usize)),
+                            1 => Some(Fault::CutAfter(0)),
+                            2 => Some(Fault::NoHead),
+                            3 => Some(Fault::Whole),
+                            4 => Some(Fault::Shorter),
+                            5 => Some(Fault::Refused),
+                            6 => Some(Fault::Redirect),
+                            _ => None,
                         }
                     };
-                    server.with(|storage| {
-                        if storage.script.len() < 4 {
-                            storage.script.push_back(answer);
+                    server.with(|it| {
+                        if it.orders.len() < 4 {
+                            it.orders.push_back(fault);
                         }
                     });
                     tokio::time::sleep(Duration::from_micros(300)).await;
@@ -97,7 +97,7 @@ async fn a_random_reader_sees_the_local_copy_through_every_fault() {
         let readers = (0..4_u64).map(|reader| {
             let world = &world;
             async move {
-                let mut random = Random(seed * 100 + reader);
+                let mut random = Chance(seed * 100 + reader);
                 let mut file = world.open();
                 let mut at = 0;
                 for _ in 0..150 {
@@ -121,7 +121,7 @@ async fn a_random_reader_sees_the_local_copy_through_every_fault() {
         });
         join_all(readers).await;
         feeding.abort();
-        world.server.with(|storage| storage.script.clear());
+        world.server.with(|it| it.orders.clear());
         let file = world.open();
         world.assert_read(&file, 0, world.key.size).await;
     }

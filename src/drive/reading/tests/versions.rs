@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 
-use super::server::Answer;
-use super::world::{MIB, World};
+use super::fault_server::Fault;
+use super::world::{MIB, NAME, World};
 use crate::cache::{CacheLimits, ObjectKey};
 use crate::drive::reading::ReadError;
 
@@ -16,8 +16,8 @@ async fn a_url_that_is_refused_is_renewed_once_for_all_readers() {
     let file = world.open();
     world.assert_read(&file, 0, 10).await;
     world.server.with(|storage| {
-        storage.url_number = 7;
-        storage.delay = Duration::from_millis(20);
+        storage.url_number = Some(7);
+        storage.latency = Duration::from_millis(20);
     });
     join_all((1..10).map(|at| world.assert_read(&file, at * 2 * MIB, 10))).await;
     assert_eq!(world.urls.renewals.load(Ordering::SeqCst), 1);
@@ -27,7 +27,7 @@ async fn a_url_that_is_refused_is_renewed_once_for_all_readers() {
 async fn a_url_that_stays_refused_is_an_error_and_the_next_read_tries_again() {
     let world = World::new(MIB).await;
     let file = world.open();
-    world.script([Answer::RefuseUrl, Answer::RefuseUrl]);
+    world.server.order([Fault::Refused, Fault::Refused]);
     assert!(matches!(
         file.read(0, 10).await,
         Err(ReadError::Transfer(_))
@@ -41,8 +41,7 @@ async fn content_that_changed_is_stale_and_never_mixed() {
     let file = world.open();
     world.assert_read(&file, 0, 10).await;
     world.server.with(|storage| {
-        storage.content.fill(b'!');
-        storage.etag = Some("\"version-2\"".to_owned());
+        storage.put_as(NAME, &[b'!'; 10 * MIB as usize], Some("\"version-2\""));
     });
     let error = file.read(5 * MIB, 10).await.unwrap_err();
     assert!(matches!(error, ReadError::Stale { .. }), "{error}");
@@ -63,18 +62,17 @@ async fn content_that_changed_is_stale_and_never_mixed() {
 async fn content_that_changed_in_the_middle_of_a_body_is_never_mixed() {
     let world = World::new(MIB).await;
     let file = world.open();
-    world.script([Answer::CutAfter(100_000)]);
+    world.server.order([Fault::CutAfter(100_000)]);
     let server = world.server.clone();
     world
         .server
-        .with(|storage| storage.delay = Duration::from_millis(100));
+        .with(|it| it.latency = Duration::from_millis(100));
     let changing = tokio::spawn(async move {
-        while server.asked().is_empty() {
+        while server.server.count() == 0 {
             tokio::task::yield_now().await;
         }
         server.with(|storage| {
-            storage.content.fill(b'!');
-            storage.etag = Some("\"version-2\"".to_owned());
+            storage.put_as(NAME, &[b'!'; MIB as usize], Some("\"version-2\""));
         });
     });
     let error = file.read(0, MIB).await.unwrap_err();
@@ -86,7 +84,8 @@ async fn content_that_changed_in_the_middle_of_a_body_is_never_mixed() {
 async fn another_size_is_stale_even_without_an_etag() {
     let world = World::with(MIB, None, CacheLimits::default()).await;
     let file = world.open();
-    world.server.with(|storage| storage.content.push(0));
+    let longer = [&world.content[..], &[0]].concat();
+    world.server.with(|it| it.put_as(NAME, &longer, None));
     assert!(matches!(
         file.read(0, 10).await,
         Err(ReadError::Stale { .. })

@@ -1,11 +1,12 @@
 //! A content, the server that has it, and the reading that fetches it.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::runtime::Handle;
 
-use super::server::{Answer, Server};
+use super::fault_server::{Chance, FileServer};
 use crate::cache::{BlockCache, CacheLimits, ObjectKey};
 use crate::client::{Client, ClientConfig};
 use crate::drive::reading::{Reading, ReadingLimits, RemoteFile, SignedUrls, UrlFuture};
@@ -13,11 +14,13 @@ use crate::wire::SignedUrl;
 
 pub(super) const KIB: u64 = 1 << 10;
 pub(super) const MIB: u64 = 1 << 20;
+/// What the server calls the content.
+pub(super) const NAME: &str = "content";
 pub(super) const ETAG: &str = "\"version-1\"";
 
 /// Gives the URL that the server accepts at this moment when a new one is asked for.
 pub(super) struct Urls {
-    pub(super) server: Server,
+    pub(super) server: FileServer,
     pub(super) current: AtomicU64,
     pub(super) renewals: AtomicU64,
 }
@@ -27,20 +30,21 @@ impl SignedUrls for Urls {
         Box::pin(async move {
             if renew {
                 self.renewals.fetch_add(1, Ordering::SeqCst);
-                let number = self.server.with(|storage| storage.url_number);
-                self.current.store(number, Ordering::SeqCst);
+                let number = self.server.with(|it| it.url_number);
+                self.current
+                    .store(number.expect("a number"), Ordering::SeqCst);
             }
             let number = self.current.load(Ordering::SeqCst);
-            let address = self.server.address;
+            let server = self.server.url();
             Ok(SignedUrl::new(format!(
-                "http://{address}/content/{number}?signature=x"
+                "{server}/{number}/{NAME}?signature=x"
             )))
         })
     }
 }
 
 pub(super) struct World {
-    pub(super) server: Server,
+    pub(super) server: FileServer,
     pub(super) reading: Reading,
     pub(super) urls: Arc<Urls>,
     pub(super) content: Vec<u8>,
@@ -62,11 +66,15 @@ impl World {
     }
 
     pub(super) async fn with(size: u64, etag: Option<&str>, limits: CacheLimits) -> World {
-        let content = bytes_of(size);
-        let server = Server::start(content.clone(), etag).await;
+        let content = Chance(size + 1).bytes(size as usize);
+        let server = FileServer::start();
+        server.with(|it| {
+            it.put_as(NAME, &content, etag);
+            it.url_number = Some(0);
+        });
         let dir = tempfile::tempdir().unwrap();
         let cache = BlockCache::open(dir.path(), limits).unwrap();
-        let config = ClientConfig::new(&format!("http://{}", server.address)).unwrap();
+        let config = ClientConfig::new(&server.url()).unwrap();
         let client = Client::new(config).unwrap();
         let reading = Reading::new(client, cache, Handle::current(), ReadingLimits::default());
         let urls = Arc::new(Urls {
@@ -92,8 +100,14 @@ impl World {
         self.reading.open(&self.key, self.urls.clone())
     }
 
-    pub(super) fn script(&self, answers: impl IntoIterator<Item = Answer>) {
-        self.server.with(|storage| storage.script.extend(answers));
+    /// The parts that were asked for so far.
+    pub(super) fn asked(&self) -> Vec<Range<u64>> {
+        let requests = self.server.server.asked();
+        let ranges = requests.iter().map(|asked| {
+            let (first, last) = asked.range().expect("a range");
+            first as u64..last.map_or(self.key.size, |last| last as u64 + 1)
+        });
+        ranges.collect()
     }
 
     pub(super) async fn assert_read(&self, file: &RemoteFile, offset: u64, len: u64) {
@@ -101,31 +115,5 @@ impl World {
         let end = (offset + len).min(self.key.size);
         let expected = &self.content[offset.min(end) as usize..end as usize];
         assert!(bytes == expected, "wrong bytes at {offset}+{len}");
-    }
-}
-
-fn bytes_of(size: u64) -> Vec<u8> {
-    let mut random = Random(size + 1);
-    (0..size.div_ceil(8))
-        .flat_map(|_| random.next().to_le_bytes())
-        .take(size as usize)
-        .collect()
-}
-
-/// A seeded generator; what it gives is the same in every run.
-pub(super) struct Random(pub(super) u64);
-
-impl Random {
-    pub(super) fn next(&mut self) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        let mixed = (self.0 ^ (self.0 >> 33)).wrapping_mul(0xFF51_AFD7_ED55_8CCD);
-        mixed ^ (mixed >> 29)
-    }
-
-    pub(super) fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
     }
 }

@@ -7,6 +7,7 @@ use crate::formats::wholeness::Wholeness;
 use crate::outbox::drafts::info::DraftKind;
 use crate::outbox::error::OutboxError;
 use crate::outbox::names;
+use crate::outbox::status::ItemStatus;
 
 /// What is known of one file of a draft that is not junk.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,21 +94,16 @@ pub enum Obstacle {
 }
 
 impl Obstacle {
-    /// The line that the draft's status shows.
-    pub fn status_text(&self) -> String {
-        match self {
-            Obstacle::Empty => "draft".to_owned(),
-            Obstacle::NoModel => "draft: no model file yet".to_owned(),
-            Obstacle::NeedsFolder { why } => format!("draft: {why}"),
-            Obstacle::BeingWritten(path) => format!("draft: {path} is being written"),
-            Obstacle::InFlight(path) => {
-                format!("draft: {path} is a temporary file of a copy; remove it when that is over")
-            }
-            Obstacle::NotWhole(what) => format!("incomplete: {what}"),
-            Obstacle::Lacks(missing) => format!(
-                "waiting for {}; it goes once all is there, or by `assetfs commit --force`",
-                first_and_more(missing)
-            ),
+    /// The status of a draft that it holds back.
+    pub fn status(&self) -> ItemStatus {
+        match self.clone() {
+            Obstacle::Empty => ItemStatus::Draft,
+            Obstacle::NoModel => ItemStatus::NoModel,
+            Obstacle::NeedsFolder { why } => ItemStatus::NeedsFolder { why },
+            Obstacle::BeingWritten(path) => ItemStatus::BeingWritten { path },
+            Obstacle::InFlight(path) => ItemStatus::TemporaryName { path },
+            Obstacle::NotWhole(what) => ItemStatus::Incomplete { what },
+            Obstacle::Lacks(missing) => ItemStatus::NeedsFiles { missing },
         }
     }
 
@@ -273,15 +269,6 @@ fn in_unit_of(bytes: u64, scale: u64) -> (String, &'static str) {
 pub fn human_size(bytes: u64) -> String {
     let (number, unit) = in_unit_of(bytes, bytes);
     format!("{number} {unit}")
-}
-
-/// The first of several names, and how many more there are.
-pub fn first_and_more(names: &[String]) -> String {
-    match names {
-        [] => String::new(),
-        [only] => only.clone(),
-        [first, more @ ..] => format!("{first} and {} more", more.len()),
-    }
 }
 
 /// The warning for a commit by hand.

@@ -5,9 +5,8 @@
 
 use std::time::Duration;
 
-use crate::outbox::drafts::settle::readiness::{
-    DraftFacts, Obstacle, first_and_more, readiness, warning_for,
-};
+use crate::outbox::drafts::settle::readiness::{DraftFacts, Obstacle, readiness, warning_for};
+use crate::outbox::status::ItemStatus;
 
 /// Who wrote, and when it last stirred. Times count from any fixed point on the monotonic clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,15 +68,13 @@ pub enum Verdict {
     WaitUntil {
         /// When to look again if nothing changes.
         at: Duration,
-        /// The line that the draft's status shows.
-        why: String,
+        status: ItemStatus,
         /// The files that the model names and that are not there.
         missing: Vec<String>,
     },
     /// Only a change, or a command, can help.
     Blocked {
-        /// The line that the draft's status shows.
-        why: String,
+        status: ItemStatus,
         /// The files that the model names and that are not there.
         missing: Vec<String>,
     },
@@ -89,7 +86,7 @@ pub fn verdict(facts: &DraftFacts, stir: &Stir, times: &SettleTimes, now: Durati
         Ok(content) => content,
         Err(obstacle) => {
             return Verdict::Blocked {
-                why: obstacle.status_text(),
+                status: obstacle.status(),
                 missing: match obstacle {
                     Obstacle::Lacks(missing) => missing,
                     _ => Vec::new(),
@@ -99,7 +96,9 @@ pub fn verdict(facts: &DraftFacts, stir: &Stir, times: &SettleTimes, now: Durati
     };
     if let Some(folder) = &facts.version_control {
         return Verdict::Blocked {
-            why: format!("draft: holds {folder}, so it is sent by `assetfs commit` only"),
+            status: ItemStatus::NeedsCommit {
+                folder: folder.clone(),
+            },
             missing: content.missing,
         };
     }
@@ -109,11 +108,13 @@ pub fn verdict(facts: &DraftFacts, stir: &Stir, times: &SettleTimes, now: Durati
         _ => stir.last_change,
     };
     let quiet = from + times.quiet_for(content.references_tell, ended);
-    let (at, why, warning) = match content.missing.is_empty() {
+    let (at, status, warning) = match content.missing.is_empty() {
         true => (quiet, settling(quiet, now), None),
         false => (
             quiet + times.missing,
-            format!("waiting for {}", first_and_more(&content.missing)),
+            ItemStatus::MissingFiles {
+                missing: content.missing.clone(),
+            },
             warning_for(&content),
         ),
     };
@@ -121,12 +122,18 @@ pub fn verdict(facts: &DraftFacts, stir: &Stir, times: &SettleTimes, now: Durati
         return Verdict::Ready { warning };
     }
     let missing = content.missing;
-    Verdict::WaitUntil { at, why, missing }
+    Verdict::WaitUntil {
+        at,
+        status,
+        missing,
+    }
 }
 
-fn settling(until: Duration, now: Duration) -> String {
+fn settling(until: Duration, now: Duration) -> ItemStatus {
     let left = until.saturating_sub(now);
-    format!("settling {} s", left.as_millis().div_ceil(1000).max(1))
+    ItemStatus::Settling {
+        seconds: left.as_millis().div_ceil(1000).max(1) as u64,
+    }
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ use crate::outbox::error::{OutboxError, OutboxResult};
 use crate::outbox::ids::DraftId;
 use crate::outbox::shared::Shared;
 use crate::outbox::state::Stage;
+use crate::outbox::status::ItemStatus;
 
 /// How long a burst of changes is let pass before drafts are judged.
 const BURST: Duration = Duration::from_millis(60);
@@ -119,9 +120,17 @@ async fn judge(shared: &Arc<Shared>, draft: DraftId) -> Duration {
             upload::begin(shared, draft, generation);
             never
         }
-        (Verdict::WaitUntil { at, why, missing }, writers_live, _) => {
+        (
+            Verdict::WaitUntil {
+                at,
+                status,
+                missing,
+            },
+            writers_live,
+            _,
+        ) => {
             let goes_at = Some(Instant::now() + at.saturating_sub(now));
-            show(shared, draft, why, Lacking { missing, goes_at });
+            show(shared, draft, status, Lacking { missing, goes_at });
             // The seconds that are left are shown, too.
             let next_second = now + Duration::from_secs(1);
             let look = if writers_live {
@@ -131,9 +140,9 @@ async fn judge(shared: &Arc<Shared>, draft: DraftId) -> Duration {
             };
             at.min(look)
         }
-        (Verdict::Blocked { why, missing }, ..) => {
+        (Verdict::Blocked { status, missing }, ..) => {
             let goes_at = None;
-            show(shared, draft, why, Lacking { missing, goes_at });
+            show(shared, draft, status, Lacking { missing, goes_at });
             never
         }
     }
@@ -179,14 +188,14 @@ fn look_at_all(shared: &Shared, subjects: Vec<Subject>) {
     }
 }
 
-fn show(shared: &Shared, draft: DraftId, text: String, lacking: Lacking) {
+fn show(shared: &Shared, draft: DraftId, status: ItemStatus, lacking: Lacking) {
     let mut core = shared.core();
     let activity = core.activity(draft);
     activity.lacking = lacking;
-    if activity.settle_text == text {
+    if activity.held_by == status {
         return;
     }
-    activity.settle_text = text;
+    activity.held_by = status;
     drop(core);
     shared
         .events

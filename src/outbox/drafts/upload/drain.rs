@@ -32,8 +32,7 @@ impl Outbox {
         }
         self.wait_for_all(&mut waiting, &mut report).await;
         for draft in waiting {
-            let status = self.status(draft).unwrap_or_default();
-            report.left.push((draft, status));
+            report.left.push((draft, self.status_line(draft)));
         }
         report
     }
@@ -73,7 +72,6 @@ impl Outbox {
         if self.is_uploading(draft) {
             return Ok(());
         }
-        let status = || self.status(draft).unwrap_or_default();
         let facts = watch::look(&self.shared, draft)
             .await
             .map_err(|error| error.to_string())?;
@@ -82,9 +80,11 @@ impl Outbox {
         };
         let failed = self.draft(draft).is_some_and(|info| info.failure.is_some());
         match readiness::readiness(&facts) {
-            Err(obstacle) => Err(obstacle.status_text()),
-            Ok(_) if facts.version_control.is_some() || failed => Err(status()),
-            Ok(content) if ready_only && !content.missing.is_empty() => Err(status()),
+            Err(obstacle) => Err(obstacle.status().to_string()),
+            Ok(_) if facts.version_control.is_some() || failed => Err(self.status_line(draft)),
+            Ok(content) if ready_only && !content.missing.is_empty() => {
+                Err(self.status_line(draft))
+            }
             Ok(_) => {
                 let order = UploadRecord::Ordered {
                     draft,
@@ -98,6 +98,11 @@ impl Outbox {
                 Ok(())
             }
         }
+    }
+
+    fn status_line(&self, draft: DraftId) -> String {
+        self.draft(draft)
+            .map_or_else(String::new, |info| info.status.to_string())
     }
 
     fn bytes_sent(&self) -> u64 {

@@ -15,6 +15,7 @@ use crate::outbox::events::OutboxEvent;
 use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;
 use crate::outbox::state::Attempt;
+use crate::outbox::status::ItemStatus;
 use crate::wire::{AssetId, BaseAsset, UploadStatus};
 
 /// The longest pause between two looks at an import.
@@ -52,20 +53,17 @@ impl Upload {
 
     /// Keeps what an asset's record says for the status line.
     pub(super) fn seen(&self, record: &BaseAsset) -> Service {
-        let text = match &record.upload_status {
-            UploadStatus::Incomplete => "uploading 99%".to_owned(),
-            UploadStatus::Other(word) if word.is_empty() => "analysing".to_owned(),
-            status => match record.progress {
-                Some(progress) if progress > 0.0 && progress < 100.0 => {
-                    format!("{} {}%", status.as_str(), progress.floor())
-                }
-                _ => status.as_str().to_owned(),
+        let status = match &record.upload_status {
+            UploadStatus::Incomplete => ItemStatus::Uploading {
+                percent: 99,
+                obstacle: None,
             },
+            step => ItemStatus::importing(step, record.progress),
         };
         let mut core = self.shared.core();
         let activity = core.activity(self.draft);
-        if activity.import_text != text {
-            activity.import_text = text;
+        if activity.import.as_ref() != Some(&status) {
+            activity.import = Some(status);
             drop(core);
             self.shared
                 .events

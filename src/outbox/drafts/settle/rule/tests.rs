@@ -4,6 +4,7 @@ use super::*;
 use crate::formats::references::{Need, Reference};
 use crate::outbox::drafts::info::DraftKind;
 use crate::outbox::drafts::settle::readiness::{BytesState, FileFacts, Obstacle};
+use crate::outbox::status::StatusWord;
 
 const S: fn(u64) -> Duration = Duration::from_secs;
 
@@ -63,26 +64,33 @@ fn judge(facts: &DraftFacts, stir: Stir, now: u64) -> Verdict {
     verdict(facts, &stir, &SettleTimes::scaled(S(2)), S(now))
 }
 
-fn wait(at: u64, why: &str) -> Verdict {
+fn settling(at: u64, seconds: u64) -> Verdict {
     Verdict::WaitUntil {
         at: S(at),
-        why: why.to_owned(),
+        status: ItemStatus::Settling { seconds },
         missing: Vec::new(),
     }
 }
 
-fn waiting_for(at: u64, why: &str, missing: &[&str]) -> Verdict {
+fn waiting_for(at: u64, missing: &[&str]) -> Verdict {
+    let missing: Vec<String> = missing.iter().map(|name| (*name).to_owned()).collect();
     Verdict::WaitUntil {
         at: S(at),
-        why: why.to_owned(),
-        missing: missing.iter().map(|name| (*name).to_owned()).collect(),
+        status: ItemStatus::MissingFiles {
+            missing: missing.clone(),
+        },
+        missing,
     }
 }
 
-fn blocked(why: &str) -> Verdict {
-    Verdict::Blocked {
-        why: why.to_owned(),
-        missing: Vec::new(),
+/// The status of a draft that time alone does not help.
+fn held(facts: &DraftFacts) -> ItemStatus {
+    match judge(facts, ended(10), 100_000) {
+        Verdict::Blocked { status, missing } => {
+            assert!(missing.is_empty(), "{missing:?}");
+            status
+        }
+        verdict => panic!("{verdict:?}"),
     }
 }
 
@@ -90,10 +98,10 @@ const READY: Verdict = Verdict::Ready { warning: None };
 
 #[test]
 fn two_seconds_after_the_writing_processes_ended() {
-    assert_eq!(judge(&chair(), ended(10), 11), wait(12, "settling 1 s"));
+    assert_eq!(judge(&chair(), ended(10), 11), settling(12, 1));
     assert_eq!(judge(&chair(), ended(10), 12), READY);
     // The process ended later than its last write: the time counts from its end.
-    assert_eq!(judge(&chair(), ended(14), 15), wait(16, "settling 1 s"));
+    assert_eq!(judge(&chair(), ended(14), 15), settling(16, 1));
 }
 
 #[test]
@@ -103,7 +111,7 @@ fn or_the_folder_got_its_times_set() {
         writers_ended: None,
         ..ended(0)
     };
-    assert_eq!(judge(&chair(), stir, 11), wait(12, "settling 1 s"));
+    assert_eq!(judge(&chair(), stir, 11), settling(12, 1));
     assert_eq!(judge(&chair(), stir, 12), READY);
 }
 
@@ -113,20 +121,20 @@ fn five_seconds_while_one_lives() {
         writers_ended: None,
         ..ended(0)
     };
-    assert_eq!(judge(&chair(), stir, 12), wait(15, "settling 3 s"));
+    assert_eq!(judge(&chair(), stir, 12), settling(15, 3));
     assert_eq!(judge(&chair(), stir, 15), READY);
 }
 
 #[test]
 fn else_fifteen_seconds_and_sixty() {
     let facts = draft(vec![file("chair.fbx"), file("wood.png")]);
-    assert_eq!(judge(&facts, ended(10), 24), wait(25, "settling 1 s"));
+    assert_eq!(judge(&facts, ended(10), 24), settling(25, 1));
     assert_eq!(judge(&facts, ended(10), 25), READY);
     let alive = Stir {
         writers_ended: None,
         ..ended(0)
     };
-    assert_eq!(judge(&facts, alive, 69), wait(70, "settling 1 s"));
+    assert_eq!(judge(&facts, alive, 69), settling(70, 1));
     assert_eq!(judge(&facts, alive, 70), READY);
 }
 
@@ -148,7 +156,7 @@ fn references_missing_are_named_and_waited_for() {
     let facts = draft(vec![naming("chair.gltf", &["textures/wood.png"])]);
     assert_eq!(
         judge(&facts, ended(10), 12),
-        waiting_for(72, "waiting for textures/wood.png", &["textures/wood.png"])
+        waiting_for(72, &["textures/wood.png"])
     );
     assert_eq!(
         judge(&facts, ended(10), 72),
@@ -162,7 +170,7 @@ fn references_missing_are_named_and_waited_for() {
     let two = draft(vec![naming("chair.gltf", &["b.png", "a.png"])]);
     assert_eq!(
         judge(&two, ended(10), 12),
-        waiting_for(72, "waiting for a.png and 1 more", &["a.png", "b.png"])
+        waiting_for(72, &["a.png", "b.png"])
     );
 }
 
@@ -170,14 +178,15 @@ fn references_missing_are_named_and_waited_for() {
 fn a_gltf_without_its_buffers_never_goes_by_itself() {
     let facts = draft(vec![naming("chair.gltf", &["chair.bin", "wood.png"])]);
     let verdict = judge(&facts, ended(10), 100_000);
-    let why = "waiting for chair.bin and 1 more; it goes once all is there, or by `assetfs commit --force`";
+    let missing = vec!["chair.bin".to_owned(), "wood.png".to_owned()];
+    let status = ItemStatus::NeedsFiles {
+        missing: missing.clone(),
+    };
     assert_eq!(
-        verdict,
-        Verdict::Blocked {
-            why: why.to_owned(),
-            missing: vec!["chair.bin".to_owned(), "wood.png".to_owned()],
-        }
+        status.to_string(),
+        "waiting for chair.bin and 1 more; it goes once all is there, or by `assetfs commit --force`"
     );
+    assert_eq!(verdict, Verdict::Blocked { status, missing });
     assert!(readiness(&facts).unwrap_err().yields_to_force());
 }
 
@@ -247,7 +256,7 @@ fn what_is_in_the_way_is_said() {
         ),
     ];
     for (facts, why) in table {
-        assert_eq!(judge(&facts, ended(10), 100_000), blocked(why));
+        assert_eq!(held(&facts).to_string(), why);
     }
 }
 
@@ -260,14 +269,12 @@ fn a_loose_file_has_to_stand_alone() {
     assert_eq!(judge(&loose(file("chair.glb")), ended(10), 12), READY);
     assert_eq!(judge(&loose(file("chair.stl")), ended(10), 25), READY);
     assert_eq!(
-        judge(&loose(naming("chair.gltf", &["chair.bin"])), ended(10), 100),
-        blocked("draft: chair.gltf needs chair.bin; put both into a folder")
+        held(&loose(naming("chair.gltf", &["chair.bin"]))).to_string(),
+        "draft: chair.gltf needs chair.bin; put both into a folder"
     );
     for name in ["chair.obj", "notes.txt"] {
-        let Verdict::Blocked { why, .. } = judge(&loose(file(name)), ended(10), 100) else {
-            panic!("{name} is not sent alone");
-        };
-        assert!(why.contains("put it into a folder"), "{why}");
+        let status = held(&loose(file(name)));
+        assert_eq!(status.word(), StatusWord::NeedsFolder, "{name}");
     }
 }
 

@@ -1,0 +1,294 @@
+//! How far a model or a job is. [`ItemStatus`] holds it as data. Programs read its [`StatusWord`],
+//! people its sentence (`Display`), which is made only where it is shown.
+
+use std::fmt;
+
+use crate::outbox::ids::JobFolder;
+use crate::wire::{UploadStatus, open_words};
+
+open_words! {
+    /// The state as one word. `docs/semantics.md` lists them; a word is never renamed.
+    StatusWord {
+        // Drafts
+        Draft = "draft",
+        NoModel = "no_model",
+        NeedsFolder = "needs_folder",
+        NeedsCommit = "needs_commit",
+        BeingWritten = "being_written",
+        TemporaryName = "temporary_name",
+        Incomplete = "incomplete",
+        NeedsFiles = "needs_files",
+        MissingFiles = "missing_files",
+        Settling = "settling",
+        Waiting = "waiting",
+        // Models
+        Uploading = "uploading",
+        Importing = "importing",
+        Complete = "complete",
+        // Jobs and optimized models
+        NotSent = "not_sent",
+        WaitingForModel = "waiting_for_model",
+        Queued = "queued",
+        Running = "running",
+        Done = "done",
+        Unknown = "unknown",
+        // All
+        Failed = "failed",
+    }
+}
+
+/// How far a draft, a model or a job is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum ItemStatus {
+    /// A draft that holds nothing to send yet.
+    #[default]
+    Draft,
+    /// A draft with files, but no model file.
+    NoModel,
+    /// A loose file that is never sent alone; `why` says what it lacks.
+    NeedsFolder { why: String },
+    /// A draft that holds a version control folder: only a commit by hand sends it.
+    NeedsCommit { folder: String },
+    /// A file of the draft is open for writing.
+    BeingWritten { path: String },
+    /// A file of the draft has the name that copy tools give to unfinished files.
+    TemporaryName { path: String },
+    /// A file of the draft is cut off; `what` says which and where.
+    Incomplete { what: String },
+    /// Files are missing without which the draft is never sent by itself.
+    NeedsFiles { missing: Vec<String> },
+    /// Files are missing; the draft is sent without them after a while.
+    MissingFiles { missing: Vec<String> },
+    /// The draft is whole and is sent if nothing changes for this time.
+    Settling { seconds: u64 },
+    /// Something keeps the draft from being sent; it is tried again by itself.
+    Waiting { obstacle: String },
+    /// The files are on their way.
+    Uploading {
+        percent: u8,
+        obstacle: Option<String>,
+    },
+    /// The service works on the model.
+    Importing {
+        step: UploadStatus,
+        percent: Option<u8>,
+        obstacle: Option<String>,
+    },
+    /// The service has the model.
+    Complete,
+    /// A job's text that was not submitted.
+    NotSent,
+    /// A job that goes out once its models are ready.
+    WaitingForModel { folder: JobFolder },
+    /// The service has the job, or is asked to take it.
+    Queued { obstacle: Option<String> },
+    /// The service works on the job.
+    Running { percent: u8 },
+    /// The result of the job is there.
+    Done,
+    /// It cannot be found out whether the service has the job; it is not sent again by itself.
+    Unknown { folder: JobFolder },
+    /// It failed, and nothing goes on without help.
+    Failed { reason: String },
+    /// A state of the service that this version does not know, in the service's word.
+    Other { word: String },
+}
+
+impl ItemStatus {
+    /// The status of a model that the service imports. `progress` is the percentage that the service
+    /// reports; 0 and 100 say nothing and are left out.
+    pub fn importing(step: &UploadStatus, progress: Option<f64>) -> ItemStatus {
+        let shown = progress.filter(|percent| *percent > 0.0 && *percent < 100.0);
+        ItemStatus::Importing {
+            step: match step {
+                UploadStatus::Other(word) if word.is_empty() => UploadStatus::Analysing,
+                step => step.clone(),
+            },
+            percent: shown.map(|percent| percent as u8),
+            obstacle: None,
+        }
+    }
+
+    /// The same with what keeps it from going on, where the status tells that.
+    pub fn with_obstacle(mut self, found: Option<String>) -> ItemStatus {
+        if let ItemStatus::Uploading { obstacle, .. } | ItemStatus::Importing { obstacle, .. } =
+            &mut self
+        {
+            *obstacle = found;
+        }
+        self
+    }
+
+    /// The state without its data.
+    pub fn word(&self) -> StatusWord {
+        match self {
+            ItemStatus::Draft => StatusWord::Draft,
+            ItemStatus::NoModel => StatusWord::NoModel,
+            ItemStatus::NeedsFolder { .. } => StatusWord::NeedsFolder,
+            ItemStatus::NeedsCommit { .. } => StatusWord::NeedsCommit,
+            ItemStatus::BeingWritten { .. } => StatusWord::BeingWritten,
+            ItemStatus::TemporaryName { .. } => StatusWord::TemporaryName,
+            ItemStatus::Incomplete { .. } => StatusWord::Incomplete,
+            ItemStatus::NeedsFiles { .. } => StatusWord::NeedsFiles,
+            ItemStatus::MissingFiles { .. } => StatusWord::MissingFiles,
+            ItemStatus::Settling { .. } => StatusWord::Settling,
+            ItemStatus::Waiting { .. } => StatusWord::Waiting,
+            ItemStatus::Uploading { .. } => StatusWord::Uploading,
+            ItemStatus::Importing {
+                step: UploadStatus::Incomplete,
+                ..
+            } => StatusWord::Uploading,
+            ItemStatus::Importing { .. } => StatusWord::Importing,
+            ItemStatus::Complete => StatusWord::Complete,
+            ItemStatus::NotSent => StatusWord::NotSent,
+            ItemStatus::WaitingForModel { .. } => StatusWord::WaitingForModel,
+            ItemStatus::Queued { .. } => StatusWord::Queued,
+            ItemStatus::Running { .. } => StatusWord::Running,
+            ItemStatus::Done => StatusWord::Done,
+            ItemStatus::Unknown { .. } => StatusWord::Unknown,
+            ItemStatus::Failed { .. } => StatusWord::Failed,
+            ItemStatus::Other { word } => StatusWord::Other(word.clone()),
+        }
+    }
+
+    /// How much of the present step is done, where that is known.
+    pub fn percent(&self) -> Option<u8> {
+        match self {
+            ItemStatus::Uploading { percent, .. } | ItemStatus::Running { percent } => {
+                Some(*percent)
+            }
+            ItemStatus::Importing { percent, .. } => *percent,
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for ItemStatus {
+    /// One line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ItemStatus::Draft => f.write_str("draft"),
+            ItemStatus::NoModel => f.write_str("draft: no model file yet"),
+            ItemStatus::NeedsFolder { why } => write!(f, "draft: {why}"),
+            ItemStatus::NeedsCommit { folder } => write!(
+                f,
+                "draft: holds {folder}, so it is sent by `assetfs commit` only"
+            ),
+            ItemStatus::BeingWritten { path } => write!(f, "draft: {path} is being written"),
+            ItemStatus::TemporaryName { path } => write!(
+                f,
+                "draft: {path} is a temporary file of a copy; remove it when that is over"
+            ),
+            ItemStatus::Incomplete { what } => write!(f, "incomplete: {what}"),
+            ItemStatus::NeedsFiles { missing } => write!(
+                f,
+                "waiting for {}; it goes once all is there, or by `assetfs commit --force`",
+                first_and_more(missing)
+            ),
+            ItemStatus::MissingFiles { missing } => {
+                write!(f, "waiting for {}", first_and_more(missing))
+            }
+            ItemStatus::Settling { seconds } => write!(f, "settling {seconds} s"),
+            ItemStatus::Waiting { obstacle } => write!(f, "waiting ({obstacle})"),
+            ItemStatus::Uploading { percent, obstacle } => {
+                write!(f, "uploading {percent}%{}", in_brackets(obstacle))
+            }
+            ItemStatus::Importing {
+                step,
+                percent,
+                obstacle,
+            } => {
+                let percent = percent.map_or(String::new(), |percent| format!(" {percent}%"));
+                write!(f, "{step}{percent}{}", in_brackets(obstacle))
+            }
+            ItemStatus::Complete => f.write_str("complete"),
+            ItemStatus::NotSent => f.write_str("not sent"),
+            ItemStatus::WaitingForModel { folder } => f.write_str(match folder {
+                JobFolder::Optimize(_) | JobFolder::Embeds(_) => {
+                    "waiting for the asset to be complete"
+                }
+                JobFolder::RapidEmbeds(_) => "waiting for the rapid model to be done",
+                JobFolder::Multi => "waiting for all assets to be complete",
+            }),
+            ItemStatus::Queued { obstacle: None } => f.write_str("queued"),
+            ItemStatus::Queued {
+                obstacle: Some(obstacle),
+            } => write!(f, "queued ({obstacle}; it is tried again by itself)"),
+            ItemStatus::Running { percent } => write!(f, "running {percent}%"),
+            ItemStatus::Done => f.write_str("done"),
+            ItemStatus::Unknown { folder } => {
+                let again = match folder {
+                    JobFolder::Embeds(_) | JobFolder::RapidEmbeds(_) => "may make a second embed",
+                    JobFolder::Optimize(_) | JobFolder::Multi => "pays again",
+                };
+                write!(
+                    f,
+                    "unknown: nobody can tell whether the service has it; `assetfs run` sends it again and {again}"
+                )
+            }
+            ItemStatus::Failed { reason } => write!(f, "failed: {reason}"),
+            ItemStatus::Other { word } => f.write_str(word),
+        }
+    }
+}
+
+fn in_brackets(obstacle: &Option<String>) -> String {
+    obstacle
+        .as_ref()
+        .map_or(String::new(), |obstacle| format!(" ({obstacle})"))
+}
+
+/// The first of several names, and how many more there are.
+fn first_and_more(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first, more @ ..] => format!("{first} and {} more", more.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_is_in_the_reference_for_users() {
+        let page = include_str!("../../docs/semantics.md");
+        assert!(StatusWord::KNOWN.len() > 20);
+        for word in StatusWord::KNOWN {
+            let row = format!("| `{word}` |");
+            assert!(page.contains(&row), "{word} has no row");
+        }
+    }
+
+    #[test]
+    fn an_import_shows_its_step_and_a_percentage_that_says_something() {
+        for (step, progress, text) in [
+            (UploadStatus::Analysing, None, "analysing"),
+            (UploadStatus::Unzipping, Some(43.9), "unzipping 43%"),
+            (UploadStatus::Analysing, Some(0.0), "analysing"),
+            (UploadStatus::Analysing, Some(100.0), "analysing"),
+            (UploadStatus::default(), Some(7.0), "analysing 7%"),
+        ] {
+            let status = ItemStatus::importing(&step, progress);
+            assert_eq!(status.to_string(), text);
+            assert_eq!(status.word(), StatusWord::Importing);
+        }
+        let elsewhere = ItemStatus::importing(&UploadStatus::Incomplete, None);
+        assert_eq!(elsewhere.word(), StatusWord::Uploading);
+    }
+
+    #[test]
+    fn a_percentage_is_data() {
+        let uploading = ItemStatus::Uploading {
+            percent: 43,
+            obstacle: Some("the disk is 90% full".to_owned()),
+        };
+        assert_eq!(uploading.percent(), Some(43));
+        assert_eq!(
+            uploading.to_string(),
+            "uploading 43% (the disk is 90% full)"
+        );
+        assert_eq!(ItemStatus::Complete.percent(), None);
+    }
+}
