@@ -14,7 +14,7 @@ use fuser::{
 
 use crate::drive::{Caller, Drive, DriveResult, Fh, SetAttributes};
 
-use super::dispatch::Dispatcher;
+use super::dispatch::{Dispatcher, Route};
 use super::errno::errno;
 use super::modes::OpenModes;
 use super::reply::{ClosedFile, CreatedFile, OpenedFile, Reply, Xattr};
@@ -43,10 +43,10 @@ impl Adapter {
         }
     }
 
-    /// Runs an operation of the drive and sends its result or errno as the reply. For operations that use
-    /// memory or the network.
-    fn ask<T, Work>(
+    /// Runs an operation of the drive and sends its result or errno as the reply.
+    fn run<T, Work>(
         &self,
+        route: Route,
         request: &Request,
         reply: impl Reply<T>,
         work: impl FnOnce(Drive, Caller) -> Work,
@@ -57,39 +57,7 @@ impl Adapter {
         let caller = caller(request);
         let work = work(self.drive.clone(), caller);
         let give = move |result| reply.give(result);
-        self.dispatcher.answer(caller.pid, work, give);
-    }
-
-    /// Like `ask`, for operations that read the local disk.
-    fn ask_disk<T, Work>(
-        &self,
-        request: &Request,
-        reply: impl Reply<T>,
-        work: impl FnOnce(Drive, Caller) -> Work,
-    ) where
-        T: Send + 'static,
-        Work: Future<Output = DriveResult<T>> + Send + 'static,
-    {
-        let caller = caller(request);
-        let work = work(self.drive.clone(), caller);
-        let give = move |result| reply.give(result);
-        self.dispatcher.answer_from_disk(caller.pid, work, give);
-    }
-
-    /// Like `ask`, for changes: they may wait for a sync.
-    fn change<T, Work>(
-        &self,
-        request: &Request,
-        reply: impl Reply<T>,
-        work: impl FnOnce(Drive, Caller) -> Work,
-    ) where
-        T: Send + 'static,
-        Work: Future<Output = DriveResult<T>> + Send + 'static,
-    {
-        let caller = caller(request);
-        let work = work(self.drive.clone(), caller);
-        let give = move |result| reply.give(result);
-        self.dispatcher.answer_off_session(caller.pid, work, give);
+        self.dispatcher.answer(route, caller.pid, work, give);
     }
 }
 
@@ -117,9 +85,12 @@ impl Filesystem for Adapter {
 
     fn lookup(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         let name = name.to_owned();
-        self.ask(request, reply, move |drive, caller| async move {
-            drive.lookup(ino(parent), &name, &caller).await
-        });
+        self.run(
+            Route::Memory,
+            request,
+            reply,
+            move |drive, caller| async move { drive.lookup(ino(parent), &name, &caller).await },
+        );
     }
 
     fn forget(&self, _request: &Request, number: INodeNo, count: u64) {
@@ -134,9 +105,12 @@ impl Filesystem for Adapter {
         reply: ReplyAttr,
     ) {
         let fh = fh.map(|fh| Fh(fh.0));
-        self.ask(request, reply, move |drive, caller| async move {
-            drive.getattr(ino(number), fh, &caller).await
-        });
+        self.run(
+            Route::Memory,
+            request,
+            reply,
+            move |drive, caller| async move { drive.getattr(ino(number), fh, &caller).await },
+        );
     }
 
     fn setattr(
@@ -166,13 +140,16 @@ impl Filesystem for Adapter {
             mtime: mtime.map(set_time),
             fh: fh.map(|fh| Fh(fh.0)),
         };
-        self.change(request, reply, move |drive, caller| async move {
-            drive.setattr(ino(number), &change, &caller).await
-        });
+        self.run(
+            Route::Blocking,
+            request,
+            reply,
+            move |drive, caller| async move { drive.setattr(ino(number), &change, &caller).await },
+        );
     }
 
     fn readlink(&self, request: &Request, number: INodeNo, reply: ReplyData) {
-        self.ask(request, reply, move |drive, _| async move {
+        self.run(Route::Memory, request, reply, move |drive, _| async move {
             drive.readlink(ino(number)).await
         });
     }
@@ -191,7 +168,7 @@ impl Filesystem for Adapter {
             return reply.error(Errno::EPERM);
         }
         let (name, mode) = (name.to_owned(), permissions(mode, umask));
-        self.change(request, reply, move |drive, caller| async move {
+        self.run(Route::Blocking, request, reply, move |drive, caller| async move {
             drive.make_node(ino(parent), &name, mode, &caller).await
         });
     }
@@ -206,23 +183,26 @@ impl Filesystem for Adapter {
         reply: ReplyEntry,
     ) {
         let (name, mode) = (name.to_owned(), permissions(mode, umask));
-        self.change(request, reply, move |drive, caller| async move {
+        self.run(Route::Blocking, request, reply, move |drive, caller| async move {
             drive.make_dir(ino(parent), &name, mode, &caller).await
         });
     }
 
     fn unlink(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let name = name.to_owned();
-        self.change(request, reply, move |drive, caller| async move {
+        self.run(Route::Blocking, request, reply, move |drive, caller| async move {
             drive.remove_file(ino(parent), &name, &caller).await
         });
     }
 
     fn rmdir(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let name = name.to_owned();
-        self.change(request, reply, move |drive, caller| async move {
-            drive.remove_dir(ino(parent), &name, &caller).await
-        });
+        self.run(
+            Route::Blocking,
+            request,
+            reply,
+            move |drive, caller| async move { drive.remove_dir(ino(parent), &name, &caller).await },
+        );
     }
 
     fn symlink(
@@ -251,11 +231,16 @@ impl Filesystem for Adapter {
         };
         let (from, name) = (ino(parent), name.to_owned());
         let (to, new_name) = (ino(new_parent), new_name.to_owned());
-        self.change(request, reply, move |drive, caller| async move {
-            drive
-                .rename(from, &name, to, &new_name, mode, &caller)
-                .await
-        });
+        self.run(
+            Route::Blocking,
+            request,
+            reply,
+            move |drive, caller| async move {
+                drive
+                    .rename(from, &name, to, &new_name, mode, &caller)
+                    .await
+            },
+        );
     }
 
     fn open(&self, request: &Request, number: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
@@ -264,10 +249,11 @@ impl Filesystem for Adapter {
         let reply = OpenedFile { reply, ino, modes };
         let work =
             move |drive: Drive, caller| async move { drive.open_file(ino, flags, &caller).await };
-        match flags.access.writes() || flags.truncate {
-            true => self.change(request, reply, work),
-            false => self.ask_disk(request, reply, work),
-        }
+        let route = match flags.access.writes() || flags.truncate {
+            true => Route::Blocking,
+            false => Route::Disk,
+        };
+        self.run(route, request, reply, work);
     }
 
     fn create(
@@ -283,7 +269,8 @@ impl Filesystem for Adapter {
         let (name, mode) = (name.to_owned(), permissions(mode, umask));
         let flags = open_flags(OpenFlags(flags));
         let modes = Arc::clone(&self.modes);
-        self.change(
+        self.run(
+            Route::Blocking,
             request,
             CreatedFile { reply, modes },
             move |drive, caller| async move {
@@ -303,7 +290,7 @@ impl Filesystem for Adapter {
         _lock_owner: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        self.ask_disk(request, reply, move |drive, _| async move {
+        self.run(Route::Disk, request, reply, move |drive, _| async move {
             drive.read(ino(number), Fh(fh.0), offset, size).await
         });
     }
@@ -328,9 +315,14 @@ impl Filesystem for Adapter {
             // No session thread is free, the disk is full, or the file is not staged.
             Some(Ok(None)) | None => {
                 let data = data.to_vec();
-                self.change(request, reply, move |drive, caller| async move {
-                    drive.write(ino, fh, offset, &data, &caller).await
-                });
+                self.run(
+                    Route::Blocking,
+                    request,
+                    reply,
+                    move |drive, caller| async move {
+                        drive.write(ino, fh, offset, &data, &caller).await
+                    },
+                );
             }
         }
     }
@@ -351,9 +343,12 @@ impl Filesystem for Adapter {
             _ => return reply.error(Errno::ENOTSUP),
         };
         let (ino, fh) = (ino(number), Fh(fh.0));
-        self.change(request, reply, move |drive, _| async move {
-            drive.allocate(ino, fh, offset, length, keep_size).await
-        });
+        self.run(
+            Route::Blocking,
+            request,
+            reply,
+            move |drive, _| async move { drive.allocate(ino, fh, offset, length, keep_size).await },
+        );
     }
 
     fn flush(
@@ -364,9 +359,12 @@ impl Filesystem for Adapter {
         _lock_owner: LockOwner,
         reply: ReplyEmpty,
     ) {
-        self.change(request, reply, move |drive, caller| async move {
-            drive.flush(ino(number), Fh(fh.0), &caller).await
-        });
+        self.run(
+            Route::Blocking,
+            request,
+            reply,
+            move |drive, caller| async move { drive.flush(ino(number), Fh(fh.0), &caller).await },
+        );
     }
 
     fn release(
@@ -382,10 +380,11 @@ impl Filesystem for Adapter {
         let (ino, fh, modes) = (ino(number), Fh(fh.0), Arc::clone(&self.modes));
         let reply = ClosedFile { reply, ino, modes };
         let work = move |drive: Drive, _| async move { drive.release(ino, fh).await };
-        match self.drive.is_open_for_writing(fh) {
-            true => self.change(request, reply, work),
-            false => self.ask(request, reply, work),
-        }
+        let route = match self.drive.is_open_for_writing(fh) {
+            true => Route::Blocking,
+            false => Route::Memory,
+        };
+        self.run(route, request, reply, work);
     }
 
     fn fsync(
@@ -396,15 +395,21 @@ impl Filesystem for Adapter {
         _datasync: bool,
         reply: ReplyEmpty,
     ) {
-        self.change(request, reply, move |drive, caller| async move {
-            drive.fsync(ino(number), Fh(fh.0), &caller).await
-        });
+        self.run(
+            Route::Blocking,
+            request,
+            reply,
+            move |drive, caller| async move { drive.fsync(ino(number), Fh(fh.0), &caller).await },
+        );
     }
 
     fn opendir(&self, request: &Request, number: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
-        self.ask(request, reply, move |drive, caller| async move {
-            drive.open_dir(ino(number), &caller).await
-        });
+        self.run(
+            Route::Memory,
+            request,
+            reply,
+            move |drive, caller| async move { drive.open_dir(ino(number), &caller).await },
+        );
     }
 
     fn readdir(
@@ -415,7 +420,7 @@ impl Filesystem for Adapter {
         offset: u64,
         reply: ReplyDirectory,
     ) {
-        self.ask(request, reply, move |drive, _| async move {
+        self.run(Route::Memory, request, reply, move |drive, _| async move {
             drive.read_dir(ino(number), Fh(fh.0), offset).await
         });
     }
@@ -428,7 +433,7 @@ impl Filesystem for Adapter {
         _flags: OpenFlags,
         reply: ReplyEmpty,
     ) {
-        self.ask(request, reply, move |drive, _| async move {
+        self.run(Route::Memory, request, reply, move |drive, _| async move {
             drive.release_dir(ino(number), Fh(fh.0)).await
         });
     }
@@ -441,13 +446,13 @@ impl Filesystem for Adapter {
         _datasync: bool,
         reply: ReplyEmpty,
     ) {
-        self.change(request, reply, move |drive, caller| async move {
+        self.run(Route::Blocking, request, reply, move |drive, caller| async move {
             drive.sync_dir(ino(number), Fh(fh.0), &caller).await
         });
     }
 
     fn statfs(&self, request: &Request, _number: INodeNo, reply: ReplyStatfs) {
-        self.ask(request, reply, move |drive, _| async move {
+        self.run(Route::Memory, request, reply, move |drive, _| async move {
             drive.statfs().await
         });
     }
@@ -464,7 +469,7 @@ impl Filesystem for Adapter {
     ) {
         let (ino, mode) = (ino(number), xattr_mode(flags));
         let (name, value) = (name.to_owned(), value.to_vec());
-        self.change(request, reply, move |drive, caller| async move {
+        self.run(Route::Blocking, request, reply, move |drive, caller| async move {
             drive.set_xattr(ino, &name, &value, mode, &caller).await
         });
     }
@@ -478,7 +483,8 @@ impl Filesystem for Adapter {
         reply: ReplyXattr,
     ) {
         let name = name.to_owned();
-        self.ask(
+        self.run(
+            Route::Memory,
             request,
             Xattr { reply, size },
             move |drive, caller| async move { drive.get_xattr(ino(number), &name, &caller).await },
@@ -486,7 +492,8 @@ impl Filesystem for Adapter {
     }
 
     fn listxattr(&self, request: &Request, number: INodeNo, size: u32, reply: ReplyXattr) {
-        self.ask(
+        self.run(
+            Route::Memory,
             request,
             Xattr { reply, size },
             move |drive, caller| async move {
@@ -502,7 +509,7 @@ impl Filesystem for Adapter {
 
     fn removexattr(&self, request: &Request, number: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let name = name.to_owned();
-        self.change(request, reply, move |drive, caller| async move {
+        self.run(Route::Blocking, request, reply, move |drive, caller| async move {
             drive.remove_xattr(ino(number), &name, &caller).await
         });
     }

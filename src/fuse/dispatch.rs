@@ -1,11 +1,5 @@
 //! Runs requests on threads according to what they may wait for.
 //!
-//! - Memory or network ([`Dispatcher::answer`]): the future is polled once on the session thread, which answers
-//!   a ready result without a thread switch. A pending future moves to the async runtime.
-//! - Disk ([`Dispatcher::answer_from_disk`]): the same, if enough session threads are free for other requests.
-//! - Slow disk work ([`Dispatcher::answer_off_session`]): requests that sync, hash or create files run on
-//!   blocking threads.
-//!
 //! While a request waits, a task watches the calling thread, because fuser does not deliver the kernel's
 //! interrupts.
 
@@ -27,6 +21,18 @@ use super::errno::errno;
 /// Interval of checking whether the caller of a waiting request is being killed.
 const WATCH_PERIOD: Duration = Duration::from_millis(50);
 
+/// What a request may wait for, which decides the threads that it runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Route {
+    /// Memory or the network: polled once on the session thread, which answers a ready result without a thread
+    /// switch; a pending future moves to the async runtime.
+    Memory,
+    /// The local disk: the same, if enough session threads are free for other requests; else as `Blocking`.
+    Disk,
+    /// Syncs, hashes or new files: polled on blocking threads only.
+    Blocking,
+}
+
 /// Runs requests on the session thread or on the runtime.
 #[derive(Clone)]
 pub(super) struct Dispatcher {
@@ -44,14 +50,24 @@ impl Dispatcher {
         }
     }
 
-    /// Runs `work` and passes its result to `reply`, at once if `work` is ready at the first poll. `tid` is
-    /// the calling thread; a signal that kills it ends the wait with `EINTR`.
+    /// Runs `work` and passes its result to `reply`. `tid` is the calling thread; a signal that kills it ends
+    /// the wait with `EINTR`. On blocking threads only a wait between two polls is cancelled; a running disk
+    /// operation is not.
     pub(super) fn answer<T: Send + 'static>(
         &self,
+        route: Route,
         tid: u32,
         work: impl Future<Output = DriveResult<T>> + Send + 'static,
         reply: impl FnOnce(Result<T, Errno>) + Send + 'static,
     ) {
+        let _turn = match route {
+            Route::Memory => None,
+            Route::Disk => match self.disk.try_acquire() {
+                Ok(turn) => Some(turn),
+                Err(_) => return self.answer_off_session(tid, work, reply),
+            },
+            Route::Blocking => return self.answer_off_session(tid, work, reply),
+        };
         let mut work = Box::pin(work);
         match self.first_poll(work.as_mut()) {
             Some(Poll::Ready(result)) => reply(result.map_err(|error| errno(&error))),
@@ -68,22 +84,7 @@ impl Dispatcher {
         }
     }
 
-    /// Like [`Dispatcher::answer`], for requests that read or write the local disk, which may be slow.
-    pub(super) fn answer_from_disk<T: Send + 'static>(
-        &self,
-        tid: u32,
-        work: impl Future<Output = DriveResult<T>> + Send + 'static,
-        reply: impl FnOnce(Result<T, Errno>) + Send + 'static,
-    ) {
-        match self.disk.try_acquire() {
-            Ok(_turn) => self.answer(tid, work, reply),
-            Err(_) => self.answer_off_session(tid, work, reply),
-        }
-    }
-
-    /// Runs `work` on blocking threads and passes its result to `reply`. If the caller is killed, a wait
-    /// between two polls is cancelled; a running disk operation is not.
-    pub(super) fn answer_off_session<T: Send + 'static>(
+    fn answer_off_session<T: Send + 'static>(
         &self,
         tid: u32,
         work: impl Future<Output = DriveResult<T>> + Send + 'static,
@@ -204,9 +205,14 @@ mod tests {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let (send, receive) = mpsc::channel();
         let here = std::thread::current().id();
-        Dispatcher::new(runtime.handle().clone(), 1).answer(0, async { Ok(5) }, move |result| {
-            send.send((result, std::thread::current().id())).unwrap();
-        });
+        Dispatcher::new(runtime.handle().clone(), 1).answer(
+            Route::Memory,
+            0,
+            async { Ok(5) },
+            move |result| {
+                send.send((result, std::thread::current().id())).unwrap();
+            },
+        );
         assert_eq!(receive.recv().unwrap(), (Ok(5), here));
     }
 
@@ -218,8 +224,12 @@ mod tests {
             tokio::time::sleep(Duration::from_millis(1)).await;
             Err::<(), _>(DriveError::NotFound)
         };
-        Dispatcher::new(runtime.handle().clone(), 1)
-            .answer(0, work, move |result| send.send(result).unwrap());
+        Dispatcher::new(runtime.handle().clone(), 1).answer(
+            Route::Memory,
+            0,
+            work,
+            move |result| send.send(result).unwrap(),
+        );
         assert_eq!(receive.recv().unwrap(), Err(Errno::ENOENT));
     }
 
@@ -233,8 +243,12 @@ mod tests {
             }
             Ok(())
         };
-        Dispatcher::new(runtime.handle().clone(), 1)
-            .answer(0, work, move |result| send.send(result).unwrap());
+        Dispatcher::new(runtime.handle().clone(), 1).answer(
+            Route::Memory,
+            0,
+            work,
+            move |result| send.send(result).unwrap(),
+        );
         assert_eq!(receive.recv().unwrap(), Err(Errno::EIO));
     }
 
@@ -248,6 +262,7 @@ mod tests {
             .unwrap();
         let tid = child.id();
         Dispatcher::new(runtime.handle().clone(), 1).answer(
+            Route::Memory,
             tid,
             std::future::pending::<DriveResult<()>>(),
             move |result| send.send(result).unwrap(),
@@ -268,7 +283,9 @@ mod tests {
             tokio::time::sleep(Duration::from_millis(1)).await;
             Ok((first, std::thread::current().id()))
         };
-        dispatcher.answer_off_session(0, work, move |result| send.send(result).unwrap());
+        dispatcher.answer(Route::Blocking, 0, work, move |result| {
+            send.send(result).unwrap()
+        });
         let (first, second) = receive.recv().unwrap().unwrap();
         assert!(first != here && second != here);
     }
@@ -281,11 +298,15 @@ mod tests {
         let (send, receive) = mpsc::channel();
         let who = || async { Ok(std::thread::current().id()) };
         let also = send.clone();
-        dispatcher.answer_from_disk(0, who(), move |result| also.send(result).unwrap());
+        dispatcher.answer(Route::Disk, 0, who(), move |result| {
+            also.send(result).unwrap()
+        });
         assert_eq!(receive.recv().unwrap(), Ok(here));
         let nested = dispatcher.try_disk_now(|| {
             assert!(dispatcher.try_disk_now(|| ()).is_none());
-            dispatcher.answer_from_disk(0, who(), move |result| send.send(result).unwrap());
+            dispatcher.answer(Route::Disk, 0, who(), move |result| {
+                send.send(result).unwrap()
+            });
         });
         assert_eq!(nested, Some(Ok(())));
         assert_ne!(receive.recv().unwrap(), Ok(here));

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 
-use super::{ArchiveError, refused};
+use super::error::{ArchiveError, refused};
 
 /// More members than this is no model.
 const MAX_MEMBERS: u64 = 100_000;

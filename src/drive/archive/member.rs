@@ -12,9 +12,9 @@ use bytes::Bytes;
 use tokio::sync::OnceCell;
 
 use super::directory::{LOCAL_BYTES, Member, Method, u16_at};
+use super::error::{ArchiveError, refused};
 use super::inflate::{Inflater, Step};
 use super::proof::{Gathering, Proven, read_file};
-use super::{ArchiveError, refused};
 use crate::cache::{BLOCK_LEN_BYTES, BlockCache, CachedObject, ObjectKey};
 use crate::drive::reading::RemoteFile;
 

@@ -5,6 +5,7 @@
 //! gives no byte before its length and checksum were found to be what the directory promised. Knows neither inodes nor assets.
 
 mod directory;
+mod error;
 mod inflate;
 mod member;
 mod proof;
@@ -12,49 +13,5 @@ mod proof;
 mod tests;
 
 pub use directory::{Directory, Method};
+pub use error::ArchiveError;
 pub use member::{MemberFile, OpenMember, Proof};
-
-use super::reading::ReadError;
-
-/// Why a zip, or a member of it, cannot be read.
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum ArchiveError {
-    /// It is no zip, or a broken or hostile one.
-    #[error("the zip cannot be used: {0}")]
-    Refused(String),
-    /// A member's bytes are not what the directory promised.
-    #[error("{name} is damaged inside {zip}: {reason}; copy the model in again")]
-    Damaged {
-        /// The member.
-        name: String,
-        /// The zip.
-        zip: String,
-        /// What is wrong.
-        reason: String,
-    },
-    /// A member is packed in a way that is not read here.
-    #[error(
-        "{name} cannot be read out of the zip: {reason}; `.assetfs/source.zip` has it as it is"
-    )]
-    Unreadable {
-        /// The member.
-        name: String,
-        /// What is in the way.
-        reason: String,
-    },
-    /// The local disk did not take what was unpacked.
-    #[error("the local disk does not take what is unpacked: {reason}")]
-    Spool {
-        /// It is full.
-        is_full: bool,
-        /// What it said.
-        reason: String,
-    },
-    /// The zip's own bytes could not be read.
-    #[error(transparent)]
-    Read(#[from] ReadError),
-}
-
-fn refused<T>(reason: impl Into<String>) -> Result<T, ArchiveError> {
-    Err(ArchiveError::Refused(reason.into()))
-}

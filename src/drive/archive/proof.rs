@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 
-use super::ArchiveError;
+use super::error::ArchiveError;
 
 /// A member up to this length is gathered in memory.
 const SHORT_BYTES: u64 = 8 << 20;

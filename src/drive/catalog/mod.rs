@@ -24,16 +24,16 @@ mod webhook;
 
 pub(super) use account::{account_value, account_value_at_hand, room_changed};
 pub(super) use archives::{files_folder, open_member, open_member_at, zip_in};
-pub(super) use asking::{FlightKey, asked, blocking, out_of_reach};
+pub(super) use asking::{FlightKey, asked, blocking};
 pub(super) use blobs::{Blob, blob_len, keep_len, read_blob, report_at};
 pub(super) use conversions::watch_conversions;
 pub(super) use events::{became, follow, is_asset_by_now, recall_made};
 pub(super) use flight::FlightEnd;
 pub(super) use listings::changes::{asset_gone, embed_gone, rapid_gone, write_tags};
-pub(super) use listings::search::{found, look_for_name};
+pub(super) use listings::search::{NameAnswer, ask_for_name, found, listed_model};
 pub(super) use listings::store::keep_for_good;
 pub(super) use listings::{
-    confirmed, doubt, first_listing, is_listed, is_stale, news_of_pages, refreshed,
+    begin_first_listing, confirmed, doubt, is_listed, is_stale, news_of_pages, refreshed,
 };
 pub(super) use maps::told::rapid_is_final;
 pub(super) use maps::{

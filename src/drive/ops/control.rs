@@ -103,42 +103,8 @@ fn order_to_loose_file<'line>(tree: &Tree, line: &'line str) -> Option<(HiddenPa
 
 async fn run_on_mount(tree: &Arc<Tree>, command: Command) -> DriveResult<()> {
     match command {
-        Command::Drain { ready_only } => {
-            let outbox = tree.outbox.clone();
-            let report = tree
-                .detached(async move { Ok(outbox.drain(ready_only).await) })
-                .await?;
-            match report.left.first() {
-                None => Ok(()),
-                Some(_) if ready_only => Ok(()),
-                Some((draft, reason)) => {
-                    let name = tree
-                        .outbox
-                        .draft(*draft)
-                        .map_or_else(|| draft.to_string(), |draft| draft.name);
-                    Err(DriveError::Busy(format!(
-                        "{name} is not sent yet: {reason}"
-                    )))
-                }
-            }
-        }
-        Command::CancelOrphan(asset) => {
-            let shared = Arc::clone(tree);
-            tree.detached(async move {
-                match shared.outbox.cancel_orphan(asset).await {
-                    Err(error @ OutboxError::NotFound(_)) => {
-                        return Err(DriveError::Invalid(format!(
-                            "{error}; `assetfs status` lists those there are"
-                        )));
-                    }
-                    outcome => outcome?,
-                }
-                asset_gone(&shared.catalog, asset);
-                shared.catalog.known().orphans = None;
-                Ok(())
-            })
-            .await
-        }
+        Command::Drain { ready_only } => drain(tree, ready_only).await,
+        Command::CancelOrphan(asset) => cancel_orphan(tree, asset).await,
         Command::Run(name) => {
             let name = name.strip_prefix("jobs/").unwrap_or(&name).to_owned();
             run_job(tree, DropFolder::Jobs, name).await
@@ -172,6 +138,46 @@ async fn run_on_mount(tree: &Arc<Tree>, command: Command) -> DriveResult<()> {
         }
         _ => Err(not_here()),
     }
+}
+
+/// Waits until the drafts are sent.
+async fn drain(tree: &Arc<Tree>, ready_only: bool) -> DriveResult<()> {
+    let outbox = tree.outbox.clone();
+    let report = tree
+        .detached(async move { Ok(outbox.drain(ready_only).await) })
+        .await?;
+    match report.left.first() {
+        None => Ok(()),
+        Some(_) if ready_only => Ok(()),
+        Some((draft, reason)) => {
+            let name = tree
+                .outbox
+                .draft(*draft)
+                .map_or_else(|| draft.to_string(), |draft| draft.name);
+            Err(DriveError::Busy(format!(
+                "{name} is not sent yet: {reason}"
+            )))
+        }
+    }
+}
+
+/// Gives up an upload that began without an answer.
+async fn cancel_orphan(tree: &Arc<Tree>, asset: AssetId) -> DriveResult<()> {
+    let shared = Arc::clone(tree);
+    tree.detached(async move {
+        match shared.outbox.cancel_orphan(asset).await {
+            Err(error @ OutboxError::NotFound(_)) => {
+                return Err(DriveError::Invalid(format!(
+                    "{error}; `assetfs status` lists those there are"
+                )));
+            }
+            outcome => outcome?,
+        }
+        asset_gone(&shared.catalog, asset);
+        shared.catalog.known().orphans = None;
+        Ok(())
+    })
+    .await
 }
 
 async fn run_on_model(tree: &Arc<Tree>, home: Home, command: Command) -> DriveResult<()> {

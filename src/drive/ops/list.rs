@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::drive::catalog::{first_listing, learn_folders, news_of_pages, was_listed};
+use crate::drive::catalog::{begin_first_listing, learn_folders, news_of_pages, was_listed};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::files::folder::{Arriving, DOTS, OpenFolder};
 use crate::drive::mount::Mount;
@@ -82,7 +82,7 @@ pub(in crate::drive) async fn read_dir(
 async fn arriving(tree: &Arc<Tree>, node: &Node) -> Option<(Arriving, Option<DriveResult<()>>)> {
     let which = node.listing()?;
     let mut news = news_of_pages(&tree.catalog);
-    let landing = first_listing(&tree.catalog, which)?;
+    let landing = begin_first_listing(&tree.catalog, which)?;
     let landed = tokio::select! {
         biased;
         landed = landing.clone() => Some(landed),

@@ -1,15 +1,12 @@
-//! `embeds/`: the viewers of the account, each as a page that opens it; `embeds/.assetfs/` has their
+//! The files of `embeds/`: each viewer of the account as a page that opens it; `embeds/.assetfs/` has their
 //! records.
 
 use std::sync::Arc;
-use std::time::SystemTime;
 
-use super::attributes::changed;
 use super::kept::cached_json;
-use super::node::{Node, Row};
+use super::node::Row;
 use super::page::embed_page;
-use super::place::{Answer, AttributeRule, Lifetime, Place, Removal, Text};
-use super::rapidmodels::named_rows;
+use super::place::{Answer, Lifetime, Place, Removal, Text};
 use crate::client::Priority;
 use crate::drive::catalog::{FlightKey, asked, hidden_path, keep_detail, refreshed};
 use crate::drive::error::{DriveError, DriveResult};
@@ -19,57 +16,6 @@ use crate::drive::values::known::{KnownEmbed, system_time};
 use crate::drive::values::local::HiddenParent;
 use crate::drive::values::node::ListingKind;
 use crate::wire::EmbedId;
-
-/// The folder of all viewers.
-pub(in crate::drive) struct EmbedsFolder;
-
-impl Place for EmbedsFolder {
-    fn identity(&self) -> String {
-        "top/embeds".to_owned()
-    }
-
-    fn kind(&self) -> Option<FileKind> {
-        Some(FileKind::Folder)
-    }
-
-    fn path(&self, _: &Tree) -> String {
-        "/embeds".to_owned()
-    }
-
-    fn lifetime(&self) -> Lifetime {
-        Lifetime::Own
-    }
-
-    fn modified(&self, tree: &Tree) -> SystemTime {
-        changed(tree, ListingKind::Embeds)
-    }
-
-    fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
-        Box::pin(async {
-            refreshed(&tree.catalog, ListingKind::Embeds).await?;
-            Ok(named_rows(&tree.catalog.known().embeds, |row| {
-                EmbedPage(row.id)
-            }))
-        })
-    }
-
-    fn child<'a>(&'a self, tree: &'a Arc<Tree>, name: &'a str) -> Answer<'a, Node> {
-        Box::pin(async move {
-            refreshed(&tree.catalog, ListingKind::Embeds).await?;
-            let known = tree.catalog.known();
-            let row = known.embeds.find(name).ok_or(DriveError::NotFound)?;
-            Ok(EmbedPage(row.id).into())
-        })
-    }
-
-    fn hidden_parent(&self) -> Option<HiddenParent> {
-        Some(HiddenParent::Embeds)
-    }
-
-    fn attribute_rule(&self) -> AttributeRule {
-        AttributeRule::Accepted
-    }
-}
 
 /// `embeds/NAME.html`.
 pub(in crate::drive) struct EmbedPage(pub(in crate::drive) EmbedId);

@@ -2,131 +2,123 @@
 
 use std::fmt::Write as _;
 
-use crate::drive::status::MountStatus;
+use crate::drive::status::{MountStatus, TransferStatus};
+
+/// Name, help text and value of a metric.
+type Metric = (&'static str, &'static str, fn(&MountStatus) -> u64);
+
+const GAUGES: &[Metric] = &[
+    ("online", "1 while the service can be reached", |of| {
+        of.online.into()
+    }),
+    ("drafts", "Models that are not uploaded yet", |of| {
+        of.drafts.len() as u64
+    }),
+    (
+        "drafts_stuck",
+        "Models that need help before they can be sent",
+        |of| of.drafts.iter().filter(|draft| draft.stuck).count() as u64,
+    ),
+    ("transfers", "Transfers that are running", |of| {
+        of.transfers.len() as u64
+    }),
+    (
+        "transfer_done_bytes",
+        "Bytes that the running transfers have moved",
+        |of| sum(of, |transfer| transfer.done_bytes),
+    ),
+    (
+        "transfer_total_bytes",
+        "Bytes of the running transfers in all",
+        |of| sum(of, |transfer| transfer.total_bytes),
+    ),
+    ("jobs", "Jobs of drop folders that are not done", |of| {
+        of.jobs.len() as u64
+    }),
+    ("orphans", "Uploads that began without an answer", |of| {
+        of.orphans.len() as u64
+    }),
+    ("cache_used_bytes", "Bytes in the block cache", |of| {
+        of.cache.used_bytes
+    }),
+    (
+        "cache_limit_bytes",
+        "Bytes that the block cache may take",
+        |of| of.cache.limit_bytes,
+    ),
+    (
+        "cache_objects",
+        "Files of which the block cache holds something",
+        |of| of.cache.objects,
+    ),
+    ("rate_limit_per_minute", "Requests allowed a minute", |of| {
+        of.rate.limit_per_minute
+    }),
+    ("rate_available", "Requests that could be sent now", |of| {
+        of.rate.available
+    }),
+    ("inodes", "Inodes that the kernel holds", |of| of.inodes),
+    ("handles", "Open files and folders", |of| of.handles),
+];
+
+const COUNTERS: &[Metric] = &[
+    ("requests", "Requests that were sent", |of| of.rate.taken),
+    ("cache_hits", "Reads that the cache served", |of| {
+        of.cache.hits
+    }),
+    (
+        "cache_misses",
+        "Reads that lacked a block in the cache",
+        |of| of.cache.misses,
+    ),
+    (
+        "cache_evictions",
+        "Files, or parts of open files, that were evicted from the cache",
+        |of| of.cache.evictions,
+    ),
+    ("cache_refused", "Times that the cache had no room", |of| {
+        of.cache.refused
+    }),
+    (
+        "cache_bad_blocks",
+        "Blocks of the cache that were damaged",
+        |of| of.cache.bad_blocks,
+    ),
+    (
+        "fetched_bytes",
+        "Bytes of files that came from the service",
+        |of| of.traffic.fetched_bytes,
+    ),
+    (
+        "read_bytes",
+        "Bytes that were read through the drive; what the kernel serves is not counted",
+        |of| of.traffic.read_bytes,
+    ),
+    (
+        "written_bytes",
+        "Bytes that were written through the drive",
+        |of| of.traffic.written_bytes,
+    ),
+];
 
 /// The text of `/.assetfs/metrics`.
 pub(super) fn text(status: &MountStatus) -> String {
-    let stuck = status.drafts.iter().filter(|draft| draft.stuck).count();
-    let sent: u64 = status.transfers.iter().map(|it| it.done_bytes).sum();
-    let total: u64 = status.transfers.iter().map(|it| it.total_bytes).sum();
-    let gauges: [(&str, &str, u64); 15] = [
-        (
-            "online",
-            "1 while the service can be reached",
-            status.online.into(),
-        ),
-        (
-            "drafts",
-            "Models on their way in",
-            status.drafts.len() as u64,
-        ),
-        (
-            "drafts_stuck",
-            "Models that do not go on without help",
-            stuck as u64,
-        ),
-        (
-            "transfers",
-            "Files that move now",
-            status.transfers.len() as u64,
-        ),
-        ("transfer_done_bytes", "Bytes of them that have moved", sent),
-        ("transfer_total_bytes", "Bytes of them in all", total),
-        (
-            "jobs",
-            "Jobs of drop folders that are not done",
-            status.jobs.len() as u64,
-        ),
-        (
-            "orphans",
-            "Uploads that began without an answer",
-            status.orphans.len() as u64,
-        ),
-        (
-            "cache_used_bytes",
-            "Bytes in the block cache",
-            status.cache.used_bytes,
-        ),
-        (
-            "cache_limit_bytes",
-            "Bytes that the block cache may take",
-            status.cache.limit_bytes,
-        ),
-        (
-            "cache_objects",
-            "Files of which the block cache holds something",
-            status.cache.objects,
-        ),
-        (
-            "rate_limit_per_minute",
-            "Requests allowed a minute",
-            status.rate.limit_per_minute,
-        ),
-        (
-            "rate_available",
-            "Requests that could go out now",
-            status.rate.available,
-        ),
-        ("inodes", "Inodes that the kernel holds", status.inodes),
-        ("handles", "Open files and folders", status.handles),
-    ];
     let mut text = String::new();
-    for (name, help, value) in gauges {
-        writeln!(
-            text,
-            "# HELP assetfs_{name} {help}.\n# TYPE assetfs_{name} gauge\nassetfs_{name} {value}"
-        )
-        .expect("writing to a String does not fail");
-    }
-    let (cache, traffic) = (&status.cache, &status.traffic);
-    let counters: [(&str, &str, u64); 9] = [
-        ("requests", "Requests that went out", status.rate.taken),
-        ("cache_hits", "Reads that the cache served", cache.hits),
-        (
-            "cache_misses",
-            "Reads that lacked a block in the cache",
-            cache.misses,
-        ),
-        (
-            "cache_evictions",
-            "Files, or parts of open ones, that left the cache",
-            cache.evictions,
-        ),
-        (
-            "cache_refused",
-            "Times that the cache had no room",
-            cache.refused,
-        ),
-        (
-            "cache_bad_blocks",
-            "Blocks of the cache that were damaged",
-            cache.bad_blocks,
-        ),
-        (
-            "fetched_bytes",
-            "Bytes of files that came from the service",
-            traffic.fetched_bytes,
-        ),
-        (
-            "read_bytes",
-            "Bytes that were read through the drive; what the kernel serves is not counted",
-            traffic.read_bytes,
-        ),
-        (
-            "written_bytes",
-            "Bytes that were written through the drive",
-            traffic.written_bytes,
-        ),
-    ];
-    for (name, help, value) in counters {
-        writeln!(
-            text,
-            "# HELP assetfs_{name}_total {help}.\n\
-             # TYPE assetfs_{name}_total counter\nassetfs_{name}_total {value}"
-        )
-        .expect("writing to a String does not fail");
+    for (kind, suffix, metrics) in [("gauge", "", GAUGES), ("counter", "_total", COUNTERS)] {
+        for (name, help, value) in metrics {
+            let (name, value) = (format!("assetfs_{name}{suffix}"), value(status));
+            writeln!(
+                text,
+                "# HELP {name} {help}.\n# TYPE {name} {kind}\n{name} {value}"
+            )
+            .expect("writing to a String does not fail");
+        }
     }
     text
+}
+
+fn sum(status: &MountStatus, bytes: fn(&TransferStatus) -> u64) -> u64 {
+    status.transfers.iter().map(bytes).sum()
 }
 
 #[cfg(test)]

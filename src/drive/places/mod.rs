@@ -5,6 +5,7 @@
 //! path is a new file here and a line in the rows of the folder that shows it.
 
 mod account;
+mod account_record;
 mod attributes;
 mod bundles;
 mod by_id;
@@ -19,6 +20,7 @@ mod hidden;
 mod hiding;
 mod job_links;
 mod kept;
+mod listing_folder;
 mod long;
 mod metrics;
 mod model;

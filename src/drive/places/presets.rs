@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::attributes::changed;
-use super::factory::FactoryFolder;
+use super::listing_folder;
 use super::node::{Node, Row};
 use super::place::{Answer, AttributeRule, Container, Contents, Lifetime, Place, Removal, Text};
 use crate::drive::catalog::{confirmed, preset_overlay, refreshed};
@@ -52,7 +52,7 @@ impl Place for PresetFolder {
             if presets.is_empty() {
                 listed?;
             }
-            let mut rows = vec![Row::new(FACTORY, FactoryFolder)];
+            let mut rows = vec![Row::new(FACTORY, listing_folder::FACTORY)];
             rows.extend(presets);
             Ok(rows)
         })
@@ -61,7 +61,7 @@ impl Place for PresetFolder {
     fn child<'a>(&'a self, tree: &'a Arc<Tree>, name: &'a str) -> Answer<'a, Node> {
         Box::pin(async move {
             if name == FACTORY {
-                return Ok(FactoryFolder.into());
+                return Ok(listing_folder::FACTORY.into());
             }
             let overlay = preset_overlay(&tree.catalog);
             if overlay.files.iter().any(|file| file.name == name) {

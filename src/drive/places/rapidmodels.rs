@@ -4,18 +4,19 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::attributes::changed;
+use super::listing_folder::named_rows;
 use super::node::{Node, Row};
 use super::place::{Answer, AttributeRule, Lifetime, Place};
 use super::rapid::RapidFolder;
 use super::refusals;
-use crate::drive::catalog::{confirmed, is_listed, look_for_name, refreshed};
+use crate::drive::catalog::{
+    NameAnswer, ask_for_name, confirmed, listed_model, refreshed, shown_as,
+};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::posix::FileKind;
 use crate::drive::tree::Tree;
-use crate::drive::values::listing::{Listing, Record};
 use crate::drive::values::local::HiddenParent;
 use crate::drive::values::node::{Family, ListingKind};
-use crate::wire::ModelId;
 
 /// The folder of all optimized models.
 pub(in crate::drive) struct RapidModels;
@@ -54,21 +55,24 @@ impl Place for RapidModels {
 
     fn child<'a>(&'a self, tree: &'a Arc<Tree>, name: &'a str) -> Answer<'a, Node> {
         Box::pin(async move {
-            let listed = || tree.catalog.known().rapids.find(name).map(|row| row.id);
-            if !is_listed(&tree.catalog, ListingKind::Rapids) {
-                let known = listed().map(ModelId::Rapid);
-                look_for_name(&tree.catalog, Family::Rapid, name, known).await;
-                if let Some(rapid) = listed() {
-                    return Ok(RapidFolder(rapid).into());
-                }
-            }
-            refreshed(&tree.catalog, ListingKind::Rapids).await?;
-            let found = match listed() {
-                None if confirmed(&tree.catalog, ListingKind::Rapids).await => listed(),
-                found => found,
+            let listed = || {
+                let found = listed_model(&tree.catalog, Family::Rapid, name)?;
+                Some(shown_as(&tree.catalog, found).folder())
             };
-            let found = found.ok_or(DriveError::NotFound)?;
-            Ok(RapidFolder(found).into())
+            let answer = ask_for_name(&tree.catalog, Family::Rapid, name).await;
+            if let Some(node) = listed() {
+                return Ok(node);
+            }
+            match answer? {
+                NameAnswer::OutOfReach(error) => return Err(error),
+                NameAnswer::Asked => {}
+            }
+            if confirmed(&tree.catalog, ListingKind::Rapids).await
+                && let Some(node) = listed()
+            {
+                return Ok(node);
+            }
+            Err(DriveError::NotFound)
         })
     }
 
@@ -112,15 +116,4 @@ pub(super) fn rows_after(tree: &Tree, id: u64) -> (u64, Vec<Row>) {
         Some(Row::new(name, RapidFolder(row.id)))
     });
     (highest, named.collect())
-}
-
-/// The rows of a listing, under the names that were given.
-pub(super) fn named_rows<R: Record, P: Place + 'static>(
-    listing: &Listing<R>,
-    place: impl Fn(&R) -> P,
-) -> Vec<Row> {
-    listing
-        .rows()
-        .filter_map(|row| Some(Row::new(listing.name(row.number())?, place(row))))
-        .collect()
 }

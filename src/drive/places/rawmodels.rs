@@ -11,7 +11,7 @@ use super::mount_status::recovered_sentence;
 use super::node::{Node, Row};
 use super::place::{Answer, AttributeRule, Container, Lifetime, Place};
 use crate::drive::catalog::{
-    confirmed, is_asset_by_now, is_listed, look_for_name, out_of_reach, refreshed,
+    NameAnswer, ask_for_name, confirmed, is_asset_by_now, listed_model, refreshed,
 };
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::posix::FileKind;
@@ -104,15 +104,12 @@ impl RawModels {
             let asset = RawModels::listed_asset(tree, name)?;
             Some(Node::from(ModelFolder(tree.catalog.home_of(asset))))
         };
-        let refreshed = match is_listed(&tree.catalog, ListingKind::Assets) {
-            true => refreshed(&tree.catalog, ListingKind::Assets).await,
+        let asked = match ask_for_name(&tree.catalog, Family::Raw, name).await {
             // A draft can be made under a name that nobody can be asked about; a model that has it is shown with
             // `~` and its id later.
-            false => tokio::select! {
-                biased;
-                answer = RawModels::looked_for(tree, name) => answer,
-                () = out_of_reach(&tree.catalog) => Err(DriveError::NotFound),
-            },
+            Ok(NameAnswer::OutOfReach(_)) => Err(DriveError::NotFound),
+            Ok(NameAnswer::Asked) => Ok(()),
+            Err(error) => Err(error),
         };
         if let Some(node) = listed() {
             return Ok(node);
@@ -121,7 +118,7 @@ impl RawModels {
         if let Some((entry, _)) = sent_loose_file(tree, name) {
             return Ok(entry.into());
         }
-        refreshed?;
+        asked?;
         if confirmed(&tree.catalog, ListingKind::Assets).await
             && let Some(node) = listed()
         {
@@ -130,20 +127,12 @@ impl RawModels {
         Err(DriveError::NotFound)
     }
 
-    /// Asks for one name while the listing is not known, then for the listing.
-    async fn looked_for(tree: &Arc<Tree>, name: &str) -> DriveResult<()> {
-        let known = RawModels::listed_asset(tree, name).map(ModelId::Asset);
-        look_for_name(&tree.catalog, Family::Raw, name, known).await;
-        match RawModels::listed_asset(tree, name) {
-            Some(_) => Ok(()),
-            None => refreshed(&tree.catalog, ListingKind::Assets).await,
-        }
-    }
-
     /// The asset that the listing shows under a name.
     pub(in crate::drive) fn listed_asset(tree: &Tree, name: &str) -> Option<AssetId> {
-        let asset = tree.catalog.known().assets.find(name).map(|row| row.id)?;
-        (!tree.outbox.unseen_assets().contains(&asset)).then_some(asset)
+        match listed_model(&tree.catalog, Family::Raw, name)? {
+            ModelId::Asset(asset) => Some(asset),
+            ModelId::Rapid(_) => None,
+        }
     }
 
     /// The draft of that name, as long as it is no asset.

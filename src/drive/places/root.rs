@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use super::account::{AccountFolder, RecordFolder, RecordKind};
+use super::account::AccountFolder;
 use super::attributes::folder;
-use super::embeds::EmbedsFolder;
-use super::factory::FactoryFolder;
+use super::listing_folder::{EMBEDS, FACTORY, TOKENS, WEBHOOKS};
 use super::mount_status::recovered_sentence;
 use super::node::{Node, Row};
 use super::place::{Answer, AttributeRule, Lifetime, Place};
@@ -53,7 +52,7 @@ impl Place for Root {
                 Row::new("rawmodels", RawModels),
                 Row::new("rapidmodels", RapidModels),
                 Row::new("presets", PresetFolder),
-                Row::new("embeds", EmbedsFolder),
+                Row::new("embeds", EMBEDS),
                 Row::new("jobs", DropFolder::Jobs),
                 Row::new("account", AccountFolder),
             ])
@@ -81,10 +80,10 @@ pub(in crate::drive) fn top_folder(listing: ListingKind) -> Node {
         ListingKind::Assets => RawModels.into(),
         ListingKind::Rapids => RapidModels.into(),
         ListingKind::Presets => PresetFolder.into(),
-        ListingKind::Factory => FactoryFolder.into(),
-        ListingKind::Embeds => EmbedsFolder.into(),
+        ListingKind::Factory => FACTORY.into(),
+        ListingKind::Embeds => EMBEDS.into(),
         ListingKind::Jobs => DropFolder::Jobs.into(),
-        ListingKind::Tokens => RecordFolder(RecordKind::Token).into(),
-        ListingKind::Webhooks => RecordFolder(RecordKind::Webhook).into(),
+        ListingKind::Tokens => TOKENS.into(),
+        ListingKind::Webhooks => WEBHOOKS.into(),
     }
 }

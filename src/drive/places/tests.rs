@@ -1,13 +1,15 @@
 //! Identities are durable: inode numbers are made from them, and programs keep numbers over remounts.
 
-use super::account::{AccountFolder, AccountRecord, AccountValue, RecordFolder, RecordKind};
+use super::account::{AccountFolder, AccountValue};
+use super::account_record::{AccountRecord, RecordKind};
 use super::bundles::{BundleFile, BundleFolder};
 use super::by_id::{IdFolder, IdLink, SourceLink};
-use super::embeds::{EmbedPage, EmbedRecord, EmbedsFolder};
+use super::embeds::{EmbedPage, EmbedRecord};
 use super::errors::ErrorText;
-use super::factory::{FactoryFolder, FactoryPreset};
+use super::factory::FactoryPreset;
 use super::hidden::{HiddenFile, HiddenFolder, HiddenName};
 use super::job_links::JobLink;
+use super::listing_folder::{EMBEDS, FACTORY, TOKENS, WEBHOOKS};
 use super::presets::StoredPreset;
 use super::rapid_links::{RapidLink, RapidLinks};
 use super::rapidmodels::RapidModels;
@@ -48,12 +50,12 @@ fn the_identity_of_a_path_is_what_earlier_versions_made_numbers_from() {
         (RawModels.into(), "top/rawmodels"),
         (RapidModels.into(), "top/rapidmodels"),
         (PresetFolder.into(), "top/presets"),
-        (FactoryFolder.into(), "top/factory"),
-        (EmbedsFolder.into(), "top/embeds"),
+        (FACTORY.into(), "top/factory"),
+        (EMBEDS.into(), "top/embeds"),
         (DropFolder::Jobs.into(), "top/jobs"),
         (AccountFolder.into(), "top/account"),
-        (RecordFolder(RecordKind::Token).into(), "top/tokens"),
-        (RecordFolder(RecordKind::Webhook).into(), "top/webhooks"),
+        (TOKENS.into(), "top/tokens"),
+        (WEBHOOKS.into(), "top/webhooks"),
         (HiddenFolder(HiddenParent::Root).into(), "hidden/root"),
         (
             HiddenFolder(HiddenParent::Presets).into(),

@@ -17,7 +17,7 @@ use futures_util::{FutureExt as _, StreamExt as _};
 use tokio::time::Instant;
 use tracing::debug;
 
-use super::ReadError;
+use super::error::ReadError;
 use super::flight::Course;
 use super::gathered::Gathered;
 use super::object::RemoteObject;

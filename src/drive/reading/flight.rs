@@ -13,8 +13,8 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
-use super::ReadError;
 use super::budget::Share;
+use super::error::ReadError;
 
 /// The holders' side of a flight.
 #[derive(Debug)]

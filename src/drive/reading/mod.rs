@@ -11,6 +11,7 @@ mod error;
 mod fetch;
 mod flight;
 mod gathered;
+mod limits;
 mod object;
 mod pace;
 mod remote_file;
@@ -35,31 +36,11 @@ use budget::Budget;
 use object::RemoteObject;
 
 pub use error::ReadError;
+pub use limits::ReadingLimits;
 pub use remote_file::RemoteFile;
 pub use spool::Spool;
 #[allow(unused_imports, reason = "named by those who write a source of URLs")]
 pub use urls::{SignedUrls, UrlFuture};
-
-/// How far reading runs ahead, for a whole mount.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ReadingLimits {
-    /// Bytes that may be under way at once without anybody waiting for them.
-    pub ahead_bytes: u64,
-    /// How far ahead of one reader.
-    pub window_bytes: u64,
-    /// The longest range of one request.
-    pub request_bytes: u64,
-}
-
-impl Default for ReadingLimits {
-    fn default() -> ReadingLimits {
-        ReadingLimits {
-            ahead_bytes: 128 << 20,
-            window_bytes: 128 << 20,
-            request_bytes: 8 << 20,
-        }
-    }
-}
 
 /// The reading of a mount. Cloning gives another handle to it.
 #[derive(Debug, Clone)]

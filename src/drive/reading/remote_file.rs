@@ -10,11 +10,12 @@ use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 
+use super::error::ReadError;
 use super::flight::{Flight, Landed};
+use super::limits::ReadingLimits;
 use super::object::{Cover, RemoteObject};
 use super::pace::Pace;
 use super::window::{Plan, Planner, PositionId};
-use super::{ReadError, ReadingLimits};
 use crate::cache::{BLOCK_LEN_BYTES, ObjectKey};
 
 /// How often a read whose blocks are evicted while it waits for others starts anew.

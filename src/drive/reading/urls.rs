@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::OnceCell;
 
-use super::ReadError;
+use super::error::ReadError;
 use crate::drive::error::DriveError;
 use crate::wire::{SignedUrl, Timestamp};
 

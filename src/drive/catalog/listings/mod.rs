@@ -88,9 +88,9 @@ pub(in crate::drive) fn news_of_pages(catalog: &Catalog) -> watch::Receiver<u64>
     catalog.pages_arrived.subscribe()
 }
 
-/// Starts the first fetch of a listing, or joins the one under way; none where the listing is known already.
-/// A caller that only asks whether a listing is known calls [`is_listed`].
-pub(in crate::drive) fn first_listing(
+/// Begins the first fetch of a listing, or joins the one in flight; `None` if the listing is known already.
+/// [`is_listed`] asks without beginning anything.
+pub(in crate::drive) fn begin_first_listing(
     catalog: &Arc<Catalog>,
     which: ListingKind,
 ) -> Option<FlightEnd> {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::client::{ListQuery, Priority};
-use crate::drive::catalog::asking::{FlightKey, asked, landed};
+use crate::drive::catalog::asking::{FlightKey, asked, landed, out_of_reach};
 use crate::drive::catalog::listings::fetch::{told_assets, told_rapids};
+use crate::drive::catalog::listings::{is_listed, refreshed};
 use crate::drive::catalog::models::{refreshed_asset, refreshed_rapid};
 use crate::drive::catalog::state::Catalog;
 use crate::drive::error::{DriveError, DriveResult};
@@ -102,14 +103,68 @@ async fn run_search(catalog: &Arc<Catalog>, family: Family, query: Arc<str>) -> 
     Ok(())
 }
 
-/// Looks for a name by one request, while its listing is not known; `known` is what it stood for
-/// before. Only a listing says that a name is free, and only the service that something is gone.
-pub(in crate::drive) async fn look_for_name(
+/// How a name was asked for.
+pub(in crate::drive) enum NameAnswer {
+    /// What is known of the name is as fresh as the service allows.
+    Asked,
+    /// The service cannot be reached, and the listing of the name is not known.
+    OutOfReach(DriveError),
+}
+
+/// The model that a listing shows under a name, as far as it is known.
+pub(in crate::drive) fn listed_model(
+    catalog: &Catalog,
+    family: Family,
+    name: &str,
+) -> Option<ModelId> {
+    match family {
+        Family::Raw => {
+            let asset = catalog.known().assets.find(name).map(|row| row.id)?;
+            let is_shown = !catalog.outbox.unseen_assets().contains(&asset);
+            is_shown.then_some(ModelId::Asset(asset))
+        }
+        Family::Rapid => {
+            let rapid = catalog.known().rapids.find(name).map(|row| row.id)?;
+            Some(ModelId::Rapid(rapid))
+        }
+    }
+}
+
+/// Brings what is known of a name up to date: by the listing if that is known, else by one request for the name
+/// and, if that finds nothing, by the listing. Does not wait for a service that cannot be reached.
+pub(in crate::drive) async fn ask_for_name(
     catalog: &Arc<Catalog>,
     family: Family,
     name: &str,
-    known: Option<ModelId>,
-) {
+) -> DriveResult<NameAnswer> {
+    let listing = family.listing();
+    if is_listed(catalog, listing) {
+        return refreshed(catalog, listing)
+            .await
+            .map(|()| NameAnswer::Asked);
+    }
+    let asking = async {
+        let known = listed_model(catalog, family, name);
+        look_for_name(catalog, family, name, known).await;
+        match listed_model(catalog, family, name) {
+            Some(_) => Ok(()),
+            None => refreshed(catalog, listing).await,
+        }
+    };
+    tokio::select! {
+        biased;
+        answer = asking => answer.map(|()| NameAnswer::Asked),
+        () = out_of_reach(catalog) => {
+            let why = catalog.offline_reason();
+            let why = why.unwrap_or_else(|| "the service cannot be reached; try again later".into());
+            Ok(NameAnswer::OutOfReach(DriveError::Unreachable(why)))
+        }
+    }
+}
+
+/// Looks for a name by one request, while its listing is not known; `known` is what it stood for
+/// before. Only a listing says that a name is free, and only the service that something is gone.
+async fn look_for_name(catalog: &Arc<Catalog>, family: Family, name: &str, known: Option<ModelId>) {
     let refresh = catalog.config.refresh;
     let is_young = known.is_some_and(|subject| {
         let (listings, now) = (catalog.known(), Instant::now());
