@@ -52,6 +52,34 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("ops", &["catalog", "files", "places", "reading", "values"]),
 ];
 
+/// The rooms inside `outbox`, from the bottom up: a file or folder may use what is on the lines below it, and nothing on its
+/// own line. So `drafts`, `jobs` and `presets` do not know each other.
+const OUTBOX: &[&[&str]] = &[
+    &[
+        "config",
+        "effect",
+        "error",
+        "failpoint",
+        "ids",
+        "moment",
+        "pauses",
+        "tasks",
+    ],
+    &["events", "names", "off_thread", "status"],
+    &["texts", "journal", "staging"],
+    &["foundation"],
+    &["drafts", "jobs", "presets"],
+    &["state"],
+    &["recovery"],
+    &["machines"],
+    &["housekeeping"],
+    &["mod"],
+    &["simulator"],
+];
+
+/// Files of `outbox` with a hook of the simulator, which exists in tests only.
+const SIMULATED: &[&str] = &["failpoint", "moment", "off_thread"];
+
 /// Crates that belong to the named folders (paths below `src`) and to no other.
 const OWNERS: &[(&str, &[&str])] = &[
     ("fuser", &["fuse"]),
@@ -255,6 +283,59 @@ fn rooms_inside_the_drive_import_down_only() {
     );
 }
 
+/// The names below `outbox` that a file of it imports, by `crate::outbox::` or by `super::`.
+fn outbox_imports(inside: &Path, code: &str) -> Vec<String> {
+    let is_mod = inside.ends_with("mod.rs");
+    let depth = inside.components().count() - usize::from(is_mod);
+    let mut names = imports_of(code, "crate::outbox::");
+    if depth > 0 {
+        let above = imports_of(code, &"super::".repeat(depth));
+        names.extend(
+            above
+                .into_iter()
+                .filter(|name| name != "super" && name != "*"),
+        );
+    }
+    names
+}
+
+#[test]
+fn rooms_inside_the_outbox_import_down_only() {
+    let level = |room: &str| OUTBOX.iter().position(|line| line.contains(&room));
+    let mut wrong = Vec::new();
+    let mut seen = 0;
+    for (path, code) in sources() {
+        let Ok(inside) = path.strip_prefix("outbox") else {
+            continue;
+        };
+        let first = inside.components().next().expect("a file below outbox");
+        let room = Path::new(first.as_os_str()).with_extension("");
+        let room = room.to_str().expect("names are ASCII");
+        let Some(own) = level(room) else {
+            wrong.push(format!(
+                "src/{}: {room} is in no line of OUTBOX",
+                path.display()
+            ));
+            continue;
+        };
+        for name in outbox_imports(inside, &code) {
+            let hook = name == "simulator" && SIMULATED.contains(&room);
+            // A name that is no room comes from the front door.
+            let theirs = level(&name).or_else(|| level("mod"));
+            seen += 1;
+            if name != room && room != "mod" && !hook && theirs >= Some(own) {
+                wrong.push(format!("src/{}: crate::outbox::{name}", path.display()));
+            }
+        }
+    }
+    assert!(seen > 100, "the imports were read");
+    assert!(
+        wrong.is_empty(),
+        "rooms that import upwards or aside:\n{}",
+        wrong.join("\n")
+    );
+}
+
 /// The types that are defined outside of functions and modules, by name.
 fn types_in(code: &str) -> Vec<String> {
     let kinds = ["struct ", "enum ", "union ", "trait ", "type "];
@@ -293,8 +374,7 @@ fn a_type_name_means_one_thing_in_its_layer() {
         let is_read = places.keys().any(|name| name.starts_with(layer));
         assert!(is_read, "no type was found in {layer}");
     }
-    // The names in `outbox` are not unique yet.
-    places.retain(|name, files| files.len() > 1 && !name.starts_with("outbox::"));
+    places.retain(|_, files| files.len() > 1);
     assert!(places.is_empty(), "names of several types: {places:#?}");
 }
 

@@ -4,7 +4,8 @@
 //! the file itself is not a reference here.
 
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
+use std::io;
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;

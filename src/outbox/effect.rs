@@ -1,7 +1,13 @@
 //! What an error tells about a call that has an effect: whether it may have had it, and whether the same
 //! call may work later. Pure.
 
+use std::time::Duration;
+
 use crate::client::ClientError;
+
+/// How long a call whose answer was lost may still take effect. What the service does not show after this time never
+/// arrived.
+pub const LATE_EFFECT: Duration = Duration::from_secs(8);
 
 /// What an error tells about the effect of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,8 +43,6 @@ pub fn passes(error: &ClientError) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]

@@ -170,3 +170,24 @@ impl OutboxError {
 
 /// The result of an operation of the outbox.
 pub type OutboxResult<T> = Result<T, OutboxError>;
+
+/// Adds to an I/O error what was being done, and tells a full disk apart.
+pub fn staging_error(what: impl Into<String>) -> impl FnOnce(io::Error) -> OutboxError {
+    let what = what.into();
+    move |source| match is_full(&source) {
+        true => OutboxError::StagingFull {
+            what,
+            dir: "the staged files".to_owned(),
+            source,
+        },
+        false => OutboxError::Staging { what, source },
+    }
+}
+
+/// True when the disk, or the quota of the user, is full.
+pub fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG)
+    )
+}

@@ -1,10 +1,11 @@
-//! What happened, on its way to whoever shows it. Things that change often are told once for many
-//! changes; nothing that waits here holds anybody up.
+//! News of the outbox: events for the receiver that [`Outbox::open`](super::Outbox::open) gives, and two signals for tasks
+//! inside. An event that waits already is not queued again, so the queue is bounded by the number of things that can
+//! change, and sending never blocks.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, watch};
 
 use crate::outbox::ids::{DraftId, JobFolder};
 use crate::wire::{AssetId, RapidId};
@@ -33,31 +34,42 @@ pub enum OutboxEvent {
     PresetsChanged,
 }
 
-/// Events that wait to be taken. The line is bounded by the number of things that can change: an
-/// event that is in line already is not put there twice.
-#[derive(Debug, Default)]
-pub struct EventQueue {
-    line: Mutex<VecDeque<OutboxEvent>>,
-    news: Notify,
+#[derive(Debug)]
+pub struct Events {
+    queue: Mutex<VecDeque<OutboxEvent>>,
+    queued: Notify,
+    changes: watch::Sender<u64>,
+    assets: watch::Sender<u64>,
 }
 
-impl EventQueue {
-    /// Puts an event into the line, unless it is there.
-    pub fn tell(&self, event: OutboxEvent) {
-        let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
-        if !line.contains(&event) {
-            line.push_back(event);
+impl Default for Events {
+    fn default() -> Events {
+        Events {
+            queue: Mutex::default(),
+            queued: Notify::new(),
+            changes: watch::Sender::new(0),
+            assets: watch::Sender::new(0),
         }
-        drop(line);
-        self.news.notify_one();
+    }
+}
+
+impl Events {
+    /// Queues an event, unless it is queued already.
+    pub fn send(&self, event: OutboxEvent) {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        if !queue.contains(&event) {
+            queue.push_back(event);
+        }
+        drop(queue);
+        self.queued.notify_one();
     }
 
-    /// Hands events on until the receiver goes.
+    /// Passes events on until the receiver is dropped.
     pub async fn forward(&self, to: mpsc::Sender<OutboxEvent>) {
         loop {
             let next = {
-                let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
-                line.pop_front()
+                let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+                queue.pop_front()
             };
             match next {
                 Some(event) => {
@@ -65,8 +77,26 @@ impl EventQueue {
                         return;
                     }
                 }
-                None => self.news.notified().await,
+                None => self.queued.notified().await,
             }
         }
+    }
+
+    /// Wakes all who wait for any change.
+    pub fn something_changed(&self) {
+        self.changes.send_modify(|n| *n += 1);
+    }
+
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// Wakes all who wait for another state of an asset.
+    pub fn asset_may_have_changed(&self) {
+        self.assets.send_modify(|n| *n += 1);
+    }
+
+    pub fn assets(&self) -> watch::Receiver<u64> {
+        self.assets.subscribe()
     }
 }

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::outbox::shared::Shared;
-use crate::outbox::state::record::Record;
+use crate::outbox::machines::Machines;
+use crate::outbox::off_thread::off_thread;
 
 /// How long a change that nobody waits for may stay in memory alone.
 const LATE_RECORDS: Duration = Duration::from_secs(1);
@@ -16,43 +16,39 @@ const REWRITE_FACTOR: u64 = 4;
 const REWRITE_IDLE_ABOVE_BYTES: u64 = 16 << 10;
 
 /// Runs until the outbox closes.
-pub async fn run(shared: Arc<Shared>) {
+pub async fn run(machines: Arc<Machines>) {
     let mut rewritten_len = 0;
-    while shared.pause(LATE_RECORDS).await {
-        if let Err(error) = shared.remove_doomed().await {
+    while machines.foundation.tasks.pause(LATE_RECORDS).await {
+        if let Err(error) = machines.drafts.remove_doomed().await {
             tracing::warn!(%error, "staged bytes that nobody needs are kept for now");
         }
-        let work = Arc::clone(&shared);
-        let outcome = shared
-            .blocking(move || look_after_journal(&work, rewritten_len))
-            .await;
+        let work = Arc::clone(&machines);
+        let outcome = off_thread(move || look_after_journal(&work, rewritten_len)).await;
         if let Ok(Some(len)) = outcome {
             rewritten_len = len;
         }
     }
 }
 
-/// Writes late records, and the journal anew where it has become long; gives its length then.
-fn look_after_journal(shared: &Shared, rewritten_len: u64) -> Option<u64> {
-    if shared.journal.has_waiting()
-        && let Err(error) = shared.journal.settle_all()
+/// Writes late records, and rewrites the journal if it has become long; gives its length then.
+fn look_after_journal(machines: &Machines, rewritten_len: u64) -> Option<u64> {
+    let journal = &machines.foundation.journal;
+    if journal.has_waiting()
+        && let Err(error) = journal.settle_all()
     {
         tracing::warn!(%error, "the journal cannot be written");
         return None;
     }
-    shared.journal.keep_reserve();
-    if !shared.recovered().is_empty() {
-        // Somebody may have taken them back.
-        shared.look_for_recovered();
+    journal.keep_reserve();
+    if !machines.recovered().is_empty() {
+        // `assetfs recover` may have taken them back.
+        machines.look_for_recovered();
     }
-    let is_idle = {
-        let core = shared.core();
-        core.state.drafts.is_empty() && core.open.is_empty()
-    };
+    let is_idle = machines.drafts.is_idle();
     if is_idle {
-        shared.staging.drop_spares();
+        machines.drafts.staging.drop_spares();
     }
-    let len = shared.journal.len_bytes();
+    let len = journal.len_bytes();
     let above = match is_idle {
         true => REWRITE_IDLE_ABOVE_BYTES,
         false => REWRITE_ABOVE_BYTES,
@@ -60,19 +56,10 @@ fn look_after_journal(shared: &Shared, rewritten_len: u64) -> Option<u64> {
     if len <= above || len <= rewritten_len * REWRITE_FACTOR {
         return None;
     }
-    let ticket = {
-        let core = shared.core();
-        // A removal that is not done is known to the old journal alone.
-        if !core.doomed.is_empty() {
-            return None;
-        }
-        let snapshot = Record::Snapshot(Box::new(core.state.clone()));
-        // Under the core's lock, so that no record falls between the snapshot and what follows it.
-        shared.journal.push_snapshot(&snapshot)
-    };
-    if let Err(error) = shared.journal.settle(ticket) {
+    let ticket = machines.push_snapshot()?;
+    if let Err(error) = journal.settle(ticket) {
         tracing::warn!(%error, "the journal cannot be written");
         return None;
     }
-    Some(shared.journal.len_bytes())
+    Some(journal.len_bytes())
 }

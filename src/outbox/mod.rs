@@ -1,88 +1,98 @@
-//! All that is on its way out: drafts with their staged bytes and journal, the uploader, the jobs
-//! behind the drop folders, the texts of presets.
+//! All that is on its way out: drafts with their staged bytes, uploads, the jobs of the drop folders, the texts of presets.
 //!
 //! [`Outbox`] is the front door. What it has accepted (a `flush`, a rename, a job's text that
 //! returned without error) survives a kill and a power cut and reaches the service, once. Local
 //! operations are synchronous and touch local disk only; nothing that the kernel waits for waits for
 //! the network here. It knows no inodes and no paths of the tree.
+//!
+//! Three machines work over one journal: `drafts`, `jobs` and `presets`. Each folds its state from records, plans with pure
+//! functions, and executes; none imports another. `machines` joins them.
 
 mod config;
-mod core;
 mod drafts;
 mod effect;
 mod error;
 mod events;
 mod failpoint;
+mod foundation;
 mod housekeeping;
 mod ids;
 mod jobs;
 mod journal;
+mod machines;
 mod moment;
 mod names;
 mod off_thread;
 mod pauses;
 mod presets;
 mod recovery;
-mod shared;
 #[cfg(test)]
 mod simulator;
 mod staging;
 mod state;
 mod status;
+mod tasks;
+mod texts;
 
 pub use config::OutboxConfig;
-pub use drafts::info::{
-    AttributeChange, DraftInfo, DraftKind, DraftPhase, EntryInfo, EntryKind, OpenMode, Place,
-    Renamed,
+pub use drafts::{
+    AttributeChange, Deletions, DraftInfo, DraftKind, DraftPhase, Drafts, DrainReport, Entries,
+    EntryInfo, EntryKind, FileTransfer, OpenMode, Orphan, Orphans, Place, Renamed, SentEntry,
+    SentRecord, StagedFile, TransferInfo, Uploads,
 };
-pub use drafts::sent::{SentEntry, SentRecord};
-pub use drafts::staged_file::StagedFile;
-pub use drafts::upload::info::{DrainReport, FileTransfer, Orphan, TransferInfo};
 pub use error::{OutboxError, OutboxResult};
 pub use events::OutboxEvent;
 pub use failpoint::Failpoint;
 pub use ids::{Caller, DraftId, EntryId, JobFolder, OwnerFolder};
-pub use jobs::info::{JobInfo, JobState};
-pub use jobs::reason_in_log;
-pub use jobs::text::{JobText, Settings as JobSettings, parse as parse_job_text};
+pub use jobs::{JobInfo, JobSettings, JobState, JobText, Jobs, parse_job_text, reason_in_log};
 pub use names::{is_junk_path, is_service_folder};
-pub use presets::info::{PresetFile, PresetOverlay, PresetState, SavedPreset};
+pub use presets::{PresetFile, PresetOverlay, PresetState, Presets, SavedPreset};
 pub use recovery::{Recovered, RecoveredFile, recovered_in};
 pub use staging::{ContentHash, ContentHasher};
 pub use status::{ItemStatus, StatusWord};
 
+use std::fmt;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
-use tokio::time::Instant;
 
+use self::machines::Machines;
+use self::off_thread::off_thread;
 use crate::client::Client;
 use crate::durable::{DirLock, DurableError, PrivateDir};
+use crate::wire::AssetId;
 
-use self::core::Core;
-use shared::Shared;
-
-/// Events that may wait for a receiver that is busy.
+/// Capacity of the channel of events.
 const EVENTS_WAITING: usize = 256;
 
 /// Everything that is on its way out, for one account. Cheap to clone.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Outbox {
-    shared: Arc<Shared>,
-    _owner: Arc<Owner>,
+    drafts: Drafts,
+    entries: Entries,
+    uploads: Uploads,
+    orphans: Orphans,
+    deletions: Deletions,
+    jobs: Jobs,
+    presets: Presets,
+    owner: Arc<Owner>,
 }
 
-/// Held by the handles of the outbox alone, not by its tasks: when the last handle goes, the tasks
-/// are told to stop.
-#[derive(Debug)]
+/// Drop guard, held by the clones of the outbox but not by its tasks: closes the outbox when the last clone is dropped.
 struct Owner {
-    shared: Arc<Shared>,
+    machines: Arc<Machines>,
     _lock: DirLock,
 }
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        self.shared.close();
+        self.machines.close();
+    }
+}
+
+impl fmt::Debug for Outbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outbox").finish_non_exhaustive()
     }
 }
 
@@ -100,62 +110,109 @@ impl Outbox {
         };
         PrivateDir::open(&dir).map_err(broken)?;
         let lock = DirLock::acquire(&dir).map_err(broken)?;
-        let recovery::Opened {
-            journal,
-            state,
-            staging,
-        } = recovery::open(&dir)?;
-        let journal = Arc::new(journal);
-        let epoch = Instant::now();
-        let core = Core::new(state, Arc::clone(&journal), epoch.elapsed());
-        let shared = Arc::new(Shared::new(config, client, journal, staging, core, epoch));
-        shared.look_for_recovered();
-        let events = start_tasks(&shared);
-        let owner = Owner {
-            shared: Arc::clone(&shared),
-            _lock: lock,
-        };
+        let machines = Arc::new(Machines::open(config, client)?);
+        let events = start(&machines);
+        let drafts = || Arc::clone(&machines.drafts);
         let outbox = Outbox {
-            shared,
-            _owner: Arc::new(owner),
+            drafts: Drafts::new(drafts()),
+            entries: Entries::new(drafts()),
+            uploads: Uploads::new(drafts()),
+            orphans: Orphans::new(drafts()),
+            deletions: Deletions::new(drafts()),
+            jobs: Jobs::new(Arc::clone(&machines.jobs)),
+            presets: Presets::new(Arc::clone(&machines.presets)),
+            owner: Arc::new(Owner {
+                machines,
+                _lock: lock,
+            }),
         };
         Ok((outbox, events))
     }
 
+    /// How the outbox was opened.
+    pub fn config(&self) -> &OutboxConfig {
+        &self.owner.machines.foundation.config
+    }
+
+    /// Models that were copied in and that the service does not hold yet.
+    pub fn drafts(&self) -> &Drafts {
+        &self.drafts
+    }
+
+    /// Files and folders inside of drafts.
+    pub fn entries(&self) -> &Entries {
+        &self.entries
+    }
+
+    /// Uploads of drafts, and records of what was sent.
+    pub fn uploads(&self) -> &Uploads {
+        &self.uploads
+    }
+
+    /// Incomplete assets that lost answers may have left on the service.
+    pub fn orphans(&self) -> &Orphans {
+        &self.orphans
+    }
+
+    /// Deletions of assets that are under way.
+    pub fn deletions(&self) -> &Deletions {
+        &self.deletions
+    }
+
+    /// The files of drop folders.
+    pub fn jobs(&self) -> &Jobs {
+        &self.jobs
+    }
+
+    /// The files of the presets folder.
+    pub fn presets(&self) -> &Presets {
+        &self.presets
+    }
+
     /// Files that the journal did not know of, kept beside it.
     pub fn recovered(&self) -> Arc<[Recovered]> {
-        self.shared.recovered()
+        self.owner.machines.recovered()
+    }
+
+    /// Takes note of the bytes that the account has left: files that can never be sent are refused at once.
+    pub fn storage_is_left(&self, bytes: u64) {
+        self.owner.machines.drafts.storage_is_left(bytes);
+    }
+
+    /// Takes note that an asset is gone from the service: its record, jobs and staged copy are dropped.
+    pub fn asset_gone(&self, asset: AssetId) {
+        self.deletions.gone(asset, self.jobs.knows_asset(asset));
+    }
+
+    /// Sends the drafts that are ready without waiting for quiet, and waits until the service has accepted them. With
+    /// `ready_only`, drafts that only wait for references stay; otherwise they are sent with a warning.
+    pub async fn drain(&self, ready_only: bool) -> DrainReport {
+        drafts::drain(&self.owner.machines.drafts, ready_only).await
     }
 
     /// Stops and joins all tasks. Nothing that was accepted is lost; uploads go on at the next open.
     pub async fn shut_down(&self) {
-        self.shared.close();
-        self.shared.join().await;
-        let shared = Arc::clone(&self.shared);
-        let settled = self
-            .shared
-            .blocking(move || shared.journal.settle_all())
-            .await;
+        let machines = &self.owner.machines;
+        machines.close();
+        machines.foundation.tasks.join().await;
+        let journal = Arc::clone(&machines.foundation.journal);
+        let settled = off_thread(move || journal.settle_all()).await;
         if let Ok(Err(error)) | Err(error) = settled {
             tracing::error!(%error, "the last changes could not be written to the journal");
         }
     }
 }
 
-fn start_tasks(shared: &Arc<Shared>) -> mpsc::Receiver<OutboxEvent> {
-    let (sender, events) = mpsc::channel(EVENTS_WAITING);
-    let forwarding = Arc::clone(shared);
-    shared.spawn(async move {
-        // Ends with the outbox, or with whoever listens.
-        let forward = forwarding.events.forward(sender);
-        let _ = forwarding.until_closed(forward).await;
+fn start(machines: &Arc<Machines>) -> mpsc::Receiver<OutboxEvent> {
+    let (sender, receiver) = mpsc::channel(EVENTS_WAITING);
+    let tasks = Arc::clone(&machines.foundation.tasks);
+    let events = Arc::clone(&machines.foundation.events);
+    machines.foundation.tasks.spawn(async move {
+        // Ends with the outbox, or when the receiver is dropped.
+        let _ = tasks.until_closed(events.forward(sender)).await;
     });
-    shared.spawn(drafts::settle::watch::run(Arc::clone(shared)));
-    shared.spawn(drafts::upload::discard::run(Arc::clone(shared)));
-    shared.spawn(jobs::send::run(Arc::clone(shared)));
-    shared.spawn(jobs::follow::run(Arc::clone(shared)));
-    shared.spawn(presets::save::run(Arc::clone(shared)));
-    shared.spawn(housekeeping::run(Arc::clone(shared)));
-    shared.job_news.notify_one();
-    events
+    machines.start();
+    let tasks = &machines.foundation.tasks;
+    tasks.spawn(housekeeping::run(Arc::clone(machines)));
+    receiver
 }

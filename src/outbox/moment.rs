@@ -73,7 +73,11 @@ impl<'de> Deserialize<'de> for Moment {
 
 /// For fields of type [`SystemTime`] that the journal holds.
 pub mod as_moment {
-    use super::*;
+    use std::time::SystemTime;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::outbox::moment::Moment;
 
     /// Writes a time as a [`Moment`].
     pub fn serialize<S: Serializer>(time: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {

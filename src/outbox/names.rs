@@ -2,8 +2,9 @@
 //! control folder, a service folder copied back. Judged by the final name alone; pure.
 
 use crate::formats;
-pub use crate::formats::extension;
 use crate::outbox::error::OutboxError;
+
+pub use crate::formats::extension;
 
 /// Longest name of one file, in bytes.
 const NAME_MAX_BYTES: usize = 255;

@@ -4,25 +4,23 @@
 //! Invariant: a start removes nothing but empty files and contents that an undamaged journal says are not needed.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fs;
-use std::io::{self, Read as _};
+use std::io::Read as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
+use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 
 use crate::durable::{DurableError, recorder, sync_dir, write_atomic};
-use crate::outbox::drafts::info::DraftKind;
-use crate::outbox::drafts::record::{DraftRecord, Target, UploadRecord};
-use crate::outbox::error::{OutboxError, OutboxResult};
+use crate::outbox::drafts::{Draft, DraftKind, DraftRecord, Target, UploadRecord};
+use crate::outbox::error::{OutboxError, OutboxResult, staging_error};
 use crate::outbox::ids::EntryId;
-use crate::outbox::jobs::book::{JobRecord, Wanted};
+use crate::outbox::jobs::{JobRecord, Wanted};
 use crate::outbox::journal::{FoundJournal, Journal};
 use crate::outbox::moment::Moment;
-use crate::outbox::staging::{ContentId, Staging, staging_error};
-use crate::outbox::state::record::Record;
-use crate::outbox::state::{Draft, State};
+use crate::outbox::staging::{ContentId, Staging};
+use crate::outbox::state::{Record, State};
 
 /// Begins the name of each folder of recovered files.
 const FOLDER_PREFIX: &str = "recovered-";
@@ -72,7 +70,7 @@ pub struct Opened {
 
 /// Opens the state below `dir`.
 pub fn open(dir: &Path) -> OutboxResult<Opened> {
-    let (records, whole) = match Journal::open(dir)? {
+    let (records, whole) = match Journal::open::<Record>(dir)? {
         FoundJournal::Whole(journal, records) => match State::replay(&records) {
             Ok(state) => (records, Ok((journal, state))),
             Err(error) => {
@@ -90,10 +88,10 @@ pub fn open(dir: &Path) -> OutboxResult<Opened> {
             (None, state, Some(reason))
         }
     };
-    let above = ContentId(state.last_content);
+    let above = ContentId(state.drafts.last_content);
     let (staging, mut leftovers) =
-        Staging::open(&dir.join("staging"), &state.kept_contents(), above)?;
-    let freed = std::mem::take(&mut state.freed);
+        Staging::open(&dir.join("staging"), &state.drafts.kept_contents(), above)?;
+    let freed = std::mem::take(&mut state.drafts.freed);
     if damage.is_none() {
         for content in &freed {
             staging.remove(*content);
@@ -109,7 +107,7 @@ pub fn open(dir: &Path) -> OutboxResult<Opened> {
     }
     let journal = match journal {
         Some(journal) => journal,
-        None => Journal::begin_anew(dir, &Record::Snapshot(Box::new(state.clone())))?,
+        None => Journal::begin_anew(dir, &state)?,
     };
     Ok(Opened {
         journal,
@@ -121,6 +119,7 @@ pub fn open(dir: &Path) -> OutboxResult<Opened> {
 /// What a damaged journal says is to be sent may have been sent already: its owner decides.
 fn hold(state: &mut State, reason: &str) {
     let unsent = state
+        .drafts
         .drafts
         .iter()
         .filter(|(_, draft)| draft.attempt.is_none());
@@ -156,7 +155,7 @@ fn names(records: &[Record]) -> HashMap<ContentId, String> {
         let _ = state.apply(record);
         match record {
             Record::Snapshot(snapshot) => {
-                for draft in snapshot.drafts.values() {
+                for draft in snapshot.drafts.drafts.values() {
                     for (_, entry, node) in draft.tree.walk() {
                         if let Some(file) = node.file() {
                             names.insert(file.content, path_in(draft, entry));
@@ -171,7 +170,7 @@ fn names(records: &[Record]) -> HashMap<ContentId, String> {
                 content,
                 ..
             }) => {
-                let found = state.drafts.get(draft);
+                let found = state.drafts.drafts.get(draft);
                 let found = found.filter(|found| found.tree.node(*entry).is_some());
                 let path = found.map_or_else(|| name.clone(), |found| path_in(found, *entry));
                 names.insert(*content, path);
@@ -183,7 +182,7 @@ fn names(records: &[Record]) -> HashMap<ContentId, String> {
                     Target::Top { draft, .. } | Target::In { draft, .. } => draft,
                 };
                 for draft in [draft, home] {
-                    let Some(found) = state.drafts.get(draft) else {
+                    let Some(found) = state.drafts.drafts.get(draft) else {
                         continue;
                     };
                     if let Some(file) = found.tree.node(*entry).and_then(|node| node.file()) {

@@ -93,13 +93,13 @@ async fn a_nested_folder_is_shown_as_the_tree_that_was_copied_in_when_the_staged
     .await;
     // The staged copy goes once the service is known to hold every byte.
     for _ in 0..200 {
-        if mounted.outbox.drafts().is_empty() {
+        if mounted.outbox.drafts().all().is_empty() {
             break;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert!(
-        mounted.outbox.drafts().is_empty(),
+        mounted.outbox.drafts().all().is_empty(),
         "the staged copy is gone"
     );
     assert_eq!(files_below(tree, "/rawmodels/nested").await, before);

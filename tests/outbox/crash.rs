@@ -20,56 +20,59 @@ async fn do_everything(outbox: &Outbox, name: &str, gone_marker: &std::path::Pat
     let asset = sent_or_send(outbox, name).await;
     let folder = JobFolder::Optimize(OwnerFolder::Asset(asset));
     if outbox
-        .job(&folder, "web.json")
+        .jobs()
+        .get(&folder, "web.json")
         .is_none_or(|job| job.text.is_empty())
     {
-        outbox.write_job_text(&folder, "web.json", CONFIG).unwrap();
+        outbox.jobs().write(&folder, "web.json", CONFIG).unwrap();
     }
-    outbox.submit_job(&folder, "web.json").await.unwrap();
+    outbox.jobs().submit(&folder, "web.json").await.unwrap();
     eventually("the job has ended", async || {
-        let state = outbox.job(&folder, "web.json").unwrap().state;
+        let state = outbox.jobs().get(&folder, "web.json").unwrap().state;
         matches!(state, JobState::Done | JobState::Unknown)
     })
     .await;
-    if let Some(rapid) = outbox.job(&folder, "web.json").unwrap().rapid {
+    if let Some(rapid) = outbox.jobs().get(&folder, "web.json").unwrap().rapid {
         make_embed(outbox, &JobFolder::RapidEmbeds(rapid), name).await;
     }
     outbox
-        .save_preset(&format!("{name}.json"), CONFIG)
+        .presets()
+        .save(&format!("{name}.json"), CONFIG)
         .await
         .unwrap();
     eventually("the preset is saved", async || {
-        outbox.preset_overlay().files.is_empty()
+        outbox.presets().overlay().files.is_empty()
     })
     .await;
     if !gone_marker.exists() {
         let other = format!("{name}-gone");
         sent_or_send(outbox, &other).await;
         std::fs::write(gone_marker, b"").unwrap();
-        if let Some(draft) = outbox.find_draft(&other) {
-            outbox.remove_draft(draft.id).unwrap();
+        if let Some(draft) = outbox.drafts().find(&other) {
+            outbox.drafts().remove(draft.id).unwrap();
         }
     }
     eventually("nothing is left to do", async || {
-        outbox.find_draft(name).is_none()
+        outbox.drafts().find(name).is_none()
     })
     .await;
     // The tag's removal and the deletion have no state that shows here.
     tokio::time::sleep(Duration::from_millis(700)).await;
-    let job = outbox.job(&folder, "web.json").unwrap();
+    let job = outbox.jobs().get(&folder, "web.json").unwrap();
     job.status.word().to_string()
 }
 
 async fn make_embed(outbox: &Outbox, folder: &JobFolder, name: &str) {
     let text = format!("{{\"name\":{name:?}}}");
-    if outbox.job(folder, "viewer.json").is_none() {
+    if outbox.jobs().get(folder, "viewer.json").is_none() {
         outbox
-            .write_job_text(folder, "viewer.json", text.as_bytes())
+            .jobs()
+            .write(folder, "viewer.json", text.as_bytes())
             .unwrap();
     }
-    outbox.submit_job(folder, "viewer.json").await.unwrap();
+    outbox.jobs().submit(folder, "viewer.json").await.unwrap();
     eventually("the embed is made", async || {
-        let state = outbox.job(folder, "viewer.json").unwrap().state;
+        let state = outbox.jobs().get(folder, "viewer.json").unwrap().state;
         matches!(state, JobState::Done | JobState::Unknown)
     })
     .await;
@@ -77,26 +80,27 @@ async fn make_embed(outbox: &Outbox, folder: &JobFolder, name: &str) {
 
 async fn sent_or_send(outbox: &Outbox, name: &str) -> AssetId {
     let sent = outbox
+        .uploads()
         .sent_records()
         .into_iter()
         .find(|record| record.name == name);
     if let Some(record) = sent {
         return record.asset;
     }
-    let draft = match outbox.find_draft(name) {
+    let draft = match outbox.drafts().find(name) {
         Some(draft) => draft.id,
-        None => outbox.create_draft(name, 0o755, &ME).unwrap().id,
+        None => outbox.drafts().create(name, 0o755, &ME).unwrap().id,
     };
-    let info = outbox.draft(draft).unwrap();
+    let info = outbox.drafts().get(draft).unwrap();
     if !info.phase.is_frozen() && info.status.word() != StatusWord::Uploading {
         for (file, bytes) in chair() {
-            let there = outbox.child(draft, EntryId::ROOT, file);
+            let there = outbox.entries().child(draft, EntryId::ROOT, file);
             if there.is_none_or(|it| it.size != bytes.len() as u64) {
                 put(outbox, draft, EntryId::ROOT, file, &bytes);
             }
         }
     }
-    outbox.commit(draft, false).await.unwrap()
+    outbox.uploads().commit(draft, false).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -28,7 +28,7 @@ fn paths(outbox: &Outbox, draft: assetfs::outbox::DraftId) -> Vec<String> {
         prefix: &str,
         all: &mut Vec<String>,
     ) {
-        for child in outbox.children(draft, at).unwrap() {
+        for child in outbox.entries().children(draft, at).unwrap() {
             let path = format!("{prefix}{}", child.name);
             all.push(path.clone());
             if child.kind == EntryKind::Folder {
@@ -47,16 +47,22 @@ async fn everything_accepted_is_there_after_a_reopen() {
     let outbox = lonely(dir.path());
     let draft = copy_chair(&outbox, "chair").id;
     let sub = outbox
+        .entries()
         .make_dir(draft, EntryId::ROOT, "textures", 0o750, &ME)
         .unwrap();
     put(&outbox, draft, sub.id, "wood.png", b"wood");
-    let moved = outbox.child(draft, EntryId::ROOT, "wood.png").unwrap().id;
+    let moved = outbox
+        .entries()
+        .child(draft, EntryId::ROOT, "wood.png")
+        .unwrap()
+        .id;
     let place = |parent, name: &str| Place::In {
         draft,
         parent,
         name: name.to_owned(),
     };
     outbox
+        .drafts()
         .rename(
             &place(EntryId::ROOT, "wood.png"),
             &place(sub.id, "oak.png"),
@@ -71,14 +77,22 @@ async fn everything_accepted_is_there_after_a_reopen() {
         mtime: Some(mtime),
         ..AttributeChange::default()
     };
-    outbox.set_attributes(draft, moved, &change, &ME).unwrap();
     outbox
+        .entries()
+        .set_attributes(draft, moved, &change, &ME)
+        .unwrap();
+    outbox
+        .entries()
         .set_xattr(draft, moved, "user.note", b"\xFFoak", true, false)
         .unwrap();
     outbox
+        .entries()
         .remove_file(draft, EntryId::ROOT, "chair.bin", &ME)
         .unwrap();
-    outbox.rename_draft(draft, "stool", true, &ME).unwrap();
+    outbox
+        .drafts()
+        .rename_draft(draft, "stool", true, &ME)
+        .unwrap();
     let before = paths(&outbox, draft);
     assert_eq!(
         before,
@@ -93,24 +107,28 @@ async fn everything_accepted_is_there_after_a_reopen() {
     drop(outbox);
 
     let outbox = lonely(dir.path());
-    assert!(outbox.find_draft("chair").is_none());
-    let found = outbox.find_draft("stool").unwrap();
+    assert!(outbox.drafts().find("chair").is_none());
+    let found = outbox.drafts().find("stool").unwrap();
     assert_eq!(
         (found.id, found.kind, found.phase),
         (draft, DraftKind::Folder, DraftPhase::Editing)
     );
     assert_eq!(paths(&outbox, draft), before);
-    let oak = outbox.entry(draft, moved).unwrap();
+    let oak = outbox.entries().get(draft, moved).unwrap();
     assert_eq!(
         (oak.mode, oak.uid, oak.mtime, oak.name.as_str()),
         (0o600, Some(7), mtime, "oak.png")
     );
     assert_eq!(
-        outbox.get_xattr(draft, moved, "user.note").unwrap(),
+        outbox
+            .entries()
+            .get_xattr(draft, moved, "user.note")
+            .unwrap(),
         b"\xFFoak"
     );
     let file = outbox
-        .open_staged(draft, moved, OpenMode::Read, &ME)
+        .entries()
+        .open(draft, moved, OpenMode::Read, &ME)
         .unwrap();
     let mut bytes = vec![0; 1000];
     let got = file.read_at(&mut bytes, 0).unwrap();
@@ -126,7 +144,7 @@ async fn everything_accepted_is_there_after_a_reopen() {
 async fn renames_follow_the_rules_of_rename() {
     let dir = tempfile::tempdir().unwrap();
     let outbox = lonely(dir.path());
-    let draft = outbox.create_draft("a", 0o755, &ME).unwrap().id;
+    let draft = outbox.drafts().create("a", 0o755, &ME).unwrap().id;
     let place = |parent, name: &str| Place::In {
         draft,
         parent,
@@ -136,13 +154,20 @@ async fn renames_follow_the_rules_of_rename() {
     put(&outbox, draft, root, "one", b"1");
     put(&outbox, draft, root, "two", b"2");
     let folder = outbox
+        .entries()
         .make_dir(draft, root, "folder", 0o755, &ME)
         .unwrap()
         .id;
-    let full = outbox.make_dir(draft, root, "full", 0o755, &ME).unwrap().id;
+    let full = outbox
+        .entries()
+        .make_dir(draft, root, "full", 0o755, &ME)
+        .unwrap()
+        .id;
     put(&outbox, draft, full, "x", b"x");
     let rename = |from: &str, to: &str, noreplace| {
-        outbox.rename(&place(root, from), &place(root, to), noreplace, &ME)
+        outbox
+            .drafts()
+            .rename(&place(root, from), &place(root, to), noreplace, &ME)
     };
     assert!(matches!(
         rename("one", "two", true),
@@ -164,13 +189,15 @@ async fn renames_follow_the_rules_of_rename() {
         rename("none", "x", false),
         Err(OutboxError::NotFound(_))
     ));
-    let inside = outbox.rename(&place(root, "full"), &place(full, "sub"), false, &ME);
+    let inside = outbox
+        .drafts()
+        .rename(&place(root, "full"), &place(full, "sub"), false, &ME);
     assert!(matches!(inside, Err(OutboxError::IntoItself(_))));
-    let one = outbox.child(draft, root, "one").unwrap().id;
+    let one = outbox.entries().child(draft, root, "one").unwrap().id;
     assert_eq!(rename("one", "two", false).unwrap().entry, one);
     assert_eq!(rename("full", "folder", false).unwrap().entry, full);
     assert_eq!(paths(&outbox, draft), ["folder", "folder/x", "two"]);
-    assert!(outbox.entry(draft, folder).is_none());
+    assert!(outbox.entries().get(draft, folder).is_none());
     assert_eq!(rename("two", "two", false).unwrap().entry, one);
     outbox.shut_down().await;
 }
@@ -179,8 +206,8 @@ async fn renames_follow_the_rules_of_rename() {
 async fn things_move_between_drafts_and_the_top() {
     let dir = tempfile::tempdir().unwrap();
     let outbox = lonely(dir.path());
-    let a = outbox.create_draft("a", 0o755, &ME).unwrap().id;
-    let b = outbox.create_draft("b", 0o755, &ME).unwrap().id;
+    let a = outbox.drafts().create("a", 0o755, &ME).unwrap().id;
+    let b = outbox.drafts().create("b", 0o755, &ME).unwrap().id;
     let file = put(&outbox, a, EntryId::ROOT, "x.glb", &glb(100));
     let top = |name: &str| Place::Top(name.to_owned());
     let within = |draft, name: &str| Place::In {
@@ -190,38 +217,46 @@ async fn things_move_between_drafts_and_the_top() {
     };
     // A whole draft becomes a folder of another.
     let moved = outbox
+        .drafts()
         .rename(&top("a"), &within(b, "parts"), true, &ME)
         .unwrap();
     assert_eq!(moved.draft, b);
     assert_eq!(paths(&outbox, b), ["parts", "parts/x.glb"]);
-    assert!(outbox.find_draft("a").is_none());
+    assert!(outbox.drafts().find("a").is_none());
     // A file of it becomes a loose file, and keeps its number.
     let from = Place::In {
         draft: b,
         parent: moved.entry,
         name: "x.glb".to_owned(),
     };
-    let loose = outbox.rename(&from, &top("x.glb"), true, &ME).unwrap();
+    let loose = outbox
+        .drafts()
+        .rename(&from, &top("x.glb"), true, &ME)
+        .unwrap();
     assert_eq!(loose.entry, file);
-    let info = outbox.find_draft("x.glb").unwrap();
+    let info = outbox.drafts().find("x.glb").unwrap();
     assert_eq!((info.kind, info.id), (DraftKind::LooseFile, loose.draft));
     // It is renamed with its draft, and goes back into a folder.
     outbox
+        .drafts()
         .rename(&top("x.glb"), &top("y.glb"), true, &ME)
         .unwrap();
     assert_eq!(paths(&outbox, loose.draft), ["y.glb"]);
     let back = outbox
+        .drafts()
         .rename(&top("y.glb"), &within(b, "z.glb"), true, &ME)
         .unwrap();
     assert_eq!((back.draft, back.entry), (b, file));
     // The folder becomes a draft of its own.
     let made = outbox
+        .drafts()
         .rename(&within(b, "parts"), &top("parts"), true, &ME)
         .unwrap();
     assert_eq!(made.entry, EntryId::ROOT);
     assert_eq!(paths(&outbox, b), ["z.glb"]);
     let names: Vec<String> = outbox
         .drafts()
+        .all()
         .into_iter()
         .map(|draft| draft.name)
         .collect();
@@ -237,8 +272,9 @@ async fn things_move_between_drafts_and_the_top() {
 async fn a_file_stays_whole_through_every_kind_of_write() {
     let dir = tempfile::tempdir().unwrap();
     let outbox = lonely(dir.path());
-    let draft = outbox.create_draft("a", 0o755, &ME).unwrap().id;
+    let draft = outbox.drafts().create("a", 0o755, &ME).unwrap().id;
     let (info, file) = outbox
+        .entries()
         .create_file(draft, EntryId::ROOT, "a.bin", 0o644, &ME)
         .unwrap();
     // A flush may come early, empty and often.
@@ -249,7 +285,7 @@ async fn a_file_stays_whole_through_every_kind_of_write() {
     file.write_at(b"hello ", 0).unwrap();
     file.append(b"!!").unwrap();
     file.truncate(12).unwrap();
-    assert_eq!(outbox.entry(draft, info.id).unwrap().size, 12);
+    assert_eq!(outbox.entries().get(draft, info.id).unwrap().size, 12);
     // Removed and renamed while it is open, it stays what it is.
     let place = |name: &str| Place::In {
         draft,
@@ -257,14 +293,17 @@ async fn a_file_stays_whole_through_every_kind_of_write() {
         name: name.to_owned(),
     };
     outbox
+        .drafts()
         .rename(&place("a.bin"), &place("b.bin"), true, &ME)
         .unwrap();
     file.flush().unwrap();
     file.release();
     let again = outbox
-        .open_staged(draft, info.id, OpenMode::Read, &ME)
+        .entries()
+        .open(draft, info.id, OpenMode::Read, &ME)
         .unwrap();
     outbox
+        .entries()
         .remove_file(draft, EntryId::ROOT, "b.bin", &ME)
         .unwrap();
     let mut bytes = [0; 20];
@@ -277,21 +316,22 @@ async fn a_file_stays_whole_through_every_kind_of_write() {
 async fn a_copy_that_was_cut_off_is_never_sent_by_itself() {
     let world = World::start().await;
     let outbox = world.outbox();
-    let draft = outbox.create_draft("chair", 0o755, &ME).unwrap().id;
+    let draft = outbox.drafts().create("chair", 0o755, &ME).unwrap().id;
     put(&outbox, draft, EntryId::ROOT, "chair.glb", &glb(400)[..47]);
     eventually("the status names what is missing", async || {
-        outbox.draft(draft).unwrap().status.to_string()
+        outbox.drafts().get(draft).unwrap().status.to_string()
             == "incomplete: chair.glb has 47 of 400 bytes"
     })
     .await;
     tokio::time::sleep(Duration::from_millis(400)).await;
     assert!(world.relay.calls("POST", "start").is_empty());
-    let refused = outbox.commit(draft, false).await.unwrap_err();
+    let refused = outbox.uploads().commit(draft, false).await.unwrap_err();
     assert!(matches!(refused, OutboxError::NotWhole { .. }), "{refused}");
     put(&outbox, draft, EntryId::ROOT, "chair.glb", &glb(400));
     eventually("the whole file is sent", async || {
         outbox
-            .draft(draft)
+            .drafts()
+            .get(draft)
             .is_none_or(|info| info.phase.is_frozen())
     })
     .await;
@@ -310,14 +350,15 @@ async fn the_writer_and_its_end_decide_how_long_quiet_has_to_be() {
         pid: writer.id(),
         ..ME
     };
-    let draft = outbox.create_draft("chair", 0o755, &caller).unwrap().id;
+    let draft = outbox.drafts().create("chair", 0o755, &caller).unwrap().id;
     let (_, file) = outbox
+        .entries()
         .create_file(draft, EntryId::ROOT, "chair.glb", 0o644, &caller)
         .unwrap();
     file.write_at(&glb(400), 0).unwrap();
     file.flush().unwrap();
-    assert!(outbox.wrote_into(draft, &caller));
-    assert!(!outbox.wrote_into(
+    assert!(outbox.drafts().wrote_into(draft, &caller));
+    assert!(!outbox.drafts().wrote_into(
         draft,
         &Caller {
             pid: std::process::id(),
@@ -325,14 +366,18 @@ async fn the_writer_and_its_end_decide_how_long_quiet_has_to_be() {
         }
     ));
     eventually("an open file is named", async || {
-        outbox.draft(draft).unwrap().status.to_string() == "draft: chair.glb is being written"
+        outbox.drafts().get(draft).unwrap().status.to_string()
+            == "draft: chair.glb is being written"
     })
     .await;
     file.release();
     writer.kill().unwrap();
     writer.wait().unwrap();
     eventually("it is sent", async || {
-        outbox.draft(draft).is_none_or(|it| it.phase.is_frozen())
+        outbox
+            .drafts()
+            .get(draft)
+            .is_none_or(|it| it.phase.is_frozen())
     })
     .await;
     outbox.shut_down().await;
@@ -350,9 +395,10 @@ async fn a_full_disk_is_told_at_the_write_and_keeps_what_winto_accepted() {
         return;
     }
     let outbox = lonely(&dir.path().join("outbox"));
-    let draft = outbox.create_draft("chair", 0o755, &ME).unwrap().id;
+    let draft = outbox.drafts().create("chair", 0o755, &ME).unwrap().id;
     put(&outbox, draft, EntryId::ROOT, "small.bin", &[7; 10_000]);
     let (_, file) = outbox
+        .entries()
         .create_file(draft, EntryId::ROOT, "large.glb", 0o644, &ME)
         .unwrap();
     let full = (0..40u64).find_map(|n| file.write_at(&[1; 50_000], n * 50_000).err());
@@ -363,10 +409,15 @@ async fn a_full_disk_is_told_at_the_write_and_keeps_what_winto_accepted() {
     assert!(matches!(file.flush(), Err(OutboxError::StagingFull { .. })));
     file.release();
     outbox
+        .entries()
         .remove_file(draft, EntryId::ROOT, "large.glb", &ME)
         .unwrap();
     eventually("there is room again", async || {
-        let Ok((_, file)) = outbox.create_file(draft, EntryId::ROOT, "next.bin", 0o644, &ME) else {
+        let Ok((_, file)) =
+            outbox
+                .entries()
+                .create_file(draft, EntryId::ROOT, "next.bin", 0o644, &ME)
+        else {
             return false;
         };
         let done = file
@@ -376,6 +427,7 @@ async fn a_full_disk_is_told_at_the_write_and_keeps_what_winto_accepted() {
         drop(file);
         if !done {
             outbox
+                .entries()
                 .remove_file(draft, EntryId::ROOT, "next.bin", &ME)
                 .unwrap();
         }
@@ -386,7 +438,10 @@ async fn a_full_disk_is_told_at_the_write_and_keeps_what_winto_accepted() {
     drop(outbox);
     let outbox = lonely(&dir.path().join("outbox"));
     assert_eq!(paths(&outbox, draft), ["next.bin", "small.bin"]);
-    let small = outbox.child(draft, EntryId::ROOT, "small.bin").unwrap();
+    let small = outbox
+        .entries()
+        .child(draft, EntryId::ROOT, "small.bin")
+        .unwrap();
     assert_eq!(small.size, 10_000);
     outbox.shut_down().await;
     drop(outbox);

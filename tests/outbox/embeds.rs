@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use assetfs::client::Priority;
-use assetfs::outbox::{EntryId, JobFolder, JobInfo, JobState, Outbox, OutboxError, OwnerFolder};
+use assetfs::outbox::{
+    EntryId, JobFolder, JobInfo, JobState, Jobs, Outbox, OutboxError, OwnerFolder,
+};
 use assetfs::wire::{AssetId, Embed, RapidId};
 
 use super::support::{Fault, ME, World, copy_chair, eventually, glb, put};
@@ -11,24 +13,24 @@ use super::support::{Fault, ME, World, copy_chair, eventually, glb, put};
 const CONFIG: &[u8] = br#"{"limits":{"faces":{"count":4321}}}"#;
 
 async fn glb_asset(world: &World, outbox: &Outbox, name: &str) -> AssetId {
-    let draft = outbox.create_draft(name, 0o755, &ME).unwrap();
+    let draft = outbox.drafts().create(name, 0o755, &ME).unwrap();
     put(outbox, draft.id, EntryId::ROOT, "model.glb", &glb(600));
-    let asset = outbox.commit(draft.id, false).await.unwrap();
+    let asset = outbox.uploads().commit(draft.id, false).await.unwrap();
     world.wait_complete(asset).await;
     asset
 }
 
 async fn submit(outbox: &Outbox, folder: &JobFolder, name: &str, text: &[u8]) -> JobState {
-    outbox.write_job_text(folder, name, text).unwrap();
-    outbox.submit_job(folder, name).await.unwrap()
+    outbox.jobs().write(folder, name, text).unwrap();
+    outbox.jobs().submit(folder, name).await.unwrap()
 }
 
 async fn done(outbox: &Outbox, folder: &JobFolder, name: &str) -> JobInfo {
     eventually("the job is done", async || {
-        outbox.job(folder, name).unwrap().state == JobState::Done
+        outbox.jobs().get(folder, name).unwrap().state == JobState::Done
     })
     .await;
-    outbox.job(folder, name).unwrap()
+    outbox.jobs().get(folder, name).unwrap()
 }
 
 async fn embeds(world: &World) -> Vec<Embed> {
@@ -99,12 +101,12 @@ async fn a_lost_reply_of_an_embed_makes_one_embed() {
         .fault("POST", "embeds/raw", Fault::Status(500), 1);
     submit(&outbox, &folder, "third.json", b"{\"name\":\"third\"}").await;
     eventually("it is given up", async || {
-        outbox.job(&folder, "third.json").unwrap().state == JobState::Unknown
+        outbox.jobs().get(&folder, "third.json").unwrap().state == JobState::Unknown
     })
     .await;
     submit(&outbox, &folder, "third.json", b"{\"name\":\"third\"}").await;
     assert_eq!(embeds(&world).await.len(), 2);
-    outbox.run_job(&folder, "third.json").await.unwrap();
+    outbox.jobs().run(&folder, "third.json").await.unwrap();
     done(&outbox, &folder, "third.json").await;
     assert_eq!(embeds(&world).await.len(), 3);
     outbox.shut_down().await;
@@ -115,13 +117,15 @@ async fn an_embed_of_what_is_no_glb_is_refused_in_the_services_words() {
     let world = World::start().await;
     let outbox = world.outbox();
     let draft = copy_chair(&outbox, "chair");
-    let asset = outbox.commit(draft.id, false).await.unwrap();
+    let asset = outbox.uploads().commit(draft.id, false).await.unwrap();
     world.wait_complete(asset).await;
     let folder = JobFolder::Embeds(OwnerFolder::Asset(asset));
-    outbox
-        .write_job_text(&folder, "viewer.json", b"{}")
-        .unwrap();
-    let refused = outbox.submit_job(&folder, "viewer.json").await.unwrap_err();
+    outbox.jobs().write(&folder, "viewer.json", b"{}").unwrap();
+    let refused = outbox
+        .jobs()
+        .submit(&folder, "viewer.json")
+        .await
+        .unwrap_err();
     assert!(refused.to_string().contains("not glb"), "{refused}");
     outbox.shut_down().await;
 }
@@ -137,22 +141,23 @@ async fn several_assets_are_optimized_by_one_request_once() {
     );
     let folder = JobFolder::Multi;
     outbox
-        .write_job_text(&folder, "all.json", text.as_bytes())
+        .jobs()
+        .write(&folder, "all.json", text.as_bytes())
         .unwrap();
     // A path that nobody knows is told at once.
-    let refused = outbox.submit_job(&folder, "all.json").await.unwrap_err();
+    let refused = outbox.jobs().submit(&folder, "all.json").await.unwrap_err();
     assert!(
         refused.to_string().contains("no model at rawmodels/second"),
         "{refused}"
     );
-    let paths = Outbox::paths_in_job("all.json", text.as_bytes()).unwrap();
+    let paths = Jobs::paths_in("all.json", text.as_bytes()).unwrap();
     assert_eq!(paths, ["rawmodels/second"]);
     let owners = BTreeMap::from([(paths[0].clone(), OwnerFolder::Asset(second))]);
-    outbox.set_job_paths("all.json", owners).unwrap();
+    outbox.jobs().set_paths("all.json", owners).unwrap();
     // The answer says nothing of what it made, and this one is lost as well.
     let path = "rawmodel/optimize";
     world.relay.fault("POST", path, Fault::LostAfter, 1);
-    outbox.submit_job(&folder, "all.json").await.unwrap();
+    outbox.jobs().submit(&folder, "all.json").await.unwrap();
     let job = done(&outbox, &folder, "all.json").await;
     let mut made = rapids_of(&world, first).await;
     made.extend(rapids_of(&world, second).await);
@@ -174,11 +179,12 @@ async fn several_assets_are_optimized_by_one_request_once() {
     drop(outbox);
     let outbox = world.outbox();
     outbox
-        .write_job_text(&folder, "again.json", text.as_bytes())
+        .jobs()
+        .write(&folder, "again.json", text.as_bytes())
         .unwrap();
     let owners = BTreeMap::from([(paths[0].clone(), OwnerFolder::Asset(second))]);
-    outbox.set_job_paths("again.json", owners).unwrap();
-    outbox.submit_job(&folder, "again.json").await.unwrap();
+    outbox.jobs().set_paths("again.json", owners).unwrap();
+    outbox.jobs().submit(&folder, "again.json").await.unwrap();
     assert_eq!(done(&outbox, &folder, "again.json").await.rapids.len(), 2);
     assert_eq!(world.relay.calls("POST", path).len(), 1);
     outbox.shut_down().await;
@@ -188,38 +194,38 @@ async fn several_assets_are_optimized_by_one_request_once() {
 async fn a_job_for_several_assets_waits_for_the_draft_it_names() {
     let world = World::start().await;
     let outbox = world.outbox();
-    let draft = outbox.create_draft("slow", 0o755, &ME).unwrap();
+    let draft = outbox.drafts().create("slow", 0o755, &ME).unwrap();
     let text = br#"{"optimizations":[{"model":"rawmodels/slow","config":{"limits":{}}}]}"#;
     let folder = JobFolder::Multi;
-    outbox.write_job_text(&folder, "all.json", text).unwrap();
+    outbox.jobs().write(&folder, "all.json", text).unwrap();
     let owner = OwnerFolder::Draft(draft.id);
     let owners = BTreeMap::from([("rawmodels/slow".to_owned(), owner)]);
-    outbox.set_job_paths("all.json", owners).unwrap();
+    outbox.jobs().set_paths("all.json", owners).unwrap();
     assert_eq!(
-        outbox.submit_job(&folder, "all.json").await.unwrap(),
+        outbox.jobs().submit(&folder, "all.json").await.unwrap(),
         JobState::Waiting
     );
     put(&outbox, draft.id, EntryId::ROOT, "slow.glb", &glb(500));
-    let asset = outbox.commit(draft.id, false).await.unwrap();
+    let asset = outbox.uploads().commit(draft.id, false).await.unwrap();
     done(&outbox, &folder, "all.json").await;
     assert_eq!(rapids_of(&world, asset).await.len(), 1);
     // A draft that is removed takes the hope with it.
-    let gone = outbox.create_draft("gone", 0o755, &ME).unwrap();
+    let gone = outbox.drafts().create("gone", 0o755, &ME).unwrap();
     let text = br#"{"optimizations":[{"model":"rawmodels/gone","config":{"limits":{}}}]}"#;
-    outbox.write_job_text(&folder, "gone.json", text).unwrap();
+    outbox.jobs().write(&folder, "gone.json", text).unwrap();
     let owners = BTreeMap::from([("rawmodels/gone".to_owned(), OwnerFolder::Draft(gone.id))]);
-    outbox.set_job_paths("gone.json", owners).unwrap();
-    outbox.submit_job(&folder, "gone.json").await.unwrap();
-    outbox.remove_draft(gone.id).unwrap();
+    outbox.jobs().set_paths("gone.json", owners).unwrap();
+    outbox.jobs().submit(&folder, "gone.json").await.unwrap();
+    outbox.drafts().remove(gone.id).unwrap();
     eventually("it says so", async || {
-        let job = outbox.job(&folder, "gone.json").unwrap();
+        let job = outbox.jobs().get(&folder, "gone.json").unwrap();
         job.status
             .to_string()
             .contains("was removed before it was sent")
     })
     .await;
     assert!(matches!(
-        outbox.submit_job(&folder, "gone.json").await,
+        outbox.jobs().submit(&folder, "gone.json").await,
         Err(OutboxError::Invalid(_))
     ));
     outbox.shut_down().await;

@@ -33,8 +33,9 @@ impl Drop for SmallDisk<'_> {
 
 /// Writes until nothing more fits; gives the error.
 fn fill(outbox: &Outbox, name: &str) -> OutboxError {
-    let draft = outbox.create_draft(name, 0o755, &ME).unwrap().id;
+    let draft = outbox.drafts().create(name, 0o755, &ME).unwrap().id;
     let (_, file) = outbox
+        .entries()
         .create_file(draft, EntryId::ROOT, "large.glb", 0o644, &ME)
         .unwrap();
     let mut at = 0;
@@ -71,7 +72,7 @@ async fn a_full_staging_disk_stays_usable() {
     let outbox = open();
     let kept: Vec<_> = ["one", "two", "three"]
         .map(|name| {
-            let draft = outbox.create_draft(name, 0o755, &ME).unwrap().id;
+            let draft = outbox.drafts().create(name, 0o755, &ME).unwrap().id;
             put(&outbox, draft, EntryId::ROOT, "chair.glb", &glb(100_000));
             draft
         })
@@ -84,7 +85,7 @@ async fn a_full_staging_disk_stays_usable() {
     let sentence = error.to_string();
     assert!(sentence.contains(dir.to_str().unwrap()), "{sentence}");
     // What is complete goes out.
-    let asset = outbox.commit(kept[0], false).await.unwrap();
+    let asset = outbox.uploads().commit(kept[0], false).await.unwrap();
     world.wait_complete(asset).await;
     assert_eq!(world.files(asset).await["chair.glb"], glb(100_000));
     let error = fill(&outbox, "too large again");
@@ -95,18 +96,24 @@ async fn a_full_staging_disk_stays_usable() {
     // What is removed makes room.
     for name in ["too large", "too large again"] {
         outbox
-            .remove_draft(outbox.find_draft(name).unwrap().id)
+            .drafts()
+            .remove(outbox.drafts().find(name).unwrap().id)
             .unwrap();
     }
     eventually("there is room again", async || {
         let name = "next.bin";
-        let Ok((_, file)) = outbox.create_file(kept[1], EntryId::ROOT, name, 0o644, &ME) else {
+        let Ok((_, file)) = outbox
+            .entries()
+            .create_file(kept[1], EntryId::ROOT, name, 0o644, &ME)
+        else {
             return false;
         };
         let written = file.write_at(&[2; 500_000], 0).and_then(|()| file.flush());
         drop(file);
         if written.is_err() {
-            let _ = outbox.remove_file(kept[1], EntryId::ROOT, name, &ME);
+            let _ = outbox
+                .entries()
+                .remove_file(kept[1], EntryId::ROOT, name, &ME);
         }
         written.is_ok()
     })
@@ -116,9 +123,12 @@ async fn a_full_staging_disk_stays_usable() {
     drop(outbox);
     let outbox = open();
     for draft in &kept[1..] {
-        let chair = outbox.child(*draft, EntryId::ROOT, "chair.glb").unwrap();
+        let chair = outbox
+            .entries()
+            .child(*draft, EntryId::ROOT, "chair.glb")
+            .unwrap();
         assert_eq!(chair.size, 100_000);
-        let asset = outbox.commit(*draft, false).await.unwrap();
+        let asset = outbox.uploads().commit(*draft, false).await.unwrap();
         assert_eq!(world.files(asset).await["chair.glb"], glb(100_000));
     }
     outbox.shut_down().await;

@@ -12,23 +12,26 @@ const CONFIG: &[u8] = br#"{"limits":{"faces":{"count":1234}}}"#;
 
 async fn complete_asset(world: &World, outbox: &Outbox) -> (AssetId, JobFolder) {
     let draft = copy_chair(outbox, "chair");
-    let asset = outbox.commit(draft.id, false).await.unwrap();
+    let asset = outbox.uploads().commit(draft.id, false).await.unwrap();
     world.wait_complete(asset).await;
     (asset, JobFolder::Optimize(OwnerFolder::Asset(asset)))
 }
 
 /// Writes the configuration and closes the file.
 async fn drop_config(outbox: &Outbox, folder: &JobFolder, name: &str) -> JobState {
-    outbox.write_job_text(folder, name, CONFIG).unwrap();
-    outbox.submit_job(folder, name).await.unwrap()
+    outbox.jobs().write(folder, name, CONFIG).unwrap();
+    outbox.jobs().submit(folder, name).await.unwrap()
 }
 
 async fn done(outbox: &Outbox, folder: &JobFolder, name: &str) -> assetfs::wire::RapidId {
     eventually("the job is done", async || {
-        matches!(outbox.job(folder, name).unwrap().state, JobState::Done)
+        matches!(
+            outbox.jobs().get(folder, name).unwrap().state,
+            JobState::Done
+        )
     })
     .await;
-    outbox.job(folder, name).unwrap().rapid.unwrap()
+    outbox.jobs().get(folder, name).unwrap().rapid.unwrap()
 }
 
 #[tokio::test]
@@ -62,7 +65,7 @@ async fn a_dropped_job_makes_one_rapid_model_and_its_tag_goes() {
     drop_config(&outbox, &folder, "web.json").await;
     drop_config(&outbox, &folder, "copy.json").await;
     assert_eq!(done(&outbox, &folder, "copy.json").await, rapid);
-    outbox.remove_job(&folder, "web.json").unwrap();
+    outbox.jobs().remove(&folder, "web.json").unwrap();
     outbox.shut_down().await;
     drop(outbox);
     let outbox = world.outbox();
@@ -70,7 +73,7 @@ async fn a_dropped_job_makes_one_rapid_model_and_its_tag_goes() {
     assert_eq!(done(&outbox, &folder, "web.json").await, rapid);
     assert_eq!(world.relay.calls("POST", "rawmodel/optimize").len(), 1);
     // Only `run` pays again.
-    outbox.run_job(&folder, "web.json").await.unwrap();
+    outbox.jobs().run(&folder, "web.json").await.unwrap();
     eventually("a second model comes", async || {
         world.rapid_models(asset).await.len() == 2
     })
@@ -103,17 +106,17 @@ async fn what_stays_unclear_is_unknown_and_never_sent_again_by_itself() {
     let (asset, folder) = complete_asset(&world, &outbox).await;
     drop_config(&outbox, &folder, "web.json").await;
     eventually("it is given up", async || {
-        outbox.job(&folder, "web.json").unwrap().state == JobState::Unknown
+        outbox.jobs().get(&folder, "web.json").unwrap().state == JobState::Unknown
     })
     .await;
-    outbox.submit_job(&folder, "web.json").await.unwrap();
+    outbox.jobs().submit(&folder, "web.json").await.unwrap();
     outbox.shut_down().await;
     drop(outbox);
     let outbox = world.outbox();
     let state = drop_config(&outbox, &folder, "web.json").await;
     assert_eq!(state, JobState::Unknown);
     assert_eq!(world.relay.calls("POST", "rawmodel/optimize").len(), 1);
-    outbox.run_job(&folder, "web.json").await.unwrap();
+    outbox.jobs().run(&folder, "web.json").await.unwrap();
     done(&outbox, &folder, "web.json").await;
     assert_eq!(world.rapid_models(asset).await.len(), 1);
     outbox.shut_down().await;
@@ -150,11 +153,11 @@ async fn a_text_that_is_no_job_is_refused_and_kept() {
         ),
     ];
     for (text, why) in table {
-        outbox.write_job_text(&folder, "web.json", text).unwrap();
-        let refused = outbox.submit_job(&folder, "web.json").await.unwrap_err();
+        outbox.jobs().write(&folder, "web.json", text).unwrap();
+        let refused = outbox.jobs().submit(&folder, "web.json").await.unwrap_err();
         assert!(matches!(refused, OutboxError::Invalid(_)), "{refused}");
         assert!(refused.to_string().contains(why), "{refused}");
-        let job = outbox.job(&folder, "web.json").unwrap();
+        let job = outbox.jobs().get(&folder, "web.json").unwrap();
         assert_eq!(job.text, text);
         assert!(job.failure.unwrap().contains(why));
         assert!(job.status.word() == StatusWord::Failed);
@@ -171,8 +174,8 @@ async fn what_the_service_refuses_is_told_in_its_words_and_may_be_sent_again() {
         .fault("POST", "rawmodel/optimize", Fault::Status(422), 1);
     let outbox = world.outbox();
     let (_, folder) = complete_asset(&world, &outbox).await;
-    outbox.write_job_text(&folder, "web.json", CONFIG).unwrap();
-    let refused = outbox.submit_job(&folder, "web.json").await.unwrap_err();
+    outbox.jobs().write(&folder, "web.json", CONFIG).unwrap();
+    let refused = outbox.jobs().submit(&folder, "web.json").await.unwrap_err();
     assert_eq!(refused.to_string(), "by us");
     drop_config(&outbox, &folder, "web.json").await;
     done(&outbox, &folder, "web.json").await;
@@ -189,17 +192,21 @@ async fn empty_and_temporary_files_do_nothing_until_they_get_their_name() {
         ("sedXa81bQ", CONFIG),
         (".web.json.swp", CONFIG),
     ] {
-        outbox.write_job_text(&folder, name, text).unwrap();
+        outbox.jobs().write(&folder, name, text).unwrap();
         assert_eq!(
-            outbox.submit_job(&folder, name).await.unwrap(),
+            outbox.jobs().submit(&folder, name).await.unwrap(),
             JobState::Editing
         );
     }
-    outbox.rename_job(&folder, "sedXa81bQ", "web.json").unwrap();
-    outbox.submit_job(&folder, "web.json").await.unwrap();
+    outbox
+        .jobs()
+        .rename(&folder, "sedXa81bQ", "web.json")
+        .unwrap();
+    outbox.jobs().submit(&folder, "web.json").await.unwrap();
     done(&outbox, &folder, "web.json").await;
     let names: Vec<String> = outbox
-        .job_entries(&folder)
+        .jobs()
+        .in_folder(&folder)
         .into_iter()
         .map(|it| it.name)
         .collect();
@@ -220,14 +227,16 @@ async fn a_config_that_says_what_a_preset_says_goes_as_its_id() {
         .unwrap();
     let text = factory[0].config.to_pretty_text();
     outbox
-        .write_job_text(&folder, "web.json", text.as_bytes())
+        .jobs()
+        .write(&folder, "web.json", text.as_bytes())
         .unwrap();
-    outbox.submit_job(&folder, "web.json").await.unwrap();
+    outbox.jobs().submit(&folder, "web.json").await.unwrap();
     let by_name = format!("{{\"preset\":{:?},\"tags\":[\"mine\"]}}", factory[1].name);
     outbox
-        .write_job_text(&folder, "named.json", by_name.as_bytes())
+        .jobs()
+        .write(&folder, "named.json", by_name.as_bytes())
         .unwrap();
-    outbox.submit_job(&folder, "named.json").await.unwrap();
+    outbox.jobs().submit(&folder, "named.json").await.unwrap();
     let sent = world.relay.calls("POST", "rawmodel/optimize");
     assert!(
         sent[0]
@@ -252,27 +261,25 @@ async fn a_config_that_says_what_a_preset_says_goes_as_its_id() {
 async fn a_job_waits_for_its_asset_and_can_be_cancelled_until_then() {
     let world = World::start().await;
     let outbox = world.outbox();
-    let draft = outbox.create_draft("slow", 0o755, &ME).unwrap();
+    let draft = outbox.drafts().create("slow", 0o755, &ME).unwrap();
     put(&outbox, draft.id, EntryId::ROOT, "slow.glb", &glb(500));
-    let asset = outbox.commit(draft.id, false).await.unwrap();
+    let asset = outbox.uploads().commit(draft.id, false).await.unwrap();
     let folder = JobFolder::Optimize(OwnerFolder::Draft(draft.id));
     for name in ["kept.json", "dropped.json"] {
         let text = format!("{{\"limits\":{{\"faces\":{{\"count\":{}}}}}}}", name.len());
-        outbox
-            .write_job_text(&folder, name, text.as_bytes())
-            .unwrap();
+        outbox.jobs().write(&folder, name, text.as_bytes()).unwrap();
         assert_eq!(
-            outbox.submit_job(&folder, name).await.unwrap(),
+            outbox.jobs().submit(&folder, name).await.unwrap(),
             JobState::Waiting
         );
     }
     let by_asset = JobFolder::Optimize(OwnerFolder::Asset(asset));
     assert_eq!(
-        outbox.job_entries(&by_asset).len(),
+        outbox.jobs().in_folder(&by_asset).len(),
         2,
         "both names mean one folder"
     );
-    outbox.remove_job(&folder, "dropped.json").unwrap();
+    outbox.jobs().remove(&folder, "dropped.json").unwrap();
     // Waiting is durable.
     outbox.shut_down().await;
     drop(outbox);

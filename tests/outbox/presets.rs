@@ -35,31 +35,33 @@ fn the_one(presets: &[Preset], name: &str, text: &[u8]) -> PresetId {
 async fn writing_makes_and_updates_and_rm_deletes() {
     let world = World::start().await;
     let outbox = world.outbox();
-    let PresetState::Saved { preset } = outbox.save_preset("web.json", A).await.unwrap() else {
+    let PresetState::Saved { preset } = outbox.presets().save("web.json", A).await.unwrap() else {
         panic!("it is saved at once");
     };
     assert_eq!(the_one(&presets(&world).await, "web", A), preset);
-    outbox.save_preset("web.json", B).await.unwrap();
+    outbox.presets().save("web.json", B).await.unwrap();
     assert_eq!(the_one(&presets(&world).await, "web", B), preset);
-    assert!(outbox.preset_overlay().files.is_empty());
+    assert!(outbox.presets().overlay().files.is_empty());
     // The same meaning again sends nothing.
     let calls =
         || world.relay.calls("PATCH", "preset").len() + world.relay.calls("POST", "preset").len();
     let before = calls();
     outbox
-        .save_preset("web.json", b" {\"limits\": {\"faces\": {\"count\": 2.0}}}")
+        .presets()
+        .save("web.json", b" {\"limits\": {\"faces\": {\"count\": 2.0}}}")
         .await
         .unwrap();
     assert_eq!(calls(), before);
     outbox
-        .rename_preset("web.json", "mobile.json")
+        .presets()
+        .rename("web.json", "mobile.json")
         .await
         .unwrap();
     assert_eq!(the_one(&presets(&world).await, "mobile", B), preset);
-    outbox.remove_preset("mobile.json").await.unwrap();
+    outbox.presets().remove("mobile.json").await.unwrap();
     assert!(presets(&world).await.is_empty());
     assert!(matches!(
-        outbox.remove_preset("mobile.json").await,
+        outbox.presets().remove("mobile.json").await,
         Err(OutboxError::NotFound(_))
     ));
     outbox.shut_down().await;
@@ -69,13 +71,21 @@ async fn writing_makes_and_updates_and_rm_deletes() {
 async fn vim_keeps_the_id() {
     let world = World::start().await;
     let outbox = world.outbox();
-    outbox.save_preset("web.json", A).await.unwrap();
+    outbox.presets().save("web.json", A).await.unwrap();
     let id = the_one(&presets(&world).await, "web", A);
-    outbox.save_preset(".web.json.swp", b"b0VIM").await.unwrap();
-    outbox.save_preset("4913", b"").await.unwrap();
-    outbox.remove_preset("4913").await.unwrap();
-    outbox.rename_preset("web.json", "web.json~").await.unwrap();
-    let overlay = outbox.preset_overlay();
+    outbox
+        .presets()
+        .save(".web.json.swp", b"b0VIM")
+        .await
+        .unwrap();
+    outbox.presets().save("4913", b"").await.unwrap();
+    outbox.presets().remove("4913").await.unwrap();
+    outbox
+        .presets()
+        .rename("web.json", "web.json~")
+        .await
+        .unwrap();
+    let overlay = outbox.presets().overlay();
     assert_eq!(overlay.hidden, [id]);
     assert!(
         overlay
@@ -88,17 +98,17 @@ async fn vim_keeps_the_id() {
         id,
         "the rename is local"
     );
-    outbox.save_preset("web.json", b"").await.unwrap();
-    outbox.save_preset("web.json", B).await.unwrap();
+    outbox.presets().save("web.json", b"").await.unwrap();
+    outbox.presets().save("web.json", B).await.unwrap();
     assert_eq!(the_one(&presets(&world).await, "web", B), id);
-    outbox.remove_preset("web.json~").await.unwrap();
-    outbox.remove_preset(".web.json.swp").await.unwrap();
+    outbox.presets().remove("web.json~").await.unwrap();
+    outbox.presets().remove(".web.json.swp").await.unwrap();
     assert_eq!(
         the_one(&presets(&world).await, "web", B),
         id,
         "removing the backup sends nothing"
     );
-    let overlay = outbox.preset_overlay();
+    let overlay = outbox.presets().overlay();
     assert!(
         overlay.files.is_empty() && overlay.hidden.is_empty(),
         "{overlay:?}"
@@ -111,7 +121,7 @@ async fn vim_keeps_the_id() {
 async fn a_temporary_file_renamed_over_a_preset_updates_it() {
     let world = World::start().await;
     let outbox = world.outbox();
-    outbox.save_preset("web.json", A).await.unwrap();
+    outbox.presets().save("web.json", A).await.unwrap();
     let id = the_one(&presets(&world).await, "web", A);
     for (temporary, text) in [
         ("sedXb71Qa", B),
@@ -119,17 +129,21 @@ async fn a_temporary_file_renamed_over_a_preset_updates_it() {
         ("tmpab12cd34", B),
     ] {
         assert_eq!(
-            outbox.save_preset(temporary, text).await.unwrap(),
+            outbox.presets().save(temporary, text).await.unwrap(),
             PresetState::Local
         );
-        outbox.rename_preset(temporary, "web.json").await.unwrap();
+        outbox
+            .presets()
+            .rename(temporary, "web.json")
+            .await
+            .unwrap();
         assert_eq!(
             the_one(&presets(&world).await, "web", text),
             id,
             "{temporary}"
         );
     }
-    assert!(outbox.preset_overlay().files.is_empty());
+    assert!(outbox.presets().overlay().files.is_empty());
     outbox.shut_down().await;
 }
 
@@ -139,10 +153,10 @@ async fn a_lost_reply_of_create_makes_one_preset() {
         let world = World::start().await;
         world.relay.fault("POST", "preset/create", fault, 1);
         let outbox = world.outbox();
-        let state = outbox.save_preset("web.json", A).await.unwrap();
+        let state = outbox.presets().save("web.json", A).await.unwrap();
         assert!(!matches!(state, PresetState::Failed { .. }));
         super::support::eventually("it is saved", async || {
-            outbox.preset_overlay().files.is_empty() && presets(&world).await.len() == 1
+            outbox.presets().overlay().files.is_empty() && presets(&world).await.len() == 1
         })
         .await;
         the_one(&presets(&world).await, "web", A);
@@ -155,7 +169,8 @@ async fn what_is_no_preset_is_refused_and_kept() {
     let world = World::start().await;
     let outbox = world.outbox();
     let refused = outbox
-        .save_preset("web.json", b"{\n oops")
+        .presets()
+        .save("web.json", b"{\n oops")
         .await
         .unwrap_err();
     assert!(
@@ -163,12 +178,12 @@ async fn what_is_no_preset_is_refused_and_kept() {
         "{refused}"
     );
     assert!(refused.to_string().contains("line 2"), "{refused}");
-    let overlay = outbox.preset_overlay();
+    let overlay = outbox.presets().overlay();
     assert_eq!(overlay.files[0].text, b"{\n oops");
     assert!(matches!(overlay.files[0].state, PresetState::Failed { .. }));
     assert!(presets(&world).await.is_empty());
-    outbox.save_preset("web.json", A).await.unwrap();
+    outbox.presets().save("web.json", A).await.unwrap();
     the_one(&presets(&world).await, "web", A);
-    assert!(outbox.preset_overlay().files.is_empty());
+    assert!(outbox.presets().overlay().files.is_empty());
     outbox.shut_down().await;
 }

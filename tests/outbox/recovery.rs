@@ -46,10 +46,11 @@ fn copy_dir(from: &Path, to: &Path) {
 /// All bytes that can still be had: in drafts, and in the folders of recovered files.
 fn all_bytes(outbox: &Outbox, dir: &Path) -> BTreeSet<Vec<u8>> {
     let mut found = BTreeSet::new();
-    for draft in outbox.drafts() {
-        for child in outbox.children(draft.id, EntryId::ROOT).unwrap() {
+    for draft in outbox.drafts().all() {
+        for child in outbox.entries().children(draft.id, EntryId::ROOT).unwrap() {
             let file = outbox
-                .open_staged(draft.id, child.id, OpenMode::Read, &ME)
+                .entries()
+                .open(draft.id, child.id, OpenMode::Read, &ME)
                 .unwrap();
             let mut bytes = vec![0; usize::try_from(file.size()).unwrap()];
             file.read_at(&mut bytes, 0).unwrap();
@@ -73,7 +74,8 @@ async fn a_journal_that_is_damaged_missing_or_empty_costs_no_byte() {
     let outbox = open(&world, &whole);
     for number in 0..DRAFTS {
         let draft = outbox
-            .create_draft(&format!("chair {number}"), 0o755, &ME)
+            .drafts()
+            .create(&format!("chair {number}"), 0o755, &ME)
             .unwrap();
         put(
             &outbox,
@@ -119,7 +121,7 @@ async fn a_journal_that_is_damaged_missing_or_empty_costs_no_byte() {
         for start in 1..=2 {
             let outbox = open(&world, &dir);
             assert_eq!(all_bytes(&outbox, &dir), expected, "{name}, start {start}");
-            let known = outbox.drafts().len() + recovered_files(&outbox);
+            let known = outbox.drafts().all().len() + recovered_files(&outbox);
             assert!(known >= DRAFTS, "{name}, start {start}: {known}");
             outbox.shut_down().await;
         }
@@ -145,7 +147,7 @@ async fn drafts_out_of_a_damaged_journal_keep_their_names_and_wait_for_their_own
     let dir: PathBuf = world.dir.path().join("outbox");
     let outbox = open(&world, &dir);
     for name in ["one", "two", "three"] {
-        let draft = outbox.create_draft(name, 0o755, &ME).unwrap();
+        let draft = outbox.drafts().create(name, 0o755, &ME).unwrap();
         put(&outbox, draft.id, EntryId::ROOT, "chair.glb", &glb(300));
     }
     outbox.shut_down().await;
@@ -158,6 +160,7 @@ async fn drafts_out_of_a_damaged_journal_keep_their_names_and_wait_for_their_own
     tokio::spawn(async move { while events.recv().await.is_some() {} });
     let names: Vec<_> = outbox
         .drafts()
+        .all()
         .into_iter()
         .map(|draft| draft.name)
         .collect();
@@ -180,13 +183,13 @@ async fn drafts_out_of_a_damaged_journal_keep_their_names_and_wait_for_their_own
         world.assets().await.is_empty(),
         "it may have been sent before"
     );
-    let draft = outbox.find_draft("one").unwrap();
+    let draft = outbox.drafts().find("one").unwrap();
     let why = draft.failure.unwrap();
     assert!(
         why.contains("damaged") && why.contains("assetfs retry"),
         "{why}"
     );
-    outbox.retry(draft.id).await.unwrap();
+    outbox.uploads().retry(draft.id).await.unwrap();
     eventually("it is sent", async || world.assets().await.len() == 1).await;
     outbox.shut_down().await;
 }
@@ -197,12 +200,12 @@ async fn after_everything_is_deleted_no_staged_file_and_no_long_journal_remain()
     let dir: PathBuf = world.dir.path().join("outbox");
     let outbox = open(&world, &dir);
     for round in 0..40 {
-        let draft = outbox.create_draft("chair", 0o755, &ME).unwrap();
+        let draft = outbox.drafts().create("chair", 0o755, &ME).unwrap();
         for file in 0..5 {
             let name = format!("part-{round}-{file}.bin");
             put(&outbox, draft.id, EntryId::ROOT, &name, &[7; 300]);
         }
-        outbox.remove_draft(draft.id).unwrap();
+        outbox.drafts().remove(draft.id).unwrap();
     }
     let staged = || fs::read_dir(dir.join("staging")).unwrap().count();
     let journal = || fs::metadata(dir.join("journal")).unwrap().len();
@@ -212,9 +215,9 @@ async fn after_everything_is_deleted_no_staged_file_and_no_long_journal_remain()
     })
     .await;
     // And it goes on as before.
-    let draft = outbox.create_draft("chair", 0o755, &ME).unwrap();
+    let draft = outbox.drafts().create("chair", 0o755, &ME).unwrap();
     put(&outbox, draft.id, EntryId::ROOT, "chair.glb", &glb(300));
     outbox.shut_down().await;
     drop(outbox);
-    assert_eq!(open(&world, &dir).drafts().len(), 1);
+    assert_eq!(open(&world, &dir).drafts().all().len(), 1);
 }

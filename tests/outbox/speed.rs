@@ -28,10 +28,11 @@ fn locally(dir: &Path, files: usize, chunks: usize, chunk: &[u8]) -> Duration {
 
 fn into_draft(outbox: &Outbox, name: &str, files: usize, chunks: usize, chunk: &[u8]) -> Duration {
     let start = Instant::now();
-    let draft = outbox.create_draft(name, 0o755, &ME).unwrap().id;
+    let draft = outbox.drafts().create(name, 0o755, &ME).unwrap().id;
     for n in 0..files {
         let name = format!("f{n}.bin");
         let (_, file) = outbox
+            .entries()
             .create_file(draft, EntryId::ROOT, &name, 0o644, &ME)
             .unwrap();
         for at in 0..chunks {
@@ -70,8 +71,8 @@ async fn copying_in_against_a_synced_local_copy() {
                 "{files} files of {chunks} MiB: local {local:.2?}, drive {ours:.2?}, ratio {:.2}",
                 local.as_secs_f64() / ours.as_secs_f64()
             );
-            for draft in outbox.drafts() {
-                outbox.remove_draft(draft.id).unwrap();
+            for draft in outbox.drafts().all() {
+                outbox.drafts().remove(draft.id).unwrap();
             }
             fs::remove_dir_all(dir.path().join(format!("local{round}-{files}"))).unwrap();
         }

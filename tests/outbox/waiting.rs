@@ -19,7 +19,7 @@ async fn patient(world: &World) -> Outbox {
 async fn says(outbox: &Outbox, draft: DraftId, words: &[&str]) {
     let what = format!("a status with {words:?}");
     eventually(&what, async || {
-        let status = outbox.draft(draft).unwrap().status.to_string();
+        let status = outbox.drafts().get(draft).unwrap().status.to_string();
         words.iter().all(|word| status.contains(word))
     })
     .await;
@@ -31,6 +31,7 @@ async fn an_open_writer_is_named() {
     let outbox = patient(&world).await;
     let draft = copy_chair(&outbox, "chair");
     let (_, file) = outbox
+        .entries()
         .create_file(draft.id, EntryId::ROOT, "legs.bin", 0o644, &ME)
         .unwrap();
     says(&outbox, draft.id, &["draft: legs.bin is being written"]).await;
@@ -62,7 +63,7 @@ async fn a_name_in_flight_is_named() {
 async fn a_file_that_is_not_whole_is_named_with_its_sizes() {
     let world = World::start().await;
     let outbox = patient(&world).await;
-    let draft = outbox.create_draft("chair", 0o755, &ME).unwrap();
+    let draft = outbox.drafts().create("chair", 0o755, &ME).unwrap();
     let whole = glb(600);
     put(&outbox, draft.id, EntryId::ROOT, "chair.glb", &whole[..250]);
     let words = ["incomplete: chair.glb has 250 of 600 bytes"];
@@ -74,14 +75,14 @@ async fn a_file_that_is_not_whole_is_named_with_its_sizes() {
 async fn missing_references_are_named() {
     let world = World::start().await;
     let outbox = patient(&world).await;
-    let draft = outbox.create_draft("chair", 0o755, &ME).unwrap();
+    let draft = outbox.drafts().create("chair", 0o755, &ME).unwrap();
     let (name, bytes) = &chair()[0];
     put(&outbox, draft.id, EntryId::ROOT, name, bytes);
     let words = [
         "waiting for chair.bin and 1 more; it goes once all is there, or by `assetfs commit --force`",
     ];
     says(&outbox, draft.id, &words).await;
-    let lacking = outbox.draft(draft.id).unwrap().lacking.unwrap();
+    let lacking = outbox.drafts().get(draft.id).unwrap().lacking.unwrap();
     assert!(lacking.contains("chair.bin, wood.png"), "{lacking}");
     outbox.shut_down().await;
 }
@@ -92,7 +93,7 @@ async fn the_quiet_time_that_is_left_counts_down() {
     let outbox = patient(&world).await;
     let draft = copy_chair(&outbox, "chair");
     let left = |outbox: &Outbox| {
-        let status = outbox.draft(draft.id).unwrap().status.to_string();
+        let status = outbox.drafts().get(draft.id).unwrap().status.to_string();
         let left = status.strip_prefix("settling ")?.strip_suffix(" s")?;
         left.parse::<u64>().ok()
     };
@@ -128,7 +129,7 @@ async fn a_service_that_cannot_be_reached_is_told_with_the_next_try() {
     ];
     says(&outbox, draft.id, &words).await;
     world.relay.set_dead(false);
-    eventually("it goes", async || outbox.find_draft("chair").is_none()).await;
+    eventually("it goes", async || outbox.drafts().find("chair").is_none()).await;
     outbox.shut_down().await;
 }
 
@@ -153,7 +154,7 @@ async fn an_upload_tells_its_files_and_its_speed() {
     let outbox = world.outbox();
     let draft = copy_chair(&outbox, "chair");
     eventually("two files have gone and one is on its way", async || {
-        let transfers = outbox.transfers();
+        let transfers = outbox.uploads().transfers();
         let ours = transfers.iter().find(|it| it.draft == draft.id);
         ours.is_some_and(|it| {
             let current: Vec<&str> = it.current.iter().map(|file| file.name.as_str()).collect();

@@ -62,7 +62,7 @@ fn draft_changed(catalog: &Catalog, draft: DraftId) {
 /// The draft's folder is an asset from now on: the same folder, the same inodes, the same name.
 fn asset_created(catalog: &Arc<Catalog>, draft: DraftId, asset: AssetId) {
     became(catalog, draft, asset);
-    let info = catalog.outbox.draft(draft);
+    let info = catalog.outbox.drafts().get(draft);
     if let Some(info) = &info {
         show_made(catalog, asset, info);
     }
@@ -113,7 +113,7 @@ pub(in crate::drive) fn recall_made(catalog: &Catalog) {
     if !is_listed(catalog, ListingKind::Assets) {
         return;
     }
-    for record in catalog.outbox.sent_records() {
+    for record in catalog.outbox.uploads().sent_records() {
         if catalog.known().assets.row(record.asset.0).is_none() {
             told_made(
                 catalog,
@@ -153,7 +153,7 @@ fn job_changed(catalog: &Catalog, folder: &JobFolder, name: &str) {
         JobFolder::Embeds(_) | JobFolder::RapidEmbeds(_) => doubt(catalog, ListingKind::Embeds),
         JobFolder::Multi => doubt(catalog, ListingKind::Jobs),
     }
-    if let Some(job) = catalog.outbox.job(folder, name)
+    if let Some(job) = catalog.outbox.jobs().get(folder, name)
         && job.state == JobState::Done
     {
         for rapid in job.rapid.into_iter().chain(job.rapids) {

@@ -15,7 +15,7 @@ const ORPHANS_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Looks for orphans, unless that was done lately; waits for them a little.
 pub(in crate::drive) async fn refresh_orphans(catalog: &Arc<Catalog>) {
-    let starts = catalog.outbox.lost_start_numbers();
+    let starts = catalog.outbox.orphans().start_numbers();
     let is_young =
         catalog.known().orphans.as_ref().is_some_and(|orphans| {
             orphans.starts == starts && orphans.told.elapsed() < ORPHANS_HOLD
@@ -25,7 +25,12 @@ pub(in crate::drive) async fn refresh_orphans(catalog: &Arc<Catalog>) {
     }
     let shared = Arc::clone(catalog);
     let landing = catalog.flights.join(FlightKey::Orphans, || async move {
-        let orphans = shared.outbox.orphans().await.map_err(DriveError::from)?;
+        let orphans = shared
+            .outbox
+            .orphans()
+            .find()
+            .await
+            .map_err(DriveError::from)?;
         let found = orphans.into_iter().map(|orphan| OrphanStatus {
             id: orphan.id.0,
             name: orphan.name,

@@ -16,7 +16,7 @@ use crate::wire::PresetId;
 /// What the outbox holds of the presets folder. What it has saved on the service since the last
 /// look is written into the listing.
 pub(in crate::drive) fn preset_overlay(catalog: &Catalog) -> PresetOverlay {
-    let overlay = catalog.outbox.preset_overlay();
+    let overlay = catalog.outbox.presets().overlay();
     let mut known = catalog.known();
     if known.preset_saves == Some(overlay.saves) {
         return overlay;

@@ -148,6 +148,7 @@ impl Catalog {
     ) -> Catalog {
         let runtime = Handle::current();
         let made: HashMap<_, _> = outbox
+            .uploads()
             .sent_records()
             .iter()
             .map(|record| (record.draft, record.asset))
@@ -196,6 +197,7 @@ impl Catalog {
     pub(in crate::drive) fn draft_names(&self) -> HashSet<String> {
         self.outbox
             .drafts()
+            .all()
             .into_iter()
             .map(|draft| draft.name)
             .collect()
@@ -204,7 +206,7 @@ impl Catalog {
     /// The asset that a draft became.
     pub(in crate::drive) fn asset_of_draft(&self, draft: DraftId) -> Option<AssetId> {
         let mut made = self.made.lock().expect("no panic while models are held");
-        match self.outbox.asset_of_draft(draft) {
+        match self.outbox.uploads().asset_of_draft(draft) {
             None => made.get(&draft).copied(),
             Some(Some(asset)) => {
                 made.insert(draft, asset);
@@ -220,7 +222,7 @@ impl Catalog {
 
     /// Where an asset lives in the tree.
     pub(in crate::drive) fn home_of(&self, asset: AssetId) -> Home {
-        match self.outbox.sent_record(asset) {
+        match self.outbox.uploads().sent_record(asset) {
             Some(record) => {
                 let mut made = self.made.lock().expect("no panic while models are held");
                 made.insert(record.draft, asset);
@@ -243,10 +245,10 @@ impl Catalog {
         let asset = self.asset_of(home);
         let known = asset.and_then(|asset| self.known().assets.row(asset.0).cloned());
         let draft = match home {
-            Home::Made(draft) => self.outbox.draft(draft),
+            Home::Made(draft) => self.outbox.drafts().get(draft),
             Home::Found(_) => None,
         };
-        let sent = asset.and_then(|asset| self.outbox.sent_record(asset));
+        let sent = asset.and_then(|asset| self.outbox.uploads().sent_record(asset));
         let is_there = match home {
             Home::Made(_) => draft.is_some() || sent.is_some(),
             Home::Found(_) => known.is_some(),
@@ -268,7 +270,7 @@ impl Catalog {
             return Some(name.to_owned());
         }
         match home {
-            Home::Made(draft) => self.outbox.draft(draft).map(|draft| draft.name),
+            Home::Made(draft) => self.outbox.drafts().get(draft).map(|draft| draft.name),
             Home::Found(_) => None,
         }
     }

@@ -224,7 +224,7 @@ fn is_moving(catalog: &Catalog, asset: AssetId) -> bool {
         .row(asset.0)
         .is_some_and(|row| !row.state.is_final());
     let outbox_watches = match catalog.home_of(asset) {
-        Home::Made(draft) => catalog.outbox.draft(draft).is_some(),
+        Home::Made(draft) => catalog.outbox.drafts().get(draft).is_some(),
         Home::Found(_) => false,
     };
     moves && !outbox_watches

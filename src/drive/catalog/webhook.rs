@@ -251,12 +251,12 @@ fn take_hint(catalog: &Arc<Catalog>, event: &Event) {
     match event.event_type {
         EventType::AnalysisFinished | EventType::UnzipFinished => {
             if let Some(asset) = asset {
-                catalog.outbox.asset_changed(asset);
+                catalog.outbox.uploads().asset_changed(asset);
                 asset_moved(catalog, asset);
             }
         }
         EventType::OptimizationFinished => {
-            catalog.outbox.jobs_changed();
+            catalog.outbox.jobs().changed();
             doubt(catalog, ListingKind::Jobs);
             if let Some(asset) = asset {
                 doubt_rapids_of(catalog, asset);
@@ -271,7 +271,7 @@ fn take_hint(catalog: &Arc<Catalog>, event: &Event) {
             }
         }
         EventType::EmbedCreation | EventType::EmbedFromRawCreation => {
-            catalog.outbox.embeds_changed();
+            catalog.outbox.jobs().embeds_changed();
         }
         EventType::Other(_) => {}
     }

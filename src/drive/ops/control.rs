@@ -152,7 +152,8 @@ async fn drain(tree: &Arc<Tree>, ready_only: bool) -> DriveResult<()> {
         Some((draft, reason)) => {
             let name = tree
                 .outbox
-                .draft(*draft)
+                .drafts()
+                .get(*draft)
                 .map_or_else(|| draft.to_string(), |draft| draft.name);
             Err(DriveError::Busy(format!(
                 "{name} is not sent yet: {reason}"
@@ -165,7 +166,7 @@ async fn drain(tree: &Arc<Tree>, ready_only: bool) -> DriveResult<()> {
 async fn cancel_orphan(tree: &Arc<Tree>, asset: AssetId) -> DriveResult<()> {
     let shared = Arc::clone(tree);
     tree.detached(async move {
-        match shared.outbox.cancel_orphan(asset).await {
+        match shared.outbox.orphans().cancel(asset).await {
             Err(error @ OutboxError::NotFound(_)) => {
                 return Err(DriveError::Invalid(format!(
                     "{error}; `assetfs status` lists those there are"
@@ -186,9 +187,9 @@ async fn run_on_model(tree: &Arc<Tree>, home: Home, command: Command) -> DriveRe
         // Accepted already: there is nothing left to commit.
         (Command::Commit { .. }, _, Some(_)) => Ok(()),
         (Command::Commit { force }, Home::Made(draft), None) => commit(tree, draft, force).await,
-        (Command::Cancel, Home::Made(draft), _) if tree.outbox.draft(draft).is_some() => {
+        (Command::Cancel, Home::Made(draft), _) if tree.outbox.drafts().get(draft).is_some() => {
             let outbox = tree.outbox.clone();
-            tree.detached(async move { Ok(outbox.cancel(draft).await?) })
+            tree.detached(async move { Ok(outbox.uploads().cancel(draft).await?) })
                 .await?;
             if let Some(asset) = asset {
                 asset_gone(&tree.catalog, asset);
@@ -198,9 +199,9 @@ async fn run_on_model(tree: &Arc<Tree>, home: Home, command: Command) -> DriveRe
         (Command::Cancel, ..) => Err(DriveError::Invalid(
             "there is nothing to cancel; `rm -r` deletes an asset".into(),
         )),
-        (Command::Retry, Home::Made(draft), _) if tree.outbox.draft(draft).is_some() => {
+        (Command::Retry, Home::Made(draft), _) if tree.outbox.drafts().get(draft).is_some() => {
             let outbox = tree.outbox.clone();
-            tree.detached(async move { Ok(outbox.retry(draft).await?) })
+            tree.detached(async move { Ok(outbox.uploads().retry(draft).await?) })
                 .await
         }
         (Command::Retry, _, Some(asset)) => {
@@ -264,7 +265,7 @@ fn job_named<'name>(tree: &Tree, asset: AssetId, name: &'name str) -> (DropFolde
     if let Some(name) = name.strip_prefix("embeds/") {
         return (embeds, name);
     }
-    let is_in = |folder: DropFolder| tree.outbox.job(&folder.in_outbox(), name).is_some();
+    let is_in = |folder: DropFolder| tree.outbox.jobs().get(&folder.in_outbox(), name).is_some();
     match is_in(embeds) && !is_in(optimize) {
         true => (embeds, name),
         false => (optimize, name),
@@ -275,7 +276,7 @@ fn job_named<'name>(tree: &Tree, asset: AssetId, name: &'name str) -> (DropFolde
 async fn run_job(tree: &Arc<Tree>, folder: DropFolder, name: String) -> DriveResult<()> {
     let outbox = tree.outbox.clone();
     tree.detached(async move {
-        outbox.run_job(&folder.in_outbox(), &name).await?;
+        outbox.jobs().run(&folder.in_outbox(), &name).await?;
         Ok(())
     })
     .await
@@ -320,7 +321,7 @@ pub(in crate::drive) async fn commit(
 ) -> DriveResult<()> {
     let shared = Arc::clone(tree);
     let accepted = tree.detached(async move {
-        let asset = shared.outbox.commit(draft, force).await?;
+        let asset = shared.outbox.uploads().commit(draft, force).await?;
         became(&shared.catalog, draft, asset);
         Ok(())
     });

@@ -36,11 +36,14 @@ pub(in crate::drive) async fn make_dir(
     let caller = caller.for_outbox();
     let node = match folder.container() {
         Some(Container::Drafts) => {
-            let draft = mount.outbox.create_draft(name, mode, &caller)?;
+            let draft = mount.outbox.drafts().create(name, mode, &caller)?;
             ModelFolder(Home::Made(draft.id)).into()
         }
         Some(Container::Entries(draft, parent)) => {
-            let info = mount.outbox.make_dir(draft, parent, name, mode, &caller)?;
+            let info = mount
+                .outbox
+                .entries()
+                .make_dir(draft, parent, name, mode, &caller)?;
             let entry = info.id;
             DraftEntry { draft, entry }.into()
         }
@@ -85,6 +88,7 @@ pub(in crate::drive) async fn create_new(
             let (draft, info, staged) =
                 mount
                     .outbox
+                    .drafts()
                     .create_loose_file(name, mode, &caller.for_outbox())?;
             let (draft, entry) = (draft.id, info.id);
             let node = DraftEntry { draft, entry }.into();
@@ -92,14 +96,17 @@ pub(in crate::drive) async fn create_new(
         }
         Some(Container::Entries(draft, parent)) => {
             let caller = caller.for_outbox();
-            let made = mount.outbox.create_file(draft, parent, name, mode, &caller);
+            let made = mount
+                .outbox
+                .entries()
+                .create_file(draft, parent, name, mode, &caller);
             let (info, staged) = made?;
             let entry = info.id;
             let node = DraftEntry { draft, entry }.into();
             (node, Body::Staged(staged), OpenedMode::Cached)
         }
         Some(Container::Jobs(drop)) => {
-            mount.outbox.write_job_text(&drop.in_outbox(), name, b"")?;
+            mount.outbox.jobs().write(&drop.in_outbox(), name, b"")?;
             let text = new_text(TextTarget::Job(drop, name.to_owned()), caller);
             let node = drop.entry(name, JobPart::Text).into();
             (node, text, OpenedMode::Direct)
@@ -112,7 +119,7 @@ pub(in crate::drive) async fn create_new(
             let outbox = mount.outbox.clone();
             let file_name = name.to_owned();
             mount
-                .detached(async move { Ok(outbox.save_preset(&file_name, b"").await?) })
+                .detached(async move { Ok(outbox.presets().save(&file_name, b"").await?) })
                 .await?;
             let text = new_text(TextTarget::Preset(name.to_owned()), caller);
             (HeldPreset(name.into()).into(), text, OpenedMode::Direct)
@@ -151,10 +158,10 @@ async fn check_may_make(tree: &Arc<Tree>, folder: &Node, name: &str) -> DriveRes
         return Err(refusals::no_trash());
     }
     if let Some((draft, _)) = folder.draft_entry()
-        && tree.outbox.asset_of_draft(draft).is_some()
+        && tree.outbox.uploads().asset_of_draft(draft).is_some()
     {
         // What a failed import lacked may be copied in.
-        tree.outbox.take_back_failed(draft)?;
+        tree.outbox.uploads().take_back_failed(draft)?;
     }
     folder.check_may_make(tree)?;
     match folder.container() {
@@ -171,7 +178,8 @@ async fn check_name_is_free(tree: &Arc<Tree>, name: &str) -> DriveResult<()> {
     }
     let is_taken = tree
         .outbox
-        .find_draft(name)
+        .drafts()
+        .find(name)
         .is_some_and(|draft| tree.catalog.asset_of_draft(draft.id).is_none())
         || RawModels::listed_asset(tree, name).is_some();
     if is_taken {

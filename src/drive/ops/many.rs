@@ -8,15 +8,15 @@ use crate::drive::places::RawModels;
 use crate::drive::tree::Tree;
 use crate::drive::values::local::DropFolder;
 use crate::drive::values::node::{Home, Model};
-use crate::outbox::{Outbox, OwnerFolder};
+use crate::outbox::{Jobs, OwnerFolder};
 
 /// Finds the models that a text of `jobs/` names by their paths. A path that names none is
 /// reported by whoever sends the text, and so is a text that is none.
 pub(in crate::drive) async fn find_models(tree: &Arc<Tree>, name: &str) -> DriveResult<()> {
-    let Some(job) = tree.outbox.job(&DropFolder::Jobs.in_outbox(), name) else {
+    let Some(job) = tree.outbox.jobs().get(&DropFolder::Jobs.in_outbox(), name) else {
         return Ok(());
     };
-    let Ok(paths) = Outbox::paths_in_job(name, &job.text) else {
+    let Ok(paths) = Jobs::paths_in(name, &job.text) else {
         return Ok(());
     };
     if paths.is_empty() {
@@ -39,7 +39,7 @@ pub(in crate::drive) async fn find_models(tree: &Arc<Tree>, name: &str) -> Drive
             Err(error) => return Err(error),
         }
     }
-    Ok(tree.outbox.set_job_paths(name, owners)?)
+    Ok(tree.outbox.jobs().set_paths(name, owners)?)
 }
 
 fn owner_in_outbox(tree: &Tree, home: Home) -> OwnerFolder {

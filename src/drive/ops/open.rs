@@ -119,7 +119,8 @@ async fn open_entry(
     };
     match mount
         .outbox
-        .open_staged(draft, entry, mode, &caller.for_outbox())
+        .entries()
+        .open(draft, entry, mode, &caller.for_outbox())
     {
         Ok(staged) => Ok((Body::Staged(staged), OpenedMode::Cached)),
         Err(error) if mode != OpenMode::Read => Err(error.into()),
@@ -136,7 +137,7 @@ async fn open_sent(mount: &Arc<Mount>, of: DraftEntry) -> DriveResult<(Body, Ope
         .asset_of_draft(of.draft)
         .ok_or(DriveError::NotFound)?;
     let sent = of.sent(mount).ok_or(DriveError::NotFound)?;
-    if let Some(staged) = mount.outbox.open_sent(asset, &sent.path) {
+    if let Some(staged) = mount.outbox.uploads().open_sent(asset, &sent.path) {
         return Ok((Body::Staged(staged), OpenedMode::Kept));
     }
     let service_name = sent.sent_as.ok_or_else(|| {

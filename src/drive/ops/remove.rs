@@ -36,7 +36,7 @@ pub(in crate::drive) fn removed_file(tree: &Tree, folder: &Node, name: &str) -> 
     let Some(asset) = tree.catalog.asset_of_draft(draft) else {
         return removed_unconfirmed_file(tree, draft, parent, name);
     };
-    let record = tree.outbox.sent_record(asset)?;
+    let record = tree.outbox.uploads().sent_record(asset)?;
     let entries = &record.entries;
     let path = match parent {
         EntryId::ROOT => name.to_owned(),
@@ -59,7 +59,7 @@ fn removed_unconfirmed_file(
     parent: EntryId,
     name: &str,
 ) -> Option<Node> {
-    let children = tree.outbox.children(draft, parent).ok()?;
+    let children = tree.outbox.entries().children(draft, parent).ok()?;
     let child = children.into_iter().find(|child| child.name == name)?;
     let entry = child.id;
     let node = Node::from(DraftEntry { draft, entry });
@@ -119,7 +119,7 @@ pub(in crate::drive) async fn remove_file(
             let (shared, file_name) = (Arc::clone(mount), name.to_owned());
             mount
                 .detached(async move {
-                    let gone = shared.outbox.remove_preset(&file_name).await?;
+                    let gone = shared.outbox.presets().remove(&file_name).await?;
                     if let Some(gone) = gone {
                         preset_gone(&shared.catalog, gone);
                         keep_for_good(&shared.catalog).await?;
@@ -162,8 +162,8 @@ async fn delete_embed(tree: &Arc<Tree>, embed: EmbedId) -> DriveResult<()> {
 
 fn remove_job(tree: &Tree, folder: DropFolder, text_name: &str) -> DriveResult<()> {
     let in_outbox = folder.in_outbox();
-    let job = tree.outbox.job(&in_outbox, text_name);
-    tree.outbox.remove_job(&in_outbox, text_name)?;
+    let job = tree.outbox.jobs().get(&in_outbox, text_name);
+    tree.outbox.jobs().remove(&in_outbox, text_name)?;
     // What was not there before leaves no ghost: an editor asks for its own names anew.
     for (_, part) in job.iter().flat_map(shown_parts) {
         let ghost = folder.entry(text_name, part);
@@ -182,13 +182,16 @@ async fn remove_entry(
 ) -> DriveResult<()> {
     let is_open = tree.catalog.asset_of_draft(of.draft).is_none();
     match folder.container() {
-        Some(Container::Drafts) if is_open => Ok(tree.outbox.remove_draft(of.draft)?),
+        Some(Container::Drafts) if is_open => Ok(tree.outbox.drafts().remove(of.draft)?),
         Some(Container::Drafts) => Err(DriveError::NotPermitted(format!(
             "{name} has become an asset; `rm -r` of its folder deletes it"
         ))),
         Some(Container::Entries(_, parent)) if is_open && !is_frozen(tree, of.draft) => {
             let caller = caller.for_outbox();
-            Ok(tree.outbox.remove_file(of.draft, parent, name, &caller)?)
+            Ok(tree
+                .outbox
+                .entries()
+                .remove_file(of.draft, parent, name, &caller)?)
         }
         // Nothing is asked of the service: it has not confirmed yet that there is a model.
         _ if is_open => {
@@ -209,12 +212,12 @@ pub(in crate::drive) async fn remove_dir(
     let (folder, name, node) = to_be_removed(mount, parent, name).await?;
     match node.removal() {
         Removal::Model(Model::Raw(Home::Made(draft))) if is_open_draft(mount, draft) => {
-            let children = mount.outbox.children(draft, EntryId::ROOT)?;
+            let children = mount.outbox.entries().children(draft, EntryId::ROOT)?;
             let mut children = children.into_iter().map(|child| child.id);
             if children.any(|entry| !is_hidden(mount, &DraftEntry { draft, entry }.into())) {
                 return Err(DriveError::NotEmpty);
             }
-            mount.outbox.remove_draft(draft)?;
+            mount.outbox.drafts().remove(draft)?;
             mount.deletions().end(Model::Raw(Home::Made(draft)));
             Ok(())
         }
@@ -224,7 +227,10 @@ pub(in crate::drive) async fn remove_dir(
                 .draft_entry()
                 .map_or(EntryId::ROOT, |(_, entry)| entry);
             let caller = caller.for_outbox();
-            Ok(mount.outbox.remove_dir(draft, parent, name, &caller)?)
+            Ok(mount
+                .outbox
+                .entries()
+                .remove_dir(draft, parent, name, &caller)?)
         }
         Removal::Entry(..) | Removal::Part if node.kind() != Some(FileKind::File) => {
             check_emptied(mount, &node, caller).await?;
@@ -380,13 +386,13 @@ async fn delete_assets(
     assets: &[AssetId],
     call: impl Future<Output = Result<(), ClientError>>,
 ) -> DriveResult<()> {
-    tree.outbox.deletion_begins(assets).await?;
+    tree.outbox.deletions().begin(assets).await?;
     let reply = asked(&tree.catalog, call).await;
     match &reply {
         Ok(()) => {}
         // What someone else deleted first is deleted too.
         Err(DriveError::NotFound) if assets.len() == 1 => {}
-        Err(_) => tree.outbox.deletion_refused(assets).await?,
+        Err(_) => tree.outbox.deletions().refused(assets).await?,
     }
     reply
 }

@@ -98,6 +98,7 @@ async fn rename_draft_entry(
     let (from, to) = (place(source_in, name), place(target_in, new_name));
     let renamed = mount
         .outbox
+        .drafts()
         .rename(&from, &to, noreplace, &caller.for_outbox())?;
     relocate(mount, &source, renamed);
     Ok(())
@@ -146,7 +147,7 @@ fn relocate(mount: &Mount, source: &Node, renamed: Renamed) {
 }
 
 fn loose_row_of_kind(tree: &Tree, draft: DraftId) -> Option<Node> {
-    let info = tree.outbox.draft(draft)?;
+    let info = tree.outbox.drafts().get(draft)?;
     let row = loose_row(tree, draft).filter(|_| info.kind == DraftKind::LooseFile);
     row.map(|row| row.node)
 }
@@ -159,16 +160,16 @@ async fn rename_job(
     noreplace: bool,
 ) -> DriveResult<()> {
     let folder = drop.in_outbox();
-    if mount.outbox.job(&folder, name).is_none() {
+    if mount.outbox.jobs().get(&folder, name).is_none() {
         return match child(mount, &drop.into(), name).await {
             Ok(node) => Err(refusals::no_rename(&node.path(mount))),
             Err(error) => Err(error),
         };
     }
-    if noreplace && mount.outbox.job(&folder, new_name).is_some() {
+    if noreplace && mount.outbox.jobs().get(&folder, new_name).is_some() {
         return Err(DriveError::Exists);
     }
-    mount.outbox.rename_job(&folder, name, new_name)?;
+    mount.outbox.jobs().rename(&folder, name, new_name)?;
     let (from, to) = (
         TextTarget::Job(drop, name.into()),
         TextTarget::Job(drop, new_name.into()),
@@ -205,7 +206,7 @@ async fn rename_preset(
     let (shared, from, to) = (Arc::clone(mount), name.to_owned(), new_name.to_owned());
     mount
         .detached(async move {
-            let gone = shared.outbox.rename_preset(&from, &to).await?;
+            let gone = shared.outbox.presets().rename(&from, &to).await?;
             if let Some(gone) = gone {
                 preset_gone(&shared.catalog, gone);
             }

@@ -69,6 +69,7 @@ fn set_entry(
     if change_here != AttributeChange::default() {
         mount
             .outbox
+            .entries()
             .set_attributes(draft, entry, &change_here, &caller.for_outbox())?;
     }
     Ok(())
@@ -117,7 +118,7 @@ async fn set_text(
     match node.contents(mount)? {
         Contents::Editable(TextTarget::Job(folder, name)) => {
             let folder = folder.in_outbox();
-            Ok(mount.outbox.write_job_text(&folder, &name, &bytes)?)
+            Ok(mount.outbox.jobs().write(&folder, &name, &bytes)?)
         }
         // A preset that is cut and not written yet stays what it is on the service.
         _ => Ok(()),

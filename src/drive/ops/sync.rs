@@ -20,17 +20,21 @@ pub(in crate::drive) async fn sync_dir(
     let node = mount.node(ino)?;
     match node.draft_entry() {
         Some((draft, EntryId::ROOT)) if is_draft(mount, draft) => {
-            if mount.outbox.wrote_into(draft, &caller.for_outbox()) {
-                return Ok(mount.outbox.sync_draft(draft)?);
+            if mount
+                .outbox
+                .drafts()
+                .wrote_into(draft, &caller.for_outbox())
+            {
+                return Ok(mount.outbox.drafts().sync(draft)?);
             }
             let result = commit(mount, draft, false).await;
             noted_node(mount, &node, result)
         }
-        Some((draft, _)) if is_draft(mount, draft) => Ok(mount.outbox.sync_draft(draft)?),
+        Some((draft, _)) if is_draft(mount, draft) => Ok(mount.outbox.drafts().sync(draft)?),
         _ => Ok(()),
     }
 }
 
 fn is_draft(tree: &Tree, draft: DraftId) -> bool {
-    tree.catalog.asset_of_draft(draft).is_none() && tree.outbox.draft(draft).is_some()
+    tree.catalog.asset_of_draft(draft).is_none() && tree.outbox.drafts().get(draft).is_some()
 }

@@ -42,7 +42,8 @@ async fn settle_text(tree: &Arc<Tree>, due: Due) -> DriveResult<()> {
         Due::Keep(TextTarget::Job(folder, name), bytes) => {
             Ok(tree
                 .outbox
-                .write_job_text(&folder.in_outbox(), &name, &bytes)?)
+                .jobs()
+                .write(&folder.in_outbox(), &name, &bytes)?)
         }
         // Presets have no text that is kept and not sent, but for an empty one.
         Due::Keep(TextTarget::Preset(name), bytes) if bytes.is_empty() => {
@@ -51,7 +52,8 @@ async fn settle_text(tree: &Arc<Tree>, due: Due) -> DriveResult<()> {
         Due::Keep(TextTarget::Preset(_), _) => Ok(()),
         Due::Send(TextTarget::Job(folder, name), bytes) => {
             tree.outbox
-                .write_job_text(&folder.in_outbox(), &name, &bytes)?;
+                .jobs()
+                .write(&folder.in_outbox(), &name, &bytes)?;
             send_job(tree, folder, name).await
         }
         Due::Send(TextTarget::Preset(name), bytes) => send_preset(tree, name, bytes).await,
@@ -71,7 +73,11 @@ pub(in crate::drive) async fn send_job(
             let node = folder.entry(&name, JobPart::Text).into();
             noted_node(&shared, &node, found)?;
         }
-        let sent = shared.outbox.submit_job(&folder.in_outbox(), &name).await;
+        let sent = shared
+            .outbox
+            .jobs()
+            .submit(&folder.in_outbox(), &name)
+            .await;
         let node = folder.entry(&name, JobPart::Text).into();
         noted_node(&shared, &node, sent.map(|_| ()).map_err(DriveError::from))
     })
@@ -81,7 +87,7 @@ pub(in crate::drive) async fn send_job(
 async fn send_preset(tree: &Arc<Tree>, name: String, bytes: Vec<u8>) -> DriveResult<()> {
     let shared = Arc::clone(tree);
     tree.detached(async move {
-        let saved = shared.outbox.save_preset(&name, &bytes).await;
+        let saved = shared.outbox.presets().save(&name, &bytes).await;
         let node = HeldPreset(name.as_str().into()).into();
         let result = noted_node(&shared, &node, saved.map(|_| ()).map_err(DriveError::from));
         // What the service has now is what every read gives from here on.

@@ -97,7 +97,7 @@ impl Place for DropFolder {
         if *self == DropFolder::Jobs {
             return None;
         }
-        let jobs = tree.outbox.job_entries(&self.in_outbox());
+        let jobs = tree.outbox.jobs().in_folder(&self.in_outbox());
         jobs.into_iter().find_map(|job| {
             let failure = job.failure?;
             Some(format!("{}: {failure}", job.name))
@@ -137,7 +137,7 @@ impl DropFolder {
 
     /// What became of each text, then the texts: whoever removes them in this order finds each.
     fn own_rows(self, tree: &Tree) -> Vec<Row> {
-        let jobs = tree.outbox.job_entries(&self.in_outbox());
+        let jobs = tree.outbox.jobs().in_folder(&self.in_outbox());
         let texts: HashSet<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
         let mut taken: HashSet<String> = texts.iter().map(|name| (*name).to_owned()).collect();
         let mut rows = Vec::new();
@@ -297,7 +297,9 @@ impl Place for JobEntry {
 
 impl JobEntry {
     fn job(&self, tree: &Tree) -> Option<JobInfo> {
-        tree.outbox.job(&self.folder.in_outbox(), &self.text_name)
+        tree.outbox
+            .jobs()
+            .get(&self.folder.in_outbox(), &self.text_name)
     }
 
     fn text_at_hand(&self, tree: &Tree) -> DriveResult<Text> {

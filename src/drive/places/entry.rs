@@ -39,7 +39,7 @@ impl Place for DraftEntry {
         let home = tree.catalog.home_path(self.home());
         // A file that stands directly in `rawmodels/` has the draft's path.
         if !self.is_frozen(tree)
-            && let Some(draft) = tree.outbox.draft(self.draft)
+            && let Some(draft) = tree.outbox.drafts().get(self.draft)
             && draft.kind == DraftKind::LooseFile
         {
             return home;
@@ -47,7 +47,7 @@ impl Place for DraftEntry {
         let mut parts = Vec::new();
         let mut at = self.entry;
         while at != EntryId::ROOT {
-            let Some(info) = tree.outbox.entry(self.draft, at) else {
+            let Some(info) = tree.outbox.entries().get(self.draft, at) else {
                 break;
             };
             parts.push(info.name);
@@ -69,7 +69,7 @@ impl Place for DraftEntry {
 
     fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {
         Box::pin(async move {
-            if let Some(info) = tree.outbox.entry(self.draft, self.entry) {
+            if let Some(info) = tree.outbox.entries().get(self.draft, self.entry) {
                 return Ok(staged_in(tree, self.draft, &info));
             }
             let sent = self.sent(tree).ok_or(DriveError::NotFound)?;
@@ -83,7 +83,7 @@ impl Place for DraftEntry {
 
     fn child<'a>(&'a self, tree: &'a Arc<Tree>, name: &'a str) -> Answer<'a, Node> {
         Box::pin(async move {
-            if tree.outbox.draft(self.draft).is_some() {
+            if tree.outbox.drafts().get(self.draft).is_some() {
                 let child = own_child(tree, self.draft, self.entry, name);
                 return child.ok_or(DriveError::NotFound);
             }
@@ -94,7 +94,7 @@ impl Place for DraftEntry {
     }
 
     fn failure(&self, tree: &Tree) -> Option<String> {
-        let kept_back = tree.outbox.why_kept_back(self.draft, self.entry);
+        let kept_back = tree.outbox.entries().why_kept_back(self.draft, self.entry);
         kept_back.or_else(|| {
             self.is_alone(tree)
                 .then(|| model_failure(tree, self.home()))
@@ -185,9 +185,9 @@ impl DraftEntry {
     /// What the record of the upload says about it.
     pub(in crate::drive) fn sent(&self, tree: &Tree) -> Option<SentEntry> {
         let Some(asset) = tree.catalog.asset_of_draft(self.draft) else {
-            return tree.outbox.frozen_entry(self.draft, self.entry);
+            return tree.outbox.uploads().frozen_entry(self.draft, self.entry);
         };
-        let record = tree.outbox.sent_record(asset)?;
+        let record = tree.outbox.uploads().sent_record(asset)?;
         let mut entries = record.entries.iter();
         entries.find(|sent| sent.id == self.entry).cloned()
     }
@@ -204,9 +204,9 @@ impl DraftEntry {
 
     /// True for the file of a loose draft, and for what it became.
     fn is_loose(&self, tree: &Tree) -> bool {
-        let kind = tree.outbox.draft(self.draft).map(|draft| draft.kind);
+        let kind = tree.outbox.drafts().get(self.draft).map(|draft| draft.kind);
         let sent = || {
-            let records = tree.outbox.sent_records();
+            let records = tree.outbox.uploads().sent_records();
             let mut records = records.iter();
             let record = records.find(|record| record.draft == self.draft);
             record.map(|record| record.kind)
@@ -228,7 +228,7 @@ pub(in crate::drive) fn can_be_compared(sent: &SentEntry, flags: OpenFlags) -> b
 
 /// An entry of a draft, by its name.
 pub(super) fn own_child(tree: &Tree, draft: DraftId, folder: EntryId, name: &str) -> Option<Node> {
-    let info = tree.outbox.child(draft, folder, name)?;
+    let info = tree.outbox.entries().child(draft, folder, name)?;
     let entry = DraftEntry {
         draft,
         entry: info.id,
@@ -242,7 +242,7 @@ pub(in crate::drive) fn loose_row(tree: &Tree, draft: DraftId) -> Option<Row> {
 }
 
 fn loose_entry(tree: &Tree, draft: DraftId) -> Option<EntryInfo> {
-    let children = tree.outbox.children(draft, EntryId::ROOT).ok()?;
+    let children = tree.outbox.entries().children(draft, EntryId::ROOT).ok()?;
     children.into_iter().next()
 }
 
@@ -251,7 +251,7 @@ pub(in crate::drive) fn sent_loose_file(
     tree: &Tree,
     name: &str,
 ) -> Option<(DraftEntry, SentEntry)> {
-    let records = tree.outbox.sent_records();
+    let records = tree.outbox.uploads().sent_records();
     let is_it = |record: &&Arc<_>| is_loose_record(record, name);
     let record = records.iter().find(is_it)?;
     let sent = record.entries.first()?.clone();
@@ -284,8 +284,8 @@ fn entry_kind(kind: EntryKind) -> FileKind {
 /// The entries of a folder that was copied in: of the draft while its staged copy is kept, then of the
 /// record of what was sent.
 pub(super) fn entry_rows(tree: &Tree, draft: DraftId, folder: EntryId) -> DriveResult<Vec<Row>> {
-    let mut rows: Vec<Row> = if tree.outbox.draft(draft).is_some() {
-        let children = tree.outbox.children(draft, folder)?;
+    let mut rows: Vec<Row> = if tree.outbox.drafts().get(draft).is_some() {
+        let children = tree.outbox.entries().children(draft, folder)?;
         children.iter().map(|info| entry_row(draft, info)).collect()
     } else {
         sent_rows(tree, draft, folder)?
@@ -301,7 +301,11 @@ fn sent_rows(tree: &Tree, draft: DraftId, folder: EntryId) -> DriveResult<Vec<Ro
         .catalog
         .asset_of_draft(draft)
         .ok_or(DriveError::NotFound)?;
-    let record = tree.outbox.sent_record(asset).ok_or(DriveError::NotFound)?;
+    let record = tree
+        .outbox
+        .uploads()
+        .sent_record(asset)
+        .ok_or(DriveError::NotFound)?;
     let prefix = match folder {
         EntryId::ROOT => String::new(),
         folder => {

@@ -101,7 +101,7 @@ fn failure_text(tree: &Tree, parent: ErrorParent) -> Option<String> {
             rapid_failure(tree, rapid).map(|sentence| format!("{sentence}\n"))
         }
         ErrorParent::Drop(folder) => {
-            let jobs = tree.outbox.job_entries(&folder.in_outbox());
+            let jobs = tree.outbox.jobs().in_folder(&folder.in_outbox());
             let failed = jobs.iter().filter_map(|job| {
                 let failure = job.failure.as_ref()?;
                 Some(format!("{}: {failure}\n", job.name))
@@ -109,7 +109,7 @@ fn failure_text(tree: &Tree, parent: ErrorParent) -> Option<String> {
             Some(failed.collect()).filter(|lines: &String| !lines.is_empty())
         }
         ErrorParent::RawModels => {
-            let drafts = tree.outbox.drafts();
+            let drafts = tree.outbox.drafts().all();
             let loose = drafts.into_iter().filter(|draft| {
                 draft.kind == DraftKind::LooseFile
                     && tree.catalog.asset_of_draft(draft.id).is_none()

@@ -34,5 +34,5 @@ pub(super) fn find_ghost(tree: &Tree, folder: DropFolder, name: &str) -> Option<
 pub(in crate::drive) fn is_ghost(tree: &Tree, entry: &JobEntry) -> bool {
     let was_left = tree.deletions().is_ghost(entry, tree.config.restore_after);
     let folder = entry.folder.in_outbox();
-    was_left && tree.outbox.job(&folder, &entry.text_name).is_none()
+    was_left && tree.outbox.jobs().get(&folder, &entry.text_name).is_none()
 }

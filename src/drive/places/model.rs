@@ -167,7 +167,7 @@ impl ModelFolder {
     fn attributes_at_hand(&self, tree: &Tree) -> DriveResult<Attributes> {
         let view = tree.catalog.model(self.0).ok_or(DriveError::NotFound)?;
         if let (Home::Made(draft), Some(_)) = (self.0, &view.draft)
-            && let Some(info) = tree.outbox.entry(draft, EntryId::ROOT)
+            && let Some(info) = tree.outbox.entries().get(draft, EntryId::ROOT)
         {
             return Ok(entry::staged_in(tree, draft, &info));
         }

@@ -18,8 +18,8 @@ const FAILURES_SHOWN: usize = 20;
 pub(in crate::drive) fn mount_status(tree: &Tree) -> MountStatus {
     let kernel_use = tree.kernel_use();
     let offline = tree.catalog.offline_reason();
-    let transfers = tree.outbox.transfers();
-    let drafts = tree.outbox.drafts();
+    let transfers = tree.outbox.uploads().transfers();
+    let drafts = tree.outbox.drafts().all();
     let offline = offline.or_else(|| drafts.iter().find_map(|draft| draft.no_answer.clone()));
     MountStatus {
         pid: std::process::id(),
@@ -115,9 +115,9 @@ fn transfer_status(tree: &Tree, transfer: &TransferInfo) -> TransferStatus {
 
 fn job_lines(tree: &Tree) -> Vec<JobStatusLine> {
     let mut lines = Vec::new();
-    for folder in tree.outbox.job_folders() {
+    for folder in tree.outbox.jobs().folders() {
         let path = job_folder_path(tree, &folder);
-        for job in tree.outbox.job_entries(&folder) {
+        for job in tree.outbox.jobs().in_folder(&folder) {
             if !matches!(job.state, JobState::Editing | JobState::Done) {
                 lines.push(JobStatusLine {
                     path: format!("{path}/{}", job.name),

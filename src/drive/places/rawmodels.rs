@@ -95,7 +95,7 @@ impl RawModels {
             return Ok(node);
         }
         // Nobody has to be asked for a model that is still on its way from here.
-        if let Some(draft) = tree.outbox.find_loose_model(name)
+        if let Some(draft) = tree.outbox.drafts().find_loose_model(name)
             && RawModels::listed_asset(tree, name).is_none()
         {
             return Ok(ModelFolder(Home::Made(draft)).into());
@@ -137,7 +137,7 @@ impl RawModels {
 
     /// The draft of that name, as long as it is no asset.
     pub(in crate::drive) fn open_draft(tree: &Tree, name: &str) -> Option<Node> {
-        let draft = tree.outbox.find_draft(name)?;
+        let draft = tree.outbox.drafts().find(name)?;
         if is_asset_by_now(&tree.catalog, &draft) {
             return None;
         }
@@ -162,7 +162,7 @@ impl RawModels {
 /// Drafts by name and number.
 pub(super) fn draft_rows(tree: &Tree) -> Vec<Row> {
     let mut rows = Vec::new();
-    for draft in tree.outbox.drafts() {
+    for draft in tree.outbox.drafts().all() {
         if is_asset_by_now(&tree.catalog, &draft) {
             continue;
         }
@@ -179,7 +179,7 @@ pub(super) fn draft_rows(tree: &Tree) -> Vec<Row> {
 /// Drafts, then what is known of the service's models.
 pub(super) fn rows_at_hand(tree: &Tree) -> Vec<Row> {
     let mut rows = draft_rows(tree);
-    let unseen = tree.outbox.unseen_assets();
+    let unseen = tree.outbox.uploads().unseen_assets();
     let listed: Vec<(AssetId, String)> = {
         let known = tree.catalog.known();
         let shown = known.assets.rows().filter(|row| !unseen.contains(&row.id));
@@ -202,7 +202,7 @@ pub(super) fn rows_at_hand(tree: &Tree) -> Vec<Row> {
 
 /// The models with a higher id than that, with the highest.
 pub(super) fn rows_after(tree: &Tree, id: u64) -> (u64, Vec<Row>) {
-    let unseen = tree.outbox.unseen_assets();
+    let unseen = tree.outbox.uploads().unseen_assets();
     let (highest, listed) = {
         let known = tree.catalog.known();
         let rows: Vec<AssetId> = known.assets.rows_after(id).map(|row| row.id).collect();

@@ -76,15 +76,6 @@ impl Lacking {
     }
 }
 
-/// What a task that sends a job waits for.
-#[derive(Debug, Clone, Default)]
-pub struct JobTask {
-    /// Its asset or rapid model is not ready yet.
-    pub waits_for_model: bool,
-    /// The service cannot be reached or refuses the token; it is tried again by itself.
-    pub trouble: Option<ClientError>,
-}
-
 /// Something that keeps an upload from going on, and that may pass.
 #[derive(Debug, Clone)]
 pub enum Trouble {

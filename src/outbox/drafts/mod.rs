@@ -1,17 +1,50 @@
-//! Drafts: their tree ([`tree`]), what the drive does to them ([`ops`], [`rename`], [`attributes`]), when a copy has ended
-//! ([`settle`]), and sending them ([`upload`]).
+//! Drafts: what is copied in, when a copy has ended, and sending it. [`state`] is folded from the journal's [`record`]s,
+//! [`settle`] and [`upload`] decide and act on it; [`Drafts`], [`Entries`], [`Uploads`], [`Orphans`] and [`Deletions`] are
+//! the faces. Imports neither jobs nor presets: they learn from [`ModelFate`]s what became of a draft.
 
-pub mod activity;
-mod attributes;
-pub mod info;
+mod activity;
+mod draft;
+mod entries;
+mod info;
+mod memory;
+mod open;
 mod ops;
-pub mod process;
-pub mod record;
+mod parts;
+mod process;
+mod record;
 mod remove;
 mod rename;
-pub mod sent;
-pub mod settle;
+mod sent;
+mod settle;
 mod show;
-pub mod staged_file;
-pub mod tree;
-pub mod upload;
+mod staged_file;
+mod start;
+mod state;
+mod tree;
+mod upload;
+
+pub use draft::Draft;
+#[cfg(test)]
+pub use draft::Stage;
+pub use entries::Entries;
+pub use info::{
+    AttributeChange, DraftInfo, DraftKind, DraftPhase, EntryInfo, EntryKind, OpenMode, Place,
+    Renamed,
+};
+pub use memory::FateListener;
+pub use ops::Drafts;
+pub use parts::DraftParts;
+pub use record::{DraftRecord, Target, UploadRecord};
+pub use sent::{SentEntry, SentRecord};
+pub use staged_file::StagedFile;
+pub use start::start;
+pub use state::{DraftsChange, DraftsMismatch, DraftsState, ModelFate};
+#[cfg(test)]
+pub use tree::{Attributes, FileState};
+pub use upload::deletion::Deletions;
+pub use upload::drain::drain;
+pub use upload::info::{DrainReport, FileTransfer, Orphan, TransferInfo};
+#[cfg(test)]
+pub use upload::manifest::Manifest;
+pub use upload::ops::Uploads;
+pub use upload::orphans::Orphans;

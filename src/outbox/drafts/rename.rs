@@ -1,12 +1,11 @@
 //! Renames: within a draft, between drafts, to the top and from it. One record, durable on return.
 
-use crate::outbox::Outbox;
-use crate::outbox::core::Core;
 use crate::outbox::drafts::info::{DraftKind, EntryKind, Place, Renamed};
+use crate::outbox::drafts::memory::DraftsMemory;
 use crate::outbox::drafts::record::{DraftRecord, Target};
 use crate::outbox::drafts::tree::Node;
 use crate::outbox::error::{OutboxError, OutboxResult};
-use crate::outbox::ids::{Caller, DraftId, EntryId};
+use crate::outbox::ids::{DraftId, EntryId};
 use crate::outbox::moment::Moment;
 use crate::outbox::names;
 
@@ -22,94 +21,60 @@ struct Source {
 }
 
 /// What stands at the target.
-struct Standing {
+struct Occupant {
     draft: DraftId,
     entry: EntryId,
     kind: EntryKind,
     is_empty: bool,
 }
 
-impl Outbox {
-    /// Renames a draft at the top. `noreplace` fails where the name is taken by another draft;
-    /// otherwise a loose file replaces a loose file, and a folder an empty one.
-    pub fn rename_draft(
-        &self,
-        draft: DraftId,
-        new_name: &str,
-        noreplace: bool,
-        caller: &Caller,
-    ) -> OutboxResult<Renamed> {
-        let name = self.shared.core().draft(draft)?.name.clone();
-        self.rename(
-            &Place::Top(name),
-            &Place::Top(new_name.to_owned()),
-            noreplace,
-            caller,
-        )
-    }
-
-    /// Renames or moves within a draft, between drafts, to the top or from it. Replaces like
-    /// `rename(2)` unless `noreplace`. Durable on return.
-    pub fn rename(
-        &self,
-        from: &Place,
-        to: &Place,
-        noreplace: bool,
-        caller: &Caller,
-    ) -> OutboxResult<Renamed> {
-        let (renamed, from_draft, ticket) = {
-            let mut core = self.shared.core();
-            let source = find_source(&core, from)?;
-            let standing = find_standing(&core, to)?;
-            let (Place::Top(new_name) | Place::In { name: new_name, .. }) = to;
-            names::check_new(new_name)?;
-            if let Some(standing) = &standing {
-                if noreplace {
-                    return Err(OutboxError::Exists(new_name.clone()));
-                }
-                if standing.draft == source.draft && standing.entry == source.entry {
-                    return Ok(Renamed {
-                        draft: source.draft,
-                        entry: source.file.unwrap_or(source.entry),
-                    });
-                }
-                check_replaces(&source, standing, new_name)?;
-            }
-            let target = make_target(&mut core, &source, to)?;
-            prepare(&mut core, &source, &target, standing.as_ref())?;
-            let renamed = whereabouts(&source, &target);
-            let shared_writers = renamed.draft != source.draft;
-            core.record(DraftRecord::Moved {
-                draft: source.draft,
-                entry: source.entry,
-                to: target,
-                ctime: Moment::now(),
-            })?;
-            let now = self.shared.now();
-            if shared_writers {
-                core.share_writers(source.draft, renamed.draft);
-            }
-            core.stirred(renamed.draft, Some(caller), now);
-            if shared_writers && core.state.drafts.contains_key(&source.draft) {
-                core.stirred(source.draft, Some(caller), now);
-            }
-            core.forget_gone();
-            (renamed, source.draft, self.shared.journal.last())
-        };
-        self.shared.journal.settle(ticket)?;
-        self.shared.draft_changed(renamed.draft);
-        if from_draft != renamed.draft {
-            self.shared.draft_changed(from_draft);
-        }
-        self.shared.discard_news.notify_one();
-        Ok(renamed)
-    }
+/// How a move ended.
+pub enum Moved {
+    /// Something left this draft for a new place.
+    From(DraftId, Renamed),
+    /// Source and target are the same.
+    Nowhere(Renamed),
 }
 
-fn find_source(core: &Core, from: &Place) -> OutboxResult<Source> {
+/// Makes a move and records it.
+pub fn record_move(
+    memory: &mut DraftsMemory,
+    from: &Place,
+    to: &Place,
+    noreplace: bool,
+) -> OutboxResult<Moved> {
+    let source = find_source(memory, from)?;
+    let occupant = find_occupant(memory, to)?;
+    let (Place::Top(new_name) | Place::In { name: new_name, .. }) = to;
+    names::check_new(new_name)?;
+    if let Some(occupant) = &occupant {
+        if noreplace {
+            return Err(OutboxError::Exists(new_name.clone()));
+        }
+        if occupant.draft == source.draft && occupant.entry == source.entry {
+            return Ok(Moved::Nowhere(Renamed {
+                draft: source.draft,
+                entry: source.file.unwrap_or(source.entry),
+            }));
+        }
+        check_replaces(&source, occupant, new_name)?;
+    }
+    let target = make_target(memory, &source, to)?;
+    prepare(memory, &source, &target, occupant.as_ref())?;
+    let renamed = whereabouts(&source, &target);
+    memory.record(DraftRecord::Moved {
+        draft: source.draft,
+        entry: source.entry,
+        to: target,
+        ctime: Moment::now(),
+    })?;
+    Ok(Moved::From(source.draft, renamed))
+}
+
+fn find_source(memory: &DraftsMemory, from: &Place) -> OutboxResult<Source> {
     let missing = |name: &str| OutboxError::NotFound(name.to_owned());
     let whole = |draft: DraftId, name: &str| -> OutboxResult<Source> {
-        let found = core.draft(draft)?;
+        let found = memory.draft(draft)?;
         let (kind, file) = match found.kind {
             DraftKind::Folder => (EntryKind::Folder, None),
             DraftKind::LooseFile => {
@@ -127,7 +92,7 @@ fn find_source(core: &Core, from: &Place) -> OutboxResult<Source> {
     };
     match from {
         Place::Top(name) => {
-            let draft = core
+            let draft = memory
                 .state
                 .top
                 .get(name)
@@ -140,7 +105,7 @@ fn find_source(core: &Core, from: &Place) -> OutboxResult<Source> {
             parent,
             name,
         } => {
-            let found = core.draft(*draft)?;
+            let found = memory.draft(*draft)?;
             let entry = found
                 .tree
                 .child(*parent, name)
@@ -165,18 +130,18 @@ fn find_source(core: &Core, from: &Place) -> OutboxResult<Source> {
     }
 }
 
-fn find_standing(core: &Core, to: &Place) -> OutboxResult<Option<Standing>> {
+fn find_occupant(memory: &DraftsMemory, to: &Place) -> OutboxResult<Option<Occupant>> {
     match to {
         Place::Top(name) => {
-            let Some(id) = core.state.top.get(name).copied() else {
+            let Some(id) = memory.state.top.get(name).copied() else {
                 return Ok(None);
             };
-            let draft = core.draft(id)?;
+            let draft = memory.draft(id)?;
             let kind = match draft.kind {
                 DraftKind::Folder => EntryKind::Folder,
                 DraftKind::LooseFile => EntryKind::File,
             };
-            Ok(Some(Standing {
+            Ok(Some(Occupant {
                 draft: id,
                 entry: EntryId::ROOT,
                 kind,
@@ -188,15 +153,15 @@ fn find_standing(core: &Core, to: &Place) -> OutboxResult<Option<Standing>> {
             parent,
             name,
         } => {
-            core.check_holds_many(*draft)?;
-            let tree = &core.draft(*draft)?.tree;
+            memory.check_holds_many(*draft)?;
+            let tree = &memory.draft(*draft)?.tree;
             let folder = tree.node(*parent).and_then(Node::folder);
             let folder = folder.ok_or_else(|| OutboxError::NotAFolder(tree.path(*parent)))?;
             let Some((entry, node)) = folder.get(name).and_then(|id| Some((*id, tree.node(*id)?)))
             else {
                 return Ok(None);
             };
-            Ok(Some(Standing {
+            Ok(Some(Occupant {
                 draft: *draft,
                 entry,
                 kind: node.kind(),
@@ -206,23 +171,23 @@ fn find_standing(core: &Core, to: &Place) -> OutboxResult<Option<Standing>> {
     }
 }
 
-fn check_replaces(source: &Source, standing: &Standing, name: &str) -> OutboxResult<()> {
-    match (source.kind, standing.kind) {
+fn check_replaces(source: &Source, occupant: &Occupant, name: &str) -> OutboxResult<()> {
+    match (source.kind, occupant.kind) {
         (EntryKind::File, EntryKind::File) => Ok(()),
         (EntryKind::File, EntryKind::Folder) => Err(OutboxError::IsAFolder(name.to_owned())),
         (EntryKind::Folder, EntryKind::File) => Err(OutboxError::NotAFolder(name.to_owned())),
-        (EntryKind::Folder, EntryKind::Folder) if standing.is_empty => Ok(()),
+        (EntryKind::Folder, EntryKind::Folder) if occupant.is_empty => Ok(()),
         (EntryKind::Folder, EntryKind::Folder) => Err(OutboxError::NotEmpty(name.to_owned())),
     }
 }
 
-fn make_target(core: &mut Core, source: &Source, to: &Place) -> OutboxResult<Target> {
+fn make_target(memory: &mut DraftsMemory, source: &Source, to: &Place) -> OutboxResult<Target> {
     let into_itself = || OutboxError::IntoItself(source.name.clone());
     match to {
         Place::Top(name) => {
             let draft = match source.entry {
                 EntryId::ROOT => source.draft,
-                _ => DraftId(core.state.next_id()),
+                _ => DraftId(memory.state.next_id()),
             };
             Ok(Target::Top {
                 draft,
@@ -236,12 +201,12 @@ fn make_target(core: &mut Core, source: &Source, to: &Place) -> OutboxResult<Tar
         } => {
             let same = *draft == source.draft;
             let whole = source.entry == EntryId::ROOT;
-            if same && (whole || core.draft(*draft)?.tree.is_within(*parent, source.entry)) {
+            if same && (whole || memory.draft(*draft)?.tree.is_within(*parent, source.entry)) {
                 return Err(into_itself());
             }
             let entry = match source.file {
                 Some(file) => file,
-                None if whole => EntryId(core.state.next_id()),
+                None if whole => EntryId(memory.state.next_id()),
                 None => source.entry,
             };
             Ok(Target::In {
@@ -256,25 +221,25 @@ fn make_target(core: &mut Core, source: &Source, to: &Place) -> OutboxResult<Tar
 
 /// Refuses what is frozen and takes back uploads of whatever the move touches.
 fn prepare(
-    core: &mut Core,
+    memory: &mut DraftsMemory,
     source: &Source,
     target: &Target,
-    standing: Option<&Standing>,
+    occupant: Option<&Occupant>,
 ) -> OutboxResult<()> {
     let mut touched = vec![source.draft];
     if let Target::In { draft, .. } = target {
         touched.push(*draft);
     }
-    touched.extend(standing.map(|standing| standing.draft));
+    touched.extend(occupant.map(|occupant| occupant.draft));
     touched.dedup();
     for draft in &touched {
-        let found = core.draft(*draft)?;
+        let found = memory.draft(*draft)?;
         if found.is_frozen() {
             return Err(OutboxError::Frozen(found.name.clone()));
         }
     }
     for draft in touched {
-        core.begin_change(draft)?;
+        memory.begin_change(draft)?;
     }
     Ok(())
 }

@@ -1,149 +1,147 @@
-//! What entries and drafts show: sizes, times, phases and statuses. Reads the core and
+//! What entries and drafts show: sizes, times, phases and statuses. Reads the memory and
 //! changes nothing.
 
-use crate::outbox::core::Core;
 use crate::outbox::drafts::activity::{Activity, Trouble};
+use crate::outbox::drafts::draft::{Draft, Stage};
 use crate::outbox::drafts::info::{DraftInfo, DraftPhase, EntryInfo, EntryKind};
+use crate::outbox::drafts::memory::DraftsMemory;
 use crate::outbox::ids::{DraftId, EntryId};
 use crate::outbox::moment::Moment;
-use crate::outbox::state::{Draft, Stage};
 use crate::outbox::status::ItemStatus;
 use crate::wire::UploadStatus;
 
-impl Core {
-    /// What an entry shows.
-    pub fn entry_info(&self, draft: DraftId, entry: EntryId) -> Option<EntryInfo> {
-        let found = self.state.drafts.get(&draft)?;
-        let node = found.tree.node(entry)?;
-        let mut info = EntryInfo {
-            id: entry,
-            parent: node.parent,
-            name: node.name.clone(),
-            kind: node.kind(),
-            size: 0,
-            mode: node.attributes.mode,
-            uid: node.attributes.uid,
-            gid: node.attributes.gid,
-            mtime: node.attributes.mtime.into(),
-            ctime: node.attributes.ctime.into(),
-            subfolders: 0,
+/// What an entry shows.
+pub fn entry_info(memory: &DraftsMemory, draft: DraftId, entry: EntryId) -> Option<EntryInfo> {
+    let found = memory.state.drafts.get(&draft)?;
+    let node = found.tree.node(entry)?;
+    let mut info = EntryInfo {
+        id: entry,
+        parent: node.parent,
+        name: node.name.clone(),
+        kind: node.kind(),
+        size: 0,
+        mode: node.attributes.mode,
+        uid: node.attributes.uid,
+        gid: node.attributes.gid,
+        mtime: node.attributes.mtime.into(),
+        ctime: node.attributes.ctime.into(),
+        subfolders: 0,
+    };
+    if entry == EntryId::ROOT {
+        info.name.clone_from(&found.name);
+    }
+    if let Some(file) = node.file() {
+        info.size = file.size;
+        if let Some(open) = memory.open.get(&file.content) {
+            let (size, written_at) = open.content.size_and_time();
+            info.size = size;
+            if let Some(at) = written_at {
+                info.mtime = at.into();
+                info.ctime = Moment::max(at, node.attributes.ctime).into();
+            }
+        }
+    }
+    if let Some(children) = node.folder() {
+        let is_folder = |id: &&EntryId| {
+            found
+                .tree
+                .node(**id)
+                .is_some_and(|node| node.kind() == EntryKind::Folder)
         };
-        if entry == EntryId::ROOT {
-            info.name.clone_from(&found.name);
-        }
-        if let Some(file) = node.file() {
-            info.size = file.size;
-            if let Some(open) = self.open.get(&file.content) {
-                let (size, written_at) = open.content.size_and_time();
-                info.size = size;
-                if let Some(at) = written_at {
-                    info.mtime = at.into();
-                    info.ctime = Moment::max(at, node.attributes.ctime).into();
-                }
-            }
-        }
-        if let Some(children) = node.folder() {
-            let is_folder = |id: &&EntryId| {
-                found
-                    .tree
-                    .node(**id)
-                    .is_some_and(|node| node.kind() == EntryKind::Folder)
-            };
-            info.subfolders = children.values().filter(is_folder).count() as u32;
-        }
-        Some(info)
+        info.subfolders = children.values().filter(is_folder).count() as u32;
     }
+    Some(info)
+}
 
-    /// What a draft shows.
-    pub fn draft_info(&self, id: DraftId) -> Option<DraftInfo> {
-        let draft = self.state.drafts.get(&id)?;
-        let activity = self.activity_of(id);
-        let trouble = activity.and_then(|activity| activity.trouble.as_ref());
-        let failure = draft
-            .failure
+/// What a draft shows.
+pub fn draft_info(memory: &DraftsMemory, id: DraftId) -> Option<DraftInfo> {
+    let draft = memory.state.drafts.get(&id)?;
+    let activity = memory.activity_of(id);
+    let trouble = activity.and_then(|activity| activity.trouble.as_ref());
+    let failure = draft
+        .failure
+        .clone()
+        .or_else(|| trouble.map(Trouble::sentence));
+    Some(DraftInfo {
+        id,
+        name: draft.name.clone(),
+        kind: draft.kind,
+        phase: phase(memory, id, draft),
+        status: status(memory, id, draft),
+        lacking: activity
+            .filter(|_| draft.attempt.is_none())
+            .and_then(|activity| activity.lacking.sentence()),
+        asset: draft.accepted_asset(),
+        warning: draft
+            .warning
             .clone()
-            .or_else(|| trouble.map(Trouble::sentence));
-        Some(DraftInfo {
-            id,
-            name: draft.name.clone(),
-            kind: draft.kind,
-            phase: self.phase(id, draft),
-            status: self.status(id, draft),
-            lacking: activity
-                .filter(|_| draft.attempt.is_none())
-                .and_then(|activity| activity.lacking.sentence()),
-            asset: draft.accepted_asset(),
-            warning: draft
-                .warning
-                .clone()
-                .or_else(|| activity.and_then(|activity| activity.comparison.clone())),
-            failure,
-            no_answer: match trouble {
-                Some(Trouble::Service(error)) if error.is_no_answer() => Some(error.to_string()),
-                _ => None,
-            },
-            size: draft.size(),
-            created: draft.created.into(),
-        })
-    }
+            .or_else(|| activity.and_then(|activity| activity.comparison.clone())),
+        failure,
+        no_answer: match trouble {
+            Some(Trouble::Service(error)) if error.is_no_answer() => Some(error.to_string()),
+            _ => None,
+        },
+        size: draft.size(),
+        created: draft.created.into(),
+    })
+}
 
-    fn phase(&self, id: DraftId, draft: &Draft) -> DraftPhase {
-        match draft.stage() {
-            None => DraftPhase::Editing,
-            Some(Stage::StartSent | Stage::Started { .. } | Stage::CompleteSent { .. }) => {
-                DraftPhase::Uploading {
-                    percent: self.percent(id),
-                }
+fn phase(memory: &DraftsMemory, id: DraftId, draft: &Draft) -> DraftPhase {
+    match draft.stage() {
+        None => DraftPhase::Editing,
+        Some(Stage::StartSent | Stage::Started { .. } | Stage::CompleteSent { .. }) => {
+            DraftPhase::Uploading {
+                percent: percent(memory, id),
             }
-            Some(Stage::Accepted { .. }) => DraftPhase::Accepted,
-            Some(Stage::Imported { .. }) => DraftPhase::Complete,
-            Some(Stage::ImportFailed { .. }) => DraftPhase::ImportFailed,
         }
+        Some(Stage::Accepted { .. }) => DraftPhase::Accepted,
+        Some(Stage::Imported { .. }) => DraftPhase::Complete,
+        Some(Stage::ImportFailed { .. }) => DraftPhase::ImportFailed,
     }
+}
 
-    /// Percent of the bytes that the service has.
-    pub fn percent(&self, draft: DraftId) -> u8 {
-        let upload = self
-            .activity_of(draft)
-            .and_then(|activity| activity.upload.as_ref());
-        let Some(upload) = upload else { return 0 };
-        let sent = upload.sent.load(std::sync::atomic::Ordering::Relaxed);
-        if upload.total == 0 {
-            return 0;
-        }
-        // The last percent belongs to the completion.
-        (u128::from(sent) * 99 / u128::from(upload.total)).min(99) as u8
+/// Percent of the bytes that the service has.
+pub fn percent(memory: &DraftsMemory, draft: DraftId) -> u8 {
+    let upload = memory
+        .activity_of(draft)
+        .and_then(|activity| activity.upload.as_ref());
+    let Some(upload) = upload else { return 0 };
+    let sent = upload.sent.load(std::sync::atomic::Ordering::Relaxed);
+    if upload.total == 0 {
+        return 0;
     }
+    // The last percent belongs to the completion.
+    (u128::from(sent) * 99 / u128::from(upload.total)).min(99) as u8
+}
 
-    fn status(&self, id: DraftId, draft: &Draft) -> ItemStatus {
-        if let Some(reason) = draft.failure.clone() {
-            return ItemStatus::Failed { reason };
-        }
-        let activity = self.activity_of(id);
-        let obstacle = activity.and_then(Activity::obstacle);
-        match draft.stage() {
-            None => match obstacle {
-                Some(obstacle) => ItemStatus::Waiting { obstacle },
-                None if draft.ordered.is_some() => ItemStatus::Uploading {
-                    percent: 0,
-                    obstacle,
-                },
-                None => activity.map_or(ItemStatus::Draft, |it| it.held_by.clone()),
+fn status(memory: &DraftsMemory, id: DraftId, draft: &Draft) -> ItemStatus {
+    if let Some(reason) = draft.failure.clone() {
+        return ItemStatus::Failed { reason };
+    }
+    let activity = memory.activity_of(id);
+    let obstacle = activity.and_then(Activity::obstacle);
+    match draft.stage() {
+        None => match obstacle {
+            Some(obstacle) => ItemStatus::Waiting { obstacle },
+            None if draft.ordered.is_some() => ItemStatus::Uploading {
+                percent: 0,
+                obstacle,
             },
-            Some(Stage::StartSent | Stage::Started { .. } | Stage::CompleteSent { .. }) => {
-                let percent = self.percent(id);
-                ItemStatus::Uploading { percent, obstacle }
-            }
-            Some(Stage::Accepted { .. }) => {
-                let import = activity.and_then(|activity| activity.import.clone());
-                import
-                    .unwrap_or_else(|| ItemStatus::importing(&UploadStatus::Analysing, None))
-                    .with_obstacle(obstacle)
-            }
-            Some(Stage::Imported { .. }) => ItemStatus::Complete,
-            Some(Stage::ImportFailed { .. }) => ItemStatus::Failed {
-                reason: "the import failed".to_owned(),
-            },
+            None => activity.map_or(ItemStatus::Draft, |it| it.held_by.clone()),
+        },
+        Some(Stage::StartSent | Stage::Started { .. } | Stage::CompleteSent { .. }) => {
+            let percent = percent(memory, id);
+            ItemStatus::Uploading { percent, obstacle }
         }
+        Some(Stage::Accepted { .. }) => {
+            let import = activity.and_then(|activity| activity.import.clone());
+            import
+                .unwrap_or_else(|| ItemStatus::importing(&UploadStatus::Analysing, None))
+                .with_obstacle(obstacle)
+        }
+        Some(Stage::Imported { .. }) => ItemStatus::Complete,
+        Some(Stage::ImportFailed { .. }) => ItemStatus::Failed {
+            reason: "the import failed".to_owned(),
+        },
     }
 }

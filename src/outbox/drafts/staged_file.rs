@@ -3,39 +3,49 @@
 //! Invariant: `flush` returns `Ok` only when the bytes are durable and the journal says so durably, in
 //! that order; and a draft knows each handle that may still write into it.
 
+use std::fmt;
 use std::fs::File;
 use std::sync::Arc;
 
-use crate::outbox::core::OpenContent;
+use crate::outbox::drafts::memory::OpenContent;
+use crate::outbox::drafts::parts::DraftParts;
 use crate::outbox::drafts::record::DraftRecord;
 use crate::outbox::error::{OutboxError, OutboxResult};
 use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;
 use crate::outbox::ids::{Caller, DraftId, EntryId};
-use crate::outbox::shared::Shared;
 use crate::outbox::staging::{Content, OnFull, Written};
 
 /// An open file of a draft, with its bytes on local disk. Dropping it releases it.
-#[derive(Debug)]
 pub struct StagedFile {
-    shared: Arc<Shared>,
+    parts: Arc<DraftParts>,
     content: Arc<Content>,
     draft: DraftId,
     entry: EntryId,
     writer: Option<Caller>,
 }
 
+impl fmt::Debug for StagedFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("StagedFile");
+        shown
+            .field("draft", &self.draft)
+            .field("entry", &self.entry);
+        shown.finish_non_exhaustive()
+    }
+}
+
 impl StagedFile {
-    /// Opens a content that is registered in the core under the same lock.
+    /// Opens a content that is registered in the memory under the same lock.
     pub(super) fn register(
-        shared: &Arc<Shared>,
-        core: &mut crate::outbox::core::Core,
+        parts: &Arc<DraftParts>,
+        memory: &mut crate::outbox::drafts::memory::DraftsMemory,
         content: Arc<Content>,
         at: (DraftId, EntryId),
         writer: Option<Caller>,
     ) -> StagedFile {
         let (draft, entry) = at;
-        let open = core
+        let open = memory
             .open
             .entry(content.id())
             .or_insert_with(|| OpenContent {
@@ -47,7 +57,7 @@ impl StagedFile {
         open.handles += 1;
         open.writers += usize::from(writer.is_some());
         StagedFile {
-            shared: Arc::clone(shared),
+            parts: Arc::clone(parts),
             content: Arc::clone(&open.content),
             draft,
             entry,
@@ -100,7 +110,7 @@ impl StagedFile {
     }
 
     fn write(&self, data: &[u8], offset: Option<u64>) -> OutboxResult<()> {
-        let make_room = || self.shared.make_room();
+        let make_room = || self.parts.make_room();
         self.write_with(data, offset, OnFull::MakeRoom(&make_room))
             .map(|_| ())
     }
@@ -113,7 +123,7 @@ impl StagedFile {
     ) -> OutboxResult<Written> {
         self.check_writable()?;
         let start = offset.unwrap_or_else(|| self.content.size());
-        self.shared
+        self.parts
             .check_len(start.saturating_add(data.len() as u64))?;
         let written = self.content.write(data, offset, on_full);
         self.note_failure(written)
@@ -123,23 +133,23 @@ impl StagedFile {
     pub fn truncate(&self, size: u64) -> OutboxResult<()> {
         self.check_writable()?;
         if size > self.content.size() {
-            self.shared.check_len(size)?;
+            self.parts.check_len(size)?;
         }
         let cut = self.content.truncate(size);
-        cut.map_err(|error| error.on_disk_of(&self.shared.config.dir))
+        cut.map_err(|error| error.on_disk_of(&self.parts.config.dir))
     }
 
     /// Reserves room for a range; extends the file unless `keep_size`.
     pub fn allocate(&self, offset: u64, len: u64, keep_size: bool) -> OutboxResult<()> {
         self.check_writable()?;
-        self.shared.check_len(offset.saturating_add(len))?;
+        self.parts.check_len(offset.saturating_add(len))?;
         let allocated = match self.content.allocate(offset, len, keep_size) {
-            Err(OutboxError::StagingFull { .. }) if self.shared.make_room() => {
+            Err(OutboxError::StagingFull { .. }) if self.parts.make_room() => {
                 self.content.allocate(offset, len, keep_size)
             }
             outcome => outcome,
         };
-        allocated.map_err(|error| error.on_disk_of(&self.shared.config.dir))
+        allocated.map_err(|error| error.on_disk_of(&self.parts.config.dir))
     }
 
     /// Makes durable what was written through any handle, and the file's place in its folder: data
@@ -153,15 +163,15 @@ impl StagedFile {
         let flushed = self.note_failure(flushed)?;
         failpoint::hit(Failpoint::AfterData);
         let ticket = {
-            let mut core = self.shared.core();
-            let Some(draft) = core.home_of(self.draft, self.entry) else {
+            let mut memory = self.parts.memory();
+            let Some(draft) = memory.home_of(self.draft, self.entry) else {
                 // Removed while it was open: nobody can miss it.
                 return Ok(());
             };
             if let Some(flushed) = &flushed {
-                let node = core.draft(draft)?.tree.node(self.entry);
+                let node = memory.draft(draft)?.tree.node(self.entry);
                 let set = node.map(|node| node.attributes.mtime);
-                core.record(DraftRecord::Flushed {
+                memory.record(DraftRecord::Flushed {
                     draft,
                     entry: self.entry,
                     size: flushed.size,
@@ -171,11 +181,11 @@ impl StagedFile {
                         .or(set)
                         .unwrap_or_else(crate::outbox::moment::Moment::now),
                 })?;
-                core.findings.prove(self.content.id(), flushed.hash);
+                memory.findings.prove(self.content.id(), flushed.hash);
             }
-            self.shared.journal.last()
+            self.parts.journal.last()
         };
-        self.shared.journal.settle(ticket)?;
+        self.parts.journal.settle(ticket)?;
         if let Some(flushed) = &flushed {
             self.content.recorded(flushed);
         }
@@ -193,22 +203,22 @@ impl StagedFile {
     }
 
     fn is_last_writer(&self) -> bool {
-        let core = self.shared.core();
-        let open = core.open.get(&self.content.id());
+        let memory = self.parts.memory();
+        let open = memory.open.get(&self.content.id());
         open.is_none_or(|open| open.writers <= 1)
     }
 
     /// A write that failed keeps the draft from being sent, over a restart as well.
     fn note_failure<T>(&self, outcome: OutboxResult<T>) -> OutboxResult<T> {
         if outcome.is_err() && self.content.has_failed() {
-            let mut core = self.shared.core();
-            if let Some(draft) = core.home_of(self.draft, self.entry) {
+            let mut memory = self.parts.memory();
+            if let Some(draft) = memory.home_of(self.draft, self.entry) {
                 let entry = self.entry;
                 // The journal may be as full as the disk; the open handle remembers until it goes.
-                let _ = core.record(DraftRecord::WriteFailed { draft, entry });
+                let _ = memory.record(DraftRecord::WriteFailed { draft, entry });
             }
         }
-        outcome.map_err(|error| error.on_disk_of(&self.shared.config.dir))
+        outcome.map_err(|error| error.on_disk_of(&self.parts.config.dir))
     }
 }
 
@@ -222,22 +232,22 @@ impl Drop for StagedFile {
         {
             tracing::warn!(draft = self.draft.0, %error, "a file was closed without a flush and could not be kept");
         }
-        let mut core = self.shared.core();
+        let mut memory = self.parts.memory();
         let id = self.content.id();
-        if let Some(open) = core.open.get_mut(&id) {
+        if let Some(open) = memory.open.get_mut(&id) {
             open.handles -= 1;
             open.writers -= usize::from(self.writer.is_some());
             if open.handles == 0 {
-                core.open.remove(&id);
+                memory.open.remove(&id);
             }
         }
         let Some(caller) = self.writer else { return };
-        let Some(draft) = core.home_of(self.draft, self.entry) else {
+        let Some(draft) = memory.home_of(self.draft, self.entry) else {
             return;
         };
-        let now = self.shared.now();
-        core.released(draft, &caller, now);
-        drop(core);
-        self.shared.draft_changed(draft);
+        let now = self.parts.now();
+        memory.released(draft, &caller, now);
+        drop(memory);
+        self.parts.draft_changed(draft);
     }
 }

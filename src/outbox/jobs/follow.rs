@@ -12,9 +12,8 @@ use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;
 use crate::outbox::jobs::book::{JobRecord, SubmissionStage};
 use crate::outbox::jobs::log::fetch_reason;
-use crate::outbox::jobs::send::tell_all;
+use crate::outbox::jobs::parts::JobParts;
 use crate::outbox::pauses::Pauses;
-use crate::outbox::shared::Shared;
 use crate::wire::{RapidId, RapidModel};
 
 /// The longest pause between two looks.
@@ -23,22 +22,22 @@ const LONGEST_LOOK: Duration = Duration::from_secs(10);
 const IDLE: Duration = Duration::from_secs(600);
 
 /// Runs until the outbox closes.
-pub async fn run(shared: Arc<Shared>) {
-    let mut pauses = Pauses::new(shared.config.first_poll, LONGEST_LOOK);
+pub async fn run(parts: Arc<JobParts>) {
+    let mut pauses = Pauses::new(parts.config.first_poll, LONGEST_LOOK);
     loop {
-        let running = if shared.config.paused {
+        let running = if parts.config.paused {
             Vec::new()
         } else {
-            running(&shared)
+            running(&parts)
         };
-        let tagged = if shared.config.paused {
+        let tagged = if parts.config.paused {
             Vec::new()
         } else {
-            tagged(&shared)
+            tagged(&parts)
         };
         let mut moved = false;
         if !running.is_empty() {
-            let Some(looked) = shared.until_closed(look(&shared, &running)).await else {
+            let Some(looked) = parts.tasks.until_closed(look(&parts, &running)).await else {
                 return;
             };
             moved = looked.unwrap_or_else(|error| {
@@ -48,7 +47,7 @@ pub async fn run(shared: Arc<Shared>) {
         }
         let mut left = false;
         for (tag, rapid) in &tagged {
-            left |= !remove_tag(&shared, tag, *rapid).await;
+            left |= !remove_tag(&parts, tag, *rapid).await;
         }
         if moved {
             pauses.reset();
@@ -61,15 +60,15 @@ pub async fn run(shared: Arc<Shared>) {
         tokio::select! {
             biased;
             () = tokio::time::sleep(wait) => {}
-            () = shared.progress_news.notified() => pauses.reset(),
-            () = shared.closed() => return,
+            () = parts.progress_news.notified() => pauses.reset(),
+            () = parts.tasks.closed() => return,
         }
     }
 }
 
-fn running(shared: &Shared) -> Vec<(String, RapidId)> {
-    let core = shared.core();
-    let submissions = core.state.jobs.submissions.iter();
+fn running(parts: &JobParts) -> Vec<(String, RapidId)> {
+    let memory = parts.memory();
+    let submissions = memory.book.submissions.iter();
     submissions
         .filter_map(|(tag, submission)| match submission.stage {
             SubmissionStage::Taken { rapid } => Some((tag.clone(), rapid)),
@@ -78,9 +77,9 @@ fn running(shared: &Shared) -> Vec<(String, RapidId)> {
         .collect()
 }
 
-fn tagged(shared: &Shared) -> Vec<(String, RapidId)> {
-    let core = shared.core();
-    let submissions = core.state.jobs.submissions.iter();
+fn tagged(parts: &JobParts) -> Vec<(String, RapidId)> {
+    let memory = parts.memory();
+    let submissions = memory.book.submissions.iter();
     submissions
         .filter(|(_, submission)| submission.tagged)
         .filter_map(|(tag, submission)| Some((tag.clone(), submission.stage.rapid()?)))
@@ -88,8 +87,8 @@ fn tagged(shared: &Shared) -> Vec<(String, RapidId)> {
 }
 
 /// Looks at all running jobs; tells whether anything moved.
-async fn look(shared: &Arc<Shared>, running: &[(String, RapidId)]) -> Result<bool, ClientError> {
-    let listed = shared
+async fn look(parts: &Arc<JobParts>, running: &[(String, RapidId)]) -> Result<bool, ClientError> {
+    let listed = parts
         .client
         .optimizations()
         .running(Priority::Background)
@@ -101,7 +100,7 @@ async fn look(shared: &Arc<Shared>, running: &[(String, RapidId)]) -> Result<boo
             Some(model) => Ok(model.clone()),
             // What is not in the list any more has ended well, or is gone.
             None => {
-                shared
+                parts
                     .client
                     .rapids()
                     .get(*rapid, Priority::Background)
@@ -110,18 +109,18 @@ async fn look(shared: &Arc<Shared>, running: &[(String, RapidId)]) -> Result<boo
         };
         let failure = match model {
             Ok(model) if !model.optimization_status.is_final() => {
-                moved |= note_progress(shared, tag, &model);
+                moved |= note_progress(parts, tag, &model);
                 continue;
             }
             Ok(model) if model.optimization_status.is_failure() => {
-                Some(reason(shared, &model).await)
+                Some(reason(parts, &model).await)
             }
             Ok(_) => None,
             Err(ClientError::NotFound { .. }) => Some("its rapid model was deleted".to_owned()),
             Err(error) => return Err(error),
         };
         moved = true;
-        if let Err(error) = end(shared, tag, *rapid, failure).await {
+        if let Err(error) = end(parts, tag, *rapid, failure).await {
             tracing::warn!(%error, "the end of a job could not be written down");
         }
     }
@@ -129,38 +128,38 @@ async fn look(shared: &Arc<Shared>, running: &[(String, RapidId)]) -> Result<boo
 }
 
 async fn end(
-    shared: &Arc<Shared>,
+    parts: &Arc<JobParts>,
     tag: &str,
     rapid: RapidId,
     failure: Option<String>,
 ) -> OutboxResult<()> {
     let tag = tag.to_owned();
-    shared
+    parts
         .record(JobRecord::Ended {
             tag: tag.clone(),
             failure,
         })
         .await?;
-    shared.core().job_progress.remove(&tag);
-    tell_all(shared, &tag);
-    shared.events.tell(OutboxEvent::RapidFound(rapid));
+    parts.memory().progress.remove(&tag);
+    parts.submission_changed(&tag);
+    parts.events.send(OutboxEvent::RapidFound(rapid));
     Ok(())
 }
 
-fn note_progress(shared: &Shared, tag: &str, model: &RapidModel) -> bool {
+fn note_progress(parts: &JobParts, tag: &str, model: &RapidModel) -> bool {
     let percent = model.progress.min(99) as u8;
-    let before = shared.core().job_progress.insert(tag.to_owned(), percent);
+    let before = parts.memory().progress.insert(tag.to_owned(), percent);
     let moved = before != Some(percent);
     if moved {
-        tell_all(shared, tag);
+        parts.submission_changed(tag);
     }
     moved
 }
 
 /// Why it failed: what its error log says, else what its record says.
-async fn reason(shared: &Shared, model: &RapidModel) -> String {
+async fn reason(parts: &JobParts, model: &RapidModel) -> String {
     if let Some(log) = &model.rpd_error {
-        match fetch_reason(&shared.client, log).await {
+        match fetch_reason(&parts.client, log).await {
             Ok(Some(reason)) => return reason,
             Ok(None) => {}
             Err(error) => tracing::debug!(%error, "the log of a failed job could not be read"),
@@ -186,19 +185,14 @@ fn reason_in_record(model: &RapidModel) -> String {
 }
 
 /// Removes a one-off tag; tells whether that is done.
-async fn remove_tag(shared: &Arc<Shared>, tag: &str, rapid: RapidId) -> bool {
+async fn remove_tag(parts: &Arc<JobParts>, tag: &str, rapid: RapidId) -> bool {
     // Without its tag the rapid model is found by the journal alone, which has to know it durably.
-    if let Err(error) = shared.settle(shared.journal.last()).await {
+    if let Err(error) = parts.journal.settled(parts.journal.last()).await {
         tracing::debug!(tag, %error, "a one-off tag stays until the journal can be written");
         return false;
     }
     let work = async {
-        let model = match shared
-            .client
-            .rapids()
-            .get(rapid, Priority::Background)
-            .await
-        {
+        let model = match parts.client.rapids().get(rapid, Priority::Background).await {
             Ok(model) => model,
             Err(ClientError::NotFound { .. }) => return Ok(()),
             Err(error) => return Err(error),
@@ -206,12 +200,12 @@ async fn remove_tag(shared: &Arc<Shared>, tag: &str, rapid: RapidId) -> bool {
         let Some(found) = model.tags.iter().find(|it| it.name == tag) else {
             return Ok(());
         };
-        match shared.client.rapids().remove_tag(rapid, found.id).await {
+        match parts.client.rapids().remove_tag(rapid, found.id).await {
             Ok(()) | Err(ClientError::NotFound { .. }) => Ok(()),
             Err(error) => Err(error),
         }
     };
-    match shared.until_closed(work).await {
+    match parts.tasks.until_closed(work).await {
         Some(Ok(())) => {}
         Some(Err(error)) => {
             tracing::debug!(tag, %error, "a one-off tag could not be removed yet");
@@ -221,7 +215,7 @@ async fn remove_tag(shared: &Arc<Shared>, tag: &str, rapid: RapidId) -> bool {
     }
     failpoint::hit(Failpoint::AfterTagRemoval);
     let tag = tag.to_owned();
-    let recorded = shared.record(JobRecord::TagRemoved { tag }).await;
-    shared.events.tell(OutboxEvent::RapidFound(rapid));
+    let recorded = parts.record(JobRecord::TagRemoved { tag }).await;
+    parts.events.send(OutboxEvent::RapidFound(rapid));
     recorded.is_ok()
 }

@@ -1,20 +1,33 @@
-//! Drop folders: what their files ask for ([`text`]), what became of each ([`book`]), sending exactly
-//! once ([`send`], [`sender`], [`request`], [`resolve`], [`search`]), following what runs ([`follow`]), what the files
-//! show ([`show`]), and what the drive does to them ([`ops`]).
+//! Drop folders: what their files ask for ([`text`]), what became of each ([`book`], folded from the journal's records),
+//! what to do next ([`plan`]), sending exactly once ([`send`], [`sender`], [`request`], [`resolve`], [`search`]), following
+//! what runs ([`follow`]), and what the files show ([`show`]). [`Jobs`] is the face. What a job needs to know of drafts and
+//! presets is asked through [`JobNeeds`].
 
-pub mod book;
-pub mod follow;
-pub mod info;
+mod book;
+mod embeds;
+mod follow;
+mod info;
 mod log;
+mod memory;
+mod needs;
 mod ops;
+mod parts;
 mod plan;
 mod request;
 mod resolve;
 mod search;
-pub mod send;
+mod send;
 mod sender;
 mod show;
-pub mod text;
+mod text;
 
+#[cfg(test)]
+pub use book::{EmbedStage, Submission, SubmissionStage};
+pub use book::{JobBook, JobBookError, JobRecord, Wanted};
+pub use info::{JobInfo, JobState};
 pub use log::reason_in_log;
-pub use ops::check_length;
+pub use memory::JobsMemory;
+pub use needs::{DraftModel, JobNeeds, PresetSaved};
+pub use ops::Jobs;
+pub use parts::JobParts;
+pub use text::{JobText, Settings as JobSettings, parse as parse_job_text};

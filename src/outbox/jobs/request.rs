@@ -5,19 +5,20 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::client::ClientError;
-use crate::outbox::core::Core;
 use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;
 use crate::outbox::ids::{JobFolder, OwnerFolder};
 use crate::outbox::jobs::book::{EmbedStage, EmbedSubmission, JobKey, JobRecord};
-use crate::outbox::jobs::resolve::{Presets, Unresolved};
-use crate::outbox::jobs::search::embeds_of;
+use crate::outbox::jobs::embeds::embeds_of;
+use crate::outbox::jobs::memory::JobsMemory;
+use crate::outbox::jobs::needs::{DraftModel, JobNeeds};
+use crate::outbox::jobs::parts::JobParts;
+use crate::outbox::jobs::resolve::{PresetLookup, Unresolved};
 use crate::outbox::jobs::show::asset_of;
 use crate::outbox::jobs::text::embed::EmbedText;
 use crate::outbox::jobs::text::many::{ManyItem, ModelRef};
 use crate::outbox::jobs::text::{JobText, Request};
 use crate::outbox::moment::Moment;
-use crate::outbox::shared::Shared;
 use crate::outbox::staging::ContentHash;
 use crate::wire::{
     AssetId, CreateEmbed, CreateRawEmbed, EmbedId, ModelId, MultiOptimize, MultiOptimizeConfig,
@@ -30,36 +31,40 @@ const TAG_PREFIX: &str = "assetfs-";
 /// The models that a request is about, each once; `None` while one of them has not been accepted by
 /// the service. An error says why there will never be one.
 pub fn models_of(
-    core: &Core,
+    needs: &dyn JobNeeds,
+    memory: &JobsMemory,
     job: &JobKey,
     request: &Request,
 ) -> Result<Option<Vec<ModelId>>, String> {
     let owners = match (job.folder, request) {
         (JobFolder::RapidEmbeds(rapid), _) => return Ok(Some(vec![ModelId::Rapid(rapid)])),
         (JobFolder::Optimize(owner) | JobFolder::Embeds(owner), _) => vec![owner],
-        (JobFolder::Multi, Request::Many(items)) => owners_of(core, job, items)?,
+        (JobFolder::Multi, Request::Many(items)) => owners_of(memory, job, items)?,
         (JobFolder::Multi, _) => Vec::new(),
     };
     let mut models = BTreeSet::new();
     for owner in owners {
-        match asset_of(core, owner) {
-            Some(asset) => models.insert(ModelId::Asset(asset)),
-            None if is_there(core, owner) => return Ok(None),
-            None => return Err("a model that it names was removed before it was sent".to_owned()),
+        let model = match owner {
+            OwnerFolder::Asset(asset) => DraftModel::Asset(asset),
+            OwnerFolder::Draft(draft) => needs.model_of(draft),
+        };
+        match model {
+            DraftModel::Asset(asset) => models.insert(ModelId::Asset(asset)),
+            DraftModel::Expected => return Ok(None),
+            DraftModel::Removed => {
+                return Err("a model that it names was removed before it was sent".to_owned());
+            }
         };
     }
     Ok(Some(models.into_iter().collect()))
 }
 
-fn is_there(core: &Core, owner: OwnerFolder) -> bool {
-    match owner {
-        OwnerFolder::Draft(draft) => core.state.drafts.contains_key(&draft),
-        OwnerFolder::Asset(_) => true,
-    }
-}
-
-fn owners_of(core: &Core, job: &JobKey, items: &[ManyItem]) -> Result<Vec<OwnerFolder>, String> {
-    let paths = core.state.jobs.files.get(job).map(|file| &file.paths);
+fn owners_of(
+    memory: &JobsMemory,
+    job: &JobKey,
+    items: &[ManyItem],
+) -> Result<Vec<OwnerFolder>, String> {
+    let paths = memory.book.files.get(job).map(|file| &file.paths);
     let owner = |item: &ManyItem| match &item.model {
         ModelRef::Id(asset) => Ok(OwnerFolder::Asset(*asset)),
         ModelRef::Path(path) => {
@@ -71,8 +76,13 @@ fn owners_of(core: &Core, job: &JobKey, items: &[ManyItem]) -> Result<Vec<OwnerF
 }
 
 /// The request that the same text made for the same models before.
-pub fn sent_before(core: &Core, job: &JobKey, models: &[ModelId], text: &[u8]) -> Option<String> {
-    let book = &core.state.jobs;
+pub fn sent_before(
+    memory: &JobsMemory,
+    job: &JobKey,
+    models: &[ModelId],
+    text: &[u8],
+) -> Option<String> {
+    let book = &memory.book;
     let hash = ContentHash::of(text);
     let found = match (job.folder, models.first()?) {
         (JobFolder::Multi, _) => book.many_sent_before(hash),
@@ -114,14 +124,14 @@ pub enum Made {
 impl Outgoing {
     /// Prepares the request of a file's text for its models, which are ready.
     pub async fn prepare(
-        shared: &Arc<Shared>,
+        parts: &Arc<JobParts>,
         job: &JobKey,
         text: &[u8],
         request: Request,
         models: &[ModelId],
     ) -> Result<Outgoing, Unresolved> {
         let of = Preparation {
-            shared,
+            parts,
             job,
             text_hash: ContentHash::of(text),
         };
@@ -134,8 +144,8 @@ impl Outgoing {
     }
 
     /// Sends it, once.
-    pub async fn send(&self, shared: &Shared) -> Option<Result<Made, ClientError>> {
-        let client = &shared.client;
+    pub async fn send(&self, parts: &JobParts) -> Option<Result<Made, ClientError>> {
+        let client = &parts.client;
         let (before, after) = match self.call {
             OutgoingCall::Optimize(..) | OutgoingCall::Many(_) => {
                 (Failpoint::BeforeOptimize, Failpoint::AfterOptimize)
@@ -165,22 +175,22 @@ impl Outgoing {
                 }
             }
         };
-        let reply = shared.last_words(call).await;
+        let reply = parts.tasks.with_grace(call).await;
         failpoint::hit(after);
         reply
     }
 }
 
 struct Preparation<'a> {
-    shared: &'a Arc<Shared>,
+    parts: &'a Arc<JobParts>,
     job: &'a JobKey,
     text_hash: ContentHash,
 }
 
 impl Preparation<'_> {
     async fn optimize(&self, text: JobText, asset: AssetId) -> Result<Outgoing, Unresolved> {
-        let mut presets = Presets::default();
-        let settings = presets.resolve(self.shared, &text.settings).await?;
+        let mut presets = PresetLookup::default();
+        let settings = presets.resolve(self.parts, &text.settings).await?;
         let tag = new_tag();
         let mut tags = text.tags;
         tags.push(tag.clone());
@@ -198,11 +208,11 @@ impl Preparation<'_> {
     }
 
     async fn many(&self, items: Vec<ManyItem>) -> Result<Outgoing, Unresolved> {
-        let mut presets = Presets::default();
+        let mut presets = PresetLookup::default();
         let mut sent = Vec::with_capacity(items.len());
         let mut optimizations = Vec::with_capacity(items.len());
         for item in items {
-            let settings = presets.resolve(self.shared, &item.settings).await?;
+            let settings = presets.resolve(self.parts, &item.settings).await?;
             let asset = self.asset_of(&item.model)?;
             let tag = new_tag();
             let mut tags = item.tags;
@@ -238,22 +248,22 @@ impl Preparation<'_> {
     }
 
     fn asset_of(&self, model: &ModelRef) -> Result<AssetId, Unresolved> {
-        let core = self.shared.core();
+        let memory = self.parts.memory();
         let owner = match model {
             ModelRef::Id(asset) => return Ok(*asset),
             ModelRef::Path(path) => {
-                let file = core.state.jobs.files.get(self.job);
+                let file = memory.book.files.get(self.job);
                 file.and_then(|file| file.paths.get(path).copied())
             }
         };
-        let asset = owner.and_then(|owner| asset_of(&core, owner));
+        let asset = owner.and_then(|owner| asset_of(&*self.parts.needs, owner));
         asset.ok_or_else(|| Unresolved::Wrong("a model that it names is gone".to_owned()))
     }
 
     async fn embed(&self, text: EmbedText, model: ModelId) -> Result<Outgoing, Unresolved> {
         let of = model;
-        let asked = embeds_of(self.shared, of, &text.name);
-        let before = self.shared.until_closed(asked).await;
+        let asked = embeds_of(self.parts, of, &text.name);
+        let before = self.parts.tasks.until_closed(asked).await;
         let before = before.ok_or(Unresolved::Closed)?;
         let before = before.map_err(Unresolved::Trouble)?;
         let tag = new_tag();

@@ -1,15 +1,10 @@
 //! What a job's settings mean to the service: presets by their id, by their name, or by a configuration
-//! that says the same as a known one. The lists are fetched right before, because presets change; a
-//! preset whose text is still held here is saved first, so a job never runs with the text before.
-
-use std::sync::Arc;
+//! that says the same as a known one. The lists are fetched right before, because std::sync::Arc;
 
 use crate::client::{ClientError, Priority};
-use crate::outbox::jobs::text::{Settings, is_sendable_name};
-use crate::outbox::names;
-use crate::outbox::presets::save;
-use crate::outbox::presets::save::Outcome;
-use crate::outbox::shared::Shared;
+use crate::outbox::jobs::needs::PresetSaved;
+use crate::outbox::jobs::parts::JobParts;
+use crate::outbox::jobs::text::Settings;
 use crate::wire::{OptimizeSettings, OptimizerConfig, PresetId};
 
 /// Why a job's settings cannot be used yet.
@@ -23,7 +18,7 @@ pub enum Unresolved {
     Closed,
 }
 
-struct Known {
+struct KnownPreset {
     id: PresetId,
     name: String,
     config: OptimizerConfig,
@@ -31,24 +26,25 @@ struct Known {
 
 /// The presets that settings can mean, fetched only when one of them needs it.
 #[derive(Default)]
-pub struct Presets {
-    known: Option<Vec<Known>>,
+pub struct PresetLookup {
+    known: Option<Vec<KnownPreset>>,
 }
 
-impl Presets {
+impl PresetLookup {
     /// What a request has to say for these settings.
     pub async fn resolve(
         &mut self,
-        shared: &Arc<Shared>,
+        parts: &JobParts,
         settings: &Settings,
     ) -> Result<OptimizeSettings, Unresolved> {
         match settings {
             Settings::PresetId(id) => Ok(OptimizeSettings::Preset(*id)),
             Settings::Config(config) => {
-                let known = self.known(shared).await?;
+                let known = self.known(parts).await?;
                 // One that is about to change may say something else when the job is read.
                 let same = known.iter().find(|preset| {
-                    preset.config.meaning_eq(config) && held_file(shared, &preset.name).is_none()
+                    preset.config.meaning_eq(config)
+                        && parts.needs.unsaved_preset(&preset.name).is_none()
                 });
                 Ok(match same {
                     Some(preset) => OptimizeSettings::Preset(preset.id),
@@ -56,11 +52,11 @@ impl Presets {
                 })
             }
             Settings::PresetName(name) => {
-                if let Some(file) = held_file(shared, name) {
-                    save_first(shared, name, &file).await?;
+                if let Some(file) = parts.needs.unsaved_preset(name) {
+                    save_first(parts, name, &file).await?;
                     self.known = None;
                 }
-                let known = self.known(shared).await?;
+                let known = self.known(parts).await?;
                 let named = known.iter().find(|preset| preset.name == *name);
                 let named = named.map(|preset| OptimizeSettings::Preset(preset.id));
                 named.ok_or_else(|| {
@@ -73,9 +69,9 @@ impl Presets {
         }
     }
 
-    async fn known(&mut self, shared: &Shared) -> Result<&[Known], Unresolved> {
+    async fn known(&mut self, parts: &JobParts) -> Result<&[KnownPreset], Unresolved> {
         if self.known.is_none() {
-            let asked = shared.until_closed(all_presets(shared)).await;
+            let asked = parts.tasks.until_closed(all_presets(parts)).await;
             let asked = asked.ok_or(Unresolved::Closed)?;
             self.known = Some(asked.map_err(Unresolved::Trouble)?);
         }
@@ -83,37 +79,15 @@ impl Presets {
     }
 }
 
-/// The file whose text, held here, is to become the preset of that name or was refused as such.
-fn held_file(shared: &Shared, preset: &str) -> Option<String> {
-    let core = shared.core();
-    let held = core.state.presets.held.iter();
-    let mut meant = held.filter(|(file, held)| {
-        let is_of_it = is_sendable_name(file) && names::stem(file) == preset;
-        is_of_it && (held.wanted || held.failure.is_some())
-    });
-    meant.next().map(|(file, _)| file.clone())
-}
-
 /// Saves the text of a preset that a job names.
-async fn save_first(shared: &Arc<Shared>, preset: &str, file: &str) -> Result<(), Unresolved> {
-    let refused = |reason: &str| {
-        Err(Unresolved::Wrong(format!(
+async fn save_first(parts: &JobParts, preset: &str, file: &str) -> Result<(), Unresolved> {
+    let saving = parts.tasks.until_closed(parts.needs.save_preset(file));
+    match saving.await.ok_or(Unresolved::Closed)? {
+        Ok(PresetSaved::Saved) => Ok(()),
+        Ok(PresetSaved::Trouble(error)) => Err(Unresolved::Trouble(error)),
+        Ok(PresetSaved::Refused(reason)) => Err(Unresolved::Wrong(format!(
             "the preset {preset:?} has a text that cannot be saved: {reason}; correct presets/{file} first"
-        )))
-    };
-    let saving = shared.until_closed(save::save(shared, file)).await;
-    match saving.ok_or(Unresolved::Closed)? {
-        Ok(Outcome::Saved(_)) => Ok(()),
-        Ok(Outcome::Refused(reason)) => refused(&reason),
-        Ok(Outcome::Later(error)) => Err(Unresolved::Trouble(error)),
-        Ok(Outcome::Nothing) => {
-            let core = shared.core();
-            let held = core.state.presets.held.get(file);
-            match held.and_then(|held| held.failure.as_deref()) {
-                Some(reason) => refused(reason),
-                None => Ok(()),
-            }
-        }
+        ))),
         Err(error) => Err(Unresolved::Wrong(format!(
             "the preset {preset:?} could not be saved first: {error}"
         ))),
@@ -121,19 +95,19 @@ async fn save_first(shared: &Arc<Shared>, preset: &str, file: &str) -> Result<()
 }
 
 /// The user's own presets, then the factory's: of two with one name the user's is meant.
-async fn all_presets(shared: &Shared) -> Result<Vec<Known>, ClientError> {
-    let own = shared.client.presets().list(Priority::Interactive).await?;
-    let factory = shared
+async fn all_presets(parts: &JobParts) -> Result<Vec<KnownPreset>, ClientError> {
+    let own = parts.client.presets().list(Priority::Interactive).await?;
+    let factory = parts
         .client
         .presets()
         .factory(Priority::Interactive)
         .await?;
-    let own = own.into_iter().map(|it| Known {
+    let own = own.into_iter().map(|it| KnownPreset {
         id: it.id,
         name: it.name,
         config: it.config,
     });
-    let factory = factory.into_iter().map(|it| Known {
+    let factory = factory.into_iter().map(|it| KnownPreset {
         id: it.id,
         name: it.name,
         config: it.config,

@@ -11,12 +11,12 @@ use crate::outbox::events::OutboxEvent;
 use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;
 use crate::outbox::jobs::book::{EmbedStage, EmbedSubmission, JobRecord, SubmissionStage};
+use crate::outbox::jobs::embeds::embeds_of;
+use crate::outbox::jobs::parts::JobParts;
 use crate::outbox::jobs::plan::{Answer, SearchStep, next_search_step};
 use crate::outbox::jobs::request::Made;
-use crate::outbox::jobs::send::tell_all;
 use crate::outbox::pauses::Pauses;
-use crate::outbox::shared::Shared;
-use crate::wire::{AssetId, Embed, EmbedId, ModelId, RapidId, RapidModel};
+use crate::wire::{AssetId, EmbedId, RapidId, RapidModel};
 
 /// The longest pause between two looks for a lost request.
 const LONGEST_SEARCH: Duration = Duration::from_secs(5);
@@ -30,7 +30,7 @@ enum Lost {
 }
 
 /// Writes down what a request made.
-pub async fn taken(shared: &Arc<Shared>, tag: &str, made: Made) -> OutboxResult<()> {
+pub async fn taken(parts: &Arc<JobParts>, tag: &str, made: Made) -> OutboxResult<()> {
     let tag = tag.to_owned();
     match made {
         Made::Rapid(rapid) => {
@@ -38,37 +38,37 @@ pub async fn taken(shared: &Arc<Shared>, tag: &str, made: Made) -> OutboxResult<
                 tag: tag.clone(),
                 rapid,
             };
-            shared.record(record).await?;
+            parts.record(record).await?;
             failpoint::hit(Failpoint::BeforeTagRemoval);
-            shared.events.tell(OutboxEvent::RapidFound(rapid));
-            shared.progress_news.notify_one();
+            parts.events.send(OutboxEvent::RapidFound(rapid));
+            parts.progress_news.notify_one();
         }
         Made::Embed(embed) => {
             let record = JobRecord::EmbedMade {
                 tag: tag.clone(),
                 embed,
             };
-            shared.record(record).await?;
-            shared.events.tell(OutboxEvent::EmbedsChanged);
+            parts.record(record).await?;
+            parts.events.send(OutboxEvent::EmbedsChanged);
         }
         // Each of them is looked for by its own tag.
-        Made::Rapids => shared.job_news.notify_one(),
+        Made::Rapids => parts.news.notify_one(),
     }
-    tell_all(shared, &tag);
+    parts.submission_changed(&tag);
     Ok(())
 }
 
 /// Looks for a request whose reply was lost. What is not found within the time is unknown.
-pub async fn look_for(shared: &Arc<Shared>, tag: &str) {
-    let until = Instant::now() + shared.config.look_for_lost;
-    let mut pauses = Pauses::new(shared.config.first_poll, LONGEST_SEARCH);
+pub async fn look_for(parts: &Arc<JobParts>, tag: &str) {
+    let until = Instant::now() + parts.config.look_for_lost;
+    let mut pauses = Pauses::new(parts.config.first_poll, LONGEST_SEARCH);
     // An outcome that could not be made durable yet stands all the same: it is not looked for again.
-    while let Some(lost) = lost(shared, tag) {
+    while let Some(lost) = lost(parts, tag) {
         let last_look = Instant::now() >= until;
-        let Some(answer) = shared.until_closed(find(shared, &lost, tag)).await else {
+        let Some(answer) = parts.tasks.until_closed(find(parts, &lost, tag)).await else {
             return;
         };
-        match conclude(shared, tag, next_search_step(answer, last_look)).await {
+        match conclude(parts, tag, next_search_step(answer, last_look)).await {
             Ok(true) => break,
             Ok(false) => {}
             Err(error) => tracing::warn!(tag, %error, "an outcome could not be written down"),
@@ -80,16 +80,16 @@ pub async fn look_for(shared: &Arc<Shared>, tag: &str) {
         } else {
             pause.min(left)
         };
-        if !shared.pause(pause).await {
+        if !parts.tasks.pause(pause).await {
             return;
         }
     }
-    tell_all(shared, tag);
+    parts.submission_changed(tag);
 }
 
-fn lost(shared: &Shared, tag: &str) -> Option<Lost> {
-    let core = shared.core();
-    let book = &core.state.jobs;
+fn lost(parts: &JobParts, tag: &str) -> Option<Lost> {
+    let memory = parts.memory();
+    let book = &memory.book;
     let submission = book.submissions.get(tag);
     let embed = book.embeds.get(tag);
     match (submission, embed) {
@@ -100,26 +100,26 @@ fn lost(shared: &Shared, tag: &str) -> Option<Lost> {
 }
 
 /// Writes down how a search goes on; tells whether it is over.
-async fn conclude(shared: &Arc<Shared>, tag: &str, step: SearchStep<Made>) -> OutboxResult<bool> {
+async fn conclude(parts: &Arc<JobParts>, tag: &str, step: SearchStep<Made>) -> OutboxResult<bool> {
     let tag = tag.to_owned();
     match step {
         SearchStep::LookLater => return Ok(false),
-        SearchStep::Take(made) => taken(shared, &tag, made).await?,
-        SearchStep::GiveUp => shared.record(JobRecord::Lost { tag }).await?,
+        SearchStep::Take(made) => taken(parts, &tag, made).await?,
+        SearchStep::GiveUp => parts.record(JobRecord::Lost { tag }).await?,
         SearchStep::Drop => {
             let reason = "what it was made for does not exist any more".to_owned();
-            shared.record(JobRecord::Refused { tag, reason }).await?;
+            parts.record(JobRecord::Refused { tag, reason }).await?;
         }
     }
     Ok(true)
 }
 
-async fn find(shared: &Shared, lost: &Lost, tag: &str) -> Answer<Made> {
+async fn find(parts: &JobParts, lost: &Lost, tag: &str) -> Answer<Made> {
     let found = match lost {
-        Lost::Optimization(asset) => find_rapid(shared, *asset, tag)
+        Lost::Optimization(asset) => find_rapid(parts, *asset, tag)
             .await
             .map(|found| found.map(Made::Rapid)),
-        Lost::Embed(embed) => find_embed(shared, embed)
+        Lost::Embed(embed) => find_embed(parts, embed)
             .await
             .map(|found| found.map(Made::Embed)),
     };
@@ -132,11 +132,11 @@ async fn find(shared: &Shared, lost: &Lost, tag: &str) -> Answer<Made> {
 }
 
 async fn find_rapid(
-    shared: &Shared,
+    parts: &JobParts,
     asset: AssetId,
     tag: &str,
 ) -> Result<Option<RapidId>, ClientError> {
-    let models = shared
+    let models = parts
         .client
         .assets()
         .rapid_models(asset, Priority::Background)
@@ -153,7 +153,7 @@ async fn find_rapid(
         .collect();
     untagged.sort_by(|a, b| b.cmp(a));
     for id in untagged.into_iter().take(ASKED_ONE_BY_ONE) {
-        match shared.client.rapids().get(id, Priority::Background).await {
+        match parts.client.rapids().get(id, Priority::Background).await {
             Ok(model) if carries(&model) => return Ok(Some(id)),
             Ok(_) | Err(ClientError::NotFound { .. }) => {}
             Err(error) => return Err(error),
@@ -165,46 +165,17 @@ async fn find_rapid(
 /// The oldest embed of the request's model and name that was not there before and that no other
 /// request of ours has made.
 async fn find_embed(
-    shared: &Shared,
+    parts: &JobParts,
     lost: &EmbedSubmission,
 ) -> Result<Option<EmbedId>, ClientError> {
-    let there = embeds_of(shared, lost.of, &lost.name).await?;
-    let core = shared.core();
+    let there = embeds_of(parts, lost.of, &lost.name).await?;
+    let memory = parts.memory();
     let taken = |id: EmbedId| {
-        let mut embeds = core.state.jobs.embeds.values();
+        let mut embeds = memory.book.embeds.values();
         embeds.any(|it| it.stage == EmbedStage::Made { embed: id })
     };
     let new = there.into_iter();
     Ok(new
         .filter(|id| !lost.before.contains(id) && !taken(*id))
         .min())
-}
-
-/// The embeds of a model that have this name.
-pub async fn embeds_of(
-    shared: &Shared,
-    of: ModelId,
-    name: &str,
-) -> Result<Vec<EmbedId>, ClientError> {
-    let rapid = match of {
-        ModelId::Rapid(rapid) => Some(rapid),
-        ModelId::Asset(_) => None,
-    };
-    let listed = shared
-        .client
-        .embeds()
-        .all(rapid, Priority::Interactive)
-        .await?;
-    let same = |embed: &&Embed| embed.name == name && may_show(embed, of);
-    Ok(listed.iter().filter(same).map(|embed| embed.id).collect())
-}
-
-/// False when the record says that the embed shows something else.
-fn may_show(embed: &Embed, of: ModelId) -> bool {
-    match of {
-        ModelId::Rapid(rapid) => {
-            embed.raw_model_id.is_none() && embed.rapid().is_none_or(|shown| shown == rapid)
-        }
-        ModelId::Asset(asset) => embed.raw_model_id.is_none_or(|shown| shown == asset),
-    }
 }

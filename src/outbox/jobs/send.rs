@@ -5,61 +5,59 @@
 
 use std::sync::Arc;
 
-use crate::outbox::core::Core;
-use crate::outbox::drafts::activity::JobTask;
-use crate::outbox::events::OutboxEvent;
 use crate::outbox::jobs::book::{EmbedStage, JobKey, SubmissionStage, Wanted};
+use crate::outbox::jobs::memory::{JobTask, JobsMemory};
+use crate::outbox::jobs::parts::JobParts;
 use crate::outbox::jobs::search::look_for;
 use crate::outbox::jobs::sender::Sender;
-use crate::outbox::shared::Shared;
 
 /// Starts a task for every job that wants to go out and every request that was lost. Runs until the
 /// outbox closes.
-pub async fn run(shared: Arc<Shared>) {
+pub async fn run(parts: Arc<JobParts>) {
     loop {
-        if !shared.config.paused {
-            start_tasks(&shared);
+        if !parts.config.paused {
+            start_tasks(&parts);
         }
         tokio::select! {
             biased;
-            () = shared.job_news.notified() => {}
-            () = shared.closed() => return,
+            () = parts.news.notified() => {}
+            () = parts.tasks.closed() => return,
         }
     }
 }
 
-fn start_tasks(shared: &Arc<Shared>) {
+fn start_tasks(parts: &Arc<JobParts>) {
     let (wanted, lost) = {
-        let mut core = shared.core();
-        let files = core.state.jobs.files.iter();
+        let mut memory = parts.memory();
+        let files = memory.book.files.iter();
         let wanted: Vec<JobKey> = files
-            .filter(|(key, file)| file.wanted != Wanted::No && !core.job_tasks.contains_key(*key))
+            .filter(|(key, file)| file.wanted != Wanted::No && !memory.tasks.contains_key(*key))
             .map(|(key, _)| key.clone())
             .collect();
-        let lost = lost_requests(&core);
+        let lost = lost_requests(&memory);
         for key in &wanted {
-            core.job_tasks.insert(key.clone(), JobTask::default());
+            memory.tasks.insert(key.clone(), JobTask::default());
         }
-        core.job_calls.extend(lost.iter().cloned());
+        memory.calls.extend(lost.iter().cloned());
         (wanted, lost)
     };
     for key in wanted {
-        let sender = Sender::new(shared, key);
-        shared.spawn(sender.run());
+        let sender = Sender::new(parts, key);
+        parts.tasks.spawn(sender.run());
     }
     for tag in lost {
-        let shared_too = Arc::clone(shared);
-        shared.spawn(async move {
+        let shared_too = Arc::clone(parts);
+        parts.tasks.spawn(async move {
             look_for(&shared_too, &tag).await;
-            shared_too.core().job_calls.remove(&tag);
+            shared_too.memory().calls.remove(&tag);
         });
     }
 }
 
 /// Requests without an outcome that nobody is about to learn of.
-fn lost_requests(core: &Core) -> Vec<String> {
-    let book = &core.state.jobs;
-    let under_way = |tag: &String| core.job_calls.contains(tag);
+fn lost_requests(memory: &JobsMemory) -> Vec<String> {
+    let book = &memory.book;
+    let under_way = |tag: &String| memory.calls.contains(tag);
     let optimizations = book.submissions.iter();
     let optimizations = optimizations
         .filter(|(_, it)| it.stage == SubmissionStage::Sent)
@@ -71,19 +69,4 @@ fn lost_requests(core: &Core) -> Vec<String> {
         .map(|(tag, _)| tag);
     let all = optimizations.chain(embeds);
     all.filter(|tag| !under_way(tag)).cloned().collect()
-}
-
-/// Tells that a job has another state.
-pub fn tell(shared: &Shared, key: &JobKey) {
-    let event = OutboxEvent::JobChanged(key.folder, key.name.clone());
-    shared.events.tell(event);
-    shared.something_changed();
-}
-
-/// Tells it for every file of a submission.
-pub fn tell_all(shared: &Shared, tag: &str) {
-    let keys = shared.core().state.jobs.keys_of(tag);
-    for key in keys {
-        tell(shared, &key);
-    }
 }

@@ -9,19 +9,18 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::client::{ClientError, Priority};
-use crate::outbox::drafts::activity::JobTask;
 use crate::outbox::effect::Effect;
 use crate::outbox::error::OutboxResult;
 use crate::outbox::jobs::book::{JobKey, JobRecord, Wanted};
+use crate::outbox::jobs::memory::JobTask;
+use crate::outbox::jobs::parts::JobParts;
 use crate::outbox::jobs::plan::{JobStep, JobView, Models, next_job_step};
 use crate::outbox::jobs::request::{Made, Outgoing, models_of, sent_before};
 use crate::outbox::jobs::resolve::Unresolved;
 use crate::outbox::jobs::search::taken;
-use crate::outbox::jobs::send::tell;
 use crate::outbox::jobs::text;
 use crate::outbox::jobs::text::Request;
 use crate::outbox::pauses::Pauses;
-use crate::outbox::shared::Shared;
 use crate::wire::{ModelId, UploadStatus};
 
 /// The longest pause between two looks at an asset that is not complete.
@@ -30,7 +29,7 @@ const LONGEST_LOOK: Duration = Duration::from_secs(10);
 const LONGEST_RETRY: Duration = Duration::from_secs(30);
 /// Sends one job.
 pub(super) struct Sender {
-    shared: Arc<Shared>,
+    parts: Arc<JobParts>,
     key: JobKey,
     /// What the service said of the models, in this run.
     models: Models,
@@ -67,10 +66,10 @@ enum Next {
 }
 
 impl Sender {
-    pub(super) fn new(shared: &Arc<Shared>, key: JobKey) -> Sender {
-        let first = shared.config.first_poll;
+    pub(super) fn new(parts: &Arc<JobParts>, key: JobKey) -> Sender {
+        let first = parts.config.first_poll;
         Sender {
-            shared: Arc::clone(shared),
+            parts: Arc::clone(parts),
             key,
             models: Models::Unknown,
             seen: Ok(None),
@@ -80,8 +79,8 @@ impl Sender {
     }
 
     pub(super) async fn run(mut self) {
-        let mut changes = self.shared.changes.subscribe();
-        let mut asset_news = self.shared.asset_news.subscribe();
+        let mut changes = self.parts.events.changes();
+        let mut asset_news = self.parts.events.assets();
         loop {
             let next = match self.step().await {
                 Ok(next) => next,
@@ -100,18 +99,18 @@ impl Sender {
                         () = tokio::time::sleep_until(until) => {}
                         () = self.file_changed(&mut changes) => {}
                         _ = asset_news.changed() => {}
-                        () = self.shared.closed() => break,
+                        () = self.parts.tasks.closed() => break,
                     }
                 }
             }
-            if self.shared.is_closing() {
+            if self.parts.tasks.is_closing() {
                 break;
             }
         }
-        self.shared.core().job_tasks.remove(&self.key);
+        self.parts.memory().tasks.remove(&self.key);
         self.tell();
         // Somebody may have wanted it again just before the task left the list.
-        self.shared.job_news.notify_one();
+        self.parts.news.notify_one();
     }
 
     /// Returns when the file is not wanted any more, or when its models are others: a draft was accepted
@@ -163,12 +162,12 @@ impl Sender {
 
     /// What the planner asks, and the text that it is about.
     fn look(&self) -> Option<(Vec<u8>, Job)> {
-        let core = self.shared.core();
-        let file = core.state.jobs.files.get(&self.key)?;
+        let memory = self.parts.memory();
+        let file = memory.book.files.get(&self.key)?;
         let text = file.text.0.clone();
         let request = text::read(self.key.folder, &self.key.name, &text);
         let found = match &request {
-            Ok(request) => models_of(&core, &self.key, request),
+            Ok(request) => models_of(&*self.parts.needs, &memory, &self.key, request),
             Err(_) => Ok(None),
         };
         let models = match &found {
@@ -186,14 +185,14 @@ impl Sender {
             request: request.ok(),
             found,
         };
-        job.view.sent_before = sent_before(&core, &self.key, job.models(), &text);
+        job.view.sent_before = sent_before(&memory, &self.key, job.models(), &text);
         Some((text, job))
     }
 
     /// Asks the service whether the models are ready.
     async fn ask(&mut self, models: &[ModelId]) -> OutboxResult<Next> {
         for model in models {
-            let Some(reply) = self.shared.until_closed(self.ask_one(*model)).await else {
+            let Some(reply) = self.parts.tasks.until_closed(self.ask_one(*model)).await else {
                 return Ok(Next::End);
             };
             match reply {
@@ -210,7 +209,7 @@ impl Sender {
     }
 
     async fn ask_one(&self, model: ModelId) -> Result<Models, ClientError> {
-        let client = &self.shared.client;
+        let client = &self.parts.client;
         let gone = |what: &str| {
             Ok(Models::Unusable(format!(
                 "the {what} does not exist any more"
@@ -250,7 +249,7 @@ impl Sender {
 
     async fn join(&self, tag: String) -> OutboxResult<Next> {
         let job = self.key.clone();
-        self.shared.record(JobRecord::Joined { job, tag }).await?;
+        self.parts.record(JobRecord::Joined { job, tag }).await?;
         self.tell();
         Ok(Next::End)
     }
@@ -261,7 +260,7 @@ impl Sender {
         };
         let models = job.models();
         let prepared =
-            Outgoing::prepare(&self.shared, &self.key, text, request.clone(), models).await;
+            Outgoing::prepare(&self.parts, &self.key, text, request.clone(), models).await;
         let outgoing = match prepared {
             Ok(outgoing) => outgoing,
             Err(Unresolved::Wrong(reason)) => return self.hold(reason).await,
@@ -271,7 +270,7 @@ impl Sender {
         let Some(again) = self.intend(text, models, &outgoing).await? else {
             return Ok(Next::Again);
         };
-        let reply = outgoing.send(&self.shared).await;
+        let reply = outgoing.send(&self.parts).await;
         let next = self.conclude(&outgoing.request, again, reply).await;
         self.release(&outgoing.request);
         self.tell();
@@ -280,8 +279,8 @@ impl Sender {
 
     /// Leaves a request to whoever looks for lost ones, where it is one.
     fn release(&self, request: &str) {
-        self.shared.core().job_calls.remove(request);
-        self.shared.job_news.notify_one();
+        self.parts.memory().calls.remove(request);
+        self.parts.news.notify_one();
     }
 
     /// Writes down that the request is about to go out; gives whether it pays again. `None` when the
@@ -293,27 +292,27 @@ impl Sender {
         outgoing: &Outgoing,
     ) -> OutboxResult<Option<bool>> {
         let (ticket, again) = {
-            let mut core = self.shared.core();
-            let Some(file) = core.state.jobs.files.get(&self.key) else {
+            let mut memory = self.parts.memory();
+            let Some(file) = memory.book.files.get(&self.key) else {
                 return Ok(None);
             };
             let again = file.wanted == Wanted::Again;
             let stands = file.wanted != Wanted::No && file.text.0 == text;
-            let sent = sent_before(&core, &self.key, models, text);
+            let sent = sent_before(&memory, &self.key, models, text);
             if !stands || (!again && sent.is_some()) {
                 return Ok(None);
             }
-            core.job_calls.insert(outgoing.request.clone());
-            (core.record(outgoing.intent.clone())?, again)
+            memory.calls.insert(outgoing.request.clone());
+            (memory.record(outgoing.intent.clone())?, again)
         };
-        match self.shared.settle(ticket).await {
+        match self.parts.journal.settled(ticket).await {
             Ok(()) => Ok(Some(again)),
             Err(error) => {
                 // It did not go out, and must not count as if it had.
                 let tag = outgoing.request.clone();
-                self.shared.core().job_calls.remove(&tag);
-                self.shared
-                    .core()
+                self.parts.memory().calls.remove(&tag);
+                self.parts
+                    .memory()
                     .record(JobRecord::NotSent { tag, again })?;
                 Err(error)
             }
@@ -331,7 +330,7 @@ impl Sender {
             // The next run looks for it.
             None => return Ok(Next::End),
             Some(Ok(made)) => {
-                taken(&self.shared, &tag, made).await?;
+                taken(&self.parts, &tag, made).await?;
                 return Ok(Next::End);
             }
             Some(Err(error)) => error,
@@ -340,14 +339,12 @@ impl Sender {
             // Whoever looks for lost requests takes it from here.
             Effect::Unknown => Ok(Next::End),
             Effect::NotYet => {
-                self.shared
-                    .record(JobRecord::NotSent { tag, again })
-                    .await?;
+                self.parts.record(JobRecord::NotSent { tag, again }).await?;
                 Ok(self.trouble(error))
             }
             Effect::Refused | Effect::Gone => {
                 let reason = refusal(&error);
-                self.shared
+                self.parts
                     .record(JobRecord::Refused { tag, reason })
                     .await?;
                 Ok(Next::End)
@@ -357,7 +354,7 @@ impl Sender {
 
     async fn hold(&self, reason: String) -> OutboxResult<Next> {
         let job = self.key.clone();
-        self.shared.record(JobRecord::Held { job, reason }).await?;
+        self.parts.record(JobRecord::Held { job, reason }).await?;
         self.tell();
         Ok(Next::End)
     }
@@ -374,14 +371,14 @@ impl Sender {
     }
 
     fn note(&self, change: impl FnOnce(&mut JobTask)) {
-        if let Some(task) = self.shared.core().job_tasks.get_mut(&self.key) {
+        if let Some(task) = self.parts.memory().tasks.get_mut(&self.key) {
             change(task);
         }
         self.tell();
     }
 
     fn tell(&self) {
-        tell(&self.shared, &self.key);
+        self.parts.changed(&self.key);
     }
 }
 

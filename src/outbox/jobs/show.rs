@@ -1,46 +1,42 @@
-//! What the files of drop folders show: how far each is, and in which words. Reads the core and changes
+//! What the files of drop folders show: how far each is, and in which words. Reads the memory and changes
 //! nothing.
 
-use crate::outbox::core::Core;
 use crate::outbox::ids::{JobFolder, OwnerFolder};
 use crate::outbox::jobs::book::{EmbedStage, JobFile, JobKey, Submission, SubmissionStage, Wanted};
 use crate::outbox::jobs::info::{JobInfo, JobState};
+use crate::outbox::jobs::memory::JobsMemory;
+use crate::outbox::jobs::needs::{DraftModel, JobNeeds};
 use crate::outbox::status::ItemStatus;
 use crate::wire::{AssetId, EmbedId, RapidId};
 
-/// The asset that a draft has become, as soon as the service has accepted it.
-pub fn asset_of(core: &Core, owner: OwnerFolder) -> Option<AssetId> {
-    let draft = match owner {
-        OwnerFolder::Asset(asset) => return Some(asset),
-        OwnerFolder::Draft(draft) => draft,
-    };
-    let present = core.state.drafts.get(&draft);
-    let present = present.and_then(|draft| draft.accepted_asset());
-    let sent = || {
-        let mut records = core.state.sent.values();
-        let record = records.find(|record| record.draft == draft);
-        record.map(|record| record.asset)
-    };
-    present.or_else(sent)
+/// The asset of a folder's owner, as soon as the service has accepted it.
+pub fn asset_of(needs: &dyn JobNeeds, owner: OwnerFolder) -> Option<AssetId> {
+    match owner {
+        OwnerFolder::Asset(asset) => Some(asset),
+        OwnerFolder::Draft(draft) => match needs.model_of(draft) {
+            DraftModel::Asset(asset) => Some(asset),
+            DraftModel::Expected | DraftModel::Removed => None,
+        },
+    }
 }
 
 /// A file by its asset's folder where the draft has become one.
-pub fn key_of(core: &Core, folder: &JobFolder, name: &str) -> JobKey {
+pub fn key_of(needs: &dyn JobNeeds, folder: &JobFolder, name: &str) -> JobKey {
     JobKey {
-        folder: canonical(core, *folder),
+        folder: canonical(needs, *folder),
         name: name.to_owned(),
     }
 }
 
 /// A folder by its asset where the draft has become one.
-pub fn canonical(core: &Core, folder: JobFolder) -> JobFolder {
-    let asset = folder.owner().and_then(|owner| asset_of(core, owner));
+pub fn canonical(needs: &dyn JobNeeds, folder: JobFolder) -> JobFolder {
+    let asset = folder.owner().and_then(|owner| asset_of(needs, owner));
     asset.map_or(folder, |asset| folder.of_owner(OwnerFolder::Asset(asset)))
 }
 
 /// True when the service has answered to a request, or nobody knows of it any more.
-pub fn is_answered(core: &Core, request: &str) -> bool {
-    let book = &core.state.jobs;
+pub fn is_answered(memory: &JobsMemory, request: &str) -> bool {
+    let book = &memory.book;
     let embed = book.embeds.get(request);
     let optimizations = book.optimizations_of(request);
     let waits = optimizations
@@ -50,13 +46,13 @@ pub fn is_answered(core: &Core, request: &str) -> bool {
 }
 
 /// How far a file is.
-pub fn state(core: &Core, key: &JobKey, file: &JobFile) -> JobState {
+pub fn state(memory: &JobsMemory, key: &JobKey, file: &JobFile) -> JobState {
     if let Some(reason) = &file.failure {
         let reason = reason.clone();
         return JobState::Failed { reason };
     }
     if file.wanted != Wanted::No {
-        let task = core.job_tasks.get(key);
+        let task = memory.tasks.get(key);
         let waits = task.is_some_and(|task| task.waits_for_model);
         return match waits {
             true => JobState::Waiting,
@@ -66,26 +62,26 @@ pub fn state(core: &Core, key: &JobKey, file: &JobFile) -> JobState {
     let Some(request) = &file.submission else {
         return JobState::Editing;
     };
-    if let Some(embed) = core.state.jobs.embeds.get(request) {
+    if let Some(embed) = memory.book.embeds.get(request) {
         return match embed.stage {
             EmbedStage::Sent => JobState::Queued,
             EmbedStage::Made { .. } => JobState::Done,
             EmbedStage::Unknown => JobState::Unknown,
         };
     }
-    let submissions = core.state.jobs.optimizations_of(request);
+    let submissions = memory.book.optimizations_of(request);
     match submissions[..] {
         [] => JobState::Unknown,
-        [(tag, only)] => state_of(core, tag, only),
-        _ => state_of_all(core, &submissions),
+        [(tag, only)] => state_of(memory, tag, only),
+        _ => state_of_all(memory, &submissions),
     }
 }
 
-fn state_of(core: &Core, tag: &str, submission: &Submission) -> JobState {
+fn state_of(memory: &JobsMemory, tag: &str, submission: &Submission) -> JobState {
     match &submission.stage {
         SubmissionStage::Unknown => JobState::Unknown,
         SubmissionStage::Sent => JobState::Queued,
-        SubmissionStage::Taken { .. } => match core.job_progress.get(tag) {
+        SubmissionStage::Taken { .. } => match memory.progress.get(tag) {
             None | Some(0) => JobState::Queued,
             Some(percent) => JobState::Running { percent: *percent },
         },
@@ -98,10 +94,10 @@ fn state_of(core: &Core, tag: &str, submission: &Submission) -> JobState {
 
 /// How far several are as one: what still runs counts before what has ended, and what failed or is
 /// unknown before what is done.
-fn state_of_all(core: &Core, submissions: &[(&String, &Submission)]) -> JobState {
+fn state_of_all(memory: &JobsMemory, submissions: &[(&String, &Submission)]) -> JobState {
     let states: Vec<JobState> = submissions
         .iter()
-        .map(|(tag, submission)| state_of(core, tag, submission))
+        .map(|(tag, submission)| state_of(memory, tag, submission))
         .collect();
     let mut percent = 0;
     let mut running = false;
@@ -133,9 +129,9 @@ fn state_of_all(core: &Core, submissions: &[(&String, &Submission)]) -> JobState
 }
 
 /// What a file shows.
-pub fn info(core: &Core, key: &JobKey, file: &JobFile) -> JobInfo {
-    let state = state(core, key, file);
-    let task = core.job_tasks.get(key);
+pub fn info(memory: &JobsMemory, key: &JobKey, file: &JobFile) -> JobInfo {
+    let state = state(memory, key, file);
+    let task = memory.tasks.get(key);
     let trouble = task.and_then(|task| task.trouble.as_ref());
     let status = match (&state, trouble) {
         (JobState::Editing, _) => ItemStatus::NotSent,
@@ -155,7 +151,7 @@ pub fn info(core: &Core, key: &JobKey, file: &JobFile) -> JobInfo {
         JobState::Unknown => Some(status.to_string()),
         _ => trouble.map(ToString::to_string),
     };
-    let rapids = rapids_of(core, file);
+    let rapids = rapids_of(memory, file);
     JobInfo {
         name: key.name.clone(),
         text: file.text.0.clone(),
@@ -163,7 +159,7 @@ pub fn info(core: &Core, key: &JobKey, file: &JobFile) -> JobInfo {
             .then(|| rapids.first().copied())
             .flatten(),
         rapids,
-        embed: embed_of(core, file),
+        embed: embed_of(memory, file),
         mtime: file.at.into(),
         state,
         status,
@@ -171,11 +167,11 @@ pub fn info(core: &Core, key: &JobKey, file: &JobFile) -> JobInfo {
     }
 }
 
-fn rapids_of(core: &Core, file: &JobFile) -> Vec<RapidId> {
+fn rapids_of(memory: &JobsMemory, file: &JobFile) -> Vec<RapidId> {
     let Some(request) = &file.submission else {
         return Vec::new();
     };
-    let submissions = core.state.jobs.optimizations_of(request);
+    let submissions = memory.book.optimizations_of(request);
     let rapids = submissions.iter().filter_map(|(_, it)| it.stage.rapid());
     let mut rapids: Vec<RapidId> = rapids.collect();
     // The order of their tags means nothing.
@@ -183,9 +179,9 @@ fn rapids_of(core: &Core, file: &JobFile) -> Vec<RapidId> {
     rapids
 }
 
-fn embed_of(core: &Core, file: &JobFile) -> Option<EmbedId> {
+fn embed_of(memory: &JobsMemory, file: &JobFile) -> Option<EmbedId> {
     let request = file.submission.as_ref()?;
-    match core.state.jobs.embeds.get(request)?.stage {
+    match memory.book.embeds.get(request)?.stage {
         EmbedStage::Made { embed } => Some(embed),
         EmbedStage::Sent | EmbedStage::Unknown => None,
     }

@@ -41,7 +41,7 @@ impl<'de> Deserialize<'de> for Blob {
 pub mod as_pairs {
     use std::collections::BTreeMap;
 
-    use super::*;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     /// Writes a map as a list of pairs.
     pub fn serialize<K, V, S>(map: &BTreeMap<K, V>, serializer: S) -> Result<S::Ok, S::Error>

@@ -6,20 +6,24 @@
 //! stay in line, so a later success never leaves a gap. Threads share their syncs.
 
 pub mod forms;
+mod part;
 
-use std::collections::VecDeque;
+pub use part::{Held, Part};
+
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use crate::outbox::state::record::Record;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::durable::{AppendLog, DurableError, answering};
-use crate::outbox::error::{OutboxError, OutboxResult};
+use crate::outbox::error::{OutboxError, OutboxResult, staging_error};
 use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;
-use crate::outbox::staging::staging_error;
+use crate::outbox::off_thread::off_thread;
 
 /// First bytes of the journal's file.
 const MAGIC: [u8; 8] = *b"aoutbox\x01";
@@ -33,10 +37,21 @@ const LINE_MAX: usize = 100_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket(u64);
 
+/// A record, or a snapshot of all of them. In the journal it is an object with one field, whose name is the kind.
+pub trait Journaled: Serialize {
+    const KIND: &'static str;
+}
+
+fn frame<R: Journaled>(record: &R) -> Vec<u8> {
+    serde_json::to_vec(&BTreeMap::from([(R::KIND, record)])).expect("records are plain data")
+}
+
 /// The journal of one state directory.
 #[derive(Debug)]
 pub struct Journal {
     dir: PathBuf,
+    /// Held for each change of what the journal records; see [`Part`].
+    turn: Mutex<()>,
     line: Mutex<Line>,
     moved: Condvar,
     /// Taken only by the thread that writes for all; never taken while `line` is held.
@@ -52,7 +67,7 @@ struct Line {
     next: u64,
     writing: bool,
     /// The last attempt failed: tickets below the number had their chance.
-    failed: Option<(u64, Failure)>,
+    failed: Option<(u64, WriteFailure)>,
 }
 
 /// A record that is not on the disk yet.
@@ -65,20 +80,20 @@ enum Waiting {
 }
 
 #[derive(Debug, Clone)]
-struct Failure {
+struct WriteFailure {
     os_error: Option<i32>,
     text: String,
 }
 
 /// A journal as it was found.
 #[derive(Debug)]
-pub enum FoundJournal {
+pub enum FoundJournal<R> {
     /// All of it can be read.
-    Whole(Box<Journal>, Vec<Record>),
+    Whole(Box<Journal>, Vec<R>),
     /// Part of it cannot. Nothing was changed; [`Journal::begin_anew`] takes its place.
     Damaged {
         /// What can be read, in its order.
-        records: Vec<Record>,
+        records: Vec<R>,
         /// What is wrong with it, as a sentence.
         reason: String,
     },
@@ -86,7 +101,7 @@ pub enum FoundJournal {
 
 impl Journal {
     /// Opens or makes the journal below `dir`. One that a newer version wrote is an error.
-    pub fn open(dir: &Path) -> OutboxResult<FoundJournal> {
+    pub fn open<R: DeserializeOwned>(dir: &Path) -> OutboxResult<FoundJournal<R>> {
         let broken = |reason: String| OutboxError::Journal {
             reason,
             dir: dir.display().to_string(),
@@ -120,27 +135,26 @@ impl Journal {
                     ))
                 })
             })
-            .collect::<OutboxResult<Vec<Record>>>()?;
+            .collect::<OutboxResult<Vec<R>>>()?;
         let journal = Box::new(Journal::over(dir, log));
         Ok(FoundJournal::Whole(journal, records))
     }
 
     /// A journal that says what `snapshot` says, in the place of whatever is there.
-    pub fn begin_anew(dir: &Path, snapshot: &Record) -> OutboxResult<Journal> {
-        let bytes = serde_json::to_vec(snapshot).expect("records are plain data");
-        let log =
-            AppendLog::create_over(dir.join("journal"), MAGIC, &[bytes]).map_err(|error| {
-                OutboxError::Journal {
-                    reason: error.to_string(),
-                    dir: dir.display().to_string(),
-                }
-            })?;
+    pub fn begin_anew(dir: &Path, snapshot: &impl Journaled) -> OutboxResult<Journal> {
+        let log = AppendLog::create_over(dir.join("journal"), MAGIC, &[frame(snapshot)]).map_err(
+            |error| OutboxError::Journal {
+                reason: error.to_string(),
+                dir: dir.display().to_string(),
+            },
+        )?;
         Ok(Journal::over(dir, log))
     }
 
     fn over(dir: &Path, log: AppendLog) -> Journal {
         let journal = Journal {
             dir: dir.to_owned(),
+            turn: Mutex::default(),
             line: Mutex::default(),
             moved: Condvar::new(),
             log: Mutex::new(log),
@@ -209,18 +223,16 @@ impl Journal {
         }
     }
 
-    /// Puts a record into the line. It is durable once its ticket is settled. Called with the state
-    /// locked, so that the order of records is the order of changes; touches no disk.
-    pub fn push(&self, record: &Record) -> Ticket {
-        let bytes = serde_json::to_vec(record).expect("records are plain data");
-        self.line_up(Waiting::Next(bytes))
+    /// Puts a record into the line. It is durable once its ticket is settled. Called with the [`Part`] locked that it
+    /// changes, so that the order of records is the order of changes; touches no disk.
+    pub fn push(&self, record: &impl Journaled) -> Ticket {
+        self.line_up(Waiting::Next(frame(record)))
     }
 
     /// Has the next write put `record`, which must say the same as all that was ever pushed, in the place of
     /// it. Called with the state locked; touches no disk.
-    pub fn push_snapshot(&self, record: &Record) -> Ticket {
-        let bytes = serde_json::to_vec(record).expect("records are plain data");
-        self.line_up(Waiting::Snapshot(bytes))
+    pub fn push_snapshot(&self, snapshot: &impl Journaled) -> Ticket {
+        self.line_up(Waiting::Snapshot(frame(snapshot)))
     }
 
     fn line_up(&self, waiting: Waiting) -> Ticket {
@@ -276,6 +288,17 @@ impl Journal {
         Ok(())
     }
 
+    /// The same for async code.
+    pub async fn settled(self: &Arc<Journal>, ticket: Ticket) -> OutboxResult<()> {
+        let journal = Arc::clone(self);
+        off_thread(move || journal.settle(ticket)).await?
+    }
+
+    /// The lock that orders records and the changes they tell of.
+    pub fn turn(&self) -> MutexGuard<'_, ()> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Makes everything pushed so far durable.
     pub fn settle_all(&self) -> OutboxResult<()> {
         self.settle(self.last())
@@ -308,14 +331,14 @@ impl Journal {
                         line.waiting.push_front(waiting);
                     }
                 }
-                line.failed = Some((upto, Failure::new(&error)));
+                line.failed = Some((upto, WriteFailure::new(&error)));
             }
         }
         self.moved.notify_all();
         line
     }
 
-    fn error(&self, failure: &Failure) -> OutboxError {
+    fn error(&self, failure: &WriteFailure) -> OutboxError {
         match failure.os_error {
             Some(code) => staging_error("the journal")(std::io::Error::from_raw_os_error(code))
                 .on_disk_of(&self.dir),
@@ -343,9 +366,9 @@ impl Waiting {
     }
 }
 
-impl Failure {
-    fn new(error: &DurableError) -> Failure {
-        Failure {
+impl WriteFailure {
+    fn new(error: &DurableError) -> WriteFailure {
+        WriteFailure {
             os_error: error.io_error().and_then(std::io::Error::raw_os_error),
             text: error.to_string(),
         }
@@ -354,17 +377,23 @@ impl Failure {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
-    use crate::outbox::drafts::record::UploadRecord;
-    use crate::wire::AssetId;
+    use serde::Deserialize;
 
-    fn record(n: u64) -> Record {
-        Record::Upload(UploadRecord::Discarded { asset: AssetId(n) })
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Counted {
+        count: u64,
     }
 
-    fn open(dir: &Path) -> (Journal, Vec<Record>) {
+    impl Journaled for u64 {
+        const KIND: &'static str = "count";
+    }
+
+    fn record(count: u64) -> Counted {
+        Counted { count }
+    }
+
+    fn open(dir: &Path) -> (Journal, Vec<Counted>) {
         match Journal::open(dir).unwrap() {
             FoundJournal::Whole(journal, records) => (*journal, records),
             found => panic!("{found:?}"),
@@ -376,10 +405,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (journal, none) = open(dir.path());
         assert!(none.is_empty());
-        journal.push(&record(1));
-        let ticket = journal.push(&record(2));
+        journal.push(&1_u64);
+        let ticket = journal.push(&2_u64);
         journal.settle(ticket).unwrap();
-        journal.push(&record(3));
+        journal.push(&3_u64);
         drop(journal);
         let (_, records) = open(dir.path());
         assert_eq!(records, [record(1), record(2)]);
@@ -395,7 +424,7 @@ mod tests {
                 let journal = Arc::clone(&journal);
                 std::thread::spawn(move || {
                     for n in 0..20 {
-                        let ticket = journal.push(&record(n));
+                        let ticket = journal.push(&n);
                         journal.settle(ticket).unwrap();
                     }
                 })
@@ -412,9 +441,9 @@ mod tests {
     fn a_replacement_stands_for_everything_before_it() {
         let dir = tempfile::tempdir().unwrap();
         let (journal, _) = open(dir.path());
-        journal.push(&record(1));
-        journal.push_snapshot(&record(9));
-        let ticket = journal.push(&record(10));
+        journal.push(&1_u64);
+        journal.push_snapshot(&9_u64);
+        let ticket = journal.push(&10_u64);
         journal.settle(ticket).unwrap();
         drop(journal);
         assert_eq!(open(dir.path()).1, [record(9), record(10)]);

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::outbox::journal::Journaled;
 use crate::outbox::journal::forms::Blob;
 use crate::outbox::moment::Moment;
 use crate::wire::PresetId;
@@ -150,6 +151,10 @@ pub enum PresetRecord {
     },
 }
 
+impl Journaled for PresetRecord {
+    const KIND: &'static str = "preset";
+}
+
 /// All that is held of the presets folder.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PresetBook {
@@ -203,6 +208,13 @@ impl PresetBook {
                 self.parked.insert(name.clone(), parked);
             }
             PresetRecord::Unparked { name } => drop(self.parked.remove(name)),
+            _ => self.apply_outcome(record),
+        }
+    }
+
+    /// The records about what the service was asked.
+    fn apply_outcome(&mut self, record: &PresetRecord) {
+        match record {
             PresetRecord::Sent { name } => {
                 if let Some(held) = self.held.get_mut(name) {
                     held.in_doubt = true;
@@ -243,6 +255,12 @@ impl PresetBook {
                     held.failure = Some(reason.clone());
                 }
             }
+            PresetRecord::TextKept { .. }
+            | PresetRecord::Described { .. }
+            | PresetRecord::Renamed { .. }
+            | PresetRecord::Dropped { .. }
+            | PresetRecord::Parked { .. }
+            | PresetRecord::Unparked { .. } => unreachable!("is about a file"),
         }
     }
 

@@ -1,8 +1,16 @@
-//! The presets folder: texts that are held here ([`book`]), what the drive does to them ([`ops`]), and
-//! saving them on the service ([`save`]).
+//! The presets folder: texts that are held here ([`book`], folded from the journal's records), what to do next ([`plan`]),
+//! and saving them on the service ([`save`]). [`Presets`] is the face.
 
-pub mod book;
-pub mod info;
+mod book;
+mod info;
+mod memory;
 mod ops;
-pub mod plan;
-pub mod save;
+mod parts;
+mod plan;
+mod save;
+
+pub use book::{PresetBook, PresetRecord};
+pub use info::{PresetFile, PresetOverlay, PresetState, SavedPreset};
+pub use ops::Presets;
+pub use parts::PresetParts;
+pub use save::SaveOutcome;

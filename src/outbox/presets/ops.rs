@@ -4,26 +4,62 @@ use std::future::Future;
 use std::sync::Arc;
 
 use crate::client::ClientError;
-use crate::outbox::Outbox;
 use crate::outbox::error::{OutboxError, OutboxResult};
 use crate::outbox::events::OutboxEvent;
-use crate::outbox::jobs::check_length;
-use crate::outbox::jobs::text;
-use crate::outbox::jobs::text::is_sendable_name;
 use crate::outbox::journal::forms::Blob;
 use crate::outbox::moment::Moment;
-use crate::outbox::names;
 use crate::outbox::presets::book::{HeldPreset, PresetRecord};
 use crate::outbox::presets::info::{PresetFile, PresetOverlay, PresetState, SavedPreset};
+use crate::outbox::presets::parts::PresetParts;
 use crate::outbox::presets::save;
-use crate::outbox::presets::save::Outcome;
+use crate::outbox::presets::save::SaveOutcome;
+use crate::outbox::texts::{check_length, is_sendable_name};
+use crate::outbox::{names, texts};
 use crate::wire::{Preset, PresetId, UpdatePreset};
 
-impl Outbox {
+/// The files of the presets folder.
+#[derive(Clone)]
+pub struct Presets {
+    parts: Arc<PresetParts>,
+}
+
+impl Presets {
+    pub fn new(parts: Arc<PresetParts>) -> Presets {
+        Presets { parts }
+    }
+
+    /// Starts what runs until the outbox closes.
+    pub fn start(&self) {
+        self.parts.tasks.spawn(save::run(Arc::clone(&self.parts)));
+    }
+
+    /// The file whose text, held here, is to become the preset of that name or was refused as such.
+    pub fn unsaved_file(&self, preset: &str) -> Option<String> {
+        let memory = self.parts.memory();
+        let mut meant = memory.book.held.iter().filter(|(file, held)| {
+            let is_of_it = is_sendable_name(file) && names::stem(file) == preset;
+            is_of_it && (held.wanted || held.failure.is_some())
+        });
+        meant.next().map(|(file, _)| file.clone())
+    }
+
+    /// Saves the text held under a name, if it is not saved yet.
+    pub async fn save_held(&self, file_name: &str) -> OutboxResult<SaveOutcome> {
+        let outcome = save::save(&self.parts, file_name).await?;
+        if matches!(outcome, SaveOutcome::Nothing) {
+            let memory = self.parts.memory();
+            let held = memory.book.held.get(file_name);
+            if let Some(reason) = held.and_then(|held| held.failure.clone()) {
+                return Ok(SaveOutcome::Refused(reason));
+            }
+        }
+        Ok(outcome)
+    }
+
     /// What is held here of the presets folder.
-    pub fn preset_overlay(&self) -> PresetOverlay {
-        let core = self.shared.core();
-        let book = &core.state.presets;
+    pub fn overlay(&self) -> PresetOverlay {
+        let memory = self.parts.memory();
+        let book = &memory.book;
         let local = book.held.iter().filter(|(_, held)| held.is_local());
         let files = local.map(|(name, held)| PresetFile {
             name: name.clone(),
@@ -48,7 +84,7 @@ impl Outbox {
             })
         });
         PresetOverlay {
-            saves: core.preset_saves,
+            saves: memory.saves,
             saved: saved.collect(),
             files: files.collect(),
             hidden: book.parked.values().map(|parked| parked.preset).collect(),
@@ -57,31 +93,31 @@ impl Outbox {
 
     /// Drops the texts that `overlay` tells as saved: a list of presets that was asked for after it was
     /// taken is kept durably, so they are not needed any more. What was written since stays.
-    pub async fn presets_listed(&self, overlay: &PresetOverlay) -> OutboxResult<()> {
+    pub async fn listed(&self, overlay: &PresetOverlay) -> OutboxResult<()> {
         let ticket = {
-            let mut core = self.shared.core();
+            let mut memory = self.parts.memory();
             let mut ticket = None;
             for listed in &overlay.saved {
-                let held = core.state.presets.held.get(&listed.name);
+                let held = memory.book.held.get(&listed.name);
                 let is_same = held.is_some_and(|held| {
                     held.saved == Some(listed.preset) && held.text.0 == listed.text
                 });
                 if is_same {
                     let name = listed.name.clone();
-                    ticket = Some(core.record(PresetRecord::Listed { name })?);
+                    ticket = Some(memory.record(PresetRecord::Listed { name })?);
                 }
             }
             ticket
         };
         match ticket {
-            Some(ticket) => self.shared.settle(ticket).await,
+            Some(ticket) => self.parts.journal.settled(ticket).await,
             None => Ok(()),
         }
     }
 
     /// Says what a preset is for, as long as the service does not have it: it takes this only with a
     /// new one. Local, durable on return.
-    pub async fn describe_preset(&self, file_name: &str, description: &str) -> OutboxResult<()> {
+    pub async fn describe(&self, file_name: &str, description: &str) -> OutboxResult<()> {
         check_length(file_name, description.as_bytes())?;
         if !self.is_here(file_name).0 {
             return Err(OutboxError::NotFound(file_name.to_owned()));
@@ -90,22 +126,22 @@ impl Outbox {
             name: file_name.to_owned(),
             description: description.to_owned(),
         };
-        self.shared.record(record).await
+        self.parts.record(record).await
     }
 
     /// Keeps the text and, under the name of a preset's file, makes or updates the preset.
-    pub async fn save_preset(&self, file_name: &str, text: &[u8]) -> OutboxResult<PresetState> {
+    pub async fn save(&self, file_name: &str, text: &[u8]) -> OutboxResult<PresetState> {
         check_preset_name(file_name)?;
         check_length(file_name, text)?;
-        let wanted = text::is_sendable(file_name, text);
+        let wanted = texts::is_sendable(file_name, text);
         let record = PresetRecord::TextKept {
             name: file_name.to_owned(),
             text: Blob(text.to_vec()),
             at: Moment::now(),
             wanted,
         };
-        self.shared.record(record).await?;
-        self.shared.events.tell(OutboxEvent::PresetsChanged);
+        self.parts.record(record).await?;
+        self.parts.events.send(OutboxEvent::PresetsChanged);
         if !wanted {
             return Ok(PresetState::Local);
         }
@@ -114,7 +150,7 @@ impl Outbox {
 
     /// Renames a preset file: to a backup name locally, a temporary file over a preset as an update,
     /// else on the service. Gives the preset that is gone because another took its name.
-    pub async fn rename_preset(&self, from: &str, to: &str) -> OutboxResult<Option<PresetId>> {
+    pub async fn rename(&self, from: &str, to: &str) -> OutboxResult<Option<PresetId>> {
         check_preset_name(to)?;
         if from == to {
             return Ok(None);
@@ -130,7 +166,7 @@ impl Outbox {
         }
         let preset = match parked {
             true => None,
-            false => within(self, save::lookup(&self.shared, from)).await?,
+            false => within(&self.parts, save::lookup(&self.parts, from)).await?,
         };
         let Some(preset) = preset.filter(|_| is_shown_name(from)) else {
             return Err(OutboxError::NotFound(from.to_owned()));
@@ -144,17 +180,20 @@ impl Outbox {
     }
 
     /// Removes a preset file: a local one here, a preset on the service. Gives the preset that is gone.
-    pub async fn remove_preset(&self, file_name: &str) -> OutboxResult<Option<PresetId>> {
+    pub async fn remove(&self, file_name: &str) -> OutboxResult<Option<PresetId>> {
         // What is on its way under that name arrives first, so that it cannot come after the removal.
         let _turn = self.preset_turn().await?;
         let (held, parked) = self.is_here(file_name);
         let preset = match is_shown_name(file_name) && !parked {
-            true => within(self, save::lookup(&self.shared, file_name)).await?,
+            true => within(&self.parts, save::lookup(&self.parts, file_name)).await?,
             false => None,
         };
         if !held && preset.is_none() {
             // An earlier removal may not be durable yet: "not there" has to be true tomorrow, too.
-            self.shared.settle(self.shared.journal.last()).await?;
+            self.parts
+                .journal
+                .settled(self.parts.journal.last())
+                .await?;
             return Err(OutboxError::NotFound(file_name.to_owned()));
         }
         if let Some(preset) = &preset {
@@ -162,14 +201,14 @@ impl Outbox {
         }
         if self.is_in_book(file_name) {
             let name = file_name.to_owned();
-            self.shared.record(PresetRecord::Dropped { name }).await?;
+            self.parts.record(PresetRecord::Dropped { name }).await?;
         }
-        self.shared.events.tell(OutboxEvent::PresetsChanged);
+        self.parts.events.send(OutboxEvent::PresetsChanged);
         Ok(preset.map(|preset| preset.id))
     }
 
     async fn delete_on_service(&self, preset: &Preset) -> OutboxResult<()> {
-        match within(self, self.shared.client.presets().delete(preset.id)).await {
+        match within(&self.parts, self.parts.client.presets().delete(preset.id)).await {
             Err(OutboxError::Service {
                 source: ClientError::NotFound { .. },
                 ..
@@ -180,13 +219,13 @@ impl Outbox {
 
     /// Waits until no other request about presets is under way: they are found by name.
     async fn preset_turn(&self) -> OutboxResult<tokio::sync::MutexGuard<'_, ()>> {
-        within(self, async { Ok(self.shared.presets.lock().await) }).await
+        within(&self.parts, async { Ok(self.parts.turn.lock().await) }).await
     }
 
     /// Whether a text is held under a name that the service does not have, and whether the preset of that name is parked.
     fn is_here(&self, file_name: &str) -> (bool, bool) {
-        let core = self.shared.core();
-        let book = &core.state.presets;
+        let memory = self.parts.memory();
+        let book = &memory.book;
         (
             book.held.get(file_name).is_some_and(HeldPreset::is_local),
             book.parked.contains_key(file_name),
@@ -195,12 +234,7 @@ impl Outbox {
 
     /// Whether anything is known here of a name, be it on the service or not.
     fn is_in_book(&self, file_name: &str) -> bool {
-        self.shared
-            .core()
-            .state
-            .presets
-            .held
-            .contains_key(file_name)
+        self.parts.memory().book.held.contains_key(file_name)
     }
 
     /// Keeps a preset under a backup's name; the file that then appears under its own updates it.
@@ -215,47 +249,47 @@ impl Outbox {
                 nanos: 0,
             }),
         };
-        self.shared.record(record).await?;
-        self.shared.events.tell(OutboxEvent::PresetsChanged);
+        self.parts.record(record).await?;
+        self.parts.events.send(OutboxEvent::PresetsChanged);
         Ok(())
     }
 
     /// Sends a held text and waits for the answer for a while.
     async fn send_preset(&self, file_name: &str) -> OutboxResult<PresetState> {
-        let shared = Arc::clone(&self.shared);
+        let parts = Arc::clone(&self.parts);
         let name = file_name.to_owned();
         let (told, outcome) = tokio::sync::oneshot::channel();
         // On a task of its own: a request that is under way is not cut off when the caller goes.
-        self.shared.spawn(async move {
-            let outcome = save::save(&shared, &name).await;
-            if matches!(outcome, Ok(Outcome::Later(_)) | Err(_)) {
-                shared.preset_news.notify_one();
+        self.parts.tasks.spawn(async move {
+            let outcome = save::save(&parts, &name).await;
+            if matches!(outcome, Ok(SaveOutcome::Later(_)) | Err(_)) {
+                parts.news.notify_one();
             }
             // Nobody listens when the caller has gone.
             let _ = told.send(outcome);
         });
-        let outcome = match tokio::time::timeout(self.shared.config.answer_within, outcome).await {
+        let outcome = match tokio::time::timeout(self.parts.config.answer_within, outcome).await {
             Err(_elapsed) => return Ok(PresetState::Queued),
             Ok(Err(_gone)) => return Err(OutboxError::ShutDown),
             Ok(Ok(outcome)) => outcome?,
         };
         match outcome {
-            Outcome::Saved(preset) => Ok(PresetState::Saved { preset }),
-            Outcome::Refused(reason) => Err(OutboxError::Invalid(reason)),
-            Outcome::Later(source) if source.is_about_token() => Err(OutboxError::Service {
+            SaveOutcome::Saved(preset) => Ok(PresetState::Saved { preset }),
+            SaveOutcome::Refused(reason) => Err(OutboxError::Invalid(reason)),
+            SaveOutcome::Later(source) if source.is_about_token() => Err(OutboxError::Service {
                 what: format!("saving {file_name}"),
                 source,
             }),
-            Outcome::Later(_) => Ok(PresetState::Queued),
+            SaveOutcome::Later(_) => Ok(PresetState::Queued),
             // Whoever sends what waited has been faster.
-            Outcome::Nothing => self.outcome_elsewhere(file_name).await,
+            SaveOutcome::Nothing => self.outcome_elsewhere(file_name).await,
         }
     }
 
     async fn outcome_elsewhere(&self, file_name: &str) -> OutboxResult<PresetState> {
         let held = {
-            let core = self.shared.core();
-            core.state.presets.held.get(file_name).cloned()
+            let memory = self.parts.memory();
+            memory.book.held.get(file_name).cloned()
         };
         if let Some(held) = held {
             return match (held.failure, held.saved) {
@@ -264,7 +298,7 @@ impl Outbox {
                 (None, None) => Ok(PresetState::Queued),
             };
         }
-        let preset = within(self, save::lookup(&self.shared, file_name)).await?;
+        let preset = within(&self.parts, save::lookup(&self.parts, file_name)).await?;
         Ok(
             preset.map_or(PresetState::Queued, |preset| PresetState::Saved {
                 preset: preset.id,
@@ -275,25 +309,25 @@ impl Outbox {
     /// Renames a held text, and gives it.
     async fn rename_held(&self, from: &str, to: &str) -> OutboxResult<Vec<u8>> {
         let (ticket, text) = {
-            let mut core = self.shared.core();
-            let held = core.state.presets.held.get(from);
+            let mut memory = self.parts.memory();
+            let held = memory.book.held.get(from);
             let held = held
                 .ok_or_else(|| OutboxError::NotFound(from.to_owned()))?
                 .clone();
-            let ticket = core.record(PresetRecord::Renamed {
+            let ticket = memory.record(PresetRecord::Renamed {
                 from: from.to_owned(),
                 to: to.to_owned(),
             })?;
             (ticket, held.text.0)
         };
-        self.shared.settle(ticket).await?;
+        self.parts.journal.settled(ticket).await?;
         Ok(text)
     }
 
     /// Sends a text whose name is one that goes to the service now, and keeps any other.
     async fn after_rename(&self, to: &str, text: Vec<u8>) -> OutboxResult<()> {
         if is_sendable_name(to) {
-            self.save_preset(to, &text).await?;
+            self.save(to, &text).await?;
             return Ok(());
         }
         // A text that waited to be sent under its old name waits no more.
@@ -303,8 +337,8 @@ impl Outbox {
             at: Moment::now(),
             wanted: false,
         };
-        self.shared.record(record).await?;
-        self.shared.events.tell(OutboxEvent::PresetsChanged);
+        self.parts.record(record).await?;
+        self.parts.events.send(OutboxEvent::PresetsChanged);
         Ok(())
     }
 
@@ -315,36 +349,36 @@ impl Outbox {
         to: &str,
     ) -> OutboxResult<Option<PresetId>> {
         let new_name = names::stem(to).to_owned();
-        let standing = within(self, save::lookup(&self.shared, to)).await?;
+        let standing = within(&self.parts, save::lookup(&self.parts, to)).await?;
         let target = standing.as_ref().map_or(preset.id, |standing| standing.id);
         let request = UpdatePreset {
             id: target,
             name: new_name,
             config: preset.config.clone(),
         };
-        within(self, self.shared.client.presets().update(&request)).await?;
+        within(&self.parts, self.parts.client.presets().update(&request)).await?;
         if standing.is_some() {
             // The other name's preset has the content now; this one has become its double.
-            within(self, self.shared.client.presets().delete(preset.id)).await?;
+            within(&self.parts, self.parts.client.presets().delete(preset.id)).await?;
         }
         let ticket = {
-            let mut core = self.shared.core();
-            if core.state.presets.held.contains_key(from) {
+            let mut memory = self.parts.memory();
+            if memory.book.held.contains_key(from) {
                 let name = from.to_owned();
-                core.record(PresetRecord::Dropped { name })?;
+                memory.record(PresetRecord::Dropped { name })?;
             }
-            let ticket = core.record(PresetRecord::RenamedThere {
+            let ticket = memory.record(PresetRecord::RenamedThere {
                 name: to.to_owned(),
                 preset: target,
                 text: Blob(preset.config.to_pretty_text().into_bytes()),
                 at: Moment::now(),
             })?;
-            core.preset_saves += 1;
+            memory.saves += 1;
             ticket
         };
-        self.shared.settle(ticket).await?;
+        self.parts.journal.settled(ticket).await?;
         tracing::info!(from, to, "renamed a preset");
-        self.shared.events.tell(OutboxEvent::PresetsChanged);
+        self.parts.events.send(OutboxEvent::PresetsChanged);
         Ok(standing.map(|_| preset.id))
     }
 }
@@ -379,11 +413,11 @@ fn check_preset_name(name: &str) -> OutboxResult<()> {
 
 /// The outcome of a request that a tool waits for, within the time it may take.
 async fn within<T>(
-    outbox: &Outbox,
+    parts: &PresetParts,
     call: impl Future<Output = Result<T, ClientError>>,
 ) -> OutboxResult<T> {
     let what = "working on presets";
-    match tokio::time::timeout(outbox.shared.config.answer_within * 3, call).await {
+    match tokio::time::timeout(parts.config.answer_within * 3, call).await {
         Ok(outcome) => outcome.map_err(|source| OutboxError::Service {
             what: what.to_owned(),
             source,
@@ -392,7 +426,7 @@ async fn within<T>(
             what: what.to_owned(),
             source: ClientError::Timeout {
                 what: what.to_owned(),
-                after: outbox.shared.config.answer_within * 3,
+                after: parts.config.answer_within * 3,
             },
         }),
     }

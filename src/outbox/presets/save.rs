@@ -7,19 +7,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use crate::client::{ClientError, Priority};
-use crate::outbox::drafts::upload::plan::COMPLETION_PATIENCE as LATE_EFFECT;
-use crate::outbox::effect::{Effect, passes};
+use crate::outbox::effect::{Effect, LATE_EFFECT, passes};
 use crate::outbox::error::OutboxResult;
 use crate::outbox::events::OutboxEvent;
-use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;
-use crate::outbox::jobs::text;
-use crate::outbox::names;
 use crate::outbox::pauses::Pauses;
 use crate::outbox::presets::book::{HeldPreset, PresetRecord};
+use crate::outbox::presets::parts::PresetParts;
 use crate::outbox::presets::plan::{PresetStep, find, next_preset_step};
-use crate::outbox::shared::Shared;
+use crate::outbox::{failpoint, names, texts};
 use crate::wire::{CreatePreset, OptimizerConfig, Preset, PresetId, PresetText, UpdatePreset};
 
 /// The longest pause between two tries while the service cannot be reached.
@@ -27,7 +26,7 @@ const LONGEST_RETRY: Duration = Duration::from_secs(60);
 
 /// What trying to save gave.
 #[derive(Debug)]
-pub enum Outcome {
+pub enum SaveOutcome {
     /// The service has it.
     Saved(PresetId),
     /// The service, or we, refuse it.
@@ -39,20 +38,20 @@ pub enum Outcome {
 }
 
 /// Saves what is wanted and could not be saved at once. Runs until the outbox closes.
-pub async fn run(shared: Arc<Shared>) {
-    let mut pauses = Pauses::new(shared.config.first_poll * 2, LONGEST_RETRY);
+pub async fn run(parts: Arc<PresetParts>) {
+    let mut pauses = Pauses::new(parts.config.first_poll * 2, LONGEST_RETRY);
     loop {
         let mut left = false;
-        let wanted = if shared.config.paused {
+        let wanted = if parts.config.paused {
             Vec::new()
         } else {
-            wanted(&shared)
+            wanted(&parts)
         };
         for name in wanted {
-            let Some(outcome) = shared.until_closed(save(&shared, &name)).await else {
+            let Some(outcome) = parts.tasks.until_closed(save(&parts, &name)).await else {
                 return;
             };
-            left |= matches!(outcome, Ok(Outcome::Later(_)) | Err(_));
+            left |= matches!(outcome, Ok(SaveOutcome::Later(_)) | Err(_));
         }
         let wait = if left {
             pauses.next_pause()
@@ -65,63 +64,63 @@ pub async fn run(shared: Arc<Shared>) {
         tokio::select! {
             biased;
             () = tokio::time::sleep(wait) => {}
-            () = shared.preset_news.notified() => {}
-            () = shared.closed() => return,
+            () = parts.news.notified() => {}
+            () = parts.tasks.closed() => return,
         }
     }
 }
 
-fn wanted(shared: &Shared) -> Vec<String> {
-    let core = shared.core();
-    let held = core.state.presets.held.iter();
+fn wanted(parts: &PresetParts) -> Vec<String> {
+    let memory = parts.memory();
+    let held = memory.book.held.iter();
     held.filter(|(_, it)| it.wanted)
         .map(|(name, _)| name.clone())
         .collect()
 }
 
 /// Saves the text held under `name`, once.
-pub async fn save(shared: &Arc<Shared>, name: &str) -> OutboxResult<Outcome> {
+pub async fn save(parts: &Arc<PresetParts>, name: &str) -> OutboxResult<SaveOutcome> {
     // One at a time: two files may be about the same preset.
-    let _turn = shared.presets.lock().await;
+    let _turn = parts.turn.lock().await;
     let (held, parked) = {
-        let core = shared.core();
-        let book = &core.state.presets;
+        let memory = parts.memory();
+        let book = &memory.book;
         match book.held.get(name) {
             Some(held) if held.wanted => (held.clone(), book.parked.get(name).cloned()),
-            _ => return Ok(Outcome::Nothing),
+            _ => return Ok(SaveOutcome::Nothing),
         }
     };
-    let preset = match text::parse_config(name, &held.text.0) {
+    let preset = match texts::parse_config(name, &held.text.0) {
         Ok(preset) => preset,
-        Err(reason) => return refuse(shared, name, reason).await,
+        Err(reason) => return refuse(parts, name, reason).await,
     };
     let parked = parked.map(|parked| parked.preset);
-    match put(shared, name, &held, &preset, parked).await? {
+    match put(parts, name, &held, &preset, parked).await? {
         Ok(id) => {
-            finish(shared, name, &held, id).await?;
-            Ok(Outcome::Saved(id))
+            finish(parts, name, &held, id).await?;
+            Ok(SaveOutcome::Saved(id))
         }
         Err(error) if passes(&error) => {
             if Effect::of(&error) == Effect::Unknown {
-                let (name, now) = (names::stem(name).to_owned(), shared.now());
-                shared.core().preset_doubts.insert(name, now);
+                let name = names::stem(name).to_owned();
+                parts.memory().doubts.insert(name, Instant::now());
             }
-            Ok(Outcome::Later(error))
+            Ok(SaveOutcome::Later(error))
         }
-        Err(ClientError::Rejected { message, .. }) => refuse(shared, name, message).await,
-        Err(error) => refuse(shared, name, error.to_string()).await,
+        Err(ClientError::Rejected { message, .. }) => refuse(parts, name, message).await,
+        Err(error) => refuse(parts, name, error.to_string()).await,
     }
 }
 
 async fn put(
-    shared: &Arc<Shared>,
+    parts: &Arc<PresetParts>,
     name: &str,
     held: &HeldPreset,
     text: &PresetText,
     parked: Option<PresetId>,
 ) -> OutboxResult<Result<PresetId, ClientError>> {
     let preset_name = names::stem(name);
-    let known = match known(shared, preset_name, parked).await {
+    let known = match known(parts, preset_name, parked).await {
         Ok(known) => known,
         Err(error) => return Ok(Err(error)),
     };
@@ -132,7 +131,7 @@ async fn put(
     }
     if !held.in_doubt {
         let name = name.to_owned();
-        shared.record(PresetRecord::Sent { name }).await?;
+        parts.record(PresetRecord::Sent { name }).await?;
     }
     failpoint::hit(Failpoint::BeforePreset);
     let reply = match step {
@@ -143,18 +142,18 @@ async fn put(
                 name: preset_name.to_owned(),
                 config: config.clone(),
             };
-            let updated = shared.client.presets().update(&request).await;
+            let updated = parts.client.presets().update(&request).await;
             updated.map(|()| Some(id))
         }
         PresetStep::Create => {
             let description = held.description.clone().or(text.description.clone());
-            create(shared, preset_name, description, config).await
+            create(parts, preset_name, description, config).await
         }
     };
     failpoint::hit(Failpoint::AfterPreset);
     let id = match reply {
         Ok(Some(id)) => return Ok(Ok(id)),
-        Ok(None) => shared.client.presets().list(Priority::Interactive).await,
+        Ok(None) => parts.client.presets().list(Priority::Interactive).await,
         Err(error) => return Ok(Err(error)),
     };
     // The service does not answer a creation with the id: it is in the list.
@@ -168,7 +167,7 @@ async fn put(
 }
 
 async fn create(
-    shared: &Arc<Shared>,
+    parts: &Arc<PresetParts>,
     preset_name: &str,
     description: Option<String>,
     config: &OptimizerConfig,
@@ -179,70 +178,65 @@ async fn create(
         engine_core_version: None,
         config: config.clone(),
     };
-    shared
-        .client
-        .presets()
-        .create(&request)
-        .await
-        .map(|()| None)
+    parts.client.presets().create(&request).await.map(|()| None)
 }
 
 /// The preset of a file name, as the service has it now.
-pub async fn lookup(shared: &Shared, file_name: &str) -> Result<Option<Preset>, ClientError> {
+pub async fn lookup(parts: &PresetParts, file_name: &str) -> Result<Option<Preset>, ClientError> {
     let name = names::stem(file_name);
-    let known = known(shared, name, None).await?;
+    let known = known(parts, name, None).await?;
     Ok(find(&known, name, None).cloned())
 }
 
 /// The service's presets. That one is not among them counts only when no lost request can bring it any
 /// more.
 async fn known(
-    shared: &Shared,
+    parts: &PresetParts,
     name: &str,
     parked: Option<PresetId>,
 ) -> Result<Vec<Preset>, ClientError> {
-    let mut known = shared.client.presets().list(Priority::Interactive).await?;
-    let lost_at = shared.core().preset_doubts.get(name).copied();
+    let mut known = parts.client.presets().list(Priority::Interactive).await?;
+    let lost_at = parts.memory().doubts.get(name).copied();
     if let Some(lost_at) = lost_at.filter(|_| find(&known, name, parked).is_none()) {
-        let left = (lost_at + LATE_EFFECT).saturating_sub(shared.now());
-        shared.pause(left).await;
-        known = shared.client.presets().list(Priority::Interactive).await?;
+        let left = (lost_at + LATE_EFFECT).saturating_duration_since(Instant::now());
+        parts.tasks.pause(left).await;
+        known = parts.client.presets().list(Priority::Interactive).await?;
     }
-    shared.core().preset_doubts.remove(name);
+    parts.memory().doubts.remove(name);
     Ok(known)
 }
 
 async fn finish(
-    shared: &Arc<Shared>,
+    parts: &Arc<PresetParts>,
     name: &str,
     sent: &HeldPreset,
     preset: PresetId,
 ) -> OutboxResult<()> {
     let ticket = {
-        let mut core = shared.core();
-        let held = core.state.presets.held.get(name);
+        let mut memory = parts.memory();
+        let held = memory.book.held.get(name);
         // A text that was written meanwhile goes out on its own.
         if held.is_none_or(|held| held.text != sent.text) {
             return Ok(());
         }
-        let ticket = core.record(PresetRecord::Saved {
+        let ticket = memory.record(PresetRecord::Saved {
             name: name.to_owned(),
             preset: Some(preset),
         })?;
-        core.preset_saves += 1;
+        memory.saves += 1;
         ticket
     };
-    shared.settle(ticket).await?;
-    shared.events.tell(OutboxEvent::PresetsChanged);
+    parts.journal.settled(ticket).await?;
+    parts.events.send(OutboxEvent::PresetsChanged);
     Ok(())
 }
 
-async fn refuse(shared: &Arc<Shared>, name: &str, reason: String) -> OutboxResult<Outcome> {
+async fn refuse(parts: &Arc<PresetParts>, name: &str, reason: String) -> OutboxResult<SaveOutcome> {
     let record = PresetRecord::Refused {
         name: name.to_owned(),
         reason: reason.clone(),
     };
-    shared.record(record).await?;
-    shared.events.tell(OutboxEvent::PresetsChanged);
-    Ok(Outcome::Refused(reason))
+    parts.record(record).await?;
+    parts.events.send(OutboxEvent::PresetsChanged);
+    Ok(SaveOutcome::Refused(reason))
 }

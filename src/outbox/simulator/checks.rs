@@ -3,31 +3,35 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::outbox::Outbox;
-use crate::outbox::drafts::info::DraftPhase;
-use crate::outbox::jobs::book::{EmbedStage, SubmissionStage, Wanted};
-use crate::outbox::jobs::info::JobState;
-use crate::outbox::presets::info::PresetState;
+use crate::outbox::drafts::{DraftPhase, Stage};
+use crate::outbox::jobs::{EmbedStage, JobState, SubmissionStage, Wanted};
+use crate::outbox::presets::PresetState;
 use crate::outbox::simulator::goals::{
     DraftGoal, Files, Goals, JobGoal, JobKind, PresetGoal, asset_names,
 };
-use crate::outbox::simulator::network::Service;
+use crate::outbox::simulator::network::SimulatedService;
 use crate::outbox::simulator::service::{Asset, Holdings};
-use crate::outbox::state::Stage;
 
 /// What is still on its way, if anything.
 pub fn unfinished(outbox: &Outbox) -> Option<String> {
     let going = outbox
         .drafts()
+        .all()
         .into_iter()
         .find(|draft| draft.phase != DraftPhase::ImportFailed);
     if let Some(draft) = going {
         return Some(format!("{}: {}", draft.name, draft.status));
     }
-    let core = outbox.shared.core();
-    if let Some(asset) = core.state.discards.first() {
+    let machines = &outbox.owner.machines;
+    if let Some(asset) = machines.drafts.memory().state.discards.first() {
         return Some(format!("asset {asset} is to be deleted"));
     }
-    let book = &core.state.jobs;
+    let wanted = {
+        let memory = machines.presets.memory();
+        memory.book.held.values().any(|it| it.wanted)
+    };
+    let memory = machines.jobs.memory();
+    let book = &memory.book;
     let open = |stage: &SubmissionStage| {
         matches!(stage, SubmissionStage::Sent | SubmissionStage::Taken { .. })
     };
@@ -35,34 +39,32 @@ pub fn unfinished(outbox: &Outbox) -> Option<String> {
         return Some("a job runs".to_owned());
     }
     let going_out = book.files.iter().find(|(key, file)| {
-        let task = core.job_tasks.get(*key);
+        let task = memory.tasks.get(*key);
         let waits = task.is_some_and(|task| task.waits_for_model);
         file.wanted != Wanted::No && !waits
     });
     if let Some((key, _)) = going_out {
         return Some(format!("{} is to go out", key.name));
     }
-    let tagged =
-        |it: &crate::outbox::jobs::book::Submission| it.tagged && it.stage.rapid().is_some();
+    let tagged = |it: &crate::outbox::jobs::Submission| it.tagged && it.stage.rapid().is_some();
     if book.submissions.values().any(tagged) {
         return Some("a tag is to be removed".to_owned());
     }
     if book.embeds.values().any(|it| it.stage == EmbedStage::Sent) {
         return Some("an embed is looked for".to_owned());
     }
-    let wanted = core.state.presets.held.values().any(|it| it.wanted);
     wanted.then(|| "a preset is to be saved".to_owned())
 }
 
 /// A start whose answer came, but was not yet in the journal when the process died, is as good as unheard:
 /// nobody may remove what it made.
-pub fn forget_unheard(outbox: &Outbox, service: &Service) {
-    let core = outbox.shared.core();
-    let drafts = core.state.drafts.values();
+pub fn forget_unheard(outbox: &Outbox, service: &SimulatedService) {
+    let memory = outbox.owner.machines.drafts.memory();
+    let drafts = memory.state.drafts.values();
     let known: BTreeSet<u64> = drafts
         .filter_map(|draft| draft.stage()?.asset())
-        .chain(core.state.discards.iter().copied())
-        .chain(core.state.sent.keys().copied())
+        .chain(memory.state.discards.iter().copied())
+        .chain(memory.state.sent.keys().copied())
         .map(|asset| asset.0)
         .collect();
     let mut holdings = service.holdings();
@@ -73,17 +75,17 @@ pub fn forget_unheard(outbox: &Outbox, service: &Service) {
 
 /// Does what a person does about failures that ask for one.
 pub async fn nurse(outbox: &Outbox) {
-    for draft in outbox.drafts() {
+    for draft in outbox.drafts().all() {
         let failed = draft.failure.is_some() && draft.phase != DraftPhase::ImportFailed;
         if failed {
             // It says so again if it still does not work.
-            let _ = outbox.retry(draft.id).await;
+            let _ = outbox.uploads().retry(draft.id).await;
         }
     }
 }
 
 /// All that is wrong in the end.
-pub fn all(outbox: &Outbox, service: &Service, goals: &Goals) -> Vec<String> {
+pub fn all(outbox: &Outbox, service: &SimulatedService, goals: &Goals) -> Vec<String> {
     let holdings = service.holdings();
     let mut problems = Vec::new();
     for goal in &goals.drafts {
@@ -113,7 +115,7 @@ fn check_draft(outbox: &Outbox, holdings: &Holdings, goal: &DraftGoal) -> Vec<St
         !asset.foreign && names.contains(&asset.name) && asset.status != "incomplete"
     };
     let whole: Vec<&Asset> = holdings.assets.values().filter(ours).collect();
-    let deleted_elsewhere = outbox.sent_records().iter().any(|record| {
+    let deleted_elsewhere = outbox.uploads().sent_records().iter().any(|record| {
         names.contains(record.name.trim_end_matches(".glb"))
             && holdings.deleted.contains(&record.asset.0)
     });
@@ -139,9 +141,9 @@ fn check_draft(outbox: &Outbox, holdings: &Holdings, goal: &DraftGoal) -> Vec<St
 
 /// A failed import keeps its staged copy.
 fn kept_when_failed(outbox: &Outbox, asset: &Asset, goal: &DraftGoal) -> Vec<String> {
-    let core = outbox.shared.core();
+    let memory = outbox.owner.machines.drafts.memory();
     let names = asset_names(goal);
-    let mut drafts = core.state.drafts.values();
+    let mut drafts = memory.state.drafts.values();
     let kept = drafts.any(|draft| {
         names.contains(draft.name.trim_end_matches(".glb"))
             && matches!(draft.stage(), Some(Stage::ImportFailed { .. }))
@@ -213,7 +215,7 @@ fn check_job(outbox: &Outbox, holdings: &Holdings, goal: &JobGoal) -> Vec<String
             goal.runs
         ));
     }
-    let Some(job) = outbox.job(&folder, name) else {
+    let Some(job) = outbox.jobs().get(&folder, name) else {
         return problems;
     };
     let over = matches!(
@@ -277,7 +279,7 @@ fn check_preset(outbox: &Outbox, holdings: &Holdings, goal: &PresetGoal) -> Vec<
     if ids > 1 && !goal.is_removed() {
         problems.push(format!("the preset {name} had {ids} ids"));
     }
-    let overlay = outbox.preset_overlay();
+    let overlay = outbox.presets().overlay();
     let refused = overlay
         .files
         .iter()

@@ -26,7 +26,7 @@ use tokio::task::JoinSet;
 
 use self::goals::Goals;
 use self::hook::{below, chance};
-use self::network::{FAIR, Service, Weather};
+use self::network::{FAIR, SimulatedService, Weather};
 use self::people::{pursue_draft, pursue_job, pursue_preset};
 use self::service::BASE_URL;
 use crate::client::{Client, ClientConfig};
@@ -39,7 +39,7 @@ const LONGEST_END: Duration = Duration::from_secs(3 * 3600);
 /// One run.
 struct World {
     dir: PathBuf,
-    service: Service,
+    service: SimulatedService,
     goals: Goals,
     death: Arc<Notify>,
 }
@@ -73,7 +73,7 @@ fn run_seed(seed: u64) -> Result<Vec<String>, Failure> {
         let world = World {
             dir: dir.path().join("outbox"),
             death: hook::begin(seed),
-            service: Service::new(),
+            service: SimulatedService::new(),
             goals: Goals::new(),
         };
         world.run().await
@@ -202,16 +202,11 @@ impl World {
 async fn bury(outbox: Outbox, mut people: JoinSet<()>) {
     people.abort_all();
     while people.join_next().await.is_some() {}
-    let mut tasks = {
-        let mut tasks = outbox.shared.tasks.lock();
-        std::mem::take(&mut **tasks.as_mut().unwrap_or_else(|error| error.get_mut()))
-    };
-    tasks.abort_all();
-    while tasks.join_next().await.is_some() {}
+    outbox.owner.machines.foundation.tasks.abort().await;
 }
 
 /// What others do meanwhile.
-async fn disturb(service: Service, goals: Goals) {
+async fn disturb(service: SimulatedService, goals: Goals) {
     loop {
         tokio::time::sleep(Duration::from_millis(200 + below(15_000))).await;
         let name = {
@@ -262,7 +257,7 @@ async fn disturb(service: Service, goals: Goals) {
 }
 
 /// Another machine optimizes, embeds and makes presets like ours at the same time.
-fn foreign_work(service: &Service, goals: &Goals) {
+fn foreign_work(service: &SimulatedService, goals: &Goals) {
     let mut holdings = service.holdings();
     let complete = holdings.assets.iter();
     let complete = complete.filter(|(_, asset)| asset.status == "complete");

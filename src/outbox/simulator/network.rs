@@ -35,7 +35,7 @@ pub const FAIR: Weather = Weather {
 
 /// The service.
 #[derive(Debug, Clone)]
-pub struct Service {
+pub struct SimulatedService {
     holdings: Arc<Mutex<Holdings>>,
     weather: Arc<Mutex<Weather>>,
 }
@@ -55,9 +55,9 @@ enum Fate {
     DiesAfter,
 }
 
-impl Service {
-    pub fn new() -> Service {
-        Service {
+impl SimulatedService {
+    pub fn new() -> SimulatedService {
+        SimulatedService {
             holdings: Arc::new(Mutex::new(Holdings::new())),
             weather: Arc::new(Mutex::new(FAIR)),
         }
@@ -144,7 +144,7 @@ impl Service {
     }
 }
 
-impl ScriptedServer for Service {
+impl ScriptedServer for SimulatedService {
     fn answer(
         &self,
         request: ScriptedRequest,

@@ -4,9 +4,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::outbox::drafts::info::{OpenMode, Place};
+use crate::outbox::drafts::{OpenMode, Place};
 use crate::outbox::ids::{DraftId, EntryId, JobFolder, OwnerFolder};
-use crate::outbox::presets::info::PresetState;
+use crate::outbox::presets::PresetState;
 use crate::outbox::simulator::goals::{
     DraftGoal, Edit, Files, Finale, JobGoal, JobKind, ME, PresetGoal,
 };
@@ -56,28 +56,34 @@ fn conclude(goal: &Mutex<DraftGoal>, step: usize, done: OutboxResult<bool>) {
 
 /// The draft of a goal; `None` when it has become an asset.
 fn draft_of(outbox: &Outbox, goal: &DraftGoal) -> OutboxResult<Option<DraftId>> {
-    if let Some(found) = outbox.find_draft(&goal.name) {
+    if let Some(found) = outbox.drafts().find(&goal.name) {
         return Ok(Some(found.id));
     }
-    let sent = outbox.sent_records();
+    let sent = outbox.uploads().sent_records();
     if goal.step > 0 || sent.iter().any(|record| record.name == goal.name) {
         return Ok(None);
     }
     match goal.loose {
         true => Ok(None),
         false => outbox
-            .create_draft(&goal.name, 0o755, &ME)
+            .drafts()
+            .create(&goal.name, 0o755, &ME)
             .map(|draft| Some(draft.id)),
     }
 }
 
 fn put(outbox: &Outbox, goal: &Mutex<DraftGoal>, path: &str, bytes: &[u8]) -> OutboxResult<()> {
     let goal = goal.lock().unwrap();
-    if goal.loose && outbox.find_draft(&goal.name).is_none() {
-        if outbox.sent_records().iter().any(|it| it.name == goal.name) {
+    if goal.loose && outbox.drafts().find(&goal.name).is_none() {
+        if outbox
+            .uploads()
+            .sent_records()
+            .iter()
+            .any(|it| it.name == goal.name)
+        {
             return Ok(());
         }
-        let (_, _, file) = outbox.create_loose_file(&goal.name, 0o644, &ME)?;
+        let (_, _, file) = outbox.drafts().create_loose_file(&goal.name, 0o644, &ME)?;
         file.write_at(bytes, 0)?;
         return file.flush();
     }
@@ -90,17 +96,26 @@ fn put(outbox: &Outbox, goal: &Mutex<DraftGoal>, path: &str, bytes: &[u8]) -> Ou
 fn write(outbox: &Outbox, draft: DraftId, path: &str, bytes: &[u8]) -> OutboxResult<()> {
     let (parent, name) = match path.split_once('/') {
         None => (EntryId::ROOT, path),
-        Some((folder, name)) => match outbox.child(draft, EntryId::ROOT, folder) {
+        Some((folder, name)) => match outbox.entries().child(draft, EntryId::ROOT, folder) {
             Some(found) => (found.id, name),
             None => {
-                let made = outbox.make_dir(draft, EntryId::ROOT, folder, 0o755, &ME)?;
+                let made = outbox
+                    .entries()
+                    .make_dir(draft, EntryId::ROOT, folder, 0o755, &ME)?;
                 (made.id, name)
             }
         },
     };
-    let file = match outbox.child(draft, parent, name) {
-        Some(found) => outbox.open_staged(draft, found.id, OpenMode::Truncate, &ME)?,
-        None => outbox.create_file(draft, parent, name, 0o644, &ME)?.1,
+    let file = match outbox.entries().child(draft, parent, name) {
+        Some(found) => outbox
+            .entries()
+            .open(draft, found.id, OpenMode::Truncate, &ME)?,
+        None => {
+            outbox
+                .entries()
+                .create_file(draft, parent, name, 0o644, &ME)?
+                .1
+        }
     };
     let half = bytes.len() / 2;
     file.write_at(&bytes[..half], 0)?;
@@ -116,12 +131,13 @@ async fn finish(outbox: &Outbox, goal: &Mutex<DraftGoal>, finale: Finale) -> Out
             None => Ok(true),
             Some(draft) => {
                 if outbox
-                    .draft(draft)
+                    .drafts()
+                    .get(draft)
                     .is_some_and(|info| info.failure.is_some())
                 {
-                    outbox.retry(draft).await?;
+                    outbox.uploads().retry(draft).await?;
                 }
-                outbox.commit(draft, false).await.map(|_| true)
+                outbox.uploads().commit(draft, false).await.map(|_| true)
             }
         },
         Finale::Cancel => {
@@ -135,7 +151,7 @@ async fn finish(outbox: &Outbox, goal: &Mutex<DraftGoal>, finale: Finale) -> Out
                 return Ok(true);
             };
             goal.lock().unwrap().tried = true;
-            outbox.cancel(draft).await?;
+            outbox.uploads().cancel(draft).await?;
             if !hook::is_dead() {
                 goal.lock().unwrap().allowed = vec![Files::new()];
             }
@@ -187,8 +203,12 @@ fn modify(outbox: &Outbox, goal: &Mutex<DraftGoal>, draft: Option<DraftId>) -> O
 fn rename(outbox: &Outbox, goal: &Mutex<DraftGoal>, draft: Option<DraftId>) -> OutboxResult<bool> {
     let mut goal = goal.lock().unwrap();
     let to = format!("{}r", goal.name);
-    let renamed = outbox.find_draft(&to).is_some()
-        || outbox.sent_records().iter().any(|record| record.name == to);
+    let renamed = outbox.drafts().find(&to).is_some()
+        || outbox
+            .uploads()
+            .sent_records()
+            .iter()
+            .any(|record| record.name == to);
     if renamed {
         goal.name = to;
         return Ok(true);
@@ -197,7 +217,10 @@ fn rename(outbox: &Outbox, goal: &Mutex<DraftGoal>, draft: Option<DraftId>) -> O
         return Ok(true);
     }
     let from = Place::Top(goal.name.clone());
-    match outbox.rename(&from, &Place::Top(to.clone()), true, &ME) {
+    match outbox
+        .drafts()
+        .rename(&from, &Place::Top(to.clone()), true, &ME)
+    {
         Ok(_) => {
             if !hook::is_dead() {
                 goal.name = to;
@@ -245,23 +268,23 @@ async fn job_step(outbox: &Outbox, goal: &Mutex<JobGoal>) -> OutboxResult<bool> 
     };
     match step {
         0 => {
-            outbox.write_job_text(&folder, &name, &text)?;
+            outbox.jobs().write(&folder, &name, &text)?;
             if folder == JobFolder::Multi {
                 let models = goal.lock().unwrap().models.clone();
                 let owners = models.iter().filter_map(|model| {
                     let asset = asset_named(outbox, model)?;
                     Some((model.clone(), OwnerFolder::Asset(asset)))
                 });
-                outbox.set_job_paths(&name, owners.collect())?;
+                outbox.jobs().set_paths(&name, owners.collect())?;
             }
             Ok(true)
         }
-        1 => outbox.submit_job(&folder, &name).await.map(|_| true),
+        1 => outbox.jobs().submit(&folder, &name).await.map(|_| true),
         _ => {
             if goal.lock().unwrap().run_again {
                 rest(60_000).await;
                 goal.lock().unwrap().runs += 1;
-                outbox.run_job(&folder, &name).await?;
+                outbox.jobs().run(&folder, &name).await?;
             }
             Ok(true)
         }
@@ -269,7 +292,7 @@ async fn job_step(outbox: &Outbox, goal: &Mutex<JobGoal>) -> OutboxResult<bool> 
 }
 
 fn asset_named(outbox: &Outbox, name: &str) -> Option<AssetId> {
-    let sent = outbox.sent_records();
+    let sent = outbox.uploads().sent_records();
     let found = sent
         .iter()
         .find(|record| record.name == name || record.name == format!("{name}r"));
@@ -335,20 +358,20 @@ async fn edit_preset(outbox: &Outbox, name: &str, edit: &Edit) -> OutboxResult<(
         _ => Ok(()),
     };
     match edit {
-        Edit::Save(text) => saved(outbox.save_preset(name, text.as_bytes()).await?),
+        Edit::Save(text) => saved(outbox.presets().save(name, text.as_bytes()).await?),
         Edit::Detour(text) => {
             let backup = format!("{name}~");
-            match outbox.rename_preset(name, &backup).await {
+            match outbox.presets().rename(name, &backup).await {
                 Ok(_) | Err(OutboxError::NotFound(_)) => {}
                 Err(error) => return Err(error),
             }
-            saved(outbox.save_preset(name, text.as_bytes()).await?)?;
-            match outbox.remove_preset(&backup).await {
+            saved(outbox.presets().save(name, text.as_bytes()).await?)?;
+            match outbox.presets().remove(&backup).await {
                 Ok(_) | Err(OutboxError::NotFound(_)) => Ok(()),
                 Err(error) => Err(error),
             }
         }
-        Edit::Remove => match outbox.remove_preset(name).await {
+        Edit::Remove => match outbox.presets().remove(name).await {
             Ok(_) | Err(OutboxError::NotFound(_)) => Ok(()),
             Err(error) => Err(error),
         },

@@ -7,14 +7,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::client::{Client, ClientConfig};
-use crate::durable::recorder::{self, DiskOp};
-use crate::outbox::drafts::info::{OpenMode, Place};
-use crate::outbox::drafts::tree::FileState;
+use crate::durable::recorder;
+use crate::durable::recorder::DiskOp;
+use crate::outbox::drafts::{FileState, OpenMode, Place};
 use crate::outbox::ids::{EntryId, JobFolder};
 use crate::outbox::simulator::goals::ME;
 use crate::outbox::simulator::hook;
 use crate::outbox::simulator::hook::{below, chance};
-use crate::outbox::simulator::network::Service;
+use crate::outbox::simulator::network::SimulatedService;
 use crate::outbox::simulator::service::BASE_URL;
 use crate::outbox::{Outbox, OutboxConfig, OutboxResult};
 
@@ -150,7 +150,7 @@ impl DiskFile {
 
 fn open(dir: &Path) -> OutboxResult<Outbox> {
     let config = ClientConfig::new(BASE_URL).unwrap();
-    let client = Client::scripted(config, std::sync::Arc::new(Service::new()));
+    let client = Client::scripted(config, std::sync::Arc::new(SimulatedService::new()));
     let config = OutboxConfig {
         paused: true,
         ..OutboxConfig::new(dir)
@@ -166,8 +166,8 @@ fn act(outbox: &Outbox, promised: &mut Promised) -> OutboxResult<()> {
     match (below(10), some(&drafts)) {
         (0, _) | (_, None) => {
             let name = format!("d{}", below(1000));
-            if outbox.find_draft(&name).is_none() {
-                outbox.create_draft(&name, 0o755, &ME)?;
+            if outbox.drafts().find(&name).is_none() {
+                outbox.drafts().create(&name, 0o755, &ME)?;
                 promised.folders.push(name);
             }
         }
@@ -175,7 +175,7 @@ fn act(outbox: &Outbox, promised: &mut Promised) -> OutboxResult<()> {
             let to = format!("d{}", below(1000));
             if !drafts.contains(&to) {
                 let (from, into) = (Place::Top(name.clone()), Place::Top(to.clone()));
-                outbox.rename(&from, &into, true, &ME)?;
+                outbox.drafts().rename(&from, &into, true, &ME)?;
                 promised.folders.retain(|it| *it != name);
                 promised.folders.push(to.clone());
                 let files = std::mem::take(&mut promised.files).into_iter();
@@ -187,23 +187,26 @@ fn act(outbox: &Outbox, promised: &mut Promised) -> OutboxResult<()> {
             }
         }
         (2, Some(name)) if chance(40) => {
-            let draft = outbox.find_draft(&name).expect("it was promised").id;
-            outbox.remove_draft(draft)?;
+            let draft = outbox.drafts().find(&name).expect("it was promised").id;
+            outbox.drafts().remove(draft)?;
             promised.folders.retain(|it| *it != name);
             promised.files.retain(|(draft, _), _| *draft != name);
         }
         (3, _) => {
             let name = format!("j{}.json", below(3));
-            outbox.write_job_text(&JobFolder::Multi, &name, &content)?;
+            outbox.jobs().write(&JobFolder::Multi, &name, &content)?;
             promised.jobs.insert(name, content);
         }
         (_, Some(name)) => {
             let path = format!("f{}.bin", below(4));
-            let draft = outbox.find_draft(&name).expect("it was promised").id;
-            let file = match outbox.child(draft, EntryId::ROOT, &path) {
-                Some(found) => outbox.open_staged(draft, found.id, OpenMode::Truncate, &ME)?,
+            let draft = outbox.drafts().find(&name).expect("it was promised").id;
+            let file = match outbox.entries().child(draft, EntryId::ROOT, &path) {
+                Some(found) => outbox
+                    .entries()
+                    .open(draft, found.id, OpenMode::Truncate, &ME)?,
                 None => {
                     outbox
+                        .entries()
                         .create_file(draft, EntryId::ROOT, &path, 0o644, &ME)?
                         .1
                 }
@@ -220,9 +223,9 @@ fn act(outbox: &Outbox, promised: &mut Promised) -> OutboxResult<()> {
 
 /// What is found after a start, as far as it is whole.
 fn found(outbox: &Outbox, dir: &Path) -> Promised {
-    let core = outbox.shared.core();
+    let machines = &outbox.owner.machines;
     let mut found = Promised::default();
-    for draft in core.state.drafts.values() {
+    for draft in machines.drafts.memory().state.drafts.values() {
         found.folders.push(draft.name.clone());
         for (path, _, node) in draft.tree.walk() {
             let Some(file) = node.file() else { continue };
@@ -233,7 +236,7 @@ fn found(outbox: &Outbox, dir: &Path) -> Promised {
             }
         }
     }
-    for (key, file) in &core.state.jobs.files {
+    for (key, file) in &machines.jobs.memory().book.files {
         found.jobs.insert(key.name.clone(), file.text.0.clone());
     }
     found

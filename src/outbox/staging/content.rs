@@ -10,12 +10,10 @@ use std::os::unix::fs::FileExt as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::durable::{answering, recorder};
-use crate::outbox::error::OutboxResult;
+use crate::outbox::error::{OutboxResult, is_full, staging_error};
 use crate::outbox::failpoint;
 use crate::outbox::moment::Moment;
-use crate::outbox::staging::{
-    ContentHash, ContentId, RunningHash, WriteOut, hash_upto, is_full, staging_error,
-};
+use crate::outbox::staging::{ContentHash, ContentId, RunningHash, WriteOut, hash_upto};
 
 /// An open content.
 #[derive(Debug)]

@@ -3,10 +3,9 @@
 //! [`RunningHash`] follows a sequential writer for free; any other order of writes makes it say that
 //! the file has to be read again. Pure but for [`hash_upto`].
 
-use std::fmt;
 use std::fs::File;
-use std::io;
 use std::os::unix::fs::FileExt as _;
+use std::{fmt, io};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use xxhash_rust::xxh3::Xxh3;

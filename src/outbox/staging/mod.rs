@@ -21,7 +21,7 @@ use std::sync::{Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use crate::durable::{PrivateDir, answering, recorder, sync_dir};
-use crate::outbox::error::{OutboxError, OutboxResult};
+use crate::outbox::error::{OutboxError, OutboxResult, staging_error};
 use crate::outbox::failpoint;
 
 /// How many empty files are made at once: their names become durable by one sync.
@@ -163,27 +163,6 @@ impl Staging {
         spare.files = made;
         Ok(())
     }
-}
-
-/// Turns an I/O error into one that says what was being done, and tells a full disk apart.
-pub fn staging_error(what: impl Into<String>) -> impl FnOnce(io::Error) -> OutboxError {
-    let what = what.into();
-    move |source| match is_full(&source) {
-        true => OutboxError::StagingFull {
-            what,
-            dir: "the staged files".to_owned(),
-            source,
-        },
-        false => OutboxError::Staging { what, source },
-    }
-}
-
-/// True when the disk, or the share of whoever writes, is full.
-fn is_full(error: &io::Error) -> bool {
-    matches!(
-        error.raw_os_error(),
-        Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG)
-    )
 }
 
 fn open_options(new: bool) -> OpenOptions {

@@ -10,11 +10,11 @@ use history::{History, choices};
 use proptest::prelude::*;
 
 use super::*;
-use crate::outbox::drafts::record::DraftRecord;
-use crate::outbox::state::record::Record;
+use crate::outbox::drafts::DraftRecord;
+use crate::outbox::staging::ContentId;
 
 fn without_freed(mut state: State) -> State {
-    state.freed.clear();
+    state.drafts.freed.clear();
     state
 }
 
@@ -58,14 +58,14 @@ proptest! {
         let history = History::of(choices);
         let state = &history.state;
         for asset in &history.assets {
-            let in_attempt = state.drafts.values().any(|it| it.stage().and_then(|it| it.asset()) == Some(*asset));
-            let known = in_attempt || state.discards.contains(asset) || state.sent.contains_key(asset);
+            let in_attempt = state.drafts.drafts.values().any(|it| it.stage().and_then(|it| it.asset()) == Some(*asset));
+            let known = in_attempt || state.drafts.discards.contains(asset) || state.drafts.sent.contains_key(asset);
             prop_assert!(known, "{} is known to nobody", asset);
         }
         // And none that is wanted is ever deleted.
-        for draft in state.drafts.values() {
+        for draft in state.drafts.drafts.values() {
             if let Some(asset) = draft.stage().and_then(|it| it.asset()) {
-                prop_assert!(!state.discards.contains(&asset));
+                prop_assert!(!state.drafts.discards.contains(&asset));
             }
         }
     }
@@ -79,8 +79,8 @@ proptest! {
                 made.insert(*content);
             }
         }
-        let kept = history.state.kept_contents();
-        let freed: BTreeSet<ContentId> = history.state.freed.iter().copied().collect();
+        let kept = history.state.drafts.kept_contents();
+        let freed: BTreeSet<ContentId> = history.state.drafts.freed.iter().copied().collect();
         prop_assert!(kept.is_disjoint(&freed));
         prop_assert_eq!(kept.union(&freed).copied().collect::<BTreeSet<_>>(), made);
     }

@@ -8,17 +8,21 @@ use super::ME;
 
 /// Writes a file as `cp` does.
 pub fn put(outbox: &Outbox, draft: DraftId, parent: EntryId, name: &str, bytes: &[u8]) -> EntryId {
-    match outbox.child(draft, parent, name) {
+    match outbox.entries().child(draft, parent, name) {
         Some(found) => {
             let file = outbox
-                .open_staged(draft, found.id, OpenMode::Truncate, &ME)
+                .entries()
+                .open(draft, found.id, OpenMode::Truncate, &ME)
                 .unwrap();
             file.write_at(bytes, 0).unwrap();
             file.flush().unwrap();
             found.id
         }
         None => {
-            let (info, file) = outbox.create_file(draft, parent, name, 0o644, &ME).unwrap();
+            let (info, file) = outbox
+                .entries()
+                .create_file(draft, parent, name, 0o644, &ME)
+                .unwrap();
             file.write_at(bytes, 0).unwrap();
             file.flush().unwrap();
             file.release();
@@ -56,7 +60,7 @@ pub fn glb(len: u32) -> Vec<u8> {
 
 /// Copies the chair into a draft of its own.
 pub fn copy_chair(outbox: &Outbox, name: &str) -> DraftInfo {
-    let draft = outbox.create_draft(name, 0o755, &ME).unwrap();
+    let draft = outbox.drafts().create(name, 0o755, &ME).unwrap();
     for (name, bytes) in chair() {
         put(outbox, draft.id, EntryId::ROOT, name, &bytes);
     }

@@ -10,7 +10,7 @@ use crate::support::{Fault, ME, World, chair, copy_chair, eventually, glb, put};
 async fn what_is_sent_by_force_and_fails_keeps_its_copy() {
     let world = World::start().await;
     let outbox = world.outbox();
-    let draft = outbox.create_draft("broken", 0o755, &ME).unwrap();
+    let draft = outbox.drafts().create("broken", 0o755, &ME).unwrap();
     put(
         &outbox,
         draft.id,
@@ -18,12 +18,12 @@ async fn what_is_sent_by_force_and_fails_keeps_its_copy() {
         "broken.glb",
         &glb(400)[..100],
     );
-    let asset = outbox.commit(draft.id, true).await.unwrap();
+    let asset = outbox.uploads().commit(draft.id, true).await.unwrap();
     eventually("the import has failed", async || {
-        outbox.draft(draft.id).unwrap().phase == DraftPhase::ImportFailed
+        outbox.drafts().get(draft.id).unwrap().phase == DraftPhase::ImportFailed
     })
     .await;
-    let info = outbox.draft(draft.id).unwrap();
+    let info = outbox.drafts().get(draft.id).unwrap();
     assert!(
         info.failure
             .unwrap()
@@ -31,16 +31,23 @@ async fn what_is_sent_by_force_and_fails_keeps_its_copy() {
     );
     assert!(info.status.word() == StatusWord::Failed, "{}", info.status);
     assert!(info.warning.unwrap().contains("by force"));
-    assert_eq!(outbox.open_sent(asset, "broken.glb").unwrap().size(), 100);
+    assert_eq!(
+        outbox
+            .uploads()
+            .open_sent(asset, "broken.glb")
+            .unwrap()
+            .size(),
+        100
+    );
     // Nothing moves by itself.
     tokio::time::sleep(Duration::from_millis(300)).await;
-    assert!(outbox.draft(draft.id).is_some());
-    outbox.cancel(draft.id).await.unwrap();
+    assert!(outbox.drafts().get(draft.id).is_some());
+    outbox.uploads().cancel(draft.id).await.unwrap();
     eventually("the asset is gone", async || {
         world.assets().await.is_empty()
     })
     .await;
-    assert!(outbox.sent_record(asset).is_none());
+    assert!(outbox.uploads().sent_record(asset).is_none());
     outbox.shut_down().await;
 }
 
@@ -48,13 +55,14 @@ async fn what_is_sent_by_force_and_fails_keeps_its_copy() {
 async fn missing_references_are_waited_for_and_named() {
     let world = World::start().await;
     let outbox = world.outbox();
-    let draft = outbox.create_draft("chair", 0o755, &ME).unwrap();
+    let draft = outbox.drafts().create("chair", 0o755, &ME).unwrap();
     for (name, bytes) in chair().into_iter().filter(|(name, _)| *name != "wood.png") {
         put(&outbox, draft.id, EntryId::ROOT, name, &bytes);
     }
     eventually("the status names it", async || {
         outbox
-            .draft(draft.id)
+            .drafts()
+            .get(draft.id)
             .is_some_and(|it| it.status.to_string() == "waiting for wood.png")
     })
     .await;
@@ -65,7 +73,7 @@ async fn missing_references_are_waited_for_and_named() {
     .await;
     let asset = world.assets().await[0].id;
     eventually("it is accepted", async || {
-        outbox.sent_record(asset).is_some()
+        outbox.uploads().sent_record(asset).is_some()
     })
     .await;
     outbox.shut_down().await;
@@ -76,12 +84,12 @@ async fn a_draft_larger_than_the_room_left_does_not_start_and_says_so() {
     let world = World::with(|config| config.quota_bytes = 1000).await;
     let outbox = world.outbox();
     let draft = copy_chair(&outbox, "chair");
-    let refused = outbox.commit(draft.id, false).await.unwrap_err();
+    let refused = outbox.uploads().commit(draft.id, false).await.unwrap_err();
     assert!(
         matches!(refused, OutboxError::QuotaExceeded { .. }),
         "{refused}"
     );
-    let status = outbox.draft(draft.id).unwrap().status.to_string();
+    let status = outbox.drafts().get(draft.id).unwrap().status.to_string();
     assert!(status.contains("the account has 1.0 kB left"), "{status}");
     assert!(world.relay.calls("POST", "api-upload/start").is_empty());
     outbox.shut_down().await;
@@ -95,7 +103,7 @@ async fn a_refused_token_is_told_at_once() {
         .fault("GET", "/user/storage", Fault::Status(401), 1000);
     let outbox = world.outbox();
     let draft = copy_chair(&outbox, "chair");
-    let refused = outbox.commit(draft.id, false).await.unwrap_err();
+    let refused = outbox.uploads().commit(draft.id, false).await.unwrap_err();
     let OutboxError::Service { source, .. } = &refused else {
         panic!("{refused}")
     };
@@ -115,7 +123,7 @@ async fn a_drain_sends_what_is_ready_and_names_what_stays() {
     };
     tokio::spawn(async move { while events.recv().await.is_some() {} });
     let ready = copy_chair(&outbox, "chair");
-    let half = outbox.create_draft("half", 0o755, &ME).unwrap();
+    let half = outbox.drafts().create("half", 0o755, &ME).unwrap();
     put(&outbox, half.id, EntryId::ROOT, "half.glb", &glb(400)[..50]);
     let report = outbox.drain(true).await;
     assert_eq!(report.accepted.len(), 1);

@@ -14,21 +14,24 @@ async fn a_lost_reply_of_start_gives_one_complete_asset_and_a_listed_orphan() {
         .fault("POST", "api-upload/start", Fault::LostAfter, 1);
     let outbox = world.outbox();
     let draft = copy_chair(&outbox, "chair");
-    let asset = outbox.commit(draft.id, false).await.unwrap();
-    eventually("it is complete", async || outbox.draft(draft.id).is_none()).await;
+    let asset = outbox.uploads().commit(draft.id, false).await.unwrap();
+    eventually("it is complete", async || {
+        outbox.drafts().get(draft.id).is_none()
+    })
+    .await;
     let assets = world.assets().await;
     assert_eq!(assets.len(), 2);
     assert_eq!(world.the_one(&assets), asset);
-    let orphans = outbox.orphans().await.unwrap();
+    let orphans = outbox.orphans().find().await.unwrap();
     assert_eq!(orphans.len(), 1);
     assert_ne!(orphans[0].id, asset);
     assert!(
-        outbox.cancel_orphan(asset).await.is_err(),
+        outbox.orphans().cancel(asset).await.is_err(),
         "only orphans can be cancelled"
     );
-    outbox.cancel_orphan(orphans[0].id).await.unwrap();
+    outbox.orphans().cancel(orphans[0].id).await.unwrap();
     assert_eq!(world.assets().await.len(), 1);
-    assert!(outbox.orphans().await.unwrap().is_empty());
+    assert!(outbox.orphans().find().await.unwrap().is_empty());
     outbox.shut_down().await;
 }
 
@@ -39,8 +42,11 @@ async fn after_a_lost_completion_the_state_of_the_asset_decides() {
         world.relay.fault("GET", "api-upload/complete", fault, 1);
         let outbox = world.outbox();
         let draft = copy_chair(&outbox, "chair");
-        let asset = outbox.commit(draft.id, false).await.unwrap();
-        eventually("it is complete", async || outbox.draft(draft.id).is_none()).await;
+        let asset = outbox.uploads().commit(draft.id, false).await.unwrap();
+        eventually("it is complete", async || {
+            outbox.drafts().get(draft.id).is_none()
+        })
+        .await;
         assert_eq!(world.the_one(&world.assets().await), asset);
         assert_eq!(world.files(asset).await, as_map(chair()));
         // What the relay has swallowed is not counted.
@@ -61,7 +67,7 @@ async fn a_file_whose_transfer_breaks_is_sent_again_whole() {
     world.relay.fault("PUT", "", Fault::Status(503), 1);
     let outbox = world.outbox();
     let draft = copy_chair(&outbox, "chair");
-    let asset = outbox.commit(draft.id, false).await.unwrap();
+    let asset = outbox.uploads().commit(draft.id, false).await.unwrap();
     assert_eq!(world.files(asset).await, as_map(chair()));
     assert_eq!(world.assets().await.len(), 1);
     outbox.shut_down().await;
@@ -73,7 +79,7 @@ async fn urls_that_expired_mean_a_new_start_and_the_old_id_removed() {
     world.relay.fault("PUT", "", Fault::Status(403), 1);
     let outbox = world.outbox();
     let draft = copy_chair(&outbox, "chair");
-    let asset = outbox.commit(draft.id, false).await.unwrap();
+    let asset = outbox.uploads().commit(draft.id, false).await.unwrap();
     assert_eq!(world.relay.calls("POST", "api-upload/start").len(), 2);
     eventually("the old id is gone", async || {
         world.assets().await.len() == 1
@@ -91,10 +97,10 @@ async fn a_dead_network_leaves_drafts_writable_and_they_go_when_it_is_back() {
     let outbox = world.outbox();
     let draft = copy_chair(&outbox, "chair");
     eventually("the status says why", async || {
-        outbox.draft(draft.id).unwrap().failure.is_some()
+        outbox.drafts().get(draft.id).unwrap().failure.is_some()
     })
     .await;
-    let info = outbox.draft(draft.id).unwrap();
+    let info = outbox.drafts().get(draft.id).unwrap();
     assert!(info.failure.unwrap().contains("tried again by itself"));
     put(
         &outbox,
@@ -104,7 +110,10 @@ async fn a_dead_network_leaves_drafts_writable_and_they_go_when_it_is_back() {
         b"still writable",
     );
     world.relay.set_dead(false);
-    eventually("it is complete", async || outbox.draft(draft.id).is_none()).await;
+    eventually("it is complete", async || {
+        outbox.drafts().get(draft.id).is_none()
+    })
+    .await;
     assert_eq!(world.assets().await.len(), 1);
     outbox.shut_down().await;
 }
@@ -124,7 +133,10 @@ async fn an_upload_cut_off_by_a_shutdown_ends_once_after_the_next_open() {
     outbox.shut_down().await;
     drop(outbox);
     let outbox = world.outbox();
-    eventually("it is complete", async || outbox.draft(draft.id).is_none()).await;
+    eventually("it is complete", async || {
+        outbox.drafts().get(draft.id).is_none()
+    })
+    .await;
     eventually("one is left", async || world.assets().await.len() == 1).await;
     let asset = world.the_one(&world.assets().await);
     assert_eq!(world.files(asset).await, as_map(chair()));

@@ -16,15 +16,21 @@ async fn a_change_during_the_upload_takes_it_back() {
     let draft = copy_chair(&outbox, "chair");
     eventually("it is on its way", async || {
         matches!(
-            outbox.draft(draft.id).unwrap().phase,
+            outbox.drafts().get(draft.id).unwrap().phase,
             DraftPhase::Uploading { .. }
         ) && !world.relay.calls("PUT", "").is_empty()
     })
     .await;
-    assert!(outbox.draft(draft.id).unwrap().status.word() == StatusWord::Uploading);
+    assert!(outbox.drafts().get(draft.id).unwrap().status.word() == StatusWord::Uploading);
     put(&outbox, draft.id, EntryId::ROOT, "notes.txt", b"changed");
-    assert_eq!(outbox.draft(draft.id).unwrap().phase, DraftPhase::Editing);
-    eventually("it is complete", async || outbox.draft(draft.id).is_none()).await;
+    assert_eq!(
+        outbox.drafts().get(draft.id).unwrap().phase,
+        DraftPhase::Editing
+    );
+    eventually("it is complete", async || {
+        outbox.drafts().get(draft.id).is_none()
+    })
+    .await;
     eventually("the old one is gone", async || {
         world.assets().await.len() == 1
     })
@@ -48,8 +54,8 @@ async fn removing_a_draft_cancels_its_upload_and_removes_what_the_service_has() 
         !world.relay.calls("PUT", "").is_empty()
     })
     .await;
-    outbox.remove_draft(draft.id).unwrap();
-    assert!(outbox.draft(draft.id).is_none());
+    outbox.drafts().remove(draft.id).unwrap();
+    assert!(outbox.drafts().get(draft.id).is_none());
     eventually("nothing is left", async || world.assets().await.is_empty()).await;
     outbox.shut_down().await;
 }
@@ -58,26 +64,33 @@ async fn removing_a_draft_cancels_its_upload_and_removes_what_the_service_has() 
 async fn an_asset_deleted_elsewhere_before_it_is_complete_gives_the_draft_back() {
     let world = World::start().await;
     let outbox = world.outbox();
-    let draft = outbox.create_draft("slow", 0o755, &ME).unwrap();
+    let draft = outbox.drafts().create("slow", 0o755, &ME).unwrap();
     put(&outbox, draft.id, EntryId::ROOT, "slow.glb", &glb(500));
-    let asset = outbox.commit(draft.id, false).await.unwrap();
+    let asset = outbox.uploads().commit(draft.id, false).await.unwrap();
     world.direct().assets().delete(asset).await.unwrap();
     eventually("the draft says so", async || {
-        let info = outbox.draft(draft.id).unwrap();
+        let info = outbox.drafts().get(draft.id).unwrap();
         info.failure
             .is_some_and(|why| why.contains("deleted on the service"))
     })
     .await;
-    let entry = outbox.child(draft.id, EntryId::ROOT, "slow.glb").unwrap();
+    let entry = outbox
+        .entries()
+        .child(draft.id, EntryId::ROOT, "slow.glb")
+        .unwrap();
     assert_eq!(
         outbox
-            .open_staged(draft.id, entry.id, OpenMode::Read, &ME)
+            .entries()
+            .open(draft.id, entry.id, OpenMode::Read, &ME)
             .unwrap()
             .size(),
         500
     );
-    outbox.retry(draft.id).await.unwrap();
-    eventually("it is complete", async || outbox.draft(draft.id).is_none()).await;
+    outbox.uploads().retry(draft.id).await.unwrap();
+    eventually("it is complete", async || {
+        outbox.drafts().get(draft.id).is_none()
+    })
+    .await;
     outbox.shut_down().await;
 }
 
@@ -88,30 +101,30 @@ async fn a_model_deleted_while_the_service_imports_it_stays_deleted_over_a_death
     for service_has_heard in [false, true] {
         let name = format!("slow {service_has_heard}");
         let outbox = world.outbox();
-        let draft = outbox.create_draft(&name, 0o755, &ME).unwrap();
+        let draft = outbox.drafts().create(&name, 0o755, &ME).unwrap();
         put(&outbox, draft.id, EntryId::ROOT, "slow.glb", &glb(500));
-        let asset = outbox.commit(draft.id, false).await.unwrap();
-        outbox.deletion_begins(&[asset]).await.unwrap();
+        let asset = outbox.uploads().commit(draft.id, false).await.unwrap();
+        outbox.deletions().begin(&[asset]).await.unwrap();
         if service_has_heard {
             world.direct().assets().delete(asset).await.unwrap();
         }
         outbox.shut_down().await;
         drop(outbox);
         let outbox = world.outbox();
-        let is_shown = |asset| !outbox.unseen_assets().contains(&asset);
-        assert!(!is_shown(asset) || outbox.sent_record(asset).is_none());
+        let is_shown = |asset| !outbox.uploads().unseen_assets().contains(&asset);
+        assert!(!is_shown(asset) || outbox.uploads().sent_record(asset).is_none());
         eventually("the service has deleted it", async || {
             world.assets().await.is_empty()
         })
         .await;
         eventually("nothing is left of it", async || {
-            outbox.drafts().is_empty() && outbox.sent_record(asset).is_none()
+            outbox.drafts().all().is_empty() && outbox.uploads().sent_record(asset).is_none()
         })
         .await;
         outbox.shut_down().await;
         drop(outbox);
         let outbox = world.outbox();
-        assert!(outbox.drafts().is_empty());
+        assert!(outbox.drafts().all().is_empty());
         outbox.shut_down().await;
     }
 }
@@ -121,15 +134,15 @@ async fn a_model_whose_deletion_was_refused_stays() {
     let world = World::start().await;
     let outbox = world.outbox();
     let draft = copy_chair(&outbox, "chair");
-    let asset = outbox.commit(draft.id, false).await.unwrap();
-    outbox.deletion_begins(&[asset]).await.unwrap();
-    assert!(outbox.unseen_assets().contains(&asset));
-    outbox.deletion_refused(&[asset]).await.unwrap();
+    let asset = outbox.uploads().commit(draft.id, false).await.unwrap();
+    outbox.deletions().begin(&[asset]).await.unwrap();
+    assert!(outbox.uploads().unseen_assets().contains(&asset));
+    outbox.deletions().refused(&[asset]).await.unwrap();
     outbox.shut_down().await;
     drop(outbox);
     let outbox = world.outbox();
     world.wait_complete(asset).await;
-    assert!(!outbox.unseen_assets().contains(&asset));
-    assert!(outbox.sent_record(asset).is_some());
+    assert!(!outbox.uploads().unseen_assets().contains(&asset));
+    assert!(outbox.uploads().sent_record(asset).is_some());
     outbox.shut_down().await;
 }

@@ -14,12 +14,16 @@ async fn a_copied_folder_becomes_one_asset_with_exactly_its_files() {
     let (outbox, mut events) = world.open();
     let draft = copy_chair(&outbox, "chair");
     let mtime = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
-    let bin = outbox.child(draft.id, EntryId::ROOT, "chair.bin").unwrap();
+    let bin = outbox
+        .entries()
+        .child(draft.id, EntryId::ROOT, "chair.bin")
+        .unwrap();
     let change = AttributeChange {
         mtime: Some(mtime),
         ..AttributeChange::default()
     };
     outbox
+        .entries()
         .set_attributes(draft.id, bin.id, &change, &ME)
         .unwrap();
     put(&outbox, draft.id, EntryId::ROOT, ".DS_Store", b"junk");
@@ -35,12 +39,12 @@ async fn a_copied_folder_becomes_one_asset_with_exactly_its_files() {
     tokio::spawn(async move { while events.recv().await.is_some() {} });
     // The staged copy is kept until the service has the same, and dropped then.
     eventually("the staged copy is dropped", async || {
-        outbox.draft(draft.id).is_none()
+        outbox.drafts().get(draft.id).is_none()
     })
     .await;
     assert_eq!(world.assets().await.len(), 1);
     assert_eq!(world.files(asset).await, as_map(chair()));
-    let record = outbox.sent_record(asset).unwrap();
+    let record = outbox.uploads().sent_record(asset).unwrap();
     assert_eq!(record.name, "chair");
     let bin = record
         .entries
@@ -63,9 +67,12 @@ async fn a_copied_folder_becomes_one_asset_with_exactly_its_files() {
     outbox.shut_down().await;
     drop(outbox);
     let outbox = world.outbox();
-    assert_eq!(outbox.sent_record(asset).unwrap().entries.len(), 4);
+    assert_eq!(
+        outbox.uploads().sent_record(asset).unwrap().entries.len(),
+        4
+    );
     outbox.asset_gone(asset);
-    assert!(outbox.sent_record(asset).is_none());
+    assert!(outbox.uploads().sent_record(asset).is_none());
     outbox.shut_down().await;
 }
 
@@ -73,18 +80,26 @@ async fn a_copied_folder_becomes_one_asset_with_exactly_its_files() {
 async fn commit_sends_at_once_and_an_accepted_draft_is_frozen() {
     let world = World::start().await;
     let outbox = world.outbox();
-    let draft = outbox.create_draft("slow", 0o755, &ME).unwrap();
+    let draft = outbox.drafts().create("slow", 0o755, &ME).unwrap();
     put(&outbox, draft.id, EntryId::ROOT, "slow.glb", &glb(500));
-    let asset = outbox.commit(draft.id, false).await.unwrap();
-    assert_eq!(outbox.commit(draft.id, false).await.unwrap(), asset);
-    let refused = outbox.create_file(draft.id, EntryId::ROOT, "more.bin", 0o644, &ME);
+    let asset = outbox.uploads().commit(draft.id, false).await.unwrap();
+    assert_eq!(
+        outbox.uploads().commit(draft.id, false).await.unwrap(),
+        asset
+    );
+    let refused = outbox
+        .entries()
+        .create_file(draft.id, EntryId::ROOT, "more.bin", 0o644, &ME);
     assert!(matches!(refused, Err(OutboxError::Frozen(_))));
-    let refused = outbox.rename_draft(draft.id, "other", true, &ME);
+    let refused = outbox.drafts().rename_draft(draft.id, "other", true, &ME);
     assert!(matches!(refused, Err(OutboxError::Frozen(_))));
-    let staged = outbox.open_sent(asset, "slow.glb").unwrap();
+    let staged = outbox.uploads().open_sent(asset, "slow.glb").unwrap();
     assert_eq!(staged.size(), 500);
-    eventually("it is complete", async || outbox.draft(draft.id).is_none()).await;
-    assert!(outbox.open_sent(asset, "slow.glb").is_none());
+    eventually("it is complete", async || {
+        outbox.drafts().get(draft.id).is_none()
+    })
+    .await;
+    assert!(outbox.uploads().open_sent(asset, "slow.glb").is_none());
     outbox.shut_down().await;
 }
 
@@ -92,20 +107,29 @@ async fn commit_sends_at_once_and_an_accepted_draft_is_frozen() {
 async fn a_loose_file_becomes_the_asset_of_its_stem() {
     let world = World::start().await;
     let outbox = world.outbox();
-    let (draft, _, file) = outbox.create_loose_file("chair.glb", 0o644, &ME).unwrap();
+    let (draft, _, file) = outbox
+        .drafts()
+        .create_loose_file("chair.glb", 0o644, &ME)
+        .unwrap();
     file.write_at(&glb(300), 0).unwrap();
     file.flush().unwrap();
     file.release();
-    let (notes, _, file) = outbox.create_loose_file("notes.txt", 0o644, &ME).unwrap();
+    let (notes, _, file) = outbox
+        .drafts()
+        .create_loose_file("notes.txt", 0o644, &ME)
+        .unwrap();
     file.write_at(b"hello", 0).unwrap();
     file.flush().unwrap();
     file.release();
-    eventually("it is complete", async || outbox.draft(draft.id).is_none()).await;
+    eventually("it is complete", async || {
+        outbox.drafts().get(draft.id).is_none()
+    })
+    .await;
     let assets = world.assets().await;
     assert_eq!(assets.len(), 1);
     assert_eq!(assets[0].name, "chair");
-    assert_eq!(outbox.sent_records()[0].name, "chair.glb");
-    let status = outbox.draft(notes.id).unwrap().status;
+    assert_eq!(outbox.uploads().sent_records()[0].name, "chair.glb");
+    let status = outbox.drafts().get(notes.id).unwrap().status;
     assert_eq!(status.word(), StatusWord::NeedsFolder);
     outbox.shut_down().await;
 }
@@ -114,7 +138,7 @@ async fn a_loose_file_becomes_the_asset_of_its_stem() {
 async fn a_nested_folder_goes_as_one_zip_built_on_the_way() {
     let world = World::start().await;
     let outbox = world.outbox();
-    let draft = outbox.create_draft("chair", 0o755, &ME).unwrap().id;
+    let draft = outbox.drafts().create("chair", 0o755, &ME).unwrap().id;
     put(
         &outbox,
         draft,
@@ -123,11 +147,12 @@ async fn a_nested_folder_goes_as_one_zip_built_on_the_way() {
         br#"{"images":[{"uri":"t/wood.png"}]}"#,
     );
     let sub = outbox
+        .entries()
         .make_dir(draft, EntryId::ROOT, "t", 0o755, &ME)
         .unwrap()
         .id;
     put(&outbox, draft, sub, "wood.png", &chair()[2].1);
-    let asset = outbox.commit(draft, false).await.unwrap();
+    let asset = outbox.uploads().commit(draft, false).await.unwrap();
     let starts = world.relay.calls("POST", "api-upload/start");
     assert!(
         starts[0].text().contains("\"chair.zip\"") && starts[0].text().contains("\"is_zip\":true")
@@ -135,7 +160,7 @@ async fn a_nested_folder_goes_as_one_zip_built_on_the_way() {
     let puts = world.relay.calls("PUT", "");
     assert_eq!(puts.len(), 1);
     assert!(puts[0].body.starts_with(b"PK\x03\x04"));
-    let record = outbox.sent_record(asset).unwrap();
+    let record = outbox.uploads().sent_record(asset).unwrap();
     assert_eq!(record.zip_name.as_deref(), Some("chair.zip"));
     let paths: Vec<&str> = record
         .entries
@@ -154,18 +179,18 @@ async fn the_staged_copy_stays_while_the_service_has_other_bytes() {
         .relay
         .fault("GET", "/downloads", Fault::Status(500), 1000);
     let draft = copy_chair(&outbox, "chair");
-    let asset = outbox.commit(draft.id, false).await.unwrap();
+    let asset = outbox.uploads().commit(draft.id, false).await.unwrap();
     world.wait_complete(asset).await;
     eventually("it is complete", async || {
-        outbox.draft(draft.id).unwrap().phase == DraftPhase::Complete
+        outbox.drafts().get(draft.id).unwrap().phase == DraftPhase::Complete
     })
     .await;
     eventually("it says that it keeps the copy", async || {
-        let warning = outbox.draft(draft.id).unwrap().warning;
+        let warning = outbox.drafts().get(draft.id).unwrap().warning;
         warning.is_some_and(|text| text.contains("the staged copy is kept"))
     })
     .await;
-    assert!(outbox.open_sent(asset, "chair.bin").is_some());
+    assert!(outbox.uploads().open_sent(asset, "chair.bin").is_some());
     let record = world
         .direct()
         .assets()

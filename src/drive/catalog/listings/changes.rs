@@ -103,7 +103,7 @@ pub(in crate::drive) fn rapid_gone(catalog: &Catalog, rapid: RapidId) {
         |known| &mut known.rapids,
         rapid.0,
     );
-    catalog.outbox.rapid_gone(rapid);
+    catalog.outbox.jobs().rapid_gone(rapid);
     rapids_changed(catalog, &changes);
 }
 
@@ -209,7 +209,7 @@ fn tell_appeared(
 /// A model that was copied in here is missing from a listing. Its staged copy and record are
 /// only dropped when the service says of itself that it is gone.
 fn check_gone(catalog: &Catalog, asset: AssetId) {
-    if catalog.outbox.sent_record(asset).is_none() {
+    if catalog.outbox.uploads().sent_record(asset).is_none() {
         forget_files(catalog, &format!("raw/{asset}"));
         return;
     }

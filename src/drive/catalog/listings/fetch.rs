@@ -136,7 +136,7 @@ pub(super) fn told_asset_changes(
 
 /// An asset that was copied in here keeps the name of its draft.
 fn claim_made(catalog: &Catalog, known: &mut Known, row: &KnownAsset) {
-    if let Some(record) = catalog.outbox.sent_record(row.id)
+    if let Some(record) = catalog.outbox.uploads().sent_record(row.id)
         && record.kind == DraftKind::Folder
     {
         known.assets.claim(row.id.0, &record.name, &row.name);
@@ -202,7 +202,7 @@ async fn fetch_presets(catalog: &Catalog) -> DriveResult<()> {
     .await?;
     if !before.saved.is_empty() {
         keep_for_good(catalog).await?;
-        catalog.outbox.presets_listed(&before).await?;
+        catalog.outbox.presets().listed(&before).await?;
     }
     Ok(())
 }

@@ -120,7 +120,7 @@ pub(in crate::drive) fn listed_model(
     match family {
         Family::Raw => {
             let asset = catalog.known().assets.find(name).map(|row| row.id)?;
-            let is_shown = !catalog.outbox.unseen_assets().contains(&asset);
+            let is_shown = !catalog.outbox.uploads().unseen_assets().contains(&asset);
             is_shown.then_some(ModelId::Asset(asset))
         }
         Family::Rapid => {

@@ -50,7 +50,7 @@ pub(in crate::drive) async fn get_xattr(
     if let Some((draft, entry)) = own_xattrs_of(mount, &node)
         && !is_ours(name)
     {
-        return Ok(mount.outbox.get_xattr(draft, entry, name)?);
+        return Ok(mount.outbox.entries().get_xattr(draft, entry, name)?);
     }
     let value = match name {
         WHY => {
@@ -84,7 +84,7 @@ pub(in crate::drive) async fn list_xattr(
     let node = mount.node(ino)?;
     let mut names: Vec<String> = Vec::new();
     if let Some((draft, entry)) = own_xattrs_of(mount, &node) {
-        names.extend(mount.outbox.list_xattrs(draft, entry)?);
+        names.extend(mount.outbox.entries().list_xattrs(draft, entry)?);
     }
     // Only what is at hand: listing attributes must not ask the service.
     let at_hand = [
@@ -131,6 +131,7 @@ pub(in crate::drive) async fn set_xattr(
         let (create, replace) = (mode == XattrMode::Create, mode == XattrMode::Replace);
         return Ok(mount
             .outbox
+            .entries()
             .set_xattr(draft, entry, name, value, create, replace)?);
     }
     match name {
@@ -154,7 +155,7 @@ pub(in crate::drive) async fn remove_xattr(
     if let Some((draft, entry)) = own_xattrs_of(mount, &node)
         && !is_ours(name)
     {
-        return Ok(mount.outbox.remove_xattr(draft, entry, name)?);
+        return Ok(mount.outbox.entries().remove_xattr(draft, entry, name)?);
     }
     match name {
         TAGS if tags_of(mount, &node).is_some() => set_tags(mount, &node, b"").await,
@@ -187,7 +188,7 @@ async fn describe(tree: &Arc<Tree>, node: &Node, value: &[u8]) -> DriveResult<()
     if let Some(name) = node.held_preset() {
         let outbox = tree.outbox.clone();
         return tree
-            .detached(async move { Ok(outbox.describe_preset(&name, &text).await?) })
+            .detached(async move { Ok(outbox.presets().describe(&name, &text).await?) })
             .await;
     }
     match node.removal() {

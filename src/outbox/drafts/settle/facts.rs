@@ -4,8 +4,9 @@
 use std::collections::BTreeSet;
 
 use crate::formats::references::Reference;
-use crate::outbox::core::Core;
+use crate::outbox::drafts::draft::Draft;
 use crate::outbox::drafts::info::DraftKind;
+use crate::outbox::drafts::memory::DraftsMemory;
 use crate::outbox::drafts::settle::inspect::Subject;
 use crate::outbox::drafts::settle::readiness::{BytesState, DraftFacts, FileFacts};
 use crate::outbox::drafts::tree::FileState;
@@ -14,11 +15,10 @@ use crate::outbox::drafts::upload::manifest::{KeptBack, Manifest, Sendable};
 use crate::outbox::ids::DraftId;
 use crate::outbox::names;
 use crate::outbox::names::FolderName;
-use crate::outbox::state::Draft;
 
 /// What is known of a draft.
 #[derive(Debug)]
-pub enum Known {
+pub enum Knowledge {
     /// Everything.
     All(DraftFacts),
     /// These files have to be looked into first.
@@ -26,38 +26,38 @@ pub enum Known {
 }
 
 /// Gathers what is known of a draft.
-pub fn gather(core: &Core, id: DraftId) -> Option<Known> {
-    let draft = core.state.drafts.get(&id)?;
-    let being_written = core.being_written(id);
+pub fn gather(memory: &DraftsMemory, id: DraftId) -> Option<Knowledge> {
+    let draft = memory.state.drafts.get(&id)?;
+    let being_written = memory.being_written(id);
     if !being_written.is_empty() {
         // Whatever else there is, it is going to change.
-        return Some(Known::All(DraftFacts {
+        return Some(Knowledge::All(DraftFacts {
             being_written,
             ..empty(draft)
         }));
     }
     let named = manifest::sendable(&draft.tree);
-    if let Some(subjects) = unseen(core, draft, &named) {
-        return Some(Known::NeedsLook(subjects));
+    if let Some(subjects) = unseen(memory, draft, &named) {
+        return Some(Knowledge::NeedsLook(subjects));
     }
-    let referred = referred_folders(core, draft);
+    let referred = referred_folders(memory, draft);
     let all = manifest::sendable_with(&draft.tree, |folder| referred.contains(folder));
-    if let Some(subjects) = unseen(core, draft, &all) {
-        return Some(Known::NeedsLook(subjects));
+    if let Some(subjects) = unseen(memory, draft, &all) {
+        return Some(Knowledge::NeedsLook(subjects));
     }
-    let files = all.iter().map(|item| facts_of(core, item)).collect();
-    Some(Known::All(DraftFacts {
+    let files = all.iter().map(|item| facts_of(memory, item)).collect();
+    Some(Knowledge::All(DraftFacts {
         files,
         ..empty(draft)
     }))
 }
 
 /// The service folders of a draft that a model refers to, as far as its files were looked into.
-pub fn referred_folders(core: &Core, draft: &Draft) -> BTreeSet<String> {
+pub fn referred_folders(memory: &DraftsMemory, draft: &Draft) -> BTreeSet<String> {
     let named = manifest::sendable(&draft.tree);
     let references = named
         .iter()
-        .filter_map(|item| core.findings.of(&subject_of(item)?));
+        .filter_map(|item| memory.findings.of(&subject_of(item)?));
     references
         .flat_map(|finding| &finding.references)
         .flat_map(|reference| &reference.paths)
@@ -67,8 +67,8 @@ pub fn referred_folders(core: &Core, draft: &Draft) -> BTreeSet<String> {
 }
 
 /// What is to be sent of a draft.
-pub fn manifest_of(core: &Core, draft: &Draft) -> Manifest {
-    let referred = referred_folders(core, draft);
+pub fn manifest_of(memory: &DraftsMemory, draft: &Draft) -> Manifest {
+    let referred = referred_folders(memory, draft);
     Manifest::of(&draft.name, draft.kind, &draft.tree, |folder| {
         referred.contains(folder)
     })
@@ -107,20 +107,20 @@ fn subject_of(item: &Sendable<'_>) -> Option<Subject> {
     })
 }
 
-fn unseen(core: &Core, draft: &Draft, items: &[Sendable<'_>]) -> Option<Vec<Subject>> {
+fn unseen(memory: &DraftsMemory, draft: &Draft, items: &[Sendable<'_>]) -> Option<Vec<Subject>> {
     // A loose file that cannot be sent anyway need not be read.
     if draft.kind == DraftKind::LooseFile && !names::is_self_contained(&draft.name) {
         return None;
     }
     let subjects = items.iter().filter_map(subject_of);
     let unseen: Vec<Subject> = subjects
-        .filter(|it| core.findings.of(it).is_none())
+        .filter(|it| memory.findings.of(it).is_none())
         .collect();
     (!unseen.is_empty()).then_some(unseen)
 }
 
-fn facts_of(core: &Core, item: &Sendable<'_>) -> FileFacts {
-    let finding = subject_of(item).and_then(|subject| core.findings.of(&subject).cloned());
+fn facts_of(memory: &DraftsMemory, item: &Sendable<'_>) -> FileFacts {
+    let finding = subject_of(item).and_then(|subject| memory.findings.of(&subject).cloned());
     let (state, references): (BytesState, Vec<Reference>) = match (item.file.state, finding) {
         (FileState::Unflushed, _) => (BytesState::Interrupted, Vec::new()),
         (FileState::WriteFailed, _) => (BytesState::WriteFailed, Vec::new()),

@@ -8,10 +8,10 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 
-use crate::formats::references;
-use crate::formats::references::Reference;
+use crate::formats::references::{self, Reference};
 use crate::formats::wholeness;
 use crate::outbox::drafts::settle::readiness::BytesState;
+
 use crate::outbox::staging::{ContentHash, ContentId, hash_upto};
 
 /// A file to look into.

@@ -3,6 +3,7 @@
 
 pub mod facts;
 pub mod inspect;
+pub mod look;
 pub mod readiness;
 pub mod rule;
 pub mod watch;

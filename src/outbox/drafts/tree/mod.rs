@@ -15,7 +15,7 @@ use crate::outbox::ids::EntryId;
 use crate::outbox::journal::forms::as_pairs;
 use crate::outbox::staging::ContentId;
 
-pub use node::{Attributes, Body, FileBody, FileState, Node};
+pub use node::{Attributes, FileBody, FileState, Node, NodeBody};
 
 /// Why a change to a tree is impossible. Callers that looked first never see one; in replay it
 /// means that the journal does not fit together.
@@ -75,7 +75,7 @@ impl Branch {
             .nodes
             .remove(&self.top)
             .expect("the top is part of the branch");
-        if let Body::Folder(children) = &node.body {
+        if let NodeBody::Folder(children) = &node.body {
             for child in children.values() {
                 self.nodes
                     .get_mut(child)
@@ -104,7 +104,7 @@ impl Tree {
             name: String::new(),
             attributes,
             xattrs: BTreeMap::new(),
-            body: Body::Folder(BTreeMap::new()),
+            body: NodeBody::Folder(BTreeMap::new()),
         };
         Tree {
             nodes: BTreeMap::from([(EntryId::ROOT, root)]),
@@ -155,8 +155,8 @@ impl Tree {
     /// A file's body, for a change.
     pub fn file_mut(&mut self, entry: EntryId) -> Result<&mut FileBody, TreeError> {
         match &mut self.node_mut(entry)?.body {
-            Body::File(file) => Ok(file),
-            Body::Folder(_) => Err(TreeError::NotAFile(entry)),
+            NodeBody::File(file) => Ok(file),
+            NodeBody::Folder(_) => Err(TreeError::NotAFile(entry)),
         }
     }
 
@@ -182,7 +182,7 @@ impl Tree {
         name: &str,
         entry: EntryId,
         attributes: Attributes,
-        body: Body,
+        body: NodeBody,
     ) -> Result<(), TreeError> {
         let node = Node {
             parent,
@@ -213,7 +213,7 @@ impl Tree {
                 .nodes
                 .remove(&id)
                 .expect("entries below an entry exist");
-            if let Body::Folder(children) = &node.body {
+            if let NodeBody::Folder(children) = &node.body {
                 left.extend(children.values());
             }
             nodes.insert(id, node);
@@ -298,8 +298,8 @@ impl Tree {
         folder: EntryId,
     ) -> Result<&mut BTreeMap<String, EntryId>, TreeError> {
         match &mut self.node_mut(folder)?.body {
-            Body::Folder(children) => Ok(children),
-            Body::File(_) => Err(TreeError::NotAFolder(folder)),
+            NodeBody::Folder(children) => Ok(children),
+            NodeBody::File(_) => Err(TreeError::NotAFolder(folder)),
         }
     }
 }

@@ -80,7 +80,7 @@ impl FileBody {
 /// A file or a folder with what it holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Body {
+pub enum NodeBody {
     /// A file.
     File(FileBody),
     /// A folder: entries by name.
@@ -99,31 +99,31 @@ pub struct Node {
     /// Extended attributes as set.
     pub xattrs: BTreeMap<String, Blob>,
     /// File or folder.
-    pub body: Body,
+    pub body: NodeBody,
 }
 
 impl Node {
     /// File or folder.
     pub fn kind(&self) -> EntryKind {
         match self.body {
-            Body::File(_) => EntryKind::File,
-            Body::Folder(_) => EntryKind::Folder,
+            NodeBody::File(_) => EntryKind::File,
+            NodeBody::Folder(_) => EntryKind::Folder,
         }
     }
 
     /// The file's body, if it is one.
     pub fn file(&self) -> Option<&FileBody> {
         match &self.body {
-            Body::File(file) => Some(file),
-            Body::Folder(_) => None,
+            NodeBody::File(file) => Some(file),
+            NodeBody::Folder(_) => None,
         }
     }
 
     /// The folder's children, if it is one.
     pub fn folder(&self) -> Option<&BTreeMap<String, EntryId>> {
         match &self.body {
-            Body::File(_) => None,
-            Body::Folder(children) => Some(children),
+            NodeBody::File(_) => None,
+            NodeBody::Folder(children) => Some(children),
         }
     }
 }

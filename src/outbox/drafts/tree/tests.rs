@@ -11,8 +11,8 @@ fn attributes() -> Attributes {
     Attributes::new(0o644, Moment { secs: 1, nanos: 0 })
 }
 
-fn file(content: u64) -> Body {
-    Body::File(FileBody::new(ContentId(content)))
+fn file(content: u64) -> NodeBody {
+    NodeBody::File(FileBody::new(ContentId(content)))
 }
 
 #[derive(Debug, Clone)]
@@ -72,7 +72,7 @@ proptest! {
                     let parent_path = tree.path(parent);
                     let parent_is_folder = parent_path.is_empty() || model[&parent_path];
                     let fits = parent_is_folder && !model.contains_key(&path);
-                    let body = if folder { Body::Folder(BTreeMap::new()) } else { file(next) };
+                    let body = if folder { NodeBody::Folder(BTreeMap::new()) } else { file(next) };
                     let done = tree.insert(parent, &name, EntryId(next), attributes(), body);
                     prop_assert_eq!(done.is_ok(), fits);
                     if fits { model.insert(path, folder); }

@@ -10,12 +10,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::stream::{self, BoxStream, Stream, StreamExt as _};
+use futures_util::stream;
+use futures_util::stream::{BoxStream, Stream, StreamExt as _};
 use md5::{Digest as _, Md5};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::outbox::drafts::upload::manifest::{Manifest, ManifestFile};
-use crate::outbox::drafts::upload::zip::{Part, ZipLayout};
+use crate::outbox::drafts::upload::zip::{ZipLayout, ZipPart};
 use crate::outbox::off_thread::off_thread;
 use crate::outbox::staging::{ContentHash, Staging};
 
@@ -29,13 +30,13 @@ pub type BodyStream = BoxStream<'static, io::Result<Bytes>>;
 
 /// One object that is put, ready to be read any number of times.
 #[derive(Debug, Clone)]
-pub struct Body {
-    parts: Arc<Vec<BodyPart>>,
+pub struct ObjectBody {
+    parts: Arc<Vec<ObjectPart>>,
     len: u64,
 }
 
 #[derive(Debug, Clone)]
-enum BodyPart {
+enum ObjectPart {
     Bytes(Bytes),
     File {
         path: PathBuf,
@@ -44,17 +45,17 @@ enum BodyPart {
     },
 }
 
-impl Body {
+impl ObjectBody {
     /// The objects of a manifest, in its order. Reads every file once when they go as a zip, whose
     /// entries begin with a checksum. Blocks on local disk.
-    pub fn all_of(manifest: &Manifest, staging: &Staging) -> io::Result<Vec<Body>> {
-        let file_part = |file: &ManifestFile| BodyPart::File {
+    pub fn all_of(manifest: &Manifest, staging: &Staging) -> io::Result<Vec<ObjectBody>> {
+        let file_part = |file: &ManifestFile| ObjectPart::File {
             path: staging.path(file.content),
             size: file.size,
             hash: file.hash,
         };
         if manifest.zip_name.is_none() {
-            let single = |file: &ManifestFile| Body {
+            let single = |file: &ManifestFile| ObjectBody {
                 parts: Arc::new(vec![file_part(file)]),
                 len: file.size,
             };
@@ -64,10 +65,10 @@ impl Body {
             crc_of(&File::open(staging.path(file.content))?)
         })?;
         let parts = layout.parts.into_iter().map(|part| match part {
-            Part::Bytes(bytes) => BodyPart::Bytes(bytes.into()),
-            Part::File(at) => file_part(&manifest.files[at]),
+            ZipPart::Bytes(bytes) => ObjectPart::Bytes(bytes.into()),
+            ZipPart::File(at) => file_part(&manifest.files[at]),
         });
-        Ok(vec![Body {
+        Ok(vec![ObjectBody {
             parts: Arc::new(parts.collect()),
             len: layout.len,
         }])
@@ -83,8 +84,8 @@ impl Body {
         let parts = self.parts.as_ref().clone();
         stream::iter(parts)
             .flat_map(|part| match part {
-                BodyPart::Bytes(bytes) => stream::once(async { Ok(bytes) }).boxed(),
-                BodyPart::File { path, size, hash } => file_stream(path, size, hash).boxed(),
+                ObjectPart::Bytes(bytes) => stream::once(async { Ok(bytes) }).boxed(),
+                ObjectPart::File { path, size, hash } => file_stream(path, size, hash).boxed(),
             })
             .boxed()
     }
@@ -95,8 +96,8 @@ impl Body {
         let mut buffer = vec![0; BLOCK_LEN_BYTES as usize];
         for part in self.parts.iter() {
             match part {
-                BodyPart::Bytes(bytes) => md5.update(bytes),
-                BodyPart::File { path, .. } => {
+                ObjectPart::Bytes(bytes) => md5.update(bytes),
+                ObjectPart::File { path, .. } => {
                     let file = File::open(path)?;
                     each_block(&file, &mut buffer, |block| md5.update(block))?;
                 }
@@ -220,7 +221,7 @@ mod tests {
     async fn a_file_comes_whole_and_again() {
         let bytes: Vec<u8> = (0..700_000u32).map(|n| n as u8).collect();
         let (_dir, staging, manifest) = staged(&bytes);
-        let body = &Body::all_of(&manifest, &staging).unwrap()[0];
+        let body = &ObjectBody::all_of(&manifest, &staging).unwrap()[0];
         for _ in 0..2 {
             let blocks: Vec<Bytes> = body.stream().try_collect().await.unwrap();
             assert!(
@@ -237,14 +238,14 @@ mod tests {
     async fn bytes_that_changed_on_disk_never_go_out_whole() {
         let (_dir, staging, mut manifest) = staged(b"what was copied in");
         manifest.files[0].hash = ContentHash::of(b"something else");
-        let body = &Body::all_of(&manifest, &staging).unwrap()[0];
+        let body = &ObjectBody::all_of(&manifest, &staging).unwrap()[0];
         assert!(body.stream().try_collect::<Vec<_>>().await.is_err());
     }
 
     #[test]
     fn the_md5_is_that_of_the_bytes() {
         let (_dir, staging, manifest) = staged(b"abc");
-        let body = &Body::all_of(&manifest, &staging).unwrap()[0];
+        let body = &ObjectBody::all_of(&manifest, &staging).unwrap()[0];
         assert_eq!(body.md5_hex().unwrap(), "900150983cd24fb0d6963f7d28e17f72");
     }
 }

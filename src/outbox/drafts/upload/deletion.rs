@@ -1,47 +1,56 @@
 //! Assets that somebody deletes. That they are deleted stands in the journal before the service is asked, so
 //! that no death in between brings them back: the next run asks again.
 
-use crate::outbox::Outbox;
+use std::sync::Arc;
+
+use crate::outbox::drafts::parts::DraftParts;
 use crate::outbox::drafts::record::UploadRecord;
 use crate::outbox::drafts::upload::discard::ended;
 use crate::outbox::error::OutboxResult;
 use crate::wire::AssetId;
 
-impl Outbox {
+/// Assets that somebody deletes.
+#[derive(Clone)]
+pub struct Deletions {
+    parts: Arc<DraftParts>,
+}
+
+impl Deletions {
+    pub fn new(parts: Arc<DraftParts>) -> Deletions {
+        Deletions { parts }
+    }
+
     /// Writes down that the assets are about to be deleted. Durable on return. To be followed by
-    /// [`Outbox::asset_gone`] or [`Outbox::deletion_refused`] for each.
-    pub async fn deletion_begins(&self, assets: &[AssetId]) -> OutboxResult<()> {
+    /// [`Deletions::gone`] or [`Deletions::refused`] for each.
+    pub async fn begin(&self, assets: &[AssetId]) -> OutboxResult<()> {
         for asset in assets {
             let asset = *asset;
-            self.shared
-                .core()
+            self.parts
+                .memory()
                 .record(UploadRecord::DeletionSent { asset })?;
         }
-        self.shared.settle(self.shared.journal.last()).await
+        self.parts.journal.settled(self.parts.journal.last()).await
     }
 
     /// Takes back a deletion that failed. Durable on return: what is said to be there stays.
-    pub async fn deletion_refused(&self, assets: &[AssetId]) -> OutboxResult<()> {
+    pub async fn refused(&self, assets: &[AssetId]) -> OutboxResult<()> {
         for asset in assets {
             let asset = *asset;
-            self.shared
-                .core()
+            self.parts
+                .memory()
                 .record(UploadRecord::DeletionRefused { asset })?;
         }
-        self.shared.settle(self.shared.journal.last()).await
+        self.parts.journal.settled(self.parts.journal.last()).await
     }
 
-    /// Tells that an asset is gone from the service: its record, jobs and staged copy are dropped.
-    pub fn asset_gone(&self, asset: AssetId) {
+    /// Drops what is kept of an asset that is gone from the service, if there is anything.
+    pub fn gone(&self, asset: AssetId, has_jobs: bool) {
         let is_known = {
-            let core = self.shared.core();
-            let mut submissions = core.state.jobs.submissions.values();
-            core.state.sent.contains_key(&asset)
-                || core.state.deletions.contains(&asset)
-                || submissions.any(|it| it.asset == asset)
+            let memory = self.parts.memory();
+            memory.state.sent.contains_key(&asset) || memory.state.deletions.contains(&asset)
         };
         // The journal is synced by whoever comes next: losing this means asking once more.
-        if is_known && ended(&self.shared, asset).is_err() {
+        if (is_known || has_jobs) && ended(&self.parts, asset).is_err() {
             tracing::debug!(asset = asset.0, "a deleted asset is forgotten later");
         }
     }

@@ -5,29 +5,29 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::ClientError;
+use crate::outbox::drafts::parts::DraftParts;
 use crate::outbox::drafts::record::UploadRecord;
 use crate::outbox::error::OutboxResult;
 use crate::outbox::events::OutboxEvent;
 use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;
 use crate::outbox::pauses::Pauses;
-use crate::outbox::shared::Shared;
 use crate::wire::AssetId;
 
 /// Runs until the outbox closes.
-pub async fn run(shared: Arc<Shared>) {
-    let mut pauses = Pauses::new(shared.config.first_poll * 2, Duration::from_secs(120));
+pub async fn run(parts: Arc<DraftParts>) {
+    let mut pauses = Pauses::new(parts.config.first_poll * 2, Duration::from_secs(120));
     // Those of this run are in the hands of whoever deletes.
-    let mut unfinished = shared.core().state.deletions.clone();
+    let mut unfinished = parts.memory().state.deletions.clone();
     loop {
-        let waiting: Vec<AssetId> = shared.core().state.discards.iter().copied().collect();
+        let waiting: Vec<AssetId> = parts.memory().state.discards.iter().copied().collect();
         let mut failed = false;
-        if !shared.config.paused {
+        if !parts.config.paused {
             for asset in waiting {
-                failed |= !discard(&shared, asset).await;
+                failed |= !discard(&parts, asset).await;
             }
             for asset in unfinished.clone() {
-                match finish_deletion(&shared, asset).await {
+                match finish_deletion(&parts, asset).await {
                     true => unfinished.remove(&asset),
                     false => std::mem::replace(&mut failed, true),
                 };
@@ -43,39 +43,40 @@ pub async fn run(shared: Arc<Shared>) {
         };
         tokio::select! {
             biased;
-            () = shared.discard_news.notified() => {}
+            () = parts.discard_news.notified() => {}
             () = tokio::time::sleep(again) => {}
-            () = shared.closed() => return,
+            () = parts.tasks.closed() => return,
         }
     }
 }
 
 /// Deletes one that nobody wants; tells whether that is done.
-async fn discard(shared: &Arc<Shared>, asset: AssetId) -> bool {
+async fn discard(parts: &Arc<DraftParts>, asset: AssetId) -> bool {
     // That it is unwanted has to be durable first: a later run must not go on with what is gone.
-    if let Err(error) = shared.settle(shared.journal.last()).await {
+    if let Err(error) = parts.journal.settled(parts.journal.last()).await {
         tracing::debug!(asset = asset.0, %error, "an asset stays until the journal can be written");
         return false;
     }
     failpoint::hit(Failpoint::BeforeDiscard);
-    if !delete(shared, asset).await {
+    if !delete(parts, asset).await {
         return false;
     }
     failpoint::hit(Failpoint::AfterDiscard);
-    let recorded = shared.record(UploadRecord::Discarded { asset }).await;
-    shared.events.tell(OutboxEvent::AssetChanged(asset));
+    let recorded = parts.record(UploadRecord::Discarded { asset }).await;
+    parts.events.send(OutboxEvent::AssetChanged(asset));
     recorded.is_ok()
 }
 
 /// Ends a deletion that an earlier run began; tells whether that is done.
-async fn finish_deletion(shared: &Arc<Shared>, asset: AssetId) -> bool {
-    delete(shared, asset).await && ended(shared, asset).is_ok()
+async fn finish_deletion(parts: &Arc<DraftParts>, asset: AssetId) -> bool {
+    delete(parts, asset).await && ended(parts, asset).is_ok()
 }
 
 /// Asks the service to delete an asset; tells whether it is gone.
-async fn delete(shared: &Arc<Shared>, asset: AssetId) -> bool {
-    let Some(reply) = shared
-        .until_closed(shared.client.assets().delete(asset))
+async fn delete(parts: &Arc<DraftParts>, asset: AssetId) -> bool {
+    let Some(reply) = parts
+        .tasks
+        .until_closed(parts.client.assets().delete(asset))
         .await
     else {
         return false;
@@ -90,20 +91,20 @@ async fn delete(shared: &Arc<Shared>, asset: AssetId) -> bool {
 }
 
 /// Drops what is kept of an asset that is gone.
-pub(super) fn ended(shared: &Shared, asset: AssetId) -> OutboxResult<()> {
+pub(super) fn ended(parts: &DraftParts, asset: AssetId) -> OutboxResult<()> {
     let draft = {
-        let mut core = shared.core();
-        let draft = core.state.draft_of(asset);
+        let mut memory = parts.memory();
+        let draft = memory.state.draft_of(asset);
         if let Some(draft) = draft {
-            core.stop_upload(draft);
+            memory.stop_upload(draft);
         }
-        core.record(UploadRecord::AssetGone { asset })?;
-        core.forget_gone();
+        memory.record(UploadRecord::AssetGone { asset })?;
+        memory.forget_gone();
         draft
     };
-    shared.events.tell(OutboxEvent::AssetChanged(asset));
+    parts.events.send(OutboxEvent::AssetChanged(asset));
     if let Some(draft) = draft {
-        shared.draft_changed(draft);
+        parts.draft_changed(draft);
     }
     Ok(())
 }

@@ -1,51 +1,70 @@
 //! Sending what is ready before an unmount.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::outbox::Outbox;
+use crate::outbox::drafts::parts::DraftParts;
 use crate::outbox::drafts::record::UploadRecord;
-use crate::outbox::drafts::settle::{readiness, watch};
+use crate::outbox::drafts::settle::{look, readiness};
+use crate::outbox::drafts::show::draft_info;
 use crate::outbox::drafts::upload::info::DrainReport;
-use crate::outbox::drafts::upload::ops::Standing;
+use crate::outbox::drafts::upload::ops::{UploadStanding, Uploads};
 use crate::outbox::ids::DraftId;
 
 /// How long a drain waits while nothing moves at all.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(60);
 
-impl Outbox {
-    /// Sends the drafts that are ready without waiting for quiet, and waits until the service has
-    /// accepted them. `ready_only` leaves alone what only waits for references; otherwise that is
-    /// sent, too, with its warning.
-    pub async fn drain(&self, ready_only: bool) -> DrainReport {
-        let mut report = DrainReport::default();
-        let mut waiting = Vec::new();
-        for info in self.drafts() {
-            if info.phase.is_frozen() {
-                continue;
-            }
-            match self.order_for_drain(info.id, ready_only).await {
-                Ok(()) => waiting.push(info.id),
-                Err(reason) => report.left.push((info.id, reason)),
-            }
+/// Sends the drafts that are ready without waiting for quiet, and waits until the service has
+/// accepted them. With `ready_only`, drafts that only wait for references stay; otherwise they are sent with a warning.
+pub async fn drain(parts: &Arc<DraftParts>, ready_only: bool) -> DrainReport {
+    let mut drain = Drain {
+        parts,
+        uploads: Uploads::new(Arc::clone(parts)),
+        waiting: Vec::new(),
+        report: DrainReport::default(),
+    };
+    let drafts: Vec<DraftId> = parts.memory().state.drafts.keys().copied().collect();
+    for draft in drafts {
+        let info = draft_info(&parts.memory(), draft);
+        if info.is_none_or(|info| info.phase.is_frozen()) {
+            continue;
         }
-        self.wait_for_all(&mut waiting, &mut report).await;
-        for draft in waiting {
-            report.left.push((draft, self.status_line(draft)));
+        match drain.order(draft, ready_only).await {
+            Ok(()) => drain.waiting.push(draft),
+            Err(reason) => drain.report.left.push((draft, reason)),
         }
-        report
     }
+    drain.wait_for_all().await;
+    for draft in std::mem::take(&mut drain.waiting) {
+        let status = drain.status(draft);
+        drain.report.left.push((draft, status));
+    }
+    drain.report
+}
 
+struct Drain<'a> {
+    parts: &'a Arc<DraftParts>,
+    uploads: Uploads,
+    waiting: Vec<DraftId>,
+    report: DrainReport,
+}
+
+impl Drain<'_> {
     /// Waits until all are decided, the outbox closes, or nothing has moved for long.
-    async fn wait_for_all(&self, waiting: &mut Vec<DraftId>, report: &mut DrainReport) {
+    async fn wait_for_all(&mut self) {
         let mut moved_at = Instant::now();
         let mut before = self.bytes_sent();
-        let mut changes = self.shared.changes.subscribe();
+        let mut changes = self.parts.events.changes();
         loop {
-            waiting.retain(|draft| self.is_undecided(*draft, report));
+            let waiting = std::mem::take(&mut self.waiting);
+            let undecided = waiting
+                .into_iter()
+                .filter(|draft| self.is_undecided(*draft));
+            self.waiting = undecided.collect();
             let patient = moved_at.elapsed() < DRAIN_PATIENCE;
-            if waiting.is_empty() || self.shared.is_closing() || !patient {
+            if self.waiting.is_empty() || self.parts.tasks.is_closing() || !patient {
                 return;
             }
             // Bytes move without a change of anything else.
@@ -57,55 +76,51 @@ impl Outbox {
         }
     }
 
-    fn is_undecided(&self, draft: DraftId, report: &mut DrainReport) -> bool {
-        match self.standing(draft) {
-            Ok(Standing::Accepted(asset)) => report.accepted.push((draft, asset)),
-            Ok(Standing::Going) => return true,
-            Ok(Standing::Failed(error)) | Err(error) => {
-                report.left.push((draft, error.to_string()))
+    fn is_undecided(&mut self, draft: DraftId) -> bool {
+        match self.uploads.standing(draft) {
+            Ok(UploadStanding::Accepted(asset)) => self.report.accepted.push((draft, asset)),
+            Ok(UploadStanding::Going) => return true,
+            Ok(UploadStanding::Failed(error)) | Err(error) => {
+                self.report.left.push((draft, error.to_string()));
             }
         }
         false
     }
 
-    async fn order_for_drain(&self, draft: DraftId, ready_only: bool) -> Result<(), String> {
-        if self.is_uploading(draft) {
+    async fn order(&self, draft: DraftId, ready_only: bool) -> Result<(), String> {
+        if self.uploads.is_uploading(draft) {
             return Ok(());
         }
-        let facts = watch::look(&self.shared, draft)
-            .await
-            .map_err(|error| error.to_string())?;
-        let Some(facts) = facts else {
+        let facts = look::look(self.parts, draft).await;
+        let Some(facts) = facts.map_err(|error| error.to_string())? else {
             return Err("it is gone".to_owned());
         };
-        let failed = self.draft(draft).is_some_and(|info| info.failure.is_some());
+        let info = draft_info(&self.parts.memory(), draft);
+        let failed = info.is_some_and(|info| info.failure.is_some());
         match readiness::readiness(&facts) {
             Err(obstacle) => Err(obstacle.status().to_string()),
-            Ok(_) if facts.version_control.is_some() || failed => Err(self.status_line(draft)),
-            Ok(content) if ready_only && !content.missing.is_empty() => {
-                Err(self.status_line(draft))
-            }
+            Ok(_) if facts.version_control.is_some() || failed => Err(self.status(draft)),
+            Ok(content) if ready_only && !content.missing.is_empty() => Err(self.status(draft)),
             Ok(_) => {
                 let order = UploadRecord::Ordered {
                     draft,
                     force: false,
                 };
-                self.shared
-                    .record(order)
-                    .await
-                    .map_err(|error| error.to_string())?;
-                self.shared.draft_changed(draft);
+                let recorded = self.parts.record(order).await;
+                recorded.map_err(|error| error.to_string())?;
+                self.parts.draft_changed(draft);
                 Ok(())
             }
         }
     }
 
-    fn status_line(&self, draft: DraftId) -> String {
-        self.draft(draft)
-            .map_or_else(String::new, |info| info.status.to_string())
+    fn status(&self, draft: DraftId) -> String {
+        let info = draft_info(&self.parts.memory(), draft);
+        info.map_or_else(String::new, |info| info.status.to_string())
     }
 
     fn bytes_sent(&self) -> u64 {
-        self.transfers().iter().map(|transfer| transfer.sent).sum()
+        let transfers = self.uploads.transfers();
+        transfers.iter().map(|transfer| transfer.sent).sum()
     }
 }

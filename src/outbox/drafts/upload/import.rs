@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use crate::client::{ClientError, Priority};
 use crate::outbox::drafts::activity::Trouble;
+use crate::outbox::drafts::draft::Attempt;
 use crate::outbox::drafts::record::UploadRecord;
-use crate::outbox::drafts::upload::plan::Service;
+use crate::outbox::drafts::upload::plan::ServiceView;
 use crate::outbox::drafts::upload::run::{Flow, Upload};
 use crate::outbox::drafts::upload::verify;
 use crate::outbox::drafts::upload::verify::Comparison;
@@ -14,22 +15,16 @@ use crate::outbox::error::OutboxResult;
 use crate::outbox::events::OutboxEvent;
 use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;
-use crate::outbox::state::Attempt;
 use crate::outbox::status::ItemStatus;
 use crate::wire::{AssetId, BaseAsset, UploadStatus};
-
-/// The longest pause between two looks at an import.
-pub(super) const LONGEST_LOOK: Duration = Duration::from_secs(10);
-/// The longest pause between two comparisons that found a difference.
-pub(super) const LONGEST_COMPARISON: Duration = Duration::from_secs(3600);
 
 /// How late it may be told that an asset was deleted from here.
 const LATE_WORD: Duration = Duration::from_secs(2);
 
 impl Upload {
     pub(super) async fn ask(&mut self, asset: AssetId) -> Flow {
-        let call = self.shared.client.assets().get(asset, Priority::Background);
-        let Some(reply) = self.shared.until_closed(call).await else {
+        let call = self.parts.client.assets().get(asset, Priority::Background);
+        let Some(reply) = self.parts.tasks.until_closed(call).await else {
             return Flow::End;
         };
         match reply {
@@ -41,7 +36,7 @@ impl Upload {
                 Flow::Again
             }
             Err(ClientError::NotFound { .. }) => {
-                self.service = Service::Gone;
+                self.service = ServiceView::Gone;
                 Flow::Again
             }
             Err(error) => {
@@ -52,7 +47,7 @@ impl Upload {
     }
 
     /// Keeps what an asset's record says for the status line.
-    pub(super) fn seen(&self, record: &BaseAsset) -> Service {
+    pub(super) fn seen(&self, record: &BaseAsset) -> ServiceView {
         let status = match &record.upload_status {
             UploadStatus::Incomplete => ItemStatus::Uploading {
                 percent: 99,
@@ -60,20 +55,18 @@ impl Upload {
             },
             step => ItemStatus::importing(step, record.progress),
         };
-        let mut core = self.shared.core();
-        let activity = core.activity(self.draft);
+        let mut memory = self.parts.memory();
+        let activity = memory.activity(self.draft);
         if activity.import.as_ref() != Some(&status) {
             activity.import = Some(status);
-            drop(core);
-            self.shared
+            drop(memory);
+            self.parts
                 .events
-                .tell(OutboxEvent::DraftChanged(self.draft));
-            self.shared
-                .events
-                .tell(OutboxEvent::AssetChanged(record.id));
-            self.shared.something_changed();
+                .send(OutboxEvent::DraftChanged(self.draft));
+            self.parts.events.send(OutboxEvent::AssetChanged(record.id));
+            self.parts.events.something_changed();
         }
-        Service::Status(record.upload_status.clone())
+        ServiceView::Status(record.upload_status.clone())
     }
 
     pub(super) async fn imported(&mut self) -> OutboxResult<Flow> {
@@ -106,13 +99,13 @@ impl Upload {
     pub(super) async fn lost(&mut self, attempt: &Attempt) -> OutboxResult<Flow> {
         // Deleted through the drive: the draft goes as well, as soon as the drive knows.
         let asset = attempt.stage.asset();
-        if asset.is_some_and(|asset| self.shared.core().state.deletions.contains(&asset)) {
-            self.service = Service::Unknown;
+        if asset.is_some_and(|asset| self.parts.memory().state.deletions.contains(&asset)) {
+            self.service = ServiceView::Unknown;
             return Ok(Flow::Pause(LATE_WORD));
         }
         // Another task may be about to tell.
         if !std::mem::replace(&mut self.gone_before, true) {
-            self.service = Service::Unknown;
+            self.service = ServiceView::Unknown;
             return Ok(Flow::Pause(LATE_WORD));
         }
         let draft = self.draft;
@@ -124,16 +117,16 @@ impl Upload {
         let reason = "the asset was deleted on the service before it was complete; the copy is kept here: `assetfs retry` sends it again, rm drops it".to_owned();
         self.write(UploadRecord::Failed { draft, reason }).await?;
         if let Some(asset) = asset {
-            self.shared.events.tell(OutboxEvent::AssetChanged(asset));
+            self.parts.events.send(OutboxEvent::AssetChanged(asset));
         }
-        self.shared.draft_changed(draft);
-        self.shared.discard_news.notify_one();
+        self.parts.draft_changed(draft);
+        self.parts.discard_news.notify_one();
         Ok(Flow::End)
     }
 
     pub(super) async fn verify(&mut self, attempt: &Attempt, asset: AssetId) -> OutboxResult<Flow> {
-        let compared = verify::compare(&self.shared, &attempt.manifest, asset);
-        let Some(compared) = self.shared.until_closed(compared).await else {
+        let compared = verify::compare(&self.parts, &attempt.manifest, asset);
+        let Some(compared) = self.parts.tasks.until_closed(compared).await else {
             return Ok(Flow::End);
         };
         let note = match compared {
@@ -142,38 +135,39 @@ impl Upload {
                 self.write(UploadRecord::Verified { draft: self.draft })
                     .await?;
                 failpoint::hit(Failpoint::BeforeDrop);
-                self.shared.remove_doomed().await?;
-                self.shared.core().forget_gone();
-                self.shared.draft_changed(self.draft);
-                self.shared.events.tell(OutboxEvent::AssetChanged(asset));
+                self.parts.remove_doomed().await?;
+                self.parts.memory().forget_gone();
+                self.parts.draft_changed(self.draft);
+                self.parts.events.send(OutboxEvent::AssetChanged(asset));
                 return Ok(Flow::End);
             }
             Ok(Comparison::Gone) => {
-                self.service = Service::Gone;
+                self.service = ServiceView::Gone;
                 return Ok(Flow::Again);
             }
             Ok(Comparison::Different(note)) => note,
             Err(error) => error.to_string(),
         };
-        let mut core = self.shared.core();
-        core.activity(self.draft).comparison = Some(format!("the staged copy is kept: {note}"));
-        drop(core);
+        let mut memory = self.parts.memory();
+        memory.activity(self.draft).comparison = Some(format!("the staged copy is kept: {note}"));
+        drop(memory);
         Ok(Flow::Pause(self.comparisons.next_pause()))
     }
 
     /// Tells everybody who shows or waits for the asset.
     fn tell_asset_changed(&self) {
         let asset = {
-            let core = self.shared.core();
-            core.state
+            let memory = self.parts.memory();
+            memory
+                .state
                 .drafts
                 .get(&self.draft)
                 .and_then(|draft| draft.accepted_asset())
         };
         if let Some(asset) = asset {
-            self.shared.events.tell(OutboxEvent::AssetChanged(asset));
+            self.parts.events.send(OutboxEvent::AssetChanged(asset));
         }
-        self.shared.draft_changed(self.draft);
-        self.shared.asset_news.send_modify(|n| *n += 1);
+        self.parts.draft_changed(self.draft);
+        self.parts.events.asset_may_have_changed();
     }
 }

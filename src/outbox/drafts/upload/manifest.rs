@@ -202,7 +202,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::outbox::drafts::tree::{Attributes, Body, FileState};
+    use crate::outbox::drafts::tree::{Attributes, FileState, NodeBody};
 
     fn tree(paths: &[&str]) -> Tree {
         let attributes = Attributes::new(0o644, Moment { secs: 0, nanos: 0 });
@@ -217,14 +217,14 @@ mod tests {
                     continue;
                 }
                 let body = if at + 1 == parts.len() {
-                    Body::File(FileBody {
+                    NodeBody::File(FileBody {
                         size: 10,
                         hash: Some(ContentHash(1)),
                         state: FileState::Flushed,
                         ..FileBody::new(ContentId(next))
                     })
                 } else {
-                    Body::Folder(BTreeMap::new())
+                    NodeBody::Folder(BTreeMap::new())
                 };
                 tree.insert(parent, part, EntryId(next), attributes, body)
                     .unwrap();

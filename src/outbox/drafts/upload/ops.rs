@@ -7,27 +7,30 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::outbox::Outbox;
 use crate::outbox::drafts::activity::Trouble;
-use crate::outbox::drafts::info::{DraftPhase, OpenMode};
+use crate::outbox::drafts::draft::Stage;
+use crate::outbox::drafts::info::DraftPhase;
+use crate::outbox::drafts::open::open_file;
+use crate::outbox::drafts::parts::DraftParts;
 use crate::outbox::drafts::record::UploadRecord;
+use crate::outbox::drafts::remove::remove_draft;
 use crate::outbox::drafts::sent::{SentEntry, SentRecord};
-use crate::outbox::drafts::settle::readiness;
 use crate::outbox::drafts::settle::readiness::{Obstacle, human_size};
-use crate::outbox::drafts::settle::watch;
+use crate::outbox::drafts::settle::{look, readiness};
+use crate::outbox::drafts::show::draft_info;
 use crate::outbox::drafts::staged_file::StagedFile;
 use crate::outbox::drafts::upload::info::{FileTransfer, TransferInfo};
 use crate::outbox::error::{OutboxError, OutboxResult};
 use crate::outbox::events::OutboxEvent;
-use crate::outbox::ids::{Caller, DraftId, EntryId};
-use crate::outbox::state::Stage;
+use crate::outbox::ids::{DraftId, EntryId};
+use crate::outbox::off_thread::off_thread;
 use crate::wire::AssetId;
 
 /// How late the kernel may tell that a file was closed.
 const LATE_RELEASE: Duration = Duration::from_secs(2);
 
 /// How a draft that somebody waits for stands.
-pub(super) enum Standing {
+pub(super) enum UploadStanding {
     /// The service has it.
     Accepted(AssetId),
     /// It is on its way.
@@ -36,48 +39,56 @@ pub(super) enum Standing {
     Failed(OutboxError),
 }
 
-impl Outbox {
+/// Uploads of drafts, and what was copied in to make assets.
+#[derive(Clone)]
+pub struct Uploads {
+    parts: Arc<DraftParts>,
+}
+
+impl Uploads {
+    pub fn new(parts: Arc<DraftParts>) -> Uploads {
+        Uploads { parts }
+    }
+
+    /// Removes a draft, or the staged copy of a failed import together with its asset.
+    pub async fn cancel(&self, draft: DraftId) -> OutboxResult<()> {
+        let parts = Arc::clone(&self.parts);
+        off_thread(move || remove_draft(&parts, draft)).await?
+    }
+
     /// Sends the draft now and returns when the service has accepted it. `force` overrides what is
     /// not whole. Dropping the future does not stop the upload.
     pub async fn commit(&self, draft: DraftId, force: bool) -> OutboxResult<AssetId> {
-        if let Standing::Accepted(asset) = self.standing(draft)? {
+        if let UploadStanding::Accepted(asset) = self.standing(draft)? {
             return Ok(asset);
         }
-        if self.shared.config.paused {
+        if self.parts.config.paused {
             return Err(OutboxError::NotPermitted(
                 "nothing is sent from a read-only mount".to_owned(),
             ));
         }
         if !self.is_uploading(draft) {
             self.check_before_order(draft, force).await?;
-            self.shared
+            self.parts
                 .record(UploadRecord::Ordered { draft, force })
                 .await?;
-            self.shared.core().activity(draft).trouble = None;
+            self.parts.memory().activity(draft).trouble = None;
             self.poke(draft);
-            self.shared.draft_changed(draft);
+            self.parts.draft_changed(draft);
         }
         self.wait_until_accepted(draft).await
     }
 
-    /// Removes a draft, or the staged copy of a failed import together with its asset.
-    pub async fn cancel(&self, draft: DraftId) -> OutboxResult<()> {
-        let outbox = self.clone();
-        self.shared
-            .blocking(move || outbox.remove_draft(draft))
-            .await?
-    }
-
     /// The asset that a draft became; nothing at all where the draft is over.
     pub fn asset_of_draft(&self, draft: DraftId) -> Option<Option<AssetId>> {
-        let core = self.shared.core();
-        Some(core.state.drafts.get(&draft)?.accepted_asset())
+        let memory = self.parts.memory();
+        Some(memory.state.drafts.get(&draft)?.accepted_asset())
     }
 
     /// An entry of a draft of which the service may have accepted the upload, though it has not said so.
     pub fn frozen_entry(&self, draft: DraftId, entry: EntryId) -> Option<SentEntry> {
-        let core = self.shared.core();
-        let draft = core.state.drafts.get(&draft)?;
+        let memory = self.parts.memory();
+        let draft = memory.state.drafts.get(&draft)?;
         let attempt = draft.attempt.as_ref().filter(|_| draft.is_frozen())?;
         let entries = draft.sent_entries(&attempt.manifest);
         entries.into_iter().find(|sent| sent.id == entry)
@@ -85,8 +96,8 @@ impl Outbox {
 
     /// True once nothing in a draft can change any more.
     pub fn is_frozen(&self, draft: DraftId) -> bool {
-        let core = self.shared.core();
-        let draft = core.state.drafts.get(&draft);
+        let memory = self.parts.memory();
+        let draft = memory.state.drafts.get(&draft);
         draft.is_some_and(|draft| draft.is_frozen())
     }
 
@@ -94,58 +105,53 @@ impl Outbox {
     /// asset is deleted. Durable on return; false where the import did not fail.
     pub fn take_back_failed(&self, draft: DraftId) -> OutboxResult<bool> {
         let (ticket, asset) = {
-            let mut core = self.shared.core();
-            let attempt = core.draft(draft)?.attempt.as_ref();
+            let mut memory = self.parts.memory();
+            let attempt = memory.draft(draft)?.attempt.as_ref();
             let Some((attempt, Stage::ImportFailed { asset })) =
                 attempt.map(|attempt| (attempt.number, attempt.stage))
             else {
                 return Ok(false);
             };
-            core.stop_upload(draft);
-            let ticket = core.record(UploadRecord::AttemptDropped { draft, attempt })?;
+            memory.stop_upload(draft);
+            let ticket = memory.record(UploadRecord::AttemptDropped { draft, attempt })?;
             (ticket, asset)
         };
-        self.shared.journal.settle(ticket)?;
-        self.shared.events.tell(OutboxEvent::AssetChanged(asset));
-        self.shared.draft_changed(draft);
-        self.shared.discard_news.notify_one();
+        self.parts.journal.settle(ticket)?;
+        self.parts.events.send(OutboxEvent::AssetChanged(asset));
+        self.parts.draft_changed(draft);
+        self.parts.discard_news.notify_one();
         Ok(true)
     }
 
     /// Tries again what failed: the upload, or the import on the service.
     pub async fn retry(&self, draft: DraftId) -> OutboxResult<()> {
         let (name, stage) = {
-            let core = self.shared.core();
-            let found = core.draft(draft)?;
+            let memory = self.parts.memory();
+            let found = memory.draft(draft)?;
             (found.name.clone(), found.stage())
         };
         if let Some(Stage::ImportFailed { asset }) = stage {
-            let reply = self.shared.client.assets().retry_import(asset).await;
+            let reply = self.parts.client.assets().retry_import(asset).await;
             reply.map_err(|source| OutboxError::Service {
                 what: format!("trying the import of {name} again"),
                 source,
             })?;
         }
-        self.shared.record(UploadRecord::Retried { draft }).await?;
-        self.shared.core().activity(draft).trouble = None;
+        self.parts.record(UploadRecord::Retried { draft }).await?;
+        self.parts.memory().activity(draft).trouble = None;
         self.poke(draft);
-        self.shared.draft_changed(draft);
+        self.parts.draft_changed(draft);
         Ok(())
-    }
-
-    /// Tells what the account has left: files that can never be sent are refused at once.
-    pub fn storage_is_left(&self, bytes: u64) {
-        self.shared.storage_is_left(bytes);
     }
 
     /// Uploads under way.
     pub fn transfers(&self) -> Vec<TransferInfo> {
-        let core = self.shared.core();
-        let drafts = core.state.drafts.iter();
+        let memory = self.parts.memory();
+        let drafts = memory.state.drafts.iter();
         drafts
             .filter(|(_, draft)| draft.attempt.is_some() && draft.accepted_asset().is_none())
             .filter_map(|(id, draft)| {
-                let live = core.activity_of(*id)?.upload.as_ref()?;
+                let live = memory.activity_of(*id)?.upload.as_ref()?;
                 let sent = live.sent.load(Ordering::Relaxed).min(live.total);
                 let rate = *live.rate();
                 let objects = live.objects().clone();
@@ -172,57 +178,38 @@ impl Outbox {
     /// Assets on the service that are ours and stand for nothing by themselves: those that drafts
     /// are being sent into, and those that are to be deleted or are being deleted.
     pub fn unseen_assets(&self) -> HashSet<AssetId> {
-        let core = self.shared.core();
-        let sending = core.state.drafts.values();
+        let memory = self.parts.memory();
+        let sending = memory.state.drafts.values();
         let sending = sending.filter(|draft| draft.accepted_asset().is_none());
         let sending = sending.filter_map(|draft| draft.stage()?.asset());
-        let unwanted = core.state.discards.iter().chain(&core.state.deletions);
+        let unwanted = memory.state.discards.iter().chain(&memory.state.deletions);
         sending.chain(unwanted.copied()).collect()
     }
 
     /// What was copied in to make an asset; kept for as long as the asset exists.
     pub fn sent_record(&self, asset: AssetId) -> Option<Arc<SentRecord>> {
-        self.shared.core().state.sent.get(&asset).cloned()
+        self.parts.memory().state.sent.get(&asset).cloned()
     }
 
     /// All that was copied in and still exists on the service.
     pub fn sent_records(&self) -> Vec<Arc<SentRecord>> {
-        self.shared.core().state.sent.values().cloned().collect()
+        self.parts.memory().state.sent.values().cloned().collect()
     }
 
     /// The staged bytes of a file that was copied in, while they are kept.
     pub fn open_sent(&self, asset: AssetId, path: &str) -> Option<StagedFile> {
-        const NOBODY: Caller = Caller {
-            pid: 0,
-            uid: 0,
-            gid: 0,
-        };
-        let (draft, entry) = {
-            let core = self.shared.core();
-            let draft = core.state.draft_of(asset)?;
-            let record = core.state.sent.get(&asset)?;
-            (
-                draft,
-                record.entries.iter().find(|entry| entry.path == path)?.id,
-            )
-        };
-        self.open_staged(draft, entry, OpenMode::Read, &NOBODY).ok()
-    }
-
-    /// Tells that something happened to an asset (a webhook came): it is looked at now.
-    pub fn asset_changed(&self, asset: AssetId) {
-        let draft = self.shared.core().state.draft_of(asset);
-        if let Some(draft) = draft {
-            self.poke(draft);
-        }
-        self.shared.asset_news.send_modify(|n| *n += 1);
+        let mut memory = self.parts.memory();
+        let draft = memory.state.draft_of(asset)?;
+        let record = memory.state.sent.get(&asset)?;
+        let entry = record.entries.iter().find(|entry| entry.path == path)?.id;
+        open_file(&self.parts, &mut memory, draft, entry, None).ok()
     }
 
     async fn check_before_order(&self, draft: DraftId, force: bool) -> OutboxResult<()> {
         let late = Instant::now() + LATE_RELEASE;
-        let mut changes = self.shared.changes.subscribe();
+        let mut changes = self.parts.events.changes();
         loop {
-            let facts = watch::look(&self.shared, draft).await?;
+            let facts = look::look(&self.parts, draft).await?;
             let facts = facts.ok_or_else(|| OutboxError::NotFound(format!("draft {draft}")))?;
             match readiness::readiness(&facts) {
                 Ok(_) => return Ok(()),
@@ -236,14 +223,14 @@ impl Outbox {
     }
 
     async fn wait_until_accepted(&self, draft: DraftId) -> OutboxResult<AssetId> {
-        let mut changes = self.shared.changes.subscribe();
+        let mut changes = self.parts.events.changes();
         loop {
             match self.standing(draft)? {
-                Standing::Accepted(asset) => return Ok(asset),
-                Standing::Failed(error) => return Err(error),
-                Standing::Going => {}
+                UploadStanding::Accepted(asset) => return Ok(asset),
+                UploadStanding::Failed(error) => return Err(error),
+                UploadStanding::Going => {}
             }
-            if self.shared.is_closing() {
+            if self.parts.tasks.is_closing() {
                 return Err(OutboxError::ShutDown);
             }
             if changes.changed().await.is_err() {
@@ -253,48 +240,50 @@ impl Outbox {
     }
 
     /// How a draft stands.
-    pub(super) fn standing(&self, draft: DraftId) -> OutboxResult<Standing> {
-        let core = self.shared.core();
-        let Some(found) = core.state.drafts.get(&draft) else {
+    pub(super) fn standing(&self, draft: DraftId) -> OutboxResult<UploadStanding> {
+        let memory = self.parts.memory();
+        let Some(found) = memory.state.drafts.get(&draft) else {
             // A draft whose staged copy was dropped has become an asset.
-            let mut sent = core.state.sent.values();
+            let mut sent = memory.state.sent.values();
             return match sent.find(|record| record.draft == draft) {
-                Some(record) => Ok(Standing::Accepted(record.asset)),
+                Some(record) => Ok(UploadStanding::Accepted(record.asset)),
                 None => Err(OutboxError::Cancelled(format!("draft {draft}"))),
             };
         };
         if let Some(asset) = found.accepted_asset() {
-            return Ok(Standing::Accepted(asset));
+            return Ok(UploadStanding::Accepted(asset));
         }
         let name = found.name.clone();
         if let Some(reason) = &found.failure {
-            return Ok(Standing::Failed(OutboxError::UploadFailed {
+            return Ok(UploadStanding::Failed(OutboxError::UploadFailed {
                 name,
                 reason: reason.clone(),
             }));
         }
-        let trouble = core
+        let trouble = memory
             .activity_of(draft)
             .and_then(|activity| activity.trouble.clone());
         Ok(match trouble {
-            Some(Trouble::Quota { needed, left }) => Standing::Failed(OutboxError::QuotaExceeded {
-                name,
-                needed: human_size(needed),
-                left: human_size(left),
-            }),
+            Some(Trouble::Quota { needed, left }) => {
+                UploadStanding::Failed(OutboxError::QuotaExceeded {
+                    name,
+                    needed: human_size(needed),
+                    left: human_size(left),
+                })
+            }
             Some(Trouble::Service(source)) if source.is_about_token() => {
-                Standing::Failed(OutboxError::Service {
+                UploadStanding::Failed(OutboxError::Service {
                     what: format!("sending {name}"),
                     source,
                 })
             }
-            _ => Standing::Going,
+            _ => UploadStanding::Going,
         })
     }
 
     /// True while an upload runs.
     pub(super) fn is_uploading(&self, draft: DraftId) -> bool {
-        let info = self.draft(draft);
+        let info = draft_info(&self.parts.memory(), draft);
         info.is_some_and(|info| {
             matches!(info.phase, DraftPhase::Uploading { .. }) && info.failure.is_none()
         })
@@ -302,12 +291,21 @@ impl Outbox {
 
     /// Wakes the upload of a draft out of its pause.
     fn poke(&self, draft: DraftId) {
-        let core = self.shared.core();
-        let live = core
+        let memory = self.parts.memory();
+        let live = memory
             .activity_of(draft)
             .and_then(|activity| activity.upload.as_ref());
         if let Some(live) = live {
             live.poke.notify_one();
         }
+    }
+
+    /// Tells that something happened to an asset (a webhook came): it is looked at now.
+    pub fn asset_changed(&self, asset: AssetId) {
+        let draft = self.parts.memory().state.draft_of(asset);
+        if let Some(draft) = draft {
+            self.poke(draft);
+        }
+        self.parts.events.asset_may_have_changed();
     }
 }

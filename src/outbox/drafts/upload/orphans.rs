@@ -2,24 +2,35 @@
 //! name, and only deleted when a person names them.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use crate::client::{ClientError, Priority};
-use crate::outbox::Outbox;
+use crate::outbox::drafts::draft::OpenStart;
+use crate::outbox::drafts::parts::DraftParts;
 use crate::outbox::drafts::record::UploadRecord;
 use crate::outbox::drafts::upload::info::Orphan;
 use crate::outbox::error::{OutboxError, OutboxResult};
 use crate::outbox::events::OutboxEvent;
 use crate::outbox::moment::Moment;
-use crate::outbox::state::OpenStart;
 use crate::wire::{AssetId, BaseAsset, UploadStatus};
 
 /// A start is not asked for any more after this long: its asset was dealt with elsewhere.
 const FORGET_STARTS_AFTER_SECS: i64 = 90 * 24 * 3600;
 
-impl Outbox {
+/// Incomplete assets that lost answers may have left on the service.
+#[derive(Clone)]
+pub struct Orphans {
+    parts: Arc<DraftParts>,
+}
+
+impl Orphans {
+    pub fn new(parts: Arc<DraftParts>) -> Orphans {
+        Orphans { parts }
+    }
+
     /// Incomplete assets that a lost `start` reply of ours may have left.
-    pub async fn orphans(&self) -> OutboxResult<Vec<Orphan>> {
+    pub async fn find(&self) -> OutboxResult<Vec<Orphan>> {
         let starts = self.lost_starts();
         let names: BTreeSet<&str> = starts
             .iter()
@@ -38,17 +49,17 @@ impl Outbox {
         Ok(found.into_iter().map(orphan).collect())
     }
 
-    /// The starts behind [`Outbox::orphans`], by number: nothing new is found while they are the same.
-    pub fn lost_start_numbers(&self) -> Vec<u64> {
+    /// The starts behind [`Orphans::find`], by number: nothing new is found while they are the same.
+    pub fn start_numbers(&self) -> Vec<u64> {
         let starts = self.lost_starts();
         starts.into_iter().map(|(attempt, _)| attempt).collect()
     }
 
     /// Starts whose outcome nobody knows and nobody is about to learn.
     fn lost_starts(&self) -> Vec<(u64, OpenStart)> {
-        let core = self.shared.core();
-        let open = core.state.open_starts.iter();
-        let lost = open.filter(|(attempt, _)| !core.starting.contains(attempt));
+        let memory = self.parts.memory();
+        let open = memory.state.open_starts.iter();
+        let lost = open.filter(|(attempt, _)| !memory.starting.contains(attempt));
         lost.map(|(attempt, start)| (*attempt, start.clone()))
             .collect()
     }
@@ -57,7 +68,7 @@ impl Outbox {
     async fn begun_elsewhere(&self, name: &str) -> OutboxResult<Vec<BaseAsset>> {
         let query = Some(name.to_owned());
         let assets = self
-            .shared
+            .parts
             .client
             .assets()
             .all(query, Priority::Interactive)
@@ -77,12 +88,12 @@ impl Outbox {
     }
 
     fn known_assets(&self) -> BTreeSet<AssetId> {
-        let core = self.shared.core();
-        let drafts = core.state.drafts.values();
+        let memory = self.parts.memory();
+        let drafts = memory.state.drafts.values();
         drafts
             .filter_map(|draft| draft.stage()?.asset())
-            .chain(core.state.discards.iter().copied())
-            .chain(core.state.sent.keys().copied())
+            .chain(memory.state.discards.iter().copied())
+            .chain(memory.state.sent.keys().copied())
             .collect()
     }
 
@@ -96,7 +107,7 @@ impl Outbox {
             let named = found.iter().any(|asset| asset.name == start.model_name);
             if !named && now - start.at.secs > FORGET_STARTS_AFTER_SECS {
                 let attempt = *attempt;
-                self.shared
+                self.parts
                     .record(UploadRecord::StartForgotten { attempt })
                     .await?;
             }
@@ -104,17 +115,17 @@ impl Outbox {
         Ok(())
     }
 
-    /// Deletes one of [`Outbox::orphans`] on the service.
-    pub async fn cancel_orphan(&self, orphan: AssetId) -> OutboxResult<()> {
-        let orphans = self.orphans().await?;
+    /// Deletes one of [`Orphans::find`] on the service.
+    pub async fn cancel(&self, orphan: AssetId) -> OutboxResult<()> {
+        let orphans = self.find().await?;
         if !orphans.iter().any(|it| it.id == orphan) {
             return Err(OutboxError::NotFound(format!(
                 "an orphan with the id {orphan}"
             )));
         }
-        match self.shared.client.assets().delete(orphan).await {
+        match self.parts.client.assets().delete(orphan).await {
             Ok(()) | Err(ClientError::NotFound { .. }) => {
-                self.shared.events.tell(OutboxEvent::AssetChanged(orphan));
+                self.parts.events.send(OutboxEvent::AssetChanged(orphan));
                 Ok(())
             }
             Err(source) => Err(OutboxError::Service {

@@ -6,12 +6,9 @@
 
 use std::time::Duration;
 
-use crate::outbox::state::Stage;
+use crate::outbox::drafts::draft::Stage;
+use crate::outbox::effect::LATE_EFFECT;
 use crate::wire::{AssetId, UploadStatus};
-
-/// How long an asset may still say `incomplete` after a completion whose answer was lost, before
-/// that counts as "it never arrived".
-pub const COMPLETION_PATIENCE: Duration = Duration::from_secs(8);
 
 /// What is known about an upload.
 #[derive(Debug, Clone)]
@@ -23,7 +20,7 @@ pub struct View {
     /// Whether there are URLs to put them to.
     pub urls: Urls,
     /// What the service said last, in this run.
-    pub service: Service,
+    pub service: ServiceView,
     /// How long ago the completion was sent, if that was in this run.
     pub completion_age: Option<Duration>,
 }
@@ -41,7 +38,7 @@ pub enum Urls {
 
 /// What the service says about the asset.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Service {
+pub enum ServiceView {
     /// It was not asked yet, or did not answer.
     Unknown,
     /// The asset is in this state.
@@ -88,25 +85,25 @@ pub fn next_step(view: &View) -> Step {
         // The reply is lost: nobody knows the asset's id, if there is one.
         Stage::StartSent => Step::StartOver,
         Stage::Started { asset } => match view.urls {
-            _ if view.service == Service::Gone => Step::StartOver,
+            _ if view.service == ServiceView::Gone => Step::StartOver,
             _ if view.missing.is_empty() => Step::Complete(asset),
             Urls::Good => Step::Put(view.missing.clone()),
             Urls::None | Urls::Expired => Step::StartOver,
         },
         Stage::CompleteSent { asset } => after_completion(asset, view),
         Stage::Accepted { asset } => match &view.service {
-            Service::Unknown => Step::Ask(asset),
-            Service::Gone => Step::Lost,
-            Service::Status(UploadStatus::Complete) => Step::Imported,
-            Service::Status(status) if status.is_failure() => Step::ImportFailed,
-            Service::Status(_) => Step::AskLater(asset),
+            ServiceView::Unknown => Step::Ask(asset),
+            ServiceView::Gone => Step::Lost,
+            ServiceView::Status(UploadStatus::Complete) => Step::Imported,
+            ServiceView::Status(status) if status.is_failure() => Step::ImportFailed,
+            ServiceView::Status(_) => Step::AskLater(asset),
         },
         Stage::Imported { asset } => match view.service {
-            Service::Gone => Step::Lost,
+            ServiceView::Gone => Step::Lost,
             _ => Step::Verify(asset),
         },
         Stage::ImportFailed { .. } => match view.service {
-            Service::Gone => Step::Lost,
+            ServiceView::Gone => Step::Lost,
             _ => Step::Rest,
         },
     }
@@ -114,14 +111,14 @@ pub fn next_step(view: &View) -> Step {
 
 fn after_completion(asset: AssetId, view: &View) -> Step {
     match &view.service {
-        Service::Unknown => Step::Ask(asset),
-        Service::Gone => Step::StartOver,
-        Service::Status(UploadStatus::Incomplete) => match view.completion_age {
-            Some(age) if age < COMPLETION_PATIENCE => Step::AskLater(asset),
+        ServiceView::Unknown => Step::Ask(asset),
+        ServiceView::Gone => Step::StartOver,
+        ServiceView::Status(UploadStatus::Incomplete) => match view.completion_age {
+            Some(age) if age < LATE_EFFECT => Step::AskLater(asset),
             // After a restart there is nothing under way that could still arrive.
             _ => Step::Complete(asset),
         },
-        Service::Status(_) => Step::Accept,
+        ServiceView::Status(_) => Step::Accept,
     }
 }
 
@@ -162,9 +159,9 @@ mod tests {
         ]);
         let urls = prop::sample::select(vec![Urls::None, Urls::Good, Urls::Expired]);
         let service = prop_oneof![
-            Just(Service::Unknown),
-            Just(Service::Gone),
-            statuses().prop_map(Service::Status),
+            Just(ServiceView::Unknown),
+            Just(ServiceView::Gone),
+            statuses().prop_map(ServiceView::Status),
         ];
         let missing = prop::collection::vec(0..5usize, 0..3);
         let age = prop::option::of((0..20u64).prop_map(Duration::from_secs));
@@ -192,8 +189,8 @@ mod tests {
         #[test]
         fn complete_is_called_again_only_when_the_service_says_incomplete(view in views()) {
             if let (Step::Complete(_), Some(Stage::CompleteSent { .. })) = (next_step(&view), view.stage) {
-                prop_assert_eq!(&view.service, &Service::Status(UploadStatus::Incomplete));
-                prop_assert!(view.completion_age.is_none_or(|age| age >= COMPLETION_PATIENCE));
+                prop_assert_eq!(&view.service, &ServiceView::Status(UploadStatus::Incomplete));
+                prop_assert!(view.completion_age.is_none_or(|age| age >= LATE_EFFECT));
             }
         }
 
@@ -227,7 +224,7 @@ mod tests {
         }
     }
 
-    fn view(stage: Stage, service: Service) -> View {
+    fn view(stage: Stage, service: ServiceView) -> View {
         View {
             stage: Some(stage),
             missing: Vec::new(),
@@ -240,22 +237,25 @@ mod tests {
     #[test]
     fn each_place_a_crash_can_leave_an_upload_in_has_its_way_on() {
         let asset = ASSET;
-        let status = |status| Service::Status(status);
+        let status = |status| ServiceView::Status(status);
         let table = [
-            (view(Stage::StartSent, Service::Unknown), Step::StartOver),
+            (
+                view(Stage::StartSent, ServiceView::Unknown),
+                Step::StartOver,
+            ),
             (
                 View {
                     missing: vec![1],
-                    ..view(Stage::Started { asset }, Service::Unknown)
+                    ..view(Stage::Started { asset }, ServiceView::Unknown)
                 },
                 Step::StartOver,
             ),
             (
-                view(Stage::Started { asset }, Service::Unknown),
+                view(Stage::Started { asset }, ServiceView::Unknown),
                 Step::Complete(asset),
             ),
             (
-                view(Stage::CompleteSent { asset }, Service::Unknown),
+                view(Stage::CompleteSent { asset }, ServiceView::Unknown),
                 Step::Ask(asset),
             ),
             (
@@ -280,7 +280,7 @@ mod tests {
                 Step::Accept,
             ),
             (
-                view(Stage::CompleteSent { asset }, Service::Gone),
+                view(Stage::CompleteSent { asset }, ServiceView::Gone),
                 Step::StartOver,
             ),
             (
@@ -298,13 +298,16 @@ mod tests {
                 ),
                 Step::ImportFailed,
             ),
-            (view(Stage::Accepted { asset }, Service::Gone), Step::Lost),
             (
-                view(Stage::Imported { asset }, Service::Unknown),
+                view(Stage::Accepted { asset }, ServiceView::Gone),
+                Step::Lost,
+            ),
+            (
+                view(Stage::Imported { asset }, ServiceView::Unknown),
                 Step::Verify(asset),
             ),
             (
-                view(Stage::ImportFailed { asset }, Service::Unknown),
+                view(Stage::ImportFailed { asset }, ServiceView::Unknown),
                 Step::Rest,
             ),
         ];

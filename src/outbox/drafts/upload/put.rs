@@ -4,19 +4,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use futures_util::stream::{self, StreamExt as _};
+use futures_util::stream;
+use futures_util::stream::StreamExt as _;
 
 use crate::client::ClientError;
 use crate::outbox::drafts::activity::LiveObject;
+use crate::outbox::drafts::draft::Attempt;
 use crate::outbox::drafts::record::UploadRecord;
-use crate::outbox::drafts::upload::body::Body;
+use crate::outbox::drafts::upload::body::ObjectBody;
 use crate::outbox::drafts::upload::run::{Flow, Upload};
 use crate::outbox::drafts::upload::verify;
 use crate::outbox::error::OutboxResult;
 use crate::outbox::events::OutboxEvent;
 use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;
-use crate::outbox::state::Attempt;
 
 /// How often progress is told.
 const PROGRESS_EVERY: Duration = Duration::from_millis(300);
@@ -30,7 +31,7 @@ impl Upload {
     ) -> OutboxResult<Flow> {
         let bodies = self.bodies(attempt).await?;
         self.show_totals(attempt, &bodies);
-        let parallel = self.shared.config.parallel_puts.max(1);
+        let parallel = self.parts.config.parallel_puts.max(1);
         let names = attempt.manifest.object_names();
         let mut failure = None;
         {
@@ -57,7 +58,7 @@ impl Upload {
                     },
                     _ = progress.tick() => this.tell_progress(),
                     () = &mut stopped => return Ok(Flow::End),
-                    () = this.shared.closed() => return Ok(Flow::End),
+                    () = this.parts.tasks.closed() => return Ok(Flow::End),
                 }
             }
         }
@@ -77,8 +78,13 @@ impl Upload {
         }
     }
 
-    async fn put_one(&self, object: usize, name: &str, body: Body) -> Result<(), ClientError> {
-        let permit = self.shared.puts.acquire().await;
+    async fn put_one(
+        &self,
+        object: usize,
+        name: &str,
+        body: ObjectBody,
+    ) -> Result<(), ClientError> {
+        let permit = self.parts.puts.acquire().await;
         let shown = LiveObject {
             name: name.to_owned(),
             sent: 0,
@@ -102,7 +108,7 @@ impl Upload {
             }
         };
         let reply = self
-            .shared
+            .parts
             .client
             .transfers()
             .put_file(url, body.len(), || body.stream(), progress)
@@ -113,37 +119,37 @@ impl Upload {
     }
 
     async fn put_done(&self, attempt: &Attempt, object: usize) -> OutboxResult<()> {
-        let mut core = self.shared.core();
+        let mut memory = self.parts.memory();
         // Losing this record costs a second sending at most, so nobody waits for the disk.
-        core.record(UploadRecord::FilePut {
+        memory.record(UploadRecord::FilePut {
             draft: self.draft,
             attempt: attempt.number,
             file: object,
         })?;
-        if let Some(live) = &mut core.activity(self.draft).upload {
+        if let Some(live) = &mut memory.activity(self.draft).upload {
             live.files_sent += 1;
         }
-        drop(core);
+        drop(memory);
         self.tell_progress();
         Ok(())
     }
 
-    async fn bodies(&self, attempt: &Attempt) -> OutboxResult<Vec<Body>> {
-        verify::bodies_of(&self.shared, &attempt.manifest).await
+    async fn bodies(&self, attempt: &Attempt) -> OutboxResult<Vec<ObjectBody>> {
+        verify::bodies_of(&self.parts, &attempt.manifest).await
     }
 
-    fn show_totals(&self, attempt: &Attempt, bodies: &[Body]) {
+    fn show_totals(&self, attempt: &Attempt, bodies: &[ObjectBody]) {
         let done = attempt
             .put
             .iter()
             .filter_map(|object| bodies.get(*object))
-            .map(Body::len)
+            .map(ObjectBody::len)
             .sum();
         self.live.sent.store(done, Ordering::Relaxed);
         self.live.objects().clear();
-        let mut core = self.shared.core();
-        if let Some(live) = &mut core.activity(self.draft).upload {
-            live.total = bodies.iter().map(Body::len).sum();
+        let mut memory = self.parts.memory();
+        if let Some(live) = &mut memory.activity(self.draft).upload {
+            live.total = bodies.iter().map(ObjectBody::len).sum();
             live.files = bodies.len();
             live.files_sent = attempt.put.len();
         }
@@ -151,10 +157,10 @@ impl Upload {
 
     fn tell_progress(&self) {
         let sent = self.live.sent.load(Ordering::Relaxed);
-        self.live.rate().note(self.shared.now(), sent);
-        self.shared
+        self.live.rate().note(self.parts.now(), sent);
+        self.parts
             .events
-            .tell(OutboxEvent::DraftChanged(self.draft));
-        self.shared.something_changed();
+            .send(OutboxEvent::DraftChanged(self.draft));
+        self.parts.events.something_changed();
     }
 }

@@ -10,9 +10,10 @@ use tokio::time::Instant;
 
 use crate::client::ClientError;
 use crate::outbox::drafts::activity::{LiveUpload, Trouble};
+use crate::outbox::drafts::draft::Attempt;
+use crate::outbox::drafts::parts::DraftParts;
 use crate::outbox::drafts::record::UploadRecord;
-use crate::outbox::drafts::upload::import::{LONGEST_COMPARISON, LONGEST_LOOK};
-use crate::outbox::drafts::upload::plan::{Service, Step, Urls, View, next_step};
+use crate::outbox::drafts::upload::plan::{ServiceView, Step, Urls, View, next_step};
 use crate::outbox::effect::{Effect, passes};
 use crate::outbox::error::OutboxResult;
 use crate::outbox::events::OutboxEvent;
@@ -20,11 +21,12 @@ use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;
 use crate::outbox::ids::DraftId;
 use crate::outbox::pauses::Pauses;
-use crate::outbox::shared::Shared;
-use crate::outbox::state::Attempt;
-use crate::outbox::state::record::Record;
 use crate::wire::{AssetId, BaseAsset, SignedUrl};
 
+/// The longest pause between two looks at an import.
+const LONGEST_LOOK: Duration = Duration::from_secs(10);
+/// The longest pause between two comparisons that found a difference.
+const LONGEST_COMPARISON: Duration = Duration::from_secs(3600);
 /// The longest pause between two tries while the service cannot be reached.
 const LONGEST_RETRY: Duration = Duration::from_secs(60);
 
@@ -40,12 +42,12 @@ pub(super) enum Flow {
 
 /// The upload of one draft.
 pub(super) struct Upload {
-    pub(super) shared: Arc<Shared>,
+    pub(super) parts: Arc<DraftParts>,
     pub(super) draft: DraftId,
     pub(super) live: LiveUpload,
     pub(super) urls: BTreeMap<usize, SignedUrl>,
     pub(super) expired: bool,
-    pub(super) service: Service,
+    pub(super) service: ServiceView,
     pub(super) record: Option<BaseAsset>,
     /// The accepted asset was gone at the last look.
     pub(super) gone_before: bool,
@@ -58,14 +60,14 @@ pub(super) struct Upload {
 }
 
 impl Upload {
-    pub(super) fn new(shared: Arc<Shared>, draft: DraftId, live: LiveUpload) -> Upload {
-        let first = shared.config.first_poll;
+    pub(super) fn new(parts: Arc<DraftParts>, draft: DraftId, live: LiveUpload) -> Upload {
+        let first = parts.config.first_poll;
         Upload {
             draft,
             live,
             urls: BTreeMap::new(),
             expired: false,
-            service: Service::Unknown,
+            service: ServiceView::Unknown,
             record: None,
             gone_before: false,
             completion_sent: None,
@@ -73,7 +75,7 @@ impl Upload {
             looks: Pauses::new(first, LONGEST_LOOK),
             comparisons: Pauses::new(first * 4, LONGEST_COMPARISON),
             starts: Pauses::new(first, LONGEST_RETRY),
-            shared,
+            parts,
         }
     }
 
@@ -105,9 +107,9 @@ impl Upload {
 
     /// Says when it is tried again, where something is in the way.
     fn note_next_try(&self, pause: Duration) {
-        let mut core = self.shared.core();
-        if core.state.drafts.contains_key(&self.draft) {
-            let activity = core.activity(self.draft);
+        let mut memory = self.parts.memory();
+        if memory.state.drafts.contains_key(&self.draft) {
+            let activity = memory.activity(self.draft);
             let stuck = activity.trouble.is_some();
             activity.next_try = stuck.then(|| Instant::now() + pause);
         }
@@ -119,14 +121,14 @@ impl Upload {
             () = tokio::time::sleep(time) => {}
             () = self.live.poke.notified() => {}
             () = self.live.stopped() => {}
-            () = self.shared.closed() => {}
+            () = self.parts.tasks.closed() => {}
         }
     }
 
     fn leave(self) {
-        let mut core = self.shared.core();
-        if core.state.drafts.contains_key(&self.draft) {
-            let activity = core.activity(self.draft);
+        let mut memory = self.parts.memory();
+        if memory.state.drafts.contains_key(&self.draft) {
+            let activity = memory.activity(self.draft);
             if activity
                 .upload
                 .as_ref()
@@ -135,16 +137,16 @@ impl Upload {
                 activity.upload = None;
             }
         }
-        drop(core);
-        self.shared.draft_changed(self.draft);
+        drop(memory);
+        self.parts.draft_changed(self.draft);
     }
 
     fn is_stopped(&self) -> bool {
-        *self.live.stop.borrow() || self.shared.is_closing()
+        *self.live.stop.borrow() || self.parts.tasks.is_closing()
     }
 
     async fn step(&mut self) -> OutboxResult<Flow> {
-        let attempt = match self.shared.core().state.drafts.get(&self.draft) {
+        let attempt = match self.parts.memory().state.drafts.get(&self.draft) {
             None => return Ok(Flow::End),
             Some(draft) => draft.attempt.clone(),
         };
@@ -168,7 +170,7 @@ impl Upload {
             Step::Complete(asset) => self.complete(attempt, asset).await,
             Step::Ask(asset) => Ok(self.ask(asset).await),
             Step::AskLater(_) => {
-                self.service = Service::Unknown;
+                self.service = ServiceView::Unknown;
                 Ok(Flow::Pause(self.looks.next_pause()))
             }
             Step::Accept => self.accept(attempt).await,
@@ -204,11 +206,11 @@ impl Upload {
             attempt: attempt.number,
         })
         .await?;
-        self.shared.discard_news.notify_one();
-        let again = self.expired || self.service == Service::Gone;
+        self.parts.discard_news.notify_one();
+        let again = self.expired || self.service == ServiceView::Gone;
         self.urls.clear();
         self.expired = false;
-        self.service = Service::Unknown;
+        self.service = ServiceView::Unknown;
         self.completion_sent = None;
         self.live.sent.store(0, Ordering::Relaxed);
         // Attempts that end the same way each time must not follow each other without a pause.
@@ -231,9 +233,9 @@ impl Upload {
         }
         failpoint::hit(Failpoint::BeforeComplete);
         self.completion_sent = Some(Instant::now());
-        self.service = Service::Unknown;
-        let call = self.shared.client.assets().complete_upload(asset);
-        let Some(reply) = self.shared.last_words(call).await else {
+        self.service = ServiceView::Unknown;
+        let call = self.parts.client.assets().complete_upload(asset);
+        let Some(reply) = self.parts.tasks.with_grace(call).await else {
             return Ok(Flow::End);
         };
         failpoint::hit(Failpoint::AfterComplete);
@@ -256,7 +258,7 @@ impl Upload {
         })
         .await?;
         if effect == Effect::Gone {
-            self.service = Service::Gone;
+            self.service = ServiceView::Gone;
             return Ok(Flow::Again);
         }
         self.failed_or_again(error, "ending the upload").await
@@ -274,17 +276,16 @@ impl Upload {
         self.retries.reset();
         self.looks.reset();
         if let Some(asset) = attempt.stage.asset() {
-            self.shared
+            self.parts
                 .events
-                .tell(OutboxEvent::AssetCreated { draft, asset });
+                .send(OutboxEvent::AssetCreated { draft, asset });
         }
         // What the completion answered is the first look at the import.
         self.service = match self.record.take() {
             Some(record) => self.seen(&record),
-            None => Service::Unknown,
+            None => ServiceView::Unknown,
         };
-        self.shared.draft_changed(draft);
-        self.shared.job_news.notify_one();
+        self.parts.draft_changed(draft);
         Ok(Flow::Again)
     }
 
@@ -310,36 +311,36 @@ impl Upload {
         let draft = self.draft;
         self.write(UploadRecord::Failed { draft, reason }).await?;
         self.set_trouble(None);
-        self.shared.draft_changed(draft);
+        self.parts.draft_changed(draft);
         Ok(Flow::End)
     }
 
     /// Writes a step into the journal, durably, unless the draft has changed or gone meanwhile.
     pub(super) async fn write(&self, record: UploadRecord) -> OutboxResult<()> {
         let ticket = {
-            let mut core = self.shared.core();
+            let mut memory = self.parts.memory();
             if *self.live.stop.borrow() {
                 return Ok(());
             }
-            core.record(Record::from(record))?
+            memory.record(record)?
         };
-        self.shared.settle(ticket).await
+        self.parts.journal.settled(ticket).await
     }
 
     pub(super) fn set_trouble(&self, trouble: Option<Trouble>) {
-        let mut core = self.shared.core();
-        if !core.state.drafts.contains_key(&self.draft) {
+        let mut memory = self.parts.memory();
+        if !memory.state.drafts.contains_key(&self.draft) {
             return;
         }
-        let activity = core.activity(self.draft);
+        let activity = memory.activity(self.draft);
         let changed = activity.trouble.is_some() != trouble.is_some();
         activity.trouble = trouble;
-        drop(core);
+        drop(memory);
         if changed {
-            self.shared
+            self.parts
                 .events
-                .tell(OutboxEvent::DraftChanged(self.draft));
+                .send(OutboxEvent::DraftChanged(self.draft));
         }
-        self.shared.something_changed();
+        self.parts.events.something_changed();
     }
 }

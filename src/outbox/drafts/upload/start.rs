@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use crate::client::{ClientError, Priority};
 use crate::outbox::drafts::activity::Trouble;
+use crate::outbox::drafts::draft::Attempt;
 use crate::outbox::drafts::record::UploadRecord;
-use crate::outbox::drafts::settle::readiness;
 use crate::outbox::drafts::settle::readiness::DraftFacts;
-use crate::outbox::drafts::settle::{facts, watch};
+use crate::outbox::drafts::settle::{facts, look, readiness};
 use crate::outbox::drafts::upload::manifest::Manifest;
 use crate::outbox::drafts::upload::run::{Flow, Upload};
 use crate::outbox::effect::Effect;
@@ -15,7 +15,6 @@ use crate::outbox::error::OutboxResult;
 use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;
 use crate::outbox::moment::Moment;
-use crate::outbox::state::Attempt;
 use crate::wire::{Downloads, StartUpload, UploadStarted};
 
 /// What is about to be started.
@@ -27,7 +26,7 @@ struct Start {
 impl Upload {
     /// Starts a new attempt.
     pub(super) async fn start(&mut self) -> OutboxResult<Flow> {
-        let Some(found) = watch::look(&self.shared, self.draft).await? else {
+        let Some(found) = look::look(&self.parts, self.draft).await? else {
             return Ok(Flow::End);
         };
         let ready = match self.check(&found) {
@@ -48,11 +47,12 @@ impl Upload {
             is_zip: start.manifest.is_zip(),
         };
         let reply = self
-            .shared
-            .last_words(self.shared.client.assets().start_upload(&request))
+            .parts
+            .tasks
+            .with_grace(self.parts.client.assets().start_upload(&request))
             .await;
         failpoint::hit(Failpoint::AfterStart);
-        self.shared.core().starting.remove(&start.attempt);
+        self.parts.memory().starting.remove(&start.attempt);
         match reply {
             // Without a word the next run finds an open start, and a new attempt is made.
             None => Ok(Flow::End),
@@ -65,8 +65,9 @@ impl Upload {
     /// reason it simply is not ready any more, and the settle rule goes on.
     fn check(&self, found: &DraftFacts) -> Result<Option<String>, Option<String>> {
         let ordered = {
-            let core = self.shared.core();
-            core.state
+            let memory = self.parts.memory();
+            memory
+                .state
                 .drafts
                 .get(&self.draft)
                 .and_then(|draft| draft.ordered)
@@ -84,21 +85,21 @@ impl Upload {
     /// Asks whether the account has room. A service that does not tell is not asked twice.
     async fn wait_for_room(&mut self) -> Option<Flow> {
         let needed = {
-            let core = self.shared.core();
-            let draft = core.state.drafts.get(&self.draft)?;
-            facts::manifest_of(&core, draft).total_size()
+            let memory = self.parts.memory();
+            let draft = memory.state.drafts.get(&self.draft)?;
+            facts::manifest_of(&memory, draft).total_size()
         };
         let call = self
-            .shared
+            .parts
             .client
             .account()
             .storage_left(Priority::Background);
-        let reply = match self.shared.until_closed(call).await {
+        let reply = match self.parts.tasks.until_closed(call).await {
             Some(reply) => reply,
             None => return Some(Flow::End),
         };
         if let Ok(storage) = &reply {
-            self.shared.storage_is_left(storage.storage_left);
+            self.parts.storage_is_left(storage.storage_left);
         }
         match reply {
             Ok(storage) if storage.storage_left < needed => {
@@ -118,37 +119,37 @@ impl Upload {
     /// Writes down that the upload is about to be started. `None` when the draft changed meanwhile.
     async fn intend(&mut self, warning: Option<String>) -> OutboxResult<Option<Start>> {
         let (start, ticket) = {
-            let mut core = self.shared.core();
+            let mut memory = self.parts.memory();
             if *self.live.stop.borrow() {
                 return Ok(None);
             }
-            let Some(draft) = core.state.drafts.get(&self.draft) else {
+            let Some(draft) = memory.state.drafts.get(&self.draft) else {
                 return Ok(None);
             };
-            let manifest = facts::manifest_of(&core, draft);
-            let attempt = core.state.next_id();
-            let ticket = core.record(UploadRecord::StartSent {
+            let manifest = facts::manifest_of(&memory, draft);
+            let attempt = memory.state.next_id();
+            let ticket = memory.record(UploadRecord::StartSent {
                 draft: self.draft,
                 attempt,
                 at: Moment::now(),
                 manifest: manifest.clone(),
                 warning,
             })?;
-            core.starting.insert(attempt);
+            memory.starting.insert(attempt);
             (Start { attempt, manifest }, ticket)
         };
-        if let Err(error) = self.shared.settle(ticket).await {
-            self.shared.core().starting.remove(&start.attempt);
+        if let Err(error) = self.parts.journal.settled(ticket).await {
+            self.parts.memory().starting.remove(&start.attempt);
             self.refused(&start).await?;
             return Err(error);
         }
-        self.shared.draft_changed(self.draft);
+        self.parts.draft_changed(self.draft);
         Ok(Some(start))
     }
 
     async fn started(&mut self, start: &Start, reply: UploadStarted) -> OutboxResult<Flow> {
         // This is written even when the draft has changed or gone: the asset has to be deleted then.
-        self.shared
+        self.parts
             .record(UploadRecord::Started {
                 draft: self.draft,
                 attempt: start.attempt,
@@ -157,7 +158,7 @@ impl Upload {
             })
             .await?;
         failpoint::hit(Failpoint::BeforePuts);
-        self.shared.discard_news.notify_one();
+        self.parts.discard_news.notify_one();
         self.set_trouble(None);
         let names = start.manifest.object_names();
         self.take_urls(&names, &reply.links.s3_upload_urls);
@@ -169,7 +170,7 @@ impl Upload {
                     attempt: start.attempt,
                 })
                 .await?;
-                self.shared.discard_news.notify_one();
+                self.parts.discard_news.notify_one();
                 self.fail(format!(
                     "the service gave no URL to send {} to; `assetfs retry` tries again",
                     names[at]
@@ -186,7 +187,7 @@ impl Upload {
             .map(|(name, url)| (name, url.expose()))
             .collect();
         let text = serde_json::to_string(&text).ok()?;
-        Some(self.shared.seal.close(&text))
+        Some(self.parts.seal.close(&text))
     }
 
     fn take_urls(&mut self, names: &[String], urls: &Downloads) {
@@ -201,7 +202,7 @@ impl Upload {
         let Some(sealed) = attempt.urls.as_deref().filter(|_| self.urls.is_empty()) else {
             return;
         };
-        let text = self.shared.seal.reveal(sealed);
+        let text = self.parts.seal.reveal(sealed);
         let urls = text.and_then(|text| serde_json::from_str::<Downloads>(&text).ok());
         if let Some(urls) = urls {
             self.take_urls(&attempt.manifest.object_names(), &urls);
@@ -223,7 +224,7 @@ impl Upload {
     }
 
     async fn refused(&self, start: &Start) -> OutboxResult<()> {
-        self.shared
+        self.parts
             .record(UploadRecord::StartRefused {
                 draft: self.draft,
                 attempt: start.attempt,

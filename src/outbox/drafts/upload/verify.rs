@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use crate::client::{ClientError, Priority};
-use crate::outbox::drafts::upload::body::Body;
+use crate::outbox::drafts::parts::DraftParts;
+use crate::outbox::drafts::upload::body::ObjectBody;
 use crate::outbox::drafts::upload::manifest::Manifest;
-use crate::outbox::error::{OutboxError, OutboxResult};
-use crate::outbox::shared::Shared;
-use crate::outbox::staging::staging_error;
+use crate::outbox::error::{OutboxError, OutboxResult, staging_error};
+use crate::outbox::off_thread::off_thread;
 use crate::wire::{AssetId, Downloads, SignedUrl};
 
 /// What a comparison found.
@@ -24,23 +24,21 @@ pub(super) enum Comparison {
 
 /// The bytes of what was sent, object by object.
 pub(super) async fn bodies_of(
-    shared: &Arc<Shared>,
+    parts: &Arc<DraftParts>,
     manifest: &Manifest,
-) -> OutboxResult<Vec<Body>> {
-    let (manifest, staging) = (manifest.clone(), Arc::clone(shared));
-    let bodies = shared
-        .blocking(move || Body::all_of(&manifest, &staging.staging))
-        .await?;
+) -> OutboxResult<Vec<ObjectBody>> {
+    let (manifest, staging) = (manifest.clone(), Arc::clone(parts));
+    let bodies = off_thread(move || ObjectBody::all_of(&manifest, &staging.staging)).await?;
     bodies.map_err(staging_error("reading the staged files"))
 }
 
 /// Compares.
 pub(super) async fn compare(
-    shared: &Arc<Shared>,
+    parts: &Arc<DraftParts>,
     manifest: &Manifest,
     asset: AssetId,
 ) -> OutboxResult<Comparison> {
-    let listed = match shared
+    let listed = match parts
         .client
         .assets()
         .downloads(asset, Priority::Background)
@@ -50,8 +48,8 @@ pub(super) async fn compare(
         Err(ClientError::NotFound { .. }) => return Ok(Comparison::Gone),
         Err(error) => return Err(service_error(error)),
     };
-    let sent = as_objects(shared, manifest).await?;
-    match compare_all(shared, &listed, &sent).await? {
+    let sent = as_objects(parts, manifest).await?;
+    match compare_all(parts, &listed, &sent).await? {
         None => return Ok(Comparison::Same),
         Some(note) if manifest.zip_name.is_none() => return Ok(Comparison::Different(note)),
         Some(_) => {}
@@ -61,32 +59,32 @@ pub(super) async fn compare(
         zip_name: None,
         ..manifest.clone()
     };
-    let sent = as_objects(shared, &members).await?;
-    Ok(match compare_all(shared, &listed, &sent).await? {
+    let sent = as_objects(parts, &members).await?;
+    Ok(match compare_all(parts, &listed, &sent).await? {
         None => Comparison::Same,
         Some(note) => Comparison::Different(note),
     })
 }
 
 async fn as_objects(
-    shared: &Arc<Shared>,
+    parts: &Arc<DraftParts>,
     manifest: &Manifest,
-) -> OutboxResult<Vec<(String, Body)>> {
-    let bodies = bodies_of(shared, manifest).await?;
+) -> OutboxResult<Vec<(String, ObjectBody)>> {
+    let bodies = bodies_of(parts, manifest).await?;
     Ok(manifest.object_names().into_iter().zip(bodies).collect())
 }
 
 /// The first difference, if there is one.
 async fn compare_all(
-    shared: &Arc<Shared>,
+    parts: &Arc<DraftParts>,
     listed: &Downloads,
-    sent: &[(String, Body)],
+    sent: &[(String, ObjectBody)],
 ) -> OutboxResult<Option<String>> {
     for (name, body) in sent {
         let Some(url) = find(listed, name) else {
             return Ok(Some(format!("the service does not list {name}")));
         };
-        if let Some(note) = compare_one(shared, name, body, url).await? {
+        if let Some(note) = compare_one(parts, name, body, url).await? {
             return Ok(Some(note));
         }
     }
@@ -100,12 +98,12 @@ fn find<'a>(listed: &'a Downloads, name: &str) -> Option<&'a SignedUrl> {
 }
 
 async fn compare_one(
-    shared: &Arc<Shared>,
+    parts: &Arc<DraftParts>,
     name: &str,
-    body: &Body,
+    body: &ObjectBody,
     url: &SignedUrl,
 ) -> OutboxResult<Option<String>> {
-    let meta = shared
+    let meta = parts
         .client
         .transfers()
         .probe(url)
@@ -129,7 +127,7 @@ async fn compare_one(
         return Ok(None);
     };
     let body = body.clone();
-    let ours = shared.blocking(move || body.md5_hex()).await?;
+    let ours = off_thread(move || body.md5_hex()).await?;
     let ours = ours.map_err(staging_error(format!("reading {name}")))?;
     Ok((ours != theirs).then(|| format!("the service has other bytes of {name} than were sent")))
 }

@@ -17,7 +17,7 @@ const IN_ZIP64: u32 = u32::MAX;
 
 /// A piece of the zip.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+pub enum ZipPart {
     /// Headers.
     Bytes(Vec<u8>),
     /// The bytes of the file at this place of the list.
@@ -28,7 +28,7 @@ pub enum Part {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ZipLayout {
     /// Its pieces in order.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ZipPart>,
     /// Its length.
     pub len: u64,
 }
@@ -56,8 +56,8 @@ impl ZipLayout {
             };
             let header = local_header(&member);
             at += header.len() as u64 + file.size;
-            parts.push(Part::Bytes(header));
-            parts.push(Part::File(number));
+            parts.push(ZipPart::Bytes(header));
+            parts.push(ZipPart::File(number));
             members.push(member);
         }
         let mut end = Vec::new();
@@ -67,7 +67,7 @@ impl ZipLayout {
         let directory_len = end.len() as u64;
         end.extend(end_records(members.len() as u64, at, directory_len));
         let len = at + end.len() as u64;
-        parts.push(Part::Bytes(end));
+        parts.push(ZipPart::Bytes(end));
         Ok(ZipLayout { parts, len })
     }
 }
@@ -249,8 +249,8 @@ mod tests {
         let mut zip = Vec::new();
         for part in &layout.parts {
             match part {
-                Part::Bytes(header) => zip.extend(header),
-                Part::File(at) => zip.extend(bytes[*at]),
+                ZipPart::Bytes(header) => zip.extend(header),
+                ZipPart::File(at) => zip.extend(bytes[*at]),
             }
         }
         assert_eq!(zip.len() as u64, layout.len);
@@ -284,12 +284,12 @@ mod tests {
             .parts
             .iter()
             .map(|part| match part {
-                Part::Bytes(bytes) => bytes.len(),
-                Part::File(_) => 0,
+                ZipPart::Bytes(bytes) => bytes.len(),
+                ZipPart::File(_) => 0,
             })
             .sum();
         assert_eq!(layout.len, headers as u64 + (5 << 30) + 7);
-        let Some(Part::Bytes(end)) = layout.parts.last() else {
+        let Some(ZipPart::Bytes(end)) = layout.parts.last() else {
             panic!("ends in records")
         };
         assert!(end.windows(4).any(|w| w == b"PK\x06\x06"));

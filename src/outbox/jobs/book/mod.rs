@@ -195,6 +195,18 @@ impl JobBook {
                 file.failure = None;
                 file.submission = Some(tag.clone());
             }
+            JobRecord::RapidGone { rapid } => self.rapid_gone(*rapid),
+            JobRecord::PathsFound { job, paths } => {
+                self.file_mut(job)?.paths.clone_from(paths);
+            }
+            _ => self.apply_to_requests(record)?,
+        }
+        Ok(())
+    }
+
+    /// The records about requests that went out.
+    fn apply_to_requests(&mut self, record: &JobRecord) -> Result<(), JobBookError> {
+        match record {
             JobRecord::Sent {
                 job,
                 asset,
@@ -228,10 +240,6 @@ impl JobBook {
                 let found = found.ok_or_else(|| JobBookError::NoSubmission(tag.clone()))?;
                 found.stage = EmbedStage::Made { embed: *embed };
             }
-            JobRecord::RapidGone { rapid } => self.rapid_gone(*rapid),
-            JobRecord::PathsFound { job, paths } => {
-                self.file_mut(job)?.paths.clone_from(paths);
-            }
             JobRecord::Taken { tag, rapid } => {
                 self.submission_mut(tag)?.stage = SubmissionStage::Taken { rapid: *rapid };
             }
@@ -251,6 +259,14 @@ impl JobBook {
             },
             JobRecord::TagRemoved { tag } => self.submission_mut(tag)?.tagged = false,
             JobRecord::Ended { tag, failure } => self.end(tag, failure.as_deref())?,
+            JobRecord::TextKept { .. }
+            | JobRecord::Renamed { .. }
+            | JobRecord::Removed { .. }
+            | JobRecord::Wanted { .. }
+            | JobRecord::Held { .. }
+            | JobRecord::Joined { .. }
+            | JobRecord::PathsFound { .. }
+            | JobRecord::RapidGone { .. } => unreachable!("is about a file"),
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::outbox::ids::OwnerFolder;
 use crate::outbox::jobs::book::JobKey;
 use crate::outbox::jobs::book::embed::EmbedSubmission;
+use crate::outbox::journal::Journaled;
 use crate::outbox::journal::forms::Blob;
 use crate::outbox::moment::Moment;
 use crate::outbox::staging::ContentHash;
@@ -153,4 +154,8 @@ pub enum JobRecord {
         #[serde(default)]
         failure: Option<String>,
     },
+}
+
+impl Journaled for JobRecord {
+    const KIND: &'static str = "job";
 }

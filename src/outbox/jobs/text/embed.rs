@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::outbox::jobs::text::parse_json;
 use crate::outbox::names;
+use crate::outbox::texts::parse_json;
 
 /// The longest name of an embed, in characters.
 const NAME_MAX_CHARS: usize = 255;

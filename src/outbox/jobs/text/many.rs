@@ -5,7 +5,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::outbox::jobs::text::{Settings, parse_json, read_settings, take_tags};
+use crate::outbox::jobs::text::{Settings, read_settings, take_tags};
+use crate::outbox::texts::parse_json;
 use crate::wire::AssetId;
 
 /// The most items of one request.

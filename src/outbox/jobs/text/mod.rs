@@ -9,9 +9,8 @@ use serde_json::{Map, Value};
 use self::embed::EmbedText;
 use self::many::ManyItem;
 use crate::outbox::ids::JobFolder;
-use crate::outbox::names;
-use crate::outbox::names::FileName;
-use crate::wire::{OptimizerConfig, PresetId, PresetText, PresetTextError};
+use crate::outbox::texts::{not_a_preset, parse_json};
+use crate::wire::{OptimizerConfig, PresetId, PresetText};
 
 /// The longest tag, in characters.
 const TAG_MAX_CHARS: usize = 255;
@@ -56,53 +55,6 @@ pub enum Settings {
     PresetId(PresetId),
     /// By this configuration.
     Config(OptimizerConfig),
-}
-
-/// True when a file of this name and text is a job at all: not empty, and not under a name that a
-/// tool gives to what it has not finished.
-pub fn is_sendable(name: &str, text: &[u8]) -> bool {
-    is_sendable_name(name) && !text.iter().all(u8::is_ascii_whitespace)
-}
-
-/// True when a file of this name goes to the service.
-pub fn is_sendable_name(name: &str) -> bool {
-    names::judge_file(name) == FileName::Plain && PresetText::is_file_name(name)
-}
-
-/// Reads a text as JSON; the error says line and column.
-pub fn parse_json(name: &str, text: &[u8]) -> Result<Value, String> {
-    let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
-    serde_json::from_slice(text).map_err(|error| {
-        let whole = error.to_string();
-        let reason = whole
-            .rsplit_once(" at line ")
-            .map_or(whole.as_str(), |(reason, _)| reason);
-        let (line, column) = (error.line(), error.column());
-        format!("{name} is not JSON: {reason} at line {line}, column {column}")
-    })
-}
-
-/// Reads the text of a preset or of a configuration.
-pub fn parse_config(name: &str, text: &[u8]) -> Result<PresetText, String> {
-    let Value::Object(map) = parse_json(name, text)? else {
-        return Err(format!(
-            "{name} is no configuration: it is not a JSON object"
-        ));
-    };
-    let preset = PresetText::from_map(map).map_err(|error| not_a_preset(name, &error))?;
-    match preset.config.is_empty() {
-        true => Err(format!("{name} is an empty configuration")),
-        false => Ok(preset),
-    }
-}
-
-fn not_a_preset(name: &str, error: &PresetTextError) -> String {
-    match error {
-        PresetTextError::Config(error) => format!("{name}: {error}"),
-        PresetTextError::NoConfig(_) | PresetTextError::UnexpectedKey { .. } => {
-            format!("{name} {error}")
-        }
-    }
 }
 
 /// Reads the text of an optimization.
@@ -196,6 +148,7 @@ fn take_tags(name: &str, map: &mut Map<String, Value>) -> Result<Vec<String>, St
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::outbox::texts::is_sendable;
 
     fn parsed(text: &str) -> Result<JobText, String> {
         parse("web.json", text.as_bytes())

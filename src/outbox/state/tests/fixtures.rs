@@ -1,9 +1,10 @@
 //! Journals as earlier versions have written them, never edited: they are understood for ever.
 
 use super::*;
+use crate::outbox::ids::DraftId;
 use crate::outbox::ids::{JobFolder, OwnerFolder};
-use crate::outbox::jobs::book::{EmbedStage, SubmissionStage};
-use crate::wire::{EmbedId, RapidId};
+use crate::outbox::jobs::{EmbedStage, SubmissionStage};
+use crate::wire::{AssetId, EmbedId, RapidId};
 
 fn replayed(text: &str) -> State {
     let records = text
@@ -17,14 +18,14 @@ fn replayed(text: &str) -> State {
 fn the_first_journal_is_still_understood() {
     let text = include_str!("../../../../tests/fixtures/outbox-journal-1.jsonl");
     let state = replayed(text);
-    let draft = &state.drafts[&DraftId(1)];
+    let draft = &state.drafts.drafts[&DraftId(1)];
     assert_eq!((draft.name.as_str(), draft.tree.len()), ("stool", 4));
     assert!(draft.stage().is_some_and(|stage| stage.is_accepted()));
-    assert_eq!(state.sent[&AssetId(1042)].entries.len(), 4);
+    assert_eq!(state.drafts.sent[&AssetId(1042)].entries.len(), 4);
     assert_eq!(state.jobs.files.len(), 1);
     assert_eq!(state.jobs.submissions.len(), 1);
     assert_eq!(state.presets.held.len(), 1);
-    assert_eq!(state.open_starts.len(), 1);
+    assert_eq!(state.drafts.open_starts.len(), 1);
 }
 
 /// With sealed URLs, jobs for several assets and embeds.
@@ -32,7 +33,7 @@ fn the_first_journal_is_still_understood() {
 fn the_second_journal_is_still_understood() {
     let text = include_str!("../../../../tests/fixtures/outbox-journal-2.jsonl");
     let state = replayed(text);
-    let attempt = state.drafts[&DraftId(1)].attempt.as_ref().unwrap();
+    let attempt = state.drafts.drafts[&DraftId(1)].attempt.as_ref().unwrap();
     assert_eq!(attempt.urls.as_deref(), Some("c2VhbGVk"));
     assert_eq!(attempt.put.len(), 1);
     let book = &state.jobs;

@@ -5,12 +5,17 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::super::*;
-use crate::outbox::drafts::info::EntryKind;
-use crate::outbox::drafts::record::{DraftRecord, Target, UploadRecord};
-use crate::outbox::drafts::tree::Attributes;
+use crate::outbox::drafts::Attributes;
+use crate::outbox::drafts::EntryKind;
+use crate::outbox::drafts::{DraftKind, Manifest, Stage};
+use crate::outbox::drafts::{DraftRecord, Target, UploadRecord};
+use crate::outbox::ids::{DraftId, EntryId};
 use crate::outbox::journal::forms::Blob;
+use crate::outbox::moment::Moment;
 use crate::outbox::staging::ContentHash;
-use crate::outbox::state::record::Record;
+use crate::outbox::staging::ContentId;
+use crate::outbox::state::Record;
+use crate::wire::AssetId;
 
 /// A choice that a generated history makes; numbers pick among what is there.
 #[derive(Debug, Clone)]
@@ -91,12 +96,12 @@ impl History {
 
     /// A draft that may change, its upload taken back first.
     fn changeable(&mut self, n: u8) -> Option<DraftId> {
-        let drafts: Vec<DraftId> = self.state.drafts.keys().copied().collect();
+        let drafts: Vec<DraftId> = self.state.drafts.drafts.keys().copied().collect();
         let draft = pick(&drafts, n)?;
-        if self.state.drafts[&draft].is_frozen() {
+        if self.state.drafts.drafts[&draft].is_frozen() {
             return None;
         }
-        if let Some(attempt) = &self.state.drafts[&draft].attempt {
+        if let Some(attempt) = &self.state.drafts.drafts[&draft].attempt {
             let attempt = attempt.number;
             self.push(UploadRecord::AttemptDropped { draft, attempt });
         }
@@ -104,7 +109,7 @@ impl History {
     }
 
     fn entries(&self, draft: DraftId, kind: EntryKind) -> Vec<EntryId> {
-        let tree = &self.state.drafts[&draft].tree;
+        let tree = &self.state.drafts.drafts[&draft].tree;
         let mut found: Vec<EntryId> = tree
             .walk()
             .into_iter()
@@ -125,7 +130,7 @@ impl History {
                 let name = format!("draft{}", n % 5);
                 let draft = DraftId(self.fresh());
                 let kind = DraftKind::Folder;
-                let free = !self.state.top.contains_key(&name);
+                let free = !self.state.drafts.top.contains_key(&name);
                 free.then(|| {
                     DraftRecord::Made {
                         draft,
@@ -140,11 +145,11 @@ impl History {
                 let draft = self.changeable(n)?;
                 let parent = pick(&self.entries(draft, EntryKind::Folder), parent)?;
                 let name = format!("n{}", name % 4);
-                let taken = self.state.drafts[&draft]
+                let taken = self.state.drafts.drafts[&draft]
                     .tree
                     .child(parent, &name)
                     .is_some();
-                let loose = self.state.drafts[&draft].kind == DraftKind::LooseFile;
+                let loose = self.state.drafts.drafts[&draft].kind == DraftKind::LooseFile;
                 if taken || loose {
                     return None;
                 }
@@ -198,8 +203,8 @@ impl History {
                 entries.extend(self.entries(from, EntryKind::Folder));
                 let entry = pick(&entries, entry)?;
                 let name = format!("draft{}", name % 5);
-                let loose = self.state.drafts[&from].kind == DraftKind::LooseFile;
-                if self.state.top.contains_key(&name) || (loose && entry != EntryId::ROOT) {
+                let loose = self.state.drafts.drafts[&from].kind == DraftKind::LooseFile;
+                if self.state.drafts.top.contains_key(&name) || (loose && entry != EntryId::ROOT) {
                     return None;
                 }
                 let draft = if entry == EntryId::ROOT {
@@ -221,11 +226,11 @@ impl History {
             Choice::Remove(n, entry) => {
                 let draft = self.changeable(n)?;
                 let entry = pick(&self.entries(draft, EntryKind::File), entry)?;
-                let loose = self.state.drafts[&draft].kind == DraftKind::LooseFile;
+                let loose = self.state.drafts.drafts[&draft].kind == DraftKind::LooseFile;
                 (!loose).then(|| DraftRecord::EntryRemoved { draft, entry, at }.into())
             }
             Choice::RemoveDraft(n) => {
-                let drafts: Vec<DraftId> = self.state.drafts.keys().copied().collect();
+                let drafts: Vec<DraftId> = self.state.drafts.drafts.keys().copied().collect();
                 Some(
                     DraftRecord::Removed {
                         draft: pick(&drafts, n)?,
@@ -234,7 +239,7 @@ impl History {
                 )
             }
             Choice::Xattr(n, value) => {
-                let drafts: Vec<DraftId> = self.state.drafts.keys().copied().collect();
+                let drafts: Vec<DraftId> = self.state.drafts.drafts.keys().copied().collect();
                 let draft = pick(&drafts, n)?;
                 let value = (value % 3 > 0).then(|| Blob(vec![value, 0xFF]));
                 let name = "user.x".to_owned();
@@ -250,7 +255,7 @@ impl History {
             }
             Choice::Upload(n, outcome) => self.upload_record(n, outcome, at),
             Choice::Gone(n) => {
-                let sent: Vec<AssetId> = self.state.sent.keys().copied().collect();
+                let sent: Vec<AssetId> = self.state.drafts.sent.keys().copied().collect();
                 let asset = pick(&sent, n)?;
                 self.assets.remove(&asset);
                 Some(UploadRecord::AssetGone { asset }.into())
@@ -266,14 +271,14 @@ impl History {
         place: (u8, u8),
         ctime: Moment,
     ) -> Option<Record> {
-        let loose = |draft: &DraftId| self.state.drafts[draft].kind == DraftKind::LooseFile;
+        let loose = |draft: &DraftId| self.state.drafts.drafts[draft].kind == DraftKind::LooseFile;
         if loose(&from) || loose(&to) {
             return None;
         }
         let entry = pick(&self.entries(from, EntryKind::File), entry)?;
         let parent = pick(&self.entries(to, EntryKind::Folder), place.0)?;
         let name = format!("n{}", place.1 % 4);
-        let tree = &self.state.drafts[&to].tree;
+        let tree = &self.state.drafts.drafts[&to].tree;
         let standing = tree.child(parent, &name);
         let is_folder = standing
             .and_then(|it| tree.node(it))
@@ -300,9 +305,9 @@ impl History {
 
     /// The next step of an upload, with one of its outcomes.
     fn upload_record(&mut self, n: u8, outcome: u8, at: Moment) -> Option<Record> {
-        let drafts: Vec<DraftId> = self.state.drafts.keys().copied().collect();
+        let drafts: Vec<DraftId> = self.state.drafts.drafts.keys().copied().collect();
         let draft = pick(&drafts, n)?;
-        let found = self.state.drafts[&draft].clone();
+        let found = self.state.drafts.drafts[&draft].clone();
         let Some(present) = &found.attempt else {
             let manifest = Manifest::of(&found.name, found.kind, &found.tree, |_| false);
             let attempt = self.fresh();

@@ -2,24 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use crate::outbox::drafts::draft::Draft;
 use crate::outbox::drafts::info::{DraftKind, EntryKind};
 use crate::outbox::drafts::record::{DraftRecord, Target};
-use crate::outbox::drafts::tree::{Attributes, Body, Branch, FileBody, FileState, Tree};
+use crate::outbox::drafts::state::{Applied, DraftsMismatch, DraftsState, in_draft, touch_folder};
+use crate::outbox::drafts::tree::{Attributes, Branch, FileBody, FileState, NodeBody, Tree};
 use crate::outbox::ids::{DraftId, EntryId};
 use crate::outbox::moment::Moment;
-use crate::outbox::state::apply::{Applied, in_draft, touch_folder};
-use crate::outbox::state::{ApplyError, Draft, State};
 
-/// A new file or folder.
-struct NewEntry<'a> {
-    entry: EntryId,
-    parent: EntryId,
-    name: &'a str,
-    attributes: &'a Attributes,
-    body: Body,
-}
-
-impl State {
+impl DraftsState {
     pub(super) fn apply_draft(&mut self, record: &DraftRecord) -> Applied {
         match record {
             DraftRecord::Made {
@@ -42,18 +33,9 @@ impl State {
                 attributes,
             } => {
                 self.last_content = self.last_content.max(content.0);
-                let body = Body::File(FileBody::new(*content));
-                let (entry, parent) = (*entry, *parent);
-                self.insert_entry(
-                    *draft,
-                    NewEntry {
-                        entry,
-                        parent,
-                        name,
-                        attributes,
-                        body,
-                    },
-                )
+                let place = (*draft, *parent, name.as_str());
+                let body = NodeBody::File(FileBody::new(*content));
+                self.insert_entry(place, *entry, *attributes, body)
             }
             DraftRecord::FolderMade {
                 draft,
@@ -62,19 +44,31 @@ impl State {
                 name,
                 attributes,
             } => {
-                let body = Body::Folder(BTreeMap::new());
-                let (entry, parent) = (*entry, *parent);
-                self.insert_entry(
-                    *draft,
-                    NewEntry {
-                        entry,
-                        parent,
-                        name,
-                        attributes,
-                        body,
-                    },
-                )
+                let place = (*draft, *parent, name.as_str());
+                let body = NodeBody::Folder(BTreeMap::new());
+                self.insert_entry(place, *entry, *attributes, body)
             }
+            DraftRecord::Moved {
+                draft,
+                entry,
+                to,
+                ctime,
+            } => self.apply_move(*draft, *entry, to, *ctime),
+            DraftRecord::EntryRemoved { draft, entry, at } => {
+                let branch = self.take_branch(*draft, *entry, *at)?;
+                self.freed.extend(branch.contents());
+                Ok(())
+            }
+            DraftRecord::Flushed { .. }
+            | DraftRecord::WriteFailed { .. }
+            | DraftRecord::AttributesSet { .. }
+            | DraftRecord::XattrSet { .. } => self.apply_to_entry(record),
+        }
+    }
+
+    /// The records that change one entry where it is.
+    fn apply_to_entry(&mut self, record: &DraftRecord) -> Applied {
+        match record {
             DraftRecord::Flushed {
                 draft,
                 entry,
@@ -90,23 +84,10 @@ impl State {
                 let attributes = &mut tree.node_mut(*entry).map_err(in_draft(*draft))?.attributes;
                 attributes.mtime = *mtime;
                 attributes.ctime = attributes.ctime.max(*mtime);
-                Ok(())
             }
             DraftRecord::WriteFailed { draft, entry } => {
                 let tree = &mut self.changed(*draft)?.tree;
                 tree.file_mut(*entry).map_err(in_draft(*draft))?.state = FileState::WriteFailed;
-                Ok(())
-            }
-            DraftRecord::Moved {
-                draft,
-                entry,
-                to,
-                ctime,
-            } => self.apply_move(*draft, *entry, to, *ctime),
-            DraftRecord::EntryRemoved { draft, entry, at } => {
-                let branch = self.take_branch(*draft, *entry, *at)?;
-                self.freed.extend(branch.contents());
-                Ok(())
             }
             DraftRecord::AttributesSet {
                 draft,
@@ -115,7 +96,6 @@ impl State {
             } => {
                 let tree = &mut self.draft_mut(*draft)?.tree;
                 tree.node_mut(*entry).map_err(in_draft(*draft))?.attributes = *attributes;
-                Ok(())
             }
             DraftRecord::XattrSet {
                 draft,
@@ -129,17 +109,30 @@ impl State {
                     Some(value) => xattrs.insert(name.clone(), value.clone()),
                     None => xattrs.remove(name),
                 };
-                Ok(())
             }
+            DraftRecord::Made { .. }
+            | DraftRecord::Removed { .. }
+            | DraftRecord::FileMade { .. }
+            | DraftRecord::FolderMade { .. }
+            | DraftRecord::Moved { .. }
+            | DraftRecord::EntryRemoved { .. } => unreachable!("changes more than one entry"),
         }
+        Ok(())
     }
 
-    fn insert_entry(&mut self, draft: DraftId, new: NewEntry<'_>) -> Applied {
-        self.used(new.entry.0);
+    fn insert_entry(
+        &mut self,
+        place: (DraftId, EntryId, &str),
+        entry: EntryId,
+        attributes: Attributes,
+        body: NodeBody,
+    ) -> Applied {
+        let (draft, parent, name) = place;
+        self.used(entry.0);
         let tree = &mut self.changed(draft)?.tree;
-        let made = tree.insert(new.parent, new.name, new.entry, *new.attributes, new.body);
+        let made = tree.insert(parent, name, entry, attributes, body);
         made.map_err(in_draft(draft))?;
-        touch_folder(tree, new.parent, new.attributes.ctime);
+        touch_folder(tree, parent, attributes.ctime);
         Ok(())
     }
 
@@ -198,11 +191,11 @@ impl State {
     }
 
     /// Ends a draft, and gives what was in it: its folder under a new number, or its loose file.
-    fn take_whole(&mut self, draft: DraftId, number: EntryId) -> Result<Branch, ApplyError> {
+    fn take_whole(&mut self, draft: DraftId, number: EntryId) -> Result<Branch, DraftsMismatch> {
         let whole = self
             .drafts
             .remove(&draft)
-            .ok_or(ApplyError::NoDraft(draft))?;
+            .ok_or(DraftsMismatch::NoDraft(draft))?;
         self.top.remove(&whole.name);
         self.drop_asset(whole.stage().and_then(|stage| stage.asset()));
         match whole.kind {
@@ -211,7 +204,7 @@ impl State {
                 let mut tree = whole.tree;
                 let file = tree
                     .child(EntryId::ROOT, &whole.name)
-                    .ok_or(ApplyError::NoDraft(draft))?;
+                    .ok_or(DraftsMismatch::NoDraft(draft))?;
                 tree.take(file).map_err(in_draft(draft))
             }
         }
@@ -222,7 +215,7 @@ impl State {
         draft: DraftId,
         entry: EntryId,
         at: Moment,
-    ) -> Result<Branch, ApplyError> {
+    ) -> Result<Branch, DraftsMismatch> {
         let tree = &mut self.changed(draft)?.tree;
         let parent = tree.node(entry).map(|node| node.parent);
         let branch = tree.take(entry).map_err(in_draft(draft))?;

@@ -1,57 +1,44 @@
-//! What the outbox holds in memory, under one lock: the lasting state, what is open, who wrote, how
-//! uploads come along. The lock is held for short work only: never over disk or network.
+//! What drafts and uploads hold in memory: the lasting state, what is open, who wrote, how uploads come along.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::outbox::drafts::activity::{Activity, JobTask};
+use crate::outbox::drafts::activity::Activity;
+use crate::outbox::drafts::draft::Draft;
 use crate::outbox::drafts::info::{AttributeChange, DraftKind};
 use crate::outbox::drafts::process::Processes;
 use crate::outbox::drafts::record::{DraftRecord, UploadRecord};
 use crate::outbox::drafts::settle::inspect::Findings;
 use crate::outbox::drafts::settle::rule::Stir;
+use crate::outbox::drafts::state::{DraftsChange, DraftsState, ModelFate};
 use crate::outbox::error::{OutboxError, OutboxResult};
 use crate::outbox::ids::{Caller, DraftId, EntryId};
-use crate::outbox::jobs::book::JobKey;
 use crate::outbox::journal::{Journal, Ticket};
 use crate::outbox::moment::Moment;
 use crate::outbox::staging::{Content, ContentId};
-use crate::outbox::state::record::Record;
-use crate::outbox::state::{Draft, State};
 
-/// Everything in memory.
-#[derive(Debug)]
-pub struct Core {
+/// Called with the fate of drafts and assets, in the order of records and while the journal's turn is held.
+pub type FateListener = Box<dyn Fn(ModelFate) + Send + Sync>;
+
+pub struct DraftsMemory {
     /// What lasts.
-    pub state: State,
-    /// What is open.
+    pub state: DraftsState,
     pub open: HashMap<ContentId, OpenContent>,
-    /// What looking into files has told.
+    /// What inspecting files has found.
     pub findings: Findings,
     /// Contents to be removed from disk once the ticket is durable.
     pub doomed: Vec<(Ticket, ContentId)>,
-    /// Attempts whose start is being asked for right now.
+    /// Attempts for which a start request is in flight.
     pub starting: HashSet<u64>,
-    /// How far rapid models are, by submission.
-    pub job_progress: HashMap<String, u8>,
-    /// Jobs that a task works on.
-    pub job_tasks: BTreeMap<JobKey, JobTask>,
-    /// Submissions that are being sent or looked for.
-    pub job_calls: HashSet<String>,
-    /// When the answer to the creation of a preset of this name was lost: it may still arrive.
-    pub preset_doubts: HashMap<String, Duration>,
-    /// Preset texts saved in this run.
-    pub preset_saves: u64,
     activity: HashMap<DraftId, Activity>,
     processes: Processes,
     journal: Arc<Journal>,
+    on_fate: FateListener,
 }
 
 /// A content that has handles.
-#[derive(Debug)]
 pub struct OpenContent {
-    /// The bytes.
     pub content: Arc<Content>,
     /// The entry it belongs to.
     pub entry: EntryId,
@@ -61,41 +48,42 @@ pub struct OpenContent {
     pub writers: usize,
 }
 
-impl Core {
-    /// A core around a replayed state.
-    pub fn new(state: State, journal: Arc<Journal>, now: Duration) -> Core {
+impl DraftsMemory {
+    pub fn new(
+        state: DraftsState,
+        journal: Arc<Journal>,
+        on_fate: FateListener,
+        now: Duration,
+    ) -> DraftsMemory {
         let activity = state
             .drafts
             .keys()
             .map(|draft| (*draft, Activity::restarted(now)))
             .collect();
-        Core {
+        DraftsMemory {
             state,
             open: HashMap::new(),
             findings: Findings::default(),
             doomed: Vec::new(),
             starting: HashSet::new(),
-            job_progress: HashMap::new(),
-            job_tasks: BTreeMap::new(),
-            job_calls: HashSet::new(),
-            preset_doubts: HashMap::new(),
-            preset_saves: 0,
             activity,
             processes: Processes::default(),
             journal,
+            on_fate,
         }
     }
 
-    /// Makes a change and puts its record into the journal's line. Nothing changes on an error.
-    pub fn record(&mut self, record: impl Into<Record>) -> OutboxResult<Ticket> {
+    /// Makes a change and queues its record for the journal. Nothing changes on an error.
+    pub fn record(&mut self, record: impl DraftsChange) -> OutboxResult<Ticket> {
         self.journal.check_room()?;
-        let record = record.into();
-        self.state
-            .apply(&record)
-            .map_err(|error| OutboxError::Journal {
-                reason: error.to_string(),
-                dir: String::new(),
-            })?;
+        let applied = record.apply_to(&mut self.state);
+        for fate in std::mem::take(&mut self.state.fates) {
+            (self.on_fate)(fate);
+        }
+        applied.map_err(|error| OutboxError::Journal {
+            reason: error.to_string(),
+            dir: String::new(),
+        })?;
         let ticket = self.journal.push(&record);
         for content in std::mem::take(&mut self.state.freed) {
             self.findings.forget(content);

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::outbox::drafts::draft::{Attempt, OpenStart, Stage};
 use crate::outbox::drafts::record::UploadRecord;
+use crate::outbox::drafts::state::{Applied, DraftsMismatch, DraftsState, ModelFate};
 use crate::outbox::ids::DraftId;
-use crate::outbox::state::apply::Applied;
-use crate::outbox::state::{ApplyError, Attempt, OpenStart, Stage, State};
 use crate::wire::AssetId;
 
-impl State {
-    pub(super) fn apply_upload(&mut self, record: &UploadRecord) -> Applied {
+impl DraftsState {
+    pub fn apply_upload(&mut self, record: &UploadRecord) -> Applied {
         match record {
             UploadRecord::Ordered { draft, force } => {
                 let draft = self.draft_mut(*draft)?;
@@ -53,10 +53,6 @@ impl State {
                 self.drop_asset(asset);
                 Ok(())
             }
-            UploadRecord::Discarded { asset } => {
-                self.discards.remove(asset);
-                Ok(())
-            }
             UploadRecord::Failed { draft, reason } => {
                 let draft = self.draft_mut(*draft)?;
                 draft.failure = Some(reason.clone());
@@ -73,20 +69,33 @@ impl State {
                 Ok(())
             }
             UploadRecord::Verified { draft } => self.end_draft(*draft),
+            UploadRecord::Discarded { .. }
+            | UploadRecord::DeletionSent { .. }
+            | UploadRecord::DeletionRefused { .. }
+            | UploadRecord::AssetGone { .. }
+            | UploadRecord::StartForgotten { .. } => self.apply_to_assets(record),
+        }
+    }
+
+    /// The records about what uploads left on the service.
+    fn apply_to_assets(&mut self, record: &UploadRecord) -> Applied {
+        match record {
+            UploadRecord::Discarded { asset } => {
+                self.discards.remove(asset);
+            }
             UploadRecord::DeletionSent { asset } => {
                 self.deletions.insert(*asset);
-                Ok(())
             }
             UploadRecord::DeletionRefused { asset } => {
                 self.deletions.remove(asset);
-                Ok(())
             }
-            UploadRecord::AssetGone { asset } => self.asset_gone(*asset),
+            UploadRecord::AssetGone { asset } => self.asset_gone(*asset)?,
             UploadRecord::StartForgotten { attempt } => {
                 self.open_starts.remove(attempt);
-                Ok(())
             }
+            _ => unreachable!("is about a draft"),
         }
+        Ok(())
     }
 
     fn start_sent(&mut self, record: &UploadRecord) -> Applied {
@@ -148,13 +157,22 @@ impl State {
         let draft = self.draft_mut(id)?;
         draft.failure = None;
         draft.ordered = None;
-        let attempt = draft.attempt.as_mut().ok_or(ApplyError::WrongStage(id))?;
+        let attempt = draft
+            .attempt
+            .as_mut()
+            .ok_or(DraftsMismatch::WrongStage(id))?;
         attempt.urls = None;
-        let attempt = draft.attempt.as_ref().ok_or(ApplyError::WrongStage(id))?;
-        let asset = attempt.stage.asset().ok_or(ApplyError::WrongStage(id))?;
+        let attempt = draft
+            .attempt
+            .as_ref()
+            .ok_or(DraftsMismatch::WrongStage(id))?;
+        let asset = attempt
+            .stage
+            .asset()
+            .ok_or(DraftsMismatch::WrongStage(id))?;
         let record = draft.sent_record(id, asset, &attempt.manifest);
         self.sent.insert(asset, Arc::new(record));
-        self.jobs.draft_became(id, asset);
+        self.fates.push(ModelFate::Accepted { draft: id, asset });
         Ok(())
     }
 
@@ -174,7 +192,7 @@ impl State {
         let gone = self
             .drafts
             .remove(&draft)
-            .ok_or(ApplyError::NoDraft(draft))?;
+            .ok_or(DraftsMismatch::NoDraft(draft))?;
         self.top.remove(&gone.name);
         self.freed.extend(gone.contents());
         Ok(())
@@ -187,20 +205,23 @@ impl State {
         self.sent.remove(&asset);
         self.discards.remove(&asset);
         self.deletions.remove(&asset);
-        self.jobs.asset_gone(asset);
+        self.fates.push(ModelFate::AssetGone(asset));
         Ok(())
     }
 
     fn advance(&mut self, draft: DraftId, attempt: u64, stage: fn(AssetId) -> Stage) -> Applied {
         let present = self.attempt_mut(draft, attempt)?;
-        let asset = present.stage.asset().ok_or(ApplyError::WrongStage(draft))?;
+        let asset = present
+            .stage
+            .asset()
+            .ok_or(DraftsMismatch::WrongStage(draft))?;
         present.stage = stage(asset);
         Ok(())
     }
 
     fn advance_present(&mut self, draft: DraftId, stage: fn(AssetId) -> Stage) -> Applied {
         let attempt = self.draft(draft)?.attempt.as_ref();
-        let number = attempt.ok_or(ApplyError::WrongStage(draft))?.number;
+        let number = attempt.ok_or(DraftsMismatch::WrongStage(draft))?.number;
         self.advance(draft, number, stage)
     }
 }

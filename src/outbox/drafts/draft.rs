@@ -1,0 +1,188 @@
+//! One draft as the journal has it: its tree, and how far the attempt to send it is.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::outbox::drafts::info::DraftKind;
+use crate::outbox::drafts::sent::{SentEntry, SentRecord};
+use crate::outbox::drafts::tree::Tree;
+use crate::outbox::drafts::upload::manifest::Manifest;
+use crate::outbox::ids::{DraftId, EntryId};
+use crate::outbox::moment::Moment;
+use crate::outbox::staging::ContentId;
+use crate::wire::AssetId;
+
+/// A draft.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Draft {
+    /// Its name at the top.
+    pub name: String,
+    /// Folder or loose file.
+    pub kind: DraftKind,
+    /// When it was made.
+    pub created: Moment,
+    /// What is in it.
+    pub tree: Tree,
+    /// Somebody asked for it to be sent; `Some(true)` even if it is not whole.
+    #[serde(default)]
+    pub ordered: Option<bool>,
+    /// The present attempt to send it.
+    #[serde(default)]
+    pub attempt: Option<Attempt>,
+    /// Why sending it cannot go on by itself, or why the import failed.
+    #[serde(default)]
+    pub failure: Option<String>,
+    /// What its owner should know.
+    #[serde(default)]
+    pub warning: Option<String>,
+}
+
+/// A start whose outcome nobody knows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenStart {
+    /// The name that the asset was to have.
+    pub model_name: String,
+    /// When it was sent.
+    pub at: Moment,
+}
+
+/// One attempt to send a draft.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Attempt {
+    /// Its number, of all attempts.
+    pub number: u64,
+    /// What is sent.
+    pub manifest: Manifest,
+    /// How far it is.
+    pub stage: Stage,
+    /// The objects that the service has.
+    #[serde(default)]
+    pub put: BTreeSet<usize>,
+    /// Where its objects go, as JSON under a seal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub urls: Option<String>,
+}
+
+/// How far an attempt is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// The service is asked to start it.
+    StartSent,
+    /// The service gave an asset.
+    Started {
+        /// The asset.
+        asset: AssetId,
+    },
+    /// The service is told that all is there.
+    CompleteSent {
+        /// The asset.
+        asset: AssetId,
+    },
+    /// The service has accepted it.
+    Accepted {
+        /// The asset.
+        asset: AssetId,
+    },
+    /// The service has imported it.
+    Imported {
+        /// The asset.
+        asset: AssetId,
+    },
+    /// The service could not import it.
+    ImportFailed {
+        /// The asset.
+        asset: AssetId,
+    },
+}
+
+impl Stage {
+    /// The asset, as soon as there is one.
+    pub fn asset(&self) -> Option<AssetId> {
+        match self {
+            Stage::StartSent => None,
+            Stage::Started { asset }
+            | Stage::CompleteSent { asset }
+            | Stage::Accepted { asset }
+            | Stage::Imported { asset }
+            | Stage::ImportFailed { asset } => Some(*asset),
+        }
+    }
+
+    /// True once the service may have accepted it: nothing can change any more.
+    pub fn is_frozen(&self) -> bool {
+        !matches!(self, Stage::StartSent | Stage::Started { .. })
+    }
+
+    /// True once the service is known to have accepted it.
+    pub fn is_accepted(&self) -> bool {
+        matches!(
+            self,
+            Stage::Accepted { .. } | Stage::Imported { .. } | Stage::ImportFailed { .. }
+        )
+    }
+}
+
+impl Draft {
+    /// How far its present attempt is.
+    pub fn stage(&self) -> Option<Stage> {
+        self.attempt.as_ref().map(|attempt| attempt.stage)
+    }
+
+    /// True once nothing can change any more.
+    pub fn is_frozen(&self) -> bool {
+        self.stage().is_some_and(|stage| stage.is_frozen())
+    }
+
+    /// The asset it became, once the service has accepted it.
+    pub fn accepted_asset(&self) -> Option<AssetId> {
+        self.stage().filter(Stage::is_accepted)?.asset()
+    }
+
+    /// The contents of all its files.
+    pub fn contents(&self) -> Vec<ContentId> {
+        self.tree.files().map(|file| file.content).collect()
+    }
+
+    /// Bytes of all its files at their last flush.
+    pub fn size(&self) -> u64 {
+        self.tree.files().map(|file| file.size).sum()
+    }
+
+    /// What is sent of it, as it was copied in.
+    pub fn sent_entries(&self, manifest: &Manifest) -> Vec<SentEntry> {
+        let sent: BTreeSet<EntryId> = manifest.files.iter().map(|file| file.entry).collect();
+        let walked = self.tree.walk().into_iter();
+        walked
+            .map(|(path, entry, node)| SentEntry {
+                id: entry,
+                kind: node.kind(),
+                size: node.file().map_or(0, |file| file.size),
+                mode: node.attributes.mode,
+                uid: node.attributes.uid,
+                gid: node.attributes.gid,
+                mtime: node.attributes.mtime.into(),
+                hash: node.file().and_then(|file| Some(file.hash?.to_string())),
+                sent_as: sent.contains(&entry).then(|| path.clone()),
+                path,
+            })
+            .collect()
+    }
+
+    /// The tree as a record of what was sent.
+    pub fn sent_record(&self, id: DraftId, asset: AssetId, manifest: &Manifest) -> SentRecord {
+        let root = self.tree.root();
+        SentRecord {
+            asset,
+            draft: id,
+            name: self.name.clone(),
+            kind: self.kind,
+            zip_name: manifest.zip_name.clone(),
+            created: self.created.into(),
+            mode: root.attributes.mode,
+            mtime: root.attributes.mtime.into(),
+            entries: self.sent_entries(manifest),
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! Files and folders inside of drafts. Synchronous, local disk only. Each operation checks everything first, then makes
+//! its change as one record.
+
+use std::sync::Arc;
+
+use crate::outbox::drafts::info::{AttributeChange, DraftKind, EntryInfo, EntryKind, OpenMode};
+use crate::outbox::drafts::open::{check_free, make_file, not_found, open_file};
+use crate::outbox::drafts::parts::DraftParts;
+use crate::outbox::drafts::record::DraftRecord;
+use crate::outbox::drafts::remove::remove_draft;
+use crate::outbox::drafts::show::entry_info;
+use crate::outbox::drafts::staged_file::StagedFile;
+use crate::outbox::drafts::tree::{Attributes, FileState};
+use crate::outbox::drafts::upload::manifest;
+use crate::outbox::drafts::upload::manifest::KeptBack;
+use crate::outbox::error::{OutboxError, OutboxResult};
+use crate::outbox::ids::{Caller, DraftId, EntryId};
+use crate::outbox::journal::forms::Blob;
+use crate::outbox::moment::Moment;
+use crate::outbox::names;
+use crate::outbox::staging::Content;
+
+/// What is inside of drafts.
+#[derive(Clone)]
+pub struct Entries {
+    parts: Arc<DraftParts>,
+}
+
+impl Entries {
+    pub fn new(parts: Arc<DraftParts>) -> Entries {
+        Entries { parts }
+    }
+
+    /// One entry; [`EntryId::ROOT`] is the draft's folder.
+    pub fn get(&self, draft: DraftId, entry: EntryId) -> Option<EntryInfo> {
+        entry_info(&self.parts.memory(), draft, entry)
+    }
+
+    /// The entry of that name in a folder of a draft.
+    pub fn child(&self, draft: DraftId, parent: EntryId, name: &str) -> Option<EntryInfo> {
+        let memory = self.parts.memory();
+        let entry = memory.state.drafts.get(&draft)?.tree.child(parent, name)?;
+        entry_info(&memory, draft, entry)
+    }
+
+    /// The entries of a folder, by name.
+    pub fn children(&self, draft: DraftId, parent: EntryId) -> OutboxResult<Vec<EntryInfo>> {
+        let memory = self.parts.memory();
+        let tree = &memory.draft(draft)?.tree;
+        let folder = tree.node(parent).ok_or_else(|| not_found("the folder"))?;
+        let children = folder.folder();
+        let children = children.ok_or_else(|| OutboxError::NotAFolder(tree.path(parent)))?;
+        Ok(children
+            .values()
+            .filter_map(|id| entry_info(&memory, draft, *id))
+            .collect())
+    }
+
+    /// Makes a file and opens it for writing. Fails where the name is taken. Durable at its flush.
+    pub fn create_file(
+        &self,
+        draft: DraftId,
+        parent: EntryId,
+        name: &str,
+        mode: u32,
+        caller: &Caller,
+    ) -> OutboxResult<(EntryInfo, StagedFile)> {
+        names::check_new(name)?;
+        {
+            let memory = self.parts.memory();
+            memory.check_holds_many(draft)?;
+            check_free(&memory, draft, parent, name)?;
+        }
+        let (content, file) = self.parts.staging.create()?;
+        let mut memory = self.parts.memory();
+        check_free(&memory, draft, parent, name)?;
+        memory.begin_change(draft)?;
+        let made = make_file(
+            &self.parts,
+            &mut memory,
+            Content::new(content, file),
+            (draft, parent, name),
+            mode,
+            caller,
+        )?;
+        drop(memory);
+        self.parts.draft_changed(draft);
+        Ok(made)
+    }
+
+    /// Makes a folder. Durable on return.
+    pub fn make_dir(
+        &self,
+        draft: DraftId,
+        parent: EntryId,
+        name: &str,
+        mode: u32,
+        caller: &Caller,
+    ) -> OutboxResult<EntryInfo> {
+        names::check_new(name)?;
+        let (info, ticket) = {
+            let mut memory = self.parts.memory();
+            memory.check_holds_many(draft)?;
+            check_free(&memory, draft, parent, name)?;
+            memory.begin_change(draft)?;
+            let entry = EntryId(memory.state.next_id());
+            let ticket = memory.record(DraftRecord::FolderMade {
+                draft,
+                entry,
+                parent,
+                name: name.to_owned(),
+                attributes: Attributes::new(mode, Moment::now()),
+            })?;
+            memory.stirred(draft, Some(caller), self.parts.now());
+            let info = entry_info(&memory, draft, entry).ok_or_else(|| not_found(name))?;
+            (info, ticket)
+        };
+        self.parts.journal.settle(ticket)?;
+        self.parts.draft_changed(draft);
+        Ok(info)
+    }
+
+    /// Opens a staged file.
+    pub fn open(
+        &self,
+        draft: DraftId,
+        entry: EntryId,
+        mode: OpenMode,
+        caller: &Caller,
+    ) -> OutboxResult<StagedFile> {
+        let writes = mode != OpenMode::Read;
+        let file = {
+            let mut memory = self.parts.memory();
+            let staged = open_file(
+                &self.parts,
+                &mut memory,
+                draft,
+                entry,
+                writes.then_some(*caller),
+            )?;
+            if writes {
+                memory.stirred(draft, Some(caller), self.parts.now());
+            }
+            staged
+        };
+        if writes {
+            // An upload that this takes back has to be over durably before the bytes change: after a
+            // crash it would go on with bytes that it never promised.
+            self.parts.journal.settle(self.parts.journal.last())?;
+        }
+        if mode == OpenMode::Truncate {
+            file.truncate(0)?;
+        }
+        if writes {
+            self.parts.draft_changed(draft);
+        }
+        Ok(file)
+    }
+
+    /// Length and checksum of a file of a draft, where all of it was flushed.
+    pub fn flushed_content(&self, draft: DraftId, entry: EntryId) -> Option<(u64, String)> {
+        let memory = self.parts.memory();
+        let file = memory.state.drafts.get(&draft)?.tree.node(entry)?.file()?;
+        let is_flushed = file.state == FileState::Flushed;
+        is_flushed.then_some((file.size, file.hash?.to_string()))
+    }
+
+    /// Why an entry of a draft is not sent (junk, in flight, a service folder, a loose file of a
+    /// kind that needs a folder), as a sentence.
+    pub fn why_kept_back(&self, draft: DraftId, entry: EntryId) -> Option<String> {
+        let memory = self.parts.memory();
+        let found = memory.state.drafts.get(&draft)?;
+        let path = found.tree.path(entry);
+        if let Some(why) = manifest::kept_back_by_name(&found.tree, entry) {
+            return Some(why.sentence(&path));
+        }
+        let top = path.split('/').next().unwrap_or_default();
+        if names::is_service_folder(top) {
+            let referred = crate::outbox::drafts::settle::facts::referred_folders(&memory, found);
+            return (!referred.contains(top)).then(|| KeptBack::ServiceFolder.sentence(&path));
+        }
+        let alone = found.kind == DraftKind::LooseFile && !names::is_self_contained(&found.name);
+        alone.then(|| {
+            format!(
+                "{} is no model that stands alone, so it is kept here and not sent; put it into a folder with its model",
+                found.name
+            )
+        })
+    }
+
+    /// Changes attributes; shown as set. A changed size cuts or extends the staged file.
+    pub fn set_attributes(
+        &self,
+        draft: DraftId,
+        entry: EntryId,
+        change: &AttributeChange,
+        caller: &Caller,
+    ) -> OutboxResult<EntryInfo> {
+        if let Some(size) = change.size {
+            let file = self.open(draft, entry, OpenMode::Write, caller)?;
+            // Made durable when it is closed, or at the flush of whoever has it open as well.
+            file.truncate(size)?;
+        }
+        let info = {
+            let mut memory = self.parts.memory();
+            let found = memory.draft(draft)?;
+            if found.is_frozen() {
+                return Err(OutboxError::Frozen(found.name.clone()));
+            }
+            let node = found
+                .tree
+                .node(entry)
+                .ok_or_else(|| not_found("the entry"))?;
+            let content = node.file().map(|file| file.content);
+            let record = memory.attributes_record(draft, entry, change, Moment::now())?;
+            memory.record(record)?;
+            if let Some(open) = content.and_then(|content| memory.open.get(&content))
+                && change.mtime.is_some()
+            {
+                open.content.time_was_set();
+            }
+            if entry == EntryId::ROOT {
+                memory.folder_stirred(draft, change.mtime.is_some(), self.parts.now());
+            } else {
+                memory.stirred(draft, Some(caller), self.parts.now());
+            }
+            entry_info(&memory, draft, entry).ok_or_else(|| not_found("the entry"))?
+        };
+        self.parts.draft_changed(draft);
+        Ok(info)
+    }
+
+    /// Reads an extended attribute.
+    pub fn get_xattr(&self, draft: DraftId, entry: EntryId, name: &str) -> OutboxResult<Vec<u8>> {
+        let memory = self.parts.memory();
+        let node = memory.draft(draft)?.tree.node(entry);
+        let node = node.ok_or_else(|| not_found("the entry"))?;
+        let value = node.xattrs.get(name).ok_or(OutboxError::NoAttribute)?;
+        Ok(value.0.clone())
+    }
+
+    /// Sets an extended attribute. `create` and `replace` are the flags of `setxattr(2)`.
+    pub fn set_xattr(
+        &self,
+        draft: DraftId,
+        entry: EntryId,
+        name: &str,
+        value: &[u8],
+        create: bool,
+        replace: bool,
+    ) -> OutboxResult<()> {
+        let mut memory = self.parts.memory();
+        let node = memory.draft(draft)?.tree.node(entry);
+        let node = node.ok_or_else(|| not_found("the entry"))?;
+        match node.xattrs.contains_key(name) {
+            true if create => return Err(OutboxError::AttributeExists),
+            false if replace => return Err(OutboxError::NoAttribute),
+            _ => {}
+        }
+        let value = Some(Blob(value.to_vec()));
+        let name = name.to_owned();
+        memory.record(DraftRecord::XattrSet {
+            draft,
+            entry,
+            name,
+            value,
+        })?;
+        Ok(())
+    }
+
+    /// The names of an entry's extended attributes.
+    pub fn list_xattrs(&self, draft: DraftId, entry: EntryId) -> OutboxResult<Vec<String>> {
+        let memory = self.parts.memory();
+        let node = memory.draft(draft)?.tree.node(entry);
+        let node = node.ok_or_else(|| not_found("the entry"))?;
+        Ok(node.xattrs.keys().cloned().collect())
+    }
+
+    /// Removes an extended attribute.
+    pub fn remove_xattr(&self, draft: DraftId, entry: EntryId, name: &str) -> OutboxResult<()> {
+        let mut memory = self.parts.memory();
+        let node = memory.draft(draft)?.tree.node(entry);
+        let node = node.ok_or_else(|| not_found("the entry"))?;
+        if !node.xattrs.contains_key(name) {
+            return Err(OutboxError::NoAttribute);
+        }
+        let name = name.to_owned();
+        memory.record(DraftRecord::XattrSet {
+            draft,
+            entry,
+            name,
+            value: None,
+        })?;
+        Ok(())
+    }
+
+    /// Removes a file.
+    pub fn remove_file(
+        &self,
+        draft: DraftId,
+        parent: EntryId,
+        name: &str,
+        caller: &Caller,
+    ) -> OutboxResult<()> {
+        self.remove_entry(draft, parent, name, EntryKind::File, caller)
+    }
+
+    /// Removes an empty folder.
+    pub fn remove_dir(
+        &self,
+        draft: DraftId,
+        parent: EntryId,
+        name: &str,
+        caller: &Caller,
+    ) -> OutboxResult<()> {
+        self.remove_entry(draft, parent, name, EntryKind::Folder, caller)
+    }
+
+    fn remove_entry(
+        &self,
+        draft: DraftId,
+        parent: EntryId,
+        name: &str,
+        kind: EntryKind,
+        caller: &Caller,
+    ) -> OutboxResult<()> {
+        {
+            let mut memory = self.parts.memory();
+            let found = memory.draft(draft)?;
+            let entry = found
+                .tree
+                .child(parent, name)
+                .ok_or_else(|| not_found(name))?;
+            let node = found.tree.node(entry).ok_or_else(|| not_found(name))?;
+            match (kind, node.folder()) {
+                (EntryKind::File, Some(_)) => return Err(OutboxError::IsAFolder(name.to_owned())),
+                (EntryKind::Folder, None) => return Err(OutboxError::NotAFolder(name.to_owned())),
+                (EntryKind::Folder, Some(children)) if !children.is_empty() => {
+                    return Err(OutboxError::NotEmpty(name.to_owned()));
+                }
+                _ => {}
+            }
+            if found.kind == DraftKind::LooseFile {
+                drop(memory);
+                return remove_draft(&self.parts, draft);
+            }
+            memory.begin_change(draft)?;
+            memory.record(DraftRecord::EntryRemoved {
+                draft,
+                entry,
+                at: Moment::now(),
+            })?;
+            memory.stirred(draft, Some(caller), self.parts.now());
+        }
+        self.parts.draft_changed(draft);
+        self.parts.discard_news.notify_one();
+        Ok(())
+    }
+}

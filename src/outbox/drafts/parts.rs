@@ -1,0 +1,181 @@
+//! What drafts and uploads work with: their memory, the staged bytes, the journal, the service.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::sync::{Notify, Semaphore};
+use tokio::time::Instant;
+
+use crate::client::Client;
+use crate::outbox::config::OutboxConfig;
+use crate::outbox::drafts::memory::{DraftsMemory, FateListener};
+use crate::outbox::drafts::settle::readiness::human_size;
+use crate::outbox::drafts::settle::rule::SettleTimes;
+use crate::outbox::drafts::state::{DraftsChange, DraftsState};
+use crate::outbox::drafts::upload::seal::Seal;
+use crate::outbox::error::{OutboxError, OutboxResult};
+use crate::outbox::events::{Events, OutboxEvent};
+use crate::outbox::foundation::Foundation;
+use crate::outbox::ids::DraftId;
+use crate::outbox::journal::{Held, Journal, Part, Ticket};
+use crate::outbox::off_thread::off_thread;
+use crate::outbox::staging::{ContentId, Staging};
+use crate::outbox::tasks::Tasks;
+use crate::wire::AssetId;
+
+/// How much larger than what the account has left a file may be: room may be made until it is sent.
+const MORE_THAN_IS_LEFT_BYTES: u64 = 64 << 30;
+/// The largest file while nobody knows what the account has left.
+const LARGEST_WITHOUT_SERVICE_BYTES: u64 = 1 << 40;
+/// Stands for a number of bytes that is not known.
+const UNKNOWN: u64 = u64::MAX;
+
+pub struct DraftParts {
+    pub config: Arc<OutboxConfig>,
+    pub client: Client,
+    pub journal: Arc<Journal>,
+    pub events: Arc<Events>,
+    pub tasks: Arc<Tasks>,
+    pub staging: Staging,
+    pub times: SettleTimes,
+    /// Keeps signed URLs out of clear view.
+    pub seal: Seal,
+    /// Wakes the settle rule.
+    pub draft_news: Notify,
+    /// Wakes the deletion of unwanted assets.
+    pub discard_news: Notify,
+    /// Limits how many files are sent at once.
+    pub puts: Semaphore,
+    memory: Part<DraftsMemory>,
+    /// Bytes that the account has left, as far as known.
+    storage_left: AtomicU64,
+    epoch: Instant,
+}
+
+impl DraftParts {
+    pub fn new(
+        foundation: Foundation,
+        staging: Staging,
+        state: DraftsState,
+        on_fate: FateListener,
+    ) -> DraftParts {
+        let Foundation {
+            config,
+            client,
+            journal,
+            events,
+            tasks,
+        } = foundation;
+        let epoch = Instant::now();
+        let memory = DraftsMemory::new(state, Arc::clone(&journal), on_fate, epoch.elapsed());
+        DraftParts {
+            seal: Seal::open(&config.dir.join("seal.key")),
+            times: SettleTimes::scaled(config.settle),
+            puts: Semaphore::new(config.parallel_puts.max(1)),
+            memory: Part::new(Arc::clone(&journal), memory),
+            config,
+            client,
+            journal,
+            events,
+            tasks,
+            staging,
+            draft_news: Notify::new(),
+            discard_news: Notify::new(),
+            storage_left: AtomicU64::new(UNKNOWN),
+            epoch,
+        }
+    }
+
+    /// The memory, for short work.
+    pub fn memory(&self) -> Held<'_, DraftsMemory> {
+        self.memory.lock()
+    }
+
+    /// The asset that a draft became. `Some(None)` while the service has not accepted it; `None` if the draft was removed.
+    /// For code that holds another part of the same journal.
+    pub fn model_beside(&self, draft: DraftId) -> Option<Option<AssetId>> {
+        let memory = self.memory.peek();
+        let asset = memory.state.asset_of(draft);
+        (asset.is_some() || memory.state.drafts.contains_key(&draft)).then_some(asset)
+    }
+
+    /// The present time on the clock of drafts, which is monotonic.
+    pub fn now(&self) -> Duration {
+        self.epoch.elapsed()
+    }
+
+    /// True while there is no draft and no open file.
+    pub fn is_idle(&self) -> bool {
+        let memory = self.memory();
+        memory.state.drafts.is_empty() && memory.open.is_empty()
+    }
+
+    /// Notes what the account has left.
+    pub fn storage_is_left(&self, bytes: u64) {
+        self.storage_left.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Refuses a length that can never be sent, before anything of it is on the disk.
+    pub fn check_len(&self, len: u64) -> OutboxResult<()> {
+        let limit = match self.storage_left.load(Ordering::Relaxed) {
+            UNKNOWN => LARGEST_WITHOUT_SERVICE_BYTES,
+            left => left.saturating_add(MORE_THAN_IS_LEFT_BYTES),
+        };
+        if len > limit {
+            return Err(OutboxError::TooLarge {
+                asked: human_size(len),
+                limit: human_size(limit),
+            });
+        }
+        Ok(())
+    }
+
+    /// Something about a draft changed: sends the event, wakes the settle rule and all who wait for changes.
+    pub fn draft_changed(&self, draft: DraftId) {
+        self.events.send(OutboxEvent::DraftChanged(draft));
+        self.draft_news.notify_one();
+        self.events.something_changed();
+    }
+
+    /// Makes a change, and returns when its record is durable.
+    pub async fn record(&self, record: impl DraftsChange) -> OutboxResult<()> {
+        let ticket = self.memory().record(record)?;
+        self.journal.settled(ticket).await
+    }
+
+    /// Removes, at once, what is only waiting to be removed from disk; false where that is nothing.
+    /// Blocks on local disk.
+    pub fn make_room(&self) -> bool {
+        let doomed = std::mem::take(&mut self.memory().doomed);
+        if doomed.is_empty() {
+            return false;
+        }
+        if let Err(error) = self.remove_contents(doomed) {
+            tracing::warn!(%error, "no room can be made on the full disk");
+            return false;
+        }
+        true
+    }
+
+    fn remove_contents(&self, doomed: Vec<(Ticket, ContentId)>) -> OutboxResult<()> {
+        if let Err(error) = self.journal.settle_all() {
+            self.memory().doomed.extend(doomed);
+            return Err(error);
+        }
+        for (_, content) in doomed {
+            self.staging.remove(content);
+        }
+        Ok(())
+    }
+
+    /// Removes from disk the contents that the journal, durably, does not refer to any more.
+    pub async fn remove_doomed(self: &Arc<DraftParts>) -> OutboxResult<()> {
+        let doomed = std::mem::take(&mut self.memory().doomed);
+        if doomed.is_empty() {
+            return Ok(());
+        }
+        let parts = Arc::clone(self);
+        off_thread(move || parts.remove_contents(doomed)).await?
+    }
+}

@@ -1,0 +1,51 @@
+//! Gathers what the settle rule asks of a draft, and inspects the files that were not inspected yet.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use crate::outbox::drafts::parts::DraftParts;
+use crate::outbox::drafts::settle::facts;
+use crate::outbox::drafts::settle::facts::Knowledge;
+use crate::outbox::drafts::settle::inspect::{Finding, Subject, look_into};
+use crate::outbox::drafts::settle::readiness::{BytesState, DraftFacts};
+use crate::outbox::error::{OutboxError, OutboxResult};
+use crate::outbox::ids::DraftId;
+use crate::outbox::off_thread::off_thread;
+
+/// Everything the rule asks of a draft; looks into the files that are not known. `None` when the
+/// draft is gone.
+pub async fn look(parts: &Arc<DraftParts>, draft: DraftId) -> OutboxResult<Option<DraftFacts>> {
+    loop {
+        // Nothing is looked into any more then, and what is not known stays so.
+        if parts.tasks.is_closing() {
+            return Err(OutboxError::ShutDown);
+        }
+        let known = facts::gather(&parts.memory(), draft);
+        let subjects = match known {
+            None => return Ok(None),
+            Some(Knowledge::All(facts)) => return Ok(Some(facts)),
+            Some(Knowledge::NeedsLook(subjects)) => subjects,
+        };
+        let looking = Arc::clone(parts);
+        off_thread(move || look_at_all(&looking, subjects)).await?;
+    }
+}
+
+fn look_at_all(parts: &DraftParts, subjects: Vec<Subject>) {
+    for subject in subjects {
+        if parts.tasks.is_closing() {
+            return;
+        }
+        let needs_proof = parts.memory().findings.needs_proof(&subject);
+        let path = parts.staging.path(subject.content);
+        let finding = File::open(path).and_then(|file| look_into(&subject, &file, needs_proof));
+        let finding = finding.unwrap_or_else(|error| {
+            tracing::warn!(content = %subject.content, %error, "a staged file cannot be read");
+            Finding {
+                state: BytesState::Interrupted,
+                references: Vec::new(),
+            }
+        });
+        parts.memory().findings.keep(subject, finding);
+    }
+}

@@ -1,0 +1,250 @@
+//! What lasts of drafts and uploads: the state is what the journal says. Every change is a record, and live changes and
+//! replay apply it in the same way. Pure: no clock, no disk, and nothing of the service's answers that is not recorded.
+
+mod entries;
+mod uploads;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::draft::{Attempt, Draft, OpenStart};
+use super::info::DraftKind;
+use super::record::{DraftRecord, UploadRecord};
+use super::sent::SentRecord;
+use super::tree::{Tree, TreeError};
+use crate::outbox::ids::{DraftId, EntryId};
+use crate::outbox::journal::Journaled;
+use crate::outbox::journal::forms::as_pairs;
+use crate::outbox::moment::Moment;
+use crate::outbox::staging::ContentId;
+use crate::wire::AssetId;
+
+/// All that lasts of drafts and uploads.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+pub struct DraftsState {
+    #[serde(with = "as_pairs")]
+    pub drafts: BTreeMap<DraftId, Draft>,
+    /// The number of the draft of each name at the top.
+    #[serde(skip)]
+    pub top: HashMap<String, DraftId>,
+    /// What was copied in, for every asset of ours that exists.
+    #[serde(with = "as_pairs")]
+    pub sent: BTreeMap<AssetId, Arc<SentRecord>>,
+    /// Assets of ours that are to be deleted.
+    pub discards: BTreeSet<AssetId>,
+    /// Assets that somebody deletes, until the service has said that they are gone.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub deletions: BTreeSet<AssetId>,
+    /// Starts without an outcome in the journal, by attempt.
+    #[serde(with = "as_pairs")]
+    pub open_starts: BTreeMap<u64, OpenStart>,
+    /// The highest number given to a draft, an entry or an attempt.
+    pub last_id: u64,
+    /// The highest number of a content.
+    pub last_content: u64,
+    /// Contents that nothing refers to any more, until they are taken to be removed from disk.
+    #[serde(skip)]
+    pub freed: Vec<ContentId>,
+    /// What became of drafts and assets, until it is taken to be passed on.
+    #[serde(skip)]
+    pub fates: Vec<ModelFate>,
+}
+
+/// What became of a draft or of an asset of ours, for those who follow them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModelFate {
+    /// The service has accepted a draft.
+    Accepted {
+        draft: DraftId,
+        asset: AssetId,
+    },
+    DraftRemoved(DraftId),
+    AssetGone(AssetId),
+}
+
+/// Why a record does not fit the state. Live changes are checked before they become records, so in
+/// practice this means that a journal does not fit together.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DraftsMismatch {
+    #[error("draft {0} is not there")]
+    NoDraft(DraftId),
+    /// The number or the name is in use.
+    #[error("draft {0} or its name is there already")]
+    DuplicateDraft(DraftId),
+    /// The attempt is not the draft's present one.
+    #[error("draft {draft} has no attempt {attempt}")]
+    NoAttempt { draft: DraftId, attempt: u64 },
+    /// The draft's present attempt is elsewhere.
+    #[error("draft {0} is not that far")]
+    WrongStage(DraftId),
+    #[error("draft {draft}: {source}")]
+    Tree {
+        draft: DraftId,
+        #[source]
+        source: TreeError,
+    },
+}
+
+/// Whether a record fits.
+pub type Applied = Result<(), DraftsMismatch>;
+
+/// A record that changes drafts or uploads.
+pub trait DraftsChange: Journaled {
+    fn apply_to(&self, state: &mut DraftsState) -> Applied;
+}
+
+impl Journaled for DraftRecord {
+    const KIND: &'static str = "draft";
+}
+
+impl Journaled for UploadRecord {
+    const KIND: &'static str = "upload";
+}
+
+impl DraftsChange for DraftRecord {
+    fn apply_to(&self, state: &mut DraftsState) -> Applied {
+        state.apply_draft(self)
+    }
+}
+
+impl DraftsChange for UploadRecord {
+    fn apply_to(&self, state: &mut DraftsState) -> Applied {
+        state.apply_upload(self)
+    }
+}
+
+/// Names the draft in whose tree something does not fit.
+fn in_draft(draft: DraftId) -> impl Fn(TreeError) -> DraftsMismatch {
+    move |source| DraftsMismatch::Tree { draft, source }
+}
+
+impl DraftsState {
+    /// A number that was never given before.
+    pub fn next_id(&mut self) -> u64 {
+        self.last_id += 1;
+        self.last_id
+    }
+
+    pub fn draft(&self, draft: DraftId) -> Result<&Draft, DraftsMismatch> {
+        let found = self.drafts.get(&draft);
+        found.ok_or(DraftsMismatch::NoDraft(draft))
+    }
+
+    /// All contents that something refers to.
+    pub fn kept_contents(&self) -> BTreeSet<ContentId> {
+        self.drafts.values().flat_map(Draft::contents).collect()
+    }
+
+    /// The draft an asset was made from, while its staged copy is kept.
+    pub fn draft_of(&self, asset: AssetId) -> Option<DraftId> {
+        let record = self.sent.get(&asset)?;
+        let draft = self.drafts.get(&record.draft)?;
+        (draft.accepted_asset() == Some(asset)).then_some(record.draft)
+    }
+
+    /// The asset that a draft became, also after its staged copy was dropped.
+    pub fn asset_of(&self, draft: DraftId) -> Option<AssetId> {
+        let present = self.drafts.get(&draft);
+        let present = present.and_then(Draft::accepted_asset);
+        let sent = || self.sent.values().find(|record| record.draft == draft);
+        present.or_else(|| sent().map(|record| record.asset))
+    }
+
+    /// Computes what a snapshot leaves out.
+    pub fn index(&mut self) {
+        let names = self.drafts.iter();
+        self.top = names.map(|(id, draft)| (draft.name.clone(), *id)).collect();
+    }
+
+    fn add_draft(&mut self, id: DraftId, draft: Draft) -> Applied {
+        if self.drafts.contains_key(&id) || self.top.contains_key(&draft.name) {
+            return Err(DraftsMismatch::DuplicateDraft(id));
+        }
+        self.top.insert(draft.name.clone(), id);
+        self.drafts.insert(id, draft);
+        Ok(())
+    }
+
+    /// Removes a draft; what the service has of it is to be deleted.
+    fn remove_draft(&mut self, id: DraftId) -> Applied {
+        let draft = self.drafts.remove(&id).ok_or(DraftsMismatch::NoDraft(id))?;
+        self.top.remove(&draft.name);
+        self.drop_asset(draft.stage().and_then(|stage| stage.asset()));
+        self.freed.extend(draft.contents());
+        self.fates.push(ModelFate::DraftRemoved(id));
+        Ok(())
+    }
+
+    /// What the service has of an attempt is to be deleted.
+    fn drop_asset(&mut self, asset: Option<AssetId>) {
+        if let Some(asset) = asset {
+            self.discards.insert(asset);
+            self.sent.remove(&asset);
+            self.fates.push(ModelFate::AssetGone(asset));
+        }
+    }
+
+    /// Makes room for a draft that takes the name of another.
+    fn clear_top(&mut self, name: &str, newcomer: DraftId) -> Applied {
+        match self.top.get(name).copied() {
+            Some(old) if old != newcomer => self.remove_draft(old),
+            _ => Ok(()),
+        }
+    }
+
+    fn rename_draft(&mut self, id: DraftId, name: &str) -> Applied {
+        self.clear_top(name, id)?;
+        let draft = self.changed(id)?;
+        let old = std::mem::replace(&mut draft.name, name.to_owned());
+        if draft.kind == DraftKind::LooseFile
+            && let Some(file) = draft.tree.child(EntryId::ROOT, &old)
+        {
+            let branch = draft.tree.take(file).map_err(in_draft(id))?;
+            draft
+                .tree
+                .graft(EntryId::ROOT, name, branch)
+                .map_err(in_draft(id))?;
+        }
+        self.top.remove(&old);
+        self.top.insert(name.to_owned(), id);
+        Ok(())
+    }
+
+    fn draft_mut(&mut self, id: DraftId) -> Result<&mut Draft, DraftsMismatch> {
+        self.drafts.get_mut(&id).ok_or(DraftsMismatch::NoDraft(id))
+    }
+
+    /// A draft whose content changes: what was asked for and what failed before is void.
+    fn changed(&mut self, id: DraftId) -> Result<&mut Draft, DraftsMismatch> {
+        let draft = self.draft_mut(id)?;
+        draft.ordered = None;
+        draft.failure = None;
+        draft.warning = None;
+        Ok(draft)
+    }
+
+    fn attempt_mut(
+        &mut self,
+        draft: DraftId,
+        attempt: u64,
+    ) -> Result<&mut Attempt, DraftsMismatch> {
+        let present = self.draft_mut(draft)?.attempt.as_mut();
+        present
+            .filter(|present| present.number == attempt)
+            .ok_or(DraftsMismatch::NoAttempt { draft, attempt })
+    }
+
+    fn used(&mut self, id: u64) {
+        self.last_id = self.last_id.max(id);
+    }
+}
+
+/// A folder's times follow a change of what is in it.
+fn touch_folder(tree: &mut Tree, folder: EntryId, now: Moment) {
+    if let Ok(node) = tree.node_mut(folder) {
+        node.attributes.mtime = now;
+        node.attributes.ctime = now;
+    }
+}

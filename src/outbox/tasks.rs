@@ -1,0 +1,102 @@
+//! The tasks of the outbox, and the signal that stops them. Every task is joined at the end.
+
+use std::future::Future;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+/// How long a call that must not be cut off may go on after the outbox begins to close.
+const GRACE: Duration = Duration::from_secs(10);
+
+#[derive(Debug)]
+pub struct Tasks {
+    running: Mutex<JoinSet<()>>,
+    closing: watch::Sender<bool>,
+    runtime: Handle,
+}
+
+impl Tasks {
+    /// Must be called inside a tokio runtime, which runs the tasks.
+    pub fn new() -> Tasks {
+        Tasks {
+            running: Mutex::default(),
+            closing: watch::Sender::new(false),
+            runtime: Handle::current(),
+        }
+    }
+
+    /// Starts a task, unless the outbox closes.
+    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        while running.try_join_next().is_some() {}
+        if !self.is_closing() {
+            running.spawn_on(task, &self.runtime);
+        }
+    }
+
+    /// Signals all tasks to stop.
+    pub fn close(&self) {
+        self.closing.send_replace(true);
+    }
+
+    pub fn is_closing(&self) -> bool {
+        *self.closing.borrow()
+    }
+
+    /// Returns when the outbox begins to close.
+    pub async fn closed(&self) {
+        let mut closing = self.closing.subscribe();
+        // An error means that the sender is gone, and with it the outbox.
+        let _ = closing.wait_for(|closing| *closing).await;
+    }
+
+    /// Waits until all tasks have ended.
+    pub async fn join(&self) {
+        let mut running = {
+            let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *running)
+        };
+        while running.join_next().await.is_some() {}
+    }
+
+    /// Ends all tasks in the middle of what they do, as the death of the process would.
+    #[cfg(test)]
+    pub async fn abort(&self) {
+        let mut running = {
+            let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *running)
+        };
+        running.shutdown().await;
+    }
+
+    /// Sleeps; false if the outbox closed first.
+    pub async fn pause(&self, time: Duration) -> bool {
+        self.until_closed(tokio::time::sleep(time)).await.is_some()
+    }
+
+    /// The outcome of work that may be cut off at any moment; `None` if the outbox closed first.
+    pub async fn until_closed<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            biased;
+            outcome = work => Some(outcome),
+            () = self.closed() => None,
+        }
+    }
+
+    /// The outcome of a call that changes something on the service. After the outbox began to close it still gets 10 s,
+    /// because a lost answer costs more than that.
+    pub async fn with_grace<T>(&self, call: impl Future<Output = T>) -> Option<T> {
+        let too_late = async {
+            self.closed().await;
+            tokio::time::sleep(GRACE).await;
+        };
+        tokio::select! {
+            biased;
+            outcome = call => Some(outcome),
+            () = too_late => None,
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! The texts of jobs and presets, as far as both machines read them alike.
+
+use serde_json::Value;
+
+use crate::outbox::error::{OutboxError, OutboxResult};
+use crate::outbox::names;
+use crate::outbox::names::FileName;
+use crate::wire::{PresetText, PresetTextError};
+
+/// The longest text of a job or preset that is kept.
+pub const TEXT_MAX_BYTES: usize = 8 << 20;
+
+pub fn check_length(name: &str, text: &[u8]) -> OutboxResult<()> {
+    if text.len() > TEXT_MAX_BYTES {
+        return Err(OutboxError::Invalid(format!(
+            "{name} has {} bytes; a job or preset has at most {TEXT_MAX_BYTES}",
+            text.len()
+        )));
+    }
+    Ok(())
+}
+
+/// True if a file of this name and text goes to the service: it is not empty, and its name is not a temporary one.
+pub fn is_sendable(name: &str, text: &[u8]) -> bool {
+    is_sendable_name(name) && !text.iter().all(u8::is_ascii_whitespace)
+}
+
+/// True when a file of this name goes to the service.
+pub fn is_sendable_name(name: &str) -> bool {
+    names::judge_file(name) == FileName::Plain && PresetText::is_file_name(name)
+}
+
+/// Reads a text as JSON; the error says line and column.
+pub fn parse_json(name: &str, text: &[u8]) -> Result<Value, String> {
+    let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
+    serde_json::from_slice(text).map_err(|error| {
+        let whole = error.to_string();
+        let reason = whole
+            .rsplit_once(" at line ")
+            .map_or(whole.as_str(), |(reason, _)| reason);
+        let (line, column) = (error.line(), error.column());
+        format!("{name} is not JSON: {reason} at line {line}, column {column}")
+    })
+}
+
+/// Reads the text of a preset or of a configuration.
+pub fn parse_config(name: &str, text: &[u8]) -> Result<PresetText, String> {
+    let Value::Object(map) = parse_json(name, text)? else {
+        return Err(format!(
+            "{name} is no configuration: it is not a JSON object"
+        ));
+    };
+    let preset = PresetText::from_map(map).map_err(|error| not_a_preset(name, &error))?;
+    match preset.config.is_empty() {
+        true => Err(format!("{name} is an empty configuration")),
+        false => Ok(preset),
+    }
+}
+
+pub fn not_a_preset(name: &str, error: &PresetTextError) -> String {
+    match error {
+        PresetTextError::Config(error) => format!("{name}: {error}"),
+        PresetTextError::NoConfig(_) | PresetTextError::UnexpectedKey { .. } => {
+            format!("{name} {error}")
+        }
+    }
+}
