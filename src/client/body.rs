@@ -9,6 +9,7 @@ use reqwest::Response;
 
 use super::error::ClientError;
 use super::transport::reason_of;
+use crate::wire::ErrorBody;
 
 /// Bytes as they arrive.
 pub type ByteStream = Pin<Box<dyn Stream<Item = Result<Bytes, ClientError>> + Send>>;
@@ -54,6 +55,14 @@ pub(super) fn chunks(
             }
         },
     )
+}
+
+/// Reads what a reply without success says. Nothing if it cannot be read or is larger than 64 KiB: the
+/// status counts all the same.
+pub(super) async fn read_refusal(response: Response, stall: Duration) -> ErrorBody {
+    const MAX_REFUSAL_BYTES: usize = 64 * 1024;
+    let body = read_all(response, stall, MAX_REFUSAL_BYTES).await;
+    ErrorBody::read(&body.unwrap_or_default())
 }
 
 /// Reads a whole body of at most `limit_bytes`.

@@ -22,9 +22,6 @@ use super::transport::{self, Connection, Fault, Transport};
 use crate::wire::secret::without_secrets;
 use crate::wire::{ErrorBody, Token, TokenId};
 
-/// Maximum size of an error body that is read.
-const MAX_REFUSAL_BYTES: usize = 64 * 1024;
-
 /// What all calls of a client share.
 pub(super) struct Exchange {
     pub(super) config: ClientConfig,
@@ -122,24 +119,8 @@ impl Exchange {
             Lane::Counted(Priority::Background) => retries.background_patience,
             Lane::Counted(Priority::Interactive) | Lane::Uncounted => retries.interactive_patience,
         };
-        let started = tokio::time::Instant::now();
-        let mut failed = 0;
-        loop {
-            let error = match attempt(failed).await {
-                Ok(done) => return Ok(done),
-                Err(error) => error,
-            };
-            failed += 1;
-            let pause = match call.repeat {
-                Repeat::Safe => retries.pause(&error, failed, started.elapsed(), patience),
-                Repeat::Never => None,
-            };
-            let Some(pause) = pause else {
-                return Err(error);
-            };
-            tracing::debug!(what = call.what, attempt = failed, %error, ?pause, "repeating a call");
-            tokio::time::sleep(pause).await;
-        }
+        let patience = (call.repeat == Repeat::Safe).then_some(patience);
+        retries.repeat(call.what, patience, attempt).await
     }
 
     async fn attempt_bytes(&self, call: &Call, failed: u32) -> Result<Vec<u8>, ClientError> {
@@ -234,11 +215,8 @@ impl Exchange {
             self.budget.pause(retry_after(&headers));
         }
         let stall = self.config.deadlines.stall;
-        // The status counts even if the body cannot be read.
-        let body = body::read_all(response, stall, MAX_REFUSAL_BYTES)
-            .await
-            .unwrap_or_default();
-        Err(refusal(call, status, &headers, &ErrorBody::read(&body)))
+        let body = body::read_refusal(response, stall).await;
+        Err(refusal(call, status, &headers, &body))
     }
 
     /// Follows the redirect of a reading call, without the token.

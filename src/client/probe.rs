@@ -19,25 +19,10 @@ const MAX_COUNTED_BYTES: u64 = 256 * 1024 * 1024;
 /// Size, ETag and date of an object. The size is always `Some`.
 pub(super) async fn probe(object: &SignedObject) -> Result<ObjectMeta, ClientError> {
     let retries = object.storage.retries;
-    let started = tokio::time::Instant::now();
-    let mut failed = 0;
-    loop {
-        let error = match probe_once(object, Connection::after_failures(failed)).await {
-            Ok(meta) => return Ok(meta),
-            Err(error) => error,
-        };
-        failed += 1;
-        let pause = retries.pause(
-            &error,
-            failed,
-            started.elapsed(),
-            retries.interactive_patience,
-        );
-        let Some(pause) = pause else {
-            return Err(error);
-        };
-        tokio::time::sleep(pause).await;
-    }
+    let attempt = |failed| probe_once(object, Connection::after_failures(failed));
+    retries
+        .repeat(&object.what, Some(retries.interactive_patience), attempt)
+        .await
 }
 
 async fn probe_once(

@@ -52,28 +52,16 @@ impl Source {
         first: Connection,
     ) -> Result<Part, ClientError> {
         let retries = self.object.storage.retries;
-        let started = tokio::time::Instant::now();
-        let mut failed = 0;
-        let mut connection = first;
-        loop {
-            let error = match self.fetch(wanted, connection).await {
-                Ok(part) => return Ok(part),
-                Err(error) => error,
+        let attempt = |failed| {
+            let connection = if failed == 0 {
+                first
+            } else {
+                Connection::Fresh
             };
-            failed += 1;
-            connection = Connection::Fresh;
-            let pause = retries.pause(
-                &error,
-                failed,
-                started.elapsed(),
-                retries.interactive_patience,
-            );
-            let Some(pause) = pause else {
-                return Err(error);
-            };
-            tracing::debug!(attempt = failed, offset = wanted.offset, %error, "asking for a range again");
-            tokio::time::sleep(pause).await;
-        }
+            self.fetch(wanted, connection)
+        };
+        let patience = Some(retries.interactive_patience);
+        retries.repeat(&self.object.what, patience, attempt).await
     }
 
     async fn fetch(&self, wanted: Wanted<'_>, connection: Connection) -> Result<Part, ClientError> {

@@ -1,4 +1,4 @@
-//! Decides whether and when a failed call is repeated. Pure functions of times.
+//! Whether and when a failed request is repeated, and the loop that repeats it.
 
 use std::time::{Duration, SystemTime};
 
@@ -13,7 +13,7 @@ use crate::wire::Timestamp;
 impl RetryPolicy {
     /// The pause before the next attempt, or `None` if there is none. `failed` attempts were made, the
     /// first of them `elapsed` ago.
-    pub(super) fn pause(
+    fn pause(
         &self,
         error: &ClientError,
         failed: u32,
@@ -25,6 +25,35 @@ impl RetryPolicy {
         }
         let pause = self.jittered(failed) + error.retry_after().unwrap_or_default();
         (elapsed + pause <= patience).then_some(pause)
+    }
+
+    /// Repeats `attempt` until it succeeds or the policy ends. It gets the number of failed attempts.
+    /// `patience` limits the time of all attempts; without it there is one attempt.
+    pub(super) async fn repeat<T, R>(
+        &self,
+        what: &str,
+        patience: Option<Duration>,
+        attempt: impl Fn(u32) -> R,
+    ) -> Result<T, ClientError>
+    where
+        R: Future<Output = Result<T, ClientError>>,
+    {
+        let started = tokio::time::Instant::now();
+        let mut failed = 0;
+        loop {
+            let error = match attempt(failed).await {
+                Ok(done) => return Ok(done),
+                Err(error) => error,
+            };
+            failed += 1;
+            let pause = patience
+                .and_then(|patience| self.pause(&error, failed, started.elapsed(), patience));
+            let Some(pause) = pause else {
+                return Err(error);
+            };
+            tracing::debug!(what, attempt = failed, %error, ?pause, "repeating a request");
+            tokio::time::sleep(pause).await;
+        }
     }
 
     /// A random pause between zero and a bound that doubles with each failure (full jitter).

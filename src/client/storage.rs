@@ -19,9 +19,6 @@ use crate::wire::{ErrorBody, SignedUrl};
 
 /// Maximum number of redirects.
 pub(super) const MAX_HOPS: usize = 5;
-/// Maximum size of an error body that is read.
-const MAX_REFUSAL_BYTES: usize = 64 * 1024;
-
 /// What transfers through signed URLs share.
 pub(super) struct Storage {
     pub(super) transport: Arc<Transport>,
@@ -97,10 +94,8 @@ impl SignedObject {
         let status = response.status();
         let headers = response.headers().clone();
         let stall = self.storage.deadlines.stall;
-        let body = body::read_all(response, stall, MAX_REFUSAL_BYTES)
-            .await
-            .unwrap_or_default();
-        refusal_of(status, &headers, &ErrorBody::read(&body), &self.what)
+        let body = body::read_refusal(response, stall).await;
+        refusal_of(status, &headers, &body, &self.what)
     }
 
     pub(super) fn too_many_redirects(&self) -> ClientError {
