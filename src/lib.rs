@@ -26,3 +26,7 @@ pub mod fuse;
 pub mod service;
 
 pub mod cli;
+
+#[cfg(test)]
+#[path = "../tests/support/skip.rs"]
+mod skip;

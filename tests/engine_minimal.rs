@@ -145,6 +145,7 @@ fn sums_beyond_the_floats_leave_a_vertex_where_it_was() {
         0 0 0 0 0 0\n0 0 2.99817e+38 0 0 0\n0 0 1e+33 0 0 0\n0 0 3.93889e+37 0 1.45101e+13 0\n0 -1e+23 0 0 0 0\n\
         0 0 0 0 0 0\n3 7 8 9\n3 2 1 10\n3 0 10 11\n3 3 13 12\n3 4 14 15\n3 6 15 13\n3 5 11 16\n";
     let scene = simplified(import_bytes("m.ply", FAR.as_bytes()).unwrap());
+    assert!(!scene.geometries.is_empty());
     for geometry in &scene.geometries {
         assert!(geometry.positions().iter().all(|number| number.is_finite()));
     }

@@ -48,6 +48,7 @@ impl Optimized {
 
     fn scenes(&self) -> Vec<(String, Scene)> {
         let exports = self.report.exports.iter();
+        assert!(exports.len() > 0, "nothing was exported");
         exports
             .map(|export| {
                 let path = self.dir.path().join("exports").join(&export.name);
@@ -200,7 +201,9 @@ fn assert_moves_alike(source: &Scene, result: &Scene, slack: f32, what: &str) {
         assert_eq!(one.joints.is_some(), two.joints.is_some(), "{what}");
         let scale = one.world.transform_vector3(Vec3::X).length();
         let known = positions(source, one);
-        for (rest, place) in positions(result, two) {
+        let posed = positions(result, two);
+        assert!(!posed.is_empty(), "{what}: nothing is drawn");
+        for (rest, place) in posed {
             let (near, expected) = known
                 .iter()
                 .min_by(|one, two| one.0.distance(rest).total_cmp(&two.0.distance(rest)))

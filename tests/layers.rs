@@ -118,6 +118,7 @@ fn sources() -> BTreeMap<PathBuf, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut found = BTreeMap::new();
     walk(&root, &root, &mut found);
+    assert!(found.len() > 100, "only {} sources were found", found.len());
     found
 }
 

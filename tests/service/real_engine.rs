@@ -138,6 +138,7 @@ async fn what_is_broken_fails_with_a_reason_and_the_next_job_runs() {
     .await;
     let cad = "12-featuretype.STEP";
     let mut files = files_of(&samples.join("14-broken"));
+    assert!(!files.is_empty(), "there are broken samples");
     files.push((cad.to_owned(), std::fs::read(samples.join(cad)).unwrap()));
     for (name, bytes) in files {
         let id = service.upload(&name, &[(&name, &bytes)]).await;

@@ -20,14 +20,17 @@ fn test_tool(below: &str, what: &str) -> Option<PathBuf> {
 
 /// The files below a folder that a validator judges, judged.
 pub fn assert_valid(folder: &Path) {
+    let mut judged = 0;
     for entry in std::fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
         match path.extension().and_then(|name| name.to_str()) {
             Some("glb" | "gltf") => assert_gltf_has_no_error(&path),
             Some("usdz") => assert_usd_has_no_issue(&path),
-            _ => {}
+            _ => continue,
         }
+        judged += 1;
     }
+    assert!(judged > 0, "{} holds no model to judge", folder.display());
 }
 
 /// Asserts that gltf-validator finds no error, with the files that a glTF names beside it.

@@ -67,7 +67,9 @@ fn steps(wanted: Scenario) -> Vec<(Failpoint, String, String)> {
             (point, format!("{name}:{pass}"), format!("{name}-{pass}"))
         })
     };
-    Failpoint::ALL.iter().flat_map(of_point).collect()
+    let steps: Vec<_> = Failpoint::ALL.iter().flat_map(of_point).collect();
+    assert!(!steps.is_empty(), "no failpoint belongs to the scenario");
+    steps
 }
 
 /// Waits until the mount has died of the step, which it must, and mounts again without.

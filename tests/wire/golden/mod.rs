@@ -104,7 +104,9 @@ fn every_sample_is_used() {
         include_str!("models.rs"),
         include_str!("../tolerance.rs")
     );
-    for entry in std::fs::read_dir(folder()).unwrap() {
+    let samples: Vec<_> = std::fs::read_dir(folder()).unwrap().collect();
+    assert!(samples.len() > 20, "{} samples", samples.len());
+    for entry in samples {
         let name = entry.unwrap().file_name().into_string().unwrap();
         let stem = name.split('.').next().unwrap();
         assert!(
