@@ -8,6 +8,7 @@ use std::io::{self, Read, Write};
 use std::path::{Component, Path, PathBuf};
 
 use super::number_text::grouped;
+use crate::formats::junk::is_system_path;
 
 /// What an archive may hold.
 #[derive(Debug, Clone, Copy)]
@@ -108,7 +109,7 @@ impl Unpacking<'_> {
                 .map(|name| name.into_owned())
                 .unwrap_or(entry_name);
             let relative = self.inside(&entry_name)?;
-            if entry.is_dir() || relative.as_os_str().is_empty() || is_junk(&relative) {
+            if entry.is_dir() || relative.as_os_str().is_empty() || is_system_path(&relative) {
                 continue;
             }
             if entry.is_symlink() {
@@ -244,17 +245,4 @@ fn io_error(path: &Path, source: io::Error) -> ZipError {
 fn text_of(path: &Path) -> String {
     let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy()).collect();
     parts.join("/")
-}
-
-/// Files that operating systems create beside a user's files.
-pub fn is_junk(path: &Path) -> bool {
-    path.iter().any(|part| {
-        let name = part.to_string_lossy();
-        name == "__MACOSX"
-            || name == ".DS_Store"
-            || name == ".directory"
-            || name.starts_with("._")
-            || name.eq_ignore_ascii_case("thumbs.db")
-            || name.eq_ignore_ascii_case("desktop.ini")
-    })
 }

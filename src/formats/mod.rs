@@ -6,6 +6,7 @@
 //! upload is the model. [`references`] finds the files that a model names, [`wholeness`] whether a file
 //! is complete as far as its format can say; both read an open file and open none.
 
+pub mod junk;
 pub mod references;
 mod table;
 pub mod wholeness;

@@ -1,4 +1,4 @@
-//! What an error tells about a call that has an effect: whether it may have had it, and whether the same
+//! What an error says about a call that changes something: whether it may have done so, and whether the same
 //! call may work later. Pure.
 
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::client::ClientError;
 /// arrived.
 pub const LATE_EFFECT: Duration = Duration::from_secs(8);
 
-/// What an error tells about the effect of a call.
+/// What an error says about the effect of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// It had none, and the same may work later without anybody changing anything.

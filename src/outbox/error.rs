@@ -171,7 +171,7 @@ impl OutboxError {
 /// The result of an operation of the outbox.
 pub type OutboxResult<T> = Result<T, OutboxError>;
 
-/// Adds to an I/O error what was being done, and tells a full disk apart.
+/// Adds to an I/O error what was being done, and recognizes a full disk.
 pub fn staging_error(what: impl Into<String>) -> impl FnOnce(io::Error) -> OutboxError {
     let what = what.into();
     move |source| match is_full(&source) {

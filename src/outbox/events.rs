@@ -10,7 +10,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use crate::outbox::ids::{DraftId, JobFolder};
 use crate::wire::{AssetId, RapidId};
 
-/// What happened, for whoever shows it.
+/// What happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OutboxEvent {
     /// A draft's phase, status or content changed, or it is gone.

@@ -1,5 +1,4 @@
-//! What has to be done now and then: making late records durable, removing staged bytes that nothing
-//! refers to, keeping the journal short.
+//! Periodic work: makes late records durable, removes staged bytes that nothing refers to, keeps the journal short.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -2,6 +2,7 @@
 //! control folder, a service folder copied back. Judged by the final name alone; pure.
 
 use crate::formats;
+use crate::formats::junk::is_system_name;
 use crate::outbox::error::OutboxError;
 
 pub use crate::formats::extension;
@@ -57,8 +58,7 @@ pub fn judge_file(name: &str) -> FileName {
 pub fn judge_folder(name: &str) -> FolderName {
     match name {
         ".git" | ".hg" | ".svn" => FolderName::VersionControl,
-        "__MACOSX" => FolderName::Junk,
-        _ if name.starts_with("._") || name.starts_with(".fuse_hidden") => FolderName::Junk,
+        _ if is_system_name(name) || name.starts_with(".fuse_hidden") => FolderName::Junk,
         _ => FolderName::Plain,
     }
 }
@@ -130,17 +130,11 @@ pub fn check_new(name: &str) -> Result<(), OutboxError> {
 }
 
 fn is_junk_file(name: &str) -> bool {
-    const EXACT: &[&str] = &[
-        ".DS_Store",
-        "Thumbs.db",
-        "desktop.ini",
-        ".directory",
-        ".hidden",
-        "4913",
-    ];
-    const PREFIXES: &[&str] = &["._", "~$", ".fuse_hidden", ".nfs"];
+    const EXACT: &[&str] = &[".hidden", "4913"];
+    const PREFIXES: &[&str] = &["~$", ".fuse_hidden", ".nfs"];
     const SUFFIXES: &[&str] = &[".swp", ".swx", "~", ".tmp"];
-    EXACT.contains(&name)
+    is_system_name(name)
+        || EXACT.contains(&name)
         || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
         || SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
         || (name.starts_with(".~lock.") && name.ends_with('#'))

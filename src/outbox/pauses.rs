@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// A pause that grows by a quarter each time: what it looks for is found late by a quarter of the time it took,, up to a longest one.
+/// Back-off: each pause is a quarter longer than the one before, up to a limit. So a change is noticed late by at most a
+/// quarter of the time that it took.
 #[derive(Debug, Clone)]
 pub struct Pauses {
     first: Duration,

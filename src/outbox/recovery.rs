@@ -34,7 +34,7 @@ const DEPTH_MAX: usize = 64;
 /// A folder of files that the journal did not know of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recovered {
-    /// Its name, which tells the time.
+    /// Its name, which holds the time.
     pub name: String,
     /// Where it is.
     pub path: PathBuf,

@@ -6,8 +6,8 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use crate::engine::intake::is_junk;
 use crate::formats;
+use crate::formats::junk::is_system_path;
 
 /// The longest name of an asset, preset, token or file-name part, in bytes.
 pub const LONGEST_NAME_BYTES: usize = 255;
@@ -89,7 +89,7 @@ pub fn check_file_names(names: &[String]) -> Result<(), NameRefusal> {
 /// The file of an upload that is the model, judged by the names alone, and its format; where none is a
 /// model the first file. The analysis says which file was read in the end.
 pub fn main_file(names: &[String]) -> (&str, String) {
-    let wanted = names.iter().filter(|name| !is_junk(Path::new(name)));
+    let wanted = names.iter().filter(|name| !is_system_path(Path::new(name)));
     let ranked = formats::rank_models(wanted.map(|name| (name.as_str(), 0)));
     let main = ranked.first().copied();
     let main = main.or(names.first().map(String::as_str)).unwrap_or("");

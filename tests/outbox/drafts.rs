@@ -91,7 +91,12 @@ async fn everything_accepted_is_there_after_a_reopen() {
         .unwrap();
     outbox
         .drafts()
-        .rename_draft(draft, "stool", true, &ME)
+        .rename(
+            &Place::Top(outbox.drafts().get(draft).unwrap().name),
+            &Place::Top("stool".to_owned()),
+            true,
+            &ME,
+        )
         .unwrap();
     let before = paths(&outbox, draft);
     assert_eq!(

@@ -20,9 +20,10 @@ use std::path::{Path, PathBuf};
 
 pub use error::ImportError;
 
-use super::intake::{ZipError, ZipLimits, is_junk, unpack};
+use super::intake::{ZipError, ZipLimits, unpack};
 use super::scene::Scene;
 use super::settings::MeshCompression;
+use crate::formats::junk::is_system_path;
 use crate::formats::{self, Kind};
 
 /// An imported model.
@@ -50,7 +51,7 @@ pub fn import(dir: &Path, files: &[String]) -> Result<Imported, ImportError> {
     if candidates(dir, files).is_empty()
         && let Some(archive) = files
             .iter()
-            .find(|file| !is_junk(Path::new(file)) && is_archive(file))
+            .find(|file| !is_system_path(Path::new(file)) && is_archive(file))
     {
         return import_archive(dir, archive);
     }
@@ -104,7 +105,7 @@ fn import_files(dir: &Path, files: &[String]) -> Result<Imported, ImportError> {
 /// The models among the files that we read, the one to take first.
 fn candidates(dir: &Path, files: &[String]) -> Vec<PathBuf> {
     let files = files.iter().map(String::as_str);
-    let wanted = files.filter(|file| !is_junk(Path::new(file)));
+    let wanted = files.filter(|file| !is_system_path(Path::new(file)));
     let sized = wanted.map(|file| {
         let size = fs::metadata(dir.join(file)).map_or(0, |metadata| metadata.len());
         (file, size)

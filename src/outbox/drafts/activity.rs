@@ -1,5 +1,5 @@
-//! What happened to a draft lately: who wrote, when, what keeps its upload, how far that is. In memory
-//! alone; a new run begins with nothing of it.
+//! The recent activity of a draft: who wrote and when, what delays its upload, how far it is. In memory only; a new run
+//! starts without it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicU64;
@@ -15,16 +15,16 @@ use crate::outbox::drafts::settle::readiness::human_size;
 use crate::outbox::drafts::upload::rate::RateMeter;
 use crate::outbox::status::ItemStatus;
 
-/// What happened to a draft lately.
+/// The recent activity of a draft.
 #[derive(Debug, Default)]
 pub struct Activity {
-    /// The last change, on the outbox's clock.
+    /// The last change, on the clock of drafts.
     pub last_change: Duration,
-    /// Raised by every change, so that whoever prepared something can tell.
+    /// Raised by every change, so that prepared work can be checked for being out of date.
     pub generation: u64,
-    /// Those who wrote and may still live.
+    /// Processes that wrote and may still run.
     pub writers: BTreeSet<Process>,
-    /// All who ever wrote: their folder fsync only makes durable.
+    /// All processes that ever wrote. Their `fsync` of the folder does not commit the draft.
     pub all_writers: BTreeSet<Process>,
     /// When the last writer was seen to have ended.
     pub writers_ended: Option<Duration>,
@@ -176,7 +176,7 @@ impl Activity {
         })
     }
 
-    /// A draft of an earlier run: nobody who wrote into it lives.
+    /// A draft of an earlier run: its writers have ended.
     pub fn restarted(now: Duration) -> Activity {
         Activity {
             last_change: now,

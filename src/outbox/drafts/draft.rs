@@ -68,14 +68,14 @@ pub struct Attempt {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// The service is asked to start it.
+    /// The start request is in flight.
     StartSent,
     /// The service gave an asset.
     Started {
         /// The asset.
         asset: AssetId,
     },
-    /// The service is told that all is there.
+    /// The completion request is in flight.
     CompleteSent {
         /// The asset.
         asset: AssetId,

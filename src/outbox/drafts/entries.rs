@@ -111,7 +111,7 @@ impl Entries {
                 name: name.to_owned(),
                 attributes: Attributes::new(mode, Moment::now()),
             })?;
-            memory.stirred(draft, Some(caller), self.parts.now());
+            memory.note_change(draft, Some(caller), self.parts.now());
             let info = entry_info(&memory, draft, entry).ok_or_else(|| not_found(name))?;
             (info, ticket)
         };
@@ -139,7 +139,7 @@ impl Entries {
                 writes.then_some(*caller),
             )?;
             if writes {
-                memory.stirred(draft, Some(caller), self.parts.now());
+                memory.note_change(draft, Some(caller), self.parts.now());
             }
             staged
         };
@@ -198,7 +198,7 @@ impl Entries {
     ) -> OutboxResult<EntryInfo> {
         if let Some(size) = change.size {
             let file = self.open(draft, entry, OpenMode::Write, caller)?;
-            // Made durable when it is closed, or at the flush of whoever has it open as well.
+            // Durable when it is closed, or at the flush of another handle.
             file.truncate(size)?;
         }
         let info = {
@@ -220,9 +220,9 @@ impl Entries {
                 open.content.time_was_set();
             }
             if entry == EntryId::ROOT {
-                memory.folder_stirred(draft, change.mtime.is_some(), self.parts.now());
+                memory.note_folder_change(draft, change.mtime.is_some(), self.parts.now());
             } else {
-                memory.stirred(draft, Some(caller), self.parts.now());
+                memory.note_change(draft, Some(caller), self.parts.now());
             }
             entry_info(&memory, draft, entry).ok_or_else(|| not_found("the entry"))?
         };
@@ -350,7 +350,7 @@ impl Entries {
                 entry,
                 at: Moment::now(),
             })?;
-            memory.stirred(draft, Some(caller), self.parts.now());
+            memory.note_change(draft, Some(caller), self.parts.now());
         }
         self.parts.draft_changed(draft);
         self.parts.discard_news.notify_one();

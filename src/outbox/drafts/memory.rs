@@ -10,7 +10,7 @@ use crate::outbox::drafts::info::{AttributeChange, DraftKind};
 use crate::outbox::drafts::process::Processes;
 use crate::outbox::drafts::record::{DraftRecord, UploadRecord};
 use crate::outbox::drafts::settle::inspect::Findings;
-use crate::outbox::drafts::settle::rule::Stir;
+use crate::outbox::drafts::settle::rule::WriterState;
 use crate::outbox::drafts::state::{DraftsChange, DraftsState, ModelFate};
 use crate::outbox::error::{OutboxError, OutboxResult};
 use crate::outbox::ids::{Caller, DraftId, EntryId};
@@ -145,8 +145,8 @@ impl DraftsMemory {
         }
     }
 
-    /// Notes that the content of a draft changed, and who did it.
-    pub fn stirred(&mut self, draft: DraftId, caller: Option<&Caller>, now: Duration) {
+    /// Notes a change of a draft's content, and its caller.
+    pub fn note_change(&mut self, draft: DraftId, caller: Option<&Caller>, now: Duration) {
         let process = caller.map(|caller| self.processes.of(caller.pid, now));
         let activity = self.activity(draft);
         activity.last_change = now;
@@ -160,16 +160,16 @@ impl DraftsMemory {
         activity.writers_ended = activity.writers.is_empty().then_some(now);
     }
 
-    /// Notes that a file was closed. The kernel tells that late: it may come after the folder's times
+    /// Notes that a file was closed. The kernel reports that late: it may come after the folder's times
     /// were set as the last act of a copy, which it therefore does not take back.
     pub fn released(&mut self, draft: DraftId, caller: &Caller, now: Duration) {
         let times_set = self.activity(draft).folder_times_set;
-        self.stirred(draft, Some(caller), now);
+        self.note_change(draft, Some(caller), now);
         self.activity(draft).folder_times_set = times_set;
     }
 
     /// Notes that attributes of the draft's own folder were set.
-    pub fn folder_stirred(&mut self, draft: DraftId, times_set: bool, now: Duration) {
+    pub fn note_folder_change(&mut self, draft: DraftId, times_set: bool, now: Duration) {
         let activity = self.activity(draft);
         activity.last_change = now;
         activity.folder_times_set |= times_set;
@@ -181,7 +181,7 @@ impl DraftsMemory {
         self.activity(draft).all_writers.contains(&process)
     }
 
-    /// Takes over who wrote, when a draft or a part of it moves into another.
+    /// Adds the writers of a draft to those of another, into which all or part of it moved.
     pub fn share_writers(&mut self, from: DraftId, to: DraftId) {
         let (writers, all) = match self.activity_of(from) {
             Some(activity) => (activity.writers.clone(), activity.all_writers.clone()),
@@ -192,14 +192,14 @@ impl DraftsMemory {
         activity.all_writers.extend(all);
     }
 
-    /// Looks which writers have ended, and gives what the settle rule asks.
-    pub fn stir(&mut self, draft: DraftId, now: Duration) -> Stir {
+    /// Checks which writers have ended, for the settle rule.
+    pub fn writer_state(&mut self, draft: DraftId, now: Duration) -> WriterState {
         let activity = self.activity(draft);
         if activity.writers_ended.is_none() {
             activity.writers.retain(|process| process.is_alive());
             activity.writers_ended = activity.writers.is_empty().then_some(now);
         }
-        Stir {
+        WriterState {
             last_change: activity.last_change,
             writers_ended: activity.writers_ended,
             folder_times_set: activity.folder_times_set,
@@ -216,7 +216,7 @@ impl DraftsMemory {
         drafts.find(|(_, draft)| holds(draft)).map(|(id, _)| *id)
     }
 
-    /// Paths of the files of a draft that somebody has open for writing.
+    /// Paths of the files of a draft that are open for writing.
     pub fn being_written(&self, draft: DraftId) -> Vec<String> {
         let Some(found) = self.state.drafts.get(&draft) else {
             return Vec::new();
@@ -230,7 +230,7 @@ impl DraftsMemory {
         paths
     }
 
-    /// Refuses to put anything beside the one file of a loose draft.
+    /// Refuses a second file in a loose draft.
     pub fn check_holds_many(&self, draft: DraftId) -> OutboxResult<()> {
         let found = self.draft(draft)?;
         match found.kind {

@@ -61,7 +61,7 @@ pub fn make_file(
         content: content.id(),
         attributes: Attributes::new(mode, Moment::now()),
     })?;
-    memory.stirred(draft, Some(caller), parts.now());
+    memory.note_change(draft, Some(caller), parts.now());
     let content = Arc::new(content);
     let file = StagedFile::register(parts, memory, content, (draft, entry), Some(*caller));
     let info = entry_info(memory, draft, entry).ok_or_else(|| not_found(name))?;

@@ -72,7 +72,7 @@ impl Drafts {
             check_free_at_top(&memory, name)?;
             let draft = DraftId(memory.state.next_id());
             let ticket = memory.record(made(draft, name, DraftKind::Folder, mode))?;
-            memory.stirred(draft, Some(caller), self.parts.now());
+            memory.note_change(draft, Some(caller), self.parts.now());
             (draft, ticket)
         };
         self.parts.journal.settle(ticket)?;
@@ -122,24 +122,6 @@ impl Drafts {
         self.parts.journal.settle_all()
     }
 
-    /// Renames a draft at the top. `noreplace` fails where the name is taken by another draft;
-    /// otherwise a loose file replaces a loose file, and a folder an empty one.
-    pub fn rename_draft(
-        &self,
-        draft: DraftId,
-        new_name: &str,
-        noreplace: bool,
-        caller: &Caller,
-    ) -> OutboxResult<Renamed> {
-        let name = self.parts.memory().draft(draft)?.name.clone();
-        self.rename(
-            &Place::Top(name),
-            &Place::Top(new_name.to_owned()),
-            noreplace,
-            caller,
-        )
-    }
-
     /// Renames or moves within a draft, between drafts, to the top or from it. Replaces like
     /// `rename(2)` unless `noreplace`. Durable on return.
     pub fn rename(
@@ -159,9 +141,9 @@ impl Drafts {
             if source != renamed.draft {
                 memory.share_writers(source, renamed.draft);
             }
-            memory.stirred(renamed.draft, Some(caller), now);
+            memory.note_change(renamed.draft, Some(caller), now);
             if source != renamed.draft && memory.state.drafts.contains_key(&source) {
-                memory.stirred(source, Some(caller), now);
+                memory.note_change(source, Some(caller), now);
             }
             memory.forget_gone();
             (source, renamed, self.parts.journal.last())

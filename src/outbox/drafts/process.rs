@@ -7,7 +7,7 @@ use std::time::Duration;
 /// How long it is believed that a thread id still means the same process.
 const BELIEVED_FOR: Duration = Duration::from_secs(1);
 
-/// A process, told from a later one of the same number by its start time.
+/// A process. Its start time distinguishes it from a later one of the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Process {
     pid: u32,

@@ -157,7 +157,7 @@ pub enum UploadRecord {
         /// Even if it is not whole.
         force: bool,
     },
-    /// The service is about to be asked for URLs.
+    /// The start request is about to be sent.
     StartSent {
         /// The draft.
         draft: DraftId,
@@ -167,7 +167,7 @@ pub enum UploadRecord {
         at: Moment,
         /// What is sent.
         manifest: Manifest,
-        /// What its owner should know.
+        /// A warning for its owner.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         warning: Option<String>,
     },
@@ -199,7 +199,7 @@ pub enum UploadRecord {
         /// The file's place in the manifest.
         file: usize,
     },
-    /// The service is about to be told that everything is there.
+    /// The completion request is about to be sent.
     CompleteSent {
         /// The draft.
         draft: DraftId,
@@ -266,7 +266,7 @@ pub enum UploadRecord {
         /// The asset.
         asset: AssetId,
     },
-    /// The asset was not deleted, and its owner was told so.
+    /// The asset was not deleted, and the caller got an error.
     DeletionRefused {
         /// The asset.
         asset: AssetId,

@@ -86,7 +86,7 @@ fn tagged(parts: &JobParts) -> Vec<(String, RapidId)> {
         .collect()
 }
 
-/// Looks at all running jobs; tells whether anything moved.
+/// Polls all running jobs. True if any of them moved.
 async fn look(parts: &Arc<JobParts>, running: &[(String, RapidId)]) -> Result<bool, ClientError> {
     let listed = parts
         .client
@@ -184,7 +184,7 @@ fn reason_in_record(model: &RapidModel) -> String {
     }
 }
 
-/// Removes a one-off tag; tells whether that is done.
+/// Removes a one-off tag. True if it is gone.
 async fn remove_tag(parts: &Arc<JobParts>, tag: &str, rapid: RapidId) -> bool {
     // Without its tag the rapid model is found by the journal alone, which has to know it durably.
     if let Err(error) = parts.journal.settled(parts.journal.last()).await {

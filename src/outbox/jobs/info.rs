@@ -29,7 +29,7 @@ pub enum JobState {
         /// Why, as a sentence.
         reason: String,
     },
-    /// Nobody can tell whether the service has it; it is not sent again by itself.
+    /// It cannot be found out whether the service has it; it is not sent again by itself.
     Unknown,
 }
 

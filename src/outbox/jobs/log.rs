@@ -7,7 +7,7 @@ use crate::wire::SignedUrl;
 
 /// Of a longer log the beginning is read.
 const LOG_BYTES: u64 = 64 * 1024;
-/// Lines that are told, and characters of them.
+/// Lines of a log that are shown, and the longest text in characters.
 const LINES: usize = 3;
 const CHARS: usize = 500;
 

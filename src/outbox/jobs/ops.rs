@@ -155,7 +155,7 @@ impl Jobs {
         Ok(())
     }
 
-    /// The paths that a text for several assets names. Whoever knows paths answers with
+    /// The paths that a text for several assets names. The drive resolves them and answers with
     /// [`Jobs::set_paths`] before the job is submitted.
     pub fn paths_in(name: &str, text: &[u8]) -> OutboxResult<Vec<String>> {
         let items = text::many::parse(name, text).map_err(OutboxError::Invalid)?;
@@ -180,7 +180,7 @@ impl Jobs {
         self.parts.journal.settle(ticket)
     }
 
-    /// Tells that a rapid model is gone from the service: its drop folder goes with it.
+    /// Takes note that a rapid model is gone from the service, and drops its drop folder.
     pub fn rapid_gone(&self, rapid: RapidId) {
         let recorded = {
             let mut memory = self.parts.memory();
@@ -189,7 +189,7 @@ impl Jobs {
             if !book.files.keys().any(|key| key.folder == folder) {
                 return;
             }
-            // The journal is synced by whoever comes next: losing this means asking once more.
+            // The next sync makes it durable. If it is lost, the service is asked once more.
             memory.record(JobRecord::RapidGone { rapid })
         };
         if recorded.is_ok() {
@@ -197,13 +197,13 @@ impl Jobs {
         }
     }
 
-    /// Tells that an embed was made, changed or deleted elsewhere, for whoever shows them.
+    /// Takes note that an embed was made, changed or deleted elsewhere.
     pub fn embeds_changed(&self) {
         self.parts.events.send(OutboxEvent::EmbedsChanged);
         self.parts.news.notify_one();
     }
 
-    /// Tells that something happened to an optimization (a webhook came).
+    /// Takes note of a webhook about an optimization: running jobs are polled now.
     pub fn changed(&self) {
         self.parts.progress_news.notify_one();
         self.parts.news.notify_one();

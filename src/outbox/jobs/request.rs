@@ -97,7 +97,7 @@ pub fn sent_before(
 pub struct Outgoing {
     /// The name by which the journal knows it.
     pub request: String,
-    /// What the journal hears before it goes out.
+    /// The record that is durable before the request goes out.
     pub intent: JobRecord,
     call: OutgoingCall,
 }
@@ -115,7 +115,7 @@ enum OutgoingCall {
 pub enum Made {
     /// A rapid model.
     Rapid(RapidId),
-    /// Several rapid models, of which the answer tells nothing.
+    /// Several rapid models; the answer does not name them.
     Rapids,
     /// An embed.
     Embed(EmbedId),

@@ -99,7 +99,7 @@ fn lost(parts: &JobParts, tag: &str) -> Option<Lost> {
     }
 }
 
-/// Writes down how a search goes on; tells whether it is over.
+/// Records how a search goes on. True if it is over.
 async fn conclude(parts: &Arc<JobParts>, tag: &str, step: SearchStep<Made>) -> OutboxResult<bool> {
     let tag = tag.to_owned();
     match step {

@@ -1,7 +1,7 @@
 //! The executor of one file of a drop folder: asks the planner, does one step, asks again.
 //!
 //! Invariant: a request goes out only after its one-off tag is durable in the journal, and a request
-//! whose outcome is not known is left to whoever looks for lost ones.
+//! whose outcome is not known is left to the search for lost requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -277,7 +277,7 @@ impl Sender {
         next
     }
 
-    /// Leaves a request to whoever looks for lost ones, where it is one.
+    /// Leaves a lost request to the search.
     fn release(&self, request: &str) {
         self.parts.memory().calls.remove(request);
         self.parts.news.notify_one();
@@ -336,7 +336,7 @@ impl Sender {
             Some(Err(error)) => error,
         };
         match Effect::of(&error) {
-            // Whoever looks for lost requests takes it from here.
+            // The search for lost requests goes on from here.
             Effect::Unknown => Ok(Next::End),
             Effect::NotYet => {
                 self.parts.record(JobRecord::NotSent { tag, again }).await?;

@@ -34,7 +34,7 @@ pub fn canonical(needs: &dyn JobNeeds, folder: JobFolder) -> JobFolder {
     asset.map_or(folder, |asset| folder.of_owner(OwnerFolder::Asset(asset)))
 }
 
-/// True when the service has answered to a request, or nobody knows of it any more.
+/// True if the service has answered a request, or the request is not in the book any more.
 pub fn is_answered(memory: &JobsMemory, request: &str) -> bool {
     let book = &memory.book;
     let embed = book.embeds.get(request);

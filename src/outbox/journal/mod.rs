@@ -294,7 +294,7 @@ impl Journal {
         off_thread(move || journal.settle(ticket)).await?
     }
 
-    /// The lock that orders records and the changes they tell of.
+    /// The lock that orders records and the changes that they describe.
     pub fn turn(&self) -> MutexGuard<'_, ()> {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -165,7 +165,7 @@ pub struct PresetBook {
 }
 
 impl PresetBook {
-    /// Makes the change that the record tells of.
+    /// Applies a record.
     pub fn apply(&mut self, record: &PresetRecord) {
         match record {
             PresetRecord::TextKept {

@@ -63,7 +63,7 @@ pub struct PresetOverlay {
     pub saves: u64,
     /// What the service has since, in place of what earlier lists say.
     pub saved: Vec<SavedPreset>,
-    /// Files held here. One with a service's preset of the same name stands for it.
+    /// Files held here. One of the same name as a preset of the service is shown in its place.
     pub files: Vec<PresetFile>,
     /// Presets whose file was renamed to a backup name: not shown under their own.
     pub hidden: Vec<PresetId>,

@@ -281,7 +281,7 @@ impl Presets {
                 source,
             }),
             SaveOutcome::Later(_) => Ok(PresetState::Queued),
-            // Whoever sends what waited has been faster.
+            // The background task has sent it already.
             SaveOutcome::Nothing => self.outcome_elsewhere(file_name).await,
         }
     }

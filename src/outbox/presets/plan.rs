@@ -1,7 +1,7 @@
 //! What to do next about the text of a preset: a pure function of what is held here and of the presets that
 //! the service has.
 //!
-//! Invariant: a file name stands for one preset. One is made only where the service has none of that name
+//! Invariant: a file name means one preset. One is made only if the service has none of that name
 //! and none that was parked under it.
 
 use crate::wire::{OptimizerConfig, Preset, PresetId};
@@ -34,7 +34,7 @@ pub fn next_preset_step(
     }
 }
 
-/// The preset that a file stands for: the parked one while it exists, else that of the name.
+/// The preset of a file: the parked one while it exists, else that of the name.
 pub fn find<'a>(known: &'a [Preset], name: &str, parked: Option<PresetId>) -> Option<&'a Preset> {
     let by_id = parked.and_then(|id| known.iter().find(|preset| preset.id == id));
     // Of several with one name the oldest is the one that the name shows.

@@ -1,6 +1,6 @@
 //! Saves held texts as presets on the service.
 //!
-//! Invariant: a file name stands for one preset. Before anything is made, the preset is looked for by
+//! Invariant: a file name means one preset. Before one is created, the preset is looked for by
 //! its name, or taken from where its file was parked, so a lost answer and an editor's detour over a
 //! backup name never make a second one.
 

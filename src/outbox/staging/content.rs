@@ -21,9 +21,9 @@ pub struct Content {
     id: ContentId,
     file: Arc<File>,
     live: Mutex<Live>,
-    /// Held over a change of the file. It tells the disk early of what a large file will have to sync.
+    /// Held over a change of the file. It starts the write-out of large files early, so that their sync is short.
     changing: Mutex<WriteOut>,
-    /// Held over a sync and its record, so that the journal hears of syncs in their order.
+    /// Held over a sync and its record, so that records have the order of syncs.
     flushing: Mutex<()>,
 }
 

@@ -6,10 +6,10 @@ use std::num::NonZeroU64;
 
 use rustix::fs::Advice;
 
-/// How much is gathered before the disk is told.
+/// How much is gathered before write-out is started.
 const STEP_LEN_BYTES: u64 = 8 << 20;
 
-/// The stretch that was written one piece after the other and that the disk was not told of.
+/// The range that was written sequentially and for which write-out was not started.
 #[derive(Debug, Default)]
 pub struct WriteOut {
     start: u64,

@@ -70,7 +70,7 @@ pub enum ReplayError {
     Jobs(#[from] JobBookError),
 }
 
-/// Tells the jobs what became of a draft or of an asset.
+/// Applies to the jobs what became of a draft or of an asset.
 pub fn follow(jobs: &mut JobBook, fate: ModelFate) {
     match fate {
         ModelFate::Accepted { draft, asset } => jobs.draft_became(draft, asset),
@@ -101,7 +101,7 @@ impl State {
         state
     }
 
-    /// Makes the change that the record tells of.
+    /// Applies a record.
     pub fn apply(&mut self, record: &Record) -> Result<(), ReplayError> {
         match record {
             Record::Snapshot(state) => {

@@ -3,7 +3,9 @@
 use std::time::{Duration, SystemTime};
 
 use assetfs::client::Priority;
-use assetfs::outbox::{AttributeChange, DraftPhase, EntryId, OutboxError, OutboxEvent, StatusWord};
+use assetfs::outbox::{
+    AttributeChange, DraftPhase, EntryId, OutboxError, OutboxEvent, Place, StatusWord,
+};
 use assetfs::wire::UploadStatus;
 
 use crate::support::{Fault, ME, World, as_map, chair, copy_chair, eventually, glb, put};
@@ -91,7 +93,12 @@ async fn commit_sends_at_once_and_an_accepted_draft_is_frozen() {
         .entries()
         .create_file(draft.id, EntryId::ROOT, "more.bin", 0o644, &ME);
     assert!(matches!(refused, Err(OutboxError::Frozen(_))));
-    let refused = outbox.drafts().rename_draft(draft.id, "other", true, &ME);
+    let refused = outbox.drafts().rename(
+        &Place::Top(outbox.drafts().get(draft.id).unwrap().name),
+        &Place::Top("other".to_owned()),
+        true,
+        &ME,
+    );
     assert!(matches!(refused, Err(OutboxError::Frozen(_))));
     let staged = outbox.uploads().open_sent(asset, "slow.glb").unwrap();
     assert_eq!(staged.size(), 500);

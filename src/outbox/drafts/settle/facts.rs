@@ -21,7 +21,7 @@ use crate::outbox::names::FolderName;
 pub enum Knowledge {
     /// Everything.
     All(DraftFacts),
-    /// These files have to be looked into first.
+    /// These files have to be inspected first.
     NeedsLook(Vec<Subject>),
 }
 
@@ -52,7 +52,7 @@ pub fn gather(memory: &DraftsMemory, id: DraftId) -> Option<Knowledge> {
     }))
 }
 
-/// The service folders of a draft that a model refers to, as far as its files were looked into.
+/// The service folders of a draft that a model refers to, as far as its files were inspected.
 pub fn referred_folders(memory: &DraftsMemory, draft: &Draft) -> BTreeSet<String> {
     let named = manifest::sendable(&draft.tree);
     let references = named

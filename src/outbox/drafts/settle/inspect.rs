@@ -1,6 +1,6 @@
-//! Looks into staged files for what the settle rule asks, once for each state of their bytes.
+//! Inspects staged files for the settle rule, once for each state of their bytes.
 //!
-//! A finding holds for one name, content and checksum; anything else is looked into again. After a
+//! A finding holds for one name, content and checksum; anything else is inspected again. After a
 //! restart the checksum itself is proven first, because a write that was never flushed may have
 //! changed the bytes behind it.
 

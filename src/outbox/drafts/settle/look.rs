@@ -12,11 +12,11 @@ use crate::outbox::error::{OutboxError, OutboxResult};
 use crate::outbox::ids::DraftId;
 use crate::outbox::off_thread::off_thread;
 
-/// Everything the rule asks of a draft; looks into the files that are not known. `None` when the
+/// Everything the rule asks of a draft; inspects the files that are not known. `None` if the
 /// draft is gone.
 pub async fn look(parts: &Arc<DraftParts>, draft: DraftId) -> OutboxResult<Option<DraftFacts>> {
     loop {
-        // Nothing is looked into any more then, and what is not known stays so.
+        // Nothing is inspected any more: without this the loop would not end.
         if parts.tasks.is_closing() {
             return Err(OutboxError::ShutDown);
         }

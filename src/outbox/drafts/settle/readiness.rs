@@ -25,14 +25,14 @@ pub struct FileFacts {
 /// What the bytes of a file tell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BytesState {
-    /// Whole, as far as its format tells.
+    /// Whole, as far as its format can say.
     Whole,
     /// Some are missing.
     Short {
         /// How many there should be, where that is known.
         expected: Option<u64>,
     },
-    /// Whoever wrote it never closed it.
+    /// It was written and never closed.
     Interrupted,
     /// A write failed.
     WriteFailed,
@@ -67,7 +67,7 @@ pub struct DraftFacts {
 pub struct ReadyContent {
     /// References that lead nowhere.
     pub missing: Vec<String>,
-    /// True when references tell that the model is whole.
+    /// True if references prove that the model is whole.
     pub references_tell: bool,
 }
 

@@ -8,9 +8,9 @@ use std::time::Duration;
 use crate::outbox::drafts::settle::readiness::{DraftFacts, Obstacle, readiness, warning_for};
 use crate::outbox::status::ItemStatus;
 
-/// Who wrote, and when it last stirred. Times count from any fixed point on the monotonic clock.
+/// When a draft last changed and whether its writers have ended. Times count from any fixed point on the monotonic clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stir {
+pub struct WriterState {
     /// The last change of anything in the draft.
     pub last_change: Duration,
     /// When the last of the writing processes was seen to have ended.
@@ -22,13 +22,13 @@ pub struct Stir {
 /// The waiting times of the rule; all scale with the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SettleTimes {
-    /// References tell that all is there, and the writers have ended or set the folder's times.
+    /// References prove that all files are there, and the writers have ended or set the folder's times.
     pub referenced_ended: Duration,
-    /// References tell that all is there, and a writer lives.
+    /// References prove that all files are there, and a writer lives.
     pub referenced_alive: Duration,
-    /// Nothing tells that all is there, and the writers have ended or set the folder's times.
+    /// Nothing proves that all files are there, and the writers have ended or set the folder's times.
     pub other_ended: Duration,
-    /// Nothing tells that all is there, and a writer lives.
+    /// Nothing proves that all files are there, and a writer lives.
     pub other_alive: Duration,
     /// What is added while a reference leads nowhere.
     pub missing: Duration,
@@ -81,7 +81,12 @@ pub enum Verdict {
 }
 
 /// Whether the copy has ended.
-pub fn verdict(facts: &DraftFacts, stir: &Stir, times: &SettleTimes, now: Duration) -> Verdict {
+pub fn verdict(
+    facts: &DraftFacts,
+    writer_state: &WriterState,
+    times: &SettleTimes,
+    now: Duration,
+) -> Verdict {
     let content = match readiness(facts) {
         Ok(content) => content,
         Err(obstacle) => {
@@ -102,10 +107,10 @@ pub fn verdict(facts: &DraftFacts, stir: &Stir, times: &SettleTimes, now: Durati
             missing: content.missing,
         };
     }
-    let ended = stir.folder_times_set || stir.writers_ended.is_some();
-    let from = match stir.writers_ended {
-        Some(at) if !stir.folder_times_set => stir.last_change.max(at),
-        _ => stir.last_change,
+    let ended = writer_state.folder_times_set || writer_state.writers_ended.is_some();
+    let from = match writer_state.writers_ended {
+        Some(at) if !writer_state.folder_times_set => writer_state.last_change.max(at),
+        _ => writer_state.last_change,
     };
     let quiet = from + times.quiet_for(content.references_tell, ended);
     let (at, status, warning) = match content.missing.is_empty() {

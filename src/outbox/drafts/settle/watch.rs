@@ -71,15 +71,15 @@ async fn judge(parts: &Arc<DraftParts>, draft: DraftId) -> Duration {
         }
     };
     let now = parts.now();
-    let stir = {
+    let writer_state = {
         let mut memory = parts.memory();
         let found = memory.state.drafts.get(&draft);
         if found.is_none_or(|draft| draft.attempt.is_some()) {
             return never;
         }
-        memory.stir(draft, now)
+        memory.writer_state(draft, now)
     };
-    match verdict(&facts, &stir, &parts.times, now) {
+    match verdict(&facts, &writer_state, &parts.times, now) {
         Verdict::Ready { .. } => {
             // Nothing begins if the draft has changed since the facts were gathered.
             begin(parts, draft, generation);
@@ -93,7 +93,7 @@ async fn judge(parts: &Arc<DraftParts>, draft: DraftId) -> Duration {
             let goes_at = Some(Instant::now() + at.saturating_sub(now));
             show(parts, draft, status, Lacking { missing, goes_at });
             // The status line counts the seconds that are left.
-            let pause = match stir.writers_ended {
+            let pause = match writer_state.writers_ended {
                 None => WRITER_LOOK,
                 Some(_) => Duration::from_secs(1),
             };

@@ -44,7 +44,7 @@ impl Attributes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileState {
-    /// Made, and never flushed: whoever wrote it did not come to its end.
+    /// Made, and never flushed: its writer did not finish.
     Unflushed,
     /// Size and hash are those of the last flush.
     Flushed,

@@ -49,7 +49,7 @@ impl Deletions {
             let memory = self.parts.memory();
             memory.state.sent.contains_key(&asset) || memory.state.deletions.contains(&asset)
         };
-        // The journal is synced by whoever comes next: losing this means asking once more.
+        // The next sync makes it durable. If it is lost, the service is asked once more.
         if (is_known || has_jobs) && ended(&self.parts, asset).is_err() {
             tracing::debug!(asset = asset.0, "a deleted asset is forgotten later");
         }

@@ -17,7 +17,7 @@ use crate::wire::AssetId;
 /// Runs until the outbox closes.
 pub async fn run(parts: Arc<DraftParts>) {
     let mut pauses = Pauses::new(parts.config.first_poll * 2, Duration::from_secs(120));
-    // Those of this run are in the hands of whoever deletes.
+    // Deletions of this run are finished by their caller.
     let mut unfinished = parts.memory().state.deletions.clone();
     loop {
         let waiting: Vec<AssetId> = parts.memory().state.discards.iter().copied().collect();
@@ -50,7 +50,7 @@ pub async fn run(parts: Arc<DraftParts>) {
     }
 }
 
-/// Deletes one that nobody wants; tells whether that is done.
+/// Deletes an unwanted asset. True if it is gone.
 async fn discard(parts: &Arc<DraftParts>, asset: AssetId) -> bool {
     // That it is unwanted has to be durable first: a later run must not go on with what is gone.
     if let Err(error) = parts.journal.settled(parts.journal.last()).await {
@@ -67,12 +67,12 @@ async fn discard(parts: &Arc<DraftParts>, asset: AssetId) -> bool {
     recorded.is_ok()
 }
 
-/// Ends a deletion that an earlier run began; tells whether that is done.
+/// Ends a deletion that an earlier run began. True if it is done.
 async fn finish_deletion(parts: &Arc<DraftParts>, asset: AssetId) -> bool {
     delete(parts, asset).await && ended(parts, asset).is_ok()
 }
 
-/// Asks the service to delete an asset; tells whether it is gone.
+/// Asks the service to delete an asset. True if it is gone.
 async fn delete(parts: &Arc<DraftParts>, asset: AssetId) -> bool {
     let Some(reply) = parts
         .tasks

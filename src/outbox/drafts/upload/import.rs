@@ -18,7 +18,7 @@ use crate::outbox::failpoint::Failpoint;
 use crate::outbox::status::ItemStatus;
 use crate::wire::{AssetId, BaseAsset, UploadStatus};
 
-/// How late it may be told that an asset was deleted from here.
+/// How late the drive may report that an asset was deleted from here.
 const LATE_WORD: Duration = Duration::from_secs(2);
 
 impl Upload {
@@ -154,7 +154,7 @@ impl Upload {
         Ok(Flow::Pause(self.comparisons.next_pause()))
     }
 
-    /// Tells everybody who shows or waits for the asset.
+    /// Sends events to all who show or wait for the asset.
     fn tell_asset_changed(&self) {
         let asset = {
             let memory = self.parts.memory();

@@ -22,7 +22,7 @@ pub struct TransferInfo {
     pub files: usize,
     /// Files on their way at this moment.
     pub current: Vec<FileTransfer>,
-    /// How fast it is, as soon as that can be told.
+    /// Its speed, once it is known.
     pub bytes_per_second: Option<u64>,
     /// How long the rest will take at that speed.
     pub time_left: Option<Duration>,

@@ -1,4 +1,4 @@
-//! What a person or the drive asks of uploads: commit, cancel, retry, and what was sent before.
+//! Uploads by command: commit, cancel, retry, and what was sent before.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::outbox::ids::{DraftId, EntryId};
 use crate::outbox::off_thread::off_thread;
 use crate::wire::AssetId;
 
-/// How late the kernel may tell that a file was closed.
+/// How late the kernel may report that a file was closed.
 const LATE_RELEASE: Duration = Duration::from_secs(2);
 
 /// How a draft that somebody waits for stands.
@@ -214,7 +214,7 @@ impl Uploads {
             match readiness::readiness(&facts) {
                 Ok(_) => return Ok(()),
                 Err(obstacle) if force && obstacle.yields_to_force() => return Ok(()),
-                // The tool may have gone already: the kernel tells of a close a little later.
+                // The tool may have ended already: the kernel reports a close a little later.
                 Err(Obstacle::BeingWritten(_)) if Instant::now() < late => {}
                 Err(obstacle) => return Err(obstacle.into_error()),
             }
@@ -300,7 +300,7 @@ impl Uploads {
         }
     }
 
-    /// Tells that something happened to an asset (a webhook came): it is looked at now.
+    /// Takes note of a webhook about an asset: its state is polled now.
     pub fn asset_changed(&self, asset: AssetId) {
         let draft = self.parts.memory().state.draft_of(asset);
         if let Some(draft) = draft {

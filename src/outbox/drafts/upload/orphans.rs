@@ -1,5 +1,5 @@
 //! Orphans: incomplete assets that a `start` whose reply was lost may have left. They are found by their
-//! name, and only deleted when a person names them.
+//! name, and deleted only by `cancel_orphan` of a person's command.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

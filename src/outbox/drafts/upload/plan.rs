@@ -1,5 +1,5 @@
 //! What to do next about an upload: a pure function of what the journal says, what is at hand and
-//! what the service says. Whoever executes it does one step and asks again, after a crash as well.
+//! what the service says. The executor does one step and asks again, after a crash as well.
 //!
 //! Invariant: `Complete` is planned only when every object is on the service, and a second time only
 //! when the service itself says that the first had no effect.

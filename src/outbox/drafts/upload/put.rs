@@ -19,7 +19,7 @@ use crate::outbox::events::OutboxEvent;
 use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;
 
-/// How often progress is told.
+/// How often progress events are sent.
 const PROGRESS_EVERY: Duration = Duration::from_millis(300);
 
 impl Upload {

@@ -1,6 +1,6 @@
 //! Keeps signed URLs out of clear view in the journal, so that an upload can go on after a restart.
 //!
-//! The key lies beside the journal: this guards against whoever reads a copied journal or a log, not
+//! The key is in the same directory as the journal: this guards against readers of a copied journal or a log, not
 //! against the owner of the directory. What cannot be opened counts as not there: the upload then
 //! starts over.
 

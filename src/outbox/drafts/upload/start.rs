@@ -82,7 +82,7 @@ impl Upload {
         }
     }
 
-    /// Asks whether the account has room. A service that does not tell is not asked twice.
+    /// Checks that the account has room. If the service does not say, the upload goes on.
     async fn wait_for_room(&mut self) -> Option<Flow> {
         let needed = {
             let memory = self.parts.memory();

@@ -33,7 +33,7 @@ impl JobBook {
             .map(|(tag, _)| tag)
     }
 
-    /// The optimizations that a request stands for: one, or those of its group.
+    /// The optimizations of a request: one, or those of its group.
     pub fn optimizations_of(&self, request: &str) -> Vec<(&String, &Submission)> {
         let submissions = self.submissions.iter();
         submissions

@@ -163,7 +163,7 @@ pub struct JobBook {
 }
 
 impl JobBook {
-    /// Makes the change that the record tells of.
+    /// Applies a record.
     pub fn apply(&mut self, record: &JobRecord) -> Result<(), JobBookError> {
         match record {
             JobRecord::TextKept { job, text, at } => self.keep_text(job, text, *at),

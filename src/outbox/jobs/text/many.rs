@@ -30,7 +30,7 @@ pub struct ManyItem {
 pub enum ModelRef {
     /// By its number.
     Id(AssetId),
-    /// By its path; whoever knows paths says whose it is.
+    /// By its path; the drive resolves it.
     Path(String),
 }
 

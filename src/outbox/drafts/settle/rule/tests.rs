@@ -52,16 +52,16 @@ fn chair() -> DraftFacts {
     ])
 }
 
-fn ended(at: u64) -> Stir {
-    Stir {
+fn ended(at: u64) -> WriterState {
+    WriterState {
         last_change: S(10),
         writers_ended: Some(S(at)),
         folder_times_set: false,
     }
 }
 
-fn judge(facts: &DraftFacts, stir: Stir, now: u64) -> Verdict {
-    verdict(facts, &stir, &SettleTimes::scaled(S(2)), S(now))
+fn judge(facts: &DraftFacts, writer_state: WriterState, now: u64) -> Verdict {
+    verdict(facts, &writer_state, &SettleTimes::scaled(S(2)), S(now))
 }
 
 fn settling(at: u64, seconds: u64) -> Verdict {
@@ -106,23 +106,23 @@ fn two_seconds_after_the_writing_processes_ended() {
 
 #[test]
 fn or_the_folder_got_its_times_set() {
-    let stir = Stir {
+    let writer_state = WriterState {
         folder_times_set: true,
         writers_ended: None,
         ..ended(0)
     };
-    assert_eq!(judge(&chair(), stir, 11), settling(12, 1));
-    assert_eq!(judge(&chair(), stir, 12), READY);
+    assert_eq!(judge(&chair(), writer_state, 11), settling(12, 1));
+    assert_eq!(judge(&chair(), writer_state, 12), READY);
 }
 
 #[test]
 fn five_seconds_while_one_lives() {
-    let stir = Stir {
+    let writer_state = WriterState {
         writers_ended: None,
         ..ended(0)
     };
-    assert_eq!(judge(&chair(), stir, 12), settling(15, 3));
-    assert_eq!(judge(&chair(), stir, 15), READY);
+    assert_eq!(judge(&chair(), writer_state, 12), settling(15, 3));
+    assert_eq!(judge(&chair(), writer_state, 15), READY);
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn else_fifteen_seconds_and_sixty() {
     let facts = draft(vec![file("chair.fbx"), file("wood.png")]);
     assert_eq!(judge(&facts, ended(10), 24), settling(25, 1));
     assert_eq!(judge(&facts, ended(10), 25), READY);
-    let alive = Stir {
+    let alive = WriterState {
         writers_ended: None,
         ..ended(0)
     };
