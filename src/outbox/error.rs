@@ -76,7 +76,6 @@ pub enum OutboxError {
         what: String,
         /// A folder on that disk.
         dir: String,
-        /// What the system said.
         #[source]
         source: io::Error,
     },
@@ -123,7 +122,6 @@ pub enum OutboxError {
     Service {
         /// What was being done.
         what: String,
-        /// What the client says.
         #[source]
         source: ClientError,
     },
@@ -141,7 +139,6 @@ pub enum OutboxError {
     Staging {
         /// What was being done.
         what: String,
-        /// What the system said.
         #[source]
         source: io::Error,
     },

@@ -17,7 +17,6 @@ pub enum OutboxEvent {
     DraftChanged(DraftId),
     /// The service has accepted a draft.
     AssetCreated {
-        /// The draft.
         draft: DraftId,
         /// The asset it became.
         asset: AssetId,

@@ -36,7 +36,6 @@ const DEPTH_MAX: usize = 64;
 pub struct Recovered {
     /// Its name, which holds the time.
     pub name: String,
-    /// Where it is.
     pub path: PathBuf,
     /// Why it was made, as a sentence.
     pub reason: String,

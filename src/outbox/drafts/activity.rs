@@ -110,7 +110,6 @@ impl Trouble {
 /// An object that is being sent.
 #[derive(Debug, Clone)]
 pub struct LiveObject {
-    /// Its name.
     pub name: String,
     /// Bytes of it that have gone out.
     pub sent: u64,

@@ -18,7 +18,6 @@ use crate::wire::AssetId;
 pub struct Draft {
     /// Its name at the top.
     pub name: String,
-    /// Folder or loose file.
     pub kind: DraftKind,
     /// When it was made.
     pub created: Moment,
@@ -43,7 +42,6 @@ pub struct Draft {
 pub struct OpenStart {
     /// The name that the asset was to have.
     pub model_name: String,
-    /// When it was sent.
     pub at: Moment,
 }
 
@@ -54,7 +52,6 @@ pub struct Attempt {
     pub number: u64,
     /// What is sent.
     pub manifest: Manifest,
-    /// How far it is.
     pub stage: Stage,
     /// The objects that the service has.
     #[serde(default)]
@@ -71,30 +68,15 @@ pub enum Stage {
     /// The start request is in flight.
     StartSent,
     /// The service gave an asset.
-    Started {
-        /// The asset.
-        asset: AssetId,
-    },
+    Started { asset: AssetId },
     /// The completion request is in flight.
-    CompleteSent {
-        /// The asset.
-        asset: AssetId,
-    },
+    CompleteSent { asset: AssetId },
     /// The service has accepted it.
-    Accepted {
-        /// The asset.
-        asset: AssetId,
-    },
+    Accepted { asset: AssetId },
     /// The service has imported it.
-    Imported {
-        /// The asset.
-        asset: AssetId,
-    },
+    Imported { asset: AssetId },
     /// The service could not import it.
-    ImportFailed {
-        /// The asset.
-        asset: AssetId,
-    },
+    ImportFailed { asset: AssetId },
 }
 
 impl Stage {

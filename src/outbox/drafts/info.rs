@@ -31,7 +31,6 @@ pub struct EntryInfo {
     pub kind: EntryKind,
     /// Bytes written so far.
     pub size: u64,
-    /// Permission bits.
     pub mode: u32,
     /// Owner to show.
     pub uid: Option<u32>,
@@ -48,7 +47,6 @@ pub struct EntryInfo {
 /// What `set_attributes` changes; what is `None` stays.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AttributeChange {
-    /// Permission bits.
     pub mode: Option<u32>,
     /// Owner to show.
     pub uid: Option<u32>,
@@ -56,7 +54,6 @@ pub struct AttributeChange {
     pub gid: Option<u32>,
     /// New length of a file.
     pub size: Option<u64>,
-    /// Modification time.
     pub mtime: Option<SystemTime>,
 }
 
@@ -78,7 +75,6 @@ pub enum Place {
     Top(String),
     /// A name in a folder of a draft.
     In {
-        /// The draft.
         draft: DraftId,
         /// The folder in it.
         parent: EntryId,
@@ -137,11 +133,9 @@ impl DraftPhase {
 /// What a draft shows. It exists until its staged copy is dropped; then a [`SentRecord`] stays.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DraftInfo {
-    /// The draft's number.
     pub id: DraftId,
     /// Its name at the top.
     pub name: String,
-    /// Folder or loose file.
     pub kind: DraftKind,
     /// How far it is.
     pub phase: DraftPhase,

@@ -21,7 +21,6 @@ pub enum DraftRecord {
         draft: DraftId,
         /// Its name at the top.
         name: String,
-        /// Folder or loose file.
         kind: DraftKind,
         /// Attributes of its folder.
         attributes: Attributes,
@@ -33,52 +32,37 @@ pub enum DraftRecord {
     },
     /// A file was made, empty.
     FileMade {
-        /// The draft.
         draft: DraftId,
         /// Its number.
         entry: EntryId,
         /// The folder it is in.
         parent: EntryId,
-        /// Its name.
         name: String,
         /// Its staged bytes.
         content: ContentId,
-        /// Its attributes.
         attributes: Attributes,
     },
     /// A folder was made.
     FolderMade {
-        /// The draft.
         draft: DraftId,
         /// Its number.
         entry: EntryId,
         /// The folder it is in.
         parent: EntryId,
-        /// Its name.
         name: String,
-        /// Its attributes.
         attributes: Attributes,
     },
     /// A file's bytes are durable.
     Flushed {
-        /// The draft.
         draft: DraftId,
-        /// The file.
         entry: EntryId,
-        /// Its length.
         size: u64,
         /// The checksum of its bytes.
         hash: ContentHash,
-        /// Its modification time.
         mtime: Moment,
     },
     /// A write into a file failed.
-    WriteFailed {
-        /// The draft.
-        draft: DraftId,
-        /// The file.
-        entry: EntryId,
-    },
+    WriteFailed { draft: DraftId, entry: EntryId },
     /// Something was renamed or moved; what stood at the target is gone.
     Moved {
         /// The draft it was in.
@@ -87,21 +71,17 @@ pub enum DraftRecord {
         entry: EntryId,
         /// Where it is now.
         to: Target,
-        /// When.
         ctime: Moment,
     },
     /// A file or an empty folder was removed.
     EntryRemoved {
-        /// The draft.
         draft: DraftId,
         /// What was removed.
         entry: EntryId,
-        /// When.
         at: Moment,
     },
     /// Attributes were set.
     AttributesSet {
-        /// The draft.
         draft: DraftId,
         /// Whose.
         entry: EntryId,
@@ -110,11 +90,9 @@ pub enum DraftRecord {
     },
     /// An extended attribute was set or, without a value, removed.
     XattrSet {
-        /// The draft.
         draft: DraftId,
         /// Whose.
         entry: EntryId,
-        /// Its name.
         name: String,
         /// Its value.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -130,14 +108,11 @@ pub enum Target {
     Top {
         /// The draft's number; its present one when a draft was renamed.
         draft: DraftId,
-        /// Its name.
         name: String,
     },
     /// A folder of a draft.
     In {
-        /// The draft.
         draft: DraftId,
-        /// The folder.
         parent: EntryId,
         /// Its name there.
         name: String,
@@ -152,18 +127,15 @@ pub enum Target {
 pub enum UploadRecord {
     /// Somebody asked for the draft to be sent.
     Ordered {
-        /// The draft.
         draft: DraftId,
         /// Even if it is not whole.
         force: bool,
     },
     /// The start request is about to be sent.
     StartSent {
-        /// The draft.
         draft: DraftId,
         /// The number of this attempt, of all uploads.
         attempt: u64,
-        /// When.
         at: Moment,
         /// What is sent.
         manifest: Manifest,
@@ -172,19 +144,11 @@ pub enum UploadRecord {
         warning: Option<String>,
     },
     /// The service did not start it, for sure.
-    StartRefused {
-        /// The draft.
-        draft: DraftId,
-        /// The attempt.
-        attempt: u64,
-    },
+    StartRefused { draft: DraftId, attempt: u64 },
     /// The service gave an asset.
     Started {
-        /// The draft.
         draft: DraftId,
-        /// The attempt.
         attempt: u64,
-        /// The asset.
         asset: AssetId,
         /// Where its objects go, as JSON under a seal.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -192,90 +156,41 @@ pub enum UploadRecord {
     },
     /// A file is on the service.
     FilePut {
-        /// The draft.
         draft: DraftId,
-        /// The attempt.
         attempt: u64,
         /// The file's place in the manifest.
         file: usize,
     },
     /// The completion request is about to be sent.
-    CompleteSent {
-        /// The draft.
-        draft: DraftId,
-        /// The attempt.
-        attempt: u64,
-    },
+    CompleteSent { draft: DraftId, attempt: u64 },
     /// The service did not take the completion, for sure: the draft can change again.
-    CompleteRefused {
-        /// The draft.
-        draft: DraftId,
-        /// The attempt.
-        attempt: u64,
-    },
+    CompleteRefused { draft: DraftId, attempt: u64 },
     /// The service has accepted the upload.
-    Accepted {
-        /// The draft.
-        draft: DraftId,
-        /// The attempt.
-        attempt: u64,
-    },
+    Accepted { draft: DraftId, attempt: u64 },
     /// An attempt is given up; what the service has of it is to be deleted.
-    AttemptDropped {
-        /// The draft.
-        draft: DraftId,
-        /// The attempt.
-        attempt: u64,
-    },
+    AttemptDropped { draft: DraftId, attempt: u64 },
     /// An asset that nobody wants is gone from the service.
-    Discarded {
-        /// The asset.
-        asset: AssetId,
-    },
+    Discarded { asset: AssetId },
     /// The upload cannot go on by itself.
     Failed {
-        /// The draft.
         draft: DraftId,
         /// Why, as a sentence.
         reason: String,
     },
     /// The failure is taken back: it is tried again.
-    Retried {
-        /// The draft.
-        draft: DraftId,
-    },
+    Retried { draft: DraftId },
     /// The service has imported the model.
-    Imported {
-        /// The draft.
-        draft: DraftId,
-    },
+    Imported { draft: DraftId },
     /// The service could not import the model.
-    ImportFailed {
-        /// The draft.
-        draft: DraftId,
-        /// Why.
-        reason: String,
-    },
+    ImportFailed { draft: DraftId, reason: String },
     /// What the service has was compared with what was sent: the staged copy may go.
-    Verified {
-        /// The draft.
-        draft: DraftId,
-    },
+    Verified { draft: DraftId },
     /// A DELETE request for an asset is about to be sent, whether the asset was made here or elsewhere.
-    DeletionSent {
-        /// The asset.
-        asset: AssetId,
-    },
+    DeletionSent { asset: AssetId },
     /// The asset was not deleted, and the caller got an error.
-    DeletionRefused {
-        /// The asset.
-        asset: AssetId,
-    },
+    DeletionRefused { asset: AssetId },
     /// An asset is gone from the service.
-    AssetGone {
-        /// The asset.
-        asset: AssetId,
-    },
+    AssetGone { asset: AssetId },
     /// An orphan of a lost start was dealt with.
     StartForgotten {
         /// The attempt whose reply was lost.

@@ -17,9 +17,7 @@ pub struct SentEntry {
     pub path: String,
     /// File or folder.
     pub kind: EntryKind,
-    /// Its length.
     pub size: u64,
-    /// Permission bits.
     pub mode: u32,
     /// Owner to show.
     pub uid: Option<u32>,
@@ -43,7 +41,6 @@ pub struct SentRecord {
     pub draft: DraftId,
     /// The draft's name at the top (for a loose file with its extension).
     pub name: String,
-    /// Folder or loose file.
     pub kind: DraftKind,
     /// The name of the zip it was sent as, if it was.
     pub zip_name: Option<String>,

@@ -17,9 +17,7 @@ use crate::wire::PresetId;
 /// A text held here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HeldPreset {
-    /// The text.
     pub text: Blob,
-    /// When it was written.
     pub at: Moment,
     /// What the preset is for, once it is made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,7 +53,6 @@ impl HeldPreset {
 /// A preset whose file has a backup name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parked {
-    /// The preset.
     pub preset: PresetId,
     /// The backup's name.
     pub backup: String,
@@ -69,9 +66,7 @@ pub enum PresetRecord {
     TextKept {
         /// The file.
         name: String,
-        /// Its text.
         text: Blob,
-        /// When.
         at: Moment,
         /// It is to be saved on the service.
         wanted: bool,
@@ -99,13 +94,11 @@ pub enum PresetRecord {
     Parked {
         /// The file's old name.
         name: String,
-        /// The preset.
         preset: PresetId,
         /// The backup's name.
         backup: String,
         /// The preset's text.
         text: Blob,
-        /// When.
         at: Moment,
     },
     /// A parked preset shows under its own name again.
@@ -130,11 +123,8 @@ pub enum PresetRecord {
     RenamedThere {
         /// The file's new name.
         name: String,
-        /// The preset.
         preset: PresetId,
-        /// Its text.
         text: Blob,
-        /// When.
         at: Moment,
     },
     /// A list of presets that was asked for after the text was saved came in.
@@ -146,7 +136,6 @@ pub enum PresetRecord {
     Refused {
         /// The file.
         name: String,
-        /// Why.
         reason: String,
     },
 }

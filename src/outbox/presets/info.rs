@@ -46,7 +46,6 @@ pub struct PresetFile {
 pub struct SavedPreset {
     /// The file, with the extension.
     pub name: String,
-    /// The preset.
     pub preset: PresetId,
     /// The text that the service has.
     pub text: Vec<u8>,

@@ -14,7 +14,6 @@ use crate::outbox::status::ItemStatus;
 pub struct FileFacts {
     /// Its path from the draft's folder.
     pub path: String,
-    /// Its length.
     pub size: u64,
     /// What its bytes tell.
     pub state: BytesState,
@@ -50,7 +49,6 @@ impl From<Wholeness> for BytesState {
 /// What is in a draft, for the rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DraftFacts {
-    /// Folder or loose file.
     pub kind: DraftKind,
     /// Files that may be sent.
     pub files: Vec<FileFacts>,

@@ -13,7 +13,6 @@ use crate::outbox::staging::{ContentHash, ContentId};
 /// What `stat` shows of an entry, as it was set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attributes {
-    /// Permission bits.
     pub mode: u32,
     /// Owner to show, once set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -21,7 +20,6 @@ pub struct Attributes {
     /// Group to show, once set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gid: Option<u32>,
-    /// Modification time.
     pub mtime: Moment,
     /// Change time.
     pub ctime: Moment,

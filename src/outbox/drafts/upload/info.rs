@@ -10,7 +10,6 @@ use crate::wire::AssetId;
 pub struct TransferInfo {
     /// The draft that is sent.
     pub draft: DraftId,
-    /// Its name.
     pub name: String,
     /// Bytes the service has taken so far.
     pub sent: u64,
@@ -44,7 +43,6 @@ pub struct FileTransfer {
 pub struct Orphan {
     /// The asset on the service.
     pub id: AssetId,
-    /// Its name.
     pub name: String,
     /// When the service says it was made.
     pub created: Option<SystemTime>,

@@ -20,11 +20,9 @@ pub struct ManifestFile {
     pub content: ContentId,
     /// Its path from the draft's folder, with `/` between names.
     pub path: String,
-    /// Its length.
     pub size: u64,
     /// The checksum of its bytes.
     pub hash: ContentHash,
-    /// Its modification time.
     pub mtime: Moment,
 }
 

@@ -16,16 +16,13 @@ use crate::wire::{EmbedId, ModelId};
 pub struct EmbedSubmission {
     /// Of what.
     pub of: ModelId,
-    /// Its name.
     pub name: String,
     /// The checksum of the text.
     pub text_hash: ContentHash,
     /// Embeds of this model and name that were there before.
     #[serde(default)]
     pub before: BTreeSet<EmbedId>,
-    /// When it was sent.
     pub at: Moment,
-    /// How far it is.
     #[serde(default)]
     pub stage: EmbedStage,
 }
@@ -38,10 +35,7 @@ pub enum EmbedStage {
     #[default]
     Sent,
     /// The embed is there.
-    Made {
-        /// The embed.
-        embed: EmbedId,
-    },
+    Made { embed: EmbedId },
     /// It was looked for and not found; nobody will ever know by itself.
     Unknown,
 }

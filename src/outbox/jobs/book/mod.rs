@@ -32,9 +32,7 @@ pub struct JobKey {
 /// What a file of a drop folder holds, and what became of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobFile {
-    /// The text.
     pub text: Blob,
-    /// When it was written.
     pub at: Moment,
     /// It is to go out as soon as it can.
     #[serde(default)]
@@ -70,9 +68,7 @@ pub struct Submission {
     pub asset: AssetId,
     /// The checksum of the text.
     pub text_hash: ContentHash,
-    /// When it was sent.
     pub at: Moment,
-    /// How far it is.
     pub stage: SubmissionStage,
     /// The one-off tag is still on the rapid model.
     pub tagged: bool,
@@ -106,22 +102,11 @@ pub enum SubmissionStage {
     /// It went out, or was about to; nobody knows more.
     Sent,
     /// The service works on it.
-    Taken {
-        /// The rapid model.
-        rapid: RapidId,
-    },
+    Taken { rapid: RapidId },
     /// The rapid model is done.
-    Done {
-        /// The rapid model.
-        rapid: RapidId,
-    },
+    Done { rapid: RapidId },
     /// The service failed at it.
-    Failed {
-        /// The rapid model.
-        rapid: RapidId,
-        /// Why.
-        reason: String,
-    },
+    Failed { rapid: RapidId, reason: String },
     /// It was looked for and not found; nobody will ever know by itself.
     Unknown,
 }
@@ -152,7 +137,6 @@ pub enum JobBookError {
 /// All files of drop folders, and all submissions.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct JobBook {
-    /// The files.
     #[serde(with = "as_pairs")]
     pub files: BTreeMap<JobKey, JobFile>,
     /// Submissions by their one-off tag.

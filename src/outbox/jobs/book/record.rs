@@ -19,63 +19,42 @@ use crate::wire::{AssetId, EmbedId, RapidId};
 #[serde(rename_all = "snake_case")]
 pub enum JobRecord {
     /// A file's text was written.
-    TextKept {
-        /// The file.
-        job: JobKey,
-        /// Its text.
-        text: Blob,
-        /// When.
-        at: Moment,
-    },
+    TextKept { job: JobKey, text: Blob, at: Moment },
     /// A file was renamed; one at the target is gone.
     Renamed {
-        /// The file.
         job: JobKey,
         /// Its new name.
         to: String,
     },
     /// A file was removed.
-    Removed {
-        /// The file.
-        job: JobKey,
-    },
+    Removed { job: JobKey },
     /// A file is to go out.
     Wanted {
-        /// The file.
         job: JobKey,
         /// Even if its text was sent before.
         again: bool,
     },
     /// A file was refused before it was sent.
     Held {
-        /// The file.
         job: JobKey,
         /// Why, as a sentence.
         reason: String,
     },
     /// A file takes part in a submission that was made before.
-    Joined {
-        /// The file.
-        job: JobKey,
-        /// The submission.
-        tag: String,
-    },
+    Joined { job: JobKey, tag: String },
     /// A request is about to go out.
     Sent {
         /// The file it comes from.
         job: JobKey,
-        /// The asset.
         asset: AssetId,
         /// The one-off tag.
         tag: String,
         /// The checksum of the text.
         text_hash: ContentHash,
-        /// When.
         at: Moment,
     },
     /// The assets that the paths in a file's text stand for.
     PathsFound {
-        /// The file.
         job: JobKey,
         /// The owner of each path.
         paths: BTreeMap<String, OwnerFolder>,
@@ -90,7 +69,6 @@ pub enum JobRecord {
         items: Vec<(String, AssetId)>,
         /// The checksum of the text.
         text_hash: ContentHash,
-        /// When.
         at: Moment,
     },
     /// A request for an embed is about to go out.
@@ -103,52 +81,26 @@ pub enum JobRecord {
         embed: EmbedSubmission,
     },
     /// The embed is there.
-    EmbedMade {
-        /// The submission.
-        tag: String,
-        /// The embed.
-        embed: EmbedId,
-    },
+    EmbedMade { tag: String, embed: EmbedId },
     /// A rapid model is gone, and its drop folder with it.
-    RapidGone {
-        /// The rapid model.
-        rapid: RapidId,
-    },
+    RapidGone { rapid: RapidId },
     /// The service has it.
-    Taken {
-        /// The submission.
-        tag: String,
-        /// The rapid model.
-        rapid: RapidId,
-    },
+    Taken { tag: String, rapid: RapidId },
     /// It did not go out, for sure, and may go out again.
     NotSent {
-        /// The submission.
         tag: String,
         /// It was to be sent even though its text was sent before.
         #[serde(default)]
         again: bool,
     },
     /// The service refused it.
-    Refused {
-        /// The submission.
-        tag: String,
-        /// Why.
-        reason: String,
-    },
+    Refused { tag: String, reason: String },
     /// It was looked for and not found.
-    Lost {
-        /// The submission.
-        tag: String,
-    },
+    Lost { tag: String },
     /// The one-off tag is gone from the rapid model.
-    TagRemoved {
-        /// The submission.
-        tag: String,
-    },
+    TagRemoved { tag: String },
     /// The service is done with it.
     Ended {
-        /// The submission.
         tag: String,
         /// Why it failed, if it did.
         #[serde(default)]
