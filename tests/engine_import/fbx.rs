@@ -95,3 +95,28 @@ fn fbx_is_read_in_metres_with_y_up() {
         "{error}"
     );
 }
+
+#[test]
+fn an_fbx_whose_texture_is_missing_is_read_without_it_and_with_a_warning() {
+    let texture = r#"
+	Texture: 4000, "Texture::wood", "" {
+		Type: "TextureVideoClip"
+		Version: 202
+		TextureName: "Texture::wood"
+		FileName: "C:\art\wood.png"
+		RelativeFilename: "wood.png"
+	}
+"#;
+    let file = fbx(
+        &format!("{SQUARE}{texture}"),
+        &format!("{SQUARE_CONNECTIONS}\n\tC: \"OP\",4000,3000, \"DiffuseColor\""),
+    );
+    let imported = import_texts(&[("square.fbx", &file)]).unwrap();
+    let warnings = &imported.warnings;
+    assert!(
+        warnings.iter().any(|line| line.contains("wood.png")),
+        "{warnings:?}"
+    );
+    assert_eq!(imported.scene.drawn_triangles(), 2);
+    assert!(imported.scene.images.is_empty());
+}

@@ -87,3 +87,73 @@ fn alpha_that_is_used_is_never_lost_to_jpeg() {
     // JPEG is only taken where it is smaller.
     assert!(image.media_type == "image/jpeg" || image.media_type == "image/png");
 }
+
+#[test]
+fn a_gltf_whose_images_are_missing_is_read_without_them_and_with_a_warning_each() {
+    let colour = png(16, |x, y| [x as u8 * 4, y as u8 * 4, 7, 255]);
+    let model = textured(
+        json!({
+            "pbrMetallicRoughness": {
+                "baseColorTexture": { "index": 0 },
+                "metallicRoughnessTexture": { "index": 1 },
+            },
+            "emissiveTexture": { "index": 0 },
+            "emissiveFactor": [1, 1, 1],
+        }),
+        &[
+            ("colour.png", colour.clone()),
+            ("numbers.png", colour.clone()),
+        ],
+    );
+    std::fs::remove_file(model.dir.path().join("in/colour.png")).unwrap();
+    let exports = ["glb", "gltf", "obj", "usdz"].map(|kind| json!({ "fileType": kind }));
+    let config = json!({ "compressionAndExport": { "fileExports": exports } });
+    let report = model.optimize(config.clone()).unwrap();
+    let log = model.log("warning.log");
+    assert!(
+        log.contains("\"colour.png\"") && !log.contains("\"numbers.png\""),
+        "{log}"
+    );
+    assert_eq!(report.exports.len(), 4);
+    let scene = model.result("model.glb");
+    assert_eq!(scene.images.len(), 1);
+    assert_eq!(scene.images[0].bytes, colour);
+    let material = scene.material(Some(0));
+    assert!(material.base_color_texture.is_none());
+    assert_eq!(
+        material.emissive, [0.0; 3],
+        "nothing glows without its texture"
+    );
+
+    std::fs::remove_file(model.dir.path().join("in/numbers.png")).unwrap();
+    model.optimize(config.clone()).unwrap();
+    assert!(model.result("model.glb").images.is_empty());
+    assert_eq!(model.result("model.glb").drawn_triangles(), 2);
+
+    // Without its geometry there is no model.
+    std::fs::remove_file(model.dir.path().join("in/model.bin")).unwrap();
+    let refused = model.optimize(config).unwrap_err().to_string();
+    assert!(refused.contains("\"model.bin\""), "{refused}");
+}
+
+#[test]
+fn a_texture_with_another_form_of_a_missing_image_is_kept() {
+    let colour = png(16, |x, y| [x as u8 * 4, y as u8 * 4, 7, 255]);
+    let model = textured(
+        json!({ "pbrMetallicRoughness": { "baseColorTexture": { "index": 0 } } }),
+        &[
+            ("colour.png", colour.clone()),
+            ("colour.webp", colour.clone()),
+        ],
+    );
+    let path = model.dir.path().join("in/model.gltf");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let mut gltf: serde_json::Value = serde_json::from_str(&text).unwrap();
+    gltf["textures"] =
+        json!([{ "source": 0, "extensions": { "EXT_texture_webp": { "source": 1 } } }]);
+    gltf["extensionsUsed"] = json!(["EXT_texture_webp"]);
+    std::fs::write(&path, gltf.to_string()).unwrap();
+    std::fs::remove_file(model.dir.path().join("in/colour.webp")).unwrap();
+    model.optimize(json!({})).unwrap();
+    assert_eq!(model.result("model.glb").images[0].bytes, colour);
+}

@@ -2,7 +2,7 @@
 //!
 //! Geometry, images and keyframes are decoded; the rest of the JSON is taken over as it stands.
 //! Primitives that name the same accessors share one geometry, and an accessor is decoded once
-//! however many primitives use it.
+//! however many primitives use it. A missing buffer refuses the file; a missing image is left out.
 
 mod attributes;
 mod draco;
@@ -10,15 +10,15 @@ mod geometry;
 mod packed;
 mod passthrough;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::rc::Rc;
 
 use serde_json::Value;
 
-use super::super::document::{Cursor, Document};
+use super::super::document::{Cursor, Document, DocumentError};
 use super::super::number_text::grouped;
-use super::super::scene::{Image, Mesh, Primitive, Scene, index_in};
+use super::super::scene::{Image, Mesh, Primitive, Scene, index_in, remove_textures};
 use super::super::settings::MeshCompression;
 use super::images::media_type_of;
 use super::{ImportError, Imported};
@@ -166,15 +166,31 @@ impl GltfReader<'_> {
         }))
     }
 
+    /// Reads the images that are shown. One whose file was not uploaded is left out with a warning, as it is in the
+    /// other formats; a light cannot do without its images.
     fn read_images(&mut self) -> Result<(), ImportError> {
+        let lights = self.scene.uses_extension("EXT_lights_image_based");
+        let mut missing = BTreeSet::new();
         for (index, at) in self.document.top().list("images")?.iter().enumerate() {
-            let is_used = self.is_image_used(index);
-            let image = if is_used {
-                self.read_image(at)?
-            } else {
-                Image::default()
+            let read = match self.is_image_used(index) {
+                true => self.read_image(at),
+                false => Ok(Image::default()),
+            };
+            let image = match read {
+                Err(ImportError::Document(error @ DocumentError::MissingFile { .. }))
+                    if !lights =>
+                {
+                    self.warnings
+                        .push(format!("{error}; the model is read without this image"));
+                    missing.insert(index);
+                    Image::default()
+                }
+                other => other?,
             };
             self.scene.images.push(image);
+        }
+        if !missing.is_empty() {
+            remove_missing_images(&mut self.scene, &missing);
         }
         Ok(())
     }
@@ -236,6 +252,43 @@ impl GltfReader<'_> {
                 grouped(MAX_DECODED_BYTES)
             ),
         })
+    }
+}
+
+/// The places of a texture's images in its JSON, besides `source`.
+const IMAGE_EXTENSIONS: [&str; 3] = ["EXT_texture_webp", "EXT_texture_avif", "KHR_texture_basisu"];
+
+/// Takes missing images out of their textures, and a texture that has none left out of the materials.
+fn remove_missing_images(scene: &mut Scene, missing: &BTreeSet<usize>) {
+    let is_missing =
+        |json: &Value| index_in(json, "source").is_some_and(|image| missing.contains(&image));
+    let mut emptied = BTreeSet::new();
+    for texture in 0..scene.list("textures").len() {
+        let had_images = !scene.images_of_texture(texture).is_empty();
+        let textures = scene.list_mut("textures");
+        if let Some(json) = textures.and_then(|list| list[texture].as_object_mut()) {
+            for name in IMAGE_EXTENSIONS {
+                let extension = json.get("extensions").map(|all| &all[name]);
+                if extension.is_some_and(is_missing) {
+                    drop_extension(json, name);
+                }
+            }
+        }
+        let textures = scene.list_mut("textures");
+        if let Some(json) = textures.map(|list| &mut list[texture])
+            && is_missing(json)
+            && let Some(members) = json.as_object_mut()
+        {
+            members.shift_remove("source");
+        }
+        if had_images && scene.images_of_texture(texture).is_empty() {
+            emptied.insert(texture);
+        }
+    }
+    for material in scene.list_mut("materials").into_iter().flatten() {
+        remove_textures(material, |texture| {
+            index_in(texture, "index").is_some_and(|index| emptied.contains(&index))
+        });
     }
 }
 
