@@ -134,6 +134,17 @@ async fn what_cannot_be_shown_is_refused() {
             .await
             .expect(422);
     }
+    // All values are texts; the refusal names the key.
+    for value in [json!(1), json!(true), json!(null), json!([]), json!({})] {
+        let config = json!({ "fxaaOn": "true", "shadowBlur": value }).to_string();
+        for (path, id) in [("create", "model_id"), ("raw", "raw_model_id")] {
+            let body = json!({ id: obj, "name": "x", "config": config });
+            let path = format!("/api/v2/embeds/{path}");
+            let refused = service.post(&path, body).await.expect(422).json();
+            let said = refused["errors"]["config"][0].as_str().unwrap();
+            assert!(said.contains("shadowBlur"), "{said}");
+        }
+    }
     let body = json!({ "model_id": 999, "name": "x" });
     service
         .post("/api/v2/embeds/create", body)

@@ -47,10 +47,8 @@ impl Wish {
         let name = fields.name("name");
         let save_theme = fields.optional_flag("save_user_theme").unwrap_or(false);
         let config = fields.optional_text("config");
-        if let Some(text) = &config
-            && !is_viewer_config(text)
-        {
-            fields.refuse("config", "must be the JSON text of an object of texts");
+        if let Some(problem) = config.as_deref().and_then(problem_of) {
+            fields.refuse("config", &problem);
         }
         Wish {
             name,
@@ -98,14 +96,24 @@ impl Wish {
     }
 }
 
-/// Whether `text` is an object of plain values; all of them should be texts, but numbers and truth
-/// values mean what their texts mean.
-fn is_viewer_config(text: &str) -> bool {
-    let config = serde_json::from_str::<serde_json::Map<String, Value>>(text);
-    config.is_ok_and(|config| {
-        let mut values = config.values();
-        values.all(|value| !value.is_object() && !value.is_array() && !value.is_null())
-    })
+/// Why `text` is no configuration of the viewer: an object whose values are all texts.
+fn problem_of(text: &str) -> Option<String> {
+    let Ok(config) = serde_json::from_str::<serde_json::Map<String, Value>>(text) else {
+        return Some("must be the JSON text of an object of texts".to_owned());
+    };
+    let (key, value) = config.iter().find(|(_, value)| !value.is_string())?;
+    let found = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a truth value",
+        Value::Number(_) => "a number",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+        Value::String(_) => return None,
+    };
+    let key: String = key.chars().take(LONGEST_NAMED_KEY_CHARS).collect();
+    Some(format!(
+        "must be the JSON text of an object of texts, and the value of {key} in it is {found}"
+    ))
 }
 
 /// Keys that the viewer does not know, each with the one that was probably meant.
