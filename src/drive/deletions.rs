@@ -68,22 +68,28 @@ impl Deletions {
     }
 
     /// True when none of the rows that are left in a folder was there when the process listed it to
-    /// remove it. A process that did not list the folder has to empty it.
+    /// remove it. A process that did not list the folder, or removed nothing, has to empty it.
     pub(super) fn came_later(
         &self,
         rows: &[Ino],
         (model, folder): (Model, Ino),
-        is_process: impl Fn(u32) -> bool,
+        process: u32,
+        process_of: impl Fn(u32) -> u32,
         restore_after: Duration,
     ) -> bool {
-        let began = self.hiding.get(&model).map(|hiding| hiding.first);
-        let began = began.unwrap_or_else(Instant::now);
-        let is_recent = |listed: &FolderRead| listed.at + restore_after >= began;
+        let began = self.hiding.get(&model).and_then(|hiding| {
+            let removes = hiding.processes.contains(&process);
+            (removes && hiding.last.elapsed() < restore_after).then_some(hiding.first)
+        });
+        let Some(began) = began else {
+            return false;
+        };
         let mut newest_first = self.listed.iter().rev();
         newest_first
-            .find(|listed| listed.folder == folder && is_process(listed.thread))
+            .find(|listed| listed.folder == folder && process_of(listed.thread) == process)
             .is_some_and(|listed| {
-                is_recent(listed) && rows.iter().all(|row| !listed.rows.contains(row))
+                let is_recent = listed.at + restore_after >= began;
+                is_recent && rows.iter().all(|row| !listed.rows.contains(row))
             })
     }
 
@@ -255,15 +261,18 @@ mod tests {
         let mut deletions = Deletions::default();
         let (folder, listed, later) = (Ino(2), Ino(3), Ino(4));
         let came_later = |deletions: &Deletions, rows: &[Ino], process| {
-            deletions.came_later(rows, (MODEL, folder), |thread| thread == process, HOLD)
+            deletions.came_later(rows, (MODEL, folder), process, |thread| thread, HOLD)
         };
-        assert!(!came_later(&deletions, &[later], 42), "nothing was listed");
         deletions.was_listed(42, folder, vec![listed]);
+        assert!(!came_later(&deletions, &[later], 42), "it removed nothing");
+        deletions.hide(MODEL, &Part("a"), 42, HOLD);
         assert!(came_later(&deletions, &[later], 42));
         assert!(!came_later(&deletions, &[listed, later], 42));
         assert!(!came_later(&deletions, &[later], 43), "another process");
         deletions.was_listed(42, folder, vec![listed, later]);
         assert!(!came_later(&deletions, &[later], 42), "listed again");
+        deletions.hide(MODEL, &Part("a"), 43, HOLD);
+        assert!(!came_later(&deletions, &[later], 43), "it listed nothing");
     }
 
     #[test]

@@ -37,8 +37,8 @@ mod texts;
 pub use config::OutboxConfig;
 pub use drafts::{
     AttributeChange, Deletions, DraftInfo, DraftKind, DraftPhase, Drafts, DrainReport, Entries,
-    EntryInfo, EntryKind, FileTransfer, OpenMode, Orphan, Orphans, Place, Renamed, SentEntry,
-    SentRecord, StagedFile, TransferInfo, Uploads,
+    EntryInfo, EntryKind, FileTransfer, LoneZip, OpenMode, Orphan, Orphans, Place, Renamed,
+    SentEntry, SentRecord, StagedFile, TransferInfo, Uploads,
 };
 pub use error::{OutboxError, OutboxResult};
 pub use events::OutboxEvent;

@@ -31,7 +31,7 @@ fn zip_of(files: &[(&str, &[u8])], method: CompressionMethod) -> Vec<u8> {
 }
 
 /// Every file below a folder, with its bytes and time; the service's own folders are left out.
-async fn files_below(tree: &Tree, folder: &str) -> Vec<(String, Vec<u8>, SystemTime)> {
+pub async fn files_below(tree: &Tree, folder: &str) -> Vec<(String, Vec<u8>, SystemTime)> {
     let service = [
         "analysis",
         "renders",

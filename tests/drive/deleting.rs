@@ -221,3 +221,74 @@ async fn a_model_copied_from_a_read_only_folder_can_be_deleted_by_its_owner() {
     );
     mounted.close().await;
 }
+
+/// Every deletion takes its time.
+const SLOW_DELETES: &str = "[[rule]]\nmethod = \"DELETE\"\npath = \"/api/*\"\n\
+    fault = { kind = \"latency\", ms = 300 }\n";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn optimized_models_embeds_and_presets_that_were_deleted_stay_deleted_over_a_kill() {
+    let (preset_path, embed) = ("/presets/web.json", "/embeds/viewer.html");
+    // What a deletion keeps may reach the disk with the next one: each is the last once. The service
+    // deletes an embed with its model.
+    for order in [
+        ["preset", "embed", "rapid"],
+        ["embed", "rapid", "preset"],
+        ["preset", "embed", ""],
+    ] {
+        let mut account = Account::new().await;
+        account.add_cube().await;
+        let mounted = account.mount().await;
+        let tree = &mounted.tree;
+        let preset = br#"{"limits":{"faces":{"percentage":50}}}"#;
+        tree.write("/presets/web.json", preset).await.unwrap();
+        tree.write("/rawmodels/cube/optimize/web.json", preset)
+            .await
+            .unwrap();
+        tree.until("/rawmodels/cube/optimize/web.status", |it| it == "done")
+            .await;
+        let rapid = tree.list("/rapidmodels").await.unwrap().remove(0);
+        let rapid = format!("/rapidmodels/{rapid}");
+        tree.write(&format!("{rapid}/embeds/viewer.json"), b"{}")
+            .await
+            .unwrap();
+        tree.until(&format!("{rapid}/embeds/viewer.status"), |it| it == "done")
+            .await;
+        mounted.close().await;
+
+        account.meet_faults(SLOW_DELETES).await;
+        let mounted = account.mount().await;
+        let tree = &mounted.tree;
+        assert_eq!(tree.list("/embeds").await.unwrap(), ["viewer.html"]);
+        assert!(tree.exists("/presets/web.json").await);
+        let mut gone = Vec::new();
+        for which in order {
+            match which {
+                "preset" => tree.unlink(preset_path).await.unwrap(),
+                "embed" => tree.unlink(embed).await.unwrap(),
+                "rapid" => {
+                    tree.remove_all(&rapid).await.unwrap();
+                    gone.push(rapid.as_str());
+                }
+                _ => {}
+            }
+        }
+        gone.extend([preset_path, embed]);
+        account.stop_service().await;
+        let after = account.mount_after_kill().await;
+        let all_gone = async |when: &str| {
+            for path in &gone {
+                let looked = after.tree.look(path).await;
+                assert!(looked.is_err(), "{path} is back {when}: {order:?}");
+            }
+        };
+        all_gone("without the service").await;
+        account.start_service().await;
+        for _ in 0..10 {
+            all_gone("with the service").await;
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        after.close().await;
+        mounted.close().await;
+    }
+}

@@ -19,5 +19,7 @@ mod names;
 mod offline;
 mod presets;
 mod refusals;
+mod refused_by_service;
 mod reports;
+mod staged_zips;
 mod webhooks;

@@ -35,6 +35,9 @@ pub enum ArchiveError {
         /// What it said.
         reason: String,
     },
+    /// The local zip was written to while a member of it was read.
+    #[error("{0} was changed while a file in it was read; open the file again")]
+    Changed(String),
     /// The zip's own bytes could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),

@@ -15,8 +15,8 @@ use super::directory::{LOCAL_BYTES, Member, Method, u16_at};
 use super::error::{ArchiveError, refused};
 use super::inflate::{Inflater, Step};
 use super::proof::{Gathering, Proven, read_file};
+use super::source::ZipSource;
 use crate::cache::{BLOCK_LEN_BYTES, BlockCache, CachedObject, ObjectKey};
-use crate::drive::reading::RemoteFile;
 
 /// Packed bytes that are read at a time.
 const CHUNK_BYTES: u64 = 256 * 1024;
@@ -29,7 +29,7 @@ pub type Proof = OnceCell<Result<Proven, ArchiveError>>;
 /// What a member is opened with.
 pub struct OpenMember {
     /// The zip.
-    pub zip: RemoteFile,
+    pub zip: ZipSource,
     /// Its name, for messages.
     pub zip_name: String,
     /// What the directory says of the member.
@@ -47,7 +47,7 @@ pub struct MemberFile {
     open: OpenMember,
     /// Where its bytes begin.
     data_at: OnceCell<u64>,
-    /// Unpacked blocks; none for a stored member and where the cache takes nothing.
+    /// Unpacked blocks; none for a stored member, for a local zip, and where the cache takes nothing.
     cached: Option<CachedObject>,
 }
 
@@ -66,6 +66,7 @@ impl MemberFile {
         }
         let cached = match member.method {
             Method::Stored => None,
+            Method::Deflated if matches!(open.zip, ZipSource::Local(_)) => None,
             Method::Deflated => {
                 let key = ObjectKey {
                     name: open.object_name.clone(),
@@ -103,7 +104,7 @@ impl MemberFile {
         match self.proven().await? {
             Proven::InZip => {
                 let data_at = self.data_at().await?;
-                Ok(self.open.zip.read(data_at + offset, end - offset).await?)
+                self.open.zip.read(data_at + offset, end - offset).await
             }
             Proven::Memory(bytes) => Ok(bytes.slice(offset as usize..end as usize)),
             Proven::File(file) => read_file(&file, offset, end - offset).await,

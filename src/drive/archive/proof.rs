@@ -96,7 +96,7 @@ pub(super) async fn read_file(
 }
 
 /// Work that waits for the local disk, away from the threads that answer everybody.
-async fn on_disk<T: Send + 'static>(
+pub(super) async fn on_disk<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> Result<T, ArchiveError> {
     let done = tokio::task::spawn_blocking(work).await;

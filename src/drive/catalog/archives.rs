@@ -4,7 +4,9 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
-use crate::drive::archive::{ArchiveError, Directory, MemberFile, Method, OpenMember, Proof};
+use crate::drive::archive::{
+    ArchiveError, Directory, MemberFile, Method, OpenMember, Proof, ZipSource,
+};
 use crate::drive::catalog::maps::file_map;
 use crate::drive::catalog::maps::told::told_names;
 use crate::drive::catalog::state::Catalog;
@@ -16,7 +18,7 @@ use crate::drive::values::filemap::FileMap;
 use crate::drive::values::node::RemoteFolder;
 use crate::drive::values::sizes::{ContentTable, ReportedSize};
 use crate::outbox::is_junk_path;
-use crate::wire::AssetId;
+use crate::wire::{AssetId, SignedUrl};
 
 /// Directories kept in memory; those that are not are read again, mostly from the cache.
 const MAX_KEPT: usize = 16;
@@ -49,7 +51,7 @@ impl Archives {
     }
 
     /// What is known of a member's bytes, shared by all who have it open.
-    fn proof(&self, member: &str) -> Arc<Proof> {
+    pub(super) fn proof(&self, member: &str) -> Arc<Proof> {
         let mut proofs = self.proofs.lock().expect("no panic while proofs are held");
         if let Some(proof) = proofs.get(member).and_then(Weak::upgrade) {
             return proof;
@@ -114,16 +116,7 @@ pub(super) async fn fetch_members(catalog: &Arc<Catalog>, asset: AssetId) -> Dri
         }
         Err(error) => return Err(error),
     };
-    // What file managers leave behind is no part of the model, as it is none of a draft.
-    let mut names: Vec<&str> = directory
-        .members()
-        .map(|member| member.name.as_str())
-        .filter(|name| !is_junk_path(name))
-        .collect();
-    // The order decides which of two that would look alike gets another name: it is the same everywhere.
-    names.sort_unstable();
-    let names = names.into_iter().map(|name| (name.to_owned(), None));
-    let map = told_names(catalog, folder, names, true);
+    let map = told_names(catalog, folder, shown_names(&directory), true);
     let told = map.files().filter_map(|(path, source)| {
         let member = directory.member(&source.service_name)?;
         Some(ReportedSize {
@@ -135,6 +128,20 @@ pub(super) async fn fetch_members(catalog: &Arc<Catalog>, asset: AssetId) -> Dri
     });
     catalog.contents.told_all(folder, told);
     Ok(())
+}
+
+/// The names of a zip that are shown. What file managers leave behind is no part of the model, as it is
+/// none of a draft.
+pub(super) fn shown_names(directory: &Directory) -> Vec<(String, Option<SignedUrl>)> {
+    let mut names: Vec<&str> = directory
+        .members()
+        .map(|member| member.name.as_str())
+        .filter(|name| !is_junk_path(name))
+        .collect();
+    // The order decides which of two that would look alike gets another name: it is the same everywhere.
+    names.sort_unstable();
+    let names = names.into_iter().map(|name| (name.to_owned(), None));
+    names.collect()
 }
 
 /// Says why a zip is shown as a file, at that file: the model itself may have failed for another reason.
@@ -177,7 +184,7 @@ pub(in crate::drive) async fn open_member(
         zip_name: format!("the zip of {path}"),
         proof,
         spool_dir: catalog.config.staging_dir.clone(),
-        zip,
+        zip: ZipSource::Remote(Box::new(zip)),
         member,
         object_name,
     };
@@ -232,6 +239,7 @@ impl From<ArchiveError> for DriveError {
             ArchiveError::Spool { is_full: true, .. } => DriveError::NoSpace(why),
             ArchiveError::Damaged { .. } | ArchiveError::Spool { .. } => DriveError::Local(why),
             ArchiveError::Unreadable { .. } => DriveError::Unsupported(why),
+            ArchiveError::Changed(_) => DriveError::Stale(why),
             ArchiveError::Read(error) => error.into(),
         }
     }

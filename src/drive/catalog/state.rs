@@ -21,6 +21,7 @@ use crate::cache::BlockCache;
 use crate::client::Client;
 use crate::drive::background::Background;
 use crate::drive::catalog::asking::FlightKey;
+use crate::drive::catalog::staged_zips::StagedZips;
 use crate::drive::config::DriveConfig;
 use crate::drive::failures::Failures;
 use crate::drive::reading::{Reading, ReadingLimits};
@@ -31,7 +32,7 @@ use crate::drive::values::listing::Listing;
 use crate::drive::values::node::{AccountFile, Family, Home, ListingKind};
 use crate::drive::values::sizes::ContentTable;
 use crate::durable::MetaStore;
-use crate::outbox::{DraftId, DraftInfo, DraftKind, Outbox, SentRecord};
+use crate::outbox::{DraftId, DraftInfo, Outbox, SentRecord};
 use crate::wire::{AssetId, RapidId};
 
 /// Where changes go that no request of the kernel made.
@@ -51,6 +52,7 @@ pub(in crate::drive) struct Catalog {
     pub(super) contents: ContentTable,
     pub(super) maps: FileMaps,
     pub(super) archives: Archives,
+    pub(super) staged_zips: StagedZips,
     pub(super) blobs: Blobs,
     pub(super) flights: Flights<FlightKey>,
     pub(super) watched: Watched,
@@ -121,11 +123,13 @@ impl ModelView {
         self.asset.is_none()
     }
 
-    /// True for a model that was copied in as one loose zip.
+    /// True for a model that was sent as one zip of its owner's.
     pub(in crate::drive) fn is_zip(&self) -> bool {
-        let sent = self.sent.as_ref();
-        sent.is_some_and(|sent| {
-            sent.kind == DraftKind::LooseFile && sent.name.to_ascii_lowercase().ends_with(".zip")
+        self.sent.as_ref().is_some_and(|sent| {
+            let files = sent.entries.iter().filter(|entry| entry.sent_as.is_some());
+            let mut names = files.map(|file| file.path.to_ascii_lowercase());
+            let is_zip = names.next().is_some_and(|name| name.ends_with(".zip"));
+            sent.zip_name.is_none() && is_zip && names.next().is_none()
         })
     }
 }
@@ -167,6 +171,7 @@ impl Catalog {
             contents: ContentTable::new(meta),
             maps: FileMaps::default(),
             archives: Archives::default(),
+            staged_zips: StagedZips::default(),
             blobs: Blobs::default(),
             flights: Flights::new(background.clone()),
             watched: Watched::default(),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::lookup::text;
 use crate::drive::catalog::{
-    file_map, keep_len, open_member, open_member_at, remote_file, source_zip, source_zip_name,
-    zip_in,
+    file_map, keep_len, open_member, open_member_at, open_staged_member, remote_file, source_zip,
+    source_zip_name, zip_in,
 };
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::files::control::ControlBuffer;
@@ -56,6 +56,10 @@ pub(in crate::drive) async fn open_node(
         }
         Contents::Member(asset, path) => {
             let member = open_member_at(&mount.catalog, asset, &path).await?;
+            (Body::Member(Box::new(member)), OpenedMode::Kept)
+        }
+        Contents::StagedMember(draft, path) => {
+            let member = open_staged_member(&mount.catalog, draft, &path).await?;
             (Body::Member(Box::new(member)), OpenedMode::Kept)
         }
         Contents::SourceZip(home) => (

@@ -16,8 +16,8 @@ use crate::drive::catalog::{
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::mount::Mount;
 use crate::drive::places::{
-    Container, DraftEntry, Node, Removal, child, dismiss_error, is_ghost, is_hidden, refusals,
-    shown_parts,
+    Container, DraftEntry, ModelFolder, Node, Place as _, Removal, child, dismiss_error, is_ghost,
+    is_hidden, refusals, shown_parts,
 };
 use crate::drive::posix::{Caller, FileKind, Ino, process_of};
 use crate::drive::tree::Tree;
@@ -193,11 +193,6 @@ async fn remove_entry(
                 .entries()
                 .remove_file(of.draft, parent, name, &caller)?)
         }
-        // Nothing is asked of the service: it has not confirmed yet that there is a model.
-        _ if is_open => {
-            hide_part(tree, Model::Raw(Home::Made(of.draft)), of.into(), caller);
-            Ok(())
-        }
         _ => hide(tree, of.into(), caller).await,
     }
 }
@@ -212,9 +207,7 @@ pub(in crate::drive) async fn remove_dir(
     let (folder, name, node) = to_be_removed(mount, parent, name).await?;
     match node.removal() {
         Removal::Model(Model::Raw(Home::Made(draft))) if is_open_draft(mount, draft) => {
-            let children = mount.outbox.entries().children(draft, EntryId::ROOT)?;
-            let mut children = children.into_iter().map(|child| child.id);
-            if children.any(|entry| !is_hidden(mount, &DraftEntry { draft, entry }.into())) {
+            if !is_empty_draft(mount, draft).await? {
                 return Err(DriveError::NotEmpty);
             }
             mount.outbox.drafts().remove(draft)?;
@@ -234,13 +227,7 @@ pub(in crate::drive) async fn remove_dir(
         }
         Removal::Entry(..) | Removal::Part if node.kind() != Some(FileKind::File) => {
             check_emptied(mount, &node, caller).await?;
-            match node.removal() {
-                Removal::Entry(draft, _) if is_open_draft(mount, draft) => {
-                    hide_part(mount, Model::Raw(Home::Made(draft)), node, caller);
-                    Ok(())
-                }
-                _ => hide(mount, node, caller).await,
-            }
+            hide(mount, node, caller).await
         }
         _ if node.kind() == Some(FileKind::Folder) => {
             Err(refusals::not_permitted_here(&node.path(mount)))
@@ -265,12 +252,24 @@ async fn check_emptied(mount: &Arc<Mount>, folder: &Node, caller: &Caller) -> Dr
     let rows = mount.inodes.numbers(left.iter().map(|row| &row.node));
     let of = (model, mount.inodes.number(folder));
     let process = process_of(caller.pid);
-    let is_process = |thread| process_of(thread) == process;
     let hold = mount.config.restore_after;
-    match mount.deletions().came_later(&rows, of, is_process, hold) {
+    let deletions = mount.deletions();
+    match deletions.came_later(&rows, of, process, process_of, hold) {
         true => Ok(()),
         false => Err(DriveError::NotEmpty),
     }
+}
+
+/// True when nothing is left of a draft, or of the files in its zip.
+async fn is_empty_draft(mount: &Arc<Mount>, draft: DraftId) -> DriveResult<bool> {
+    let children = mount.outbox.entries().children(draft, EntryId::ROOT)?;
+    let mut children = children.into_iter().map(|child| child.id);
+    if children.all(|entry| is_hidden(mount, &DraftEntry { draft, entry }.into())) {
+        return Ok(true);
+    }
+    let folder = ModelFolder(Home::Made(draft));
+    let shown = folder.rows(mount).await?;
+    Ok(shown.is_empty())
 }
 
 fn is_open_draft(tree: &Tree, draft: DraftId) -> bool {
@@ -282,7 +281,11 @@ async fn hide(tree: &Arc<Tree>, node: Node, caller: &Caller) -> DriveResult<()> 
     let model = node
         .owner(tree)
         .ok_or_else(|| refusals::not_permitted_here(&node.path(tree)))?;
-    check_may_delete(tree, model).await?;
+    // Nothing is asked of the service for what it does not have.
+    let is_local = matches!(model, Model::Raw(Home::Made(draft)) if is_open_draft(tree, draft));
+    if !is_local {
+        check_may_delete(tree, model).await?;
+    }
     hide_part(tree, model, node, caller);
     Ok(())
 }

@@ -37,6 +37,7 @@ pub(in crate::drive) mod refusals;
 mod remote;
 mod root;
 mod search;
+mod staged_zip;
 #[cfg(test)]
 mod tests;
 mod walk;

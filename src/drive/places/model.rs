@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::attributes::folder;
-use super::entry::{self, cache_name, own_child, permissions};
+use super::entry::{self, DraftEntry, cache_name, own_child, permissions};
 use super::errors::{ERROR_FILE, ErrorText, error_text, free_name, model_failure};
 use super::hiding::without_hidden;
 use super::node::{Node, Row};
@@ -12,6 +12,7 @@ use super::place::{Answer, AttributeRule, Container, Lifetime, Place, Removal};
 use super::rapid_links::RapidLinks;
 use super::refusals;
 use super::remote::{ServiceFolder, map_rows};
+use super::staged_zip;
 use crate::drive::catalog::{
     ModelView, file_map, files_folder, known_map, learn_reason, model_status,
 };
@@ -81,7 +82,10 @@ impl Place for ModelFolder {
             }
             let rows = self.rows(tree).await?;
             let row = rows.into_iter().find(|row| row.name == name);
-            row.map(|row| row.node).ok_or(DriveError::NotFound)
+            let found = row
+                .map(|row| row.node)
+                .or_else(|| self.sent_zip(tree, name));
+            found.ok_or(DriveError::NotFound)
         })
     }
 
@@ -164,6 +168,15 @@ impl Place for ModelFolder {
 }
 
 impl ModelFolder {
+    /// The zip that was copied in and whose files are shown: not listed, and found by its name.
+    fn sent_zip(&self, tree: &Tree, name: &str) -> Option<Node> {
+        let view = tree.catalog.model(self.0).filter(ModelView::is_zip)?;
+        let sent = view.sent?;
+        let entry = sent.entries.iter().find(|entry| entry.path == name)?.id;
+        let draft = sent.draft;
+        Some(DraftEntry { draft, entry }.into())
+    }
+
     fn attributes_at_hand(&self, tree: &Tree) -> DriveResult<Attributes> {
         let view = tree.catalog.model(self.0).ok_or(DriveError::NotFound)?;
         if let (Home::Made(draft), Some(_)) = (self.0, &view.draft)
@@ -183,8 +196,13 @@ impl ModelFolder {
 }
 
 async fn own_rows(tree: &Arc<Tree>, view: &ModelView) -> DriveResult<Vec<Row>> {
+    // A zip shows what is in it, before and after the upload, as on every other machine.
+    if let Home::Made(draft) = view.home
+        && let Some(rows) = staged_zip::top_rows(tree, draft).await
+    {
+        return Ok(rows);
+    }
     match (view.home, view.asset) {
-        // A zip shows what is in it, as on every other machine, as soon as the service has it.
         (Home::Made(draft), Some(asset)) if view.is_zip() && has_files(view) => {
             match service_rows(tree, asset).await {
                 Err(error) if error.leaves_the_tree_as_it_was() => {

@@ -76,6 +76,8 @@ pub(in crate::drive) enum Contents {
     Remote(RemoteFolder, Arc<str>),
     /// A file inside the zip that an asset was uploaded as.
     Member(AssetId, Arc<str>),
+    /// A file inside the zip that is all of a draft.
+    StagedMember(DraftId, Arc<str>),
     /// All files of an asset as one zip.
     SourceZip(Home),
     /// A file that takes commands.

@@ -15,6 +15,12 @@ pub(in crate::drive) fn frozen_asset(name: &str) -> DriveError {
     ))
 }
 
+pub(in crate::drive) fn inside_zip(path: &str) -> DriveError {
+    DriveError::ReadOnly(format!(
+        "{path} is inside the zip that is sent as it is; write the zip anew, or remove it and copy the files in"
+    ))
+}
+
 pub(in crate::drive) fn made_by_service(path: &str) -> DriveError {
     DriveError::ReadOnly(format!(
         "{path} is made by the service and cannot be written to"

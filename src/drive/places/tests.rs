@@ -15,6 +15,7 @@ use super::rapid_links::{RapidLink, RapidLinks};
 use super::rapidmodels::RapidModels;
 use super::remote::{ServiceFile, ServiceFolder, ServiceSubfolder};
 use super::search::{Found, FoundLink, SearchFolder};
+use super::staged_zip::{StagedMember, StagedMemberFolder};
 use super::*;
 use crate::drive::values::local::{DropFolder, ErrorParent, HiddenParent, JobPart};
 use crate::drive::values::node::{AccountFile, Bundle, Family, Home, Model, RemoteFolder};
@@ -105,6 +106,23 @@ fn the_identity_of_a_path_is_what_earlier_versions_made_numbers_from() {
         (
             ServiceSubfolder(RemoteFolder::AssetMembers(ASSET), "a".into()).into(),
             "remote/raw/7/members/folder/a",
+        ),
+        (
+            StagedMemberFolder {
+                draft: DraftId(5),
+                path: "a".into(),
+            }
+            .into(),
+            "staged-zip/5/folder/a",
+        ),
+        (
+            StagedMember {
+                draft: DraftId(5),
+                version: "0af".into(),
+                path: "a/b.png".into(),
+            }
+            .into(),
+            "staged-zip/5/0af/a/b.png",
         ),
         (
             file(RemoteFolder::RapidFiles(RAPID)).into(),

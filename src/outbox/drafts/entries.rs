@@ -23,7 +23,7 @@ use crate::outbox::staging::Content;
 /// What is inside of drafts.
 #[derive(Clone)]
 pub struct Entries {
-    parts: Arc<DraftParts>,
+    pub(super) parts: Arc<DraftParts>,
 }
 
 impl Entries {

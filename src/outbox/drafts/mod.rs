@@ -6,6 +6,7 @@ mod activity;
 mod draft;
 mod entries;
 mod info;
+mod lone_zip;
 mod memory;
 mod open;
 mod ops;
@@ -31,6 +32,7 @@ pub use info::{
     AttributeChange, DraftInfo, DraftKind, DraftPhase, EntryInfo, EntryKind, OpenMode, Place,
     Renamed,
 };
+pub use lone_zip::LoneZip;
 pub use memory::FateListener;
 pub use ops::Drafts;
 pub use parts::DraftParts;

@@ -1,0 +1,144 @@
+//! Drafts that are one zip: what is in it is shown under the paths that it will have when the service
+//! has the model, and read out of the staged file.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use super::archives::shown_names;
+use crate::drive::archive::{Directory, LocalZip, MemberFile, OpenMember, ZipSource};
+use crate::drive::catalog::state::Catalog;
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::failures::Deed;
+use crate::drive::values::filemap::FileMap;
+use crate::drive::values::node::Home;
+use crate::outbox::{Caller, DraftId, LoneZip, OpenMode};
+
+/// Directories kept in memory; those that are not are read again.
+const MAX_KEPT: usize = 64;
+
+/// What is in the zip of a draft.
+#[derive(Debug)]
+pub(in crate::drive) struct StagedZip {
+    pub(in crate::drive) zip: LoneZip,
+    pub(in crate::drive) directory: Directory,
+    /// Its files as they are shown.
+    pub(in crate::drive) map: FileMap,
+}
+
+/// The directories that were read; none for a zip that cannot be used.
+#[derive(Default)]
+pub(in crate::drive) struct StagedZips {
+    kept: Mutex<HashMap<DraftId, KeptZip>>,
+}
+
+/// A zip, and what was found in it.
+type KeptZip = (LoneZip, Option<Arc<StagedZip>>);
+
+impl StagedZips {
+    /// What was found in that zip; the outer `None` where nobody has looked.
+    fn get(&self, draft: DraftId, zip: &LoneZip) -> Option<Option<Arc<StagedZip>>> {
+        let kept = self.lock();
+        let (of, found) = kept.get(&draft)?;
+        (of == zip).then(|| found.clone())
+    }
+
+    fn put(&self, draft: DraftId, zip: LoneZip, found: Option<Arc<StagedZip>>) {
+        let mut kept = self.lock();
+        if kept.len() >= MAX_KEPT {
+            kept.clear();
+        }
+        kept.insert(draft, (zip, found));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<DraftId, KeptZip>> {
+        self.kept
+            .lock()
+            .expect("no panic while directories are held")
+    }
+}
+
+/// What is in the zip that is all of a draft; `None` while the draft is anything else, and for a zip
+/// that cannot be used, which is shown as the file that it is.
+pub(in crate::drive) async fn staged_zip(
+    catalog: &Arc<Catalog>,
+    draft: DraftId,
+) -> Option<Arc<StagedZip>> {
+    let zip = catalog.outbox.entries().lone_zip(draft)?;
+    if let Some(found) = catalog.staged_zips.get(draft, &zip) {
+        return found;
+    }
+    let found = match read_zip(catalog, draft, &zip).await {
+        Ok(found) if found.map.is_empty() => None,
+        Ok(found) => Some(Arc::new(found)),
+        Err(DriveError::Invalid(why)) => {
+            let home = catalog.home_path(Home::Made(draft));
+            let is_loose = home.ends_with(&format!("/{}", zip.name));
+            let path = match is_loose {
+                true => home,
+                false => format!("{home}/{}", zip.name),
+            };
+            catalog.failures.note(&path, Deed::Behind, &why);
+            None
+        }
+        Err(error) => {
+            tracing::debug!(draft = %draft, error = %error, "a staged zip could not be read");
+            return None;
+        }
+    };
+    catalog.staged_zips.put(draft, zip, found.clone());
+    found
+}
+
+async fn read_zip(catalog: &Arc<Catalog>, draft: DraftId, zip: &LoneZip) -> DriveResult<StagedZip> {
+    let local = open_local(catalog, draft, zip)?;
+    let directory = {
+        let read = |offset, len| local.read(offset, len);
+        Directory::read(local.size, read).await?
+    };
+    let map = FileMap::arrange(shown_names(&directory), draft.0);
+    Ok(StagedZip {
+        zip: zip.clone(),
+        directory,
+        map,
+    })
+}
+
+/// Opens a file in the zip of a draft, by the path that it is shown under.
+pub(in crate::drive) async fn open_staged_member(
+    catalog: &Arc<Catalog>,
+    draft: DraftId,
+    path: &str,
+) -> DriveResult<MemberFile> {
+    let staged = staged_zip(catalog, draft).await;
+    let staged = staged.ok_or(DriveError::NotFound)?;
+    let source = staged.map.file(path).ok_or(DriveError::NotFound)?;
+    let member = staged.directory.member(&source.service_name);
+    let member = member.cloned().ok_or(DriveError::NotFound)?;
+    let object_name = format!("draft/{draft}/{}/{}", staged.zip.hash, source.service_name);
+    let open = OpenMember {
+        zip_name: catalog.home_path(Home::Made(draft)),
+        proof: catalog.archives.proof(&object_name),
+        spool_dir: catalog.config.staging_dir.clone(),
+        zip: ZipSource::Local(open_local(catalog, draft, &staged.zip)?),
+        member,
+        object_name,
+    };
+    Ok(MemberFile::new(open, &catalog.cache)?)
+}
+
+fn open_local(catalog: &Arc<Catalog>, draft: DraftId, zip: &LoneZip) -> DriveResult<LocalZip> {
+    let nobody = Caller {
+        pid: 0,
+        uid: 0,
+        gid: 0,
+    };
+    let entries = catalog.outbox.entries().clone();
+    let staged = entries.open(draft, zip.entry, OpenMode::Read, &nobody)?;
+    let opened = zip.clone();
+    Ok(LocalZip {
+        name: zip.name.clone(),
+        file: staged.file(),
+        size: zip.size,
+        is_unchanged: Arc::new(move || entries.is_unchanged(draft, &opened)),
+    })
+}

@@ -1,0 +1,172 @@
+//! What is in the zip that is all of a draft: shown in the model's folder under the paths that it will
+//! have on every machine, and read out of the staged file. The zip itself is not listed there, keeps
+//! its name, and is what can be written, renamed and removed.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use super::attributes::file;
+use super::entry::cache_name;
+use super::hiding::without_hidden;
+use super::node::Row;
+use super::place::{Answer, Contents, Lifetime, Place, Removal};
+use super::refusals;
+use crate::drive::catalog::{StagedZip, staged_zip};
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::posix::{Attributes, FileKind, OpenFlags};
+use crate::drive::tree::Tree;
+use crate::drive::values::filemap::Arranged;
+use crate::drive::values::node::{Home, Model};
+use crate::outbox::DraftId;
+
+/// A folder in the zip.
+pub(in crate::drive) struct StagedMemberFolder {
+    pub(in crate::drive) draft: DraftId,
+    pub(in crate::drive) path: Arc<str>,
+}
+
+impl Place for StagedMemberFolder {
+    fn identity(&self) -> String {
+        format!("staged-zip/{}/folder/{}", self.draft, self.path)
+    }
+
+    fn kind(&self) -> Option<FileKind> {
+        Some(FileKind::Folder)
+    }
+
+    fn path(&self, tree: &Tree) -> String {
+        path_in(tree, self.draft, &self.path)
+    }
+
+    /// Whoever writes into the zip makes another tree of it.
+    fn lifetime(&self) -> Lifetime {
+        Lifetime::None
+    }
+
+    fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
+        Box::pin(async {
+            let zip = zip_of(tree, self.draft).await?;
+            if zip.map.find(&self.path) != Some(Arranged::Folder(Arc::clone(&self.path))) {
+                return Err(DriveError::NotFound);
+            }
+            let mut rows = rows_in(&zip, self.draft, &self.path);
+            without_hidden(tree, &mut rows, model_of(self.draft));
+            Ok(rows)
+        })
+    }
+
+    fn owner(&self, _: &Tree) -> Option<Model> {
+        Some(model_of(self.draft))
+    }
+
+    fn removal(&self) -> Removal {
+        Removal::Part
+    }
+
+    fn check_may_make(&self, tree: &Tree) -> DriveResult<()> {
+        Err(refusals::inside_zip(&self.path(tree)))
+    }
+
+    fn cache_name(&self, tree: &Tree) -> DriveResult<String> {
+        cache_name(tree, Home::Made(self.draft))
+    }
+}
+
+/// A file in the zip.
+pub(in crate::drive) struct StagedMember {
+    pub(in crate::drive) draft: DraftId,
+    /// The checksum of the zip: with other bytes it is another file.
+    pub(in crate::drive) version: Arc<str>,
+    pub(in crate::drive) path: Arc<str>,
+}
+
+impl Place for StagedMember {
+    fn identity(&self) -> String {
+        format!("staged-zip/{}/{}/{}", self.draft, self.version, self.path)
+    }
+
+    fn kind(&self) -> Option<FileKind> {
+        Some(FileKind::File)
+    }
+
+    fn path(&self, tree: &Tree) -> String {
+        path_in(tree, self.draft, &self.path)
+    }
+
+    fn lifetime(&self) -> Lifetime {
+        Lifetime::None
+    }
+
+    fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {
+        Box::pin(async {
+            let zip = zip_of(tree, self.draft).await?;
+            let source = zip.map.file(&self.path).ok_or(DriveError::NotFound)?;
+            let member = zip.directory.member(&source.service_name);
+            let member = member.ok_or(DriveError::NotFound)?;
+            let modified: SystemTime = member.modified.unwrap_or(zip.zip.modified);
+            Ok(file(tree, member.size, modified))
+        })
+    }
+
+    fn owner(&self, _: &Tree) -> Option<Model> {
+        Some(model_of(self.draft))
+    }
+
+    fn contents(&self, _: &Tree) -> DriveResult<Contents> {
+        Ok(Contents::StagedMember(self.draft, Arc::clone(&self.path)))
+    }
+
+    fn check_writable(&self, tree: &Tree, _: OpenFlags) -> DriveResult<()> {
+        Err(match tree.catalog.asset_of_draft(self.draft) {
+            Some(_) => refusals::frozen_asset(&self.path(tree)),
+            None => refusals::inside_zip(&self.path(tree)),
+        })
+    }
+
+    fn removal(&self) -> Removal {
+        Removal::Part
+    }
+
+    fn cache_name(&self, tree: &Tree) -> DriveResult<String> {
+        cache_name(tree, Home::Made(self.draft))
+    }
+}
+
+/// The rows at the top of the zip that is all of a draft; `None` while it is anything else.
+pub(super) async fn top_rows(tree: &Arc<Tree>, draft: DraftId) -> Option<Vec<Row>> {
+    let zip = staged_zip(&tree.catalog, draft).await?;
+    Some(rows_in(&zip, draft, ""))
+}
+
+fn rows_in(zip: &StagedZip, draft: DraftId, path: &str) -> Vec<Row> {
+    let version: Arc<str> = zip.zip.hash.as_str().into();
+    let row = |(name, arranged)| match arranged {
+        Arranged::File(path) => {
+            let version = Arc::clone(&version);
+            let member = StagedMember {
+                draft,
+                version,
+                path,
+            };
+            Row::new(name, member)
+        }
+        Arranged::Folder(path) => Row::new(name, StagedMemberFolder { draft, path }),
+    };
+    zip.map.rows(path).into_iter().map(row).collect()
+}
+
+async fn zip_of(tree: &Arc<Tree>, draft: DraftId) -> DriveResult<Arc<StagedZip>> {
+    let zip = staged_zip(&tree.catalog, draft).await;
+    zip.ok_or(DriveError::NotFound)
+}
+
+fn model_of(draft: DraftId) -> Model {
+    Model::Raw(Home::Made(draft))
+}
+
+fn path_in(tree: &Tree, draft: DraftId, path: &str) -> String {
+    let home = tree.catalog.home_path(Home::Made(draft));
+    // The folder of a loose zip has the name of the model that it becomes.
+    let folder = home.strip_suffix(".zip").unwrap_or(&home);
+    format!("{folder}/{path}")
+}

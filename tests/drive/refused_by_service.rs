@@ -1,0 +1,69 @@
+//! Texts that the drive finds right and the service refuses: `close` fails, `why` says the service's own
+//! sentence, and nothing is paid or made.
+
+use assetfs::client::{EmbedQuery, ListQuery, Priority};
+use assetfs::drive::DriveError;
+
+use crate::support::account::{Account, Mounted};
+
+const WRONG_KEY: &str = r#"{"limits":{"faces":{"cuont":5}}}"#;
+
+async fn refused(mounted: &Mounted, path: &str, text: &str, sentence: &str) {
+    let tree = &mounted.tree;
+    let written = tree.write(path, text.as_bytes()).await;
+    assert!(
+        matches!(written, Err(DriveError::Invalid(_))),
+        "{path}: {written:?}"
+    );
+    let why = tree.why(path).await;
+    assert!(why.contains(sentence), "{path}: {why}");
+    assert_eq!(tree.read_text(path).await.unwrap(), text, "the text stays");
+}
+
+async fn made(account: &Account) -> (u64, u64, usize) {
+    let (all, now) = (ListQuery::all(), Priority::Interactive);
+    let rapids = account.client.rapids().list(all, now).await.unwrap();
+    let embeds = account.client.embeds().list(EmbedQuery::default(), now);
+    let presets = account.client.presets().list(now).await.unwrap();
+    (
+        rapids.meta.total,
+        embeds.await.unwrap().meta.total,
+        presets.len(),
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_service_refuses_fails_at_close_with_its_sentence_and_costs_nothing() {
+    let account = Account::new().await;
+    account.add_cube().await;
+    let mounted = account.mount().await;
+    let tree = &mounted.tree;
+    let obj_only = br#"{"compressionAndExport":{"fileExports":[{"fileType":"obj"}]}}"#;
+    tree.write("/rawmodels/cube/optimize/obj.json", obj_only)
+        .await
+        .unwrap();
+    tree.until("/rawmodels/cube/optimize/obj.status", |it| it == "done")
+        .await;
+    let rapid = tree.list("/rapidmodels").await.unwrap().remove(0);
+    let before = made(&account).await;
+    let points = tree.read_text("/account/points").await.unwrap();
+
+    refused(
+        &mounted,
+        "/rawmodels/cube/optimize/wrong.json",
+        WRONG_KEY,
+        "count",
+    )
+    .await;
+    let many =
+        format!(r#"{{"optimizations":[{{"model":"rawmodels/cube","config":{WRONG_KEY}}}]}}"#);
+    refused(&mounted, "/jobs/many.json", &many, "count").await;
+    let viewer = format!("/rapidmodels/{rapid}/embeds/viewer.json");
+    refused(&mounted, &viewer, "{}", "no glb export").await;
+    refused(&mounted, "/presets/wrong.json", WRONG_KEY, "count").await;
+
+    assert_eq!(made(&account).await, before);
+    let left = tree.read_text("/account/points").await.unwrap();
+    assert_eq!(left, points, "nothing was paid");
+    mounted.close().await;
+}
