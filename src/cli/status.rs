@@ -75,21 +75,7 @@ fn describe(root: &Path, status: &MountStatus) -> String {
         )
     });
     section(&mut page, "Transfers", &status.transfers, |transfer| {
-        let arrow = match transfer.direction {
-            Direction::Up => "↑",
-            Direction::Down => "↓",
-        };
-        let mut lines = format!(
-            "{arrow} {}{}{}",
-            absolute(&transfer.path),
-            bar(transfer.done_bytes, transfer.total_bytes),
-            pace(transfer)
-        );
-        for file in &transfer.files {
-            let bar = bar(file.done_bytes, file.total_bytes);
-            lines.push_str(&format!("\n      {}{bar}", file.name));
-        }
-        lines
+        transfer_lines(root, transfer)
     });
     section(&mut page, "Jobs", &status.jobs, |job| {
         format!("{}  {}", absolute(&job.path), job.status)
@@ -123,18 +109,41 @@ fn describe(root: &Path, status: &MountStatus) -> String {
             failure.why
         )
     });
-    page.push_str(&format!(
+    page.push_str(&cache_and_requests(status));
+    if let Some(sentence) = keeps_nothing_new(&status.cache) {
+        page.push_str(&format!("{sentence}\n"));
+    }
+    page
+}
+
+/// A transfer, and below it each file that is under way.
+fn transfer_lines(root: &Path, transfer: &TransferStatus) -> String {
+    let arrow = match transfer.direction {
+        Direction::Up => "↑",
+        Direction::Down => "↓",
+    };
+    let mut lines = format!(
+        "{arrow} {}{}{}",
+        path_below(root, &transfer.path),
+        bar(transfer.done_bytes, transfer.total_bytes),
+        pace(transfer)
+    );
+    for file in &transfer.files {
+        let bar = bar(file.done_bytes, file.total_bytes);
+        lines.push_str(&format!("\n      {}{bar}", file.name));
+    }
+    lines
+}
+
+fn cache_and_requests(status: &MountStatus) -> String {
+    format!(
         "Cache: {} of {} in {} objects. Requests: {} could go out now, {} a minute.\n",
         bytes(status.cache.used_bytes),
         bytes(status.cache.limit_bytes),
         grouped(status.cache.objects),
         status.rate.available,
         status.rate.limit_per_minute,
-    ));
-    if let Some(sentence) = keeps_nothing_new(&status.cache) {
-        page.push_str(&format!("{sentence}\n"));
-    }
-    page
+    )
 }
 
 /// A time of a record as a person reads it: `2024-05-06 07:08:09 UTC`.

@@ -68,38 +68,20 @@ pub(super) fn compare_exports(
             seen.len() - 1
         });
         let (_, result, comparison) = &seen[place];
-        let views = result.write_views(&output_dir, &export.file.format)?;
-        job.written.extend(views);
-        let maps = comparison.write_heat_maps(&output_dir, &export.file.format)?;
-        job.written.extend(maps);
+        write_pictures(result, comparison, &export.file.format, job)?;
         if known.is_none() {
             for warning in comparison.warnings() {
                 job.warn(format!("{}: {warning}", export.file.name));
             }
         }
         let triangles = written.drawn_triangles();
-        export.file.triangles = imported.is_some().then_some(triangles);
-        export.file.quality = Some(QualityScore {
-            max_score: comparison.best_score(),
-            avg_score: comparison.average_score(),
-            min_score: Some(comparison.worst_score()),
-            worst_tile: Some(
-                comparison
-                    .worst_tile()
-                    .map_or(100.0, |(_, tile)| tile.score),
-            ),
-        });
-        job.info(format!(
-            "{}: similarity {:.1} of 100 (mean of six views), {} triangles counted{}",
-            export.file.name,
-            comparison.average_score(),
-            grouped(triangles),
-            if imported.is_some() {
-                " in the file"
-            } else {
-                ""
-            },
-        ));
+        record_score(
+            &mut export.file,
+            comparison,
+            triangles,
+            imported.is_some(),
+            job,
+        );
     }
     let unread;
     let first = match seen.first() {
@@ -109,18 +91,67 @@ pub(super) fn compare_exports(
             &unread
         }
     };
-    let thumbnail = first.write_thumbnail(&output_dir)?;
-    job.written.push(thumbnail);
+    write_pictures_of_job(source, first, job)?;
+    job.metrics.lap("compare");
+    Ok(())
+}
+
+/// Writes the views of an export and the heat maps of its differences.
+fn write_pictures(
+    result: &ModelPictures,
+    comparison: &Comparison,
+    format: &str,
+    job: &mut JobContext<'_>,
+) -> Result<(), EngineError> {
+    job.written
+        .extend(result.write_views(&job.output_dir, format)?);
+    job.written
+        .extend(comparison.write_heat_maps(&job.output_dir, format)?);
+    Ok(())
+}
+
+/// Notes how similar an export is. `is_read` says whether `triangles` were counted in the file.
+fn record_score(
+    file: &mut ExportedFile,
+    comparison: &Comparison,
+    triangles: u64,
+    is_read: bool,
+    job: &mut JobContext<'_>,
+) {
+    file.triangles = is_read.then_some(triangles);
+    let worst_tile = comparison.worst_tile();
+    file.quality = Some(QualityScore {
+        max_score: comparison.best_score(),
+        avg_score: comparison.average_score(),
+        min_score: Some(comparison.worst_score()),
+        worst_tile: Some(worst_tile.map_or(100.0, |(_, tile)| tile.score)),
+    });
+    job.info(format!(
+        "{}: similarity {:.1} of 100 (mean of six views), {} triangles counted{}",
+        file.name,
+        comparison.average_score(),
+        grouped(triangles),
+        if is_read { " in the file" } else { "" },
+    ));
+}
+
+/// Writes what a job shows once: the thumbnail and the turntable of the result, or one sheet with source and result,
+/// and the views of the source.
+fn write_pictures_of_job(
+    source: &ModelPictures,
+    result: &ModelPictures,
+    job: &mut JobContext<'_>,
+) -> Result<(), EngineError> {
+    job.written.push(result.write_thumbnail(&job.output_dir)?);
     if job.pictures == Pictures::Shown {
-        let sheet = source.before_and_after(first);
-        sheet.write_png(&output_dir.join(BEFORE_AFTER_NAME))?;
+        let sheet = source.before_and_after(result);
+        sheet.write_png(&job.output_dir.join(BEFORE_AFTER_NAME))?;
         job.written.push(BEFORE_AFTER_NAME.to_owned());
     } else {
-        job.written.extend(first.write_turntable(&output_dir)?);
+        job.written.extend(result.write_turntable(&job.output_dir)?);
     }
-    let originals = source.write_views(&output_dir, "original")?;
-    job.written.extend(originals);
-    job.metrics.lap("compare");
+    job.written
+        .extend(source.write_views(&job.output_dir, "original")?);
     Ok(())
 }
 

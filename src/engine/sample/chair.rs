@@ -51,85 +51,84 @@ pub(super) fn parts(density: f64) -> Vec<ChairPart> {
     for (index, height) in [CUSHION_LOW, CUSHION_HIGH].into_iter().enumerate() {
         parts.push(piping(density, &format!("Piping {}", index + 1), height));
     }
-    let mut legs = Vec::new();
-    for (side, depth) in [(-1.0, 1.0), (1.0, 1.0), (-1.0, -1.0), (1.0, -1.0)] {
-        let top = DVec3::new(side * 0.158, 0.440, depth * 0.150);
-        let foot = DVec3::new(
-            side * 0.208,
-            0.0,
-            depth * if depth > 0.0 { 0.200 } else { 0.225 },
-        );
-        let number = legs.len() + 1;
-        legs.push((top, foot));
-        parts.push(turned(
-            density,
-            &format!("Leg {number}"),
-            ChairMaterial::Oak,
-            [top, foot],
-            LEG,
-            [210, 64],
-        ));
-        let cap = [top.lerp(foot, 0.925), foot];
-        parts.push(turned(
-            density,
-            &format!("Foot {number}"),
-            ChairMaterial::Brass,
-            cap,
-            FOOT,
-            [40, 48],
-        ));
+    parts.extend((0..4).flat_map(|leg| leg_and_foot(density, leg)));
+    parts.extend(stretchers(density));
+    for (name, side) in [("Right post", -1.0), ("Left post", 1.0)] {
+        parts.extend(post_and_stud(density, name, side));
     }
-    let on_leg = |leg: usize, at: f64| legs[leg].0.lerp(legs[leg].1, at);
-    let sides = [
-        [on_leg(0, 0.58), on_leg(2, 0.58)],
-        [on_leg(1, 0.58), on_leg(3, 0.58)],
-    ];
-    let middles = sides.map(|[front, back]| front.lerp(back, 0.5));
-    let stretchers = ["left", "right", "middle"].into_iter();
-    for (name, ends) in stretchers.zip(sides.into_iter().chain([middles])) {
-        let name = format!("Stretcher {name}");
-        parts.push(turned(
+    parts.extend((0..5).map(|number| slat(density, number)));
+    parts
+}
+
+/// Top and foot of a leg.
+fn leg_ends(leg: usize) -> [DVec3; 2] {
+    let (side, depth) = [(-1.0, 1.0), (1.0, 1.0), (-1.0, -1.0), (1.0, -1.0)][leg];
+    let reach = if depth > 0.0 { 0.200 } else { 0.225 };
+    [
+        DVec3::new(side * 0.158, 0.440, depth * 0.150),
+        DVec3::new(side * 0.208, 0.0, depth * reach),
+    ]
+}
+
+fn leg_and_foot(density: f64, leg: usize) -> [ChairPart; 2] {
+    let [top, foot] = leg_ends(leg);
+    let number = leg + 1;
+    let wood = turned(
+        density,
+        &format!("Leg {number}"),
+        ChairMaterial::Oak,
+        [top, foot],
+        LEG,
+        [210, 64],
+    );
+    let cap = turned(
+        density,
+        &format!("Foot {number}"),
+        ChairMaterial::Brass,
+        [top.lerp(foot, 0.925), foot],
+        FOOT,
+        [40, 48],
+    );
+    [wood, cap]
+}
+
+/// The bars between the legs.
+fn stretchers(density: f64) -> [ChairPart; 3] {
+    let on_leg = |leg| {
+        let [top, foot] = leg_ends(leg);
+        top.lerp(foot, 0.58)
+    };
+    let left = [on_leg(0), on_leg(2)];
+    let right = [on_leg(1), on_leg(3)];
+    let middle = [left, right].map(|[front, back]| front.lerp(back, 0.5));
+    [("left", left), ("right", right), ("middle", middle)].map(|(name, ends)| {
+        turned(
             density,
-            &name,
+            &format!("Stretcher {name}"),
             ChairMaterial::Oak,
             ends,
             STRETCHER,
             [120, 48],
-        ));
-    }
-    for side in [-1.0, 1.0] {
-        let name = if side < 0.0 {
-            "Right post"
-        } else {
-            "Left post"
-        };
-        let ends = [
-            DVec3::new(side * 0.185, 0.440, -0.150),
-            DVec3::new(side * 0.222, 0.905, -0.268),
-        ];
-        parts.push(turned(
-            density,
-            name,
-            ChairMaterial::Oak,
-            ends,
-            POST,
-            [210, 60],
-        ));
-        let stud = crest_at(side * 0.205, 0.0);
-        let ends = [stud + DVec3::Z * 0.008, stud + DVec3::Z * 0.0185];
-        parts.push(turned(
-            density,
-            &format!("{name} stud"),
-            ChairMaterial::Brass,
-            ends,
-            STUD,
-            [20, 32],
-        ));
-    }
-    for slat_number in 0..5 {
-        parts.push(slat(density, slat_number));
-    }
-    parts
+        )
+    })
+}
+
+fn post_and_stud(density: f64, name: &str, side: f64) -> [ChairPart; 2] {
+    let ends = [
+        DVec3::new(side * 0.185, 0.440, -0.150),
+        DVec3::new(side * 0.222, 0.905, -0.268),
+    ];
+    let post = turned(density, name, ChairMaterial::Oak, ends, POST, [210, 60]);
+    let on_crest = crest_at(side * 0.205, 0.0);
+    let stud = turned(
+        density,
+        &format!("{name} stud"),
+        ChairMaterial::Brass,
+        [on_crest + DVec3::Z * 0.008, on_crest + DVec3::Z * 0.0185],
+        STUD,
+        [20, 32],
+    );
+    [post, stud]
 }
 
 /// Pairs of a fraction of the length and the radius there in metres.

@@ -70,7 +70,10 @@ pub struct Workers {
     limits: WorkerLimits,
 }
 
-/// Why a worker was killed by us.
+/// The report and the error that a worker sent last.
+type LastWords = (Option<Box<Report>>, Option<String>);
+
+/// Why this process killed a worker.
 enum Killed {
     Wall,
     Stop,
@@ -120,7 +123,7 @@ impl Workers {
         let mut stdin = child.stdin.take().expect("the worker's input is a pipe");
         let stdout = child.stdout.take().expect("the worker's output is a pipe");
         let stderr = child.stderr.take().expect("the worker's errors are a pipe");
-        let last: Mutex<(Option<Box<Report>>, Option<String>)> = Mutex::default();
+        let last: Mutex<LastWords> = Mutex::default();
         let talk = async {
             let feeding = async {
                 // A worker that ended early does not read; how it ended is told by its status.
@@ -162,7 +165,18 @@ impl Workers {
             }
         };
         let killed = killed.into_inner().expect("no holder of this lock panics");
-        let (report, error) = last.into_inner().expect("no holder of this lock panics");
+        let said = last.into_inner().expect("no holder of this lock panics");
+        self.outcome(status, killed, said, stderr)
+    }
+
+    /// What came of a worker that has ended; `report` and `error` are what it said last.
+    fn outcome(
+        &self,
+        status: std::io::Result<ExitStatus>,
+        killed: Option<Killed>,
+        (report, error): LastWords,
+        stderr: String,
+    ) -> Outcome {
         if let Some(Killed::Stop) = killed {
             // The order to stop may come after the end of the work, which then counts.
             return match status {
@@ -178,7 +192,7 @@ impl Workers {
             (Err(error), None) => format!("the worker cannot be watched: {error}"),
             (Ok(status), None) if status.success() => return Outcome::Done(report),
             (Ok(status), None) => self.reason(status, error, &stderr),
-            (_, Some(Killed::Stop)) => unreachable!("told above"),
+            (_, Some(Killed::Stop)) => unreachable!("returned above"),
         };
         tracing::warn!(reason, stderr, "a worker failed");
         Outcome::Failed(Failure { reason, stderr })

@@ -88,9 +88,7 @@ impl<'a> FbxMaterials<'a> {
         let color = match color_texture {
             // In FBX a texture replaces the colour; in glTF they are multiplied.
             Some(_) => [1.0; 3],
-            None => {
-                three(&maps.base_color, [0.8; 3]).map(|part| linear_of_srgb(part.clamp(0.0, 1.0)))
-            }
+            None => linear_color(&maps.base_color, [0.8; 3]),
         };
         let mut pbr = json!({
             "baseColorFactor": [color[0], color[1], color[2], opacity],
@@ -101,11 +99,6 @@ impl<'a> FbxMaterials<'a> {
             pbr["baseColorTexture"] = texture;
         }
         let mut json = json!({ "name": name, "pbrMetallicRoughness": pbr });
-        let same_file =
-            |a: &ufbx::MaterialMap, b: &ufbx::MaterialMap| match (&a.texture, &b.texture) {
-                (Some(a), Some(b)) => a.element.typed_id == b.element.typed_id,
-                _ => false,
-            };
         let is_cut_out = has_color_texture && same_file(&maps.opacity, &maps.base_color);
         if opacity < 1.0 || is_cut_out {
             json["alphaMode"] = "BLEND".into();
@@ -114,26 +107,15 @@ impl<'a> FbxMaterials<'a> {
             json["normalTexture"] = texture;
         }
         let strength = one(&maps.emission_factor, 1.0);
-        let emitted = three(&maps.emission_color, [0.0; 3])
-            .map(|part| (linear_of_srgb(part.clamp(0.0, 1.0)) * strength).clamp(0.0, 1.0));
+        let emitted = linear_color(&maps.emission_color, [0.0; 3])
+            .map(|part| (part * strength).clamp(0.0, 1.0));
         if let Some(texture) = emission_texture {
             json["emissiveTexture"] = texture;
             json["emissiveFactor"] = json!([1.0, 1.0, 1.0]);
         } else if emitted != [0.0; 3] {
             json["emissiveFactor"] = json!(emitted);
         }
-        for (map, what) in [
-            (&maps.roughness, "roughness"),
-            (&maps.metalness, "metalness"),
-            (&maps.ambient_occlusion, "occlusion"),
-            (&maps.displacement_map, "displacement"),
-        ] {
-            if map.texture.is_some() {
-                warnings.push(format!(
-                    "material \"{name}\": its {what} texture is not read"
-                ));
-            }
-        }
+        warn_of_unread_textures(found, warnings);
         json
     }
 
@@ -219,5 +201,34 @@ fn three(map: &ufbx::MaterialMap, default: [f32; 3]) -> [f32; 3] {
     match map.has_value {
         true => [value.x as f32, value.y as f32, value.z as f32],
         false => default,
+    }
+}
+
+/// Whether both use the same texture.
+fn same_file(a: &ufbx::MaterialMap, b: &ufbx::MaterialMap) -> bool {
+    match (&a.texture, &b.texture) {
+        (Some(a), Some(b)) => a.element.typed_id == b.element.typed_id,
+        _ => false,
+    }
+}
+
+fn linear_color(map: &ufbx::MaterialMap, default: [f32; 3]) -> [f32; 3] {
+    three(map, default).map(|part| linear_of_srgb(part.clamp(0.0, 1.0)))
+}
+
+fn warn_of_unread_textures(found: &ufbx::Material, warnings: &mut Vec<String>) {
+    let maps = &found.pbr;
+    let name: &str = &found.element.name;
+    for (map, what) in [
+        (&maps.roughness, "roughness"),
+        (&maps.metalness, "metalness"),
+        (&maps.ambient_occlusion, "occlusion"),
+        (&maps.displacement_map, "displacement"),
+    ] {
+        if map.texture.is_some() {
+            warnings.push(format!(
+                "material \"{name}\": its {what} texture is not read"
+            ));
+        }
     }
 }
