@@ -14,13 +14,15 @@ use std::sync::{Arc, PoisonError};
 use tracing::{debug, warn};
 
 use super::block_map::BlockMap;
-use super::cache_state::CacheState;
+use super::cache_state::{CacheState, CacheStats};
+use super::error::CacheError;
 use super::index::{Entry, Index, Lookup};
-use super::key::{FileId, FileKind, NameHash};
+use super::index_file;
+use super::key::{BLOCK_LEN_BYTES, FileId, FileKind, NameHash, ObjectKey};
 use super::map_file::{MapHeader, read_slots};
-use super::object::{CachedObject, OpenObject, Parts, free_unclaimed, map_cost, open_file};
+use super::object::{CachedObject, ObjectHost as _, OpenObject, Parts};
+use super::object_file::{free_unclaimed, map_cost, open_file};
 use super::space::{CacheLimits, DiskShortage, Space};
-use super::{BLOCK_LEN_BYTES, CacheError, ObjectKey, index_file};
 use crate::durable::{DirLock, PrivateDir, write_atomic};
 
 const OBJECTS: &str = "objects";
@@ -30,26 +32,6 @@ const PINS: &str = "pins.json";
 #[derive(Debug, Clone)]
 pub struct BlockCache {
     shared: Arc<CacheState>,
-}
-
-/// Content of the cache, and counters since it was opened.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct CacheStats {
-    /// Bytes on disk as counted for the limit.
-    pub bytes: u64,
-    pub max_bytes: u64,
-    pub objects: u64,
-    pub hits: u64,
-    /// Reads with at least one missing block.
-    pub misses: u64,
-    /// Evicted objects, and evicted runs of blocks of open objects.
-    pub evictions: u64,
-    /// Writes that were refused for lack of space.
-    pub refused: u64,
-    /// Damaged blocks that were removed.
-    pub bad_blocks: u64,
-    /// Whether the last write was refused because pinned and open objects use all space.
-    pub is_taken_up: bool,
 }
 
 /// Result of [`BlockCache::verify`].

@@ -8,12 +8,12 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::error::CacheError;
 use super::index::{Entry, Index, Lookup, Removed};
 use super::index_file;
 use super::key::{FileId, NameHash};
-use super::object::OpenObject;
+use super::object::{ObjectHost, OpenObject};
 use super::space::Space;
-use super::{CacheError, CacheStats};
 use crate::durable::DirLock;
 
 /// Minimum number of bytes of open objects to evict at once.
@@ -44,6 +44,26 @@ struct Counters {
     bad_blocks: AtomicU64,
 }
 
+/// Content of the cache, and counters since it was opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct CacheStats {
+    /// Bytes on disk as counted for the limit.
+    pub bytes: u64,
+    pub max_bytes: u64,
+    pub objects: u64,
+    pub hits: u64,
+    /// Reads with at least one missing block.
+    pub misses: u64,
+    /// Evicted objects, and evicted runs of blocks of open objects.
+    pub evictions: u64,
+    /// Writes that were refused for lack of space.
+    pub refused: u64,
+    /// Damaged blocks that were removed.
+    pub bad_blocks: u64,
+    /// Whether the last write was refused because pinned and open objects use all space.
+    pub is_taken_up: bool,
+}
+
 impl CacheState {
     pub(super) fn new(
         root: PathBuf,
@@ -64,10 +84,6 @@ impl CacheState {
         }
     }
 
-    pub(super) fn space(&self) -> &Space {
-        &self.space
-    }
-
     /// Each change of the index is atomic, so it is consistent even after a panic while the lock was held.
     pub(super) fn index(&self) -> MutexGuard<'_, Index> {
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
@@ -75,22 +91,6 @@ impl CacheState {
 
     pub(super) fn look_up(&self, name: NameHash) -> Lookup {
         self.index().look_up(name)
-    }
-
-    /// Frees space if necessary and counts `bytes` as used. On an error nothing is counted.
-    pub(super) fn reserve(&self, bytes: u64) -> Result<(), CacheError> {
-        self.space.add(bytes);
-        let lack = self.space.disk_lack(&self.root, bytes);
-        if lack == 0 || self.evict(lack) >= lack {
-            let has_room = self.shrink_to_limit();
-            self.space.note_taken_up(!has_room);
-            if has_room {
-                return Ok(());
-            }
-        }
-        self.space.subtract(bytes);
-        self.counters.refused.fetch_add(1, Ordering::Relaxed);
-        Err(self.space.full())
     }
 
     /// Evicts until the limit is met; false if that is not possible.
@@ -110,19 +110,6 @@ impl CacheState {
         if over > 0 {
             self.evict(over);
         }
-    }
-
-    /// Frees about `need` bytes if possible; returns the freed bytes.
-    pub(super) fn evict(&self, need: u64) -> u64 {
-        let removed = self.index().remove_oldest(need);
-        self.counters
-            .evictions
-            .fetch_add(removed.len() as u64, Ordering::Relaxed);
-        let freed = self.discard(removed);
-        if freed >= need {
-            return freed;
-        }
-        freed + self.punch_open(need - freed)
     }
 
     fn punch_open(&self, need: u64) -> u64 {
@@ -175,11 +162,6 @@ impl CacheState {
         true
     }
 
-    pub(super) fn note_closed(&self, id: FileId, verified: bool) {
-        self.index().close(id, verified);
-        self.note_changes(1);
-    }
-
     /// Saves the index periodically, so that opening the cache after a crash is fast.
     fn note_changes(&self, changes: u64) {
         let before = self.changes.fetch_add(changes, Ordering::Relaxed);
@@ -198,19 +180,6 @@ impl CacheState {
         index_file::write(&self.root, &bytes);
     }
 
-    pub(super) fn count_read(&self, hit: bool) {
-        let counter = if hit {
-            &self.counters.hits
-        } else {
-            &self.counters.misses
-        };
-        counter.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(super) fn count_bad_block(&self) {
-        self.counters.bad_blocks.fetch_add(1, Ordering::Relaxed);
-    }
-
     pub(super) fn stats(&self) -> CacheStats {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         CacheStats {
@@ -224,6 +193,57 @@ impl CacheState {
             bad_blocks: count(&self.counters.bad_blocks),
             is_taken_up: self.space.is_taken_up(),
         }
+    }
+}
+
+impl ObjectHost for CacheState {
+    fn reserve(&self, bytes: u64) -> Result<(), CacheError> {
+        self.space.add(bytes);
+        let lack = self.space.disk_lack(&self.root, bytes);
+        if lack == 0 || self.evict(lack) >= lack {
+            let has_room = self.shrink_to_limit();
+            self.space.note_taken_up(!has_room);
+            if has_room {
+                return Ok(());
+            }
+        }
+        self.space.subtract(bytes);
+        self.counters.refused.fetch_add(1, Ordering::Relaxed);
+        Err(self.space.full())
+    }
+
+    fn evict(&self, need: u64) -> u64 {
+        let removed = self.index().remove_oldest(need);
+        self.counters
+            .evictions
+            .fetch_add(removed.len() as u64, Ordering::Relaxed);
+        let freed = self.discard(removed);
+        if freed >= need {
+            return freed;
+        }
+        freed + self.punch_open(need - freed)
+    }
+
+    fn space(&self) -> &Space {
+        &self.space
+    }
+
+    fn note_closed(&self, id: FileId, verified: bool) {
+        self.index().close(id, verified);
+        self.note_changes(1);
+    }
+
+    fn count_read(&self, hit: bool) {
+        let counter = if hit {
+            &self.counters.hits
+        } else {
+            &self.counters.misses
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn count_bad_block(&self) {
+        self.counters.bad_blocks.fetch_add(1, Ordering::Relaxed);
     }
 }
 

@@ -17,7 +17,7 @@ use super::block_map::BlockMap;
 use super::index::{Entry, Index};
 use super::key::{FileId, FileKind, NameHash};
 use super::map_file::{MapHeader, read_slots};
-use super::object::{free_unclaimed, map_cost, open_file};
+use super::object_file::{free_unclaimed, map_cost, open_file};
 use crate::durable::write_atomic_relaxed;
 
 const MAGIC: [u8; 8] = *b"afsidx1\n";

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use sha2::{Digest as _, Sha256};
 
-use super::CacheError;
+use super::error::CacheError;
 
 /// Length of a block; the last block of an object may be shorter.
 pub const BLOCK_LEN_BYTES: u64 = 64 * 1024;

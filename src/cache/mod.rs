@@ -14,9 +14,11 @@ mod index_file;
 mod key;
 mod map_file;
 mod object;
+mod object_file;
 mod space;
 
-pub use block_cache::{BlockCache, CacheStats, VerifyReport};
+pub use block_cache::{BlockCache, VerifyReport};
+pub use cache_state::CacheStats;
 pub use error::CacheError;
 pub use key::{BLOCK_LEN_BYTES, ObjectKey};
 pub use object::CachedObject;

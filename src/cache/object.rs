@@ -8,12 +8,10 @@
 mod punch;
 mod write;
 
-use std::fs::{File, OpenOptions};
-use std::io;
+use std::fs::File;
 use std::ops::Range;
 use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
-use std::path::Path;
+use std::os::unix::fs::MetadataExt as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
@@ -21,17 +19,14 @@ use bytes::Bytes;
 use rustix::buffer::spare_capacity;
 use tracing::warn;
 
-use super::block_map::{BlockMap, CHUNK_BLOCKS};
-use super::cache_state::CacheState;
-use super::key::{FileId, block_range, blocks_of};
+use super::block_map::BlockMap;
+use super::error::CacheError;
+use super::key::{FileId, ObjectKey, block_range, blocks_of};
 use super::map_file::MapHeader;
-use super::{CacheError, ObjectKey};
+use super::space::Space;
 
 /// Attempts of a read that races with evictions, before it counts as a miss.
 const READ_ATTEMPTS: u32 = 3;
-const PAGE_LEN_BYTES: u64 = 4096;
-
-pub(super) use punch::free_unclaimed;
 
 /// An open object of the cache. Clones are handles to the same object.
 ///
@@ -41,9 +36,22 @@ pub struct CachedObject {
     open: Arc<OpenObject>,
 }
 
+/// The cache as its open objects see it.
+pub(super) trait ObjectHost: std::fmt::Debug + Send + Sync {
+    fn space(&self) -> &Space;
+    /// Frees space if necessary and counts `bytes` as used. On an error nothing is counted.
+    fn reserve(&self, bytes: u64) -> Result<(), CacheError>;
+    /// Frees about `need` bytes if possible; returns the freed bytes.
+    fn evict(&self, need: u64) -> u64;
+    fn count_read(&self, hit: bool);
+    fn count_bad_block(&self);
+    /// An object that is still in the index was closed; `verified` if all its blocks were.
+    fn note_closed(&self, id: FileId, verified: bool);
+}
+
 #[derive(Debug)]
 pub(super) struct OpenObject {
-    shared: Arc<CacheState>,
+    host: Arc<dyn ObjectHost>,
     id: FileId,
     key: ObjectKey,
     data: File,
@@ -58,7 +66,7 @@ pub(super) struct OpenObject {
     lent: AtomicBool,
     lent_file: OnceLock<Arc<File>>,
     generation: AtomicU64,
-    /// CacheState by writers of blocks, exclusive for eviction.
+    /// Shared by writers of blocks, exclusive for eviction.
     writing: RwLock<()>,
     /// Position of the next eviction of blocks.
     clock: AtomicU64,
@@ -101,7 +109,7 @@ impl CachedObject {
     /// Reads bytes, clipped to the object; `None` if a block is missing or damaged.
     pub fn read(&self, offset: u64, len: u64) -> Result<Option<Bytes>, CacheError> {
         let found = self.open.read(offset, len);
-        self.open.shared.count_read(found.is_some());
+        self.open.host.count_read(found.is_some());
         Ok(found)
     }
 
@@ -133,9 +141,9 @@ impl CachedObject {
 }
 
 impl OpenObject {
-    pub(super) fn new(shared: Arc<CacheState>, parts: Parts) -> OpenObject {
+    pub(super) fn new(host: Arc<dyn ObjectHost>, parts: Parts) -> OpenObject {
         OpenObject {
-            shared,
+            host,
             id: parts.id,
             key: parts.key,
             data: parts.data,
@@ -283,40 +291,19 @@ impl OpenObject {
 
     fn subtract(&self, bytes: u64) {
         self.cost.fetch_sub(bytes, Ordering::AcqRel);
-        self.shared.space().subtract(bytes);
+        self.host.space().subtract(bytes);
     }
 }
 
 impl Drop for OpenObject {
     fn drop(&mut self) {
         if self.detached.load(Ordering::Acquire) {
-            self.shared
+            self.host
                 .space()
                 .subtract(self.cost.load(Ordering::Acquire));
         } else {
-            self.shared
+            self.host
                 .note_closed(self.id, self.blocks.is_verified_so_far());
         }
     }
-}
-
-/// Upper bound of the disk space of the map file: its first page, and the pages of each allocated chunk.
-pub(super) fn map_cost(header_len: u64, blocks: &BlockMap) -> u64 {
-    PAGE_LEN_BYTES + blocks.chunks_in_use() * chunk_cost(header_len, blocks)
-}
-
-fn chunk_cost(header_len: u64, blocks: &BlockMap) -> u64 {
-    if header_len + blocks.block_count() * 8 <= PAGE_LEN_BYTES {
-        return 0;
-    }
-    CHUNK_BLOCKS * 8 + PAGE_LEN_BYTES
-}
-
-/// Opens a file of the cache for reading and writing; does not follow symbolic links.
-pub(super) fn open_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new()
-        .read(true)
-        .write(true)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
-        .open(path)
 }

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::CacheError;
+use super::error::CacheError;
 use super::key::BLOCK_LEN_BYTES;
 
 /// The free disk space is checked after this many written bytes, and earlier if it is low.

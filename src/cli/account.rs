@@ -14,8 +14,8 @@ use url::Url;
 use crate::wire::Token;
 
 use super::WrongUse;
+use super::kept_tokens::kept_token;
 use super::settings::Profile;
-use super::sign_in;
 
 /// Flags that choose the account.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -113,7 +113,7 @@ fn find_token(args: &AccountArgs, profile: &Profile, base_url: &Url) -> Result<T
     if let Some(path) = &profile.token_file {
         return token_from_file(path);
     }
-    if let Some(token) = sign_in::kept_token(base_url)? {
+    if let Some(token) = kept_token(base_url)? {
         return Ok(token);
     }
     Err(WrongUse(

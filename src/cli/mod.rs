@@ -20,6 +20,7 @@ mod doctor;
 mod engine_compare;
 mod engine_worker;
 mod files;
+mod kept_tokens;
 mod local;
 mod logging;
 mod mount;

@@ -3,19 +3,17 @@
 
 use std::fs;
 use std::io::{self, BufRead, IsTerminal, Write};
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use serde_json::json;
-use url::Url;
 
 use crate::client::Priority;
-use crate::durable::{PrivateDir, write_atomic};
 use crate::wire::{Password, Token};
 
 use super::connect::{Connected, ServiceArgs, block_on, client_for};
-use super::{Exit, WrongUse, settings};
+use super::kept_tokens::{keep_token, kept_token, token_path};
+use super::{Exit, WrongUse};
 
 /// Sign in to a service and keep the token
 #[derive(Debug, clap::Args)]
@@ -159,41 +157,6 @@ pub(super) fn account(args: &AccountCommandArgs) -> Result<Exit> {
     let _ = fs::remove_file(token_path(client.base_url())?);
     println!("The account is deleted.");
     Ok(Exit::Done)
-}
-
-/// The token that `login` kept for a service.
-pub(super) fn kept_token(base_url: &Url) -> Result<Option<Token>> {
-    let path = token_path(base_url)?;
-    match fs::read_to_string(&path) {
-        Ok(text) => Ok(Some(Token::parse(&text)?)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error).with_context(|| path.display().to_string()),
-    }
-}
-
-fn keep_token(base_url: &Url, token: &Token) -> Result<PathBuf> {
-    let path = token_path(base_url)?;
-    let dir = path.parent().context("a token has a folder")?;
-    fs::create_dir_all(dir.parent().context("that folder is in one")?)?;
-    PrivateDir::open(dir).context("cannot use the folder of tokens")?;
-    write_atomic(&path, token.expose().as_bytes()).context("cannot keep the token")?;
-    Ok(path)
-}
-
-/// One file for each origin: a token goes to the service that gave it and to no other.
-fn token_path(base_url: &Url) -> Result<PathBuf> {
-    let origin = base_url.origin().ascii_serialization();
-    let name: String = origin
-        .chars()
-        .map(|c| {
-            if c.is_ascii_alphanumeric() || c == '.' || c == '-' {
-                c
-            } else {
-                '_'
-            }
-        })
-        .collect();
-    Ok(settings::config_dir()?.join("tokens").join(name))
 }
 
 fn asked(question: &str) -> Result<String> {

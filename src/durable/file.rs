@@ -5,7 +5,8 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
 
-use super::{DurableError, answering, recorder};
+use super::error::DurableError;
+use super::{answering, recorder};
 
 /// Syncs a folder, which makes created, renamed and removed names in it durable.
 pub fn sync_dir(path: impl AsRef<Path>) -> Result<(), DurableError> {

@@ -9,7 +9,7 @@ use std::path::Path;
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
-use super::DurableError;
+use super::error::DurableError;
 
 const LOCK_FILE: &str = "lock";
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use super::DurableError;
+use super::error::DurableError;
 use super::file::{folder_of, sync_dir};
 
 /// A checked private folder.

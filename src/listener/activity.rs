@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::ConnectionLimits;
+use super::limits::ConnectionLimits;
 
 /// As many bytes have to move to count as progress.
 const PROGRESS_BYTES: usize = 256;

@@ -16,9 +16,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::activity::Activity;
-use super::places::Place;
+use super::connections::Connections;
+use super::connections::Place;
+use super::limits::{ConnectionLimits, Peer};
 use super::stream::WatchedStream;
-use super::{ConnectionLimits, Connections, Peer};
 
 /// How often at least a connection is looked at.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);

@@ -11,7 +11,7 @@ use super::clock::Clock;
 use super::config::ServiceConfig;
 use super::events::Events;
 use super::files::FileStore;
-use super::jobs::Queue;
+use super::jobs::queue::Queue;
 use super::limits::RateLimiter;
 use super::records::{FileRow, Records, Removal};
 use super::signing::{Access, Signer};

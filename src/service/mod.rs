@@ -145,7 +145,7 @@ impl Service {
             files: FileStore::open(&data_dir.join("files"))?,
             signer: signer(&config, &records, api.addr(), storage.as_ref()).await?,
             base_url: origin(config.public_url.clone(), api.addr()),
-            queue: jobs::Queue::default(),
+            queue: jobs::queue::Queue::default(),
             workers: Workers::start(config.worker.clone(), config.worker_limits.clone())
                 .map_err(ServiceError::Workers)?,
             work_dir: empty_dir(data_dir.join("work"))?,
@@ -169,7 +169,11 @@ impl Service {
             _lock: lock,
         };
         running.begin(api, storage);
-        let delivering = events::deliver(Arc::clone(&running.app), notices);
+        let delivering = events::deliver(
+            running.app.records.clone(),
+            running.app.stop.clone(),
+            notices,
+        );
         running.tasks.spawn(delivering);
         Ok(running)
     }

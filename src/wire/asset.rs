@@ -6,15 +6,14 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Other;
 use super::id::{AssetId, RapidId};
-use super::lenient;
+use super::lenient::{self, Other};
 use super::secret::SignedUrl;
 use super::tag::Tag;
 use super::time::Timestamp;
 use super::upload::Downloads;
 
-pub use super::state::{ConversionStatus, UploadStatus};
+pub use super::status::{ConversionStatus, UploadStatus};
 
 /// A base asset: an uploaded model. Contains the fields of all forms.
 #[serde_with::apply(
@@ -263,3 +262,5 @@ pub struct ConversionJob {
     #[serde(flatten)]
     pub other: Other,
 }
+
+super::lenient::by_deserialize!(ConvertedFile);

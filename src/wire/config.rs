@@ -134,6 +134,8 @@ fn same_number(one: &Number, two: &Number) -> bool {
     one == two || (one - two).abs() <= f64::EPSILON * 2.0 * one.abs().max(two.abs())
 }
 
+super::lenient::by_deserialize!(OptimizerConfig);
+
 #[cfg(test)]
 mod tests {
     use super::*;

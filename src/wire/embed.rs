@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::asset::in_form;
 use super::id::{AssetId, EmbedId, RapidId, UserId};
+use super::lenient::{self, Other};
 use super::time::Timestamp;
-use super::{Other, lenient};
 
 /// An embeddable viewer. Contains the fields of the list and the detail form. Keys have mixed case on the wire.
 #[serde_with::apply(

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use super::Other;
-use super::lenient;
+use super::lenient::{self, Other};
 use super::secret::SignedUrl;
 use super::upload::Downloads;
 
@@ -137,3 +136,5 @@ impl<'de> Deserialize<'de> for FormatList {
         })
     }
 }
+
+super::lenient::by_deserialize!(ExportInfo, FormatList, RapidDownloads);

@@ -116,6 +116,8 @@ impl Visitor<'_> for IdVisitor {
     }
 }
 
+super::lenient::by_deserialize!(AssetId, RapidId, UserId);
+
 #[cfg(test)]
 mod tests {
     use super::*;

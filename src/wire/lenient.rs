@@ -9,6 +9,9 @@ use serde::de::{DeserializeOwned, Deserializer};
 use serde::{Deserialize, Serializer};
 use serde_json::Value;
 
+/// Fields of a record that this version does not know, kept unchanged.
+pub type Other = serde_json::Map<String, Value>;
+
 /// A type that can be read from loosely written JSON.
 pub(super) trait Lenient: Sized {
     /// The value as this type, or `None` if it cannot be understood.
@@ -98,44 +101,17 @@ impl Lenient for bool {
 /// Types whose own `Deserialize` decides what can be understood.
 macro_rules! by_deserialize {
     ($($name:ty),+ $(,)?) => {$(
-        impl Lenient for $name {
-            fn from_loose(value: Value) -> Option<Self> {
+        impl $crate::wire::lenient::Lenient for $name {
+            fn from_loose(value: serde_json::Value) -> Option<Self> {
                 serde_json::from_value(value).ok()
             }
         }
     )+};
 }
 
-by_deserialize! {
-    Value,
-    super::id::AssetId,
-    super::id::RapidId,
-    super::id::UserId,
-    super::asset::ConvertedFile,
-    super::config::OptimizerConfig,
-    super::export::ExportInfo,
-    super::export::FormatList,
-    super::export::RapidDownloads,
-    super::page::PageLinks,
-    super::page::PageMeta,
-    super::preset::FilenameRule,
-    super::preset::PresetMeta,
-    super::rapid::JobStatus,
-    super::rapid::ModelFiles,
-    super::rapid::RapidMeta,
-    super::rapid::SourceModel,
-    super::rapid::Thumbnail,
-    super::secret::SignedUrl,
-    super::state::ConversionStatus,
-    super::state::JobState,
-    super::state::OptimizationStatus,
-    super::state::UploadStatus,
-    super::time::Timestamp,
-    super::upload::Downloads,
-    super::webhook::EventData,
-    super::webhook::EventStatus,
-    super::webhook::EventType,
-}
+pub(super) use by_deserialize;
+
+by_deserialize!(Value);
 
 /// The readable items of a list, and how many could not be read.
 pub(super) fn items<T: DeserializeOwned>(value: Value) -> (Vec<T>, usize) {
@@ -216,6 +192,8 @@ macro_rules! open_words {
                 Ok(Self::from_word(&word))
             }
         }
+
+        $crate::wire::lenient::by_deserialize!($name);
     };
 }
 pub(crate) use open_words;

@@ -19,7 +19,7 @@ pub mod preset;
 pub mod preset_text;
 pub mod rapid;
 pub mod secret;
-pub mod state;
+pub mod status;
 pub mod tag;
 pub mod time;
 pub mod token;
@@ -40,6 +40,7 @@ pub use embed::{
 pub use error::ErrorBody;
 pub use export::{ExportFile, ExportImage, ExportInfo, ExportList, FormatList, RapidDownloads};
 pub use id::{AssetId, EmbedId, ModelId, PresetId, RapidId, TagId, TokenId, UserId, WebhookId};
+pub use lenient::Other;
 pub use optimize::{
     LegacyOptimizeReply, LegacyProcess, MultiOptimize, MultiOptimizeConfig, MultiOptimizeItem,
     OptimizeRequest, OptimizeSettings,
@@ -54,13 +55,10 @@ pub use rapid::{
     JobStatus, ModelFiles, QcScore, RapidForm, RapidMeta, RapidModel, SourceModel, Thumbnail,
 };
 pub use secret::{Password, SignedUrl, Token};
-pub use state::{ConversionStatus, JobState, OptimizationStatus, UploadStatus};
+pub use status::{ConversionStatus, JobState, OptimizationStatus, UploadStatus};
 pub use tag::{Tag, TagName, TagsRequest};
 pub use time::Timestamp;
 pub use token::{ApiToken, CreateToken, TokenForm};
 pub use upload::{Downloads, StartUpload, UploadLinks, UploadStarted};
 pub use user::{DeleteAccount, Login, LoginReply, RapidPoints, StorageLeft};
 pub use webhook::{CreateWebhook, Event, EventData, EventStatus, EventType, Webhook};
-
-/// Fields of a record that this version does not know, kept unchanged.
-pub type Other = serde_json::Map<String, serde_json::Value>;

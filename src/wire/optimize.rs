@@ -3,12 +3,11 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use super::Other;
 use super::config::OptimizerConfig;
 use super::id::{AssetId, PresetId, RapidId};
-use super::lenient;
+use super::lenient::{self, Other};
 use super::rapid::SourceModel;
-use super::state::OptimizationStatus;
+use super::status::OptimizationStatus;
 use super::time::Timestamp;
 
 /// How an asset is to be optimized.

@@ -131,3 +131,5 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Items<T> {
 pub struct IdList<I> {
     pub ids: Vec<I>,
 }
+
+super::lenient::by_deserialize!(PageLinks, PageMeta);

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::config::OptimizerConfig;
 use super::id::{PresetId, UserId};
+use super::lenient::{self, Other};
 use super::time::Timestamp;
-use super::{Other, lenient};
 
 /// A preset of the user.
 #[serde_with::apply(
@@ -169,3 +169,5 @@ pub struct UpdatePreset {
 pub struct RpdxRequest {
     pub config: OptimizerConfig,
 }
+
+super::lenient::by_deserialize!(FilenameRule, PresetMeta);

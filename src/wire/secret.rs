@@ -208,6 +208,8 @@ impl fmt::Debug for Password {
     }
 }
 
+super::lenient::by_deserialize!(SignedUrl);
+
 #[cfg(test)]
 mod tests {
     use super::*;

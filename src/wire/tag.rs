@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::id::{AssetId, RapidId, TagId};
+use super::lenient::{self, Other};
 use super::time::Timestamp;
-use super::{Other, lenient};
 
 /// The longest tag, in characters.
 pub const MAX_TAG_CHARS: usize = 255;

@@ -144,6 +144,8 @@ impl<'de> Deserialize<'de> for Timestamp {
     }
 }
 
+super::lenient::by_deserialize!(Timestamp);
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::asset::in_form;
 use super::id::{TokenId, UserId};
+use super::lenient::{self, Other};
 use super::time::Timestamp;
-use super::{Other, lenient};
 
 /// An API token as described by the service. Contains the fields of the list and the single form.
 #[serde_with::apply(

@@ -6,8 +6,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::id::AssetId;
+use super::lenient::{self, Other};
 use super::secret::SignedUrl;
-use super::{Other, lenient};
 
 /// File names and their signed URLs. Read tolerantly: an empty list means an empty map, and entries
 /// without a URL are skipped.
@@ -98,3 +98,5 @@ pub struct UploadLinks {
     #[serde(flatten)]
     pub other: Other,
 }
+
+super::lenient::by_deserialize!(Downloads);

@@ -3,9 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Other;
 use super::id::{AssetId, RapidId, UserId, WebhookId};
-use super::lenient::{self, open_words};
+use super::lenient::{self, Other, open_words};
 use super::time::Timestamp;
 use super::upload::Downloads;
 
@@ -117,3 +116,5 @@ pub struct EventData {
     #[serde(flatten)]
     pub other: Other,
 }
+
+super::lenient::by_deserialize!(EventData);

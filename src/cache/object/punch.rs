@@ -4,23 +4,17 @@
 //! The order is always: remove from the map, increment the generation, free the disk space; writers are
 //! excluded for all three. A file that the kernel reads directly loses no correct block.
 
-use std::fs::File;
-use std::io;
 use std::ops::Range;
-use std::os::unix::fs::MetadataExt as _;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
-use rustix::fs::FallocateFlags;
 use tracing::debug;
 
 use super::OpenObject;
-use crate::cache::block_map::{BlockMap, CHUNK_BLOCKS, block_cost};
+use crate::cache::block_map::{CHUNK_BLOCKS, block_cost};
 use crate::cache::key::BLOCK_LEN_BYTES;
 use crate::cache::map_file::{clear_slots, write_slot};
-
-/// Space that a file system may use for a file in addition to its data.
-const UNCLAIMED_SLACK_BYTES: u64 = 32 << 10;
+use crate::cache::object_file::punch_hole;
 
 impl OpenObject {
     /// Evicts blocks until about `need` bytes are free; returns the freed bytes. Goes round from start to
@@ -102,7 +96,7 @@ impl OpenObject {
         }
         self.generation.fetch_add(1, Ordering::SeqCst);
         self.subtract(block_cost(index, self.key.size));
-        self.shared.count_bad_block();
+        self.host.count_bad_block();
         debug!(block = index, "removed a damaged block of the cache");
         let noted = write_slot(&self.map, self.header_len, index, 0)
             .and_then(|()| punch_hole(&self.data, index..index + 1));
@@ -110,30 +104,4 @@ impl OpenObject {
             debug!(block = index, error = %error, "could not free a damaged block");
         }
     }
-}
-
-/// Frees data outside the blocks of the map, left by a crash between the two writes. Space that is not
-/// counted must not be used.
-pub(in crate::cache) fn free_unclaimed(data: &File, blocks: &BlockMap) -> io::Result<()> {
-    let taken = data.metadata()?.blocks() * 512;
-    if taken <= blocks.data_cost() + UNCLAIMED_SLACK_BYTES {
-        return Ok(());
-    }
-    let mut from = 0;
-    while from < blocks.block_count() {
-        let present = blocks.next_present(from..blocks.block_count());
-        let until = present.unwrap_or(blocks.block_count());
-        if until > from {
-            punch_hole(data, from..until)?;
-        }
-        from = until + 1;
-    }
-    Ok(())
-}
-
-fn punch_hole(data: &File, blocks: Range<u64>) -> io::Result<()> {
-    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-    let start = blocks.start * BLOCK_LEN_BYTES;
-    let len = (blocks.end - blocks.start) * BLOCK_LEN_BYTES;
-    Ok(rustix::fs::fallocate(data, flags, start, len)?)
 }

@@ -10,12 +10,12 @@ use std::path::Path;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
-use super::{OpenObject, chunk_cost};
-use crate::cache::CacheError;
+use super::OpenObject;
 use crate::cache::block_map::{Claim, block_cost};
-use crate::cache::error::is_disk_full;
+use crate::cache::error::{CacheError, is_disk_full};
 use crate::cache::key::{BLOCK_LEN_BYTES, block_range};
 use crate::cache::map_file::{MapHeader, write_slots};
+use crate::cache::object_file::chunk_cost;
 
 /// Maximum number of pieces in one write (UIO_MAXIOV).
 const MAX_PIECES: usize = 1024;
@@ -92,17 +92,17 @@ impl OpenObject {
 
     fn store(&self, run: Range<u64>, pieces: &[&[u8]]) -> Result<(), CacheError> {
         let cost = run.clone().map(|it| block_cost(it, self.key.size)).sum();
-        self.shared.reserve(cost)?;
+        self.host.reserve(cost)?;
         let mut stored = self.put(run.clone(), pieces);
-        if stored.as_ref().is_err_and(is_disk_full) && self.shared.evict(cost) > 0 {
+        if stored.as_ref().is_err_and(is_disk_full) && self.host.evict(cost) > 0 {
             stored = self.put(run, pieces);
         }
         match stored {
             Ok(()) => Ok(()),
             Err(error) => {
-                self.shared.space().subtract(cost);
+                self.host.space().subtract(cost);
                 Err(match is_disk_full(&error) {
-                    true => self.shared.space().full(),
+                    true => self.host.space().full(),
                     false => CacheError::io("write", Path::new(&self.key.name))(error),
                 })
             }
@@ -162,7 +162,7 @@ impl OpenObject {
 
     fn count(&self, bytes: u64) {
         self.cost.fetch_add(bytes, Ordering::AcqRel);
-        self.shared.space().add(bytes);
+        self.host.space().add(bytes);
     }
 }
 

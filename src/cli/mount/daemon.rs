@@ -16,8 +16,8 @@ use crate::fuse::{self, Access, MountOptions, Mounted};
 use crate::outbox::{Outbox, OutboxConfig};
 use crate::service::RunningService;
 
-use super::places::{self, Places};
 use super::secrets::protect_memory;
+use super::state_dirs::{self, Places};
 use super::{Account, Exit, MountPlan};
 use crate::cli::{local, logging};
 
@@ -130,11 +130,11 @@ impl Parts {
         let (service, client, places) = match &plan.account {
             Account::Remote { base_url, token } => {
                 let client = connect(plan, base_url, token.clone())?;
-                let places = places::open_remote(plan, &client, base_url, token).await?;
+                let places = state_dirs::open_remote(plan, &client, base_url, token).await?;
                 (None, client, places)
             }
             Account::Local { data_dir } => {
-                let mut places = places::open_local(plan, data_dir).await?;
+                let mut places = state_dirs::open_local(plan, data_dir).await?;
                 let local::Started { service, warning } =
                     local::start(data_dir, plan.chaos.as_deref()).await?;
                 places.warning = warning;

@@ -3,10 +3,10 @@
 
 mod background;
 mod daemon;
-mod helper;
+mod mount_helper;
 mod options;
-mod places;
 mod secrets;
+mod state_dirs;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ use super::serve;
 use super::settings::{self, ByteSize, Profile, Span};
 use super::{Exit, WrongUse};
 
-pub(super) use helper::Helper;
+pub(super) use mount_helper::Helper;
 use options::FstabOptions;
 
 /// How much of the disk the cache may take where nothing is said.

@@ -4,8 +4,8 @@
 //! inside OUT. Only a result that is whole is moved to where it is seen; Ctrl-C, a failure or a full disk leave OUT
 //! as it was.
 
-mod landing;
-mod model;
+mod input;
+mod output;
 mod preset;
 mod summary;
 
@@ -25,8 +25,8 @@ use crate::service::{Outcome, WorkerCommand, WorkerLimits, Workers};
 use super::progress::Progress;
 use super::settings::{ByteSize, Span};
 use super::{Exit, WrongUse};
-use landing::Landing;
-use model::Model;
+use input::Model;
+use output::Landing;
 use summary::Finished;
 
 /// With less than this the program itself finds no room.
@@ -104,7 +104,7 @@ pub(super) fn run(args: &OptimizeArgs) -> Result<Exit> {
     let interrupts = runtime.block_on(async { Interrupts::new() })?;
     let landing = Landing::prepare(out, args.overwrite)?;
     let mut planned = job::planned_names(&settings, export_name, &model.name);
-    planned.extend(landing::OWN_FILES.map(str::to_owned));
+    planned.extend(output::OWN_FILES.map(str::to_owned));
     landing.refuse_taken(&planned)?;
     let start = Instant::now();
     let task = OptimizeTask {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::super::before_after::{rows, score_row};
 use super::super::table::{bytes, grouped, table};
-use super::landing::WARNING_LOG;
+use super::output::WARNING_LOG;
 use crate::engine::job::{ExportedFile, Report};
 use crate::engine::pictures::BEFORE_AFTER_NAME;
 

@@ -15,8 +15,9 @@ use std::path::{Path, PathBuf};
 
 use tracing::warn;
 
+use super::error::DurableError;
 use super::file::write_atomic;
-use super::{DurableError, answering, recorder};
+use super::{answering, recorder};
 use format::{DecodeError, Decoded, HEADER_LEN, MAX_FRAME_BODY_LEN, VERSION};
 
 /// The file operations of the log; tests replace them by a failing disk.

@@ -15,7 +15,8 @@ use serde::de::DeserializeOwned;
 use tracing::warn;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::{DurableError, answering};
+use super::answering;
+use super::error::DurableError;
 
 #[cfg(test)]
 mod tests;

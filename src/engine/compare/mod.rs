@@ -6,7 +6,7 @@
 
 mod flip;
 mod heat;
-mod quick;
+mod rough;
 mod sheet;
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use rayon::prelude::*;
 use super::render::{NO_PART, Picture, PreparedScene, View};
 use flip::Linear;
 
-pub use quick::{QuickDifference, quick_difference};
+pub use rough::{QuickDifference, quick_difference};
 pub use sheet::{Sheet, side_by_side};
 
 /// Pixels on each side of a tile.

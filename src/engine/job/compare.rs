@@ -12,8 +12,8 @@ use super::super::import::{Imported, import};
 use super::super::number_text::grouped;
 use super::super::pictures::{BEFORE_AFTER_NAME, ModelPictures};
 use super::super::scene::Scene;
+use super::context::JobContext;
 use super::export::{Appearance, Exported};
-use super::run::JobContext;
 use super::{ExportedFile, Pictures, QualityScore};
 
 /// Draws the source and writes the pictures of an analysis.

@@ -16,7 +16,7 @@ use super::super::number_text::grouped;
 use super::super::scene::{Image, Scene};
 use super::super::settings::{Discard, ExportSettings, FileFormat, MeshCompression, Settings};
 use super::super::textures::{TexturePlan, channels, dimensions, fit, usages};
-use super::run::JobContext;
+use super::context::JobContext;
 use super::{ExportedFile, ExportedImage, OptimizeTask};
 
 /// An export, with what makes it look different from the scene.

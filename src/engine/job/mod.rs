@@ -6,6 +6,7 @@
 //! orders the steps; it leaves each of them to its own module and starts no process.
 
 mod compare;
+mod context;
 mod export;
 mod run;
 mod target_size;

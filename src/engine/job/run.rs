@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use glam::Mat4;
 use serde_json::Value;
@@ -19,48 +19,12 @@ use super::super::scene::Scene;
 use super::super::settings::{MeshCompression, Settings};
 use super::super::simplify::{Limits, Method, simplify};
 use super::compare::{compare_exports, draw_source};
+use super::context::JobContext;
 use super::export::export_all;
 use super::target_size::settings_for_size;
 use super::{
     AnalyseTask, ExportedFile, ModelFile, OptimizeTask, Phase, Pictures, Progress, Report, Task,
 };
-
-/// Output folder, logs, metrics and progress of a running job.
-pub(super) struct JobContext<'p> {
-    pub(super) output_dir: PathBuf,
-    pub(super) logs: Logs,
-    pub(super) metrics: Metrics,
-    pub(super) written: Vec<String>,
-    progress: &'p mut dyn FnMut(Progress),
-    percent: u8,
-    phase: Option<Phase>,
-    pub(super) pictures: Pictures,
-}
-
-impl JobContext<'_> {
-    pub(super) fn step(&mut self, percent: u8, step: impl Into<String>) {
-        self.percent = self.percent.max(percent.min(100));
-        (self.progress)(Progress {
-            percent: self.percent,
-            step: step.into(),
-            phase: self.phase,
-        });
-    }
-
-    pub(super) fn warn(&mut self, text: impl Into<String>) {
-        self.logs.warnings.push(text.into());
-    }
-
-    pub(super) fn info(&mut self, text: impl Into<String>) {
-        self.logs.info.push(text.into());
-    }
-
-    pub(super) fn write(&mut self, name: &str, bytes: &[u8]) -> Result<(), EngineError> {
-        write_file(&self.output_dir.join(name), bytes)?;
-        self.written.push(name.to_owned());
-        Ok(())
-    }
-}
 
 pub(super) fn run(
     task: &Task,
@@ -135,17 +99,6 @@ fn write_logs(job: &mut JobContext<'_>, succeeded: bool) -> Result<(), EngineErr
 
 fn pretty(json: &Value) -> String {
     serde_json::to_string_pretty(json).expect("a JSON value can be written to memory")
-}
-
-fn write_file(path: &Path, bytes: &[u8]) -> Result<(), EngineError> {
-    let io = |source| EngineError::Io {
-        path: path.to_owned(),
-        source,
-    };
-    if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent).map_err(io)?;
-    }
-    fs::write(path, bytes).map_err(io)
 }
 
 fn read_model(

@@ -11,8 +11,8 @@ use super::super::scene::Scene;
 use super::super::settings::{Settings, TextureLimits};
 use super::super::simplify::{Limits, simplify};
 use super::super::textures::{dimensions, fit};
+use super::context::JobContext;
 use super::export::{encode, narrowed, plan_of};
-use super::run::JobContext;
 
 /// Steps of the binary search: the result is within a few percent of the target.
 const TRIES: u8 = 7;

@@ -149,11 +149,11 @@ impl Geometry {
     }
 
     /// The smallest box around all positions, or `None` without vertices.
-    pub fn bounds(&self) -> Option<super::Bounds> {
+    pub fn bounds(&self) -> Option<super::nodes::Bounds> {
         let mut bounds = None;
         for position in self.positions().chunks_exact(3) {
             let position = glam::Vec3::from_slice(position);
-            super::Bounds::grow(&mut bounds, position);
+            super::nodes::Bounds::grow(&mut bounds, position);
         }
         bounds
     }

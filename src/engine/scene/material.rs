@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::{Scene, index_in};
+use super::content::{Scene, index_in};
 
 /// What happens to alpha.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -218,6 +218,14 @@ fn remove_slots(at: &mut Value, depth: usize, is_removed: &dyn Fn(&Value) -> boo
         if depth < MAX_SLOT_DEPTH && !is_texture(key, member) {
             remove_slots(member, depth + 1, is_removed);
         }
+    }
+}
+
+impl Scene {
+    /// The material `index` with its defaults filled in.
+    pub fn material(&self, index: Option<usize>) -> Material {
+        let json = index.and_then(|index| self.list("materials").get(index));
+        Material::read(self, json.unwrap_or(&Value::Null))
     }
 }
 

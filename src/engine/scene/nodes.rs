@@ -3,7 +3,8 @@
 use glam::{Mat4, Quat, Vec3};
 use serde_json::Value;
 
-use super::{Geometry, Scene, index_in};
+use super::content::{Scene, index_in};
+use super::geometry::Geometry;
 
 /// A box.
 #[derive(Debug, Clone, Copy, PartialEq)]

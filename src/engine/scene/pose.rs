@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Scene, index_in};
+use super::content::{Scene, index_in};
 
 /// The nodes of a scene at one moment of one of its animations.
 #[derive(Debug, Clone)]

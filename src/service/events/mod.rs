@@ -14,16 +14,13 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 
-use super::app::App;
 use super::clock::Clock;
 use super::ids::hex;
-use super::records::WebhookRow;
+use super::records::{Records, WebhookRow};
 use crate::wire::{Event, EventData, EventStatus, EventType, UserId};
 use post::Poster;
-
-/// The header that carries the signature of the body.
-pub const SIGNATURE_HEADER: &str = "x-engine-signature";
 
 /// Events that wait to be told.
 const QUEUE: usize = 1_024;
@@ -97,31 +94,32 @@ impl Events {
 }
 
 /// Tells events until the service stops.
-pub async fn deliver(app: Arc<App>, mut notices: mpsc::Receiver<Notice>) {
+pub async fn deliver(
+    records: Records,
+    stop: CancellationToken,
+    mut notices: mpsc::Receiver<Notice>,
+) {
     let poster = Arc::new(Poster::default());
     let mut calls = JoinSet::new();
     loop {
         let notice = tokio::select! {
-            () = app.stop.cancelled() => break,
+            () = stop.cancelled() => break,
             Some(notice) = notices.recv() => notice,
         };
-        let webhooks =
-            match notice.to {
-                Receivers::One(webhook) => vec![*webhook],
-                Receivers::AllOf(user) => app.records.webhooks().list(user).await.unwrap_or_else(
-                    |error| {
-                        tracing::error!(%error, "an event is dropped: the webhooks cannot be read");
-                        Vec::new()
-                    },
-                ),
-            };
+        let webhooks = match notice.to {
+            Receivers::One(webhook) => vec![*webhook],
+            Receivers::AllOf(user) => records.webhooks().list(user).await.unwrap_or_else(|error| {
+                tracing::error!(%error, "an event is dropped: the webhooks cannot be read");
+                Vec::new()
+            }),
+        };
         let body = Bytes::from(serde_json::to_vec(&notice.event).expect("an event can be written"));
         for webhook in webhooks {
             while calls.len() >= MOST_CALLS {
                 calls.join_next().await;
             }
             calls.spawn(call(
-                Arc::clone(&app),
+                records.clone(),
                 Arc::clone(&poster),
                 webhook,
                 body.clone(),
@@ -135,7 +133,7 @@ pub async fn deliver(app: Arc<App>, mut notices: mpsc::Receiver<Notice>) {
     }
 }
 
-async fn call(app: Arc<App>, poster: Arc<Poster>, webhook: WebhookRow, body: Bytes) {
+async fn call(records: Records, poster: Arc<Poster>, webhook: WebhookRow, body: Bytes) {
     let signature = (!webhook.secret.is_empty()).then(|| sign(&webhook.secret, &body));
     let status = match poster
         .post(&webhook.url, webhook.verify_ssl, signature, body)
@@ -147,7 +145,7 @@ async fn call(app: Arc<App>, poster: Arc<Poster>, webhook: WebhookRow, body: Byt
             None
         }
     };
-    if let Err(error) = app.records.webhooks().note_call(webhook.id, status).await {
+    if let Err(error) = records.webhooks().note_call(webhook.id, status).await {
         tracing::error!(webhook = %webhook.id, %error, "a call could not be noted");
     }
 }

@@ -19,7 +19,8 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use url::{Host, Url};
 
-use super::SIGNATURE_HEADER;
+/// The header that carries the signature of the body.
+pub const SIGNATURE_HEADER: &str = "x-engine-signature";
 
 const DEADLINE: Duration = Duration::from_secs(10);
 

@@ -1,7 +1,7 @@
 //! What the viewer of an embed shows: a glb, where there is one or while one is being made.
 
 use super::error::ApiError;
-use super::view::Beside;
+use super::record_forms::Beside;
 use crate::formats;
 use crate::service::app::App;
 use crate::service::records::{Area, EmbedSource, JobState};

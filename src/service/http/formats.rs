@@ -10,8 +10,8 @@ use super::body::Fields;
 use super::error::ApiError;
 use super::rapidmodel;
 use super::rawmodel;
+use super::record_forms;
 use super::request::{Caller, Ids};
-use super::view;
 use crate::formats;
 use crate::service::app::App;
 use crate::service::records::{Conversion, JobState, Uploaded};
@@ -110,7 +110,7 @@ pub async fn quality(
             "There is no quality-control report for {format} of this rapid model."
         ))
     };
-    let report = view::report(&row).ok_or_else(none)?;
+    let report = record_forms::report(&row).ok_or_else(none)?;
     let export = report
         .exports
         .iter()

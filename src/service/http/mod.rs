@@ -16,6 +16,7 @@ mod page;
 mod preset;
 mod rapidmodel;
 mod rawmodel;
+mod record_forms;
 mod request;
 mod server;
 mod storage;
@@ -23,7 +24,6 @@ mod tags;
 mod tokens;
 mod upload;
 mod user;
-mod view;
 mod viewer;
 mod webhooks;
 

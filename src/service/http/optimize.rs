@@ -11,8 +11,8 @@ use super::body::{Fields, RequestedConfig};
 use super::error::ApiError;
 use super::rapidmodel;
 use super::rawmodel;
+use super::record_forms::{self, Beside};
 use super::request::{Caller, Ids};
-use super::view::{self, Beside};
 use crate::service::app::App;
 use crate::service::presets::{self, CORE_VERSION};
 use crate::service::records::{AssetRow, NewRapid, Started};
@@ -74,7 +74,12 @@ async fn summary(app: &App, caller: Caller, rapid: RapidId) -> Result<Json<Value
         .await?
         .into_accepted();
     let beside = Beside::default();
-    Ok(Json(view::rapid(app, &row, &beside, RapidForm::Summary)))
+    Ok(Json(record_forms::rapid(
+        app,
+        &row,
+        &beside,
+        RapidForm::Summary,
+    )))
 }
 
 /// The settings of a preset, of the factory or of the caller.

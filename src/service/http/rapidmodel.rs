@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use super::body::Fields;
 use super::error::ApiError;
 use super::page::envelope;
+use super::record_forms::{self, Beside};
 use super::request::{Caller, Ids, Query};
 use super::tags;
-use super::view::{self, Beside};
 use crate::engine::job::Report;
 use crate::formats;
 use crate::service::app::App;
@@ -44,7 +44,7 @@ pub(super) async fn written_all(app: &App, rows: &[RapidRow]) -> Result<Vec<Valu
     let beside = Beside::read(app, &owners).await?;
     let written = rows
         .iter()
-        .map(|row| view::rapid(app, row, &beside, RapidForm::Full));
+        .map(|row| record_forms::rapid(app, row, &beside, RapidForm::Full));
     Ok(written.collect())
 }
 
@@ -153,7 +153,7 @@ pub async fn exports(
     ids: Ids,
 ) -> Result<Json<Value>, ApiError> {
     let row = existing(&app, caller, ids.rapid()?).await?;
-    let report = view::report(&row);
+    let report = record_forms::report(&row);
     let files = Beside::area(&app, ModelId::Rapid(row.id), Area::Export).await?;
     let data: serde_json::Map<String, Value> = files
         .iter()

@@ -12,9 +12,9 @@ use super::body::Fields;
 use super::error::ApiError;
 use super::page::envelope;
 use super::rapidmodel;
+use super::record_forms::{self, Beside};
 use super::request::{Caller, Ids, Query};
 use super::tags;
-use super::view::{self, Beside};
 use crate::service::app::App;
 use crate::service::records::{Area, AssetRow};
 use crate::wire::paths::route;
@@ -44,7 +44,7 @@ pub(super) async fn written(
 ) -> Result<Value, ApiError> {
     let row = existing(app, caller, id).await?;
     let beside = Beside::read(app, &[ModelId::Asset(id)]).await?;
-    view::asset(app, &row, &beside, form).await
+    record_forms::asset(app, &row, &beside, form).await
 }
 
 pub async fn list(
@@ -77,7 +77,7 @@ pub(super) async fn page(
     let beside = Beside::read(app, &owners).await?;
     let mut data = Vec::with_capacity(page.items.len());
     for row in &page.items {
-        data.push(view::asset(app, row, &beside, AssetForm::List).await?);
+        data.push(record_forms::asset(app, row, &beside, AssetForm::List).await?);
     }
     Ok(envelope(app, path, query, &page, data))
 }

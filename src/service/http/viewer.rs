@@ -11,8 +11,8 @@ use axum::response::{IntoResponse as _, Response};
 
 use super::error::ApiError;
 use super::exhibit::{self, Model};
+use super::record_forms::Beside;
 use super::request::Ids;
-use super::view::Beside;
 use crate::service::app::App;
 use crate::service::records::{Area, EmbedSource};
 use crate::service::viewer::{Exhibit, asset, page, waiting_page};

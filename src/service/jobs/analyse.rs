@@ -3,8 +3,8 @@
 use tokio_util::sync::CancellationToken;
 
 use super::collect::{collect, read_text, settle, store_text};
-use super::place::{LaidOut, Place};
-use super::{Done, JobError, have_done, tell};
+use super::work_folder::{LaidOut, Place};
+use super::{Done, JobError, have_done, job_events};
 use crate::engine::job::{AnalyseTask, ModelFile, Phase, Task};
 use crate::service::app::App;
 use crate::service::names;
@@ -72,13 +72,13 @@ async fn prepare(app: &App, job: &JobRow) -> Result<Option<Place>, JobError> {
     match Place::lay_out(app, job).await? {
         LaidOut::Ready(place) => {
             if is_zip {
-                tell::unzipped(app, job, None);
+                job_events::unzipped(app, job, None);
             }
             Ok(Some(place))
         }
         LaidOut::Refused { reason, limit } => {
             if is_zip {
-                tell::unzipped(app, job, Some(&reason));
+                job_events::unzipped(app, job, Some(&reason));
             }
             let status = if limit {
                 UploadStatus::ImportLimitExceeded
@@ -138,7 +138,7 @@ async fn store(app: &App, job: &JobRow, end: &AnalysisEnd) -> Result<(), JobErro
         .end(job.lease(), job.user, job.asset, end)
         .await;
     if settle(app, job.lease(), ended, &end.files).await? {
-        tell::analysed(app, job, end.error_message.as_deref());
+        job_events::analysed(app, job, end.error_message.as_deref());
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures_util::stream;
 
 use super::JobError;
-use super::place::Place;
+use super::work_folder::Place;
 use crate::service::app::App;
 use crate::service::names;
 use crate::service::records::{Area, Lease, NewFile, RecordsError};

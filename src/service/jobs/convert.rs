@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::collect::{collect, discard, settle};
-use super::place::{LaidOut, Place};
+use super::work_folder::{LaidOut, Place};
 use super::{Done, JobError, end_for_nothing, have_done};
 use crate::engine::job::{OptimizeTask, Task};
 use crate::service::app::App;

@@ -6,7 +6,8 @@
 
 use std::sync::Arc;
 
-use super::{Running, give_up};
+use super::give_up;
+use super::queue::Running;
 use crate::service::app::App;
 use crate::service::records::{Lost, RecordsError};
 

@@ -7,27 +7,28 @@
 mod analyse;
 mod collect;
 mod convert;
+mod job_events;
 mod leases;
 mod optimize;
-mod place;
-mod tell;
+pub(super) mod queue;
 #[cfg(test)]
 mod tests;
+mod work_folder;
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::app::App;
 use super::files::FilesError;
-use super::records::{JobId, JobKind, JobRow, Lease, RecordsError};
+use super::records::{JobKind, JobRow, RecordsError};
 use super::workers::{Failure, Outcome};
 use crate::engine::job::{Phase, Progress, Task};
 
 pub use leases::{keep, recover};
+use queue::Running;
 
 /// How often the queue is looked at when nobody says that there is work; another process may add some.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
@@ -47,41 +48,6 @@ pub enum JobError {
     /// The disk of the work folder failed.
     #[error("the work folder failed")]
     Disk(#[from] std::io::Error),
-}
-
-/// Wakes sleeping workers and stops running jobs.
-#[derive(Debug, Default)]
-pub struct Queue {
-    wake: Notify,
-    running: Mutex<HashMap<JobId, Running>>,
-}
-
-/// An attempt that is under way here.
-#[derive(Debug, Clone)]
-struct Running {
-    lease: Lease,
-    stop: CancellationToken,
-}
-
-impl Queue {
-    /// Says that there is work.
-    pub fn wake(&self) {
-        self.wake.notify_one();
-    }
-
-    /// Stops the workers of jobs that are gone.
-    pub fn cancel(&self, jobs: &[JobId]) {
-        let running = self.running();
-        for job in jobs {
-            if let Some(attempt) = running.get(job) {
-                attempt.stop.cancel();
-            }
-        }
-    }
-
-    fn running(&self) -> std::sync::MutexGuard<'_, HashMap<JobId, Running>> {
-        self.running.lock().expect("no holder of this lock panics")
-    }
 }
 
 /// What is to be done with a job after its worker has ended.
@@ -106,7 +72,7 @@ pub async fn work(app: Arc<App>) {
             Ok(None) => {
                 tokio::select! {
                     () = app.stop.cancelled() => {}
-                    () = app.queue.wake.notified() => {}
+                    () = app.queue.woken() => {}
                     () = tokio::time::sleep(LOOK_AGAIN) => {}
                 }
             }

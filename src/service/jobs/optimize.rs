@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::collect::{collect, settle, store_text};
-use super::place::{LaidOut, Place};
-use super::{Done, JobError, end_for_nothing, have_done, tell};
+use super::work_folder::{LaidOut, Place};
+use super::{Done, JobError, end_for_nothing, have_done, job_events};
 use crate::engine::job::{OptimizeTask, Task};
 use crate::service::app::App;
 use crate::service::names;
@@ -110,7 +110,7 @@ async fn record(
         .end(job.lease(), job.user, rapid, end)
         .await;
     if settle(app, job.lease(), ended, &end.files).await? {
-        tell::optimized(app, job, rapid, failure).await;
+        job_events::optimized(app, job, rapid, failure).await;
     }
     Ok(())
 }

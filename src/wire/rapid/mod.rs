@@ -7,10 +7,9 @@ mod parts;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Other;
 use super::asset::in_form;
 use super::id::RapidId;
-use super::lenient;
+use super::lenient::{self, Other};
 use super::secret::SignedUrl;
 use super::tag::Tag;
 use super::time::Timestamp;
@@ -18,7 +17,7 @@ use super::time::Timestamp;
 pub use super::export::{
     ExportFile, ExportImage, ExportInfo, ExportList, FormatList, RapidDownloads,
 };
-pub use super::state::{JobState, OptimizationStatus};
+pub use super::status::{JobState, OptimizationStatus};
 pub use parts::{JobStatus, ModelFiles, QcScore, RapidMeta, SourceModel, Thumbnail};
 
 /// A rapid model: the result of an optimization. Contains the fields of all forms.

@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::wire::Other;
 use crate::wire::id::AssetId;
-use crate::wire::lenient;
+use crate::wire::lenient::{self, Other};
 use crate::wire::secret::SignedUrl;
-use crate::wire::state::JobState;
+use crate::wire::status::JobState;
 use crate::wire::time::Timestamp;
 use crate::wire::upload::Downloads;
 
@@ -110,3 +109,5 @@ pub struct ModelFiles {
     #[serde(flatten)]
     pub other: Other,
 }
+
+crate::wire::lenient::by_deserialize!(JobStatus, ModelFiles, RapidMeta, SourceModel, Thumbnail);

@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::activity::{Activity, Use};
-use super::{ConnectionLimits, Peer};
+use super::limits::{ConnectionLimits, Peer};
 
 /// The connections of one or several listeners. Clones share the places.
 #[derive(Debug, Clone)]

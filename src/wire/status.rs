@@ -147,3 +147,5 @@ open_words! {
         Failed = "failed",
     }
 }
+
+super::lenient::by_deserialize!(UploadStatus);

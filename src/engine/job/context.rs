@@ -1,0 +1,56 @@
+//! What the steps of a running job share: its output folder, logs, metrics and progress.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::super::analyse::{Logs, Metrics};
+use super::super::error::EngineError;
+use super::{Phase, Pictures, Progress};
+
+/// Output folder, logs, metrics and progress of a running job.
+pub(super) struct JobContext<'p> {
+    pub(super) output_dir: PathBuf,
+    pub(super) logs: Logs,
+    pub(super) metrics: Metrics,
+    pub(super) written: Vec<String>,
+    pub(super) progress: &'p mut dyn FnMut(Progress),
+    pub(super) percent: u8,
+    pub(super) phase: Option<Phase>,
+    pub(super) pictures: Pictures,
+}
+
+impl JobContext<'_> {
+    pub(super) fn step(&mut self, percent: u8, step: impl Into<String>) {
+        self.percent = self.percent.max(percent.min(100));
+        (self.progress)(Progress {
+            percent: self.percent,
+            step: step.into(),
+            phase: self.phase,
+        });
+    }
+
+    pub(super) fn warn(&mut self, text: impl Into<String>) {
+        self.logs.warnings.push(text.into());
+    }
+
+    pub(super) fn info(&mut self, text: impl Into<String>) {
+        self.logs.info.push(text.into());
+    }
+
+    pub(super) fn write(&mut self, name: &str, bytes: &[u8]) -> Result<(), EngineError> {
+        write_file(&self.output_dir.join(name), bytes)?;
+        self.written.push(name.to_owned());
+        Ok(())
+    }
+}
+
+fn write_file(path: &Path, bytes: &[u8]) -> Result<(), EngineError> {
+    let io = |source| EngineError::Io {
+        path: path.to_owned(),
+        source,
+    };
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent).map_err(io)?;
+    }
+    fs::write(path, bytes).map_err(io)
+}
