@@ -192,8 +192,6 @@ macro_rules! open_words {
                 Ok(Self::from_word(&word))
             }
         }
-
-        $crate::wire::lenient::by_deserialize!($name);
     };
 }
 pub(crate) use open_words;

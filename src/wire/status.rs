@@ -148,4 +148,4 @@ open_words! {
     }
 }
 
-super::lenient::by_deserialize!(UploadStatus);
+super::lenient::by_deserialize!(UploadStatus, OptimizationStatus, JobState, ConversionStatus);

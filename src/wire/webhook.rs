@@ -117,4 +117,4 @@ pub struct EventData {
     pub other: Other,
 }
 
-super::lenient::by_deserialize!(EventData);
+super::lenient::by_deserialize!(EventData, EventStatus, EventType);
