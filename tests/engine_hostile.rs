@@ -114,7 +114,7 @@ fn for_each_number(value: &mut Value, each: &mut impl FnMut(&mut Value)) {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_place() {
+fn an_error_names_its_place() {
     let parts = glb::split("m.glb", &sample().into()).unwrap();
     let source: Value = serde_json::from_slice(&parts.json).unwrap();
     let bin = parts.bin.unwrap();

@@ -123,7 +123,7 @@ fn a_closed_box_does_not_become_a_sheet() {
 }
 
 #[test]
-fn small_solids_beside_a_large_one_stay_solid() {
+fn small_solids_next_to_a_large_one_stay_solid() {
     let dir = tempfile::tempdir().unwrap();
     checkered_ball(dir.path());
     let ball = fs::read_to_string(dir.path().join("ball.obj")).unwrap();

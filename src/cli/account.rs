@@ -122,7 +122,7 @@ fn find_token(args: &AccountArgs, profile: &Profile, base_url: &Url) -> Result<T
     .into())
 }
 
-/// Reads a token from a file that nobody else can read.
+/// Reads a token from a file that only its owner can read.
 fn token_from_file(path: &Path) -> Result<Token> {
     let named = || format!("token file {}", path.display());
     let metadata = fs::metadata(path).with_context(named)?;

@@ -17,7 +17,7 @@ use super::progress::Progress;
 use super::table::{bytes, grouped, table};
 use super::{Exit, WrongUse, files, settings};
 
-/// Look at the cache, empty it, or check it
+/// Show, clear or verify the cache
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example: assetfs cache info\nExample: assetfs cache verify ~/assets\n\
@@ -30,22 +30,22 @@ pub(super) struct CacheArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum CacheAction {
-    /// Show what is in it and how it did
+    /// Show its content and hit rate
     #[command(after_help = "Example: assetfs cache info --json")]
     Info(CacheArea),
-    /// Drop everything; pins stay and hold for what is read from then on
+    /// Remove all cached data; pins stay and apply to later reads
     #[command(after_help = "Example: assetfs cache clear")]
     Clear(CacheArea),
-    /// Compare everything with its checksums; what is damaged is dropped and fetched again when read
+    /// Compare all blocks with their checksums; damaged ones are removed and fetched again when read
     #[command(after_help = "Example: assetfs cache verify")]
     Verify(CacheArea),
 }
 
 #[derive(Debug, clap::Args)]
 struct CacheArea {
-    /// A path in the drive; not needed where only one is mounted
+    /// A path in the drive; not needed if only one is mounted
     dir: Option<PathBuf>,
-    /// Folder of the cache, where no drive is mounted [default: $XDG_CACHE_HOME/assetfs]
+    /// Folder of the cache, if no drive is mounted [default: $XDG_CACHE_HOME/assetfs]
     #[arg(long, env = "ASSETFS_CACHE_DIR", value_name = "DIR")]
     cache_dir: Option<PathBuf>,
     /// Print as JSON
@@ -126,7 +126,7 @@ fn ask(drive: &MountedDrive, order: Order) -> Result<CacheReport> {
     })
 }
 
-/// Opens the caches of all accounts that nobody has mounted.
+/// Opens the caches of all accounts that are not mounted.
 fn offline(place: &CacheArea, order: Order) -> Result<Vec<CacheReport>> {
     let dir = match &place.cache_dir {
         Some(dir) => dir.clone(),
@@ -228,7 +228,7 @@ fn show(report: &CacheReport, order: Order) {
     }
 }
 
-/// Keep models on this disk, readable without the service
+/// Keep models in the cache, so that they can be read offline
 ///
 /// Fetches everything below the paths and keeps it from being evicted. Draws on the cache's limit.
 #[derive(Debug, clap::Args)]
@@ -279,7 +279,7 @@ pub(super) fn pin(args: &PinArgs) -> Result<Exit> {
     Ok(exit)
 }
 
-/// Let pinned models be evicted again
+/// Allow pinned models to be evicted again
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs unpin ~/assets/rawmodels/chair")]
 pub(super) struct UnpinArgs {

@@ -1,6 +1,6 @@
 //! `assetfs check`: whether everything in a local folder is in the drive with the same content.
 //!
-//! Sizes are compared first. Where the storage tells the MD5 of a file, the local file's is compared
+//! Sizes are compared first. If the storage reports the MD5 of a file, the local file's is compared
 //! with it and nothing is fetched; elsewhere the bytes are. Nothing is changed on either side.
 
 use std::fs::File;
@@ -17,7 +17,7 @@ use super::mounted::{MountedDrive, check_exists};
 use super::progress::{Progress, Task};
 use super::table::{bytes, grouped};
 
-/// The attribute in which the drive tells a file's MD5.
+/// The extended attribute with a file's MD5.
 const MD5_ATTRIBUTE: &str = "user.assetfs.md5";
 
 /// Compare a local folder with its copy in the drive
@@ -33,7 +33,7 @@ pub(super) struct CheckArgs {
     /// Compare sizes alone
     #[arg(long)]
     size_only: bool,
-    /// Read both sides even where the storage tells checksums
+    /// Read both sides even if the storage reports checksums
     #[arg(long, conflicts_with = "size_only")]
     bytes: bool,
     /// Print as JSON
@@ -46,7 +46,7 @@ pub(super) struct CheckArgs {
 struct CheckReport {
     files: u64,
     bytes: u64,
-    /// Compared by the MD5 that the storage tells.
+    /// Compared by the MD5 that the storage reports.
     by_md5: u64,
     /// Compared byte by byte.
     by_bytes: u64,

@@ -110,7 +110,7 @@ pub(super) fn retry(args: &RetryArgs) -> Result<Exit> {
     each(&args.paths, |path| command_at(path, "retry"))
 }
 
-/// Run an optimization again, and pay for it again
+/// Run an optimization again; costs another point
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs run ~/assets/rawmodels/chair/optimize/web.json")]
 pub(super) struct RunArgs {
@@ -158,7 +158,7 @@ pub(super) fn convert(args: &ConvertArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Set the scale of an asset, by which its exports are multiplied
+/// Set the scale factor of an asset's exports
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs scale ~/assets/rawmodels/chair 0.01")]
 pub(super) struct ScaleArgs {
@@ -173,11 +173,11 @@ pub(super) fn scale(args: &ScaleArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Allow further deletions after the limit of a minute stopped them
+/// Allow more deletions after the limit per minute was reached
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs allow-delete ~/assets")]
 pub(super) struct AllowDeleteArgs {
-    /// A path in the drive; not needed where you mounted only one
+    /// A path in the drive; not needed if only one is mounted
     dir: Option<PathBuf>,
 }
 

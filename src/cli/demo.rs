@@ -33,7 +33,7 @@ const DEFAULT_PRESET: &str = "Web Viewer Light";
 /// Longest time the whole job may take.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Show the main job on a model of our own: no account, no network
+/// Show upload and optimization with a sample model; needs no account and no network
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs demo --keep")]
 pub(super) struct DemoArgs {

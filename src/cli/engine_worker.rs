@@ -52,7 +52,7 @@ pub(super) fn run(args: &EngineWorkerArgs) -> Result<Exit> {
     }
 }
 
-/// What is unpacked on the way lies beside the results: whoever kills this process removes both together.
+/// Archives are unpacked next to the results, so that the service removes both if it kills this process.
 fn keep_scratch_in(task: &Task) {
     let (Task::Analyse(AnalyseTask { output_dir, .. })
     | Task::Optimize(OptimizeTask { output_dir, .. })) = task;
@@ -62,7 +62,7 @@ fn keep_scratch_in(task: &Task) {
     }
 }
 
-/// When nobody listens any more, the service is gone and ends this process.
+/// If nothing reads the output, the service is gone, and the process ends.
 fn say(out: &mut impl Write, line: &serde_json::Value) {
     let _ = writeln!(out, "{line}");
     let _ = out.flush();

@@ -35,7 +35,7 @@ const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 /// A local service for a mount.
 pub(super) struct Started {
     pub(super) service: RunningService,
-    /// A sentence for who mounts, where the address is not the old one.
+    /// A warning for the user if the address is not the previous one.
     pub(super) warning: Option<String>,
 }
 
@@ -145,7 +145,7 @@ pub(super) fn reach(data_dir: &Path) -> Result<Reached> {
         .enable_all()
         .build()
         .context("cannot start the async runtime")?;
-    // Jobs are left to the mount: one that began here would be cut off a moment later.
+    // The mount runs the jobs: one that started here would be stopped when this command ends.
     let config = ServiceConfig {
         workers: 0,
         ..ServiceConfig::new(data_dir, worker(false)?)

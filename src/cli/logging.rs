@@ -1,4 +1,4 @@
-//! The log: to standard error where somebody watches, else to a file. `ASSETFS_LOG` sets what is
+//! The log: to standard error at a terminal, else to a file. `ASSETFS_LOG` sets what is
 //! logged, in the words of tracing's `EnvFilter` (`debug`, `assetfs::outbox=debug`).
 
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! `assetfs man` and `assetfs completions`: what a packager installs beside the binary, made from the same
+//! `assetfs man` and `assetfs completions`: what a packager installs next to the binary, made from the same
 //! words as `--help`.
 
 use std::fs;
@@ -22,7 +22,7 @@ pub(super) struct ManArgs {
     dir: Option<PathBuf>,
 }
 
-/// Print what completes commands and flags in a shell
+/// Print shell completions
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: source <(assetfs completions bash)\n\
     Example: mkdir -p ~/.zfunc && assetfs completions zsh > ~/.zfunc/_assetfs")]

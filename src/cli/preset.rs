@@ -12,7 +12,7 @@ use super::{Exit, WrongUse};
 use crate::client::{Client, Download, Priority};
 use crate::wire::{PresetId, PresetText};
 
-/// Take presets along
+/// Show and export presets
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example: assetfs preset export web --out web.zip\nExample: assetfs preset show 'Web Viewer' --local"

@@ -1,4 +1,4 @@
-//! Progress on standard error: a bar where somebody watches, a line for each change elsewhere.
+//! Progress on standard error: a bar at a terminal, a line for each change elsewhere.
 
 use std::io::{self, IsTerminal};
 use std::time::Duration;
@@ -50,7 +50,7 @@ impl Progress {
 }
 
 impl Task {
-    /// True where somebody sees each change as it comes.
+    /// Whether standard error is a terminal.
     pub(super) fn is_watched(&self) -> bool {
         self.bar.is_some()
     }

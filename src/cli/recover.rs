@@ -30,7 +30,7 @@ pub(super) struct RecoverArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum RecoverAction {
-    /// Show the folders of kept files; the same as without a word
+    /// Show the folders of kept files; the default
     #[command(after_help = "Example: assetfs recover list --json")]
     List(RecoverFrom),
     /// Copy the files of a folder to a target, then remove them from the folder

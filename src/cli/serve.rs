@@ -29,7 +29,7 @@ pub(super) struct ServeArgs {
     /// How clients reach the service, where it is behind a proxy
     #[arg(long, value_name = "URL")]
     public_url: Option<Url>,
-    /// Where clients read files, when a mirror or a content network stands in front of this service
+    /// Address from which clients read files, if a mirror or CDN is in front of this service
     #[arg(long, value_name = "URL")]
     files_url: Option<Url>,
     /// How many jobs run at the same time
@@ -125,7 +125,7 @@ pub(super) fn read_plan(path: &Path) -> Result<ChaosPlan> {
     ChaosPlan::parse(&text).with_context(|| path.display().to_string())
 }
 
-/// The token itself is never printed: it stands in a file that only its owner can read.
+/// The token itself is never printed: it is in a file that only its owner can read.
 fn announce(json: bool, service: &RunningService, data_dir: &Path, token_file: &Path) {
     if json {
         println!(

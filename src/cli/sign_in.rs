@@ -1,4 +1,4 @@
-//! `assetfs login`, `logout`, `whoami`, `account delete`: who somebody is to a service. A token that
+//! `assetfs login`, `logout`, `whoami`, `account delete`: sign-in and identity. A token that
 //! was got here is kept in a file of mode 0600, one for each service, and found again by its address.
 
 use std::fs;
@@ -79,7 +79,7 @@ pub(super) fn logout(args: &LogoutArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Show whose token is used, and what the account has left
+/// Show the account of the token, and its remaining points and storage
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example: assetfs whoami --local\nExample: assetfs whoami --base-url https://assets.example.com"
@@ -127,7 +127,7 @@ pub(super) fn whoami(args: &WhoamiArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// What can be done with the account itself
+/// Delete the account
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs account delete --base-url https://assets.example.com")]
 pub(super) struct AccountCommandArgs {

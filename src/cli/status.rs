@@ -21,12 +21,12 @@ const WATCH_PERIOD: Duration = Duration::from_millis(500);
 #[command(after_help = "Example: assetfs status ~/assets\n\
     Example: assetfs status --json | jq '.drafts[] | select(.stuck)'")]
 pub(super) struct StatusArgs {
-    /// A path in the drive; not needed where you mounted only one
+    /// A path in the drive; not needed if only one is mounted
     dir: Option<PathBuf>,
     /// Print as JSON
     #[arg(long)]
     json: bool,
-    /// Draw again and again
+    /// Refresh continuously
     #[arg(long, conflicts_with = "json")]
     watch: bool,
 }

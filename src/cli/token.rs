@@ -11,7 +11,7 @@ use crate::client::Priority;
 use crate::durable::write_atomic;
 use crate::wire::TokenId;
 
-/// List, make and delete API tokens
+/// List, create and delete API tokens
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs token create studio --out ~/studio.token")]
 pub(super) struct TokenArgs {
@@ -29,7 +29,7 @@ enum TokenCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Make a token; its text is told this once
+    /// Create a token; its text is printed only this once
     Create {
         /// What it is called
         name: String,

@@ -19,7 +19,7 @@ use super::{Exit, WrongUse};
 /// How long the process behind the mount may take to end.
 const PROCESS_DEADLINE: Duration = Duration::from_secs(30);
 
-/// Unmount a drive after what is ready has been sent
+/// Unmount a drive after sending the drafts that are ready
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs unmount ~/assets")]
 pub(super) struct UnmountArgs {

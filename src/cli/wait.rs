@@ -25,7 +25,7 @@ use crate::fuse::shell_quoted;
 )]
 pub(super) struct WaitArgs {
     /// Models, rapid models, job texts or optimize/ folders; a drive, or nothing where you mounted only
-    /// one, stands for all that is under way in it
+    /// one, means all drafts and jobs in it
     paths: Vec<PathBuf>,
     /// Give up after this time
     #[arg(long, value_name = "TIME")]
@@ -189,7 +189,7 @@ pub(super) fn wait_for(
     }
 }
 
-/// How fast an upload goes and when it ends, as soon as its drive can tell.
+/// Speed and remaining time of an upload, once the drive knows them.
 fn pace_of(path: &Path) -> Option<String> {
     let drive = MountedDrive::of(path).ok()?;
     let path = path.canonicalize().ok()?;
@@ -200,11 +200,11 @@ fn pace_of(path: &Path) -> Option<String> {
     Some(super::status::pace(transfer))
 }
 
-/// What to wait for at each path: an `optimize/` folder stands for the jobs in it.
+/// What to wait for at each path: an `optimize/` folder means the jobs in it.
 fn targets(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut targets = BTreeSet::new();
     for path in paths {
-        // What a name is, its folder tells; a relative name may have none.
+        // The parent folder determines what a name is; a relative name may have no parent.
         let path = &std::path::absolute(path)?;
         let drive = MountedDrive::of(path)?;
         if path.canonicalize().is_ok_and(|path| path == drive.root()) {

@@ -9,7 +9,7 @@ use crate::fuse::shell_quoted;
 use super::Exit;
 use super::mounted::{self, MountedDrive};
 
-/// Say why something failed, and what to do
+/// Explain why something failed and what to do
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs why ~/assets/rawmodels/chair")]
 pub(super) struct WhyArgs {

@@ -23,11 +23,9 @@ use crate::wire::SignedUrl;
 pub struct App {
     /// What the service was started with.
     pub config: ServiceConfig,
-    /// The database.
     pub records: Records,
     /// The bytes of files.
     pub files: FileStore,
-    /// Tells the time.
     pub clock: Clock,
     /// The faults that are planned.
     pub chaos: Chaos,
@@ -43,11 +41,11 @@ pub struct App {
     pub work_dir: PathBuf,
     /// Counts requests.
     pub limiter: RateLimiter,
-    /// Tells webhooks.
+    /// Sends events to webhooks.
     pub events: Events,
-    /// Whoever holds it may check a password.
+    /// Held while a password is checked, so that only one is checked at a time.
     pub password_turn: tokio::sync::Mutex<()>,
-    /// Tells everything to stop.
+    /// Cancelled when the service stops.
     pub stop: CancellationToken,
 }
 
@@ -102,7 +100,7 @@ impl App {
         self.chaos.set(plan);
     }
 
-    /// Finishes a deletion: stops the jobs that are gone and removes the bytes. Tells how many records went.
+    /// Finishes a deletion: stops the removed jobs and deletes the blobs. Returns the number of deleted records.
     pub async fn clear_away(&self, removal: Removal) -> usize {
         self.queue.cancel(&removal.jobs);
         self.files.remove(&removal.blobs).await;

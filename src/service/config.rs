@@ -1,4 +1,4 @@
-//! What a service is told at its start: where it listens, where it keeps its data, what it allows.
+//! Settings of a service: where it listens, where it keeps its data, what it allows.
 //!
 //! Plain data with sensible defaults; nothing here is read from the environment or from a file.
 
@@ -60,7 +60,7 @@ pub struct StorageOrigin {
     pub public_url: Option<Url>,
 }
 
-/// Everything a service is told at its start.
+/// Settings of a service.
 #[derive(Debug, Clone)]
 pub struct ServiceConfig {
     /// Where the API listens; port 0 takes a free one.

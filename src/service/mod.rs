@@ -50,7 +50,7 @@ pub use config::{ServiceConfig, StorageOrigin, WorkerCommand, WorkerLimits};
 pub use presets::{FACTORY, FactoryPreset};
 pub use workers::{Failure, Outcome, Workers};
 
-/// Where the token of the first account stands alone, for scripts; written by who starts the service.
+/// File with only the token of the first account, for scripts; written by the caller that starts the service.
 pub const TOKEN_FILE: &str = "token";
 
 /// How often files without an owner are looked for.
@@ -103,7 +103,7 @@ pub enum ServiceError {
 #[derive(Debug)]
 pub struct Service;
 
-/// A service that runs; stops when told to, or when this is dropped.
+/// A running service; stops on `shutdown`, or when dropped.
 pub struct RunningService {
     base_url: Url,
     addr: SocketAddr,

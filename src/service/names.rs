@@ -1,7 +1,7 @@
 //! Names that clients choose: which are accepted, and what they say about a model's format.
 //!
 //! An accepted file name is safe as a path below any folder: its parts are neither empty nor `.` nor
-//! `..`, and no file stands where another name needs a folder. This module does no I/O.
+//! `..`, and no file has the name of a folder that another name needs. This module does no I/O.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -18,7 +18,7 @@ const LONGEST_PATH_BYTES: usize = 1_024;
 /// The most files of one upload.
 const MOST_FILES: usize = 10_000;
 
-/// Why a name is not accepted, in words.
+/// Why a name is not accepted, as text for users.
 pub type NameRefusal = String;
 
 /// Checks the name of an asset or another record.

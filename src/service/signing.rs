@@ -82,7 +82,7 @@ impl Signer {
         }
     }
 
-    /// Files are read at another origin, which stands in front of this storage.
+    /// Files are read at another origin, such as a mirror.
     #[must_use]
     pub fn reading_at(self, read_base: Option<Url>) -> Signer {
         Signer { read_base, ..self }

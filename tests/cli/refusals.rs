@@ -12,7 +12,7 @@ use super::zips;
 const LITTLE_MEMORY: &str = "1G";
 
 #[test]
-fn wrong_use_is_told_before_anything_is_done() {
+fn wrong_use_is_reported_before_anything_is_done() {
     let bench = Bench::with_chair();
     bench.write("file", b"x");
     bench.write("bad.json", br#"{"limits": {"faces": {"count": "many"}}}"#);

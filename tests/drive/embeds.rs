@@ -83,7 +83,7 @@ async fn a_viewer_dropped_into_embeds_is_made_once_shown_as_a_page_and_deleted_b
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_viewer_that_says_something_else_is_refused_and_an_embed_stays_with_no_delete() {
+async fn a_changed_viewer_is_refused_and_no_delete_keeps_the_embed() {
     let (account, mounted, rapid) = with_rapid().await;
     let folder = format!("/rapidmodels/{rapid}/embeds");
     let refused = mounted

@@ -58,7 +58,7 @@ impl KernelCache for Recorder {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_kernel_is_told_what_others_removed() {
+async fn the_kernel_is_notified_of_what_others_removed() {
     let account = Account::new().await;
     let asset = account.add_cube().await;
     let mounted = account.mount().await;

@@ -153,7 +153,7 @@ async fn detail_json_is_the_record_with_signed_urls_left_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn status_json_tells_of_the_mount_and_holds_no_secret() {
+async fn status_json_describes_the_mount_without_secrets() {
     let account = Account::new().await;
     let mounted = account.mount().await;
     let text = mounted

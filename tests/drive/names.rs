@@ -5,7 +5,7 @@ use assetfs::drive::DriveError;
 use crate::support::account::{Account, MINIMAL_GLTF};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_objects_with_one_name_are_told_apart_over_remounts_too() {
+async fn two_objects_with_one_name_stay_distinct_over_remounts() {
     let account = Account::new().await;
     let first = account.add_cube().await;
     let mounted = account.mount().await;

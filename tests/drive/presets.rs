@@ -255,7 +255,7 @@ async fn what_can_never_be_a_preset_is_refused_with_a_sentence_and_editors_names
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_mount_tells_how_much_was_moved_and_how_many_files_there_may_be() {
+async fn the_mount_reports_moved_bytes_and_its_file_limit() {
     let account = Account::new().await;
     account.add_cube().await;
     let mounted = account.mount().await;

@@ -59,7 +59,7 @@ async fn qc_holds_one_report_per_format() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn converted_appears_when_a_conversion_has_ended_and_formats_json_tells_of_it() {
+async fn converted_appears_after_a_conversion_and_formats_json_lists_it() {
     let account = Account::new().await;
     account.add_cube().await;
     let mounted = account.mount().await;

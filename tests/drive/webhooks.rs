@@ -96,7 +96,7 @@ async fn idle_connections_to_the_receiver_leave_room_for_events() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_mount_that_died_left_registered_is_taken_back_by_the_next() {
+async fn the_next_mount_removes_the_webhook_of_a_killed_mount() {
     let account = Account::new().await;
     let mounted = account.mount_with(receiving).await;
     let first = until_registered(&account).await;

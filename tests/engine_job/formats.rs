@@ -67,7 +67,7 @@ fn every_format_is_written_and_reads_back() {
 }
 
 #[test]
-fn what_a_format_cannot_hold_is_said() {
+fn what_a_format_cannot_hold_is_a_warning() {
     let model = bar();
     let report = model
         .optimize(json!({ "compressionAndExport": { "fileExports": [{ "fileType": "usdz" }] } }))

@@ -71,7 +71,7 @@ fn the_scene_is_turned_centred_and_scaled_as_asked() {
 }
 
 #[test]
-fn what_nobody_can_see_is_removed_when_asked() {
+fn invisible_geometry_is_removed_if_configured() {
     let asked = json!({ "sceneManipulation": { "removeInvisibleGeometry": true } });
     let model = boxes(json!({}), |_, _| {});
     assert_eq!(model.optimize(json!({})).unwrap().result.triangles, 36);

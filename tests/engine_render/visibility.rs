@@ -33,7 +33,7 @@ fn sky_lights_throw_a_shadow_on_the_floor_only() {
 }
 
 #[test]
-fn triangles_that_nobody_sees_are_known() {
+fn invisible_triangles_are_found() {
     let mut scene = alone(
         cuboid(Vec3::ONE),
         RenderMaterial::dull(Vec3::splat(0.5)),
@@ -76,7 +76,7 @@ fn triangles_smaller_than_a_sample_count_as_seen() {
 }
 
 #[test]
-fn what_lies_behind_glass_is_seen() {
+fn triangles_behind_glass_count_as_visible() {
     let glass = RenderMaterial {
         alpha: RenderAlpha::Blend,
         ..unlit(Vec4::new(1.0, 1.0, 1.0, 0.3))

@@ -72,7 +72,7 @@ fn the_tree_can_be_walked_to_its_end() {
 }
 
 #[test]
-fn a_path_outside_any_drive_is_said_to_be_so() {
+fn a_path_outside_any_drive_is_reported_as_such() {
     let scratch = tempfile::tempdir().unwrap();
     for command in ["why", "wait", "commit"] {
         let output = Command::new(ASSETFS)
@@ -89,7 +89,7 @@ fn a_path_outside_any_drive_is_said_to_be_so() {
 }
 
 #[test]
-fn unmount_of_what_is_no_mount_and_of_what_is_in_use_is_said_clearly() {
+fn unmount_of_no_mount_or_a_busy_mount_is_a_clear_error() {
     needs_fuse!();
     let fixture = Fixture::new();
     let held = fs::File::open(fixture.path(".assetfs/status.json")).unwrap();

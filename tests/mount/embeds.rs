@@ -83,7 +83,7 @@ const DRACO: &str = r#"{"schema":"2.5","limits":{"faces":{"percentage":50}},
 "compressionAndExport":{"fileExports":[{"fileType":"glb","meshCompressionMethod":"draco"}]}}"#;
 
 #[test]
-fn an_embed_made_by_cp_shows_the_model_in_a_browser_and_asks_nobody_else() {
+fn an_embed_made_by_cp_shows_the_model_in_a_browser_without_other_hosts() {
     needs_fuse!();
     needs_program!("chromium");
     let fixture = Fixture::new();

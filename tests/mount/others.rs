@@ -270,7 +270,7 @@ fn many_hits_and_hits_by_tag_do_not_mislead_a_look_up() {
 }
 
 #[test]
-fn what_is_deleted_elsewhere_while_it_is_open_ends_and_hangs_nobody() {
+fn a_file_deleted_elsewhere_while_open_ends_without_hanging_readers() {
     needs_fuse!();
     needs_program!("curl");
     let fixture = Fixture::new();

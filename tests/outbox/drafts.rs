@@ -389,7 +389,7 @@ async fn the_writer_and_its_end_decide_how_long_quiet_has_to_be() {
 }
 
 #[tokio::test]
-async fn a_full_disk_is_told_at_the_write_and_keeps_what_winto_accepted() {
+async fn a_full_disk_fails_the_write_and_keeps_accepted_bytes() {
     let dir = tempfile::tempdir().unwrap();
     let mount = std::process::Command::new("mount")
         .args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"])

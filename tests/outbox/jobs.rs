@@ -167,7 +167,7 @@ async fn a_text_that_is_no_job_is_refused_and_kept() {
 }
 
 #[tokio::test]
-async fn what_the_service_refuses_is_told_in_its_words_and_may_be_sent_again() {
+async fn a_refusal_of_the_service_is_shown_in_its_words_and_may_be_sent_again() {
     let world = World::start().await;
     world
         .relay
@@ -215,7 +215,7 @@ async fn empty_and_temporary_files_do_nothing_until_they_get_their_name() {
 }
 
 #[tokio::test]
-async fn a_config_that_says_what_a_preset_says_goes_as_its_id() {
+async fn a_config_equal_to_a_preset_is_sent_as_the_presets_id() {
     let world = World::start().await;
     let outbox = world.outbox();
     let (_, folder) = complete_asset(&world, &outbox).await;

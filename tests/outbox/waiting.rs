@@ -107,7 +107,7 @@ async fn the_quiet_time_that_is_left_counts_down() {
 }
 
 #[tokio::test]
-async fn an_account_that_is_too_full_is_told_with_both_sizes() {
+async fn a_full_account_is_reported_with_both_sizes() {
     let world = World::with(|config| config.quota_bytes = 1000).await;
     let outbox = world.outbox();
     let draft = copy_chair(&outbox, "chair");
@@ -117,7 +117,7 @@ async fn an_account_that_is_too_full_is_told_with_both_sizes() {
 }
 
 #[tokio::test]
-async fn a_service_that_cannot_be_reached_is_told_with_the_next_try() {
+async fn an_unreachable_service_is_reported_with_the_next_try() {
     let world = World::start().await;
     world.relay.set_dead(true);
     let outbox = world.outbox();
@@ -134,7 +134,7 @@ async fn a_service_that_cannot_be_reached_is_told_with_the_next_try() {
 }
 
 #[tokio::test]
-async fn a_rate_limit_is_told_with_the_next_try() {
+async fn a_rate_limit_is_reported_with_the_next_try() {
     let world = World::start().await;
     world
         .relay
@@ -147,7 +147,7 @@ async fn a_rate_limit_is_told_with_the_next_try() {
 }
 
 #[tokio::test]
-async fn an_upload_tells_its_files_and_its_speed() {
+async fn an_upload_shows_its_files_and_its_speed() {
     let world = World::start().await;
     let slow = Fault::Late(Duration::from_millis(1500));
     world.relay.fault("PUT", "chair.bin", slow, 1);

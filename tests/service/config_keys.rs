@@ -47,7 +47,7 @@ async fn used(service: &Fixture, rapid: u64) -> Value {
 }
 
 #[tokio::test]
-async fn a_key_that_nobody_knows_is_refused_unpaid_with_the_nearest_one() {
+async fn an_unknown_key_is_refused_without_cost_and_names_the_nearest_one() {
     let service = Fixture::start().await;
     let id = service.upload("chair", &[("a.glb", b"x")]).await;
     let optimize = format!("/api/v2/rawmodel/optimize/{id}");

@@ -110,7 +110,7 @@ async fn a_connection_that_sends_no_request_in_time_is_closed() {
 }
 
 #[tokio::test]
-async fn heads_that_trickle_in_hold_nobody_up() {
+async fn slow_request_heads_delay_no_other_client() {
     allow_many_files();
     let service = Fixture::with(COPYING_WORKER, |config| {
         config.connections.head = Duration::from_secs(2);
@@ -159,7 +159,7 @@ async fn bodies_that_stall_make_room_for_a_client() {
 }
 
 #[tokio::test]
-async fn an_upload_goes_on_while_bytes_come_and_ends_when_none_do() {
+async fn an_upload_continues_while_bytes_arrive_and_times_out_without() {
     let service = Fixture::with(COPYING_WORKER, |config| {
         config.connections.stall = Duration::from_secs(1);
         config.connections.head = Duration::from_secs(1);

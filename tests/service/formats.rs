@@ -78,7 +78,7 @@ async fn a_conversion_that_fails_says_so_and_may_be_asked_again() {
 }
 
 #[tokio::test]
-async fn a_quality_report_tells_of_one_export() {
+async fn a_quality_report_covers_one_export() {
     let worker = COPYING_WORKER.replace(
         r#""images":"#,
         r#""quality":{"max_score":99.5,"avg_score":98.25},"images":"#,

@@ -132,7 +132,7 @@ esac
 "#;
 
 #[tokio::test]
-async fn results_that_were_stored_survive_any_moment_of_the_end() {
+async fn stored_results_survive_a_shutdown_at_any_time() {
     // The service is stopped at many moments around the end of a job: it runs once, or its first run
     // left nothing.
     for pause in [0, 5, 10, 20, 40, 80] {
@@ -158,7 +158,7 @@ async fn results_that_were_stored_survive_any_moment_of_the_end() {
 }
 
 #[tokio::test]
-async fn a_data_folder_of_the_first_version_goes_on() {
+async fn a_data_folder_of_the_first_version_still_works() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     std::fs::create_dir(&data).unwrap();

@@ -180,7 +180,7 @@ async fn several_are_deleted_at_once() {
 }
 
 #[tokio::test]
-async fn moments_have_the_forms_of_the_api() {
+async fn times_have_the_forms_of_the_api() {
     let service = Fixture::start().await;
     let id = service.upload("chair", &[("a.glb", b"x")]).await;
     let asset = service.get(&format!("/api/v2/rawmodel/{id}")).await.json();

@@ -88,7 +88,7 @@ async fn complete_asset(service: &Fixture) -> u64 {
 }
 
 #[tokio::test]
-async fn no_more_webhooks_than_allowed_are_made_at_once() {
+async fn parallel_requests_create_no_more_webhooks_than_allowed() {
     let service = Fixture::start().await;
     let body = json!({ "url": "http://127.0.0.1:1/", "verify_ssl": false });
     let ask = |_| service.post("/api/v2/user/webhooks", body.clone());

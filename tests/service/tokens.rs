@@ -203,7 +203,7 @@ fn walk(dir: &std::path::Path) -> usize {
 }
 
 #[tokio::test]
-async fn more_requests_than_allowed_are_told_to_wait() {
+async fn requests_over_the_rate_limit_get_429_with_a_wait() {
     let service = Fixture::with("", |config| config.requests_per_minute = 5).await;
     for _ in 0..5 {
         service.get(TOKENS).await.expect(200);

@@ -71,7 +71,7 @@ async fn events(received: &Received, count: usize) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn each_end_is_told_once_and_signed() {
+async fn each_job_end_sends_one_signed_event() {
     let service = Fixture::start().await;
     let (url, received) = receiver("204 No Content").await;
     let body = json!({ "url": url, "verify_ssl": false, "secret": "s3cret" });
@@ -139,7 +139,7 @@ async fn each_end_is_told_once_and_signed() {
 }
 
 #[tokio::test]
-async fn bad_receivers_are_counted_and_harm_nobody() {
+async fn failing_receivers_are_recorded_and_delay_no_other() {
     let service = Fixture::start().await;
     let (good, received) = receiver("200 OK").await;
     let (bad, _) = receiver("500 Oh No").await;
@@ -176,7 +176,7 @@ case "$task" in *'"task":"optimize"'*) echo '{"error":"no triangle is left"}'; e
 "#;
 
 #[tokio::test]
-async fn a_failed_optimization_is_told_with_its_logs_and_the_moments_are_kept() {
+async fn a_failed_optimization_reports_its_logs_and_times() {
     let service = Fixture::with(FAILING_WORKER, |_| {}).await;
     let (url, received) = receiver("204 No Content").await;
     let body = json!({ "url": url, "verify_ssl": false });

@@ -176,7 +176,7 @@ async fn deleting_a_rapid_model_stops_its_worker() {
 }
 
 #[tokio::test]
-async fn a_job_survives_the_end_of_the_service_and_runs_once_more() {
+async fn a_job_survives_a_service_shutdown_and_runs_again() {
     let service = Fixture::with(WAITING_WORKER, |_| {}).await;
     let rapid = optimizing(&service).await;
     let path = format!("/api/v2/rapidmodel/{rapid}");

@@ -88,7 +88,7 @@ fn read_plan() -> Result<MountPlan> {
     serde_json::from_str(&line).context("nothing was handed over; use `assetfs mount`")
 }
 
-/// Who started us may be gone; then nobody needs to hear it.
+/// The parent may be gone; then the message is not needed.
 fn say(outcome: &StartOutcome) {
     if let Ok(mut line) = serde_json::to_vec(outcome) {
         line.push(b'\n');

@@ -32,7 +32,7 @@ pub(super) enum Logs {
     ToFile,
 }
 
-/// What the person who mounts is told when the drive answers.
+/// What `mount` prints when the drive answers.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Greeting {
     account: String,

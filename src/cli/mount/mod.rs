@@ -193,7 +193,7 @@ fn plan(args: &MountArgs, profile: &Profile, fstab: FstabOptions) -> Result<Moun
     })
 }
 
-/// The plan of faults. It is read here as well, so that a bad one is told to who mounts.
+/// The plan of faults. It is also read here, so that an invalid one is reported to the user.
 fn chosen_chaos(args: &MountArgs, account: &Account) -> Result<Option<PathBuf>> {
     let Some(path) = &args.chaos else {
         return Ok(None);

@@ -120,7 +120,7 @@ impl FstabOptions {
         Ok(read)
     }
 
-    /// Whether `-s` of mount(8) may drop an option: nobody here knows its name.
+    /// Whether `-s` of mount(8) may drop an option, because its name is unknown.
     pub(super) fn is_unknown(option: &str) -> bool {
         let name = option.split_once('=').map_or(option, |(name, _)| name);
         !is_for_others(name)

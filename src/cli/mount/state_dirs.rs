@@ -31,7 +31,7 @@ pub(super) struct Places {
     pub(super) state: PrivateDir,
     /// Cached blocks.
     pub(super) cache: PrivateDir,
-    /// A sentence for the person who mounts, where something is not as it should be.
+    /// A warning for the user, if something is unexpected.
     pub(super) warning: Option<String>,
     _lock: DirLock,
 }

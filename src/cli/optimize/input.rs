@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 
 use super::super::WrongUse;
 
-/// More files than any model has; whoever names a whole disk by mistake is told so.
+/// Maximum number of files; more usually means that a whole disk was named by mistake.
 const MOST_FILES: usize = 50_000;
 
 /// A model to be optimized.

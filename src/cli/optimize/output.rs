@@ -14,7 +14,7 @@ use super::super::WrongUse;
 use crate::engine::job::Report;
 use crate::engine::pictures::{BEFORE_AFTER_NAME, RENDERS_FOLDER};
 
-/// The files that every run leaves beside its exports.
+/// The files that every run writes next to its exports.
 pub(super) const OWN_FILES: [&str; 2] = [BEFORE_AFTER_NAME, WARNING_LOG];
 /// Where the warnings of a run are.
 pub(super) const WARNING_LOG: &str = "analysis/warning.log";
@@ -127,7 +127,7 @@ impl Drop for Landing {
     fn drop(&mut self) {
         self.scratch.take();
         for dir in self.made.iter().rev() {
-            // A folder that somebody else put something into stays.
+            // A folder with files of others stays.
             let _ = fs::remove_dir(dir);
         }
     }

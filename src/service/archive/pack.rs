@@ -28,7 +28,6 @@ pub struct Entry {
     pub content: Content,
     /// How many.
     pub size: u64,
-    /// Their CRC-32.
     pub crc32: u32,
     /// When they came to be.
     pub modified: Timestamp,

@@ -9,7 +9,7 @@ use crate::engine::intake::{self, ZipError, ZipLimits};
 use crate::formats::{self, Kind};
 use crate::service::names;
 
-/// Why an archive is refused, in words for the person who uploaded it.
+/// Why an archive is refused, as text for the person who uploaded it.
 #[derive(Debug, thiserror::Error)]
 pub enum UnpackError {
     /// It is larger than the limits allow.

@@ -104,7 +104,7 @@ impl Chaos {
 
 impl Count {
     /// Counts a match and decides whether the fault comes. The n-th match of a rule decides the same
-    /// way in every run of a plan, whatever happens beside it.
+    /// way in every run of a plan, whatever else happens.
     fn fires(&self, when: &When, seed: u64, stream: u64) -> bool {
         let number = self.matched.fetch_add(1, Ordering::Relaxed);
         if number < when.after || draw(seed, stream, number) >= when.chance {

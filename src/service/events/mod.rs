@@ -1,7 +1,7 @@
-//! Events: told to the webhooks of their user, each once, with no second try.
+//! Events: sent to the webhooks of their user, each once, without retries.
 //!
-//! Whoever has an event hands it over and goes on; a queue that is full drops it, and a receiver that
-//! is slow holds up nobody else. How each call went is kept with the webhook.
+//! `emit` queues an event and returns; a full queue drops it, and a receiver that
+//! is slow delays no other. The result of each call is kept with the webhook.
 
 mod post;
 
@@ -22,7 +22,7 @@ use super::records::{Records, WebhookRow};
 use crate::wire::{Event, EventData, EventStatus, EventType, UserId};
 use post::Poster;
 
-/// Events that wait to be told.
+/// Maximum number of queued events.
 const QUEUE: usize = 1_024;
 
 /// Calls under way at the same time.
@@ -31,7 +31,7 @@ const MOST_CALLS: usize = 32;
 /// How long calls under way may take when the service stops.
 const LAST_MOMENT: Duration = Duration::from_secs(2);
 
-/// What is to be told, and to whom.
+/// A queued event and its receivers.
 #[derive(Debug)]
 pub struct Notice {
     to: Receivers,
@@ -44,7 +44,7 @@ enum Receivers {
     One(Box<WebhookRow>),
 }
 
-/// Takes events.
+/// Queues events.
 #[derive(Clone)]
 pub struct Events {
     queue: mpsc::Sender<Notice>,
@@ -58,13 +58,13 @@ impl fmt::Debug for Events {
 }
 
 impl Events {
-    /// A queue and its end, which [`deliver`] works off.
+    /// A queue and its receiving end for [`deliver`].
     pub fn new(clock: Clock) -> (Events, mpsc::Receiver<Notice>) {
         let (queue, notices) = mpsc::channel(QUEUE);
         (Events { queue, clock }, notices)
     }
 
-    /// Tells all webhooks of `user`.
+    /// Sends an event to all webhooks of `user`.
     pub fn emit(&self, user: UserId, event_type: EventType, data: EventData) {
         self.send(Receivers::AllOf(user), event_type, data);
     }
@@ -93,7 +93,7 @@ impl Events {
     }
 }
 
-/// Tells events until the service stops.
+/// Sends events until the service stops.
 pub async fn deliver(
     records: Records,
     stop: CancellationToken,

@@ -36,7 +36,7 @@ pub enum PostError {
     /// Certificates cannot be checked here.
     #[error("TLS cannot be used: {0}")]
     Tls(#[from] rustls::Error),
-    /// What came back is no HTTP.
+    /// The reply is not HTTP.
     #[error("no answer: {0}")]
     Http(#[from] hyper::Error),
     /// It took too long.

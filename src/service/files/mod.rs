@@ -1,4 +1,4 @@
-//! The bytes of files: stored once under a key, read in ranges, removed when nobody needs them.
+//! The bytes of files: stored once under a key, read in ranges, removed when no record refers to them.
 //!
 //! A blob is complete and on disk before its key is given out, and never changes afterwards. Memory is
 //! bounded whatever the size: bytes pass through in parts. Which file has which blob is in `records`;
@@ -51,10 +51,10 @@ pub enum FilesError {
     /// A folder could not be synced.
     #[error("the file store failed")]
     Durable(#[from] durable::DurableError),
-    /// Whoever sends broke off.
+    /// The client aborted the upload.
     #[error("the upload broke off: {0}")]
     BrokeOff(String),
-    /// Whoever sends fell silent.
+    /// The client sent nothing for too long.
     #[error("no byte came for {} seconds", SILENCE.as_secs())]
     Silent,
     /// More bytes than allowed.
@@ -77,7 +77,6 @@ pub struct Stored {
     pub size: u64,
     /// Their MD5 in hexadecimal digits.
     pub md5: String,
-    /// Their CRC-32.
     pub crc32: u32,
 }
 
@@ -123,7 +122,7 @@ fn disk(path: &Path) -> impl FnOnce(std::io::Error) -> FilesError + '_ {
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, FilesError> + Send + 'static,
 ) -> Result<T, FilesError> {
-    // A panic in the work is a bug and is told as one by the panic hook; here it means the same.
+    // A panic is a bug, which the panic hook reports.
     spawn_blocking(work)
         .await
         .map_err(|_| FilesError::Stopping)?
@@ -304,7 +303,7 @@ impl FileStore {
         })
     }
 
-    /// Removes blobs. What cannot be removed is told in the log and swept away later.
+    /// Removes blobs. A failure is logged; the sweep removes the blob later.
     pub async fn remove(&self, blobs: &[String]) {
         for blob in blobs {
             if let Err(error) = self.store.delete(&Key::from(blob.as_str())).await {

@@ -1,4 +1,4 @@
-//! Reading the fields of a JSON body. All that is wrong is told at once, field by field.
+//! Reading the fields of a JSON body. All errors are reported together, by field.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -318,7 +318,7 @@ impl Fields {
     /// What a request asks for: an optimizer configuration or a preset that holds one, as an object or
     /// its JSON text, with what belongs to the request beside its keys.
     ///
-    /// What the engine would fail on is refused, and so are keys that nobody knows: nothing is paid
+    /// Values that the engine would refuse are refused here, and so are unknown keys: nothing is paid
     /// then.
     pub fn optional_asked(&mut self, name: &str) -> Option<RequestedConfig> {
         let value = self.take(name)?;

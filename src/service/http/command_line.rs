@@ -139,7 +139,7 @@ pub fn with_formats(config: &mut Map<String, Value>) {
     }
 }
 
-/// Sets the value at a path; what stands there already wins.
+/// Sets the value at a path; an existing value is kept.
 pub fn put(
     config: &mut Map<String, Value>,
     path: &[&str],

@@ -53,7 +53,7 @@ pub enum ApiError {
     /// A multi-optimize request failed inside; plain text.
     #[error("Something went wrong inside the service.")]
     ProcessingFailed(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// It is somebody else's, or nobody may.
+    /// It belongs to another user, or is not allowed for anyone.
     #[error("{0}")]
     Forbidden(String),
     /// Something else has happened meanwhile.
@@ -80,7 +80,7 @@ pub enum ApiError {
     /// The account has all the webhooks it may have.
     #[error("The maximum number of webhooks is reached.")]
     TooManyWebhooks,
-    /// Whoever sends the body broke off or fell silent.
+    /// The client aborted the body or sent nothing for too long.
     #[error("{0}")]
     BrokeOff(String),
     /// Something failed inside.
@@ -103,7 +103,7 @@ impl ApiError {
         ApiError::NotFound(format!("There is no such {what}."))
     }
 
-    /// The same, where what is missing is told in plain text.
+    /// The same, as plain text.
     pub fn not_found_in_plain_text(self) -> ApiError {
         match self {
             ApiError::NotFound(message) => ApiError::PlainNotFound(message),

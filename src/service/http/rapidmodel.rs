@@ -106,7 +106,7 @@ pub async fn update(
     written(&app, caller, id).await
 }
 
-/// Deletes rapid models; tells how many there were.
+/// Deletes rapid models; returns how many there were.
 async fn remove(app: &App, caller: Caller, rapids: &[RapidId]) -> Result<usize, ApiError> {
     let removal = app.records.rapids().delete(caller.user, rapids).await?;
     Ok(app.clear_away(removal).await)

@@ -121,7 +121,7 @@ pub async fn update(
     Ok(Json(json!({ "data": data })))
 }
 
-/// Deletes assets; tells how many there were.
+/// Deletes assets; returns how many there were.
 async fn remove(app: &App, caller: Caller, assets: &[AssetId]) -> Result<usize, ApiError> {
     let removal = app.records.assets().delete(caller.user, assets).await?;
     Ok(app.clear_away(removal).await)

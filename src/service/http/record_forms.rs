@@ -16,7 +16,7 @@ use crate::wire::{
     QcScore, RapidForm, RapidMeta, RapidModel, SourceModel, Tag, Thumbnail, UploadStatus, rapid,
 };
 
-/// What stands beside the rows of a listing: the files and tags of all of them, read at once.
+/// Files and tags of all models of a listing, read with one query each.
 #[derive(Debug, Default)]
 pub struct Beside {
     files: HashMap<ModelId, Vec<FileRow>>,
@@ -24,7 +24,7 @@ pub struct Beside {
 }
 
 impl Beside {
-    /// Reads what stands beside `owners`, which are of one kind.
+    /// Reads files and tags of `owners`, which are of one kind.
     pub async fn read(app: &App, owners: &[ModelId]) -> Result<Beside, ApiError> {
         let mut files: HashMap<ModelId, Vec<FileRow>> = HashMap::new();
         for file in app.records.files().list(owners).await? {
@@ -185,7 +185,7 @@ pub fn rapid(app: &App, row: &RapidRow, beside: &Beside, form: RapidForm) -> Val
     }
     let mut value = model.to_form(form);
     if form == RapidForm::Full {
-        // Not in the API's list of fields, and of use to whoever asks what a model was made with.
+        // Not in the API's list of fields; shows what a model was made with.
         value["preset_id"] = serde_json::json!(row.preset);
         value["preset_name"] = serde_json::json!(row.preset_name);
     }

@@ -188,7 +188,7 @@ fn positive(text: &str) -> Option<u64> {
     }
 }
 
-/// The query of a request. Of a name that stands twice the last value counts.
+/// The query of a request. If a name occurs twice, the last value counts.
 #[derive(Debug)]
 pub struct Query(HashMap<String, String>);
 

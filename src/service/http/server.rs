@@ -26,7 +26,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Accepts and serves until told to stop, then gives what is under way a last moment.
+    /// Accepts and serves until `stop`, then gives requests in flight a short time to end.
     pub async fn serve(mut self, router: Router) {
         let mut tasks = JoinSet::new();
         let service = ChaosService::new(router, self.chaos.clone());
@@ -50,7 +50,7 @@ impl Server {
         listener::finish(tasks).await;
     }
 
-    /// Has the listener meet a fault: for a while nobody listens.
+    /// Injects a fault: nothing listens for a while.
     async fn suffer(&mut self, fault: ConnectionFault) {
         let ConnectionFault::Refuse { ms } = fault else {
             return;

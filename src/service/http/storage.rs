@@ -106,7 +106,7 @@ async fn write(app: &App, id: FileId, request: Request) -> Result<Response, ApiE
             app.files.remove(&[stored.blob]).await;
             Err(refusal(&refused))
         }
-        // The commit may have happened all the same: what is nobody's then is for the sweep.
+        // The commit may have taken effect; otherwise the sweep removes the blob.
         Err(error) => Err(error.into()),
     }
 }

@@ -1,4 +1,4 @@
-//! The viewer pages of embeds and the files that they load. No token: whoever has the address may look.
+//! The viewer pages of embeds and the files that they load. They need no token: the address is enough.
 
 use std::sync::Arc;
 

@@ -61,7 +61,7 @@ pub async fn store_text(app: &App, name: &str, text: String) -> Result<NewFile, 
 /// had, whose bytes go; where the attempt has lost its job they are nobody's. True with an owner.
 ///
 /// When the records failed, the commit may have happened all the same: the records are asked again, and
-/// nothing is removed. What is nobody's then is for the sweep.
+/// nothing is removed. The sweep removes blobs that no record refers to.
 pub async fn settle(
     app: &App,
     lease: Lease,
@@ -88,7 +88,7 @@ pub async fn settle(
     }
 }
 
-/// Removes the bytes of files that nobody will have.
+/// Removes the bytes of files that get no record.
 pub async fn discard(app: &App, files: &[NewFile]) {
     let blobs: Vec<String> = files.iter().map(|file| file.blob.clone()).collect();
     app.files.remove(&blobs).await;

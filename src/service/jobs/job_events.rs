@@ -1,4 +1,4 @@
-//! What the ends of jobs are told as: the events that webhooks get.
+//! Events that webhooks receive when jobs end.
 
 use serde_json::json;
 

@@ -36,7 +36,7 @@ async fn renew(app: &App) -> Result<(), RecordsError> {
     for Running { lease, stop } in running {
         let time = app.config.job_lease;
         if !app.records.jobs().renew_lease(lease, time).await? {
-            // Either it ended just now, and nobody listens, or it is another's.
+            // The attempt has just ended and the token has no effect, or another attempt has claimed the job.
             stop.cancel();
         }
     }

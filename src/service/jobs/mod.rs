@@ -1,6 +1,6 @@
-//! The work behind the API: jobs are taken from the table, done by worker processes, and recorded.
+//! Jobs: claimed from the job table, run by worker processes, and recorded.
 //!
-//! A job is done by one worker at a time, which holds a lease on it (see `leases`). When the service
+//! One attempt at a time runs a job and holds a lease on it (see `leases`). When the service
 //! stops, running jobs go back into the queue; when a job's record is deleted or its lease is lost, its
 //! worker is killed and its result thrown away.
 
@@ -30,13 +30,13 @@ use crate::engine::job::{Phase, Progress, Task};
 pub use leases::{keep, recover};
 use queue::Running;
 
-/// How often the queue is looked at when nobody says that there is work; another process may add some.
+/// How often idle workers poll the queue; another process may have added a job.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
-/// How often progress is written down.
+/// Minimum time between two writes of a job's progress.
 const PROGRESS_PAUSE: Duration = Duration::from_millis(200);
 
-/// Why a job could not be worked on. It is none of the model's fault, and the job is tried again.
+/// Why a job could not be run. The cause is not the model, so the job is tried again.
 #[derive(Debug, thiserror::Error)]
 pub enum JobError {
     /// The records failed.
@@ -50,22 +50,22 @@ pub enum JobError {
     Disk(#[from] std::io::Error),
 }
 
-/// What is to be done with a job after its worker has ended.
+/// What happens to a job after its worker has ended.
 enum Done {
     /// Its end is recorded.
     Recorded,
-    /// It was stopped before its end.
+    /// It was stopped: it goes back into the queue.
     Stopped,
-    /// Another attempt has the job, or nobody needs it any more: nothing is to be recorded.
+    /// The attempt has lost its job, or the job's record was deleted: nothing is recorded.
     Lost,
 }
 
-/// Takes jobs and does them, one after the other, until the service stops.
+/// Claims and runs jobs, one after the other, until the service stops.
 pub async fn work(app: Arc<App>) {
     while !app.stop.is_cancelled() {
         match app.records.jobs().claim(app.config.job_lease).await {
             Ok(Some(job)) => {
-                // There may be more than this one, and another worker free.
+                // There may be another job, and another idle worker.
                 app.queue.wake();
                 run(&app, &job).await;
             }

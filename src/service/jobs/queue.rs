@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::service::records::{JobId, Lease};
 
-/// Wakes sleeping workers and stops running jobs.
+/// Wakes idle workers and stops running jobs.
 #[derive(Debug, Default)]
 pub struct Queue {
     wake: Notify,
@@ -23,7 +23,7 @@ pub(super) struct Running {
 }
 
 impl Queue {
-    /// Says that there is work.
+    /// Wakes one idle worker.
     pub fn wake(&self) {
         self.wake.notify_one();
     }
@@ -33,7 +33,7 @@ impl Queue {
         self.wake.notified().await;
     }
 
-    /// Stops the workers of jobs that are gone.
+    /// Stops the workers of deleted jobs.
     pub fn cancel(&self, jobs: &[JobId]) {
         let running = self.running();
         for job in jobs {

@@ -1,6 +1,6 @@
-//! The folder of one job: the model laid out for its worker, and room for what the worker makes.
+//! The work folder of one job: the model for its worker, and an output folder.
 //!
-//! The folder is removed with this value, whatever became of the job.
+//! The folder is removed when this value is dropped, whether the job succeeded or not.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -27,14 +27,14 @@ pub struct Place {
     is_unpacked: bool,
 }
 
-/// What came of laying a job out.
+/// Result of preparing a work folder.
 #[derive(Debug)]
 pub enum LaidOut {
     /// The worker can begin.
     Ready(Place),
     /// There is nothing to begin with.
     Refused {
-        /// Why, in words for the person who uploaded it.
+        /// The reason, for the person who uploaded it.
         reason: String,
         /// Whether it is beyond the limits of imports.
         limit: bool,

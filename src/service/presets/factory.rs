@@ -7,9 +7,7 @@ use crate::wire::{OptimizerConfig, PresetCategory, PresetId};
 /// A preset that comes with the service.
 #[derive(Debug)]
 pub struct FactoryPreset {
-    /// Its id.
     pub id: PresetId,
-    /// Its name.
     pub name: &'static str,
     /// What it is for.
     pub description: &'static str,

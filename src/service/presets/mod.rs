@@ -18,7 +18,7 @@ pub fn too_old_for(version: &str) -> String {
     format!("needs version {version} of the optimizer core, and this one is {CORE_VERSION}")
 }
 
-/// The numbers of a version: one to four, the missing ones 0. What stands behind `-` or `+` does not count.
+/// The numbers of a version: one to four, the missing ones 0. A part after `-` or `+` is ignored.
 fn parts(version: &str) -> Option<[u64; 4]> {
     let numbers = version.trim().trim_start_matches('v');
     let numbers = numbers.split(['-', '+']).next().unwrap_or_default();

@@ -12,7 +12,6 @@ use crate::wire::UserId;
 pub struct NewUser<'a> {
     /// What the user logs in with.
     pub email: &'a str,
-    /// The hash of the password.
     pub password_hash: &'a str,
     /// The points to begin with.
     pub points: u64,
@@ -23,13 +22,10 @@ pub struct NewUser<'a> {
 /// An account.
 #[derive(Debug, Clone)]
 pub struct UserRow {
-    /// Its id.
     pub id: UserId,
     /// What the user logs in with.
     pub email: String,
-    /// The hash of the password.
     pub password_hash: String,
-    /// Points left.
     pub points: u64,
     /// Bytes it may store.
     pub quota_bytes: u64,

@@ -30,11 +30,8 @@ pub struct NewAsset<'a> {
 /// A base asset.
 #[derive(Debug, Clone)]
 pub struct AssetRow {
-    /// Its id.
     pub id: AssetId,
-    /// Its universal id.
     pub uuid: String,
-    /// Its name.
     pub name: String,
     /// Whether an archive was uploaded.
     pub is_zip: bool,

@@ -12,9 +12,8 @@ use crate::wire::{AssetId, ModelId, UploadStatus, UserId};
 /// One conversion and the job behind it.
 #[derive(Debug, Clone)]
 pub struct ConversionRow {
-    /// The formats asked for.
     pub formats: Vec<String>,
-    /// How it ended badly, in words.
+    /// The error, if it failed.
     pub message: Option<String>,
     /// How far it is.
     pub state: JobState,
@@ -34,7 +33,7 @@ fn conversion_row(row: &SqliteRow) -> sqlx::Result<ConversionRow> {
     })
 }
 
-/// What came of asking for a conversion.
+/// Result of starting a conversion.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Conversion {
     /// It is queued.
@@ -168,7 +167,7 @@ impl ConversionRecords<'_> {
     }
 
     /// Records the end of a conversion together with the end of its job. Returns the blobs that it
-    /// replaced, or none when the conversion is gone or the attempt has lost its job: then the new files are nobody's.
+    /// replaced, or none when the conversion is gone or the attempt has lost its job: then the new files have no owner.
     pub async fn end(
         self,
         lease: Lease,

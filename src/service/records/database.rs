@@ -26,14 +26,14 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0003_file_names.sql"),
 ];
 
-/// A change under way. Nothing of it stands unless it is committed.
+/// An open transaction. Without a commit it is rolled back.
 pub(super) struct Tx {
     inner: sqlx::Transaction<'static, Sqlite>,
     now: i64,
 }
 
 impl Tx {
-    /// The moment of the change, as the database has it.
+    /// The time of the transaction, in microseconds.
     pub(super) fn now(&self) -> i64 {
         self.now
     }
@@ -129,7 +129,7 @@ impl Database {
         Ok(ids.collect::<sqlx::Result<_>>()?)
     }
 
-    /// Starts a change of what `user` has.
+    /// Begins a transaction on records of `user`.
     ///
     /// # Errors
     /// When the account was deleted since the request began: nothing is made for it any more.
@@ -145,7 +145,7 @@ impl Database {
         }
     }
 
-    /// Starts a change; nothing of it stands before `commit`.
+    /// Begins a transaction.
     pub(super) async fn begin(&self) -> Result<Tx> {
         // Twin: a plain `BEGIN`; PostgreSQL locks rows, not the database.
         Ok(Tx {
@@ -154,7 +154,7 @@ impl Database {
         })
     }
 
-    /// This moment, as the database has it.
+    /// The current time, in microseconds.
     pub(super) fn now(&self) -> i64 {
         self.clock.now().as_microsecond()
     }

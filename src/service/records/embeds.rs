@@ -22,7 +22,6 @@ pub enum EmbedSource {
 pub struct NewEmbed<'a> {
     /// Its name in addresses, unguessable.
     pub identifier: &'a str,
-    /// Its name.
     pub name: &'a str,
     /// What it shows.
     pub source: EmbedSource,
@@ -33,13 +32,11 @@ pub struct NewEmbed<'a> {
 /// An embed.
 #[derive(Debug, Clone)]
 pub struct EmbedRow {
-    /// Its id.
     pub id: EmbedId,
-    /// Whose it is.
+    /// The owner.
     pub user: UserId,
     /// Its name in addresses.
     pub identifier: String,
-    /// Its name.
     pub name: String,
     /// What it shows.
     pub source: EmbedSource,
@@ -49,9 +46,7 @@ pub struct EmbedRow {
     pub config: String,
     /// How often it was opened.
     pub view_count: u64,
-    /// When it was made.
     pub created_at: Timestamp,
-    /// When it last changed.
     pub updated_at: Timestamp,
 }
 
@@ -185,7 +180,7 @@ impl EmbedRecords<'_> {
         Ok(row.as_ref().map(embed_row).transpose()?)
     }
 
-    /// Deletes an embed of `user`; tells whether there was one.
+    /// Deletes an embed of `user`; false if there is none.
     pub async fn delete(self, user: UserId, embed: EmbedId) -> Result<bool> {
         let done = sqlx::query("DELETE FROM embeds WHERE id = $1 AND user_id = $2")
             .bind(key(embed.0))

@@ -2,7 +2,7 @@
 //!
 //! A row whose bytes have not come yet has no blob. A blob never changes: new bytes are a new blob,
 //! and the row moves over to it in one commit, so a reader sees the old bytes or the new ones.
-//! Whoever replaces or removes a row gets the blobs that nobody needs any more.
+//! Functions that replace or remove rows return the blobs that are no longer needed.
 
 use std::fmt;
 
@@ -106,9 +106,8 @@ impl Area {
 /// A file and where its bytes are.
 #[derive(Debug, Clone)]
 pub struct FileRow {
-    /// Its id.
     pub id: FileId,
-    /// Whose it is.
+    /// The owner.
     pub owner: ModelId,
     /// What it is for.
     pub area: Area,
@@ -116,7 +115,6 @@ pub struct FileRow {
     pub name: String,
     /// The key of its bytes; none while they are awaited.
     pub blob: Option<String>,
-    /// How many bytes.
     pub size: u64,
     /// The MD5 of the bytes, in hexadecimal digits.
     pub md5: String,
@@ -131,15 +129,11 @@ pub struct FileRow {
 pub struct NewFile {
     /// What it is for.
     pub area: Area,
-    /// Its name.
     pub name: String,
     /// The key of its bytes.
     pub blob: String,
-    /// How many bytes.
     pub size: u64,
-    /// Their MD5, in hexadecimal digits.
     pub md5: String,
-    /// Their CRC-32.
     pub crc32: u32,
 }
 

@@ -11,7 +11,7 @@ use super::files::{self, Area, NewFile};
 use super::jobs::{self, JobKind, JobState, Lease};
 use crate::wire::{AssetId, ModelId, UploadStatus, UserId};
 
-/// What came of completing an upload.
+/// Result of completing an upload.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Completion {
     /// The analysis is queued.
@@ -39,9 +39,8 @@ pub struct AnalysisEnd {
     pub main_file: Option<String>,
     /// What was found, as JSON text.
     pub metadata: Option<String>,
-    /// The files it made.
     pub files: Vec<NewFile>,
-    /// What the worker left to say, as JSON.
+    /// Exit code and error of the worker, as JSON.
     pub output: String,
 }
 
@@ -136,7 +135,7 @@ impl ImportRecords<'_> {
     }
 
     /// Records the end of an analysis together with the end of its job. Returns the blobs that it
-    /// replaced, or none when the asset is gone or the attempt has lost its job: then the new files are nobody's.
+    /// replaced, or none when the asset is gone or the attempt has lost its job: then the new files have no owner.
     pub async fn end(
         self,
         lease: Lease,

@@ -30,7 +30,6 @@ impl fmt::Display for JobId {
 /// The right of one attempt to write to its job, for as long as no other attempt has claimed it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease {
-    /// The job.
     pub job: JobId,
     /// The number of the claim.
     pub fence: u64,
@@ -74,9 +73,9 @@ pub enum JobState {
     Queued,
     /// A worker has it.
     Running,
-    /// Ended well.
+    /// Ended with success.
     Finished,
-    /// Ended badly.
+    /// Ended with a failure.
     Failed,
 }
 
@@ -104,7 +103,6 @@ impl JobState {
 /// One job.
 #[derive(Debug, Clone)]
 pub struct JobRow {
-    /// Its id.
     pub id: JobId,
     /// Its name outside.
     pub key: String,
@@ -126,17 +124,14 @@ pub struct JobRow {
     pub fence: u64,
     /// 0 to 100.
     pub progress: u64,
-    /// What is being done, in words.
+    /// The current step, as text.
     pub step: String,
-    /// What the worker left to say, as JSON.
+    /// Exit code and error of the worker, as JSON.
     pub output: Option<String>,
-    /// When it was added.
     pub created_at: Timestamp,
-    /// When it last changed.
     pub updated_at: Timestamp,
     /// When a worker took it first.
     pub started_at: Option<Timestamp>,
-    /// When it ended.
     pub finished_at: Option<Timestamp>,
 }
 
@@ -150,12 +145,11 @@ impl JobRow {
     }
 }
 
-/// What a deletion leaves to be done: blobs that nobody needs, jobs whose workers have to stop.
+/// What is left to do after a deletion: blobs to remove, jobs whose workers must stop.
 #[derive(Debug, Default)]
 pub struct Removal {
     /// How many of the named records there were.
     pub records: usize,
-    /// Keys of bytes.
     pub blobs: Vec<String>,
     /// Jobs that are gone.
     pub jobs: Vec<JobId>,

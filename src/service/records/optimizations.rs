@@ -19,11 +19,9 @@ pub struct NewRapid {
     pub asset: AssetId,
     /// The name of that asset.
     pub asset_name: String,
-    /// Its scale.
     pub scale_factor: f64,
     /// The name of the rapid model.
     pub name: String,
-    /// The configuration as JSON text.
     pub config: String,
     /// The preset that it comes from.
     pub preset: Option<(PresetId, String)>,
@@ -33,11 +31,10 @@ pub struct NewRapid {
     pub filename_rule: FilenameRule,
     /// Tags to begin with.
     pub tags: Vec<String>,
-    /// The version of the optimizer.
     pub core_version: String,
 }
 
-/// What came of asking for optimizations.
+/// Result of starting optimizations.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Started {
     /// They are queued and paid for.
@@ -58,9 +55,8 @@ pub struct OptimizationEnd {
     pub status: OptimizationStatus,
     /// What the worker reported, as JSON text.
     pub report: Option<String>,
-    /// The files it made.
     pub files: Vec<NewFile>,
-    /// What the worker left to say, as JSON.
+    /// Exit code and error of the worker, as JSON.
     pub output: String,
 }
 
@@ -156,7 +152,7 @@ impl OptimizationRecords<'_> {
     }
 
     /// Records the end of an optimization together with the end of its job. Returns the blobs that it
-    /// replaced, or none when the rapid model is gone or the attempt has lost its job: then the new files are nobody's.
+    /// replaced, or none when the rapid model is gone or the attempt has lost its job: then the new files have no owner.
     pub async fn end(
         self,
         lease: Lease,

@@ -11,7 +11,6 @@ use crate::wire::{FilenameRule, PresetId, UserId};
 /// A preset that is about to be made.
 #[derive(Debug)]
 pub struct NewPreset<'a> {
-    /// Its name.
     pub name: &'a str,
     /// What it is for.
     pub description: &'a str,
@@ -28,7 +27,7 @@ pub struct NewPreset<'a> {
 pub struct PresetRow {
     /// Its id, above those of the factory.
     pub id: PresetId,
-    /// Whose it is.
+    /// The owner.
     pub user: UserId,
     /// Its name; two presets may have the same.
     pub name: String,
@@ -40,9 +39,7 @@ pub struct PresetRow {
     pub core_version: String,
     /// The rule for the names of result files.
     pub filename_rule: FilenameRule,
-    /// When it was made.
     pub created_at: Timestamp,
-    /// When it last changed.
     pub updated_at: Timestamp,
 }
 
@@ -162,7 +159,7 @@ impl PresetRecords<'_> {
         Ok(row.as_ref().map(preset_row).transpose()?)
     }
 
-    /// Deletes a preset of `user`; tells whether there was one.
+    /// Deletes a preset of `user`; false if there is none.
     pub async fn delete(self, user: UserId, preset: PresetId) -> Result<bool> {
         let done = sqlx::query("DELETE FROM presets WHERE id = $1 AND user_id = $2")
             .bind(key(preset.0))

@@ -15,11 +15,8 @@ use crate::wire::{AssetId, FilenameRule, ModelId, OptimizationStatus, PresetId, 
 /// A rapid model and the job behind it.
 #[derive(Debug, Clone)]
 pub struct RapidRow {
-    /// Its id.
     pub id: RapidId,
-    /// Its universal id.
     pub uuid: String,
-    /// Its name.
     pub name: String,
     /// The asset it was made from, which may be gone.
     pub asset: AssetId,
@@ -27,7 +24,6 @@ pub struct RapidRow {
     pub asset_name: String,
     /// How far it is.
     pub status: OptimizationStatus,
-    /// The configuration as JSON text.
     pub config: String,
     /// The preset that it was made with.
     pub preset: Option<PresetId>,
@@ -37,7 +33,6 @@ pub struct RapidRow {
     pub export_name: Option<String>,
     /// The rule for their names where none was asked for.
     pub filename_rule: FilenameRule,
-    /// The version of the optimizer.
     pub core_version: String,
     /// The scale of the asset when it was made.
     pub scale_factor: f64,
@@ -45,7 +40,6 @@ pub struct RapidRow {
     pub report: Option<String>,
     /// When it was asked for.
     pub created_at: Timestamp,
-    /// When it last changed.
     pub updated_at: Timestamp,
     /// The job behind it.
     pub job: Option<JobRow>,

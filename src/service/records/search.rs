@@ -74,7 +74,6 @@ pub struct PageOf<T> {
     pub per_page: u64,
     /// All items of the listing.
     pub total: u64,
-    /// The items.
     pub items: Vec<T>,
 }
 

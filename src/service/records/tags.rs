@@ -1,4 +1,4 @@
-//! Tags of assets and of rapid models. A name stands once on an owner; adding it again changes nothing.
+//! Tags of assets and of rapid models. A name occurs once per owner; adding it again changes nothing.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,6 @@ pub struct TagRow {
     pub id: TagId,
     /// The text.
     pub name: String,
-    /// When it was added.
     pub created_at: Timestamp,
     /// The same: a tag does not change.
     pub updated_at: Timestamp,
@@ -76,7 +75,7 @@ impl TagRecords<'_> {
         Ok(true)
     }
 
-    /// Removes one tag; tells whether it was there.
+    /// Removes one tag; false if it was not there.
     pub async fn remove(self, user: UserId, owner: ModelId, tag: TagId) -> Result<bool> {
         let done = sqlx::query(
             "DELETE FROM tags WHERE id = $1 AND user_id = $2 AND owner_kind = $3 AND owner_id = $4",

@@ -12,19 +12,16 @@ use crate::wire::{TokenId, UserId};
 pub struct TokenRow {
     /// Its id, the part of the text before the bar.
     pub id: TokenId,
-    /// Whose it is.
+    /// The owner.
     pub user: UserId,
     /// What it is for.
     pub name: String,
-    /// The hash of the secret.
     pub secret_hash: String,
     /// Optimizations that were started with it.
     pub optimization_count: u64,
     /// When it was last used, to the minute.
     pub last_used_at: Option<Timestamp>,
-    /// When it was made.
     pub created_at: Timestamp,
-    /// When it last changed.
     pub updated_at: Timestamp,
 }
 
@@ -65,7 +62,7 @@ impl TokenRecords<'_> {
         Ok(TokenId(count(&row, "id")?))
     }
 
-    /// The token with this id, whoever has it: what a request is checked against.
+    /// The token with this id, of any user; used to authenticate requests.
     pub async fn get(self, token: TokenId) -> Result<Option<TokenRow>> {
         let row = sqlx::query("SELECT * FROM tokens WHERE id = $1")
             .bind(key(token.0))
@@ -83,7 +80,7 @@ impl TokenRecords<'_> {
         Ok(rows.iter().map(token_row).collect::<sqlx::Result<_>>()?)
     }
 
-    /// Deletes a token of `user`; tells whether there was one.
+    /// Deletes a token of `user`; false if there is none.
     pub async fn delete(self, user: UserId, token: TokenId) -> Result<bool> {
         let done = sqlx::query("DELETE FROM tokens WHERE id = $1 AND user_id = $2")
             .bind(key(token.0))

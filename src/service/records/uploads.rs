@@ -11,10 +11,10 @@ use super::files::FileId;
 use crate::service::files::Stored;
 use crate::wire::{UploadStatus, UserId};
 
-/// What came of uploaded bytes.
+/// Result of storing uploaded bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Publish {
-    /// The file has them now; the blob it had before is nobody's.
+    /// The file has them; the blob that it had before must be removed.
     Done {
         /// That blob.
         replaced: Option<String>,

@@ -24,9 +24,8 @@ pub struct NewWebhook<'a> {
 /// A webhook. `Debug` leaves the secret out.
 #[derive(Clone)]
 pub struct WebhookRow {
-    /// Its id.
     pub id: WebhookId,
-    /// Whose it is.
+    /// The owner.
     pub user: UserId,
     /// Where events go.
     pub url: String,
@@ -42,9 +41,7 @@ pub struct WebhookRow {
     pub last_called_at: Option<Timestamp>,
     /// When an event was last accepted by the receiver.
     pub notified_at: Option<Timestamp>,
-    /// When it was made.
     pub created_at: Timestamp,
-    /// When it last changed.
     pub updated_at: Timestamp,
 }
 
@@ -125,7 +122,7 @@ impl WebhookRecords<'_> {
         Ok(rows.iter().map(webhook_row).collect::<sqlx::Result<_>>()?)
     }
 
-    /// Deletes a webhook of `user`; tells whether there was one.
+    /// Deletes a webhook of `user`; false if there is none.
     pub async fn delete(self, user: UserId, webhook: WebhookId) -> Result<bool> {
         let done = sqlx::query("DELETE FROM webhooks WHERE id = $1 AND user_id = $2")
             .bind(key(webhook.0))

@@ -1,6 +1,6 @@
 //! The viewer page of an embed: model-viewer with the settings of the embed, everything from here.
 //!
-//! Every value is escaped where it stands, styles and links are checked, and a strict content security
+//! Every value is escaped for its context, styles and links are checked, and a strict content security
 //! policy is the second wall: no script but ours, no request but to this service and its storage.
 
 mod settings;

@@ -29,7 +29,7 @@ pub fn confine(command: &mut Command, limits: &WorkerLimits) {
     unsafe {
         command.pre_exec(move || {
             rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-            // The parent may have died before the line above; then nobody would send the signal.
+            // If the parent died before the line above, the signal is never sent.
             if rustix::process::getppid() != Some(parent) {
                 return Err(rustix::io::Errno::SRCH.into());
             }

@@ -1,7 +1,7 @@
-//! Worker processes: each does one task of the engine, confined, and ends.
+//! Worker processes: each runs one task of the engine under resource limits, and ends.
 //!
-//! Whatever a model does to its worker (memory, endless loops, a crash), the service gets a reason in
-//! words and goes on with the next job. A worker never outlives the service.
+//! If a model makes its worker fail (memory, endless loop, crash), the service gets the reason as
+//! text and continues with the next job. A worker never outlives the service.
 
 mod confine;
 mod output;
@@ -24,11 +24,11 @@ use output::Line;
 /// How a task ended.
 #[derive(Debug)]
 pub enum Outcome {
-    /// Well. A worker that is not ours may report nothing.
+    /// Success. A worker of another program may send no report.
     Done(Option<Box<Report>>),
     /// Badly.
     Failed(Failure),
-    /// It was told to stop before it ended; nothing of it counts.
+    /// It was stopped before it ended; its results are ignored.
     Stopped,
 }
 
@@ -80,7 +80,7 @@ enum Killed {
 }
 
 impl Workers {
-    /// Gets ready to start workers; to be called within an async runtime.
+    /// Starts the thread that spawns workers; call it within an async runtime.
     ///
     /// # Errors
     /// When the system has no thread left.
@@ -92,7 +92,7 @@ impl Workers {
         })
     }
 
-    /// Has `task` done by a worker. `stop` ends it early.
+    /// Runs `task` in a worker. `stop` ends it early.
     pub async fn run(
         &self,
         task: &Task,
@@ -126,7 +126,7 @@ impl Workers {
         let last: Mutex<LastWords> = Mutex::default();
         let talk = async {
             let feeding = async {
-                // A worker that ended early does not read; how it ended is told by its status.
+                // A worker that ended early does not read; its exit status says why.
                 let _ = stdin.write_all(&task).await;
                 drop(stdin);
             };
@@ -169,7 +169,7 @@ impl Workers {
         self.outcome(status, killed, said, stderr)
     }
 
-    /// What came of a worker that has ended; `report` and `error` are what it said last.
+    /// The result of a worker that has ended; `report` and `error` are its last messages.
     fn outcome(
         &self,
         status: std::io::Result<ExitStatus>,

@@ -52,7 +52,7 @@ fn gigantic(asked: &Asked, _: &str) -> Option<Reply> {
 }
 
 #[test]
-fn gigantic_and_bottomless_bodies_are_refused_and_the_rest_goes_on() {
+fn gigantic_and_endless_bodies_are_refused_and_other_reads_work() {
     needs_fuse!();
     let mounted = Mounted::over(hostile(gigantic), &[]);
     for folder in ["rawmodels", "rapidmodels"] {

@@ -86,7 +86,7 @@ fn a_storage_that_only_talks_nonsense_is_an_error_and_nothing_of_it_is_kept() {
 }
 
 #[test]
-fn a_body_that_breaks_off_goes_on_where_it_stopped_and_asks_for_the_same_version() {
+fn an_interrupted_body_is_resumed_with_the_same_version() {
     needs_fuse!();
     let world = World::new(MIB, &[]);
     // The size is asked for by a range of its own.
@@ -145,7 +145,7 @@ fn a_url_is_renewed_before_it_ends() {
 }
 
 #[test]
-fn storage_that_says_nothing_fails_a_read_in_time_and_the_next_goes_on() {
+fn silent_storage_fails_a_read_in_time_and_the_next_works() {
     needs_fuse!();
     let world = World::new(MIB, &[]);
     let file = File::open(world.big()).expect("it opens");

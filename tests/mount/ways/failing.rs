@@ -155,7 +155,7 @@ fn without_network_a_drive_mounts_takes_drafts_and_sends_them_when_it_is_back() 
 }
 
 #[test]
-fn why_of_what_cannot_be_looked_up_says_that_the_service_is_away() {
+fn why_says_that_the_service_is_away_if_a_lookup_fails() {
     needs_fuse!();
     let mut fixture = Fixture::new();
     fixture.add_chair();
@@ -173,7 +173,7 @@ fn why_of_what_cannot_be_looked_up_says_that_the_service_is_away() {
 }
 
 #[test]
-fn what_fails_after_the_tool_has_gone_stands_in_error_txt() {
+fn a_failure_after_the_tool_has_ended_is_in_error_txt() {
     needs_fuse!();
     let plan = "[[rule]]\nmethod = \"POST\"\npath = \"*/api-upload/start\"\ntimes = 1\n\
         fault = { kind = \"status\", status = 422, body = '{\"message\":\"The name is reserved.\"}' }\n";

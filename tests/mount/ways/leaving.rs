@@ -55,7 +55,7 @@ fn unmount_sends_what_is_ready_and_keeps_what_is_not() {
 }
 
 #[test]
-fn unmount_shows_progress_and_stops_waiting_when_told() {
+fn unmount_shows_progress_and_can_stop_waiting() {
     needs_fuse!();
     const SLOW: &str = "[[rule]]\nmethod = \"PUT\"\npath = \"/storage/*\"\n\
                         fault = { kind = \"latency\", ms = 3000 }\n";

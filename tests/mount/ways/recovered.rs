@@ -31,7 +31,7 @@ fn recover(fixture: &Fixture) -> Command {
 }
 
 #[test]
-fn a_lost_journal_is_told_of_and_its_files_are_taken_back_into_drafts() {
+fn a_lost_journal_is_reported_and_its_files_can_be_recovered_into_drafts() {
     needs_fuse!();
     let mut fixture = Fixture::with(&[], &["--settle", "10m"]);
     for name in MODELS {

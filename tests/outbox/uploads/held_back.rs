@@ -96,7 +96,7 @@ async fn a_draft_larger_than_the_room_left_does_not_start_and_says_so() {
 }
 
 #[tokio::test]
-async fn a_refused_token_is_told_at_once() {
+async fn a_refused_token_is_reported_at_once() {
     let world = World::start().await;
     world
         .relay
