@@ -10,6 +10,7 @@ pub mod junk;
 pub mod references;
 mod table;
 pub mod wholeness;
+pub mod zip;
 
 use std::cmp::Reverse;
 

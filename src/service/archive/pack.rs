@@ -1,13 +1,13 @@
 //! Packs files into a zip while it is sent: nothing is compressed (models and pictures are already), the
 //! length is known before the first byte, and memory holds one part of one file.
 //!
-//! Zip64 records are written only where a size or an offset needs them.
+//! The format itself is in [`formats::zip`](crate::formats::zip).
 
-use bytes::{BufMut as _, Bytes};
+use bytes::Bytes;
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 
+use crate::formats::zip::{ZipEntry, ZipHeaders};
 use crate::service::files::{ByteStream, FileStore};
 
 /// Where the bytes of an entry are.
@@ -54,44 +54,36 @@ pub struct Pack {
     parts: Vec<(Bytes, Content, u64)>,
     /// The directory at the end.
     directory: Bytes,
+    len_bytes: u64,
 }
-
-const ESCAPE_32: u32 = u32::MAX;
-const ESCAPE_16: u16 = u16::MAX;
-/// Names are UTF-8.
-const FLAGS: u16 = 1 << 11;
-/// Made on Unix, by version 4.5 of the format.
-const MADE_BY: u16 = (3 << 8) | 45;
-/// A plain file that all may read and its owner write.
-const ATTRIBUTES: u32 = 0o100_644 << 16;
 
 impl Pack {
     /// Lays out an archive.
     pub fn new(entries: Vec<Entry>) -> Pack {
-        let count = entries.len() as u64;
-        let mut parts = Vec::with_capacity(entries.len());
-        let mut directory = Vec::new();
-        let mut offset = 0;
-        for entry in entries {
-            let header = Bytes::from(local_header(&entry));
-            central_header(&mut directory, &entry, offset);
-            offset += header.len() as u64 + entry.size;
-            parts.push((header, entry.content, entry.size));
-        }
-        end_of_directory(&mut directory, count, offset);
+        let laid_out: Vec<ZipEntry<'_>> = entries
+            .iter()
+            .map(|entry| ZipEntry {
+                name: &entry.name,
+                size: entry.size,
+                crc32: entry.crc32,
+                modified_secs: entry.modified.as_second(),
+            })
+            .collect();
+        let headers = ZipHeaders::of(&laid_out);
+        let local = headers.local.into_iter().map(Bytes::from);
         Pack {
-            parts,
-            directory: Bytes::from(directory),
+            len_bytes: headers.len_bytes,
+            parts: local
+                .zip(entries)
+                .map(|(header, entry)| (header, entry.content, entry.size))
+                .collect(),
+            directory: Bytes::from(headers.directory),
         }
     }
 
-    /// The bytes of the whole archive.
+    /// The length of the whole archive.
     pub fn len_bytes(&self) -> u64 {
-        let entries = self
-            .parts
-            .iter()
-            .map(|(header, _, size)| header.len() as u64 + size);
-        entries.sum::<u64>() + self.directory.len() as u64
+        self.len_bytes
     }
 
     /// Sends the archive.
@@ -113,107 +105,6 @@ impl Pack {
         let directory = stream::iter([Ok::<_, std::io::Error>(self.directory)]);
         Box::pin(entries.try_flatten().chain(directory))
     }
-}
-
-fn small(number: u64) -> u32 {
-    u32::try_from(number).unwrap_or(ESCAPE_32)
-}
-
-fn is_large(number: u64) -> bool {
-    number >= u64::from(ESCAPE_32)
-}
-
-/// The date and time of an entry, in UTC, to two seconds.
-fn dos_time(moment: Timestamp) -> (u16, u16) {
-    let moment = moment.to_zoned(TimeZone::UTC);
-    let number = |value: i8| u16::try_from(value).unwrap_or(0);
-    let year = u16::try_from(moment.year() - 1980).unwrap_or(0).min(127);
-    let date = (year << 9) | (number(moment.month()) << 5) | number(moment.day());
-    let time = (number(moment.hour()) << 11)
-        | (number(moment.minute()) << 5)
-        | (number(moment.second()) / 2);
-    (date, time)
-}
-
-/// What the local and the central header have in common.
-fn put_common(out: &mut Vec<u8>, entry: &Entry, large: bool, extra_len: u16) {
-    let (date, time) = dos_time(entry.modified);
-    let size = if large { ESCAPE_32 } else { small(entry.size) };
-    out.put_u16_le(if large { 45 } else { 20 });
-    out.put_u16_le(FLAGS);
-    out.put_u16_le(0);
-    out.put_u16_le(time);
-    out.put_u16_le(date);
-    out.put_u32_le(entry.crc32);
-    out.put_u32_le(size);
-    out.put_u32_le(size);
-    out.put_u16_le(u16::try_from(entry.name.len()).expect("names of files are short"));
-    out.put_u16_le(extra_len);
-}
-
-fn local_header(entry: &Entry) -> Vec<u8> {
-    let large = is_large(entry.size);
-    let mut out = Vec::with_capacity(64 + entry.name.len());
-    out.put_u32_le(0x0403_4b50);
-    put_common(&mut out, entry, large, if large { 20 } else { 0 });
-    out.put_slice(entry.name.as_bytes());
-    if large {
-        out.put_u16_le(1);
-        out.put_u16_le(16);
-        out.put_u64_le(entry.size);
-        out.put_u64_le(entry.size);
-    }
-    out
-}
-
-fn central_header(out: &mut Vec<u8>, entry: &Entry, offset: u64) {
-    let large = is_large(entry.size) || is_large(offset);
-    out.put_u32_le(0x0201_4b50);
-    out.put_u16_le(MADE_BY);
-    put_common(out, entry, large, if large { 28 } else { 0 });
-    out.put_u16_le(0);
-    out.put_u16_le(0);
-    out.put_u16_le(0);
-    out.put_u32_le(ATTRIBUTES);
-    out.put_u32_le(if large { ESCAPE_32 } else { small(offset) });
-    out.put_slice(entry.name.as_bytes());
-    if large {
-        out.put_u16_le(1);
-        out.put_u16_le(24);
-        out.put_u64_le(entry.size);
-        out.put_u64_le(entry.size);
-        out.put_u64_le(offset);
-    }
-}
-
-fn end_of_directory(out: &mut Vec<u8>, count: u64, offset: u64) {
-    let len = out.len() as u64;
-    let large = is_large(offset) || is_large(len) || count >= u64::from(ESCAPE_16);
-    if large {
-        out.put_u32_le(0x0606_4b50);
-        out.put_u64_le(44);
-        out.put_u16_le(MADE_BY);
-        out.put_u16_le(45);
-        out.put_u32_le(0);
-        out.put_u32_le(0);
-        out.put_u64_le(count);
-        out.put_u64_le(count);
-        out.put_u64_le(len);
-        out.put_u64_le(offset);
-        out.put_u32_le(0x0706_4b50);
-        out.put_u32_le(0);
-        out.put_u64_le(offset + len);
-        out.put_u32_le(1);
-    }
-    let count = u16::try_from(count).unwrap_or(ESCAPE_16);
-    out.put_u32_le(0x0605_4b50);
-    out.put_u16_le(0);
-    out.put_u16_le(0);
-    out.put_u16_le(count);
-    out.put_u16_le(count);
-    out.put_u32_le(small(len));
-    out.put_u32_le(small(offset));
-    out.put_u16_le(0);
 }
 
 #[cfg(test)]
@@ -254,25 +145,5 @@ mod tests {
         };
         assert_eq!(read("ä/leer.txt"), b"");
         assert!(read("big.bin") == content);
-    }
-
-    #[test]
-    fn sizes_and_offsets_beyond_4_gib_are_written_in_full() {
-        let huge = |name: &str| Entry {
-            name: name.to_owned(),
-            content: Content::Blob(String::new()),
-            size: 5 << 30,
-            crc32: 1,
-            modified: Timestamp::UNIX_EPOCH,
-        };
-        let pack = Pack::new(vec![huge("a"), huge("b")]);
-        let size = (5_u64 << 30).to_le_bytes();
-        let contains = |bytes: &[u8], part: &[u8]| bytes.windows(part.len()).any(|at| at == part);
-        for (header, _, _) in &pack.parts {
-            assert!(contains(header, &size));
-        }
-        let second = (5_u64 << 30) + pack.parts[0].0.len() as u64;
-        assert!(contains(&pack.directory, &second.to_le_bytes()));
-        assert!(contains(&pack.directory, &0x0606_4b50_u32.to_le_bytes()));
     }
 }

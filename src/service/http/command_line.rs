@@ -34,7 +34,7 @@ const LAYOUT_KEYS: &[&str] = &[
 
 /// The formats that version 1 names, without ctm, which is not written here. The first is the one that
 /// a target size is for.
-const FORMATS: &[&str] = &["glb", "usdz", "obj"];
+pub const VERSION_1_FORMATS: &[&str] = &["glb", "usdz", "obj"];
 
 const TEXTURE_SLOTS: &[&str] = &["baseColor", "emissive", "normal", "orm"];
 
@@ -128,7 +128,7 @@ pub fn with_formats(config: &mut Map<String, Value>) {
     if is_asked(of_a) || is_asked(config.get("export")) {
         return;
     }
-    let exports: Vec<Value> = FORMATS
+    let exports: Vec<Value> = VERSION_1_FORMATS
         .iter()
         .map(|format| json!({ "fileType": format }))
         .collect();

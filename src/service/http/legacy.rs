@@ -9,7 +9,7 @@ use axum::extract::State;
 use serde_json::{Map, Value, json};
 
 use super::body::{Fields, RequestedConfig};
-use super::command_line;
+use super::command_line::{self, VERSION_1_FORMATS};
 use super::error::ApiError;
 use super::optimize::{new_rapid, start};
 use super::rapidmodel;
@@ -26,9 +26,6 @@ use crate::wire::{AssetForm, LegacyOptimizeReply, ModelId, Page, SourceModel, Up
 
 /// The target sizes that the oldest endpoint allows, in megabytes.
 const TARGET_MB: std::ops::RangeInclusive<f64> = 1.0..=25.0;
-
-/// The formats whose files version 1 lists. It also names ctm, which nothing here writes.
-const FORMATS: &[&str] = &["usdz", "glb", "obj"];
 
 pub async fn start_upload(
     State(app): State<Arc<App>>,
@@ -101,7 +98,7 @@ pub async fn rapid(
     let mut downloads = serde_json::Map::new();
     for (name, url) in exports.iter() {
         let format = formats::extension(name);
-        if FORMATS.contains(&format.as_str()) {
+        if VERSION_1_FORMATS.contains(&format.as_str()) {
             downloads.insert(format, json!(url));
         }
     }

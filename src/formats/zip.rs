@@ -1,0 +1,225 @@
+//! The layout of zip archives whose entries are stored as they are: everything but the entries' own bytes,
+//! and the length of the whole, known before the first byte is sent. The only writer of zips that are streamed.
+//!
+//! Zip64 records (APPNOTE 4.3.14, 4.5.3) are written only if a size, an offset or the number of entries needs them.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+/// Names are UTF-8.
+const FLAG_UTF8: u16 = 1 << 11;
+const VERSION: u16 = 20;
+const VERSION_ZIP64: u16 = 45;
+/// Made on Unix, so that the permissions in the attributes count.
+const UNIX: u16 = 3 << 8;
+/// A plain file that all may read and its owner write.
+const ATTRIBUTES: u32 = 0o100_644 << 16;
+/// What stands in a short field whose value is in a zip64 record.
+const IN_ZIP64: u32 = u32::MAX;
+
+/// One file of an archive.
+#[derive(Debug, Clone, Copy)]
+pub struct ZipEntry<'a> {
+    /// Its path in the archive, with `/` between names.
+    pub name: &'a str,
+    pub size: u64,
+    pub crc32: u32,
+    /// In seconds since 1970. Zips hold 1980 to 2107, in steps of two seconds; other times become the first day.
+    pub modified_secs: i64,
+}
+
+/// All of an archive but the bytes of its entries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ZipHeaders {
+    /// What stands before the bytes of each entry, in their order.
+    pub local: Vec<Vec<u8>>,
+    /// What stands after the bytes of the last.
+    pub directory: Vec<u8>,
+    /// The length of the whole archive.
+    pub len_bytes: u64,
+}
+
+impl ZipHeaders {
+    /// Lays out an archive.
+    pub fn of(entries: &[ZipEntry<'_>]) -> ZipHeaders {
+        let mut local = Vec::with_capacity(entries.len());
+        let mut directory = Vec::new();
+        let mut at = 0;
+        for entry in entries {
+            let header = local_header(entry);
+            put_directory_entry(&mut directory, entry, at);
+            at += header.len() as u64 + entry.size;
+            local.push(header);
+        }
+        put_end_records(&mut directory, entries.len() as u64, at);
+        ZipHeaders {
+            local,
+            len_bytes: at + directory.len() as u64,
+            directory,
+        }
+    }
+}
+
+fn local_header(entry: &ZipEntry<'_>) -> Vec<u8> {
+    let is_large = entry.size >= u64::from(IN_ZIP64);
+    let mut header = Vec::with_capacity(64 + entry.name.len());
+    header.extend(b"PK\x03\x04");
+    put_u16(&mut header, if is_large { VERSION_ZIP64 } else { VERSION });
+    put_common(&mut header, entry, if is_large { 20 } else { 0 });
+    header.extend(entry.name.as_bytes());
+    if is_large {
+        put_u16(&mut header, 1);
+        put_u16(&mut header, 16);
+        header.extend(entry.size.to_le_bytes());
+        header.extend(entry.size.to_le_bytes());
+    }
+    header
+}
+
+fn put_directory_entry(to: &mut Vec<u8>, entry: &ZipEntry<'_>, at: u64) {
+    let mut extra = Vec::new();
+    if entry.size >= u64::from(IN_ZIP64) {
+        extra.extend(entry.size.to_le_bytes());
+        extra.extend(entry.size.to_le_bytes());
+    }
+    if at >= u64::from(IN_ZIP64) {
+        extra.extend(at.to_le_bytes());
+    }
+    let (version, extra_len) = match extra.len() {
+        0 => (VERSION, 0),
+        len => (VERSION_ZIP64, len as u16 + 4),
+    };
+    to.extend(b"PK\x01\x02");
+    put_u16(to, UNIX | version);
+    put_u16(to, version);
+    put_common(to, entry, extra_len);
+    // No comment, the first disk, no internal attributes.
+    to.extend([0; 6]);
+    to.extend(ATTRIBUTES.to_le_bytes());
+    put_short(to, at);
+    to.extend(entry.name.as_bytes());
+    if !extra.is_empty() {
+        put_u16(to, 1);
+        put_u16(to, extra.len() as u16);
+        to.extend(extra);
+    }
+}
+
+/// The fields from the flags to the length of the extra field, which both headers have in this order.
+fn put_common(to: &mut Vec<u8>, entry: &ZipEntry<'_>, extra_len: u16) {
+    let (time, date) = dos_time(entry.modified_secs);
+    put_u16(to, FLAG_UTF8);
+    put_u16(to, 0);
+    put_u16(to, time);
+    put_u16(to, date);
+    to.extend(entry.crc32.to_le_bytes());
+    put_short(to, entry.size);
+    put_short(to, entry.size);
+    // A path of the drive is far shorter; other tools would cut a longer one as well.
+    put_u16(to, u16::try_from(entry.name.len()).unwrap_or(u16::MAX));
+    put_u16(to, extra_len);
+}
+
+fn put_end_records(to: &mut Vec<u8>, entries: u64, directory_at: u64) {
+    let directory_len = to.len() as u64;
+    let short = u64::from(IN_ZIP64);
+    if entries >= u64::from(u16::MAX) || directory_at >= short || directory_len >= short {
+        to.extend(b"PK\x06\x06");
+        to.extend(44_u64.to_le_bytes());
+        put_u16(to, VERSION_ZIP64);
+        put_u16(to, VERSION_ZIP64);
+        to.extend([0; 8]);
+        to.extend(entries.to_le_bytes());
+        to.extend(entries.to_le_bytes());
+        to.extend(directory_len.to_le_bytes());
+        to.extend(directory_at.to_le_bytes());
+        to.extend(b"PK\x06\x07");
+        to.extend([0; 4]);
+        to.extend((directory_at + directory_len).to_le_bytes());
+        to.extend(1_u32.to_le_bytes());
+    }
+    let count = u16::try_from(entries).unwrap_or(u16::MAX);
+    to.extend(b"PK\x05\x06");
+    to.extend([0; 4]);
+    put_u16(to, count);
+    put_u16(to, count);
+    put_short(to, directory_len);
+    put_short(to, directory_at);
+    put_u16(to, 0);
+}
+
+fn put_u16(to: &mut Vec<u8>, value: u16) {
+    to.extend(value.to_le_bytes());
+}
+
+fn put_short(to: &mut Vec<u8>, value: u64) {
+    to.extend(u32::try_from(value).unwrap_or(IN_ZIP64).to_le_bytes());
+}
+
+/// The time as DOS wrote it, in UTC.
+fn dos_time(modified_secs: i64) -> (u16, u16) {
+    let earliest = (0, 1 << 5 | 1);
+    let Ok(stamp) = Timestamp::from_second(modified_secs) else {
+        return earliest;
+    };
+    let at = stamp.to_zoned(TimeZone::UTC);
+    if !(1980..=2107).contains(&at.year()) {
+        return earliest;
+    }
+    let half_seconds = at.second() as u16 / 2;
+    let time = (at.hour() as u16) << 11 | (at.minute() as u16) << 5 | half_seconds;
+    let date = (at.year() as u16 - 1980) << 9 | (at.month() as u16) << 5 | at.day() as u16;
+    (time, date)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn huge(name: &str) -> ZipEntry<'_> {
+        ZipEntry {
+            name,
+            size: 5 << 30,
+            crc32: 1,
+            modified_secs: 0,
+        }
+    }
+
+    #[test]
+    fn sizes_and_offsets_beyond_4_gib_are_written_in_full() {
+        let headers = ZipHeaders::of(&[huge("a"), huge("b")]);
+        let size = (5_u64 << 30).to_le_bytes();
+        let contains = |bytes: &[u8], part: &[u8]| bytes.windows(part.len()).any(|at| at == part);
+        assert_eq!(headers.local.len(), 2);
+        for header in &headers.local {
+            assert!(contains(header, &size));
+        }
+        let second = (5_u64 << 30) + headers.local[0].len() as u64;
+        assert!(contains(&headers.directory, &second.to_le_bytes()));
+        assert!(contains(&headers.directory, b"PK\x06\x06"));
+        let local: usize = headers.local.iter().map(Vec::len).sum();
+        let without_content = (local + headers.directory.len()) as u64;
+        assert_eq!(headers.len_bytes, without_content + (10 << 30));
+    }
+
+    #[test]
+    fn many_entries_get_zip64_records() {
+        let small = ZipEntry {
+            size: 0,
+            ..huge("a")
+        };
+        let many = ZipHeaders::of(&vec![small; 70_000]);
+        assert!(many.directory.windows(4).any(|at| at == b"PK\x06\x06"));
+        let few = ZipHeaders::of(&[small]);
+        assert!(!few.directory.windows(4).any(|at| at == b"PK\x06\x06"));
+    }
+
+    #[test]
+    fn times_outside_the_calendar_are_its_first_day() {
+        let earliest = (0, 33);
+        for secs in [-5, 0, i64::MAX, 5_000_000_000] {
+            assert_eq!(dos_time(secs), earliest, "{secs}");
+        }
+        assert_ne!(dos_time(1_700_000_000), earliest);
+    }
+}
