@@ -60,8 +60,8 @@ mod tests {
     use std::process::Command;
 
     use super::*;
-    use crate::outbox::moment::Moment;
     use crate::outbox::ids::EntryId;
+    use crate::outbox::moment::Moment;
     use crate::outbox::staging::{ContentHash, ContentId};
 
     fn file(path: &str, size: u64) -> ManifestFile {

@@ -8,7 +8,7 @@ use assetfs::engine::render::{
 };
 use glam::{Mat4, Quat, Vec3, Vec4};
 
-use crate::scenes::{alone, card, draw, instance, pixel, quarters, unlit};
+use super::scenes::{alone, card, draw, instance, pixel, quarters, unlit};
 
 #[test]
 fn textured_card_shows_the_bytes_of_its_texture() {

@@ -5,7 +5,7 @@ use assetfs::engine::render::{
 };
 use glam::{Mat4, Vec3, Vec4};
 
-use crate::scenes::{UNIT, alone, card, cuboid, instance, settings, unlit};
+use super::scenes::{UNIT, alone, card, cuboid, instance, settings, unlit};
 
 #[test]
 fn sky_lights_throw_a_shadow_on_the_floor_only() {

@@ -6,7 +6,7 @@ use std::path::Path;
 use assetfs::engine::job::{AnalyseTask, OptimizeTask, Progress, Task, run};
 use serde_json::{Value, json};
 
-use crate::shapes::{spheres, textured};
+use super::shapes::{spheres, textured};
 
 #[test]
 fn settings_that_are_not_done_stand_in_the_warning_log() {

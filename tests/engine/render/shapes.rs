@@ -5,7 +5,7 @@ use assetfs::engine::render::{
 };
 use glam::{Mat4, Vec2, Vec3, Vec4};
 
-use crate::scenes::{UNIT, alone, card, cuboid, draw, instance, pixel, settings, unlit};
+use super::scenes::{UNIT, alone, card, cuboid, draw, instance, pixel, settings, unlit};
 
 #[test]
 fn cube_is_a_square_in_all_six_views() {

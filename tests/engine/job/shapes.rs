@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::gltf::{Maker, Model};
+use super::gltf::{Maker, Model};
 
 /// Positions, normals, texture coordinates and indices of a sphere.
 fn sphere(rings: u32, center: [f32; 3], radius: f32) -> (Vec<f32>, Vec<f32>, Vec<f32>, Vec<u32>) {

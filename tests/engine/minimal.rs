@@ -1,8 +1,5 @@
 //! The smallest inputs that once ended the engine instead of being read or refused; all were found by mutated files.
 
-#[path = "support/square_glb.rs"]
-mod square_glb;
-
 use std::fs;
 
 use assetfs::engine::clean;
@@ -14,7 +11,7 @@ use assetfs::engine::settings::MeshCompression;
 use assetfs::engine::simplify::{Limits, simplify};
 use serde_json::{Value, json};
 
-use square_glb::changed_glb;
+use crate::square_glb::changed_glb;
 
 fn import_bytes(name: &str, bytes: &[u8]) -> Result<Scene, String> {
     let dir = tempfile::tempdir().unwrap();

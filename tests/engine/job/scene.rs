@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::shapes::{bar, boxes, spheres};
+use super::shapes::{bar, boxes, spheres};
 
 #[test]
 fn skins_animations_morph_targets_and_unknown_extensions_survive() {

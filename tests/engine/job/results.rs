@@ -7,8 +7,8 @@ use assetfs::engine::import::import;
 use assetfs::engine::settings::MeshCompression;
 use serde_json::{Value, json};
 
-use crate::gltf::{Maker, Model};
-use crate::shapes::{boxes, png, spheres, textured};
+use super::gltf::{Maker, Model};
+use super::shapes::{boxes, png, spheres, textured};
 
 fn exports(files: Value) -> Value {
     json!({ "compressionAndExport": { "fileExports": files } })

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::gltf::{Maker, Model};
-use crate::shapes::{png, sphere_primitive, spheres, textured};
+use super::gltf::{Maker, Model};
+use super::shapes::{png, sphere_primitive, spheres, textured};
 
 #[test]
 fn the_face_limit_is_never_passed_and_no_part_vanishes() {

@@ -4,8 +4,8 @@ use assetfs::engine::export::gltf::write_glb;
 use assetfs::engine::import::Imported;
 use assetfs::engine::settings::MeshCompression;
 
-use crate::fbx::fbx;
-use crate::texts::import_texts;
+use super::fbx::fbx;
+use super::texts::import_texts;
 use crate::validators::assert_gltf_has_no_error;
 
 /// A square for each list of names of its sets of texture coordinates, all with one material of two textures: the colour

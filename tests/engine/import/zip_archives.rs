@@ -1,7 +1,7 @@
 //! Models inside of zip archives.
 
-use crate::obj::SQUARE_OBJ;
-use crate::texts::import_texts;
+use super::obj::SQUARE_OBJ;
+use super::texts::import_texts;
 
 /// A zip archive of stored or deflated entries.
 fn zip_of(entries: &[(&str, &[u8])]) -> Vec<u8> {

@@ -1,7 +1,7 @@
 //! NURBS surfaces of FBX become triangles, in bounded number.
 
-use crate::fbx::fbx;
-use crate::texts::import_texts;
+use super::fbx::fbx;
+use super::texts::import_texts;
 
 /// A patch of 3 × 3 control points whose middle is raised, in one node.
 fn patch(order: u32, steps: &str) -> Vec<u8> {

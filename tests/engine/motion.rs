@@ -1,10 +1,5 @@
 //! What moves in a source moves the same way in its result: skins, animations, morph targets, at several times.
 
-#[path = "support/samples.rs"]
-mod samples;
-#[path = "support/skip.rs"]
-mod skip;
-
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -16,7 +11,7 @@ use glam::{Quat, Vec3};
 use serde_json::{Map, Value, json};
 
 fn sample(name: &str) -> Option<PathBuf> {
-    Some(samples::samples()?.join(name))
+    Some(crate::samples::samples()?.join(name))
 }
 
 fn read(path: &Path) -> Scene {

@@ -1,6 +1,6 @@
 //! FBX as text: its units, its axes, its materials.
 
-use crate::texts::import_texts;
+use super::texts::import_texts;
 
 /// A text FBX file in metres with z up, with the given objects and connections.
 pub fn fbx(objects: &str, connections: &str) -> Vec<u8> {

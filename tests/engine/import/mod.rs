@@ -5,12 +5,8 @@ mod fbx;
 mod nurbs;
 mod obj;
 mod samples;
-#[path = "../support/skip.rs"]
-mod skip;
 mod stl_and_ply;
 mod texts;
-#[path = "../support/validators.rs"]
-mod validators;
 mod zip_archives;
 
 use assetfs::engine::import::import;

@@ -1,6 +1,6 @@
 //! STL and PLY, as text and as binary.
 
-use crate::texts::import_texts;
+use super::texts::import_texts;
 
 fn binary_stl(count: u32, triangles: usize) -> Vec<u8> {
     let mut bytes = vec![b's'; 80];

@@ -1,18 +1,8 @@
 //! The sample models beside the project, where they are there.
 
-use std::path::{Path, PathBuf};
-
 use assetfs::engine::import::import;
 
-/// The folder of sample models, or `None` (said loudly) when it is not there.
-fn samples() -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/samples");
-    if path.is_dir() {
-        return Some(path);
-    }
-    crate::skip::skipped("there are no sample models beside the project");
-    None
-}
+use crate::samples::samples;
 
 #[test]
 fn samples_have_the_counts_that_they_are_known_for() {

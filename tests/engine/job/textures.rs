@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::shapes::{decode, png, textured};
+use super::shapes::{decode, png, textured};
 
 #[test]
 fn textures_shrink_to_their_limit_in_linear_light() {

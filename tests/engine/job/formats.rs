@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::shapes::{bar, boxes, decode, png, spheres, textured};
+use super::shapes::{bar, boxes, decode, png, spheres, textured};
 
 #[test]
 fn gltf_is_written_with_its_files_and_reads_back() {

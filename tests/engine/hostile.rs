@@ -1,9 +1,6 @@
 //! Damaged and hostile files: an error or a model, never a panic, never memory that the file does
 //! not pay for.
 
-#[path = "support/square_glb.rs"]
-mod square_glb;
-
 use std::fs;
 
 use assetfs::engine::document::glb;
@@ -11,7 +8,7 @@ use assetfs::engine::import::import;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use square_glb::changed_glb;
+use crate::square_glb::changed_glb;
 
 /// A GLB with most kinds of references.
 fn sample() -> Vec<u8> {

@@ -1,6 +1,6 @@
 //! OBJ, with the materials and textures that it names.
 
-use crate::texts::import_texts;
+use super::texts::import_texts;
 
 pub const SQUARE_OBJ: &[u8] =
     b"mtllib my square.mtl\no Square\nv 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\n\

@@ -1,0 +1,20 @@
+//! The engine: importers, the rasterizer, simplification, whole jobs; damaged files. One binary, because each links all of
+//! the crate.
+
+mod compare;
+mod hostile;
+mod import;
+mod job;
+mod minimal;
+mod motion;
+mod render;
+#[path = "../support/samples.rs"]
+mod samples;
+mod settings;
+mod simplify;
+#[path = "../support/skip.rs"]
+mod skip;
+#[path = "../support/square_glb.rs"]
+mod square_glb;
+#[path = "../support/validators.rs"]
+mod validators;
