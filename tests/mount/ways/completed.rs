@@ -218,6 +218,15 @@ fn the_same_bytes_are_taken_again_while_the_service_has_not_answered() {
     run(Command::new("cp")
         .args(["-rT", "--remove-destination"])
         .args([&source, &target]));
+    let (from, to) = (source.display(), target.display());
+    for tool in [
+        format!("tar -C '{from}' -cf - . | tar -C '{to}' -xf -"),
+        format!("install -m 644 '{from}'/* '{to}'/"),
+        format!("rsync -r --inplace '{from}/' '{to}/'"),
+        format!("rsync -a --inplace --ignore-times '{from}/' '{to}/'"),
+    ] {
+        run(Command::new("sh").args(["-ec", &tool]));
+    }
     let name = file_names(&source)[0].clone();
     let mut file = File::options()
         .write(true)
