@@ -1,21 +1,19 @@
-//! Work that nobody waits for, or that goes on when nobody waits any more. It ends with the drive:
-//! when [`Background::end`] returns, none of it holds anything of the drive.
+//! Background tasks of a drive. They end with it: after [`Background::end`] none holds a part of the drive.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
-/// The tasks of a drive. Cloning gives another handle to them.
+/// The set of tasks. Clones share it.
 #[derive(Clone)]
 pub(super) struct Background {
     runtime: Handle,
-    /// None after the end: what comes later is not started.
+    /// `None` after the end: later tasks are not started.
     tasks: Arc<Mutex<Option<JoinSet<()>>>>,
 }
 
 impl Background {
-    /// No tasks yet; they will run on `runtime`.
     pub(super) fn new(runtime: Handle) -> Background {
         Background {
             runtime,
@@ -27,7 +25,7 @@ impl Background {
     pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let mut tasks = self.lock();
         let Some(tasks) = tasks.as_mut() else { return };
-        // Those that are done are let go of, so that the set stays as large as what runs.
+        // Finished tasks are removed, so that the set stays small.
         while tasks.try_join_next().is_some() {}
         tasks.spawn_on(task, &self.runtime);
     }

@@ -1,4 +1,4 @@
-//! What whoever opens a drive decides about it.
+//! Settings of a drive.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -7,43 +7,43 @@ use std::time::Duration;
 /// How a mount receives the service's events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebhookConfig {
-    /// Where it listens.
+    /// The address to listen on.
     pub listen: SocketAddr,
-    /// Under which address the service reaches that; without one, under the address itself.
+    /// The URL under which the service reaches it; without one, the listen address.
     pub url: Option<String>,
 }
 
 /// Settings of one mounted account.
 #[derive(Debug, Clone)]
 pub struct DriveConfig {
-    /// How the account is called in `status.json`: origin and owner, never a secret.
+    /// Name of the account in `status.json`: origin and owner, never a secret.
     pub account_label: String,
-    /// The folder whose disk bounds what can be staged, for `statfs`.
+    /// The folder whose disk limits what can be staged, for `statfs`.
     pub staging_dir: PathBuf,
-    /// Owner shown for everything that was not chowned.
+    /// Owner shown for all files that were not chowned.
     pub uid: u32,
-    /// Group shown for everything that was not chowned.
+    /// Group shown for all files that were not chowned.
     pub gid: u32,
-    /// How long a listing is believed.
+    /// Time after which a listing is refreshed.
     pub refresh: Duration,
-    /// Nothing can be written at all.
+    /// Read-only mount.
     pub read_only: bool,
-    /// Nothing can be deleted on the service.
+    /// Refuse all deletions on the service.
     pub no_delete: bool,
-    /// How many assets and rapid models a minute may be deleted.
+    /// Maximum number of models that may be deleted per minute.
     pub delete_limit: u32,
-    /// How long hidden entries wait for the `rmdir` that deletes for good.
+    /// Time after which hidden entries appear again if no `rmdir` deletes the model.
     pub restore_after: Duration,
-    /// How long an operation waits without progress.
+    /// Timeout of an operation without progress.
     pub deadline: Duration,
-    /// How long `sync` of a folder waits for the service to accept it.
+    /// Timeout of `sync` on a folder.
     pub sync_deadline: Duration,
-    /// Events are received.
+    /// Settings for receiving events; `None` receives none.
     pub webhook: Option<WebhookConfig>,
 }
 
 impl DriveConfig {
-    /// The defaults, for the given account and staging folder; files belong to the caller.
+    /// Defaults for an account and its staging folder; files belong to the calling user.
     pub fn new(account_label: impl Into<String>, staging_dir: impl Into<PathBuf>) -> DriveConfig {
         DriveConfig {
             account_label: account_label.into(),

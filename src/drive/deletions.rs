@@ -10,22 +10,21 @@ use super::posix::Ino;
 use super::values::local::{DropFolder, JobEntry};
 use super::values::node::Model;
 
-/// The time over which deletions are counted.
+/// The period over which deletions are counted.
 const LIMIT_WINDOW: Duration = Duration::from_secs(60);
 /// Rows of listed folders that are remembered; the oldest listings are dropped first.
 const MAX_LISTED_ROWS: usize = 1 << 18;
 /// Listed folders that are remembered.
 const MAX_LISTED: usize = 1024;
 
-/// Deletions under way, and how many there were lately.
 #[derive(Debug, Default)]
 pub(super) struct Deletions {
     hiding: HashMap<Model, Hiding>,
     listed: VecDeque<FolderRead>,
     recent: VecDeque<Instant>,
     allowed_until: Option<Instant>,
-    /// What went together with a job's text, for a while: whoever listed the folder before will
-    /// remove it next, and must find it.
+    /// Parts that were removed with a job's text, for a while: a tool that listed the folder before will remove
+    /// them next, and must find them.
     ghosts: HashMap<JobEntry, Instant>,
 }
 
@@ -93,12 +92,12 @@ impl Deletions {
             })
     }
 
-    /// One more is deleted.
+    /// Counts a deletion.
     pub(super) fn count(&mut self) {
         self.recent.push_back(Instant::now());
     }
 
-    /// Lifts the limit for a while.
+    /// Suspends the limit for a while.
     pub(super) fn allow(&mut self, lasts: Duration) {
         self.allowed_until = Some(Instant::now() + lasts);
         self.recent.clear();
@@ -146,24 +145,24 @@ impl Deletions {
         hiding.last = Instant::now();
     }
 
-    /// Shows again what was removed.
+    /// Shows a hidden node again.
     pub(super) fn bring_back(&mut self, model: Model, node: &impl Numbered) {
         if let Some(hiding) = self.hiding.get_mut(&model) {
             hiding.nodes.remove(&node.identity());
         }
     }
 
-    /// The deletion of a model is over, done or failed: nothing is half removed any more.
+    /// The deletion of a model has ended, with or without success.
     pub(super) fn end(&mut self, model: Model) {
         self.hiding.remove(&model);
     }
 
-    /// What a job left is removed, too.
+    /// A part that a job left was removed too.
     pub(super) fn remove_ghost(&mut self, entry: &JobEntry) {
         self.ghosts.remove(entry);
     }
 
-    /// True when the process may end what was begun: it removed the entries, or there were none.
+    /// True if the process may delete the model: it removed the entries, or there were none.
     pub(super) fn may_end(&self, model: Model, process: u32) -> bool {
         self.hiding
             .get(&model)

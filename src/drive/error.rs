@@ -1,6 +1,5 @@
-//! Everything that can go wrong on the drive, by cause. Each cause that a person can act on carries
-//! a sentence (what, why, what to do), which is also what `user.assetfs.why` shows for the path.
-//! The numbers of errors (errno) are chosen by whoever serves the drive, never here.
+//! Errors of the drive, by cause. A cause that a user can act on carries a message (what, why, what to do),
+//! which `user.assetfs.why` shows for the path. The code that serves the drive maps causes to errno.
 
 use thiserror::Error;
 
@@ -11,22 +10,22 @@ use crate::outbox::OutboxError;
 /// Why an operation on the drive failed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum DriveError {
-    /// There is nothing of that name, or it is gone.
+    /// The name does not exist, or no longer.
     #[error("there is nothing of that name")]
     NotFound,
-    /// A folder was needed.
+    /// A folder was expected.
     #[error("this is not a folder")]
     NotAFolder,
-    /// A file was needed.
+    /// A file was expected.
     #[error("this is a folder")]
     IsAFolder,
-    /// The name is taken.
+    /// The name exists.
     #[error("something of that name exists")]
     Exists,
     /// The folder still has entries.
     #[error("the folder is not empty")]
     NotEmpty,
-    /// The place cannot be written to at all.
+    /// The path cannot be written to at all.
     #[error("{0}")]
     ReadOnly(String),
     /// The action is not allowed here.
@@ -38,7 +37,7 @@ pub enum DriveError {
     /// The content or the request is refused.
     #[error("{0}")]
     Invalid(String),
-    /// The name has more bytes than a name may have.
+    /// The name is longer than a name may be.
     #[error("the name is longer than 255 bytes")]
     NameTooLong,
     /// The staging disk or the account is full.
@@ -47,7 +46,7 @@ pub enum DriveError {
     /// The file would be larger than anything that can be sent.
     #[error("{0}")]
     TooLarge(String),
-    /// The service limits requests and did not let this one through in time.
+    /// The service limits the rate of requests, and the wait was too long.
     #[error("{0}")]
     Busy(String),
     /// The service cannot be reached, or failed, after retries.
@@ -68,14 +67,13 @@ pub enum DriveError {
     /// There is no extended attribute of that name.
     #[error("there is no such extended attribute")]
     NoAttribute,
-    /// This place does not have what was asked for.
+    /// The path does not support the operation.
     #[error("{0}")]
     Unsupported(String),
 }
 
 impl DriveError {
-    /// True for failures that say nothing about whether the thing exists: what was known before
-    /// still holds.
+    /// True for failures that do not prove that the object is gone: what was known still holds.
     pub fn leaves_the_tree_as_it_was(&self) -> bool {
         matches!(
             self,
@@ -87,7 +85,7 @@ impl DriveError {
         )
     }
 
-    /// True where the sentence says more than the bare name of the cause would.
+    /// True if the message says more than the errno would.
     pub(super) fn is_worth_a_sentence(&self) -> bool {
         !matches!(
             self,
@@ -155,7 +153,7 @@ impl From<OutboxError> for DriveError {
             OutboxError::StagingFull { .. } | OutboxError::QuotaExceeded { .. } => {
                 DriveError::NoSpace(why)
             }
-            // What the client says decides the cause, what the outbox says is the sentence.
+            // The client's error decides the cause, the outbox's text is the message.
             OutboxError::TooLarge { .. } => DriveError::TooLarge(why),
             OutboxError::Service { source, .. } => with_sentence(DriveError::from(source), why),
             OutboxError::StillGoing(_) => DriveError::TimedOut(why),

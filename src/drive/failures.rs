@@ -1,46 +1,46 @@
-//! The last failure of each path, as a sentence: what `user.assetfs.why` shows.
+//! The last failure message of each path, which `user.assetfs.why` shows.
 //!
-//! A failure is over when an operation of its kind succeeds at the same path, when the path is removed, or,
-//! for the list of the latest, after a while. Bounded: the oldest sentences go first. Kept for as long as
-//! the mount lives; what has to outlive it is kept by the outbox.
+//! A failure ends when an operation of its kind succeeds at the path, when the path is removed, or, for the
+//! list of the latest, after a while. Bounded: the oldest are dropped first. Kept in memory; failures that must
+//! survive the mount are kept by the outbox.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-/// How many sentences are kept.
+/// Maximum number of messages.
 const MAX_KEPT: usize = 2000;
 
-/// How long a failure stays in the list of the latest.
+/// Time that a failure stays in the list of the latest.
 const LISTED_FOR: Duration = Duration::from_secs(3600);
-/// A success does not end a failure that is younger: a program asks for several parts of a file at once,
-/// and one of them that fails is still the answer to why the program failed.
+/// A success does not end a younger failure: a program requests several parts of a file at once, and the one
+/// that failed explains why the program failed.
 const STANDS_FOR: Duration = Duration::from_secs(2);
 
 /// Which kind of operation failed or succeeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Deed {
-    /// Finding it, and asking what it is like.
+    /// Lookup and `stat`.
     Look,
-    /// Opening it and reading from it.
+    /// Open and read.
     Read,
-    /// Making or renaming it.
+    /// Create and rename.
     Name,
-    /// Removing it; with it goes all that failed at it and below.
+    /// Remove, which also ends all failures below the path.
     Remove,
-    /// Writing into it. The next write says nothing about the bytes that were lost.
+    /// Write. A later success does not restore the bytes that were lost.
     Write,
-    /// Making what was written durable, and sending it.
+    /// Close and `fsync`: making data durable, and sending it.
     Close,
     /// Extended attributes.
     Attribute,
-    /// What went on behind the operations.
+    /// Background work.
     Behind,
 }
 
 impl Deed {
-    /// Whether its success ends an earlier failure.
+    /// True if its success ends an earlier failure.
     fn ends(self, failed: Deed) -> bool {
         match self {
             Deed::Remove => true,
@@ -56,7 +56,7 @@ impl Deed {
 pub(super) struct Failure {
     /// The path from the top of the drive.
     pub(super) path: String,
-    /// What, why, what to do.
+    /// The message: what, why, what to do.
     pub(super) why: String,
     /// When it failed.
     pub(super) at: SystemTime,
@@ -66,14 +66,14 @@ pub(super) struct Failure {
 #[derive(Default)]
 pub(super) struct Failures {
     state: Mutex<FailureLog>,
-    /// How many paths have one, so that nothing is looked up while there is none.
+    /// Number of paths with a failure, read without the lock.
     count: AtomicUsize,
 }
 
 #[derive(Default)]
 struct FailureLog {
     by_path: HashMap<String, Noted>,
-    /// Oldest first; a path that failed again is in it again.
+    /// Oldest first; a path that failed again occurs again.
     order: VecDeque<(u64, String)>,
     next: u64,
 }
@@ -87,7 +87,7 @@ struct Noted {
 }
 
 impl FailureLog {
-    /// What failed at a place in the order, unless the path failed again later.
+    /// The failure at a position of the order, unless the path failed again later.
     fn at(&self, (number, path): &(u64, String)) -> Option<&Noted> {
         let last = self.by_path.get(path)?;
         (last.number == *number).then_some(last)
@@ -95,7 +95,7 @@ impl FailureLog {
 }
 
 impl Failures {
-    /// Keeps a sentence for a path in place of an older one.
+    /// Stores a message for a path.
     pub(super) fn note(&self, path: &str, deed: Deed, why: &str) {
         let mut state = self.lock();
         let number = state.next;
@@ -120,12 +120,11 @@ impl Failures {
         self.count.store(state.by_path.len(), Ordering::Relaxed);
     }
 
-    /// True where nothing failed.
     pub(super) fn is_empty(&self) -> bool {
         self.count.load(Ordering::Relaxed) == 0
     }
 
-    /// An operation succeeded at a path: ends the failure that it makes good.
+    /// An operation succeeded at a path: ends a failure of the same kind.
     pub(super) fn succeeded(&self, path: &str, deed: Deed) {
         if self.is_empty() {
             return;
@@ -146,7 +145,7 @@ impl Failures {
         self.count.store(state.by_path.len(), Ordering::Relaxed);
     }
 
-    /// What failed last at a path.
+    /// The last failure at a path.
     pub(super) fn of(&self, path: &str) -> Option<String> {
         self.lock()
             .by_path
@@ -154,7 +153,7 @@ impl Failures {
             .map(|failed| failed.why.clone())
     }
 
-    /// What failed last for any name in a folder, with the name.
+    /// The last failure in a folder, with the name.
     pub(super) fn last_in(&self, folder: &str) -> Option<String> {
         let prefix = format!("{}/", folder.trim_end_matches('/'));
         let state = self.lock();
@@ -166,7 +165,7 @@ impl Failures {
         })
     }
 
-    /// It works now.
+    /// Ends the failures of a path.
     pub(super) fn clear(&self, path: &str) {
         let mut state = self.lock();
         state.by_path.remove(path);

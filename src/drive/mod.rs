@@ -1,8 +1,7 @@
-//! The drive in our own types: what every path means, without a kernel.
+//! The drive: an account as a tree of files, without a kernel.
 //!
-//! [`Drive`] is the front door. Its operations are futures written so that the first poll
-//! completes whenever nothing has to be fetched. It knows nothing of FUSE and of errno; the same
-//! drive can be served in another way, and is tested without a kernel.
+//! [`Drive`] is the public face. Its operations are futures that complete at the first poll if no request is
+//! needed. It does not know FUSE or errno, can be served in another way, and is tested without a kernel.
 
 mod archive;
 mod background;
@@ -73,7 +72,7 @@ use ops::rename::rename;
 use ops::why::noted;
 use places::mount_status;
 
-/// One account as a tree of files. Cheap to clone; all clones are the same drive.
+/// One mounted account. Clones share it.
 #[derive(Clone)]
 pub struct Drive {
     mount: Arc<Mount>,
@@ -82,8 +81,8 @@ pub struct Drive {
 }
 
 impl Drive {
-    /// Opens the drive over its parts and starts its tasks on the present runtime. Asks the service
-    /// nothing yet: what an earlier mount knew is shown at once.
+    /// Opens the drive and starts its tasks on the current runtime. Sends no request: what an earlier mount
+    /// knew is shown at once.
     pub async fn open(
         config: DriveConfig,
         client: Client,
@@ -94,15 +93,15 @@ impl Drive {
     ) -> DriveResult<Drive> {
         let webhook = config.webhook.clone();
         let mount = Arc::new(Mount::new(config, client, cache, outbox, meta));
-        recall_made(&mount.catalog);
+        recall_made(mount.catalog());
         let receiver = match &webhook {
-            Some(webhook) => Some(Receiver::start(&mount.catalog, webhook).await?),
+            Some(webhook) => Some(Receiver::start(mount.catalog(), webhook).await?),
             None => None,
         };
         let tasks = vec![
-            tokio::spawn(follow(Arc::clone(&mount.catalog), events)),
-            tokio::spawn(watch(Arc::clone(&mount.catalog))),
-            tokio::spawn(mount.inodes.teller()),
+            tokio::spawn(follow(Arc::clone(mount.catalog()), events)),
+            tokio::spawn(watch(Arc::clone(mount.catalog()))),
+            tokio::spawn(mount.inodes().teller()),
         ];
         Ok(Drive {
             mount,
@@ -111,20 +110,20 @@ impl Drive {
         })
     }
 
-    /// Says where changes that the kernel did not make are to be told.
+    /// Sets the kernel whose caches are corrected after changes that it did not make.
     pub fn attach_kernel(&self, kernel: Arc<dyn KernelCache>) {
-        self.mount.inodes.attach(kernel);
+        self.mount.inodes().attach(kernel);
     }
 
-    /// The mount's state at this moment, as far as it is at hand.
+    /// The state of the mount, as far as it is known without requests.
     pub fn status(&self) -> MountStatus {
         mount_status(&self.mount)
     }
 
-    /// Stops and joins the drive's tasks. Drafts stay as they are; the outbox is its owner's to stop.
+    /// Stops and joins the tasks of the drive. Drafts stay; the outbox is stopped by its owner.
     pub async fn shut_down(&self) {
-        self.mount.inodes.close();
-        self.mount.catalog.close();
+        self.mount.inodes().close();
+        self.mount.catalog().close();
         let receiver = self
             .receiver
             .lock()
@@ -135,28 +134,28 @@ impl Drive {
         }
         let tasks = std::mem::take(&mut *self.tasks.lock().expect("no panic while tasks are held"));
         for task in tasks {
-            // The one that follows the outbox would wait for the outbox.
+            // The task that follows the outbox would wait for the outbox.
             task.abort();
             let _ = task.await;
         }
-        self.mount.background.end().await;
-        if let Err(error) = self.mount.meta.flush() {
+        self.mount.background().end().await;
+        if let Err(error) = self.mount.meta().flush() {
             tracing::warn!(error = %error, "what was learned last may be asked for again");
         }
     }
 
-    /// Finds `name` in `parent`; each success counts as one reference until `forget`.
+    /// Finds `name` in `parent`. Each success counts one reference until `forget`.
     pub async fn lookup(&self, parent: Ino, name: &OsStr, _caller: &Caller) -> DriveResult<Entry> {
         let result = lookup(&self.mount, parent, name).await;
         noted(&self.mount, parent, name.to_str(), Deed::Look, result)
     }
 
-    /// Takes back `count` references to `ino`.
+    /// Releases `count` references to `ino`.
     pub fn forget(&self, ino: Ino, count: u64) {
-        self.mount.inodes.forget(ino, count);
+        self.mount.inodes().forget(ino, count);
     }
 
-    /// What `stat` shows.
+    /// The attributes of an inode or an open file.
     pub async fn getattr(&self, ino: Ino, fh: Option<Fh>, _caller: &Caller) -> DriveResult<Entry> {
         let result = getattr(&self.mount, ino, fh).await;
         noted(&self.mount, ino, None, Deed::Look, result)
@@ -173,14 +172,14 @@ impl Drive {
         noted(&self.mount, ino, None, Deed::Write, result)
     }
 
-    /// Where a link points.
+    /// The target of a link.
     pub async fn readlink(&self, ino: Ino) -> DriveResult<OsString> {
         let node = self.mount.node(ino)?;
         let result = node.target(&self.mount).await;
         noted(&self.mount, ino, None, Deed::Read, result).map(OsString::from)
     }
 
-    /// Makes a folder.
+    /// Creates a folder.
     pub async fn make_dir(
         &self,
         parent: Ino,
@@ -192,7 +191,7 @@ impl Drive {
         noted(&self.mount, parent, name.to_str(), Deed::Name, result)
     }
 
-    /// Makes an empty regular file without opening it.
+    /// Creates an empty regular file without opening it.
     pub async fn make_node(
         &self,
         parent: Ino,
@@ -237,7 +236,7 @@ impl Drive {
         noted(&self.mount, parent, name.to_str(), Deed::Name, result)
     }
 
-    /// Opens a file that exists.
+    /// Opens an existing file.
     pub async fn open_file(
         &self,
         ino: Ino,
@@ -248,7 +247,7 @@ impl Drive {
         noted(&self.mount, ino, None, Deed::Read, result)
     }
 
-    /// Makes a file, or opens the one that is there, and counts a reference as `lookup` does.
+    /// Creates a file, or opens the existing one, and counts a reference as `lookup` does.
     pub async fn create(
         &self,
         parent: Ino,
@@ -264,7 +263,7 @@ impl Drive {
     /// Reads; shorter than asked only at the end of the file.
     pub async fn read(&self, ino: Ino, fh: Fh, offset: u64, len: u32) -> DriveResult<Bytes> {
         let result = read(&self.mount, fh, offset, len).await;
-        self.mount.traffic.note_read(&result);
+        self.mount.traffic().note_read(&result);
         noted(&self.mount, ino, None, Deed::Read, result)
     }
 
@@ -278,12 +277,12 @@ impl Drive {
         _caller: &Caller,
     ) -> DriveResult<u32> {
         let result = write(&self.mount, fh, offset, data).await;
-        self.mount.traffic.note_written(&result);
+        self.mount.traffic().note_written(&result);
         noted(&self.mount, ino, None, Deed::Write, result)
     }
 
-    /// Writes all of `data` where that needs nothing but the local disk, which spares a copy of it;
-    /// `None` where it needs [`Drive::write`].
+    /// Writes all of `data` without a copy if only the local disk is needed; `None` if [`Drive::write`] is
+    /// needed.
     pub fn try_write_staged(
         &self,
         ino: Ino,
@@ -292,16 +291,16 @@ impl Drive {
         data: &[u8],
     ) -> Option<DriveResult<u32>> {
         let result = try_write_staged(&self.mount, fh, offset, data)?;
-        self.mount.traffic.note_written(&result);
+        self.mount.traffic().note_written(&result);
         Some(noted(&self.mount, ino, None, Deed::Write, result))
     }
 
-    /// True when closing the handle may have to wait for the disk.
+    /// True if closing the handle may wait for the disk.
     pub fn is_open_for_writing(&self, fh: Fh) -> bool {
         is_open_for_writing(&self.mount, fh)
     }
 
-    /// Reserves room; with `keep_size` the length stays.
+    /// Reserves disk space; with `keep_size` the length stays.
     pub async fn allocate(
         &self,
         ino: Ino,
@@ -314,13 +313,13 @@ impl Drive {
         noted(&self.mount, ino, None, Deed::Write, result)
     }
 
-    /// One `close` of the handle. Its error is the error of `close`.
+    /// Handles one `close`; its error is the error of `close`.
     pub async fn flush(&self, ino: Ino, fh: Fh, caller: &Caller) -> DriveResult<()> {
         let result = flush(&self.mount, fh, caller).await;
         noted(&self.mount, ino, None, Deed::Close, result)
     }
 
-    /// The last `close` of the handle.
+    /// Handles the last `close`.
     pub async fn release(&self, ino: Ino, fh: Fh) -> DriveResult<()> {
         let result = release(&self.mount, fh).await;
         noted(&self.mount, ino, None, Deed::Close, result)
@@ -332,13 +331,13 @@ impl Drive {
         noted(&self.mount, ino, None, Deed::Close, result)
     }
 
-    /// Opens a folder: its rows are those of this moment, or still on their way.
+    /// Opens a folder with its present rows.
     pub async fn open_dir(&self, ino: Ino, caller: &Caller) -> DriveResult<Fh> {
         let result = open_dir(&self.mount, ino, caller).await;
         noted(&self.mount, ino, None, Deed::Read, result)
     }
 
-    /// The next rows after `offset`, a bounded number at a time; none at the end.
+    /// The next rows after `offset`, up to a limit; empty at the end.
     pub async fn read_dir(&self, ino: Ino, fh: Fh, offset: u64) -> DriveResult<Vec<DirEntry>> {
         let result = read_dir(&self.mount, fh, offset).await;
         noted(&self.mount, ino, None, Deed::Read, result)
@@ -346,17 +345,17 @@ impl Drive {
 
     /// Closes a folder.
     pub async fn release_dir(&self, _ino: Ino, fh: Fh) -> DriveResult<()> {
-        self.mount.handles.remove_folder(fh);
+        self.mount.handles().remove_folder(fh);
         Ok(())
     }
 
-    /// `fsync` on a folder: from a process that did not write into a draft, commits it.
+    /// `fsync` on a folder: commits a draft if the process did not write into it.
     pub async fn sync_dir(&self, ino: Ino, _fh: Fh, caller: &Caller) -> DriveResult<()> {
         let result = sync_dir(&self.mount, ino, caller).await;
         noted(&self.mount, ino, None, Deed::Close, result)
     }
 
-    /// Room in the account and on the staging disk.
+    /// Free space in the account and on the staging disk.
     pub async fn statfs(&self) -> DriveResult<FileSystemStatus> {
         statfs(&self.mount).await
     }

@@ -1,5 +1,4 @@
-//! A tree that is mounted: the parts that its paths are described from, the inode numbers that the kernel knows,
-//! the files that are open, and what is fetched ahead of readers. Operations work on it.
+//! A mounted tree: the parts of [`Tree`], inode numbers, open files, and read-ahead. Operations work on it.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -17,12 +16,12 @@ use crate::client::Client;
 use crate::durable::MetaStore;
 use crate::outbox::Outbox;
 
-/// One mounted tree. It gives access to the parts of its [`Tree`].
+/// One mounted tree; dereferences to its [`Tree`].
 pub(super) struct Mount {
     tree: Arc<Tree>,
-    pub(super) inodes: Arc<Inodes<Node>>,
-    pub(super) handles: Arc<Handles>,
-    pub(super) ahead: Arc<ReadAhead>,
+    inodes: Arc<Inodes<Node>>,
+    handles: Arc<Handles>,
+    ahead: Arc<ReadAhead>,
 }
 
 impl Deref for Mount {
@@ -56,14 +55,26 @@ impl Mount {
         };
         let tree = Tree::new(config, (client, cache), outbox, meta, on_change, kernel_use);
         Mount {
-            ahead: ReadAhead::new(&tree.catalog, &tree.background),
+            ahead: ReadAhead::new(tree.catalog(), tree.background()),
             tree: Arc::new(tree),
             inodes,
             handles,
         }
     }
 
-    /// What a number stands for.
+    pub(super) fn inodes(&self) -> &Inodes<Node> {
+        &self.inodes
+    }
+
+    pub(super) fn handles(&self) -> &Handles {
+        &self.handles
+    }
+
+    pub(super) fn ahead(&self) -> &Arc<ReadAhead> {
+        &self.ahead
+    }
+
+    /// The node of an inode number.
     pub(super) fn node(&self, ino: Ino) -> DriveResult<Node> {
         self.inodes.node(ino).ok_or(DriveError::NotFound)
     }

@@ -1,19 +1,17 @@
-//! The words in which the drive speaks to whoever serves it: inode and handle numbers, attributes,
-//! directory entries, open modes. Plain values without behaviour that reaches anything else; nothing
-//! here knows of FUSE or of errno.
+//! Values of file system operations: inode and handle numbers, attributes, directory entries, open flags. Plain
+//! data; nothing here knows FUSE or errno.
 
 use std::ffi::OsString;
 use std::fs::File;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// The number of one thing in the tree. It stays the same as long as the thing's content does,
-/// over remounts too.
+/// An inode number. It stays the same as long as the content does, also across mounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ino(pub u64);
 
 impl Ino {
-    /// The folder at the top of the drive.
+    /// The root of the drive.
     pub const ROOT: Ino = Ino(1);
 }
 
@@ -23,7 +21,7 @@ impl std::fmt::Display for Ino {
     }
 }
 
-/// The number of one open file or one open folder.
+/// The number of an open file or folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fh(pub u64);
 
@@ -33,8 +31,7 @@ impl std::fmt::Display for Fh {
     }
 }
 
-/// Who asks. `pid` is the id of a thread, which is what the kernel reports; it is zero where the
-/// kernel does not tell.
+/// The calling thread. `pid` is a thread id, as the kernel reports it; zero if unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Caller {
     /// The thread that made the system call.
@@ -51,7 +48,6 @@ impl Caller {
         process_of(self.pid)
     }
 
-    /// The same caller in the outbox's words.
     pub(super) fn for_outbox(&self) -> crate::outbox::Caller {
         crate::outbox::Caller {
             pid: self.pid,
@@ -61,7 +57,6 @@ impl Caller {
     }
 }
 
-/// What kind of thing a path is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FileKind {
     /// A folder.
@@ -72,7 +67,6 @@ pub enum FileKind {
     Link,
 }
 
-/// What `stat` shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attributes {
     /// The inode number.
@@ -95,16 +89,16 @@ pub struct Attributes {
     pub ctime: SystemTime,
 }
 
-/// The answer to a look-up: what was found, and for how long the kernel may believe it.
+/// A found node, and how long the kernel may cache it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
     /// What was found.
     pub attributes: Attributes,
-    /// How long the kernel may keep name and attributes without asking again.
+    /// How long the kernel may cache name and attributes.
     pub ttl: Duration,
 }
 
-/// One row of a folder. `offset` is what the next `read_dir` continues after.
+/// One row of a folder. `offset` is the position that the next `read_dir` continues after.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirEntry {
     /// The inode number.
@@ -165,17 +159,17 @@ impl OpenFlags {
     };
 }
 
-/// How the kernel is to treat the pages of an open file.
+/// How the kernel caches the pages of an open file.
 #[derive(Debug, Clone)]
 pub enum OpenedMode {
-    /// Unchanging content: pages of an earlier open stay valid.
+    /// Immutable content: pages of an earlier open stay valid.
     Kept,
     /// The kernel may cache pages while the file is open, and drops those of earlier opens.
     Cached,
-    /// Content or size may change at any time, or is not known yet: nothing is cached.
+    /// No caching: content or size may change at any time or is not known yet.
     Direct,
-    /// The content is wholly in this local file, which the kernel may read on its own. Whoever
-    /// cannot do that treats it like [`OpenedMode::Kept`].
+    /// The whole content is in this local file, which the kernel may read directly. If it cannot, it is treated
+    /// like [`OpenedMode::Kept`].
     Passthrough(Arc<File>),
 }
 
@@ -184,20 +178,18 @@ pub enum OpenedMode {
 pub struct Opened {
     /// The handle, to be given to `read`, `write`, `flush` and `release`.
     pub fh: Fh,
-    /// How its pages are cached.
     pub mode: OpenedMode,
 }
 
-/// A time to be set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetTime {
-    /// The present moment.
+    /// The current time.
     Now,
-    /// A given moment.
+    /// The given time.
     At(SystemTime),
 }
 
-/// What `setattr` changes; what is `None` stays.
+/// Changes of `setattr`; `None` keeps a value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SetAttributes {
     /// Permission bits.
@@ -208,11 +200,11 @@ pub struct SetAttributes {
     pub gid: Option<u32>,
     /// New length.
     pub size: Option<u64>,
-    /// Access time: accepted, not kept.
+    /// Access time: accepted without effect.
     pub atime: Option<SetTime>,
     /// Modification time.
     pub mtime: Option<SetTime>,
-    /// The handle through which the change was asked for.
+    /// The handle that the change was requested through.
     pub fh: Option<Fh>,
 }
 
@@ -238,7 +230,6 @@ pub enum XattrMode {
     Replace,
 }
 
-/// The answer to `statfs`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileSystemStatus {
     /// Unit of the block counts.
@@ -247,11 +238,11 @@ pub struct FileSystemStatus {
     pub blocks: u64,
     /// Blocks the account has left.
     pub blocks_free: u64,
-    /// Blocks that can be written now: bound by the account and by the staging disk.
+    /// Blocks that can be written now: limited by the account and the staging disk.
     pub blocks_available: u64,
     /// Files and folders known.
     pub files: u64,
-    /// Files that may still be made; nothing limits them but room.
+    /// Files that can still be created, which only space limits.
     pub files_free: u64,
     /// Longest name in bytes.
     pub name_max: u32,

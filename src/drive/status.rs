@@ -1,5 +1,5 @@
-//! What `/.assetfs/status.json` says about the mount. Read by the commands, so its fields are
-//! added to, never renamed. No secret and no signed URL is ever in it.
+//! The contents of `/.assetfs/status.json`. Commands read it, so fields are added, never renamed. It contains
+//! no secret and no signed URL.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::outbox::StatusWord;
 /// The state of a mount at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct MountStatus {
-    /// Process that serves the mount.
+    /// Id of the process that serves the mount.
     pub pid: u32,
     /// Version of assetfs that serves it.
     pub version: String,
@@ -23,33 +23,33 @@ pub struct MountStatus {
     /// True when nothing can be written through it.
     #[serde(default)]
     pub read_only: bool,
-    /// Models on their way in.
+    /// Drafts that are not uploaded yet.
     pub drafts: Vec<DraftStatus>,
-    /// Files that move at this moment.
+    /// Running transfers.
     pub transfers: Vec<TransferStatus>,
-    /// Jobs of the drop folders that are not done.
+    /// Jobs in drop folders that are not done.
     pub jobs: Vec<JobStatusLine>,
-    /// Uploads that began on the service without an answer.
+    /// Uploads whose start the service never answered.
     pub orphans: Vec<OrphanStatus>,
-    /// Files that the journal did not know of; `assetfs recover` takes them back.
+    /// Files that the journal did not name; `assetfs recover` takes them back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recovered: Vec<RecoveredStatus>,
     /// The block cache.
     pub cache: CacheStatus,
     /// The request budget.
     pub rate: RateStatus,
-    /// Bytes that moved since the mount.
+    /// Bytes transferred since the mount started.
     #[serde(default)]
     pub traffic: TrafficStatus,
-    /// What failed lately, newest first.
+    /// Recent failures, newest first.
     pub failures: Vec<FailureLine>,
-    /// Inodes held.
+    /// Inodes that the kernel holds.
     pub inodes: u64,
     /// Open files and folders.
     pub handles: u64,
 }
 
-/// A folder of files that the journal did not know of.
+/// A folder with files that the journal did not name.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RecoveredStatus {
     /// Its path on the local disk.
@@ -62,12 +62,12 @@ pub struct RecoveredStatus {
     pub bytes: u64,
 }
 
-/// Bytes that moved since the mount.
+/// Bytes transferred since the mount started.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrafficStatus {
-    /// Of files, from the service.
+    /// Downloaded from the service.
     pub fetched_bytes: u64,
-    /// Read through the drive, but for what the kernel serves by itself.
+    /// Read through the drive, without what the kernel serves itself.
     pub read_bytes: u64,
     /// Written through the drive.
     pub written_bytes: u64,
@@ -85,14 +85,14 @@ pub struct DraftStatus {
     pub percent: Option<u8>,
     /// One line for people: what it does or waits for.
     pub status: String,
-    /// The asset it became, once the service has told.
+    /// The id of its asset, once known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asset: Option<u64>,
-    /// Bytes that have reached the service.
+    /// Bytes uploaded.
     pub sent_bytes: u64,
     /// Bytes in all.
     pub total_bytes: u64,
-    /// True when nothing goes on without help.
+    /// True if it needs the user's help.
     pub stuck: bool,
 }
 
@@ -107,7 +107,7 @@ pub enum Direction {
     Down,
 }
 
-/// One file under way.
+/// One transfer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TransferStatus {
     /// Path from the top of the drive.
@@ -124,13 +124,13 @@ pub struct TransferStatus {
     /// Files in all.
     #[serde(default)]
     pub total_files: usize,
-    /// How fast it is, as soon as that can be told.
+    /// Bytes per second, once known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_per_second: Option<u64>,
-    /// How long the rest will take at that speed.
+    /// Estimated seconds for the rest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds_left: Option<u64>,
-    /// The files on their way at this moment.
+    /// The files being transferred now.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileTransferStatus>,
 }
@@ -167,7 +167,7 @@ pub struct OrphanStatus {
     pub id: u64,
     /// Its name.
     pub name: String,
-    /// When it was seen first.
+    /// When it was first seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
 }
@@ -179,33 +179,33 @@ pub struct CacheStatus {
     pub used_bytes: u64,
     /// Bytes allowed.
     pub limit_bytes: u64,
-    /// Objects of which it holds something.
+    /// Objects with at least one block.
     pub objects: u64,
-    /// Reads that it served, since the mount.
+    /// Reads served from the cache since the mount started.
     #[serde(default)]
     pub hits: u64,
-    /// Reads that lacked a block.
+    /// Reads for which a block was missing.
     #[serde(default)]
     pub misses: u64,
-    /// Objects, or parts of open ones, that had to go.
+    /// Evicted objects, or parts of open ones.
     #[serde(default)]
     pub evictions: u64,
-    /// Times that there was no room for what was read.
+    /// Blocks that were not cached for lack of room.
     #[serde(default)]
     pub refused: u64,
-    /// Blocks that were found damaged, and fetched again.
+    /// Damaged blocks, which were fetched again.
     #[serde(default)]
     pub bad_blocks: u64,
-    /// Pinned and open files left no room for what was to be kept last.
+    /// True if pinned and open files left no room for the last block.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_taken_up: bool,
-    /// Its disk is too full for anything new.
+    /// True if its disk is too full for new blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk_shortage: Option<DiskShortage>,
-    /// Paths that are kept whatever happens.
+    /// Pinned paths.
     #[serde(default)]
     pub pins: Vec<String>,
-    /// The verification that was asked for last.
+    /// The last verification.
     #[serde(default)]
     pub verify: VerifyStatus,
 }
@@ -213,31 +213,31 @@ pub struct CacheStatus {
 /// A comparison of the cache with its checksums.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct VerifyStatus {
-    /// One is under way.
+    /// True while one is running.
     pub running: bool,
-    /// How many have ended since the mount; the rest tells of the last.
+    /// Verifications completed since the mount started; the counts below are of the last.
     pub done: u64,
-    /// Objects looked at.
+    /// Objects checked.
     pub objects: u64,
-    /// Blocks looked at.
+    /// Blocks checked.
     pub blocks: u64,
-    /// Blocks that were damaged, and are gone now.
+    /// Damaged blocks, which were removed.
     pub bad_blocks: u64,
 }
 
 /// The request budget.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RateStatus {
-    /// Requests allowed a minute.
+    /// Requests allowed per minute.
     pub limit_per_minute: u64,
-    /// Requests that could go out right now.
+    /// Requests that could be sent now.
     pub available: u64,
-    /// Requests that wait for their place.
+    /// Waiting requests.
     pub waiting: u64,
-    /// Requests that went out since the mount.
+    /// Requests sent since the mount started.
     #[serde(default)]
     pub taken: u64,
-    /// Seconds for which nothing goes out, because the service asked for it.
+    /// Seconds until requests are sent again, if the service asked to pause.
     #[serde(default)]
     pub paused_secs: u64,
 }
@@ -247,7 +247,7 @@ pub struct RateStatus {
 pub struct FailureLine {
     /// Path from the top of the drive.
     pub path: String,
-    /// What, why, what to do.
+    /// The message: what, why, what to do.
     pub why: String,
     /// When it failed, in UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! How many bytes readers and writers have moved through the drive.
+//! Counts the bytes that were read and written through the drive.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::error::DriveResult;
 
-/// Bytes since the mount began. What the kernel serves by itself is not counted.
+/// Bytes since the mount started. What the kernel serves itself is not counted.
 #[derive(Default)]
 pub(super) struct Traffic {
     read: AtomicU64,

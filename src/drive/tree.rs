@@ -1,6 +1,5 @@
-//! What the tree is made of: the account as the catalog knows it, what the outbox holds, the block cache, what
-//! failed. Places describe themselves from it. It knows neither places nor inodes nor open files; these stand
-//! in [`super::mount`].
+//! The parts that paths are described from: the account as the catalog knows it, the outbox, the block cache,
+//! the failures. It knows no places, inodes or open files; these are in [`super::mount`].
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
@@ -20,7 +19,7 @@ use crate::client::Client;
 use crate::durable::MetaStore;
 use crate::outbox::Outbox;
 
-/// What the kernel holds of the mount now.
+/// Numbers of inodes and handles that the kernel holds.
 pub(super) struct KernelUse {
     pub(super) inodes: u64,
     pub(super) handles: u64,
@@ -28,18 +27,18 @@ pub(super) struct KernelUse {
 
 /// The parts that every path of one drive is described from.
 pub(super) struct Tree {
-    pub(super) config: DriveConfig,
-    pub(super) catalog: Arc<Catalog>,
-    pub(super) failures: Arc<Failures>,
-    pub(super) outbox: Outbox,
-    pub(super) client: Client,
-    pub(super) cache: BlockCache,
-    pub(super) meta: MetaStore,
-    pub(super) runtime: Handle,
-    pub(super) background: Background,
-    pub(super) opened: SystemTime,
-    pub(super) traffic: Traffic,
-    pub(super) verification: Verification,
+    config: DriveConfig,
+    catalog: Arc<Catalog>,
+    failures: Arc<Failures>,
+    outbox: Outbox,
+    client: Client,
+    cache: BlockCache,
+    meta: MetaStore,
+    runtime: Handle,
+    background: Background,
+    opened: SystemTime,
+    traffic: Traffic,
+    verification: Verification,
     deletions: Mutex<Deletions>,
     kernel_use: Box<dyn Fn() -> KernelUse + Send + Sync>,
 }
@@ -85,6 +84,55 @@ impl Tree {
         }
     }
 
+    pub(super) fn catalog(&self) -> &Arc<Catalog> {
+        &self.catalog
+    }
+
+    /// When the drive was opened: the time of files and folders that have none.
+    pub(super) fn opened(&self) -> SystemTime {
+        self.opened
+    }
+
+    pub(super) fn config(&self) -> &DriveConfig {
+        &self.config
+    }
+
+    pub(super) fn failures(&self) -> &Failures {
+        &self.failures
+    }
+
+    pub(super) fn outbox(&self) -> &Outbox {
+        &self.outbox
+    }
+
+    pub(super) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    pub(super) fn cache(&self) -> &BlockCache {
+        &self.cache
+    }
+
+    pub(super) fn meta(&self) -> &MetaStore {
+        &self.meta
+    }
+
+    pub(super) fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
+
+    pub(super) fn background(&self) -> &Background {
+        &self.background
+    }
+
+    pub(super) fn traffic(&self) -> &Traffic {
+        &self.traffic
+    }
+
+    pub(super) fn verification(&self) -> &Verification {
+        &self.verification
+    }
+
     /// Deletions in progress and recent ones.
     pub(super) fn deletions(&self) -> MutexGuard<'_, Deletions> {
         self.deletions
@@ -104,7 +152,7 @@ impl Tree {
     ) -> DriveResult<T> {
         self.runtime.spawn(work).await.unwrap_or_else(|_| {
             Err(DriveError::Local(
-                "the drive failed inside; the log has more".into(),
+                "internal error; the log has details".into(),
             ))
         })
     }

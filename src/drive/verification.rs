@@ -6,7 +6,6 @@ use std::sync::Mutex;
 use super::status::VerifyStatus;
 use crate::cache::VerifyReport;
 
-/// The verification that was asked for last.
 #[derive(Debug, Default)]
 pub(super) struct Verification(Mutex<VerifyStatus>);
 
@@ -18,7 +17,7 @@ impl Verification {
             .clone()
     }
 
-    /// False while one is under way.
+    /// True if no verification was running, which starts one.
     pub(super) fn begin(&self) -> bool {
         let mut status = self.0.lock().expect("no panic while a report is held");
         let begins = !status.running;

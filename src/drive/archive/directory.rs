@@ -1,7 +1,7 @@
-//! The directory of a zip: found at its end, read, and checked before anything of it is used.
+//! The directory of a zip: located at the end of the file, read, and validated before use.
 //!
-//! The invariant: the members of a [`Directory`] lie inside the file, before its directory, and no
-//! two of them share a byte; none promises more than its bytes can unpack to.
+//! Invariant: the members of a [`Directory`] lie inside the file and before its directory, do not overlap, and
+//! none is larger than its data can unpack to.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -11,13 +11,13 @@ use bytes::Bytes;
 
 use super::error::{ArchiveError, refused};
 
-/// More members than this is no model.
+/// Maximum number of members.
 const MAX_MEMBERS: u64 = 100_000;
-/// A longer directory is not read.
+/// Maximum length of the directory.
 const MAX_DIRECTORY_BYTES: u64 = 64 << 20;
-/// Deflate cannot unpack a byte to more than this.
+/// Maximum expansion factor of deflate.
 const MAX_RATIO: u64 = 1032;
-/// The end record, and the longest comment behind it.
+/// The end record with the longest comment.
 const END_BYTES: u64 = 22;
 const MAX_COMMENT_BYTES: u64 = 0xFFFF;
 const END64_LOCATOR_BYTES: usize = 20;
@@ -26,33 +26,32 @@ const ENTRY_BYTES: usize = 46;
 /// A local header without its name.
 pub(super) const LOCAL_BYTES: u64 = 30;
 
-/// How a member is packed.
+/// The compression method of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// As it is.
+    /// Stored.
     Stored,
     /// Deflate.
     Deflated,
-    /// In a way that is not read here.
+    /// An unsupported method.
     Other(u16),
 }
 
 /// A file in a zip.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
-    /// Its name, `/` between folders.
+    /// Its name, with `/` between folders.
     pub name: String,
-    /// How it is packed.
     pub method: Method,
-    /// It needs a password.
+    /// It is encrypted.
     pub is_encrypted: bool,
-    /// Its length.
+    /// Its uncompressed length.
     pub size: u64,
-    /// Its length in the zip.
+    /// Its compressed length.
     pub stored_len: u64,
-    /// Checksum of its bytes.
+    /// CRC-32 of its uncompressed bytes.
     pub crc: u32,
-    /// Where its local header begins.
+    /// The offset of its local header.
     pub header_at: u64,
     /// When it was last changed.
     pub modified: Option<SystemTime>,
@@ -72,7 +71,7 @@ struct Extent {
 }
 
 impl Directory {
-    /// Reads the directory of a zip of `size` bytes; `read` gives the bytes of a range.
+    /// Reads the directory of a zip of `size` bytes; `read` returns the bytes of a range.
     pub async fn read<F, R>(size: u64, read: F) -> Result<Directory, ArchiveError>
     where
         F: Fn(u64, u64) -> R,
@@ -131,7 +130,7 @@ impl Directory {
             } = entry(&bytes[at..])?;
             at += len;
             extents.push((member.header_at, local_end(&member, name_len)?));
-            // Of two with one name the first counts, as it does for whoever lists them.
+            // Of two members with one name the first counts, as for tools that list them.
             if !member.name.ends_with('/') {
                 directory
                     .members
@@ -151,7 +150,7 @@ impl Directory {
     }
 }
 
-/// The earliest place at which a member can end.
+/// The earliest offset at which a member can end.
 fn local_end(member: &Member, name_len: usize) -> Result<u64, ArchiveError> {
     let end = member
         .header_at
@@ -170,11 +169,11 @@ fn find_end(tail: &[u8]) -> Result<usize, ArchiveError> {
     found.map_or_else(|| refused("it has no end record"), Ok)
 }
 
-/// Where the long end record is, when the short one is not enough.
+/// The offset of the zip64 end record, if the short one is not enough.
 fn end64_at(tail: &[u8], end: usize) -> Result<Option<u64>, ArchiveError> {
     let record = &tail[end..];
     if u16_at(record, 4) == 0xFFFF || u16_at(record, 6) == 0xFFFF {
-        // Only the long record could say which.
+        // Only the zip64 record could contain it.
     } else if u16_at(record, 4) != 0 || u16_at(record, 6) != 0 {
         return refused("it is one of several parts");
     }
@@ -229,7 +228,7 @@ fn entry(bytes: &[u8]) -> Result<ZipEntry, ArchiveError> {
     }
     let name = &bytes[ENTRY_BYTES..ENTRY_BYTES + name_len];
     let extra = &bytes[ENTRY_BYTES + name_len..ENTRY_BYTES + name_len + extra_len];
-    // What is not UTF-8 is only a name to show: the place of the entry finds its bytes.
+    // A name that is not UTF-8 is only shown: the data is found by its offset.
     let mut name = String::from_utf8_lossy(name).into_owned();
     let was_made_on_dos = bytes[5] == 0;
     if was_made_on_dos {
@@ -275,17 +274,17 @@ fn check_sizes(member: &Member) -> Result<(), ArchiveError> {
     Ok(())
 }
 
-/// Long lengths and exact times stand in the extra fields.
+/// Long lengths and exact times are in the extra fields.
 fn read_extra(mut extra: &[u8], member: &mut Member) -> Result<(), ArchiveError> {
     while extra.len() >= 4 {
         let (tag, len) = (u16_at(extra, 0), usize::from(u16_at(extra, 2)));
         let Some(field) = extra.get(4..4 + len) else {
-            // What is cut off says nothing.
+            // A truncated field is ignored.
             return Ok(());
         };
         match tag {
             1 => read_long_values(field, member)?,
-            // "UT": seconds since 1970, of the last change first.
+            // "UT": seconds since 1970; the modification time comes first.
             0x5455 if field.len() >= 5 && field[0] & 1 != 0 => {
                 let seconds = i64::from(u32_at(field, 1).cast_signed());
                 member.modified = since_1970(seconds).or(member.modified);
@@ -297,7 +296,7 @@ fn read_extra(mut extra: &[u8], member: &mut Member) -> Result<(), ArchiveError>
     Ok(())
 }
 
-/// Each value that did not fit stands here, in this order.
+/// The values that did not fit, in this order.
 fn read_long_values(field: &[u8], member: &mut Member) -> Result<(), ArchiveError> {
     let values = [
         &mut member.size,
@@ -317,7 +316,7 @@ fn read_long_values(field: &[u8], member: &mut Member) -> Result<(), ArchiveErro
     Ok(())
 }
 
-/// The old form of times has no zone; ours and most are read as UTC.
+/// MS-DOS times have no time zone; they are read as UTC.
 fn dos_time(time: u16, date: u16) -> Option<SystemTime> {
     let part = |value: u16, from: u32, bits: u32| i64::from((value >> from) & ((1 << bits) - 1));
     let date = jiff::civil::DateTime::new(

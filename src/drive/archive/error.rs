@@ -4,10 +4,10 @@ use crate::drive::reading::ReadError;
 
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ArchiveError {
-    /// It is no zip, or a broken or hostile one.
+    /// It is not a zip, or a broken or hostile one.
     #[error("the zip cannot be used: {0}")]
     Refused(String),
-    /// A member's bytes are not what the directory promised.
+    /// The data of a member does not match the directory.
     #[error("{name} is damaged inside {zip}: {reason}; copy the model in again")]
     Damaged {
         /// The member.
@@ -17,7 +17,7 @@ pub enum ArchiveError {
         /// What is wrong.
         reason: String,
     },
-    /// A member is packed in a way that is not read here.
+    /// The compression method or encryption of a member is not supported.
     #[error(
         "{name} cannot be read out of the zip: {reason}; `.assetfs/source.zip` has it as it is"
     )]
@@ -27,7 +27,7 @@ pub enum ArchiveError {
         /// What is in the way.
         reason: String,
     },
-    /// The local disk did not take what was unpacked.
+    /// Writing unpacked data to the local disk failed.
     #[error("the local disk does not take what is unpacked: {reason}")]
     Spool {
         /// It is full.

@@ -1,6 +1,6 @@
-//! Unpacking one deflated member from its beginning, a block at a time, with its checksum.
+//! Unpacks a deflated member block by block and computes its checksum.
 //!
-//! The invariant: never more bytes come out than were promised, and the end is only reached with the
+//! Invariant: never more bytes come out than the directory promises, and the end is only reached with the
 //! promised length and checksum. Does no I/O.
 
 use bytes::{Bytes, BytesMut};
@@ -8,7 +8,6 @@ use flate2::{Decompress, FlushDecompress, Status};
 
 use crate::cache::BLOCK_LEN_BYTES;
 
-/// An unpacking under way.
 pub(super) struct Inflater {
     engine: Decompress,
     crc: crc32fast::Hasher,
@@ -23,15 +22,15 @@ pub(super) struct Inflater {
     ended: bool,
 }
 
-/// What an unpacking needs or gives next.
+/// The next step of unpacking.
 pub(super) enum Step {
-    /// More packed bytes.
+    /// Needs more packed bytes.
     Hungry,
-    /// A block.
+    /// A block is complete.
     Block(Bytes),
-    /// Nothing more: all is there and right.
+    /// Complete and correct.
     Done,
-    /// It is wrong.
+    /// Damaged.
     Wrong(String),
 }
 
@@ -48,7 +47,7 @@ impl Inflater {
         }
     }
 
-    /// Where in the packed bytes it reads on.
+    /// The offset in the packed bytes to read next.
     pub(super) fn taken(&self) -> u64 {
         self.taken
     }
@@ -58,8 +57,8 @@ impl Inflater {
         self.input = packed;
     }
 
-    /// Goes on until a block is full or something else has to happen. `size` and `crc` are what was
-    /// promised; with `no_more` no packed bytes are left.
+    /// Continues until a block is full or another step is needed. `size` and `crc` are what the directory
+    /// promises; with `no_more` no packed bytes are left.
     pub(super) fn step(&mut self, size: u64, crc: u32, no_more: bool) -> Step {
         loop {
             let promised = usize::try_from((size - self.given).min(BLOCK_LEN_BYTES));
@@ -74,7 +73,7 @@ impl Inflater {
                 return Step::Hungry;
             }
             let (before_in, before_out) = (self.engine.total_in(), self.engine.total_out());
-            // One byte more than promised, so that too much shows.
+            // One byte more than promised, to detect too much data.
             let mut room = vec![0; want - self.block.len() + 1];
             let status = self
                 .engine
@@ -100,7 +99,7 @@ impl Inflater {
         }
     }
 
-    /// More came than the block takes: the rest begins the next one, if there is to be one.
+    /// The rest starts the next block.
     fn spill(&mut self, came: &[u8], want: usize, size: u64) -> Option<Step> {
         if self.given + want as u64 >= size {
             return Some(Step::Wrong("more comes out than was promised".to_owned()));

@@ -1,9 +1,9 @@
-//! Reading one member of a zip. No byte of it is given out before the checksum of the whole was found
-//! right: what is stored is read through where it lies, what is deflated is unpacked whole, first into
-//! memory or a local file and then into the block cache, which so holds proven bytes alone.
+//! Reads a member of a zip. No byte is returned before the checksum of the whole member was verified: a stored
+//! member is read through in place, a deflated one is unpacked completely, first to memory or a local file and
+//! then to the block cache, which so contains verified bytes only.
 //!
-//! A member is proven once for all who have it open; what is cached, and a stored member of a version
-//! that its storage names, is not proven again.
+//! A member is verified once for all its handles. Cached members, and stored members with a version, are not
+//! verified again.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,41 +18,39 @@ use super::proof::{Gathering, Proven, read_file};
 use super::source::ZipSource;
 use crate::cache::{BLOCK_LEN_BYTES, BlockCache, CachedObject, ObjectKey};
 
-/// Packed bytes that are read at a time.
+/// Packed bytes per read.
 const CHUNK_BYTES: u64 = 256 * 1024;
-/// After so many blocks whoever else waits for the thread comes first.
+/// After this many blocks the task yields.
 const BLOCKS_IN_A_ROW: u32 = 32;
 
-/// Whether the bytes of a member are what its zip promised; shared by all who have it open.
+/// The verification state of a member, shared by its handles.
 pub type Proof = OnceCell<Result<Proven, ArchiveError>>;
 
-/// What a member is opened with.
 pub struct OpenMember {
     /// The zip.
     pub zip: ZipSource,
-    /// Its name, for messages.
     pub zip_name: String,
     /// What the directory says of the member.
     pub member: Member,
-    /// Names its unpacked bytes in the cache.
+    /// The cache key of its unpacked bytes.
     pub object_name: String,
-    /// Where long members are unpacked.
+    /// The folder in which long members are unpacked.
     pub spool_dir: PathBuf,
-    /// What is known of its bytes.
+    /// Its verification state.
     pub proof: Arc<Proof>,
 }
 
 /// An open member.
 pub struct MemberFile {
     open: OpenMember,
-    /// Where its bytes begin.
+    /// The offset of its data.
     data_at: OnceCell<u64>,
-    /// Unpacked blocks; none for a stored member, for a local zip, and where the cache takes nothing.
+    /// Unpacked blocks; `None` for a stored member, or if the cache accepts nothing.
     cached: Option<CachedObject>,
 }
 
 impl MemberFile {
-    /// Opens a member; asks nothing of the network.
+    /// Opens a member; sends no request.
     pub fn new(open: OpenMember, cache: &BlockCache) -> Result<MemberFile, ArchiveError> {
         let member = &open.member;
         let unreadable = |reason: String| {
@@ -71,7 +69,7 @@ impl MemberFile {
                 let key = ObjectKey {
                     name: open.object_name.clone(),
                     size: member.size,
-                    // Earlier versions cached bytes that were not proven under another one.
+                    // Earlier versions cached unverified bytes under another name.
                     etag: Some(format!("\"proven-{:08x}\"", member.crc)),
                 };
                 cache.object(&key).ok()
@@ -111,7 +109,7 @@ impl MemberFile {
         }
     }
 
-    /// The proven bytes. What was found damaged stays so; other failures are tried again.
+    /// The verified bytes. Damage is remembered; other failures are retried.
     async fn proven(&self) -> Result<Proven, ArchiveError> {
         let prove = || async {
             match self.prove().await {
@@ -178,7 +176,7 @@ impl MemberFile {
         Ok(proven)
     }
 
-    /// Brings proven bytes into the cache, for who opens the member later.
+    /// Writes verified bytes to the cache for later opens.
     async fn keep(&self, proven: &Proven) -> Result<(), ArchiveError> {
         let Some(cached) = &self.cached else {
             return Ok(());
@@ -208,7 +206,7 @@ impl MemberFile {
             .flatten()
     }
 
-    /// The local header has a length of its own.
+    /// The local header has its own length.
     async fn data_at(&self) -> Result<u64, ArchiveError> {
         let find = || async {
             let header = self

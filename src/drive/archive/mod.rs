@@ -1,8 +1,8 @@
 //! What is inside a zip: its directory, and its members' bytes. The zip lies on the service and is read
 //! through the block cache, or in a local file.
 //!
-//! Invariants: nothing a zip says is believed before it is checked against its own length; a member
-//! gives no byte before its length and checksum were found to be what the directory promised. Knows neither inodes nor assets.
+//! Invariants: data of a zip is validated before use; a member returns no byte before its length and checksum
+//! were verified. Knows neither inodes nor assets.
 
 mod directory;
 mod error;

@@ -1,5 +1,5 @@
-//! The bytes of a member whose checksum was found right: gathered whole before any of them is given
-//! out, short ones in memory, long ones in a nameless local file.
+//! Verified bytes of a member: collected completely before any are returned, short ones in memory, long ones in
+//! an unnamed local file.
 
 use std::fs::File;
 use std::io;
@@ -11,23 +11,23 @@ use bytes::{Bytes, BytesMut};
 
 use super::error::ArchiveError;
 
-/// A member up to this length is gathered in memory.
+/// Maximum length of a member in memory.
 const SHORT_BYTES: u64 = 8 << 20;
-/// Bytes that are written to the local file at a time.
+/// Bytes per write to the local file.
 const WRITE_BYTES: usize = 1 << 20;
 
-/// Where the proven bytes of a member are.
+/// Where the verified bytes of a member are.
 #[derive(Debug, Clone)]
 pub enum Proven {
-    /// Where they lie in the zip.
+    /// In the zip.
     InZip,
     /// In memory.
     Memory(Bytes),
-    /// In a nameless file.
+    /// In an unnamed file.
     File(Arc<File>),
 }
 
-/// Unpacked bytes on their way to be proven.
+/// Unpacked bytes that are not verified yet.
 pub(super) struct Gathering {
     pending: BytesMut,
     file: Option<Arc<File>>,
@@ -35,7 +35,7 @@ pub(super) struct Gathering {
 }
 
 impl Gathering {
-    /// Begins to gather `size` bytes; long members go to a file in `dir`.
+    /// Starts collecting `size` bytes; long members go to a file in `dir`.
     pub(super) fn begin(dir: &Path, size: u64) -> Result<Gathering, ArchiveError> {
         let file = match size > SHORT_BYTES {
             true => {
@@ -51,7 +51,7 @@ impl Gathering {
         })
     }
 
-    /// Takes the next bytes.
+    /// Adds bytes.
     pub(super) async fn push(&mut self, bytes: &[u8]) -> Result<(), ArchiveError> {
         self.pending.extend_from_slice(bytes);
         if self.file.is_some() && self.pending.len() >= WRITE_BYTES {
@@ -60,7 +60,7 @@ impl Gathering {
         Ok(())
     }
 
-    /// All bytes are there, and their checksum is right.
+    /// All bytes are complete and verified.
     pub(super) async fn finish(mut self) -> Result<Proven, ArchiveError> {
         self.write().await?;
         Ok(match self.file {
@@ -79,7 +79,7 @@ impl Gathering {
     }
 }
 
-/// Reads a range of proven bytes out of a file.
+/// Reads a range of verified bytes from a file.
 pub(super) async fn read_file(
     file: &Arc<File>,
     offset: u64,
@@ -95,7 +95,7 @@ pub(super) async fn read_file(
     .await
 }
 
-/// Work that waits for the local disk, away from the threads that answer everybody.
+/// Runs disk work on a blocking thread.
 pub(super) async fn on_disk<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> Result<T, ArchiveError> {
@@ -104,7 +104,7 @@ pub(super) async fn on_disk<T: Send + 'static>(
         .map_err(no_room)
 }
 
-/// A zip may promise far more than it has, and other things need the disk too.
+/// A zip may promise far more than it contains, and the disk is shared.
 fn check_room(dir: &Path, size: u64) -> Result<(), ArchiveError> {
     let disk = rustix::fs::statvfs(dir).map_err(|error| no_room(error.into()))?;
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);

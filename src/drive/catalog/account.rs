@@ -1,4 +1,4 @@
-//! The small values of the account, kept over mounts so that they are answered offline too.
+//! Values of the account (points, storage left), stored across mounts so that they are answered offline too.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,8 +13,7 @@ use crate::drive::values::node::AccountFile;
 
 const TABLE: &str = "account";
 
-/// A value of the account, as fresh as the refresh time asks; what was known when the service
-/// is away.
+/// A value of the account, at most as old as the refresh time; the last known value while the service is away.
 pub(in crate::drive) async fn account_value(
     catalog: &Arc<Catalog>,
     file: AccountFile,
@@ -30,7 +29,7 @@ pub(in crate::drive) async fn account_value(
     known.map(|(value, _)| value).ok_or(DriveError::NotFound)
 }
 
-/// What is known of a value, without waiting; when it is old it is asked for behind the scenes.
+/// The last known value, without waiting. An old value is refreshed in the background.
 pub(in crate::drive) fn account_value_at_hand(
     catalog: &Arc<Catalog>,
     file: AccountFile,
@@ -44,15 +43,14 @@ pub(in crate::drive) fn account_value_at_hand(
     known.map(|(value, _)| value)
 }
 
-/// What was sent or deleted here changes the room that is left: it is asked for anew, so that who
-/// looks next is told the truth at once.
+/// An upload or a deletion changed the free space: the next read requests it.
 pub(in crate::drive) fn room_changed(catalog: &Arc<Catalog>) {
     if known_account_value(catalog, AccountFile::StorageLeft).is_some() {
         drop(account_landing(catalog, AccountFile::StorageLeft));
     }
 }
 
-/// An optimization that went out was paid: the next look at the points asks the service.
+/// An optimization was paid: the next read requests the points.
 pub(in crate::drive) fn doubt_points(catalog: &Catalog) {
     if let Some((_, asked_at)) = catalog.known().account.get_mut(&AccountFile::Points) {
         *asked_at = None;

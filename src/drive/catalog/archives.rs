@@ -1,5 +1,5 @@
-//! Assets that were uploaded as one zip, and of which the service hands back only that: what is in
-//! the zip is shown in its place, and read out of it.
+//! Assets that were uploaded as one zip, which the service returns unchanged: the contents of the zip are shown
+//! instead, and read from it.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
@@ -20,18 +20,17 @@ use crate::drive::values::sizes::{ContentTable, ReportedSize};
 use crate::outbox::is_junk_path;
 use crate::wire::{AssetId, SignedUrl};
 
-/// Directories kept in memory; those that are not are read again, mostly from the cache.
+/// Maximum number of directories in memory. Others are read again, mostly from the cache.
 const MAX_KEPT: usize = 16;
-/// Stored members that are known to be right.
+/// Maximum number of stored members whose verification is remembered.
 const MAX_REMEMBERED: usize = 1024;
 
-/// The directories that were read.
 #[derive(Default)]
 pub(in crate::drive) struct Archives {
     kept: Mutex<HashMap<AssetId, (String, Arc<Directory>)>>,
-    /// What is known of the members that are open, by object name and version.
+    /// Verification state of open members, by object name and version.
     proofs: Mutex<HashMap<String, Weak<Proof>>>,
-    /// Those of stored members, which take no room: found right once, not read through again.
+    /// Verified stored members, which are not verified again.
     remembered: Mutex<VecDeque<Arc<Proof>>>,
 }
 
@@ -50,7 +49,7 @@ impl Archives {
         kept.insert(asset, (version, directory));
     }
 
-    /// What is known of a member's bytes, shared by all who have it open.
+    /// The verification state of a member, shared by all its handles.
     pub(super) fn proof(&self, member: &str) -> Arc<Proof> {
         let mut proofs = self.proofs.lock().expect("no panic while proofs are held");
         if let Some(proof) = proofs.get(member).and_then(Weak::upgrade) {
@@ -62,7 +61,7 @@ impl Archives {
         proof
     }
 
-    /// Keeps what is known of a member when nobody has it open any more.
+    /// Remembers the verification of a member after its last handle is closed.
     fn remember(&self, proof: &Arc<Proof>) {
         let mut kept = self
             .remembered
@@ -84,8 +83,8 @@ impl Archives {
     }
 }
 
-/// The folder whose files stand in an asset's own folder: what was uploaded, or what is in the one
-/// zip that was.
+/// The folder whose files are shown in an asset's own folder: the uploaded files, or the contents of the one
+/// zip.
 pub(in crate::drive) async fn files_folder(
     catalog: &Arc<Catalog>,
     asset: AssetId,
@@ -97,14 +96,14 @@ pub(in crate::drive) async fn files_folder(
     }
     let members = RemoteFolder::AssetMembers(asset);
     match file_map(catalog, members).await {
-        // A zip that cannot be used is shown as it is.
+        // An unusable zip is shown as a file.
         Ok(map) if map.is_empty() => Ok(files),
         Ok(_) => Ok(members),
         Err(error) => Err(error),
     }
 }
 
-/// Reads the directory of an asset's zip, and keeps names, lengths and times.
+/// Reads the directory of an asset's zip and stores names, sizes and times.
 pub(super) async fn fetch_members(catalog: &Arc<Catalog>, asset: AssetId) -> DriveResult<()> {
     let folder = RemoteFolder::AssetMembers(asset);
     let directory = match zip_directory(catalog, asset).await {
@@ -138,13 +137,13 @@ pub(super) fn shown_names(directory: &Directory) -> Vec<(String, Option<SignedUr
         .map(|member| member.name.as_str())
         .filter(|name| !is_junk_path(name))
         .collect();
-    // The order decides which of two that would look alike gets another name: it is the same everywhere.
+    // The order decides which of two similar names is changed; it is the same on every machine.
     names.sort_unstable();
     let names = names.into_iter().map(|name| (name.to_owned(), None));
     names.collect()
 }
 
-/// Says why a zip is shown as a file, at that file: the model itself may have failed for another reason.
+/// Stores the reason at the zip's own path: the model may have failed for another reason.
 async fn note_unusable(
     catalog: &Arc<Catalog>,
     asset: AssetId,
@@ -160,7 +159,7 @@ async fn note_unusable(
     Ok(())
 }
 
-/// Opens a file in an asset's zip, by the name that it has there.
+/// Opens a file in an asset's zip by its name there.
 pub(in crate::drive) async fn open_member(
     catalog: &Arc<Catalog>,
     asset: AssetId,
@@ -176,7 +175,7 @@ pub(in crate::drive) async fn open_member(
     let version = format!("{object_name} {:08x} {:?}", member.crc, zip.key());
     let path = catalog.home_path(catalog.home_of(asset));
     let proof = catalog.archives.proof(&version);
-    // Without a version of the storage's the bytes may be others when the file is opened again.
+    // Without a version, the content may have changed when the file is opened again.
     if member.method == Method::Stored && zip.key().etag.is_some() {
         catalog.archives.remember(&proof);
     }
@@ -191,7 +190,7 @@ pub(in crate::drive) async fn open_member(
     Ok(MemberFile::new(open, &catalog.cache)?)
 }
 
-/// Opens a file in an asset's zip, by the path that it is shown under.
+/// Opens a file in an asset's zip by the path that it is shown under.
 pub(in crate::drive) async fn open_member_at(
     catalog: &Arc<Catalog>,
     asset: AssetId,
@@ -223,7 +222,7 @@ async fn zip_directory(
     Ok((zip, directory))
 }
 
-/// The one zip that an asset consists of.
+/// The only file of the asset, if that is a zip.
 pub(in crate::drive) fn zip_in(map: &FileMap) -> Option<&Arc<str>> {
     let mut files = map.files();
     let (path, source) = files.next()?;

@@ -1,4 +1,5 @@
-//! Asking the service: once at a time for each thing, with a deadline, and not for long while it is away.
+//! Requests to the service: one in flight for each object, with a deadline, and without long waits while the
+//! service is away.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,12 +12,12 @@ use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::values::node::{AccountFile, Family, ListingKind, RemoteFolder};
 use crate::wire::{AssetId, EmbedId, ModelId, RapidId};
 
-/// What a flight fetches.
+/// Identifies what is being fetched.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(in crate::drive) enum FlightKey {
     /// A whole listing.
     Listing(ListingKind),
-    /// What a query finds.
+    /// The results of a query.
     Search(Family, Arc<str>),
     /// One source model.
     Asset(AssetId),
@@ -40,22 +41,22 @@ pub(in crate::drive) enum FlightKey {
     Tags(Family),
     /// The record of an embed.
     Embed(EmbedId),
-    /// A small file that the service makes.
+    /// A small file that the service generates.
     Blob(Blob),
     /// Why a model failed.
     Reason(ModelId),
-    /// The optimizations under way.
+    /// Running optimizations.
     RunningJobs,
-    /// Uploads that nobody finished.
+    /// Unfinished uploads.
     Orphans,
 }
 
-/// How long those who ask wait for news of what is known.
+/// How long a caller waits for a newer version of what is known.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The same while the service is away.
 const PATIENCE_OFFLINE: Duration = Duration::from_millis(250);
 
-/// Work that keeps the local disk busy, away from the threads that answer everybody.
+/// Runs work that waits for the local disk on a blocking thread.
 pub(in crate::drive) async fn blocking(
     catalog: &Catalog,
     work: impl FnOnce() -> DriveResult<()> + Send + 'static,
@@ -64,10 +65,14 @@ pub(in crate::drive) async fn blocking(
         .runtime
         .spawn_blocking(work)
         .await
-        .unwrap_or_else(|_| Err(DriveError::Local("the drive failed inside".into())))
+        .unwrap_or_else(|_| {
+            Err(DriveError::Local(
+                "internal error; the log has details".into(),
+            ))
+        })
 }
 
-/// How long those who ask wait for news of what is known: shortly while the service is away.
+/// How long a caller waits for a newer version of what is known; shorter while the service is away.
 pub(in crate::drive) fn patience(catalog: &Catalog) -> Duration {
     let offline = catalog.offline.lock();
     let is_offline = offline.is_ok_and(|offline| offline.is_some());
@@ -78,14 +83,14 @@ pub(in crate::drive) fn patience(catalog: &Catalog) -> Duration {
     }
 }
 
-/// Returns while the service cannot be reached, after a moment in which it may answer nevertheless.
+/// Completes when the service has been unreachable for a short time.
 pub(in crate::drive) async fn out_of_reach(catalog: &Catalog) {
     catalog.client.out_of_reach().await;
     tokio::time::sleep(PATIENCE_OFFLINE).await;
 }
 
-/// Waits for news: as long as it takes where nothing is known, a little where something is, and
-/// then a failure that says nothing about the thing leaves what is known.
+/// Waits for a fetch: to its end if nothing is known, else a limited time. Then a failure that does not prove
+/// the object gone keeps what is known.
 pub(in crate::drive) async fn landed(
     catalog: &Catalog,
     landing: FlightEnd,
@@ -100,12 +105,12 @@ pub(in crate::drive) async fn landed(
     }
 }
 
-/// Asks the service, with the deadline, and remembers whether it could be reached.
+/// Sends a request with the deadline and records whether the service was reachable.
 pub(in crate::drive) async fn asked<T>(
     catalog: &Catalog,
     request: impl Future<Output = Result<T, ClientError>>,
 ) -> DriveResult<T> {
-    // The client repeats within its own patience; this is the last resort for one page or record.
+    // The client has its own retries and timeouts; this limit is the last resort for one page or record.
     let limit = catalog.config.deadline;
     let reply = match tokio::time::timeout(limit, request).await {
         Ok(reply) => reply.map_err(DriveError::from),

@@ -1,6 +1,5 @@
-//! Small files that the service makes when they are asked for: reports and preset zips. Nobody tells
-//! their length before, so whoever asks for it fetches the file, which is then kept in the block
-//! cache like any other.
+//! Small files that the service generates on request: reports and preset zips. Their size is unknown before, so
+//! a caller that needs the size fetches the file, which is then stored in the block cache.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -20,28 +19,28 @@ use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::values::node::{Bundle, RemoteFolder};
 use crate::wire::{OptimizationStatus, PresetId, RapidId, RapidModel, Timestamp};
 
-/// No report is longer than this.
+/// Maximum size of a report.
 const MAX_BYTES: usize = 64 << 20;
-/// Files kept in memory, for where the cache takes nothing.
+/// Maximum number of files in memory, used if the cache accepts nothing.
 const MAX_HELD: usize = 8;
 const TABLE: &str = "blobs";
-/// Stands for the length of a file that the service was found not to have.
+/// Stored as the size of a file that the service does not have.
 const MISSING: u64 = u64::MAX;
-/// Models that were optimized before have no reports.
+/// Models that were optimized earlier have no reports.
 const FIRST_REPORTS: &str = "2024-07-01T00:00:00Z";
 
-/// A small file that the service makes.
+/// A small file that the service generates.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(in crate::drive) enum Blob {
     /// The report of one format of a rapid model.
     Report(RapidId, Arc<str>),
-    /// What made a rapid model.
+    /// The preset of a rapid model.
     PresetOf(RapidId),
     /// A preset, with a checksum of its text.
     Preset(Bundle, PresetId, u64),
 }
 
-/// Stable: cached objects and kept lengths have this name.
+/// Stable: cached objects and stored sizes have this name.
 impl fmt::Display for Blob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -81,7 +80,7 @@ impl Blobs {
     }
 }
 
-/// The whole of a small file.
+/// The content of a small file.
 pub(in crate::drive) async fn read_blob(catalog: &Arc<Catalog>, blob: &Blob) -> DriveResult<Bytes> {
     if let Some(bytes) = catalog
         .blobs
@@ -102,7 +101,7 @@ pub(in crate::drive) async fn read_blob(catalog: &Arc<Catalog>, blob: &Blob) -> 
     catalog.blobs.get(blob).ok_or(DriveError::NotFound)
 }
 
-/// Its length, which is known once it was read.
+/// The size of a small file, known after it was read.
 pub(in crate::drive) async fn blob_len(catalog: &Arc<Catalog>, blob: &Blob) -> DriveResult<u64> {
     match known_blob_len(catalog, blob) {
         Some(len) => Ok(len),
@@ -110,8 +109,8 @@ pub(in crate::drive) async fn blob_len(catalog: &Arc<Catalog>, blob: &Blob) -> D
     }
 }
 
-/// The names of the reports of a rapid model: one for each of its formats, but for those that the
-/// service was found not to have.
+/// The names of the reports of a rapid model: one for each of its formats, except those that the service does
+/// not have.
 pub(super) fn reports_of(catalog: &Catalog, record: &RapidModel) -> Vec<String> {
     let is_done = record.optimization_status == OptimizationStatus::Done;
     let first = FIRST_REPORTS.parse::<Timestamp>().ok();
@@ -129,7 +128,7 @@ pub(super) fn reports_of(catalog: &Catalog, record: &RapidModel) -> Vec<String> 
         .collect()
 }
 
-/// Finds out how long a report is, or that there is none.
+/// Finds the size of a report, or that it does not exist.
 pub(super) async fn probe_report(
     catalog: &Arc<Catalog>,
     rapid: RapidId,
@@ -164,7 +163,7 @@ pub(in crate::drive) fn report_at(rapid: RapidId, path: &str) -> Blob {
     Blob::Report(rapid, format.into())
 }
 
-/// What was kept of a model is forgotten with it.
+/// Deletes what is stored of a model.
 pub(in crate::drive) fn forget_blobs(catalog: &Catalog, prefix: &str) {
     let prefix = format!("{prefix}/");
     catalog
@@ -183,12 +182,11 @@ pub(in crate::drive) fn forget_blobs(catalog: &Catalog, prefix: &str) {
     }
 }
 
-/// A length that was told for a file the service makes.
+/// The stored size of a generated file.
 pub(in crate::drive) fn kept_len(catalog: &Catalog, name: &str) -> Option<u64> {
     catalog.meta.get(TABLE, name).ok().flatten()
 }
 
-/// Keeps it.
 pub(in crate::drive) fn keep_len(catalog: &Catalog, name: &str, len: u64) {
     if let Err(error) = catalog.meta.relaxed().put(TABLE, name, &len) {
         tracing::warn!(name, error = %error, "could not keep a length");
@@ -242,7 +240,7 @@ async fn collected(mut download: Download) -> DriveResult<Bytes> {
         bytes.extend_from_slice(&chunk?);
         if bytes.len() > MAX_BYTES {
             return Err(DriveError::Unreachable(format!(
-                "the service sends more than {} MB for a small file",
+                "the service sent more than {} MB for a generated file",
                 MAX_BYTES >> 20
             )));
         }

@@ -1,4 +1,4 @@
-//! What changed, as the catalog sees it. Whoever shows it decides which paths that concerns.
+//! Changes that the catalog reports. The receiver maps them to paths.
 
 use std::sync::Arc;
 
@@ -6,33 +6,33 @@ use crate::drive::values::node::{AccountFile, ListingKind, Model, RemoteFolder};
 use crate::outbox::JobFolder;
 use crate::wire::{EmbedId, RapidId};
 
-/// One change that no request of the kernel made.
+/// A change that the kernel did not make.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::drive) enum Change {
-    /// A name in a listing came to be, or stands for something else.
+    /// A name was added to a listing, or stands for another object.
     Named(ListingKind, String),
-    /// Something is gone from its listing, where it had this name.
+    /// An object was removed from its listing, where it had this name.
     Gone(Listed, String),
-    /// A model looks otherwise, and so does its status.
+    /// The attributes or the status of a model changed.
     Model(Model),
-    /// A value of the account is another one.
+    /// A value of the account changed.
     Account(AccountFile),
-    /// A file of the service has other contents; the number is that of the old ones.
+    /// The content of a file changed; the number is that of the old content.
     File {
         model: Model,
         folder: RemoteFolder,
         path: Arc<str>,
         old: u32,
     },
-    /// A file that was shown does not exist.
+    /// A file does not exist.
     NoFile(RemoteFolder, Arc<str>),
-    /// A folder of a model holds other files than before.
+    /// The files in a folder of a model changed.
     Files(Model, RemoteFolder),
-    /// A job of a drop folder moved on.
+    /// The state of a job changed.
     Job(JobFolder, String),
 }
 
-/// Something of a listing.
+/// An object of a listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::drive) enum Listed {
     Model(Model),

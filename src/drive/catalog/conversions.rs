@@ -1,4 +1,4 @@
-//! Conversions that were asked for here: looked after until they end, with growing pauses.
+//! Polls conversions that were requested here until they end, with growing pauses.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use crate::wire::{AssetId, ConversionStatus};
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
-/// Nobody waits longer for a conversion.
+/// Maximum time that a conversion is polled.
 const MAX_LOOKS: u32 = 300;
 
-/// Shows the converted files as soon as they are there.
+/// Starts polling, so that converted files are shown as soon as they exist.
 pub(in crate::drive) fn watch_conversions(catalog: &Arc<Catalog>, asset: AssetId) {
     let shared = Arc::clone(catalog);
     catalog.background.spawn(async move {

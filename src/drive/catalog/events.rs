@@ -1,5 +1,4 @@
-//! What the outbox reports, brought into the tree: a draft became an asset, a job moved, a preset
-//! was saved.
+//! Applies the outbox's events: a draft became an asset, a job changed, a preset was saved.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -48,7 +47,6 @@ pub(in crate::drive) async fn follow(
     }
 }
 
-/// A draft is an asset from now on.
 pub(in crate::drive) fn became(catalog: &Catalog, draft: DraftId, asset: AssetId) {
     let mut made = catalog.made.lock().expect("no panic while models are held");
     made.insert(draft, asset);
@@ -59,7 +57,7 @@ fn draft_changed(catalog: &Catalog, draft: DraftId) {
     catalog.report(Change::Model(Model::Raw(home)));
 }
 
-/// The draft's folder is an asset from now on: the same folder, the same inodes, the same name.
+/// A draft became an asset: it keeps its folder, inodes and name.
 fn asset_created(catalog: &Arc<Catalog>, draft: DraftId, asset: AssetId) {
     became(catalog, draft, asset);
     let info = catalog.outbox.drafts().get(draft);
@@ -75,8 +73,8 @@ fn asset_created(catalog: &Arc<Catalog>, draft: DraftId, asset: AssetId) {
     }
 }
 
-/// True for a draft that is shown as an asset. The outbox is ahead of what it reports: whoever looks in
-/// between must find the folder too.
+/// True for a draft that is shown as an asset. The outbox is ahead of its events: a lookup in between must find
+/// the folder too.
 pub(in crate::drive) fn is_asset_by_now(catalog: &Catalog, draft: &DraftInfo) -> bool {
     let asset = catalog.asset_of_draft(draft.id);
     if let Some(asset) = asset {
@@ -85,7 +83,7 @@ pub(in crate::drive) fn is_asset_by_now(catalog: &Catalog, draft: &DraftInfo) ->
     asset.is_some()
 }
 
-/// Shows the asset that a draft became, once: what is removed later does not come back.
+/// Adds the asset of a draft to the listing, once: an asset that is removed later does not come back.
 fn show_made(catalog: &Catalog, asset: AssetId, draft: &DraftInfo) {
     let mut shown = catalog
         .shown
@@ -96,7 +94,7 @@ fn show_made(catalog: &Catalog, asset: AssetId, draft: &DraftInfo) {
     }
 }
 
-/// Shows an asset that was made here before the service lists it.
+/// Adds an asset that was uploaded here to the listing before the service lists it.
 fn told_made(catalog: &Catalog, asset: AssetId, name: &str, kind: DraftKind, created: SystemTime) {
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
     let name = match kind {
@@ -108,7 +106,7 @@ fn told_made(catalog: &Catalog, asset: AssetId, name: &str, kind: DraftKind, cre
     told_asset(catalog, &record, Instant::now());
 }
 
-/// An earlier mount may have died before it kept the row of an asset that it made.
+/// Restores rows of uploaded assets that an earlier mount did not store before it was killed.
 pub(in crate::drive) fn recall_made(catalog: &Catalog) {
     if !is_listed(catalog, ListingKind::Assets) {
         return;

@@ -1,7 +1,7 @@
-//! One request for one thing at a time: who asks for what is being fetched waits for that.
+//! Single flight: callers that request something already in flight wait for the same result.
 //!
-//! The invariant: a flight goes on when nobody waits for it any more, so that an interrupted reader
-//! does not waste what was asked for; its result is in the drive's state before anyone is woken.
+//! Invariant: a flight continues if all waiters leave, so that an interrupted reader wastes no request. Its
+//! result is stored before waiters are woken.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 use crate::drive::background::Background;
 use crate::drive::error::{DriveError, DriveResult};
 
-/// The end of a flight, for one who waits for it.
+/// A waiter's handle to the end of a flight.
 #[derive(Clone)]
 pub(in crate::drive) struct FlightEnd {
     end: Shared<BoxFuture<'static, DriveResult<()>>>,
@@ -25,7 +25,7 @@ pub(in crate::drive) struct FlightEnd {
 }
 
 impl FlightEnd {
-    /// Waits until the flight is as old as `patience`; `None` when it goes on.
+    /// Waits until the flight has lasted for `patience`; `None` if it continues.
     pub(in crate::drive) async fn within(self, patience: Duration) -> Option<DriveResult<()>> {
         let left = patience.saturating_sub(self.started.elapsed());
         tokio::time::timeout(left, self).await.ok()
@@ -40,14 +40,13 @@ impl Future for FlightEnd {
     }
 }
 
-/// The flights under way, by what they fetch.
+/// The flights by key.
 pub(in crate::drive) struct Flights<K> {
     background: Background,
     under_way: Arc<Mutex<HashMap<K, FlightEnd>>>,
 }
 
 impl<K: Eq + Hash + Clone + Send + 'static> Flights<K> {
-    /// No flights; they will be part of `background`.
     pub(in crate::drive) fn new(background: Background) -> Flights<K> {
         Flights {
             background,
@@ -55,8 +54,8 @@ impl<K: Eq + Hash + Clone + Send + 'static> Flights<K> {
         }
     }
 
-    /// Joins the flight for `key`, or starts `work` as one. The result is that of the work, which
-    /// leaves what it fetched in the drive's state.
+    /// Joins the flight for `key`, or starts `work` as a new one. `work` stores what it fetched; the result
+    /// says whether it succeeded.
     pub(in crate::drive) fn join<F>(&self, key: K, work: impl FnOnce() -> F) -> FlightEnd
     where
         F: Future<Output = DriveResult<()>> + Send + 'static,
@@ -83,17 +82,17 @@ impl<K: Eq + Hash + Clone + Send + 'static> Flights<K> {
         let under_way = Arc::clone(&self.under_way);
         let (tell, told) = oneshot::channel();
         self.background.spawn(async move {
-            // A flight that panics must not keep its place for ever.
+            // A flight that panics must not block its key.
             let result = std::panic::AssertUnwindSafe(work).catch_unwind().await;
             under_way
                 .lock()
                 .expect("no panic while flights are held")
                 .remove(&key);
-            // Nobody may be waiting any more.
+            // All waiters may have left.
             let _ = tell.send(result.unwrap_or_else(|_| Err(failed_inside())));
         });
         async move {
-            // Only the end of the drive stops a flight.
+            // Only the end of the drive aborts a flight.
             told.await.unwrap_or_else(|_| {
                 Err(DriveError::Unreachable("the drive is shutting down".into()))
             })
@@ -102,7 +101,7 @@ impl<K: Eq + Hash + Clone + Send + 'static> Flights<K> {
 }
 
 fn failed_inside() -> DriveError {
-    DriveError::Local("the drive failed inside; the log has more".into())
+    DriveError::Local("internal error; the log has details".into())
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! What the service knows, brought here: listings, records, file maps, sizes. Each thing is asked
-//! for once at a time, is believed for a while, and what failed to come leaves what was known.
+//! What is known of the service: listings, records, file maps, sizes. Each object is requested once at a time
+//! and cached for a while; a failed request keeps what was known.
 
 mod account;
 mod archives;

@@ -1,5 +1,5 @@
-//! Single records: one source model, one optimized model, and what is derived from them
-//! (`detail.json`, the links of a source model to what was made of it).
+//! Single records of source and optimized models, and what is derived from them (`detail.json`, the links to
+//! optimized models).
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,10 +21,10 @@ use crate::drive::values::node::{ListingKind, Model};
 use crate::wire::secret::json_without_secrets;
 use crate::wire::{AssetId, BaseAsset, ModelId, RapidId, RapidModel};
 
-/// Records kept for `detail.json`; more than this and all are asked for again.
+/// Maximum number of records stored for `detail.json`.
 const MAX_DETAILS: usize = 512;
 
-/// Where a model of the service is shown.
+/// The model of the tree that shows a model of the service.
 pub(in crate::drive) fn shown_as(catalog: &Catalog, subject: ModelId) -> Model {
     match subject {
         ModelId::Asset(asset) => Model::Raw(catalog.home_of(asset)),
@@ -32,7 +32,7 @@ pub(in crate::drive) fn shown_as(catalog: &Catalog, subject: ModelId) -> Model {
     }
 }
 
-/// The model of the service; none for a draft.
+/// The model of the service; `None` for a draft.
 pub(in crate::drive) fn subject_of(catalog: &Catalog, model: Model) -> Option<ModelId> {
     match model {
         Model::Raw(home) => catalog.asset_of(home).map(ModelId::Asset),
@@ -58,7 +58,7 @@ pub(in crate::drive) fn model_path(catalog: &Catalog, model: Model) -> String {
     }
 }
 
-/// Asks for one source model, unless its record is younger than `believed`.
+/// Requests a source model unless its record is younger than `believed`.
 pub(in crate::drive) async fn refreshed_asset(
     catalog: &Arc<Catalog>,
     asset: AssetId,
@@ -96,7 +96,7 @@ pub(in crate::drive) async fn refreshed_asset(
         .ok_or(DriveError::NotFound)
 }
 
-/// Asks for one optimized model, unless its record is younger than `believed`.
+/// Requests an optimized model unless its record is younger than `believed`.
 pub(in crate::drive) async fn refreshed_rapid(
     catalog: &Arc<Catalog>,
     rapid: RapidId,
@@ -134,7 +134,7 @@ pub(in crate::drive) async fn refreshed_rapid(
         .ok_or(DriveError::NotFound)
 }
 
-/// An optimized model that is known, or else asked for: links need its name.
+/// A known optimized model, else requested: links need its name.
 pub(in crate::drive) async fn known_rapid(
     catalog: &Arc<Catalog>,
     rapid: RapidId,
@@ -181,7 +181,7 @@ pub(in crate::drive) async fn rapids_of(
                 .insert(asset, (rapids, Instant::now()));
             Ok(())
         });
-    // The listing may tell as well which models were made of which.
+    // The listing may contain the source of models too.
     let is_known = known.is_some() || is_listed(catalog, ListingKind::Rapids);
     landed(catalog, landing, is_known).await?;
     let told = catalog.known().rapids_of.get(&asset).cloned();
@@ -189,12 +189,12 @@ pub(in crate::drive) async fn rapids_of(
     Ok(still_there(catalog, &rapids))
 }
 
-/// The next look at the models of an asset asks the service.
+/// The next read of an asset's models sends a request.
 pub(in crate::drive) fn doubt_rapids_of(catalog: &Catalog, asset: AssetId) {
     catalog.known().rapids_of.remove(&asset);
 }
 
-/// Takes in the detail record of a source model, told by a request that began at `asked`.
+/// Stores the detail record of a source model from a request that began at `asked`.
 pub(in crate::drive) fn told_asset_detail(catalog: &Catalog, record: &BaseAsset, asked: Instant) {
     if catalog.known().assets.is_late(record.id.0, asked) {
         return;
@@ -204,7 +204,7 @@ pub(in crate::drive) fn told_asset_detail(catalog: &Catalog, record: &BaseAsset,
     keep_detail(catalog, FlightKey::Asset(record.id), record);
 }
 
-/// Takes in the detail record of an optimized model, likewise.
+/// Stores the detail record of an optimized model.
 pub(in crate::drive) fn told_rapid_detail(catalog: &Catalog, record: &RapidModel, asked: Instant) {
     if catalog.known().rapids.is_late(record.id.0, asked) {
         return;
@@ -214,7 +214,7 @@ pub(in crate::drive) fn told_rapid_detail(catalog: &Catalog, record: &RapidModel
     keep_detail(catalog, FlightKey::Rapid(record.id), record);
 }
 
-/// The text of a record, without the secrets of its URLs.
+/// The JSON of a record without the secrets in its URLs.
 pub(in crate::drive) fn detail_text(catalog: &Catalog, key: &FlightKey) -> Option<Arc<str>> {
     catalog
         .known()
@@ -223,7 +223,7 @@ pub(in crate::drive) fn detail_text(catalog: &Catalog, key: &FlightKey) -> Optio
         .map(|(text, _)| Arc::clone(text))
 }
 
-/// A text that `fetch` keeps, as fresh as the refresh time asks.
+/// A text that `fetch` stores, at most as old as the refresh time.
 pub(in crate::drive) async fn fresh_text(
     catalog: &Catalog,
     key: FlightKey,
@@ -235,7 +235,7 @@ pub(in crate::drive) async fn fresh_text(
     detail_text(catalog, &key).ok_or(DriveError::NotFound)
 }
 
-/// Keeps the text of a record, without the secrets of its URLs.
+/// Stores the JSON of a record without the secrets in its URLs.
 pub(in crate::drive) fn keep_detail(catalog: &Catalog, key: FlightKey, record: &impl Serialize) {
     let value = serde_json::to_value(record).map(json_without_secrets);
     let text = value.and_then(|value| serde_json::to_string_pretty(&value));
@@ -245,7 +245,7 @@ pub(in crate::drive) fn keep_detail(catalog: &Catalog, key: FlightKey, record: &
     }
 }
 
-/// Keeps a text that was just told.
+/// Stores a text that was just received.
 pub(in crate::drive) fn keep_detail_text(catalog: &Catalog, key: FlightKey, text: Arc<str>) {
     let mut known = catalog.known();
     if known.details.len() >= MAX_DETAILS {
@@ -254,7 +254,7 @@ pub(in crate::drive) fn keep_detail_text(catalog: &Catalog, key: FlightKey, text
     known.details.insert(key, (text, Instant::now()));
 }
 
-/// True when a record was told within `believed`.
+/// True if a record was received within `believed`.
 pub(in crate::drive) fn detail_is_young(
     catalog: &Catalog,
     key: &FlightKey,

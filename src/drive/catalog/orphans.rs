@@ -1,4 +1,4 @@
-//! Uploads that nobody finished.
+//! Orphans: uploads whose start the service never answered.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,12 +8,12 @@ use crate::drive::catalog::asking::FlightKey;
 use crate::drive::error::DriveError;
 use crate::drive::status::OrphanStatus;
 
-/// How long the list of orphans is believed.
+/// Age after which the list of orphans is requested again.
 const ORPHANS_HOLD: Duration = Duration::from_secs(30);
-/// How long a look at the status waits for it.
+/// How long reading the status waits for the list.
 const ORPHANS_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Looks for orphans, unless that was done lately; waits for them a little.
+/// Requests the orphans if the list is old, and waits a limited time for it.
 pub(in crate::drive) async fn refresh_orphans(catalog: &Arc<Catalog>) {
     let starts = catalog.outbox.orphans().start_numbers();
     let is_young =

@@ -1,6 +1,5 @@
-//! Presets that were changed through this drive. From the `close` on, every read gives what was
-//! written: first out of the outbox, then out of the listing, into which the saved text is written
-//! without waiting for the service to list it.
+//! Presets that were changed through this drive. After `close`, every read returns what was written: first from
+//! the outbox, then from the listing, which takes the saved text without waiting for the service to list it.
 
 use std::time::Instant;
 
@@ -13,8 +12,7 @@ use crate::drive::values::node::ListingKind;
 use crate::outbox::{PresetOverlay, SavedPreset};
 use crate::wire::PresetId;
 
-/// What the outbox holds of the presets folder. What it has saved on the service since the last
-/// look is written into the listing.
+/// The presets in the outbox. Presets that it has saved since the last call are written into the listing.
 pub(in crate::drive) fn preset_overlay(catalog: &Catalog) -> PresetOverlay {
     let overlay = catalog.outbox.presets().overlay();
     let mut known = catalog.known();
@@ -47,7 +45,7 @@ fn write_preset(catalog: &Catalog, saved: &SavedPreset) {
     );
 }
 
-/// A preset is gone from the service.
+/// Removes a preset that was deleted on the service.
 pub(in crate::drive) fn preset_gone(catalog: &Catalog, preset: PresetId) {
     removed(
         catalog,

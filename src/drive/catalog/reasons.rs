@@ -1,4 +1,4 @@
-//! Why a model failed, in the service's own words: what its record says, else its error log.
+//! Why a model failed, in the service's words: from its record, else from its error log.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,15 +15,14 @@ use crate::outbox::ItemStatus;
 use crate::outbox::{DraftPhase, reason_in_log};
 use crate::wire::ModelId;
 
-/// Of a longer log the beginning is read.
+/// Maximum number of bytes read from a log.
 const LOG_BYTES: u64 = 64 * 1024;
-/// A status line is asked for again when it is older than this and can still change.
+/// Age after which the status of an unfinished model is requested again.
 const STATUS_HOLDS: Duration = Duration::from_secs(1);
 const LOG: &str = "error.log";
 const TABLE: &str = "reasons";
 
-/// Makes sure that the reason of a failure is known before it is shown; what cannot be found out
-/// is shown without.
+/// Loads the reason of a failure before it is shown; without success it is shown without.
 pub(in crate::drive) async fn learn_reason(catalog: &Arc<Catalog>, model: Model) {
     let Some(subject) = failed_subject(catalog, model) else {
         return;
@@ -42,17 +41,17 @@ pub(in crate::drive) async fn learn_reason(catalog: &Arc<Catalog>, model: Model)
     }
 }
 
-/// The reason that was read out of an error log.
+/// The reason from an error log.
 pub(in crate::drive) fn reason_of(catalog: &Catalog, subject: ModelId) -> Option<String> {
     kept_reason(catalog, subject).filter(|reason| !reason.is_empty())
 }
 
-/// The same; empty where the log says nothing, so that it is not read again.
+/// The same; empty if the log contains no reason, so that it is not read again.
 fn kept_reason(catalog: &Catalog, subject: ModelId) -> Option<String> {
     catalog.meta.get(TABLE, &subject.to_string()).ok().flatten()
 }
 
-/// The model is something else now.
+/// Forgets the reason: the model changed.
 pub(in crate::drive) fn forget_reason(catalog: &Catalog, subject: ModelId) {
     if kept_reason(catalog, subject).is_some() {
         let forgotten = catalog.meta.relaxed().batch(|batch| {
@@ -75,7 +74,7 @@ pub(in crate::drive) async fn model_status(
         let draft = view.draft.ok_or(DriveError::NotFound)?;
         return Ok(draft.status);
     };
-    // While the outbox looks after it, its word is the newest.
+    // While the outbox handles it, its status is the newest.
     if let Some(draft) = &view.draft
         && draft.phase != DraftPhase::Complete
     {
@@ -118,7 +117,7 @@ pub(in crate::drive) fn rapid_status(catalog: &Catalog, row: &KnownRapid) -> Ite
     reason.map_or_else(|| row.status(), |reason| ItemStatus::Failed { reason })
 }
 
-/// The model, if it failed and its record does not say why.
+/// The model, if it failed and its record contains no reason.
 fn failed_subject(catalog: &Catalog, model: Model) -> Option<ModelId> {
     let subject = subject_of(catalog, model)?;
     let known = catalog.known();
@@ -138,7 +137,7 @@ fn failed_subject(catalog: &Catalog, model: Model) -> Option<ModelId> {
 async fn fetch_reason(catalog: &Arc<Catalog>, subject: ModelId) -> DriveResult<()> {
     let folder = match subject {
         ModelId::Asset(asset) => {
-            // The record on its own says more than the listing.
+            // The single record contains more than the listing.
             let row = refreshed_asset(catalog, asset, Duration::ZERO).await?;
             if row.error.is_some() {
                 return Ok(());

@@ -1,5 +1,5 @@
-//! The true size of every file, from the storage itself: asked for at most once for a file that
-//! does not change, in parallel for a folder that was just listed.
+//! The size of each file, from the storage: requested once for a file that does not change, in parallel for a
+//! folder that was just listed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,14 +20,14 @@ use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::values::node::RemoteFolder;
 use crate::drive::values::sizes::{Content, ContentTable};
 
-/// Sizes of a listed folder that are asked for at once.
+/// Size requests in parallel for a listed folder.
 const AT_ONCE: usize = 32;
-/// A folder counts as just listed for this long.
+/// Time for which a folder counts as just listed.
 const LISTED_LATELY: Duration = Duration::from_secs(30);
-/// More files than this are asked for only as they are looked at.
+/// In larger folders, sizes are requested one by one as needed.
 const MAX_AHEAD: usize = 2000;
 
-/// What a file contains: its size, version and time. Waits where it is not known yet.
+/// Size, version and time of a file. Waits if they are not known.
 pub(in crate::drive) async fn content_of(
     catalog: &Arc<Catalog>,
     folder: RemoteFolder,
@@ -46,7 +46,7 @@ pub(in crate::drive) async fn content_of(
         .ok_or(DriveError::NotFound)
 }
 
-/// What is known of a file without asking.
+/// Size, version and time of a file, if known.
 pub(in crate::drive) fn known_content(
     catalog: &Catalog,
     folder: RemoteFolder,
@@ -55,8 +55,7 @@ pub(in crate::drive) fn known_content(
     catalog.contents.get(folder, path)
 }
 
-/// A file was found changed under a reader: whoever opens it next sees the new content, under
-/// a new inode.
+/// A reader found a file changed: the next open sees the new content under a new inode.
 pub(in crate::drive) async fn content_changed(
     catalog: &Arc<Catalog>,
     folder: RemoteFolder,
@@ -90,8 +89,7 @@ fn size_landing(
         .join(key, || async move { probe(&shared, folder, &path).await })
 }
 
-/// As a look at the size, but the first block comes along and is kept: for a small file that is
-/// all there is, in the same one request.
+/// Requests size and first block in one request, and stores the block: a small file needs no more.
 pub(in crate::drive) fn first_block_landing(
     catalog: &Arc<Catalog>,
     folder: RemoteFolder,
@@ -136,7 +134,7 @@ async fn take_first_block(catalog: &Arc<Catalog>, folder: RemoteFolder, path: &s
 
 async fn probe(catalog: &Arc<Catalog>, folder: RemoteFolder, path: &Arc<str>) -> DriveResult<()> {
     match folder {
-        // The directory of a zip tells the lengths of all its files at once.
+        // The directory of a zip contains the sizes of all its files.
         RemoteFolder::AssetMembers(_) => return fetch_map(catalog, folder).await,
         RemoteFolder::RapidQc(rapid) => return probe_report(catalog, rapid, path).await,
         _ => {}
@@ -152,7 +150,9 @@ async fn probe(catalog: &Arc<Catalog>, folder: RemoteFolder, path: &Arc<str>) ->
     }
     let meta = asked(catalog, async { told }).await?;
     let size = meta.size.ok_or_else(|| {
-        DriveError::Unreachable("the storage does not tell the size of the file".into())
+        DriveError::Unreachable(
+            "the storage did not report the size of the file; try again later".into(),
+        )
     })?;
     catalog.contents.told(
         folder,
@@ -164,7 +164,7 @@ async fn probe(catalog: &Arc<Catalog>, folder: RemoteFolder, path: &Arc<str>) ->
     Ok(())
 }
 
-/// Whoever lists a folder and looks at its first file will look at the others.
+/// A tool that lists a folder and looks at its first file will look at the others.
 fn size_ahead(catalog: &Arc<Catalog>, folder: RemoteFolder, asked: &Arc<str>) {
     if !catalog.watched.begin_sizing(folder) {
         return;
@@ -189,7 +189,7 @@ fn size_ahead(catalog: &Arc<Catalog>, folder: RemoteFolder, asked: &Arc<str>) {
             };
             let landing = size_landing(&shared, folder, path);
             tasks.push(tokio::spawn(async move {
-                // Who looks at the file learns of a failure.
+                // A reader of the file gets the error itself.
                 let _ = landing.await;
                 drop(permit);
             }));

@@ -1,4 +1,4 @@
-//! All files of an asset as one zip, as the service packs them.
+//! All files of an asset as one zip, which the service makes.
 
 use std::sync::Arc;
 
@@ -10,25 +10,25 @@ use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::values::node::Home;
 use crate::wire::ModelId;
 
-/// Begins to receive it.
+/// Starts the download.
 pub(in crate::drive) async fn source_zip(
     catalog: &Arc<Catalog>,
     home: Home,
 ) -> DriveResult<Download> {
     let asset = catalog
         .asset_of(home)
-        .ok_or_else(|| DriveError::Invalid("this is a draft yet; commit it first".into()))?;
+        .ok_or_else(|| DriveError::Invalid("this is still a draft; commit it first".into()))?;
     let reply = catalog.client.assets().zip(asset, Priority::Interactive);
     asked(catalog, reply).await
 }
 
-/// The name under which its length is kept; a draft has none.
+/// The name that its size is stored under; `None` for a draft.
 pub(in crate::drive) fn source_zip_name(catalog: &Catalog, home: Home) -> Option<String> {
     let asset = catalog.asset_of(home)?;
     Some(format!("{}/source.zip", ModelId::Asset(asset)))
 }
 
-/// Its length: known once it was read, or where the service tells it before; that of a draft is zero.
+/// Its size: known after it was read, or if the service reports it; zero for a draft.
 pub(in crate::drive) async fn source_zip_len(
     catalog: &Arc<Catalog>,
     home: Home,

@@ -1,7 +1,6 @@
-//! What the catalog holds: what the service told, and what is needed to ask it. Its fields are seen by the
-//! files of this folder alone.
+//! The state of the catalog, and what its requests need. Only files of this folder access the fields.
 //!
-//! Locks guard short pieces of state and are never held across an await.
+//! Locks are held for short sections, never across an await.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -35,10 +34,9 @@ use crate::durable::MetaStore;
 use crate::outbox::{DraftId, DraftInfo, Outbox, SentRecord};
 use crate::wire::{AssetId, RapidId};
 
-/// Where changes go that no request of the kernel made.
+/// Receives changes that the kernel did not make.
 pub(in crate::drive) type OnChange = Box<dyn Fn(Change) + Send + Sync>;
 
-/// What the service knows, as far as it was told.
 pub(in crate::drive) struct Catalog {
     pub(super) config: DriveConfig,
     pub(super) client: Client,
@@ -56,19 +54,19 @@ pub(in crate::drive) struct Catalog {
     pub(super) blobs: Blobs,
     pub(super) flights: Flights<FlightKey>,
     pub(super) watched: Watched,
-    /// Moves on with each page of a long listing that came in.
+    /// Incremented with each page of a long listing.
     pub(super) pages_arrived: watch::Sender<u64>,
     known: Mutex<Known>,
-    /// What was copied in and became an asset, both ways.
+    /// The assets of drafts.
     pub(super) made: Mutex<HashMap<DraftId, AssetId>>,
-    /// The drafts whose asset was brought into the listing.
+    /// Drafts whose asset was added to the listing.
     pub(super) shown: Mutex<HashSet<DraftId>>,
-    /// Why the service could not be reached, while it cannot.
+    /// Why the service is unreachable, while it is.
     pub(super) offline: Mutex<Option<String>>,
     on_change: OnChange,
 }
 
-/// What the service told.
+/// What is known of the service.
 pub(in crate::drive) struct Known {
     pub(in crate::drive) assets: Listing<KnownAsset>,
     pub(in crate::drive) rapids: Listing<KnownRapid>,
@@ -77,48 +75,47 @@ pub(in crate::drive) struct Known {
     pub(in crate::drive) embeds: Listing<KnownEmbed>,
     pub(in crate::drive) tokens: Listing<KnownRecord>,
     pub(in crate::drive) webhooks: Listing<KnownRecord>,
-    /// Optimizations that run or failed lately.
+    /// Optimizations that are running or have failed lately.
     pub(in crate::drive) jobs: Vec<RapidId>,
     pub(in crate::drive) jobs_belief: Freshness,
-    /// What queries found, and when.
+    /// Search results with their time.
     pub(in crate::drive) searches: HashMap<(Family, Arc<str>), (Vec<u64>, Instant)>,
-    /// When a top folder last changed, as its mtime.
+    /// Modification times of the top folders.
     pub(in crate::drive) changed: HashMap<ListingKind, SystemTime>,
-    /// The small values of `account/`, with the time they were told.
+    /// Values of `account/` with the time of the response.
     pub(in crate::drive) account: HashMap<AccountFile, (u64, Option<Instant>)>,
-    /// Records for `detail.json` and the like, by what they are.
+    /// Texts of records, such as `detail.json`.
     pub(in crate::drive) details: HashMap<FlightKey, (Arc<str>, Instant)>,
-    /// Uploads that nobody finished, and when they were looked for.
     pub(in crate::drive) orphans: Option<Orphans>,
-    /// How many presets the outbox had changed when that was last written into the listing.
+    /// Number of presets that the outbox had saved when they were last written into the listing.
     pub(in crate::drive) preset_saves: Option<u64>,
-    /// The optimized models of an asset, and when the service told.
+    /// The optimized models of an asset with the time of the response.
     pub(in crate::drive) rapids_of: HashMap<AssetId, (Vec<RapidId>, Instant)>,
 }
 
-/// Uploads that nobody finished.
+/// Uploads whose start the service never answered.
 pub(in crate::drive) struct Orphans {
     pub(in crate::drive) found: Vec<OrphanStatus>,
     pub(in crate::drive) told: Instant,
-    /// The lost starts that they were looked for after.
+    /// The unanswered starts that the search was for.
     pub(in crate::drive) starts: Vec<u64>,
 }
 
-/// A source model as it stands now.
+/// The present state of a source model.
 pub(in crate::drive) struct ModelView {
     pub(in crate::drive) home: Home,
     /// The draft, while its staged copy is kept.
     pub(in crate::drive) draft: Option<DraftInfo>,
     /// The asset, once the service has accepted it.
     pub(in crate::drive) asset: Option<AssetId>,
-    /// What was copied in, for one that was made here.
+    /// The record of what was sent, for a model that was copied in.
     pub(in crate::drive) sent: Option<Arc<SentRecord>>,
-    /// What the service tells of it.
+    /// The record of the service.
     pub(in crate::drive) known: Option<KnownAsset>,
 }
 
 impl ModelView {
-    /// True while it is an ordinary folder that can be written to.
+    /// True while it can be written to.
     pub(in crate::drive) fn is_open(&self) -> bool {
         self.asset.is_none()
     }
@@ -135,12 +132,12 @@ impl ModelView {
 }
 
 impl Catalog {
-    /// Bytes of files that came from the service since the mount began.
+    /// Bytes downloaded since the mount started.
     pub(in crate::drive) fn fetched_bytes(&self) -> u64 {
         self.reading.fetched_bytes()
     }
 
-    /// The catalog over what it is made of, with what an earlier mount knew.
+    /// Creates the catalog with what an earlier mount knew.
     pub(in crate::drive) fn new(
         config: &DriveConfig,
         (client, cache): (&Client, &BlockCache),
@@ -184,12 +181,12 @@ impl Catalog {
         }
     }
 
-    /// Ends the task that watches.
+    /// Ends the polling task.
     pub(in crate::drive) fn close(&self) {
         self.watched.close();
     }
 
-    /// Says what changed to whoever shows it.
+    /// Reports a change.
     pub(super) fn report(&self, change: Change) {
         (self.on_change)(change);
     }
@@ -198,7 +195,7 @@ impl Catalog {
         self.known.lock().expect("no panic while listings are held")
     }
 
-    /// Names at the top of `rawmodels/` that belong to drafts.
+    /// Names of drafts in `rawmodels/`.
     pub(in crate::drive) fn draft_names(&self) -> HashSet<String> {
         self.outbox
             .drafts()
@@ -217,7 +214,7 @@ impl Catalog {
                 made.insert(draft, asset);
                 Some(asset)
             }
-            // It may have been one: a failed import that its owner completes.
+            // A failed import that the user completes is a draft again.
             Some(None) => {
                 made.remove(&draft);
                 None
@@ -225,7 +222,7 @@ impl Catalog {
         }
     }
 
-    /// Where an asset lives in the tree.
+    /// How the tree identifies an asset.
     pub(in crate::drive) fn home_of(&self, asset: AssetId) -> Home {
         match self.outbox.uploads().sent_record(asset) {
             Some(record) => {
@@ -237,7 +234,7 @@ impl Catalog {
         }
     }
 
-    /// The asset of a home, once there is one.
+    /// The asset, if there is one.
     pub(in crate::drive) fn asset_of(&self, home: Home) -> Option<AssetId> {
         match home {
             Home::Found(asset) => Some(asset),
@@ -245,7 +242,7 @@ impl Catalog {
         }
     }
 
-    /// A source model as it stands now; none when it is gone.
+    /// The present state of a source model; `None` if it is gone.
     pub(in crate::drive) fn model(&self, home: Home) -> Option<ModelView> {
         let asset = self.asset_of(home);
         let known = asset.and_then(|asset| self.known().assets.row(asset.0).cloned());
@@ -297,7 +294,7 @@ impl Catalog {
         format!("/rapidmodels/{}", name.unwrap_or_else(|| rapid.to_string()))
     }
 
-    /// Why the service could not be reached, while it cannot.
+    /// Why the service is unreachable, while it is.
     pub(in crate::drive) fn offline_reason(&self) -> Option<String> {
         let offline = self.offline.lock();
         let offline = offline.expect("no panic while the state of the line is held");

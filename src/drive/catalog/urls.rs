@@ -1,4 +1,4 @@
-//! Opening the files of the service: their versions, and their URLs as long as they are read.
+//! Opens files of the service: their versions and signed URLs.
 
 use std::sync::{Arc, Weak};
 
@@ -11,7 +11,7 @@ use crate::drive::reading::{RemoteFile, SignedUrls, UrlFuture};
 use crate::drive::values::node::RemoteFolder;
 use crate::drive::values::sizes::ContentTable;
 
-/// Opens a file of the service, as it is now.
+/// Opens the present version of a file.
 pub(in crate::drive) async fn remote_file(
     catalog: &Arc<Catalog>,
     folder: RemoteFolder,
@@ -31,9 +31,9 @@ pub(in crate::drive) async fn remote_file(
     Ok(catalog.reading.open(&key, Arc::new(urls)))
 }
 
-/// The URLs of one file, for whoever reads it.
+/// The signed URLs of one file.
 struct FileUrls {
-    /// Weak, because the drive holds the open files.
+    /// Weak, because open files belong to the drive.
     shared: Weak<Catalog>,
     folder: RemoteFolder,
     path: Arc<str>,

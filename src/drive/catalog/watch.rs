@@ -1,8 +1,7 @@
-//! What someone looked at lately, and the task that keeps an eye on it.
+//! Polls objects that were looked at lately.
 //!
-//! Only what can change is asked for, and only what was looked at: a source model that is being
-//! imported, with growing pauses; all running optimizations with one request. What was copied in
-//! here is watched by the outbox.
+//! Only objects that can change are polled: source models that are being imported, with growing pauses; all
+//! running optimizations with one request. The outbox polls its own uploads.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -20,19 +19,18 @@ use crate::drive::values::node::{Home, Model, RemoteFolder};
 use crate::outbox::ItemStatus;
 use crate::wire::{AssetId, RapidId, UploadStatus};
 
-/// How long a look counts.
+/// Time for which an object is polled after it was looked at.
 const LATELY: Duration = Duration::from_secs(600);
-/// The first pause between two looks of ours, and the longest.
+/// First and longest pause between two requests.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// How often the task looks what is due.
+/// Interval of the task.
 const TICK: Duration = Duration::from_millis(500);
-/// More than this is not watched at once.
+/// Maximum number of polled objects.
 const MAX_WATCHED: usize = 1000;
-/// How many records are asked for in one round.
+/// Maximum number of requests in one round.
 const MAX_IN_A_ROUND: usize = 8;
 
-/// What was looked at.
 #[derive(Default)]
 pub(in crate::drive) struct Watched {
     state: Mutex<Looks>,
@@ -66,8 +64,7 @@ impl Watch {
         }
     }
 
-    /// Plans the next look: soon after a change, later and later without one. `None` is a look without
-    /// an answer.
+    /// Plans the next request: soon after a change, later without one.
     fn looked_at(&mut self, status: Option<ItemStatus>, now: Instant) {
         self.pause = if self.seen == status {
             (self.pause * 2).min(LONGEST_PAUSE)
@@ -80,7 +77,6 @@ impl Watch {
 }
 
 impl Watched {
-    /// Someone looked at a source model.
     pub(in crate::drive) fn look_at_asset(&self, asset: AssetId) {
         let now = Instant::now();
         let mut state = self.lock();
@@ -93,7 +89,6 @@ impl Watched {
         }
     }
 
-    /// Someone looked at an optimized model.
     pub(in crate::drive) fn look_at_rapid(&self, rapid: RapidId) {
         let now = Instant::now();
         let mut state = self.lock();
@@ -106,7 +101,6 @@ impl Watched {
         }
     }
 
-    /// Someone listed a folder of the service.
     pub(in crate::drive) fn list(&self, folder: RemoteFolder) {
         let mut state = self.lock();
         if state.listed.len() >= MAX_WATCHED {
@@ -115,7 +109,7 @@ impl Watched {
         state.listed.insert(folder, Instant::now());
     }
 
-    /// True when a folder was listed within `lately`.
+    /// True if a folder was listed within `lately`.
     pub(in crate::drive) fn is_listed_lately(
         &self,
         folder: RemoteFolder,
@@ -127,12 +121,12 @@ impl Watched {
             .is_some_and(|at| at.elapsed() < lately)
     }
 
-    /// True for the first who asks for all sizes of a folder.
+    /// True for the first caller that requests all sizes of a folder.
     pub(in crate::drive) fn begin_sizing(&self, folder: RemoteFolder) -> bool {
         self.lock().sizing.insert(folder)
     }
 
-    /// All sizes of a folder were asked for.
+    /// All sizes of a folder were requested.
     pub(in crate::drive) fn end_sizing(&self, folder: RemoteFolder) {
         self.lock().sizing.remove(&folder);
     }
@@ -147,7 +141,7 @@ impl Watched {
     }
 }
 
-/// Someone looks at a model: what can change of it is watched for a while.
+/// Notes that a model was looked at: its state is polled for a while.
 pub(in crate::drive) fn look_at(catalog: &Catalog, model: Model) {
     match model {
         Model::Raw(home) => {
@@ -168,12 +162,11 @@ pub(in crate::drive) fn look_at(catalog: &Catalog, model: Model) {
     }
 }
 
-/// Someone listed a folder of the service.
 pub(in crate::drive) fn was_listed(catalog: &Catalog, folder: RemoteFolder) {
     catalog.watched.list(folder);
 }
 
-/// The task that looks after what was looked at.
+/// The polling task.
 pub(in crate::drive) async fn watch(catalog: Arc<Catalog>) {
     let mut tick = tokio::time::interval(TICK);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -191,7 +184,7 @@ pub(in crate::drive) async fn watch(catalog: Arc<Catalog>) {
     }
 }
 
-/// Source models that are being imported, were looked at, and are nobody else's to watch.
+/// Source models that are being imported, were looked at, and are not polled by the outbox.
 fn due_assets(catalog: &Catalog) -> Vec<AssetId> {
     let now = Instant::now();
     let candidates: Vec<AssetId> = {
@@ -292,7 +285,7 @@ fn jobs_are_due(catalog: &Catalog) -> bool {
     }
 }
 
-/// One request tells of all running optimizations; one that is not named any more has ended.
+/// One request lists all running optimizations; one that is missing has ended.
 async fn look_after_jobs(catalog: &Arc<Catalog>) {
     let before = running_states(catalog);
     let result = fetch_running_jobs(catalog).await;

@@ -1,9 +1,8 @@
-//! The receiver of the service's events, for a mount that asked for one.
+//! Receives events of the service, for a mount with `--webhook`.
 //!
-//! The invariant: an event is a hint. It says where to look; what is shown is what the API says then.
-//! Only who knows the unguessable path is heard, and a signature that comes along has to be right.
-//! The mount registers itself and takes that back when it ends; what a mount that died left behind is
-//! taken back by the next one.
+//! Invariant: an event is only a hint where to look; the API decides what is shown. Calls need the unguessable
+//! path, and a signature must be valid. The mount registers itself and deletes the registration when it ends;
+//! the next mount deletes what a killed mount left.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,20 +34,20 @@ use crate::drive::values::node::ListingKind;
 use crate::listener::{ConnectionLimits, Connections, Listener, RequestBody, Service};
 use crate::wire::{CreateWebhook, Event, EventType, WebhookId};
 
-/// The header of the signature, where it is known.
+/// The header of the signature.
 const SIGNATURE_HEADER: &str = "x-engine-signature";
-/// No event is longer.
+/// Maximum length of an event.
 const MAX_BODY_BYTES: usize = 1 << 20;
 /// Connections at the same time; an event is one short request.
 const MAX_CONNECTIONS: usize = 64;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
-/// How long the end of a mount waits for taking its registration back.
+/// How long unmounting waits for deleting the registration.
 const FAREWELL: Duration = Duration::from_secs(3);
 const TABLE: &str = "webhook";
 const KEY: &str = "registered";
 
-/// A registration, kept so that the next mount can take back what this one could not.
+/// A registration, stored so that the next mount can delete it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Registered {
     id: WebhookId,
@@ -61,7 +60,7 @@ pub(in crate::drive) struct Receiver {
     registered: Arc<Mutex<Option<WebhookId>>>,
 }
 
-/// What proves that a call is the service's.
+/// What authenticates a call.
 struct CallSecret {
     secret: String,
 }
@@ -89,7 +88,7 @@ struct Hearing {
 }
 
 impl Receiver {
-    /// Begins to listen, and registers as soon as the service can be reached.
+    /// Starts listening, and registers as soon as the service can be reached.
     pub(in crate::drive) async fn start(
         shared: &Arc<Catalog>,
         config: &WebhookConfig,
@@ -123,7 +122,7 @@ impl Receiver {
             .with_state(hearing);
         let registered = Arc::new(Mutex::new(None));
         let tasks = vec![
-            // Aborted by `stop`: an event is a hint, none has to be heard to its end.
+            // Aborted by `stop`: an event is only a hint.
             tokio::spawn(listener.serve(
                 Routes(TowerToHyperService::new(router)),
                 Connections::new(ConnectionLimits::new(MAX_CONNECTIONS)),
@@ -143,7 +142,7 @@ impl Receiver {
         })
     }
 
-    /// Takes the registration back and stops listening.
+    /// Deletes the registration and stops listening.
     pub(in crate::drive) async fn stop(mut self) {
         let register = self.tasks.pop();
         if let Some(task) = register {
@@ -163,7 +162,7 @@ impl Receiver {
     }
 }
 
-/// Registers, however long it takes; a refusal is kept for whoever asks.
+/// Registers, with retries; a refusal is stored as a failure.
 async fn register(
     shared: Arc<Catalog>,
     request: CreateWebhook,
@@ -174,7 +173,7 @@ async fn register(
     }
     let mut pause = FIRST_PAUSE;
     loop {
-        // Whoever stops this waits until the answer is written down.
+        // `stop` waits until the answer is stored.
         let mut place = registered.lock().await;
         match shared.client.webhooks().create(&request).await {
             Ok(webhook) => {
@@ -216,7 +215,7 @@ async fn take_back(shared: &Catalog, id: WebhookId) {
     }
 }
 
-/// One call. Whoever may call is answered with success: what an event says is asked for afterwards.
+/// Handles one call. An authenticated call gets success; what the event points to is requested afterwards.
 async fn hear(State(hearing): State<Hearing>, headers: HeaderMap, body: Bytes) -> StatusCode {
     if let Some(signature) = headers.get(SIGNATURE_HEADER)
         && !hearing.proof.signed(signature.as_bytes(), &body)
@@ -245,7 +244,7 @@ impl CallSecret {
     }
 }
 
-/// Looks where an event points to.
+/// Requests what an event points to.
 fn take_hint(catalog: &Arc<Catalog>, event: &Event) {
     let (asset, rapid) = (event.data.rawmodel_id, event.data.rapidmodel_id);
     match event.event_type {
@@ -277,7 +276,7 @@ fn take_hint(catalog: &Arc<Catalog>, event: &Event) {
     }
 }
 
-/// 128 bits that nobody guesses.
+/// 128 random bits.
 fn random_word() -> String {
     format!("{:032x}", rand::random::<u128>())
 }
@@ -301,7 +300,7 @@ mod tests {
         let proof = CallSecret {
             secret: "key".to_owned(),
         };
-        // HMAC-SHA-256 of the well-known sentence with the key `key`.
+        // HMAC-SHA-256 of the usual example sentence with the key `key`.
         let signature = b"f7bc83f430538424b13298e6aa6fb143ef4d59a14946175997479dbc2d1a3cd8";
         let body = b"The quick brown fox jumps over the lazy dog";
         assert!(proof.signed(signature, body));

@@ -1,14 +1,13 @@
-//! What is written to a `ctl` file, until it is whole lines.
+//! Buffers what is written to a `ctl` file until lines are complete.
 
 use std::sync::Mutex;
 
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::values::local::HiddenParent;
 
-/// A line longer than this is no command.
+/// Maximum length of a command line.
 const MAX_LINE_BYTES: usize = 16 * 1024;
 
-/// What was written to a `ctl` file and is no whole line yet.
 pub(in crate::drive) struct ControlBuffer {
     parent: HiddenParent,
     pending: Mutex<Vec<u8>>,
@@ -27,7 +26,7 @@ impl ControlBuffer {
         self.parent
     }
 
-    /// Adds what was written and takes out the whole lines.
+    /// Adds data and returns the complete lines.
     pub(in crate::drive) fn lines(&self, data: &[u8]) -> DriveResult<Vec<String>> {
         let mut pending = self.pending.lock().expect("no panic while a line is held");
         pending.extend_from_slice(data);
@@ -38,7 +37,7 @@ impl ControlBuffer {
         let lines: Vec<u8> = pending.drain(..whole).collect();
         if pending.len() > MAX_LINE_BYTES || lines.len() > MAX_LINE_BYTES * 64 {
             pending.clear();
-            return Err(DriveError::Invalid("a command is a short line".into()));
+            return Err(DriveError::Invalid("a command has at most 16 KiB".into()));
         }
         Ok(String::from_utf8_lossy(&lines)
             .lines()
@@ -46,7 +45,7 @@ impl ControlBuffer {
             .collect())
     }
 
-    /// Takes out a last line that was not ended.
+    /// Returns a last line without a newline.
     pub(in crate::drive) fn rest(&self) -> Option<String> {
         let mut pending = self.pending.lock().expect("no panic while a line is held");
         let rest = std::mem::take(&mut *pending);

@@ -1,7 +1,7 @@
-//! What is open: files with the place their bytes come from, folders with their rows.
+//! The table of open files and folders.
 //!
-//! The invariant: a handle serves the same thing from open to release, whatever happens to its name
-//! meanwhile. Numbers are never used twice.
+//! Invariant: a handle serves the same content from open to release, even if its name changes. Numbers are
+//! never reused.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,9 +20,7 @@ use crate::drive::reading::{RemoteFile, Spool};
 use crate::drive::values::local::TextTarget;
 use crate::outbox::StagedFile;
 
-/// An open file.
 pub(in crate::drive) struct OpenFile {
-    /// What was opened.
     pub(in crate::drive) ino: Ino,
     pub(in crate::drive) flags: OpenFlags,
     pub(in crate::drive) body: Body,
@@ -30,25 +28,24 @@ pub(in crate::drive) struct OpenFile {
 
 /// Where the bytes of an open file are.
 pub(in crate::drive) enum Body {
-    /// On local disk, in the outbox.
+    /// Staged on local disk by the outbox.
     Staged(StagedFile),
-    /// Elsewhere, through the cache.
+    /// On the service, read through the cache.
     Remote(Arc<RemoteFile>),
-    /// Inside a zip elsewhere, through the cache.
+    /// In a zip on the service, read through the cache.
     Member(Box<MemberFile>),
-    /// On their way, in an order that the service decides.
+    /// Being downloaded, in the order that the service sends.
     Spool(Spool),
-    /// In memory, as they were at open.
+    /// In memory: a snapshot made at open.
     Snapshot(Bytes),
-    /// A text that goes out when it is closed.
+    /// A text that is sent at close.
     Text(TextBuffer),
-    /// A file that takes commands.
+    /// A `ctl` file.
     Control(ControlBuffer),
-    /// A file of an asset that is copied in once more.
+    /// A file of an asset that is written again and compared.
     Again(Box<RecopyCheck>),
 }
 
-/// Everything that is open.
 #[derive(Default)]
 pub(in crate::drive) struct Handles {
     last: AtomicU64,
@@ -57,26 +54,22 @@ pub(in crate::drive) struct Handles {
 }
 
 impl Handles {
-    /// Opens a file.
     pub(in crate::drive) fn insert_file(&self, file: OpenFile) -> Fh {
         let fh = self.next();
         self.files().insert(fh, Arc::new(file));
         fh
     }
 
-    /// Opens a folder.
     pub(in crate::drive) fn insert_folder(&self, folder: OpenFolder) -> Fh {
         let fh = self.next();
         self.folders().insert(fh, Arc::new(folder));
         fh
     }
 
-    /// An open file.
     pub(in crate::drive) fn file(&self, fh: Fh) -> DriveResult<Arc<OpenFile>> {
         self.files().get(&fh).cloned().ok_or(DriveError::BadHandle)
     }
 
-    /// An open folder.
     pub(in crate::drive) fn folder(&self, fh: Fh) -> DriveResult<Arc<OpenFolder>> {
         self.folders()
             .get(&fh)
@@ -84,22 +77,20 @@ impl Handles {
             .ok_or(DriveError::BadHandle)
     }
 
-    /// Any open file of a thing: what was removed is still there for who has it open.
+    /// Any handle of the inode: a removed file exists until it is closed.
     pub(in crate::drive) fn file_of(&self, ino: Ino) -> Option<Arc<OpenFile>> {
         self.files().values().find(|file| file.ino == ino).cloned()
     }
 
-    /// Closes a file.
     pub(in crate::drive) fn remove_file(&self, fh: Fh) -> Option<Arc<OpenFile>> {
         self.files().remove(&fh)
     }
 
-    /// Closes a folder.
     pub(in crate::drive) fn remove_folder(&self, fh: Fh) {
         self.folders().remove(&fh);
     }
 
-    /// A text was renamed: whoever has it open goes on under the new name.
+    /// A text was renamed: its open handles continue under the new name.
     pub(in crate::drive) fn rename_text(&self, from: &TextTarget, to: &TextTarget) {
         for file in self.files().values() {
             if let Body::Text(text) = &file.body {
@@ -108,14 +99,14 @@ impl Handles {
         }
     }
 
-    /// True while someone has a text open for writing.
+    /// True while a text is open for writing.
     pub(in crate::drive) fn is_text_open(&self, target: &TextTarget) -> bool {
         self.files()
             .values()
             .any(|file| matches!(&file.body, Body::Text(text) if text.is(target)))
     }
 
-    /// How many are open.
+    /// Number of open files and folders.
     pub(in crate::drive) fn len(&self) -> usize {
         self.files().len() + self.folders().len()
     }

@@ -1,6 +1,6 @@
-//! Copying again what was copied in before: a nightly job, a backup that is put back, a tool that is
-//! run twice. What is written is compared with what was sent; the same bytes change nothing and are no
-//! error, others are refused. Nothing is kept and nothing is sent.
+//! Writing a file of an asset a second time (a nightly job, a restored backup, a tool that is run twice). The
+//! data is compared with what was sent: equal data is a success without effect, other data is refused. Nothing
+//! is stored or sent.
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -10,7 +10,7 @@ use crate::drive::posix::OpenFlags;
 use crate::drive::tree::Tree;
 use crate::outbox::{ContentHasher, SentEntry};
 
-/// A file of an asset that somebody writes once more.
+/// Compares what is written to a file of an asset with what was sent.
 pub(in crate::drive) struct RecopyCheck {
     path: String,
     size: u64,
@@ -19,14 +19,13 @@ pub(in crate::drive) struct RecopyCheck {
     seen: Mutex<Seen>,
 }
 
-/// What was written so far.
 struct Seen {
     hash: ContentHasher,
     differs: bool,
 }
 
 impl RecopyCheck {
-    /// For an entry that was sent, if what is written can be compared with it.
+    /// `None` if what is written cannot be compared.
     fn of(sent: SentEntry, path: String, flags: OpenFlags) -> Option<RecopyCheck> {
         if !can_be_compared(&sent, flags) {
             return None;
@@ -43,7 +42,7 @@ impl RecopyCheck {
         })
     }
 
-    /// Takes what is written. It is refused as soon as it cannot be the same any more.
+    /// Compares written data; an error as soon as it differs.
     pub(in crate::drive) fn write(&self, offset: u64, data: &[u8]) -> DriveResult<()> {
         let mut seen = self.seen();
         seen.differs |= offset != seen.hash.len_bytes() || offset + data.len() as u64 > self.size;
@@ -54,7 +53,7 @@ impl RecopyCheck {
         Ok(())
     }
 
-    /// A changed length: to nothing, as a new copy begins, or to what it is.
+    /// Compares a new length: zero starts again, as a new copy does; any other must equal the sent one.
     pub(in crate::drive) fn resize(&self, size: u64) -> DriveResult<()> {
         let mut seen = self.seen();
         if size == 0 {
@@ -69,8 +68,7 @@ impl RecopyCheck {
         Ok(())
     }
 
-    /// A close: what was written has to be what is there. An early close of a shell has written
-    /// nothing yet.
+    /// At close the data must equal what was sent. A shell may close an empty duplicate early.
     pub(in crate::drive) fn flush(&self) -> DriveResult<()> {
         let seen = self.seen();
         let len = seen.hash.len_bytes();
@@ -91,7 +89,6 @@ impl RecopyCheck {
     }
 }
 
-/// The comparison for a file of an asset that is opened for writing.
 pub(in crate::drive) fn same_bytes(
     tree: &Tree,
     entry: DraftEntry,

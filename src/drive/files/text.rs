@@ -8,10 +8,9 @@ use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::posix::Caller;
 use crate::drive::values::local::TextTarget;
 
-/// More than this is no job and no preset.
+/// Maximum length of a job or a preset.
 const MAX_LEN_BYTES: u64 = 4 * 1024 * 1024;
 
-/// A text that is open for writing.
 pub(in crate::drive) struct TextBuffer {
     opener: u32,
     state: Mutex<TextState>,
@@ -20,9 +19,9 @@ pub(in crate::drive) struct TextBuffer {
 struct TextState {
     target: TextTarget,
     bytes: Vec<u8>,
-    /// Changed since it was kept.
+    /// Changed since it was stored.
     is_dirty: bool,
-    /// Kept and not sent yet.
+    /// Stored and not sent yet.
     is_due: bool,
 }
 
@@ -34,7 +33,7 @@ pub(in crate::drive) enum Due {
 }
 
 impl TextBuffer {
-    /// Begins as `now`; cut to nothing it counts as changed.
+    /// Starts with `now`. A truncated text counts as changed.
     pub(in crate::drive) fn new(
         target: TextTarget,
         now: &Bytes,
@@ -53,12 +52,10 @@ impl TextBuffer {
         }
     }
 
-    /// Its present length.
     pub(in crate::drive) fn len(&self) -> u64 {
         self.lock().bytes.len() as u64
     }
 
-    /// Its present bytes.
     pub(in crate::drive) fn bytes(&self) -> Bytes {
         Bytes::copy_from_slice(&self.lock().bytes)
     }
@@ -79,7 +76,6 @@ impl TextBuffer {
         Ok(())
     }
 
-    /// Cuts or extends it.
     pub(in crate::drive) fn resize(&self, size: u64) -> DriveResult<()> {
         if size > MAX_LEN_BYTES {
             return Err(too_long());
@@ -100,18 +96,17 @@ impl TextBuffer {
         }
     }
 
-    /// True for the text it is.
     pub(in crate::drive) fn is(&self, target: &TextTarget) -> bool {
         self.lock().target == *target
     }
 
-    /// What a close has to do; one that sends takes what is kept along.
+    /// What a close has to do. Sending includes storing.
     pub(in crate::drive) fn due(&self, sends: bool) -> Due {
         let mut state = self.lock();
         let is_kept = !state.is_dirty;
         state.is_due |= state.is_dirty;
         state.is_dirty = false;
-        // An empty flush comes early from shells: there is nothing to send yet.
+        // Shells close an empty duplicate early: there is nothing to send yet.
         if sends && state.is_due && !state.bytes.is_empty() {
             state.is_due = false;
             return Due::Send(state.target.clone(), state.bytes.clone());
@@ -123,7 +118,7 @@ impl TextBuffer {
         }
     }
 
-    /// True for a caller in the process that opened the file, or one that is not known.
+    /// True if the caller belongs to the process that opened the file, or is unknown.
     pub(in crate::drive) fn is_opener(&self, caller: &Caller) -> bool {
         caller.pid == 0 || caller.process() == self.opener
     }

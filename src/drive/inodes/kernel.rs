@@ -1,9 +1,8 @@
-//! What the drive tells the kernel about changes that the kernel did not make itself.
+//! Invalidates the kernel's caches after changes that the kernel did not make.
 //!
-//! Calls into [`KernelCache`] are made by one task alone, fed by a bounded queue that keeps each
-//! change once: never inside a request, never with a lock held, because the kernel may wait for a
-//! request of ours before it answers. When the queue is full a change is dropped; the time to live
-//! of entries bounds how long it goes unseen.
+//! One task makes all calls into [`KernelCache`], from a bounded queue that holds each change once. It never
+//! runs inside a request or under a lock, because the kernel may wait for one of our replies before it returns.
+//! If the queue is full, a change is dropped; the cache time of entries limits how long it goes unseen.
 
 use std::collections::{HashSet, VecDeque};
 use std::ffi::{OsStr, OsString};
@@ -13,16 +12,15 @@ use tokio::sync::Notify;
 
 use crate::drive::posix::Ino;
 
-/// The kernel's caches, as far as the drive needs to correct them. Implemented by whoever serves
-/// the drive. Calls may block.
+/// The kernel's caches, implemented by the code that serves the drive. Calls may block.
 pub trait KernelCache: Send + Sync {
-    /// A name in a folder came to be, or stands for something else.
+    /// A name was added, or stands for another node.
     fn entry_changed(&self, parent: Ino, name: &OsStr);
     /// Size, times or owner changed.
     fn attributes_changed(&self, ino: Ino);
-    /// Cached pages are no longer true. Never called for a file that is open.
+    /// Cached pages are outdated. Never called for an open file.
     fn content_changed(&self, ino: Ino);
-    /// A name is gone.
+    /// A name was removed.
     fn entry_removed(&self, parent: Ino, child: Ino, name: &OsStr);
 }
 
@@ -35,10 +33,9 @@ pub(super) enum Correction {
     Removed(Ino, Ino, OsString),
 }
 
-/// More than this waiting at once is dropped.
+/// Maximum length of the queue; more is dropped.
 const MAX_WAITING: usize = 4096;
 
-/// The corrections that wait for the task.
 #[derive(Default)]
 pub(super) struct Corrections {
     queue: Mutex<CorrectionQueue>,
@@ -54,12 +51,12 @@ struct CorrectionQueue {
 }
 
 impl Corrections {
-    /// From now on this kernel is told.
+    /// Sets the kernel to correct.
     pub(super) fn attach(&self, kernel: Arc<dyn KernelCache>) {
         self.lock().kernel = Some(kernel);
     }
 
-    /// Adds a correction, once. Without a kernel there is nothing to correct.
+    /// Queues a correction, once. Without a kernel there is nothing to correct.
     pub(super) fn tell(&self, correction: Correction) {
         let mut state = self.lock();
         if state.kernel.is_none() || state.is_closed || state.queue.len() >= MAX_WAITING {
@@ -72,7 +69,7 @@ impl Corrections {
         }
     }
 
-    /// Ends [`Corrections::run`], and lets go of the kernel.
+    /// Ends [`Corrections::run`] and drops the kernel.
     pub(super) fn close(&self) {
         let mut state = self.lock();
         state.is_closed = true;
@@ -81,8 +78,7 @@ impl Corrections {
         self.wake.notify_one();
     }
 
-    /// The task: tells the kernel one correction after the other. Each call has a thread of its own
-    /// to block in.
+    /// The task: makes one call after the other, each on a blocking thread.
     pub(super) async fn run(self: Arc<Self>) {
         loop {
             match self.next() {

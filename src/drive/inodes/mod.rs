@@ -1,6 +1,6 @@
-//! Inode numbers, what they stand for, and what the kernel is told about them.
+//! Inode numbers and kernel cache invalidation.
 //!
-//! Knows nothing of paths: a thing is whatever has an identity.
+//! Generic: a node is anything that has an identity.
 
 mod kernel;
 mod table;
@@ -28,12 +28,12 @@ impl<N: Numbered> Inodes<N> {
         }
     }
 
-    /// From now on this kernel is told.
+    /// Sets the kernel to correct.
     pub(super) fn attach(&self, kernel: Arc<dyn KernelCache>) {
         self.corrections.attach(kernel);
     }
 
-    /// The task that tells the kernel; it ends with [`Inodes::close`].
+    /// The task that makes the invalidations; ends with [`Inodes::close`].
     pub(super) fn teller(&self) -> impl Future<Output = ()> + Send + 'static + use<N> {
         Arc::clone(&self.corrections).run()
     }
@@ -42,17 +42,17 @@ impl<N: Numbered> Inodes<N> {
         self.corrections.close();
     }
 
-    /// What a number stands for.
+    /// The node of a number.
     pub(super) fn node(&self, ino: Ino) -> Option<N> {
         self.table().node(ino).cloned()
     }
 
-    /// The number of a thing, without a reference.
+    /// The number of a node, without a reference.
     pub(super) fn number(&self, node: &N) -> Ino {
         self.table().number(node)
     }
 
-    /// The numbers of many things.
+    /// The numbers of several nodes.
     pub(super) fn numbers<'n>(&self, nodes: impl Iterator<Item = &'n N>) -> Vec<Ino>
     where
         N: 'n,
@@ -61,22 +61,22 @@ impl<N: Numbered> Inodes<N> {
         nodes.map(|node| table.number(node)).collect()
     }
 
-    /// The number of a thing, with one more reference.
+    /// The number of a node, with one more reference.
     pub(super) fn refer(&self, node: &N) -> Ino {
         self.table().refer(node)
     }
 
-    /// Takes references back.
+    /// Releases references.
     pub(super) fn forget(&self, ino: Ino, count: u64) {
         self.table().forget(ino, count);
     }
 
-    /// A rename made one thing into another, which keeps the number.
+    /// A rename made one node into another, which keeps the number.
     pub(super) fn relocate(&self, old: &N, new: N) {
         self.table().relocate(old, new);
     }
 
-    /// How many numbers are held.
+    /// Number of inodes that the kernel holds.
     pub(super) fn count(&self) -> usize {
         self.table().count()
     }
@@ -90,7 +90,7 @@ impl<N: Numbered> Inodes<N> {
         }
     }
 
-    /// A thing looks otherwise.
+    /// The attributes of a node changed.
     pub(super) fn tell_attributes(&self, node: &N) {
         let ino = self.table().held(node);
         if let Some(ino) = ino {
@@ -98,8 +98,8 @@ impl<N: Numbered> Inodes<N> {
         }
     }
 
-    /// Pages of a thing are no longer true. Of one that is open the kernel is only told that it looks
-    /// otherwise, because it may hold its pages while it waits for us.
+    /// The content of a node changed. For an open file only the attributes are invalidated, because the kernel
+    /// may hold its pages while it waits for our reply.
     pub(super) fn tell_content(&self, node: &N, is_open: impl FnOnce(Ino) -> bool) {
         let ino = self.table().held(node);
         if let Some(ino) = ino {
@@ -110,7 +110,7 @@ impl<N: Numbered> Inodes<N> {
         }
     }
 
-    /// A thing is gone from its folder.
+    /// A node was removed from its folder.
     pub(super) fn tell_removed(&self, parent: &N, child: &N, name: &str) {
         let (parent, child) = {
             let table = self.table();

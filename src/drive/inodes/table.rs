@@ -1,8 +1,8 @@
 //! Inode numbers and what they stand for.
 //!
-//! The invariant: while the kernel holds references to a number it stands for one thing, and a
-//! thing has one number; without references nothing is kept, because the number can be computed
-//! again from the thing's identity. So numbers are stable over remounts without being stored.
+//! Invariant: while the kernel holds references to a number, it stands for one node, and each node has one
+//! number. Without references nothing is stored: the number is computed from the identity. So numbers are
+//! stable across mounts.
 
 use std::collections::HashMap;
 
@@ -10,13 +10,12 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::drive::posix::Ino;
 
-/// Something that can have a number.
+/// A node that can have a number.
 pub trait Numbered: Clone + PartialEq {
-    /// The text that the number is made from: durable, and its own.
+    /// The durable text that the number is computed from.
     fn identity(&self) -> String;
 }
 
-/// The numbers that the kernel holds.
 #[derive(Debug)]
 pub struct InodeTable<N> {
     by_ino: HashMap<Ino, Slot<N>>,
@@ -30,7 +29,7 @@ struct Slot<N> {
 }
 
 impl<N: Numbered> InodeTable<N> {
-    /// Knows the root alone, which is never forgotten.
+    /// Contains the root only, which is never forgotten.
     pub fn new(root: N) -> InodeTable<N> {
         let mut table = InodeTable {
             by_ino: HashMap::new(),
@@ -40,12 +39,12 @@ impl<N: Numbered> InodeTable<N> {
         table
     }
 
-    /// What a number stands for.
+    /// The node of a number.
     pub fn node(&self, ino: Ino) -> Option<&N> {
         self.by_ino.get(&ino).map(|slot| &slot.node)
     }
 
-    /// The number of a thing, without a reference: for listings.
+    /// The number of a node, without a reference: for listings.
     pub fn number(&self, node: &N) -> Ino {
         let identity = node.identity();
         if let Some(ino) = self.by_identity.get(&identity) {
@@ -62,12 +61,12 @@ impl<N: Numbered> InodeTable<N> {
         candidate
     }
 
-    /// The number of a thing that the kernel holds now.
+    /// The number of a node that the kernel holds now.
     pub fn held(&self, node: &N) -> Option<Ino> {
         self.by_identity.get(&node.identity()).copied()
     }
 
-    /// The number of a thing, with one more reference.
+    /// The number of a node, with one more reference.
     pub fn refer(&mut self, node: &N) -> Ino {
         let ino = self.number(node);
         match self.by_ino.get_mut(&ino) {
@@ -81,7 +80,7 @@ impl<N: Numbered> InodeTable<N> {
         ino
     }
 
-    /// Takes references back.
+    /// Releases references.
     pub fn forget(&mut self, ino: Ino, count: u64) {
         if ino == Ino::ROOT {
             return;
@@ -97,8 +96,8 @@ impl<N: Numbered> InodeTable<N> {
         }
     }
 
-    /// A rename made one thing into another (a folder of a draft into a draft of its own): the
-    /// kernel keeps the number, so the number stands for the new thing from now on.
+    /// A rename made one node into another (a folder of a draft into a draft): the kernel keeps the number for
+    /// the new node.
     pub fn relocate(&mut self, old: &N, new: N) {
         let Some(ino) = self.by_identity.remove(&old.identity()) else {
             return;
@@ -106,7 +105,7 @@ impl<N: Numbered> InodeTable<N> {
         if let Some(replaced) = self.by_identity.insert(new.identity(), ino)
             && replaced != ino
         {
-            // What the rename replaced lives on under its number until it is forgotten.
+            // The replaced node keeps its number until it is forgotten.
             tracing::debug!(ino = %replaced, "inode replaced by a rename");
         }
         if let Some(slot) = self.by_ino.get_mut(&ino) {
@@ -114,7 +113,6 @@ impl<N: Numbered> InodeTable<N> {
         }
     }
 
-    /// How many numbers are held.
     pub fn count(&self) -> usize {
         self.by_ino.len()
     }
@@ -132,7 +130,7 @@ impl<N: Numbered> InodeTable<N> {
     }
 }
 
-/// Zero is nothing and one is the root.
+/// Zero is invalid, one is the root.
 fn number_of(identity: &str) -> Ino {
     Ino(xxh3_64(identity.as_bytes()).max(2))
 }
@@ -145,7 +143,7 @@ fn next_number(ino: Ino) -> Ino {
 mod tests {
     use super::*;
 
-    /// Something in a folder: the identity, and where it is now.
+    /// A node: its identity, and where it is.
     #[derive(Debug, Clone, PartialEq)]
     struct Thing(&'static str, u8);
 

@@ -1,5 +1,4 @@
-//! Copying again what was copied in before, as far as it is a rename: a loose file that takes the place of
-//! the one that was sent under its new name.
+//! Copying a loose file a second time by a rename: the new copy takes the name of the one that was sent.
 
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::mount::Mount;
@@ -7,13 +6,13 @@ use crate::drive::places::{DraftEntry, Node, Place as _, refusals};
 use crate::drive::tree::Tree;
 use crate::outbox::{DraftId, EntryId, SentEntry};
 
-/// True for a draft that is an asset, or of which the service may have accepted the upload.
+/// True for a draft that is an asset, or whose upload the service may have accepted.
 pub(in crate::drive) fn is_frozen(tree: &Tree, draft: DraftId) -> bool {
-    tree.catalog.asset_of_draft(draft).is_some() || tree.outbox.uploads().is_frozen(draft)
+    tree.catalog().asset_of_draft(draft).is_some() || tree.outbox().uploads().is_frozen(draft)
 }
 
-/// A loose file takes the place of the one that was sent under its new name: that is nothing when
-/// they are the same, and refused otherwise.
+/// Renames a loose file to the name of one that was sent: a success without effect if both are equal, refused
+/// otherwise.
 pub(in crate::drive) fn replace_sent_loose_file(
     mount: &Mount,
     source: &Node,
@@ -22,11 +21,11 @@ pub(in crate::drive) fn replace_sent_loose_file(
     let Some((draft, entry)) = source.draft_entry().filter(|(_, it)| *it != EntryId::ROOT) else {
         return Err(DriveError::NotAFolder);
     };
-    let flushed = mount.outbox.entries().flushed_content(draft, entry);
+    let flushed = mount.outbox().entries().flushed_content(draft, entry);
     if flushed.is_none_or(|(size, hash)| (size, Some(hash)) != (sent.size, sent.hash)) {
         return Err(refusals::frozen_asset(&standing.path(mount)));
     }
-    mount.outbox.drafts().remove(draft)?;
-    mount.inodes.relocate(source, standing.into());
+    mount.outbox().drafts().remove(draft)?;
+    mount.inodes().relocate(source, standing.into());
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What `stat` shows: true sizes, times that stand for content, owners of the mounter.
+//! `stat`: sizes, times, owners, and how long the kernel may cache them.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -10,32 +10,31 @@ use crate::drive::places::{Lifetime, Node, file};
 use crate::drive::posix::{Attributes, Entry, Fh, Ino};
 use crate::drive::tree::Tree;
 
-/// What only this mount changes may be believed long.
+/// Cache time for things that only this mount can change.
 const OWN_HOLDS: Duration = Duration::from_secs(60);
 
-/// What is found: attributes, and how long they hold. Counts a reference.
+/// The attributes of a node with their cache time. Counts one kernel reference.
 pub(in crate::drive) async fn entry(mount: &Arc<Mount>, node: &Node) -> DriveResult<Entry> {
     let mut attributes = node.attributes(mount).await?;
-    attributes.ino = mount.inodes.refer(node);
+    attributes.ino = mount.inodes().refer(node);
     Ok(Entry {
         attributes,
         ttl: time_to_live(mount, node),
     })
 }
 
-/// What `stat` shows of a number.
 pub(in crate::drive) async fn getattr(
     mount: &Arc<Mount>,
     ino: Ino,
     fh: Option<Fh>,
 ) -> DriveResult<Entry> {
     let node = mount.node(ino)?;
-    let open = fh.and_then(|fh| mount.handles.file(fh).ok());
+    let open = fh.and_then(|fh| mount.handles().file(fh).ok());
     let found = match (
         open.as_deref().and_then(open_size),
         node.attributes(mount).await,
     ) {
-        // What was written through a handle is newer than what is kept.
+        // The size of an open handle is newer than the stored one.
         (Some(size), Ok(attributes)) => Ok(Attributes { size, ..attributes }),
         (None, Ok(attributes)) => Ok(attributes),
         (_, Err(DriveError::NotFound)) => removed_attributes(mount, ino),
@@ -61,10 +60,9 @@ fn open_size(open: &OpenFile) -> Option<u64> {
     }
 }
 
-/// A file that was removed while it is open is still there for who has it open. The kernel does
-/// not tell which handle it asks for.
+/// Attributes of a file that was removed while it is open. The kernel does not say which handle it asks for.
 fn removed_attributes(mount: &Mount, ino: Ino) -> DriveResult<Attributes> {
-    let open = mount.handles.file_of(ino).ok_or(DriveError::NotFound)?;
+    let open = mount.handles().file_of(ino).ok_or(DriveError::NotFound)?;
     let size = match &open.body {
         Body::Staged(staged) => staged.size(),
         Body::Text(text) => text.len(),
@@ -80,12 +78,12 @@ fn removed_attributes(mount: &Mount, ino: Ino) -> DriveResult<Attributes> {
     })
 }
 
-/// How long the kernel may believe a name and its attributes without asking.
+/// How long the kernel may cache a name and its attributes.
 fn time_to_live(tree: &Tree, node: &Node) -> Duration {
     match node.lifetime() {
         Lifetime::Own => OWN_HOLDS,
-        Lifetime::Draft => OWN_HOLDS.min(tree.config.refresh * 6),
-        Lifetime::Listing => tree.config.refresh,
+        Lifetime::Draft => OWN_HOLDS.min(tree.config().refresh * 6),
+        Lifetime::Listing => tree.config().refresh,
         Lifetime::None => Duration::ZERO,
     }
 }

@@ -1,4 +1,4 @@
-//! What the commands ask of the block cache on a running mount: its state, clearing, verifying, pins.
+//! Commands for the block cache of a running mount: clear, verify, pin, unpin.
 
 use std::sync::Arc;
 
@@ -7,37 +7,37 @@ use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::places::resolve;
 use crate::drive::tree::Tree;
 
-/// Drops everything that is cached, pinned or not; pins stay and hold for what comes.
+/// Deletes all cached blocks. Pins stay and apply to files that are cached later.
 pub(in crate::drive) async fn clear_cache(tree: &Tree) -> DriveResult<()> {
-    let cache = tree.cache.clone();
-    blocking(&tree.catalog, move || {
+    let cache = tree.cache().clone();
+    blocking(tree.catalog(), move || {
         cache.clear();
         Ok(())
     })
     .await
 }
 
-/// Begins to compare everything that is cached with its checksums; the status tells the end.
+/// Starts comparing all cached blocks with their checksums; the status shows the result.
 pub(in crate::drive) fn verify_cache(tree: &Arc<Tree>) {
-    if tree.verification.begin() {
+    if tree.verification().begin() {
         let shared = Arc::clone(tree);
-        tree.runtime.spawn_blocking(move || {
-            let report = shared.cache.verify();
-            shared.verification.end(report);
+        tree.runtime().spawn_blocking(move || {
+            let report = shared.cache().verify();
+            shared.verification().end(report);
         });
     }
 }
 
 pub(in crate::drive) async fn pin(tree: &Arc<Tree>, path: &str) -> DriveResult<()> {
     let prefix = resolve(tree, path).await?.cache_name(tree)?;
-    let cache = tree.cache.clone();
-    blocking(&tree.catalog, move || cache.pin(&prefix).map_err(local)).await
+    let cache = tree.cache().clone();
+    blocking(tree.catalog(), move || cache.pin(&prefix).map_err(local)).await
 }
 
 pub(in crate::drive) async fn unpin(tree: &Arc<Tree>, path: &str) -> DriveResult<()> {
     let prefix = resolve(tree, path).await?.cache_name(tree)?;
-    let cache = tree.cache.clone();
-    blocking(&tree.catalog, move || cache.unpin(&prefix).map_err(local)).await
+    let cache = tree.cache().clone();
+    blocking(tree.catalog(), move || cache.unpin(&prefix).map_err(local)).await
 }
 
 fn local(error: crate::cache::CacheError) -> DriveError {

@@ -1,4 +1,4 @@
-//! The words of `ctl` files, which are those of the command line. Pure.
+//! Parses the commands of `ctl` files, which are the same words as on the command line. Pure.
 
 use std::str::FromStr;
 
@@ -26,7 +26,7 @@ pub(super) enum Command {
 }
 
 impl Command {
-    /// False for what only concerns the mount itself.
+    /// False for commands that only affect the mount itself.
     pub(super) fn changes_something(&self) -> bool {
         !matches!(
             self,
@@ -97,7 +97,7 @@ impl FromStr for Command {
     }
 }
 
-/// What follows the word, spaces in it as they are.
+/// The rest of the line after the word, with its spaces.
 fn rest_of(line: &str, word: &str) -> String {
     let rest = line.trim().strip_prefix(word).unwrap_or_default();
     rest.trim().to_owned()

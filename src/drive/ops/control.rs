@@ -1,4 +1,4 @@
-//! `ctl` files: one command a line; the write's error is the command's error.
+//! `ctl` files: one command per line; an error of the command is the error of the write.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ use crate::wire::{AssetId, AssetUpdate, ModelId, RapidId};
 /// How long `allow-delete` lifts the limit.
 pub(in crate::drive) const DELETE_ALLOWED_FOR: Duration = Duration::from_secs(600);
 
-/// Runs the whole lines of what was written, up to the first that fails.
+/// Runs the complete lines of what was written, up to the first that fails.
 pub(in crate::drive) async fn write_control(
     tree: &Arc<Tree>,
     control: &ControlBuffer,
@@ -35,7 +35,7 @@ pub(in crate::drive) async fn write_control(
     Ok(())
 }
 
-/// Runs a last line that was not ended.
+/// Runs a last line that has no newline.
 pub(in crate::drive) async fn flush_control(
     tree: &Arc<Tree>,
     control: &ControlBuffer,
@@ -58,7 +58,7 @@ async fn run_line(tree: &Arc<Tree>, parent: HiddenParent, line: &str) -> DriveRe
     };
     let (parent, line) = loose.unwrap_or((parent, line));
     let result = run_at(tree, parent, line).await;
-    // The sentence belongs to what the order was given to, not to its `ctl` file alone.
+    // The failure is kept for the object of the command, not only for its `ctl` file.
     match parent {
         HiddenParent::Model(model) => noted_node(tree, &model.folder(), result),
         HiddenParent::RawModels => noted_node(tree, &RawModels.into(), result),
@@ -69,11 +69,11 @@ async fn run_line(tree: &Arc<Tree>, parent: HiddenParent, line: &str) -> DriveRe
 async fn run_at(tree: &Arc<Tree>, parent: HiddenParent, line: &str) -> DriveResult<()> {
     if parent == HiddenParent::RawModels {
         return Err(DriveError::Invalid(
-            "this order is for a model or for a loose file that is there; read this file for the commands".into(),
+            "this command needs the name of an existing loose file or model; read this file for the commands".into(),
         ));
     }
     let command: Command = line.parse()?;
-    if tree.config.read_only && command.changes_something() {
+    if tree.config().read_only && command.changes_something() {
         return Err(refusals::read_only_mount());
     }
     match (parent, command) {
@@ -90,8 +90,8 @@ async fn run_at(tree: &Arc<Tree>, parent: HiddenParent, line: &str) -> DriveResu
     }
 }
 
-/// The command of a line that ends in the name of a loose file, and the model that the file is or
-/// becomes. Commands have no folder of such a file to be written to before there is an asset.
+/// Splits a line that ends in the name of a loose file into the command and the model of that file. A loose
+/// draft has no folder, and so no `ctl` file of its own.
 fn order_to_loose_file<'line>(tree: &Tree, line: &'line str) -> Option<(HiddenParent, &'line str)> {
     let mut splits = line.match_indices(' ');
     splits.find_map(|(at, _)| {
@@ -132,9 +132,9 @@ async fn run_on_mount(tree: &Arc<Tree>, command: Command) -> DriveResult<()> {
                 ListingKind::Tokens,
                 ListingKind::Webhooks,
             ] {
-                doubt(&tree.catalog, which);
+                doubt(tree.catalog(), which);
             }
-            refreshed(&tree.catalog, ListingKind::Assets).await
+            refreshed(tree.catalog(), ListingKind::Assets).await
         }
         _ => Err(not_here()),
     }
@@ -142,7 +142,7 @@ async fn run_on_mount(tree: &Arc<Tree>, command: Command) -> DriveResult<()> {
 
 /// Waits until the drafts are sent.
 async fn drain(tree: &Arc<Tree>, ready_only: bool) -> DriveResult<()> {
-    let outbox = tree.outbox.clone();
+    let outbox = tree.outbox().clone();
     let report = tree
         .detached(async move { Ok(outbox.drain(ready_only).await) })
         .await?;
@@ -151,7 +151,7 @@ async fn drain(tree: &Arc<Tree>, ready_only: bool) -> DriveResult<()> {
         Some(_) if ready_only => Ok(()),
         Some((draft, reason)) => {
             let name = tree
-                .outbox
+                .outbox()
                 .drafts()
                 .get(*draft)
                 .map_or_else(|| draft.to_string(), |draft| draft.name);
@@ -162,62 +162,62 @@ async fn drain(tree: &Arc<Tree>, ready_only: bool) -> DriveResult<()> {
     }
 }
 
-/// Gives up an upload that began without an answer.
+/// Cancels an upload whose start the service never answered.
 async fn cancel_orphan(tree: &Arc<Tree>, asset: AssetId) -> DriveResult<()> {
     let shared = Arc::clone(tree);
     tree.detached(async move {
-        match shared.outbox.orphans().cancel(asset).await {
+        match shared.outbox().orphans().cancel(asset).await {
             Err(error @ OutboxError::NotFound(_)) => {
                 return Err(DriveError::Invalid(format!(
-                    "{error}; `assetfs status` lists those there are"
+                    "{error}; `assetfs status` lists the existing ones"
                 )));
             }
             outcome => outcome?,
         }
-        asset_gone(&shared.catalog, asset);
-        shared.catalog.known().orphans = None;
+        asset_gone(shared.catalog(), asset);
+        shared.catalog().known().orphans = None;
         Ok(())
     })
     .await
 }
 
 async fn run_on_model(tree: &Arc<Tree>, home: Home, command: Command) -> DriveResult<()> {
-    let asset = tree.catalog.asset_of(home);
+    let asset = tree.catalog().asset_of(home);
     match (command, home, asset) {
-        // Accepted already: there is nothing left to commit.
+        // The service has accepted it: there is nothing left to commit.
         (Command::Commit { .. }, _, Some(_)) => Ok(()),
         (Command::Commit { force }, Home::Made(draft), None) => commit(tree, draft, force).await,
-        (Command::Cancel, Home::Made(draft), _) if tree.outbox.drafts().get(draft).is_some() => {
-            let outbox = tree.outbox.clone();
+        (Command::Cancel, Home::Made(draft), _) if tree.outbox().drafts().get(draft).is_some() => {
+            let outbox = tree.outbox().clone();
             tree.detached(async move { Ok(outbox.uploads().cancel(draft).await?) })
                 .await?;
             if let Some(asset) = asset {
-                asset_gone(&tree.catalog, asset);
+                asset_gone(tree.catalog(), asset);
             }
             Ok(())
         }
         (Command::Cancel, ..) => Err(DriveError::Invalid(
             "there is nothing to cancel; `rm -r` deletes an asset".into(),
         )),
-        (Command::Retry, Home::Made(draft), _) if tree.outbox.drafts().get(draft).is_some() => {
-            let outbox = tree.outbox.clone();
+        (Command::Retry, Home::Made(draft), _) if tree.outbox().drafts().get(draft).is_some() => {
+            let outbox = tree.outbox().clone();
             tree.detached(async move { Ok(outbox.uploads().retry(draft).await?) })
                 .await
         }
         (Command::Retry, _, Some(asset)) => {
-            asked(&tree.catalog, tree.client.assets().retry_import(asset)).await?;
-            refreshed_asset(&tree.catalog, asset, Duration::ZERO)
+            asked(tree.catalog(), tree.client().assets().retry_import(asset)).await?;
+            refreshed_asset(tree.catalog(), asset, Duration::ZERO)
                 .await
                 .map(|_| ())
         }
         (Command::Convert(formats), _, Some(asset)) => {
             asked(
-                &tree.catalog,
-                tree.client.assets().add_formats(asset, &formats),
+                tree.catalog(),
+                tree.client().assets().add_formats(asset, &formats),
             )
             .await?;
-            doubt_files(&tree.catalog, RemoteFolder::AssetConverted(asset));
-            watch_conversions(&tree.catalog, asset);
+            doubt_files(tree.catalog(), RemoteFolder::AssetConverted(asset));
+            watch_conversions(tree.catalog(), asset);
             Ok(())
         }
         (Command::Scale(factor), _, Some(asset)) => {
@@ -225,8 +225,12 @@ async fn run_on_model(tree: &Arc<Tree>, home: Home, command: Command) -> DriveRe
                 scale_factor: Some(factor),
                 ..AssetUpdate::default()
             };
-            asked(&tree.catalog, tree.client.assets().update(asset, &update)).await?;
-            refreshed_asset(&tree.catalog, asset, Duration::ZERO)
+            asked(
+                tree.catalog(),
+                tree.client().assets().update(asset, &update),
+            )
+            .await?;
+            refreshed_asset(tree.catalog(), asset, Duration::ZERO)
                 .await
                 .map(|_| ())
         }
@@ -238,7 +242,7 @@ async fn run_on_model(tree: &Arc<Tree>, home: Home, command: Command) -> DriveRe
         (Command::Refresh, _, None) => Ok(()),
         (Command::Convert(_) | Command::Scale(_) | Command::Run(_) | Command::Retry, _, None) => {
             Err(DriveError::Invalid(
-                "this is a draft yet; commit it first".into(),
+                "this is still a draft; commit it first".into(),
             ))
         }
         (Command::Commit { .. }, Home::Found(_), None)
@@ -256,7 +260,7 @@ async fn run_on_model(tree: &Arc<Tree>, home: Home, command: Command) -> DriveRe
     }
 }
 
-/// The job of an asset that a command names: with its folder, or alone where that tells one.
+/// The job that a command names, with or without its folder.
 fn job_named<'name>(tree: &Tree, asset: AssetId, name: &'name str) -> (DropFolder, &'name str) {
     let (optimize, embeds) = (DropFolder::Optimize(asset), DropFolder::AssetEmbeds(asset));
     if let Some(name) = name.strip_prefix("optimize/") {
@@ -265,16 +269,21 @@ fn job_named<'name>(tree: &Tree, asset: AssetId, name: &'name str) -> (DropFolde
     if let Some(name) = name.strip_prefix("embeds/") {
         return (embeds, name);
     }
-    let is_in = |folder: DropFolder| tree.outbox.jobs().get(&folder.in_outbox(), name).is_some();
+    let is_in = |folder: DropFolder| {
+        tree.outbox()
+            .jobs()
+            .get(&folder.in_outbox(), name)
+            .is_some()
+    };
     match is_in(embeds) && !is_in(optimize) {
         true => (embeds, name),
         false => (optimize, name),
     }
 }
 
-/// Sends a job again, which pays again.
+/// Sends a job again, which costs points again.
 async fn run_job(tree: &Arc<Tree>, folder: DropFolder, name: String) -> DriveResult<()> {
-    let outbox = tree.outbox.clone();
+    let outbox = tree.outbox().clone();
     tree.detached(async move {
         outbox.jobs().run(&folder.in_outbox(), &name).await?;
         Ok(())
@@ -282,7 +291,7 @@ async fn run_job(tree: &Arc<Tree>, folder: DropFolder, name: String) -> DriveRes
     .await
 }
 
-/// Asks anew for all that is known of a source model.
+/// Requests everything that is known of a source model again.
 async fn refresh_asset(tree: &Arc<Tree>, asset: AssetId) -> DriveResult<()> {
     for folder in [
         RemoteFolder::AssetFiles(asset),
@@ -291,11 +300,11 @@ async fn refresh_asset(tree: &Arc<Tree>, asset: AssetId) -> DriveResult<()> {
         RemoteFolder::AssetConverted(asset),
         RemoteFolder::AssetPbr(asset),
     ] {
-        doubt_files(&tree.catalog, folder);
+        doubt_files(tree.catalog(), folder);
     }
-    forget_reason(&tree.catalog, ModelId::Asset(asset));
-    doubt_rapids_of(&tree.catalog, asset);
-    refreshed_asset(&tree.catalog, asset, Duration::ZERO).await?;
+    forget_reason(tree.catalog(), ModelId::Asset(asset));
+    doubt_rapids_of(tree.catalog(), asset);
+    refreshed_asset(tree.catalog(), asset, Duration::ZERO).await?;
     Ok(())
 }
 
@@ -306,14 +315,14 @@ async fn refresh_rapid(tree: &Arc<Tree>, rapid: RapidId) -> DriveResult<()> {
         RemoteFolder::RapidRenders(rapid),
         RemoteFolder::RapidQc(rapid),
     ] {
-        doubt_files(&tree.catalog, folder);
+        doubt_files(tree.catalog(), folder);
     }
-    forget_reason(&tree.catalog, ModelId::Rapid(rapid));
-    refreshed_rapid(&tree.catalog, rapid, Duration::ZERO).await?;
+    forget_reason(tree.catalog(), ModelId::Rapid(rapid));
+    refreshed_rapid(tree.catalog(), rapid, Duration::ZERO).await?;
     Ok(())
 }
 
-/// Sends a draft and waits until the service has accepted it, for as long as `sync` may take.
+/// Sends a draft and waits until the service has accepted it, at most for the sync deadline.
 pub(in crate::drive) async fn commit(
     tree: &Arc<Tree>,
     draft: DraftId,
@@ -321,19 +330,19 @@ pub(in crate::drive) async fn commit(
 ) -> DriveResult<()> {
     let shared = Arc::clone(tree);
     let accepted = tree.detached(async move {
-        let asset = shared.outbox.uploads().commit(draft, force).await?;
-        became(&shared.catalog, draft, asset);
+        let asset = shared.outbox().uploads().commit(draft, force).await?;
+        became(shared.catalog(), draft, asset);
         Ok(())
     });
-    match tokio::time::timeout(tree.config.sync_deadline, accepted).await {
+    match tokio::time::timeout(tree.config().sync_deadline, accepted).await {
         Ok(result) => result,
         Err(_) => Err(DriveError::TimedOut(format!(
             "the upload takes longer than {} s and goes on in the background; `assetfs wait` waits for its end",
-            tree.config.sync_deadline.as_secs()
+            tree.config().sync_deadline.as_secs()
         ))),
     }
 }
 
 fn not_here() -> DriveError {
-    DriveError::Invalid("this command does nothing here; read this file for the commands".into())
+    DriveError::Invalid("this command cannot be used here; read this file for the commands".into())
 }

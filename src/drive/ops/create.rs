@@ -1,5 +1,5 @@
-//! Making files and folders: drafts at the top of `rawmodels/`, entries of drafts, job texts, preset
-//! texts. Nowhere else can anything be made.
+//! Creating files and folders: drafts in `rawmodels/`, entries of drafts, job texts, presets. Everything else
+//! is refused.
 
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -22,7 +22,6 @@ use crate::drive::values::local::{HiddenParent, JobPart, TextTarget};
 use crate::drive::values::names::HIDDEN_FOLDER;
 use crate::drive::values::node::{Home, ListingKind};
 
-/// Makes a folder.
 pub(in crate::drive) async fn make_dir(
     mount: &Arc<Mount>,
     parent: Ino,
@@ -36,12 +35,12 @@ pub(in crate::drive) async fn make_dir(
     let caller = caller.for_outbox();
     let node = match folder.container() {
         Some(Container::Drafts) => {
-            let draft = mount.outbox.drafts().create(name, mode, &caller)?;
+            let draft = mount.outbox().drafts().create(name, mode, &caller)?;
             ModelFolder(Home::Made(draft.id)).into()
         }
         Some(Container::Entries(draft, parent)) => {
             let info = mount
-                .outbox
+                .outbox()
                 .entries()
                 .make_dir(draft, parent, name, mode, &caller)?;
             let entry = info.id;
@@ -54,7 +53,7 @@ pub(in crate::drive) async fn make_dir(
     entry(mount, &node).await
 }
 
-/// Makes an empty regular file without keeping it open.
+/// Creates an empty regular file without keeping it open.
 pub(in crate::drive) async fn make_node(
     mount: &Arc<Mount>,
     parent: Ino,
@@ -72,7 +71,7 @@ pub(in crate::drive) async fn make_node(
     Ok(entry)
 }
 
-/// Makes a file that is not there and opens it. `missing` is how it was found missing.
+/// Creates a missing file and opens it. `missing` is the error with which the lookup failed.
 pub(in crate::drive) async fn create_new(
     mount: &Arc<Mount>,
     folder: &Node,
@@ -87,7 +86,7 @@ pub(in crate::drive) async fn create_new(
         Some(Container::Drafts) => {
             let (draft, info, staged) =
                 mount
-                    .outbox
+                    .outbox()
                     .drafts()
                     .create_loose_file(name, mode, &caller.for_outbox())?;
             let (draft, entry) = (draft.id, info.id);
@@ -97,7 +96,7 @@ pub(in crate::drive) async fn create_new(
         Some(Container::Entries(draft, parent)) => {
             let caller = caller.for_outbox();
             let made = mount
-                .outbox
+                .outbox()
                 .entries()
                 .create_file(draft, parent, name, mode, &caller);
             let (info, staged) = made?;
@@ -106,17 +105,17 @@ pub(in crate::drive) async fn create_new(
             (node, Body::Staged(staged), OpenedMode::Cached)
         }
         Some(Container::Jobs(drop)) => {
-            mount.outbox.jobs().write(&drop.in_outbox(), name, b"")?;
+            mount.outbox().jobs().write(&drop.in_outbox(), name, b"")?;
             let text = new_text(TextTarget::Job(drop, name.to_owned()), caller);
             let node = drop.entry(name, JobPart::Text).into();
             (node, text, OpenedMode::Direct)
         }
         Some(Container::Presets) => {
-            // Whether a preset of that name exists decides between making and updating it.
+            // Without knowing whether the preset exists, creating and updating cannot be distinguished.
             if missing != DriveError::NotFound {
                 return Err(missing);
             }
-            let outbox = mount.outbox.clone();
+            let outbox = mount.outbox().clone();
             let file_name = name.to_owned();
             mount
                 .detached(async move { Ok(outbox.presets().save(&file_name, b"").await?) })
@@ -126,14 +125,13 @@ pub(in crate::drive) async fn create_new(
         }
         None => return Err(refusals::no_place(&folder.path(mount))),
     };
-    // What was just made can be written to, whatever its mode says; a handle that is only read
-    // stays so.
+    // A new file can be written whatever its mode says; a read-only handle stays read-only.
     let flags = OpenFlags {
         access: flags.access,
         ..flags
     };
-    let ino = mount.inodes.number(&node);
-    let fh = mount.handles.insert_file(OpenFile { ino, flags, body });
+    let ino = mount.inodes().number(&node);
+    let fh = mount.handles().insert_file(OpenFile { ino, flags, body });
     Ok((
         node,
         Opened {
@@ -143,14 +141,13 @@ pub(in crate::drive) async fn create_new(
     ))
 }
 
-/// Refuses what can never be made here, with a sentence.
 async fn check_may_make(tree: &Arc<Tree>, folder: &Node, name: &str) -> DriveResult<()> {
-    if tree.config.read_only {
+    if tree.config().read_only {
         return Err(refusals::read_only_mount());
     }
     if name == HIDDEN_FOLDER {
         return Err(DriveError::NotPermitted(format!(
-            "{HIDDEN_FOLDER} is the drive's own name in every folder"
+            "{HIDDEN_FOLDER} is reserved by the drive in every folder; choose another name"
         )));
     }
     let is_top = !matches!(folder.hidden_parent(), None | Some(HiddenParent::Model(_)));
@@ -158,10 +155,10 @@ async fn check_may_make(tree: &Arc<Tree>, folder: &Node, name: &str) -> DriveRes
         return Err(refusals::no_trash());
     }
     if let Some((draft, _)) = folder.draft_entry()
-        && tree.outbox.uploads().asset_of_draft(draft).is_some()
+        && tree.outbox().uploads().asset_of_draft(draft).is_some()
     {
-        // What a failed import lacked may be copied in.
-        tree.outbox.uploads().take_back_failed(draft)?;
+        // After a failed import, missing files may be added.
+        tree.outbox().uploads().take_back_failed(draft)?;
     }
     folder.check_may_make(tree)?;
     match folder.container() {
@@ -170,17 +167,17 @@ async fn check_may_make(tree: &Arc<Tree>, folder: &Node, name: &str) -> DriveRes
     }
 }
 
-/// Only a confirmed listing says that a name is free; while the service is away a draft can be
-/// made nevertheless, and gives way to nothing that is known.
+/// Only a confirmed listing proves that a name is free. While the service is away, a draft can be created if no
+/// known model has the name.
 async fn check_name_is_free(tree: &Arc<Tree>, name: &str) -> DriveResult<()> {
-    if let Err(error) = refreshed(&tree.catalog, ListingKind::Assets).await {
+    if let Err(error) = refreshed(tree.catalog(), ListingKind::Assets).await {
         tracing::debug!(error = %error, "a draft is made without knowing the listing");
     }
     let is_taken = tree
-        .outbox
+        .outbox()
         .drafts()
         .find(name)
-        .is_some_and(|draft| tree.catalog.asset_of_draft(draft.id).is_none())
+        .is_some_and(|draft| tree.catalog().asset_of_draft(draft.id).is_none())
         || RawModels::listed_asset(tree, name).is_some();
     if is_taken {
         Err(DriveError::Exists)
@@ -193,7 +190,7 @@ fn new_text(target: TextTarget, caller: &Caller) -> Body {
     Body::Text(TextBuffer::new(target, &bytes::Bytes::new(), false, caller))
 }
 
-/// A name for something new: the service takes text alone.
+/// A name for a new file or folder: it must be UTF-8, which the service needs.
 fn new_name(name: &OsStr) -> DriveResult<&str> {
     text(name).map_err(|error| match error {
         DriveError::NotFound => {
@@ -203,7 +200,7 @@ fn new_name(name: &OsStr) -> DriveResult<&str> {
     })
 }
 
-/// What a handle that only reads may not do.
+/// Refuses an operation that needs a writable handle.
 pub(in crate::drive) fn check_writes(access: Access) -> DriveResult<()> {
     if access.writes() {
         Ok(())

@@ -1,6 +1,5 @@
-//! Listing folders. A folder that is open shows the rows of the moment it was opened, so that
-//! positions stay true while `rm -r` removes what it has read. A long listing that was never told
-//! goes on at the end of them, page by page as it comes.
+//! Listing folders. An open folder shows the rows of the moment it was opened, so that positions stay valid
+//! while `rm -r` removes entries. A long listing that is not known yet is appended page by page.
 
 use std::sync::Arc;
 
@@ -13,7 +12,6 @@ use crate::drive::places::{Node, Row, own_rows, rows_after, rows_at_hand};
 use crate::drive::posix::{Caller, DirEntry, Fh, FileKind, Ino};
 use crate::drive::tree::Tree;
 
-/// Opens a folder.
 pub(in crate::drive) async fn open_dir(
     mount: &Arc<Mount>,
     ino: Ino,
@@ -22,12 +20,12 @@ pub(in crate::drive) async fn open_dir(
     let node = mount.node(ino)?;
     look(mount, &node);
     if let Some(model) = node.model_folder() {
-        learn_folders(&mount.catalog, model).await;
+        learn_folders(mount.catalog(), model).await;
     }
     let (rows, arriving) = match arriving(mount, &node).await {
         Some((arriving, None)) => (own_rows(mount, arriving.listing), Some(arriving)),
         Some((arriving, Some(Err(error)))) => {
-            // Drafts are shown even where nothing of the service is known.
+            // Drafts are shown even if nothing is known of the service.
             let rows = rows_at_hand(mount, arriving.listing);
             if rows.is_empty() {
                 return Err(error);
@@ -37,7 +35,7 @@ pub(in crate::drive) async fn open_dir(
         Some((_, Some(Ok(())))) | None => (node.rows(mount).await?, None),
     };
     if let Some(folder) = node.service_folder() {
-        was_listed(&mount.catalog, folder);
+        was_listed(mount.catalog(), folder);
     }
     let rows = numbered(mount, ino, rows);
     if node.model_folder().or_else(|| node.owner(mount)).is_some() {
@@ -45,7 +43,7 @@ pub(in crate::drive) async fn open_dir(
         mount.deletions().was_listed(caller.pid, ino, shown);
     }
     let folder = OpenFolder::new(node, ino, rows, arriving);
-    Ok(mount.handles.insert_folder(folder))
+    Ok(mount.handles().insert_folder(folder))
 }
 
 /// The next rows of an open folder; waits for them while there may be more.
@@ -54,7 +52,7 @@ pub(in crate::drive) async fn read_dir(
     fh: Fh,
     offset: u64,
 ) -> DriveResult<Vec<DirEntry>> {
-    let folder = mount.handles.folder(fh)?;
+    let folder = mount.handles().folder(fh)?;
     let from = usize::try_from(offset)
         .map_err(|_| DriveError::Invalid("no such position in the folder".into()))?;
     loop {
@@ -62,7 +60,7 @@ pub(in crate::drive) async fn read_dir(
         let Some(arriving) = arriving.filter(|_| rows.is_empty()) else {
             return Ok(rows);
         };
-        let mut news = news_of_pages(&mount.catalog);
+        let mut news = news_of_pages(mount.catalog());
         if append(mount, &folder) {
             continue;
         }
@@ -77,12 +75,11 @@ pub(in crate::drive) async fn read_dir(
     }
 }
 
-/// The listing that a folder shows, when it was never told: once its first page is there, or with
-/// its end.
+/// The listing that a folder shows, if it is not known yet: returns after its first page, or with its end.
 async fn arriving(tree: &Arc<Tree>, node: &Node) -> Option<(Arriving, Option<DriveResult<()>>)> {
     let which = node.listing()?;
-    let mut news = news_of_pages(&tree.catalog);
-    let landing = begin_first_listing(&tree.catalog, which)?;
+    let mut news = news_of_pages(tree.catalog());
+    let landing = begin_first_listing(tree.catalog(), which)?;
     let landed = tokio::select! {
         biased;
         landed = landing.clone() => Some(landed),
@@ -91,7 +88,7 @@ async fn arriving(tree: &Arc<Tree>, node: &Node) -> Option<(Arriving, Option<Dri
     Some((Arriving::new(which, landing), landed))
 }
 
-/// Appends what came since; true when there are new rows.
+/// Appends the rows that have arrived; true if there are any.
 fn append(mount: &Mount, folder: &OpenFolder) -> bool {
     folder.append(|listing, highest| {
         let (highest, rows) = rows_after(mount, listing, highest);
@@ -99,9 +96,9 @@ fn append(mount: &Mount, folder: &OpenFolder) -> bool {
     })
 }
 
-/// The rows with their numbers, after the two that every folder has.
+/// The rows with their inode numbers, after `.` and `..`.
 fn numbered(mount: &Mount, folder: Ino, rows: Vec<Row>) -> Vec<DirEntry> {
-    let numbers = mount.inodes.numbers(rows.iter().map(|row| &row.node));
+    let numbers = mount.inodes().numbers(rows.iter().map(|row| &row.node));
     let dots = [".", ".."].map(|name| (name.to_owned(), folder, FileKind::Folder));
     let rows = rows
         .into_iter()

@@ -12,7 +12,7 @@ use crate::drive::posix::{Entry, Ino};
 use crate::drive::tree::Tree;
 use crate::drive::values::names::NAME_MAX_BYTES;
 
-/// Finds a name and counts a reference to what it stands for.
+/// Finds a name and counts one kernel reference to its node.
 pub(in crate::drive) async fn lookup(
     mount: &Arc<Mount>,
     parent: Ino,
@@ -24,14 +24,14 @@ pub(in crate::drive) async fn lookup(
     entry(mount, &node).await
 }
 
-/// Someone looks at a thing: what can change of it is watched for a while.
+/// Notes that a node is looked at: the state of its model is polled for a while.
 pub(in crate::drive) fn look(tree: &Tree, node: &Node) {
     if let Some(model) = node.shown_model(tree) {
-        look_at(&tree.catalog, model);
+        look_at(tree.catalog(), model);
     }
 }
 
-/// The name as text. Names that are no text cannot be made here, so they are never found.
+/// The name as UTF-8. Other names cannot be created, so they are never found.
 pub(in crate::drive) fn text(name: &OsStr) -> DriveResult<&str> {
     if name.len() > NAME_MAX_BYTES {
         return Err(DriveError::NameTooLong);

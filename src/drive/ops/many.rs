@@ -1,4 +1,4 @@
-//! Jobs for many models at once: the paths in such a text become the numbers that the service knows.
+//! Jobs for several models: resolves the paths in the text of such a job to ids.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,10 +10,14 @@ use crate::drive::values::local::DropFolder;
 use crate::drive::values::node::{Home, Model};
 use crate::outbox::{Jobs, OwnerFolder};
 
-/// Finds the models that a text of `jobs/` names by their paths. A path that names none is
-/// reported by whoever sends the text, and so is a text that is none.
+/// Resolves the model paths in a text of `jobs/`. Unknown paths and invalid texts are reported when the text is
+/// sent.
 pub(in crate::drive) async fn find_models(tree: &Arc<Tree>, name: &str) -> DriveResult<()> {
-    let Some(job) = tree.outbox.jobs().get(&DropFolder::Jobs.in_outbox(), name) else {
+    let Some(job) = tree
+        .outbox()
+        .jobs()
+        .get(&DropFolder::Jobs.in_outbox(), name)
+    else {
         return Ok(());
     };
     let Ok(paths) = Jobs::paths_in(name, &job.text) else {
@@ -39,17 +43,17 @@ pub(in crate::drive) async fn find_models(tree: &Arc<Tree>, name: &str) -> Drive
             Err(error) => return Err(error),
         }
     }
-    Ok(tree.outbox.jobs().set_paths(name, owners)?)
+    Ok(tree.outbox().jobs().set_paths(name, owners)?)
 }
 
 fn owner_in_outbox(tree: &Tree, home: Home) -> OwnerFolder {
-    match (tree.catalog.asset_of(home), home) {
+    match (tree.catalog().asset_of(home), home) {
         (Some(asset), _) | (None, Home::Found(asset)) => OwnerFolder::Asset(asset),
         (None, Home::Made(draft)) => OwnerFolder::Draft(draft),
     }
 }
 
-/// The name of a model in a path to it: what comes after `rawmodels/`, or all of a bare name.
+/// The model name in a path: the component after `rawmodels/`, or a bare name.
 fn name_in(path: &str) -> Option<&str> {
     let path = path.trim_end_matches('/');
     let mut parts = path.rsplit('/');

@@ -25,7 +25,7 @@ use crate::drive::values::local::TextTarget;
 use crate::drive::values::node::{Home, RemoteFolder};
 use crate::outbox::{OpenMode, StagedFile};
 
-/// Opens a file that exists.
+/// Opens an existing file.
 pub(in crate::drive) async fn open_file(
     mount: &Arc<Mount>,
     ino: Ino,
@@ -51,15 +51,15 @@ pub(in crate::drive) async fn open_node(
             open_entry(mount, entry, flags, caller).await?
         }
         Contents::Remote(folder, path) => {
-            let remote = remote_file(&mount.catalog, folder, &path).await?;
+            let remote = remote_file(mount.catalog(), folder, &path).await?;
             opened_remote(mount, remote)
         }
         Contents::Member(asset, path) => {
-            let member = open_member_at(&mount.catalog, asset, &path).await?;
+            let member = open_member_at(mount.catalog(), asset, &path).await?;
             (Body::Member(Box::new(member)), OpenedMode::Kept)
         }
         Contents::StagedMember(draft, path) => {
-            let member = open_staged_member(&mount.catalog, draft, &path).await?;
+            let member = open_staged_member(mount.catalog(), draft, &path).await?;
             (Body::Member(Box::new(member)), OpenedMode::Kept)
         }
         Contents::SourceZip(home) => (
@@ -77,12 +77,12 @@ pub(in crate::drive) async fn open_node(
         }
         Contents::Folder => return Err(DriveError::IsAFolder),
     };
-    let ino = mount.inodes.number(&node);
-    let fh = mount.handles.insert_file(OpenFile { ino, flags, body });
+    let ino = mount.inodes().number(&node);
+    let fh = mount.handles().insert_file(OpenFile { ino, flags, body });
     Ok(Opened { fh, mode })
 }
 
-/// A text that goes out when it is closed begins as what it is now, or empty.
+/// Opens a text that is sent at close, with its present contents or empty.
 async fn open_text(
     tree: &Arc<Tree>,
     node: &Node,
@@ -102,7 +102,7 @@ async fn open_text(
     Ok((Body::Text(buffer), OpenedMode::Direct))
 }
 
-/// What was copied in is served from its staged copy while that is kept.
+/// Opens a file that was copied in: from its staged copy while that is kept, else from the service.
 async fn open_entry(
     mount: &Arc<Mount>,
     of: DraftEntry,
@@ -112,7 +112,7 @@ async fn open_entry(
     let DraftEntry { draft, entry } = of;
     if flags.access.writes() && is_frozen(mount, draft) {
         let same = same_bytes(mount, of, flags);
-        let home = || mount.catalog.home_path(Home::Made(draft));
+        let home = || mount.catalog().home_path(Home::Made(draft));
         let same = same.ok_or_else(|| refusals::frozen_asset(&home()))?;
         return Ok((Body::Again(Box::new(same)), OpenedMode::Direct));
     }
@@ -122,7 +122,7 @@ async fn open_entry(
         (false, false) => OpenMode::Read,
     };
     match mount
-        .outbox
+        .outbox()
         .entries()
         .open(draft, entry, mode, &caller.for_outbox())
     {
@@ -137,51 +137,52 @@ async fn open_entry(
 
 async fn open_sent(mount: &Arc<Mount>, of: DraftEntry) -> DriveResult<(Body, OpenedMode)> {
     let asset = mount
-        .catalog
+        .catalog()
         .asset_of_draft(of.draft)
         .ok_or(DriveError::NotFound)?;
     let sent = of.sent(mount).ok_or(DriveError::NotFound)?;
-    if let Some(staged) = mount.outbox.uploads().open_sent(asset, &sent.path) {
+    if let Some(staged) = mount.outbox().uploads().open_sent(asset, &sent.path) {
         return Ok((Body::Staged(staged), OpenedMode::Kept));
     }
     let service_name = sent.sent_as.ok_or_else(|| {
         DriveError::NotPermitted(format!(
-            "{} was never sent to the service, and its local copy was dropped when the asset was complete",
+            "{} was never sent to the service, and its local copy was deleted when the asset was complete; copy it in again under another model",
             sent.path
         ))
     })?;
     let folder = RemoteFolder::AssetFiles(asset);
-    let map = file_map(&mount.catalog, folder).await?;
+    let map = file_map(mount.catalog(), folder).await?;
     let Some(path) = map.path_of(&service_name).cloned() else {
         if zip_in(&map).is_some() {
-            let member = open_member(&mount.catalog, asset, &service_name).await?;
+            let member = open_member(mount.catalog(), asset, &service_name).await?;
             return Ok((Body::Member(Box::new(member)), OpenedMode::Kept));
         }
         return Err(DriveError::Unreachable(format!(
             "the service does not list {service_name} among the files of the asset"
         )));
     };
-    let remote = remote_file(&mount.catalog, folder, &path).await?;
+    let remote = remote_file(mount.catalog(), folder, &path).await?;
     Ok(opened_remote(mount, remote))
 }
 
-/// A complete and verified file is lent to the kernel. One that is complete as a start found it
-/// is verified meanwhile, for the next who opens it; one that is still filling keeps its pages.
+/// A file that is complete and verified in the cache is passed to the kernel (passthrough). A complete file
+/// that is not verified since the start is verified in the background for the next open. A partial file keeps
+/// its page cache.
 fn opened_remote(mount: &Mount, remote: RemoteFile) -> (Body, OpenedMode) {
     let remote = Arc::new(remote);
-    mount.ahead.opened(&remote);
+    mount.ahead().opened(&remote);
     let mode = match remote.file() {
         Some(file) => OpenedMode::Passthrough(file),
         None => OpenedMode::Kept,
     };
     if matches!(mode, OpenedMode::Kept) && remote.is_complete() {
         let unverified = Arc::clone(&remote);
-        mount.runtime.spawn_blocking(move || unverified.verify());
+        mount.runtime().spawn_blocking(move || unverified.verify());
     }
     (Body::Remote(remote), mode)
 }
 
-/// Makes a file, or opens the one that is there.
+/// Creates a file, or opens the existing one.
 pub(in crate::drive) async fn create(
     mount: &Arc<Mount>,
     parent: Ino,
@@ -221,25 +222,24 @@ pub(in crate::drive) async fn create(
     }
 }
 
-/// Refuses to open for writing what cannot be written, with a sentence.
 fn check_writable(tree: &Tree, node: &Node, flags: OpenFlags) -> DriveResult<()> {
-    if tree.config.read_only && !is_control(tree, node) {
+    if tree.config().read_only && !is_control(tree, node) {
         return Err(refusals::read_only_mount());
     }
     node.check_writable(tree, flags)
 }
 
-/// Begins to receive all files of an asset as one zip.
+/// Starts downloading all files of an asset as one zip.
 async fn open_source_zip(tree: &Arc<Tree>, home: Home) -> DriveResult<Spool> {
-    let download = source_zip(&tree.catalog, home).await?;
-    let (shared, name) = (Arc::downgrade(tree), source_zip_name(&tree.catalog, home));
+    let download = source_zip(tree.catalog(), home).await?;
+    let (shared, name) = (Arc::downgrade(tree), source_zip_name(tree.catalog(), home));
     Spool::begin(
-        &tree.runtime,
-        &tree.config.staging_dir,
+        tree.runtime(),
+        &tree.config().staging_dir,
         download,
         move |len| {
             if let (Some(shared), Some(name)) = (shared.upgrade(), name) {
-                keep_len(&shared.catalog, &name, len);
+                keep_len(shared.catalog(), &name, len);
             }
         },
     )
@@ -253,7 +253,7 @@ pub(in crate::drive) fn staged(open: &OpenFile) -> Option<&StagedFile> {
     }
 }
 
-/// True for a file that takes commands: some concern the mount alone, so they are taken always.
+/// True for a `ctl` file. Some commands only affect the mount, so it is writable on a read-only mount.
 pub(in crate::drive) fn is_control(tree: &Tree, node: &Node) -> bool {
     matches!(node.contents(tree), Ok(Contents::Control(_)))
 }

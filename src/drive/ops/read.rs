@@ -22,18 +22,18 @@ pub(in crate::drive) async fn read(
     offset: u64,
     len: u32,
 ) -> DriveResult<Bytes> {
-    let open = mount.handles.file(fh)?;
+    let open = mount.handles().file(fh)?;
     if open.flags.access == Access::Write {
         return Err(DriveError::BadHandle);
     }
     match &open.body {
         Body::Staged(staged) => read_staged(staged, offset, len),
         Body::Remote(remote) if remote.begins() => {
-            mount.ahead.read_began(remote);
+            mount.ahead().read_began(remote);
             read_remote(mount, remote, offset, len).await
         }
         Body::Remote(remote) => read_remote(mount, remote, offset, len).await,
-        // Open for writing alone.
+        // Write-only.
         Body::Again(_) => Err(DriveError::BadHandle),
         Body::Member(member) => Ok(member.read(offset, u64::from(len)).await?),
         Body::Spool(spool) => spool.read(offset, len).await,
@@ -62,12 +62,12 @@ async fn read_remote(
     }
 }
 
-/// A file was found changed: what it is now is asked for behind the scenes.
+/// The file changed on the service: asks for its new content in the background.
 fn look_again(tree: &Arc<Tree>, remote: &RemoteFile) {
     if let Some((folder, path)) = ContentTable::place_of(&remote.key().name) {
         let shared = Arc::clone(tree);
-        tree.background
-            .spawn(async move { content_changed(&shared.catalog, folder, &path).await });
+        tree.background()
+            .spawn(async move { content_changed(shared.catalog(), folder, &path).await });
     }
 }
 
@@ -84,7 +84,7 @@ fn read_staged(staged: &StagedFile, offset: u64, len: u32) -> DriveResult<Bytes>
     Ok(buffer.freeze())
 }
 
-/// What lies in the range; nothing past the end.
+/// The bytes of the range, cut at the end of the file.
 fn part(bytes: &Bytes, offset: u64, len: u32) -> Bytes {
     let start = usize::try_from(offset)
         .unwrap_or(usize::MAX)

@@ -1,7 +1,7 @@
-//! Removing. In a draft everything goes at once. In an asset or an optimized model, which the service
-//! deletes only as a whole, `unlink` hides, and the `rmdir` that ends an `rm -r` sends the one DELETE,
-//! if it comes from the process that removed the entries; else everything hidden is back after a
-//! while. Files of the service that appear after that process listed the folder do not keep it.
+//! Removing. In a draft entries are removed at once. The service deletes an asset or an optimized model only as
+//! a whole: `unlink` hides, and the `rmdir` that ends an `rm -r` sends the one DELETE, if it comes from the
+//! process that removed the entries. Otherwise everything hidden appears again after a while. Files of the
+//! service that appear after that process listed the folder do not keep it.
 
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -26,17 +26,17 @@ use crate::drive::values::node::{Home, ListingKind, Model};
 use crate::outbox::{DraftId, EntryId, EntryKind};
 use crate::wire::{AssetId, EmbedId, ModelId};
 
-/// Models that one request deletes.
+/// Maximum number of models in one delete request.
 const DELETED_AT_ONCE: usize = 50;
 
-/// The file of an asset that was removed under this name, to be copied in again, as tools do that
-/// remove first what they are about to write.
+/// The hidden file of an asset under this name. Tools that remove a file before they write it may copy it in
+/// again.
 pub(in crate::drive) fn removed_file(tree: &Tree, folder: &Node, name: &str) -> Option<Node> {
     let (draft, parent) = folder.draft_entry()?;
-    let Some(asset) = tree.catalog.asset_of_draft(draft) else {
+    let Some(asset) = tree.catalog().asset_of_draft(draft) else {
         return removed_unconfirmed_file(tree, draft, parent, name);
     };
-    let record = tree.outbox.uploads().sent_record(asset)?;
+    let record = tree.outbox().uploads().sent_record(asset)?;
     let entries = &record.entries;
     let path = match parent {
         EntryId::ROOT => name.to_owned(),
@@ -52,14 +52,14 @@ pub(in crate::drive) fn removed_file(tree: &Tree, folder: &Node, name: &str) -> 
     (is_file && is_hidden(tree, &node)).then_some(node)
 }
 
-/// The same while the service has not confirmed the upload: the entries are still those of the draft.
+/// The same before the service has confirmed the upload, when the entries are still those of the draft.
 fn removed_unconfirmed_file(
     tree: &Tree,
     draft: DraftId,
     parent: EntryId,
     name: &str,
 ) -> Option<Node> {
-    let children = tree.outbox.entries().children(draft, parent).ok()?;
+    let children = tree.outbox().entries().children(draft, parent).ok()?;
     let child = children.into_iter().find(|child| child.name == name)?;
     let entry = child.id;
     let node = Node::from(DraftEntry { draft, entry });
@@ -68,14 +68,14 @@ fn removed_unconfirmed_file(
     is_removed_file.then_some(node)
 }
 
-/// Shows again what was removed.
+/// Shows a hidden node again.
 pub(in crate::drive) fn bring_back(tree: &Tree, node: &Node) {
     if let Some(model) = node.owner(tree) {
         tree.deletions().bring_back(model, node);
     }
 }
 
-/// What a name stands for, with its folder; refused where nothing may be removed.
+/// Finds the folder and the node of a name; refused on a read-only mount.
 async fn to_be_removed<'a>(
     mount: &Arc<Mount>,
     parent: Ino,
@@ -84,13 +84,12 @@ async fn to_be_removed<'a>(
     let folder = mount.node(parent)?;
     let name = text(name)?;
     let node = child(mount, &folder, name).await?;
-    if mount.config.read_only {
+    if mount.config().read_only {
         return Err(refusals::read_only_mount());
     }
     Ok((folder, name, node))
 }
 
-/// Removes a file or a link.
 pub(in crate::drive) async fn remove_file(
     mount: &Arc<Mount>,
     parent: Ino,
@@ -112,19 +111,19 @@ pub(in crate::drive) async fn remove_file(
             Ok(())
         }
         Removal::ErrorText(parent) => dismiss_error(mount, parent),
-        Removal::Preset if mount.config.no_delete && is_on_service(mount, name) => {
+        Removal::Preset if mount.config().no_delete && is_on_service(mount, name) => {
             Err(refusals::no_delete())
         }
         Removal::Preset => {
             let (shared, file_name) = (Arc::clone(mount), name.to_owned());
             mount
                 .detached(async move {
-                    let gone = shared.outbox.presets().remove(&file_name).await?;
+                    let gone = shared.outbox().presets().remove(&file_name).await?;
                     if let Some(gone) = gone {
-                        preset_gone(&shared.catalog, gone);
-                        keep_for_good(&shared.catalog).await?;
+                        preset_gone(shared.catalog(), gone);
+                        keep_for_good(shared.catalog()).await?;
                     }
-                    doubt(&shared.catalog, ListingKind::Presets);
+                    doubt(shared.catalog(), ListingKind::Presets);
                     Ok(())
                 })
                 .await
@@ -140,35 +139,35 @@ pub(in crate::drive) async fn remove_file(
 
 /// Whether the service has a preset that is shown under the name.
 pub(in crate::drive) fn is_on_service(tree: &Tree, preset: &str) -> bool {
-    tree.catalog.known().presets.find(preset).is_some()
+    tree.catalog().known().presets.find(preset).is_some()
 }
 
 async fn delete_embed(tree: &Arc<Tree>, embed: EmbedId) -> DriveResult<()> {
-    if tree.config.no_delete {
+    if tree.config().no_delete {
         return Err(refusals::no_delete());
     }
     let shared = Arc::clone(tree);
     tree.detached(async move {
-        match asked(&shared.catalog, shared.client.embeds().delete(embed)).await {
-            // What someone else deleted first is deleted too.
+        match asked(shared.catalog(), shared.client().embeds().delete(embed)).await {
+            // Already deleted by someone else: a success.
             Ok(()) | Err(DriveError::NotFound) => {}
             Err(error) => return Err(error),
         }
-        embed_gone(&shared.catalog, embed);
-        keep_for_good(&shared.catalog).await
+        embed_gone(shared.catalog(), embed);
+        keep_for_good(shared.catalog()).await
     })
     .await
 }
 
 fn remove_job(tree: &Tree, folder: DropFolder, text_name: &str) -> DriveResult<()> {
     let in_outbox = folder.in_outbox();
-    let job = tree.outbox.jobs().get(&in_outbox, text_name);
-    tree.outbox.jobs().remove(&in_outbox, text_name)?;
-    // What was not there before leaves no ghost: an editor asks for its own names anew.
+    let job = tree.outbox().jobs().get(&in_outbox, text_name);
+    tree.outbox().jobs().remove(&in_outbox, text_name)?;
+    // Only parts that were shown leave a ghost: an editor looks up its own names anew.
     for (_, part) in job.iter().flat_map(shown_parts) {
         let ghost = folder.entry(text_name, part);
         let mut deletions = tree.deletions();
-        deletions.leave_ghost(ghost, tree.config.restore_after);
+        deletions.leave_ghost(ghost, tree.config().restore_after);
     }
     Ok(())
 }
@@ -180,16 +179,16 @@ async fn remove_entry(
     of: DraftEntry,
     caller: &Caller,
 ) -> DriveResult<()> {
-    let is_open = tree.catalog.asset_of_draft(of.draft).is_none();
+    let is_open = tree.catalog().asset_of_draft(of.draft).is_none();
     match folder.container() {
-        Some(Container::Drafts) if is_open => Ok(tree.outbox.drafts().remove(of.draft)?),
+        Some(Container::Drafts) if is_open => Ok(tree.outbox().drafts().remove(of.draft)?),
         Some(Container::Drafts) => Err(DriveError::NotPermitted(format!(
             "{name} has become an asset; `rm -r` of its folder deletes it"
         ))),
         Some(Container::Entries(_, parent)) if is_open && !is_frozen(tree, of.draft) => {
             let caller = caller.for_outbox();
             Ok(tree
-                .outbox
+                .outbox()
                 .entries()
                 .remove_file(of.draft, parent, name, &caller)?)
         }
@@ -197,7 +196,7 @@ async fn remove_entry(
     }
 }
 
-/// Removes an empty folder; of an asset, the asset.
+/// Removes an empty folder. For the folder of a model this deletes the model.
 pub(in crate::drive) async fn remove_dir(
     mount: &Arc<Mount>,
     parent: Ino,
@@ -210,7 +209,7 @@ pub(in crate::drive) async fn remove_dir(
             if !is_empty_draft(mount, draft).await? {
                 return Err(DriveError::NotEmpty);
             }
-            mount.outbox.drafts().remove(draft)?;
+            mount.outbox().drafts().remove(draft)?;
             mount.deletions().end(Model::Raw(Home::Made(draft)));
             Ok(())
         }
@@ -221,7 +220,7 @@ pub(in crate::drive) async fn remove_dir(
                 .map_or(EntryId::ROOT, |(_, entry)| entry);
             let caller = caller.for_outbox();
             Ok(mount
-                .outbox
+                .outbox()
                 .entries()
                 .remove_dir(draft, parent, name, &caller)?)
         }
@@ -243,16 +242,16 @@ async fn check_emptied(mount: &Arc<Mount>, folder: &Node, caller: &Caller) -> Dr
     if left.is_empty() {
         return Ok(());
     }
-    // Files of the owner never appear by themselves.
+    // Only files of the service appear without the user's action.
     let is_own = left.iter().any(|row| row.node.draft_entry().is_some());
     let model = folder.model_folder().or_else(|| folder.owner(mount));
     let Some(model) = model.filter(|_| !is_own) else {
         return Err(DriveError::NotEmpty);
     };
-    let rows = mount.inodes.numbers(left.iter().map(|row| &row.node));
-    let of = (model, mount.inodes.number(folder));
+    let rows = mount.inodes().numbers(left.iter().map(|row| &row.node));
+    let of = (model, mount.inodes().number(folder));
     let process = process_of(caller.pid);
-    let hold = mount.config.restore_after;
+    let hold = mount.config().restore_after;
     let deletions = mount.deletions();
     match deletions.came_later(&rows, of, process, process_of, hold) {
         true => Ok(()),
@@ -262,7 +261,7 @@ async fn check_emptied(mount: &Arc<Mount>, folder: &Node, caller: &Caller) -> Dr
 
 /// True when nothing is left of a draft, or of the files in its zip.
 async fn is_empty_draft(mount: &Arc<Mount>, draft: DraftId) -> DriveResult<bool> {
-    let children = mount.outbox.entries().children(draft, EntryId::ROOT)?;
+    let children = mount.outbox().entries().children(draft, EntryId::ROOT)?;
     let mut children = children.into_iter().map(|child| child.id);
     if children.all(|entry| is_hidden(mount, &DraftEntry { draft, entry }.into())) {
         return Ok(true);
@@ -273,10 +272,10 @@ async fn is_empty_draft(mount: &Arc<Mount>, draft: DraftId) -> DriveResult<bool>
 }
 
 fn is_open_draft(tree: &Tree, draft: DraftId) -> bool {
-    tree.catalog.asset_of_draft(draft).is_none()
+    tree.catalog().asset_of_draft(draft).is_none()
 }
 
-/// Hides a part of a model until the whole is deleted, or for a while.
+/// Hides a part of a model until the model is deleted, or for a while.
 async fn hide(tree: &Arc<Tree>, node: Node, caller: &Caller) -> DriveResult<()> {
     let model = node
         .owner(tree)
@@ -293,7 +292,7 @@ async fn hide(tree: &Arc<Tree>, node: Node, caller: &Caller) -> DriveResult<()> 
 fn hide_part(tree: &Tree, model: Model, node: Node, caller: &Caller) {
     let process = caller.process();
     tree.deletions()
-        .hide(model, &node, process, tree.config.restore_after);
+        .hide(model, &node, process, tree.config().restore_after);
 }
 
 /// The `rmdir` that ends an `rm -r`: deletes on the service.
@@ -302,8 +301,8 @@ async fn delete_model(mount: &Arc<Mount>, model: Model, caller: &Caller) -> Driv
     check_emptied(mount, &model.folder(), caller).await?;
     if !mount.deletions().may_end(model, caller.process()) {
         return Err(DriveError::NotPermitted(format!(
-            "another process removed what was in {}; it is all back in a moment, and `rm -r` deletes it",
-            model_path(&mount.catalog, model)
+            "another process removed what was in {}; its files appear again in a moment; delete it with one `rm -r`",
+            model_path(mount.catalog(), model)
         )));
     }
     let shared = Arc::clone(mount);
@@ -314,15 +313,15 @@ async fn delete_model(mount: &Arc<Mount>, model: Model, caller: &Caller) -> Driv
     deleted
 }
 
-/// Deletes whole models by few requests: all of them, or none when they are more than may go.
+/// Deletes models with few requests: all of them, or none if they are more than the limit allows.
 pub(in crate::drive) async fn delete_many(
     tree: &Arc<Tree>,
     subjects: Vec<ModelId>,
 ) -> DriveResult<()> {
     for subject in &subjects {
-        check_may_delete(tree, shown_as(&tree.catalog, *subject)).await?;
+        check_may_delete(tree, shown_as(tree.catalog(), *subject)).await?;
     }
-    let limit = tree.config.delete_limit;
+    let limit = tree.config().delete_limit;
     if tree.deletions().would_be_over_limit(limit, subjects.len()) {
         return Err(refusals::delete_limit(limit));
     }
@@ -341,78 +340,78 @@ async fn delete_in_bulk(tree: &Arc<Tree>, subjects: &[ModelId]) -> DriveResult<(
         }
     }
     for assets in assets.chunks(DELETED_AT_ONCE) {
-        delete_assets(tree, assets, tree.client.assets().delete_many(assets)).await?;
+        delete_assets(tree, assets, tree.client().assets().delete_many(assets)).await?;
         for asset in assets {
             tree.deletions().count();
-            asset_gone(&tree.catalog, *asset);
+            asset_gone(tree.catalog(), *asset);
         }
     }
     for rapids in rapids.chunks(DELETED_AT_ONCE) {
-        asked(&tree.catalog, tree.client.rapids().delete_many(rapids)).await?;
+        asked(tree.catalog(), tree.client().rapids().delete_many(rapids)).await?;
         for rapid in rapids {
             tree.deletions().count();
-            rapid_gone(&tree.catalog, *rapid);
+            rapid_gone(tree.catalog(), *rapid);
         }
     }
-    keep_for_good(&tree.catalog).await
+    keep_for_good(tree.catalog()).await
 }
 
 async fn delete_on_service(tree: &Arc<Tree>, model: Model) -> DriveResult<()> {
     let reply = match model {
         Model::Raw(home) => {
-            let asset = tree.catalog.asset_of(home).ok_or(DriveError::NotFound)?;
-            delete_assets(tree, &[asset], tree.client.assets().delete(asset)).await
+            let asset = tree.catalog().asset_of(home).ok_or(DriveError::NotFound)?;
+            delete_assets(tree, &[asset], tree.client().assets().delete(asset)).await
         }
-        Model::Rapid(rapid) => asked(&tree.catalog, tree.client.rapids().delete(rapid)).await,
+        Model::Rapid(rapid) => asked(tree.catalog(), tree.client().rapids().delete(rapid)).await,
     };
     match reply {
-        // What someone else deleted first is deleted too.
+        // Already deleted by someone else: a success.
         Ok(()) | Err(DriveError::NotFound) => {}
         Err(error) => return Err(error),
     }
     tree.deletions().count();
     match model {
         Model::Raw(home) => {
-            if let Some(asset) = tree.catalog.asset_of(home) {
-                asset_gone(&tree.catalog, asset);
+            if let Some(asset) = tree.catalog().asset_of(home) {
+                asset_gone(tree.catalog(), asset);
             }
         }
-        Model::Rapid(rapid) => rapid_gone(&tree.catalog, rapid),
+        Model::Rapid(rapid) => rapid_gone(tree.catalog(), rapid),
     }
-    room_changed(&tree.catalog);
-    keep_for_good(&tree.catalog).await
+    room_changed(tree.catalog());
+    keep_for_good(tree.catalog()).await
 }
 
-/// Asks the service to delete assets, with the journal knowing before and after.
+/// Deletes assets on the service; the journal records the intention before and a refusal after.
 async fn delete_assets(
     tree: &Arc<Tree>,
     assets: &[AssetId],
     call: impl Future<Output = Result<(), ClientError>>,
 ) -> DriveResult<()> {
-    tree.outbox.deletions().begin(assets).await?;
-    let reply = asked(&tree.catalog, call).await;
+    tree.outbox().deletions().begin(assets).await?;
+    let reply = asked(tree.catalog(), call).await;
     match &reply {
         Ok(()) => {}
-        // What someone else deleted first is deleted too.
+        // Already deleted by someone else: a success.
         Err(DriveError::NotFound) if assets.len() == 1 => {}
-        Err(_) => tree.outbox.deletions().refused(assets).await?,
+        Err(_) => tree.outbox().deletions().refused(assets).await?,
     }
     reply
 }
 
-/// Refuses before anything is hidden.
+/// Refuses a deletion before anything is hidden.
 async fn check_may_delete(tree: &Arc<Tree>, model: Model) -> DriveResult<()> {
-    if tree.config.no_delete {
+    if tree.config().no_delete {
         return Err(refusals::no_delete());
     }
     let which = match model {
         Model::Rapid(_) => ListingKind::Rapids,
         Model::Raw(_) => ListingKind::Assets,
     };
-    if refreshed(&tree.catalog, which).await.is_err() || is_stale(&tree.catalog, which) {
+    if refreshed(tree.catalog(), which).await.is_err() || is_stale(tree.catalog(), which) {
         return Err(refusals::stale_delete());
     }
-    let limit = tree.config.delete_limit;
+    let limit = tree.config().delete_limit;
     if tree.deletions().is_over_limit(limit) {
         return Err(refusals::delete_limit(limit));
     }

@@ -1,5 +1,5 @@
-//! Renaming: freely among drafts, job texts and presets; never an asset, because the service has no
-//! such call, and never with an error that would make `mv` copy and delete instead.
+//! Renaming: possible among drafts, job texts and presets. The service cannot rename assets; the error is
+//! chosen so that `mv` does not fall back to copy and delete.
 
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -22,7 +22,6 @@ use crate::drive::values::names::HIDDEN_FOLDER;
 use crate::drive::values::node::{Home, ListingKind};
 use crate::outbox::{self, DraftId, DraftKind, EntryId, PresetFile, Renamed};
 
-/// Renames.
 pub(in crate::drive) async fn rename(
     mount: &Arc<Mount>,
     (parent, name): (Ino, &OsStr),
@@ -32,7 +31,7 @@ pub(in crate::drive) async fn rename(
 ) -> DriveResult<()> {
     let (from, to) = (mount.node(parent)?, mount.node(new_parent)?);
     let (name, new_name) = (text(name)?, text(new_name)?);
-    if mount.config.read_only {
+    if mount.config().read_only {
         return Err(refusals::read_only_mount());
     }
     if mode == RenameMode::Exchange {
@@ -97,7 +96,7 @@ async fn rename_draft_entry(
     }
     let (from, to) = (place(source_in, name), place(target_in, new_name));
     let renamed = mount
-        .outbox
+        .outbox()
         .drafts()
         .rename(&from, &to, noreplace, &caller.for_outbox())?;
     relocate(mount, &source, renamed);
@@ -117,7 +116,7 @@ async fn check_target(
     if new_name.starts_with(".Trash") {
         return Err(refusals::no_trash());
     }
-    if let Err(error) = refreshed(&tree.catalog, ListingKind::Assets).await {
+    if let Err(error) = refreshed(tree.catalog(), ListingKind::Assets).await {
         tracing::debug!(error = %error, "a draft is renamed without knowing the listing");
     }
     match RawModels::listed_asset(tree, new_name) {
@@ -128,10 +127,10 @@ async fn check_target(
     }
 }
 
-/// The kernel keeps the number of what it renamed.
+/// The kernel keeps the inode number across a rename.
 fn relocate(mount: &Mount, source: &Node, renamed: Renamed) {
     let new = match renamed.entry {
-        // A loose file is its draft's one file; a folder is the draft.
+        // The root of a draft is its one file for a loose file, else its folder.
         EntryId::ROOT => match loose_row_of_kind(mount, renamed.draft) {
             Some(node) => node,
             None => ModelFolder(Home::Made(renamed.draft)).into(),
@@ -142,12 +141,12 @@ fn relocate(mount: &Mount, source: &Node, renamed: Renamed) {
         }
     };
     if new != *source {
-        mount.inodes.relocate(source, new);
+        mount.inodes().relocate(source, new);
     }
 }
 
 fn loose_row_of_kind(tree: &Tree, draft: DraftId) -> Option<Node> {
-    let info = tree.outbox.drafts().get(draft)?;
+    let info = tree.outbox().drafts().get(draft)?;
     let row = loose_row(tree, draft).filter(|_| info.kind == DraftKind::LooseFile);
     row.map(|row| row.node)
 }
@@ -160,25 +159,25 @@ async fn rename_job(
     noreplace: bool,
 ) -> DriveResult<()> {
     let folder = drop.in_outbox();
-    if mount.outbox.jobs().get(&folder, name).is_none() {
+    if mount.outbox().jobs().get(&folder, name).is_none() {
         return match child(mount, &drop.into(), name).await {
             Ok(node) => Err(refusals::no_rename(&node.path(mount))),
             Err(error) => Err(error),
         };
     }
-    if noreplace && mount.outbox.jobs().get(&folder, new_name).is_some() {
+    if noreplace && mount.outbox().jobs().get(&folder, new_name).is_some() {
         return Err(DriveError::Exists);
     }
-    mount.outbox.jobs().rename(&folder, name, new_name)?;
+    mount.outbox().jobs().rename(&folder, name, new_name)?;
     let (from, to) = (
         TextTarget::Job(drop, name.into()),
         TextTarget::Job(drop, new_name.into()),
     );
-    mount.handles.rename_text(&from, &to);
+    mount.handles().rename_text(&from, &to);
     let node = |name: &str| Node::from(drop.entry(name, JobPart::Text));
-    mount.inodes.relocate(&node(name), node(new_name));
-    // A text that is still open for writing goes out when it is closed.
-    if mount.handles.is_text_open(&to) {
+    mount.inodes().relocate(&node(name), node(new_name));
+    // A text that is open for writing is sent at close.
+    if mount.handles().is_text_open(&to) {
         return Ok(());
     }
     send_job(mount, drop, new_name.to_owned()).await
@@ -198,34 +197,34 @@ async fn rename_preset(
     if noreplace && child(mount, &folder, new_name).await.is_ok() {
         return Err(DriveError::Exists);
     }
-    // The service has one of them afterwards.
+    // The rename would delete one of the two on the service.
     let replaces = name != new_name && is_on_service(mount, name) && is_on_service(mount, new_name);
-    if replaces && mount.config.no_delete {
+    if replaces && mount.config().no_delete {
         return Err(refusals::no_delete());
     }
     let (shared, from, to) = (Arc::clone(mount), name.to_owned(), new_name.to_owned());
     mount
         .detached(async move {
-            let gone = shared.outbox.presets().rename(&from, &to).await?;
+            let gone = shared.outbox().presets().rename(&from, &to).await?;
             if let Some(gone) = gone {
-                preset_gone(&shared.catalog, gone);
+                preset_gone(shared.catalog(), gone);
             }
-            preset_overlay(&shared.catalog);
-            keep_for_good(&shared.catalog).await
+            preset_overlay(shared.catalog());
+            keep_for_good(shared.catalog()).await
         })
         .await?;
-    // The kernel keeps the number of what it renamed.
+    // The kernel keeps the inode number across a rename.
     let is_held = |file: &PresetFile| file.name == new_name;
-    if preset_overlay(&mount.catalog).files.iter().any(is_held) {
+    if preset_overlay(mount.catalog()).files.iter().any(is_held) {
         mount
-            .inodes
+            .inodes()
             .relocate(&source, HeldPreset(new_name.into()).into());
     }
-    mount.handles.rename_text(
+    mount.handles().rename_text(
         &TextTarget::Preset(name.into()),
         &TextTarget::Preset(new_name.into()),
     );
-    doubt(&mount.catalog, ListingKind::Presets);
+    doubt(mount.catalog(), ListingKind::Presets);
     Ok(())
 }
 
@@ -233,7 +232,7 @@ fn is_of_drafts(container: Container) -> bool {
     matches!(container, Container::Drafts | Container::Entries(..))
 }
 
-/// A name in a folder of drafts, in the outbox's words.
+/// A name in a folder of drafts as the outbox addresses it.
 fn place(folder: Container, name: &str) -> outbox::Place {
     let name = name.to_owned();
     match folder {

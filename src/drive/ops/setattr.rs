@@ -1,5 +1,4 @@
-//! Changing attributes: shown as set in drafts, quietly accepted where tools set them on texts that
-//! go out, refused with a sentence elsewhere.
+//! Changing attributes: stored in drafts, accepted without effect for texts that are sent, refused elsewhere.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -16,7 +15,7 @@ use crate::drive::posix::{Caller, Entry, Ino, SetAttributes, SetTime};
 use crate::drive::values::local::TextTarget;
 use crate::outbox::{AttributeChange, DraftId, EntryId};
 
-/// Changes attributes and shows what is there now.
+/// Changes attributes and returns the new ones.
 pub(in crate::drive) async fn setattr(
     mount: &Arc<Mount>,
     ino: Ino,
@@ -24,7 +23,7 @@ pub(in crate::drive) async fn setattr(
     caller: &Caller,
 ) -> DriveResult<Entry> {
     let node = mount.node(ino)?;
-    if mount.config.read_only && !is_control(mount, &node) {
+    if mount.config().read_only && !is_control(mount, &node) {
         return Err(refusals::read_only_mount());
     }
     match node.attribute_rule() {
@@ -33,7 +32,7 @@ pub(in crate::drive) async fn setattr(
         }
         AttributeRule::Entry(draft, entry) => set_entry(mount, draft, entry, change, caller)?,
         AttributeRule::Text => set_text(mount, ino, &node, change).await?,
-        // Tools that copy into a folder of the drive set its owner, mode and times at last.
+        // Copy tools set owner, mode and times last.
         AttributeRule::Accepted if change.size.is_none() => {}
         AttributeRule::Ignored => {}
         AttributeRule::Frozen => return Err(refusals::frozen_asset(&node.path(mount))),
@@ -58,19 +57,21 @@ fn set_entry(
         size: change.size,
         mtime: change.mtime.map(time),
     };
-    // Through an open handle the length changes there, where the writer is known.
+    // A handle knows its writer, so the length is changed through it.
     if let (Some(size), Some(fh)) = (change.size, change.fh)
-        && let Ok(open) = mount.handles.file(fh)
+        && let Ok(open) = mount.handles().file(fh)
         && let Some(staged) = staged(&open)
     {
         staged.truncate(size)?;
         change_here.size = None;
     }
     if change_here != AttributeChange::default() {
-        mount
-            .outbox
-            .entries()
-            .set_attributes(draft, entry, &change_here, &caller.for_outbox())?;
+        mount.outbox().entries().set_attributes(
+            draft,
+            entry,
+            &change_here,
+            &caller.for_outbox(),
+        )?;
     }
     Ok(())
 }
@@ -81,15 +82,15 @@ fn set_sent(mount: &Mount, node: &Node, change: &SetAttributes) -> DriveResult<(
     let Some(size) = change.size else {
         return Ok(());
     };
-    let open = change.fh.and_then(|fh| mount.handles.file(fh).ok());
+    let open = change.fh.and_then(|fh| mount.handles().file(fh).ok());
     match open.as_ref().map(|open| &open.body) {
         Some(Body::Again(same)) => same.resize(size),
         _ => Err(refusals::frozen_asset(&node.path(mount))),
     }
 }
 
-/// Length matters to a text; owner, mode and times are taken and not kept, because copying tools
-/// fail without.
+/// Only the length of a text is changed. Owner, mode and times are accepted without effect, because copy tools
+/// fail otherwise.
 async fn set_text(
     mount: &Arc<Mount>,
     ino: Ino,
@@ -101,8 +102,8 @@ async fn set_text(
     };
     let open = change
         .fh
-        .and_then(|fh| mount.handles.file(fh).ok())
-        .or_else(|| mount.handles.file_of(ino));
+        .and_then(|fh| mount.handles().file(fh).ok())
+        .or_else(|| mount.handles().file_of(ino));
     if let Some(open) = open
         && let Body::Text(text) = &open.body
     {
@@ -112,15 +113,16 @@ async fn set_text(
     let size = usize::try_from(size)
         .ok()
         .filter(|size| *size <= bytes.len());
-    let size =
-        size.ok_or_else(|| DriveError::Invalid("a text is only ever cut this way".into()))?;
+    let size = size.ok_or_else(|| {
+        DriveError::Invalid("a text can only be shortened this way; write to it instead".into())
+    })?;
     bytes.truncate(size);
     match node.contents(mount)? {
         Contents::Editable(TextTarget::Job(folder, name)) => {
             let folder = folder.in_outbox();
-            Ok(mount.outbox.jobs().write(&folder, &name, &bytes)?)
+            Ok(mount.outbox().jobs().write(&folder, &name, &bytes)?)
         }
-        // A preset that is cut and not written yet stays what it is on the service.
+        // A truncated preset is not sent until it is written.
         _ => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! Room: what the account has left, bound by the staging disk. Answered offline too.
+//! Free space: what the account has left, limited by the staging disk. Also answered offline.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,32 +10,31 @@ use crate::drive::tree::Tree;
 use crate::drive::values::node::AccountFile;
 
 const BLOCK_SIZE: u32 = 4096;
-/// The service sets no limit, and `df -i` wants a number.
+/// The service has no limit on files, but `df -i` needs a number.
 const FILES_FREE: u64 = 1 << 32;
-/// How long the first answer waits for the service.
+/// Timeout of the first request for the account's space.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The answer to `statfs`.
 pub(in crate::drive) async fn statfs(tree: &Arc<Tree>) -> DriveResult<FileSystemStatus> {
-    let staging = rustix::fs::statvfs(&tree.config.staging_dir).map_err(|error| {
+    let staging = rustix::fs::statvfs(&tree.config().staging_dir).map_err(|error| {
         DriveError::Local(format!(
-            "the staging folder cannot be asked for its room: {error}"
+            "the free space of the staging folder cannot be read: {error}"
         ))
     })?;
     let staging_left = staging.f_bavail.saturating_mul(staging.f_frsize);
-    let left = match account_value_at_hand(&tree.catalog, AccountFile::StorageLeft) {
+    let left = match account_value_at_hand(tree.catalog(), AccountFile::StorageLeft) {
         Some(left) => left,
         None => tree
             .within(
                 PATIENCE,
                 "the service",
-                account_value(&tree.catalog, AccountFile::StorageLeft),
+                account_value(tree.catalog(), AccountFile::StorageLeft),
             )
             .await
             .unwrap_or(staging_left),
     };
     let (used, files) = {
-        let known = tree.catalog.known();
+        let known = tree.catalog().known();
         let used: u64 = known.assets.rows().filter_map(|row| row.size).sum();
         (used, known.assets.len() + known.rapids.len())
     };

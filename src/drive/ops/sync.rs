@@ -1,5 +1,5 @@
-//! `fsync` on a folder: from a process that did not write into the draft it commits, from one that
-//! did it makes durable.
+//! `fsync` on a folder: makes the draft durable for a process that wrote into it, and commits the draft for any
+//! other process.
 
 use std::sync::Arc;
 
@@ -11,7 +11,6 @@ use crate::drive::posix::{Caller, Ino};
 use crate::drive::tree::Tree;
 use crate::outbox::{DraftId, EntryId};
 
-/// `fsync` on a folder.
 pub(in crate::drive) async fn sync_dir(
     mount: &Arc<Mount>,
     ino: Ino,
@@ -21,20 +20,20 @@ pub(in crate::drive) async fn sync_dir(
     match node.draft_entry() {
         Some((draft, EntryId::ROOT)) if is_draft(mount, draft) => {
             if mount
-                .outbox
+                .outbox()
                 .drafts()
                 .wrote_into(draft, &caller.for_outbox())
             {
-                return Ok(mount.outbox.drafts().sync(draft)?);
+                return Ok(mount.outbox().drafts().sync(draft)?);
             }
             let result = commit(mount, draft, false).await;
             noted_node(mount, &node, result)
         }
-        Some((draft, _)) if is_draft(mount, draft) => Ok(mount.outbox.drafts().sync(draft)?),
+        Some((draft, _)) if is_draft(mount, draft) => Ok(mount.outbox().drafts().sync(draft)?),
         _ => Ok(()),
     }
 }
 
 fn is_draft(tree: &Tree, draft: DraftId) -> bool {
-    tree.catalog.asset_of_draft(draft).is_none() && tree.outbox.drafts().get(draft).is_some()
+    tree.catalog().asset_of_draft(draft).is_none() && tree.outbox().drafts().get(draft).is_some()
 }

@@ -1,9 +1,8 @@
-//! Texts that go out when they are closed: jobs in a drop folder and presets.
+//! Texts that are sent when they are closed: jobs in a drop folder and presets.
 //!
-//! What was written is kept durably first and sent then, inside the `close` of whoever opened the
-//! file; the `close` of a copy of the handle in another process only keeps it. What nobody's close
-//! sent goes out with the last release. Sending is the outbox's work, which knows what was sent
-//! before and what has a temporary name.
+//! The `close` of the opener stores the text durably and then sends it. The `close` of a duplicated handle in
+//! another process only stores it. The last release sends a text that no close has sent. The outbox sends, and
+//! detects texts that were sent before and temporary names.
 
 use std::sync::Arc;
 
@@ -17,7 +16,7 @@ use crate::drive::posix::Caller;
 use crate::drive::tree::Tree;
 use crate::drive::values::local::{DropFolder, JobPart, TextTarget};
 
-/// One close of a text.
+/// Handles a `close`, of which there is one per duplicate of the handle.
 pub(in crate::drive) async fn flush_text(
     tree: &Arc<Tree>,
     text: &TextBuffer,
@@ -26,12 +25,12 @@ pub(in crate::drive) async fn flush_text(
     settle_text(tree, text.due(text.is_opener(caller))).await
 }
 
-/// The last close of a text.
+/// Handles the last `close`.
 pub(in crate::drive) async fn release_text(tree: &Arc<Tree>, text: &TextBuffer) -> DriveResult<()> {
     settle_text(tree, text.due(true)).await
 }
 
-/// Keeps a text without sending it.
+/// Stores the text without sending it.
 pub(in crate::drive) async fn keep_text(tree: &Arc<Tree>, text: &TextBuffer) -> DriveResult<()> {
     settle_text(tree, text.due(false)).await
 }
@@ -41,17 +40,17 @@ async fn settle_text(tree: &Arc<Tree>, due: Due) -> DriveResult<()> {
         Due::Nothing => Ok(()),
         Due::Keep(TextTarget::Job(folder, name), bytes) => {
             Ok(tree
-                .outbox
+                .outbox()
                 .jobs()
                 .write(&folder.in_outbox(), &name, &bytes)?)
         }
-        // Presets have no text that is kept and not sent, but for an empty one.
+        // A preset is only stored by sending it, except for an empty one.
         Due::Keep(TextTarget::Preset(name), bytes) if bytes.is_empty() => {
             send_preset(tree, name, bytes).await
         }
         Due::Keep(TextTarget::Preset(_), _) => Ok(()),
         Due::Send(TextTarget::Job(folder, name), bytes) => {
-            tree.outbox
+            tree.outbox()
                 .jobs()
                 .write(&folder.in_outbox(), &name, &bytes)?;
             send_job(tree, folder, name).await
@@ -60,7 +59,7 @@ async fn settle_text(tree: &Arc<Tree>, due: Due) -> DriveResult<()> {
     }
 }
 
-/// Checks and sends a job. Its failure is kept for its path, whoever waits for it.
+/// Checks and sends a job. A failure is kept for the path of the job.
 pub(in crate::drive) async fn send_job(
     tree: &Arc<Tree>,
     folder: DropFolder,
@@ -74,7 +73,7 @@ pub(in crate::drive) async fn send_job(
             noted_node(&shared, &node, found)?;
         }
         let sent = shared
-            .outbox
+            .outbox()
             .jobs()
             .submit(&folder.in_outbox(), &name)
             .await;
@@ -87,11 +86,11 @@ pub(in crate::drive) async fn send_job(
 async fn send_preset(tree: &Arc<Tree>, name: String, bytes: Vec<u8>) -> DriveResult<()> {
     let shared = Arc::clone(tree);
     tree.detached(async move {
-        let saved = shared.outbox.presets().save(&name, &bytes).await;
+        let saved = shared.outbox().presets().save(&name, &bytes).await;
         let node = HeldPreset(name.as_str().into()).into();
         let result = noted_node(&shared, &node, saved.map(|_| ()).map_err(DriveError::from));
-        // What the service has now is what every read gives from here on.
-        preset_overlay(&shared.catalog);
+        // From now on reads return what was sent.
+        preset_overlay(shared.catalog());
         result
     })
     .await

@@ -1,4 +1,4 @@
-//! The sentence that is kept for a path: why the last operation on it failed, or what it waits for.
+//! Failure messages by path: why the last operation failed, or what a draft waits for.
 
 use crate::drive::error::DriveResult;
 use crate::drive::failures::Deed;
@@ -8,32 +8,31 @@ use crate::drive::posix::Ino;
 use crate::drive::tree::Tree;
 use crate::drive::values::node::Model;
 
-/// The sentence of the last failure of a thing: one of an operation, or of what went on behind.
+/// The last failure of a node: of an operation, or of work in the background.
 pub(in crate::drive) fn why(tree: &Tree, node: &Node) -> Option<String> {
     let path = node.path(tree);
-    let own = tree.failures.of(&path).or_else(|| node.failure(tree));
-    let inside = own.or_else(|| tree.failures.last_in(&path));
+    let own = tree.failures().of(&path).or_else(|| node.failure(tree));
+    let inside = own.or_else(|| tree.failures().last_in(&path));
     inside.or_else(|| waits_for(tree, node))
 }
 
-/// What a draft that has not failed waits for.
 fn waits_for(tree: &Tree, node: &Node) -> Option<String> {
     let Model::Raw(home) = node.shown_model(tree)? else {
         return None;
     };
-    let view = tree.catalog.model(home)?;
+    let view = tree.catalog().model(home)?;
     let draft = view.draft.filter(|_| view.asset.is_none())?;
     Some(draft.lacking.unwrap_or_else(|| draft.status.to_string()))
 }
 
-/// The sentence for a name in a folder that may stand for nothing.
+/// The last failure of a name that may not exist.
 pub(in crate::drive) fn why_name(tree: &Tree, folder: &Node, name: &str) -> Option<String> {
     let folder = folder.path(tree);
-    tree.failures
+    tree.failures()
         .of(&format!("{}/{name}", folder.trim_end_matches('/')))
 }
 
-/// Keeps the sentence of a failure for the path of an operation, or ends an earlier one; returns the result.
+/// Stores the failure of an operation for its path, or ends an earlier one; returns the result.
 pub(in crate::drive) fn noted<T>(
     mount: &Mount,
     ino: Ino,
@@ -47,10 +46,10 @@ pub(in crate::drive) fn noted<T>(
                 note_failure(mount, &node, name, deed, &error.to_string());
             }
         }
-        Ok(_) if !mount.failures.is_empty() => {
+        Ok(_) if !mount.failures().is_empty() => {
             if let Ok(node) = mount.node(ino) {
                 let path = path_at(mount, &node, name);
-                mount.failures.succeeded(&path, deed);
+                mount.failures().succeeded(&path, deed);
             }
         }
         _ => {}
@@ -58,7 +57,7 @@ pub(in crate::drive) fn noted<T>(
     result
 }
 
-/// Keeps the sentence of a failure for a thing.
+/// Stores the failure of background work for a node, or ends an earlier one; returns the result.
 pub(in crate::drive) fn noted_node<T>(
     tree: &Tree,
     node: &Node,
@@ -70,7 +69,7 @@ pub(in crate::drive) fn noted_node<T>(
         }
         Err(_) => {}
         Ok(_) => {
-            tree.failures.clear(&node.path(tree));
+            tree.failures().clear(&node.path(tree));
         }
     }
     result
@@ -79,10 +78,10 @@ pub(in crate::drive) fn noted_node<T>(
 fn note_failure(tree: &Tree, node: &Node, name: Option<&str>, deed: Deed, why: &str) {
     let path = path_at(tree, node, name);
     tracing::debug!(path, why, "an operation failed");
-    tree.failures.note(&path, deed, why);
+    tree.failures().note(&path, deed, why);
 }
 
-/// The path of a thing, or of a name in a folder, from the top of the drive.
+/// The path of a node, or of a name in it.
 fn path_at(tree: &Tree, node: &Node, name: Option<&str>) -> String {
     let path = node.path(tree);
     match name {

@@ -17,7 +17,7 @@ pub(in crate::drive) async fn write(
     offset: u64,
     data: &[u8],
 ) -> DriveResult<u32> {
-    let open = mount.handles.file(fh)?;
+    let open = mount.handles().file(fh)?;
     check_writes(open.flags.access)?;
     match &open.body {
         Body::Staged(staged) if open.flags.append => staged.append(data)?,
@@ -33,15 +33,15 @@ pub(in crate::drive) async fn write(
     Ok(u32::try_from(data.len()).unwrap_or(u32::MAX))
 }
 
-/// Writes all of `data` to a staged file, waiting for nothing but the local disk; `None` where
-/// the bytes go anywhere else, or need [`Tree::write`] because the disk is full.
+/// Writes all of `data` to a staged file without waiting for anything but the local disk. `None` if the file is
+/// not staged, or if [`write`] has to make room on a full disk.
 pub(in crate::drive) fn try_write_staged(
     mount: &Mount,
     fh: Fh,
     offset: u64,
     data: &[u8],
 ) -> Option<DriveResult<u32>> {
-    let open = mount.handles.file(fh).ok()?;
+    let open = mount.handles().file(fh).ok()?;
     let Body::Staged(staged) = &open.body else {
         return None;
     };
@@ -54,13 +54,13 @@ pub(in crate::drive) fn try_write_staged(
     Some(written.map(|()| len).map_err(DriveError::from))
 }
 
-/// True when closing the handle may have to wait for the disk.
+/// True if closing the handle may wait for the disk.
 pub(in crate::drive) fn is_open_for_writing(mount: &Mount, fh: Fh) -> bool {
-    let open = mount.handles.file(fh);
+    let open = mount.handles().file(fh);
     open.is_ok_and(|open| open.flags.access.writes())
 }
 
-/// Reserves room.
+/// Reserves disk space.
 pub(in crate::drive) fn allocate(
     mount: &Mount,
     fh: Fh,
@@ -68,25 +68,25 @@ pub(in crate::drive) fn allocate(
     len: u64,
     keep_size: bool,
 ) -> DriveResult<()> {
-    let open = mount.handles.file(fh)?;
+    let open = mount.handles().file(fh)?;
     check_writes(open.flags.access)?;
     match &open.body {
         Body::Staged(staged) => Ok(staged.allocate(offset, len, keep_size)?),
         Body::Text(text) if !keep_size => text.resize(text.len().max(offset.saturating_add(len))),
         Body::Text(_) | Body::Again(_) => Ok(()),
         _ => Err(DriveError::Unsupported(
-            "room cannot be reserved here".into(),
+            "disk space cannot be reserved for this file".into(),
         )),
     }
 }
 
-/// One close of a handle: what was written is durable, or sent, when it returns.
+/// Handles a `close`: returns after the data is durable, or sent.
 pub(in crate::drive) async fn flush(
     mount: &Arc<Mount>,
     fh: Fh,
     caller: &Caller,
 ) -> DriveResult<()> {
-    let open = mount.handles.file(fh)?;
+    let open = mount.handles().file(fh)?;
     if !open.flags.access.writes() {
         return Ok(());
     }
@@ -99,9 +99,9 @@ pub(in crate::drive) async fn flush(
     }
 }
 
-/// Makes what was written durable; sends nothing.
+/// Makes the data durable; sends nothing.
 pub(in crate::drive) async fn fsync(mount: &Arc<Mount>, fh: Fh) -> DriveResult<()> {
-    let open = mount.handles.file(fh)?;
+    let open = mount.handles().file(fh)?;
     match &open.body {
         Body::Staged(staged) if open.flags.access.writes() => Ok(staged.flush()?),
         Body::Text(text) => keep_text(mount, text).await,
@@ -110,15 +110,14 @@ pub(in crate::drive) async fn fsync(mount: &Arc<Mount>, fh: Fh) -> DriveResult<(
     }
 }
 
-/// The last close of a handle.
+/// Handles the last `close`.
 pub(in crate::drive) async fn release(mount: &Arc<Mount>, fh: Fh) -> DriveResult<()> {
-    let Some(open) = mount.handles.remove_file(fh) else {
+    let Some(open) = mount.handles().remove_file(fh) else {
         return Ok(());
     };
     match &open.body {
         Body::Text(text) => release_text(mount, text).await,
-        // Dropping the last reference releases the staged file: the settle rule counts from there.
-        // What a killed writer left is flushed by that.
+        // Dropping the last reference flushes and releases the staged file; the settle delay starts then.
         _ => Ok(()),
     }
 }

@@ -40,7 +40,7 @@ impl Place for AccountFolder {
     }
 
     fn failure(&self, tree: &Tree) -> Option<String> {
-        tree.catalog.offline_reason()
+        tree.catalog().offline_reason()
     }
 
     fn hidden_parent(&self) -> Option<HiddenParent> {
@@ -74,8 +74,8 @@ impl Place for AccountValue {
 
     fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {
         Box::pin(async {
-            let value = account_value(&tree.catalog, self.0).await?;
-            Ok(Text::line(&value.to_string(), tree.opened))
+            let value = account_value(tree.catalog(), self.0).await?;
+            Ok(Text::line(&value.to_string(), tree.opened()))
         })
     }
 }

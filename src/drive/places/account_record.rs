@@ -46,7 +46,7 @@ impl Place for AccountRecord {
     }
 
     fn path(&self, tree: &Tree) -> String {
-        let known = tree.catalog.known();
+        let known = tree.catalog().known();
         let name = self.0.listing(&known).name(self.1).map(str::to_owned);
         let name = name.unwrap_or_else(|| self.1.to_string());
         format!("/account/{}/{name}", self.0.name())
@@ -58,7 +58,7 @@ impl Place for AccountRecord {
 
     fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {
         Box::pin(async {
-            let known = tree.catalog.known();
+            let known = tree.catalog().known();
             let row = self.0.listing(&known).row(self.1);
             let row = row.ok_or(DriveError::NotFound)?;
             Ok(Text::new(row.text.as_str(), system_time(row.created)))

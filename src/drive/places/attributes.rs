@@ -1,4 +1,4 @@
-//! The attributes that things of a kind have in common: owners of the mounter, usual permissions.
+//! Attributes that most nodes share: the owner of the mount, the usual permissions.
 
 use std::time::SystemTime;
 
@@ -31,22 +31,26 @@ pub(in crate::drive) fn file(tree: &Tree, size: u64, modified: SystemTime) -> At
         size,
         perm: 0o644,
         nlink: 1,
-        uid: tree.config.uid,
-        gid: tree.config.gid,
+        uid: tree.config().uid,
+        gid: tree.config().gid,
         mtime: modified,
         ctime: modified,
     }
 }
 
-/// When the listing that a top folder shows last changed.
+/// The time at which the listing of a top folder last changed.
 pub(super) fn changed(tree: &Tree, listing: ListingKind) -> SystemTime {
-    let known = tree.catalog.known();
-    known.changed.get(&listing).copied().unwrap_or(tree.opened)
+    let known = tree.catalog().known();
+    known
+        .changed
+        .get(&listing)
+        .copied()
+        .unwrap_or(tree.opened())
 }
 
-/// When a model came to be: the time of what has none of its own.
+/// The creation time of a model, which its parts without a time of their own show.
 pub(super) fn created(tree: &Tree, subject: ModelId) -> SystemTime {
-    let known = tree.catalog.known();
+    let known = tree.catalog().known();
     system_time(match subject {
         ModelId::Asset(asset) => known.assets.row(asset.0).and_then(|row| row.created),
         ModelId::Rapid(rapid) => known.rapids.row(rapid.0).and_then(|row| row.created),

@@ -1,5 +1,5 @@
-//! `presets/.assetfs/bundle/` and `cli/`: each preset as a zip to take along, the user's own and
-//! those of the service. Of two with one name the user's own is meant, as in jobs.
+//! `presets/.assetfs/bundle/` and `cli/`: each preset as a downloadable zip, own presets and those of the
+//! service. If two have one name, the own preset is used, as in jobs.
 
 use std::sync::Arc;
 
@@ -15,7 +15,6 @@ use crate::drive::values::local::HiddenParent;
 use crate::drive::values::node::{Bundle, ListingKind};
 use crate::wire::PresetId;
 
-/// One of the folders.
 pub(super) struct BundleFolder(pub(super) Bundle);
 
 impl Place for BundleFolder {
@@ -28,7 +27,7 @@ impl Place for BundleFolder {
     }
 
     fn path(&self, tree: &Tree) -> String {
-        let hidden = hidden_path(&tree.catalog, HiddenParent::Presets);
+        let hidden = hidden_path(tree.catalog(), HiddenParent::Presets);
         format!("{hidden}/{}", self.0.name())
     }
 
@@ -38,10 +37,10 @@ impl Place for BundleFolder {
 
     fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
         Box::pin(async {
-            refreshed(&tree.catalog, ListingKind::Presets).await?;
-            refreshed(&tree.catalog, ListingKind::Factory).await?;
-            preset_overlay(&tree.catalog);
-            let known = tree.catalog.known();
+            refreshed(tree.catalog(), ListingKind::Presets).await?;
+            refreshed(tree.catalog(), ListingKind::Factory).await?;
+            preset_overlay(tree.catalog());
+            let known = tree.catalog().known();
             let own = named(&known.presets);
             let factory = named(&known.factory);
             let unshadowed = factory.filter(|(name, _)| known.presets.find(name).is_none());
@@ -55,13 +54,13 @@ impl Place for BundleFolder {
     }
 }
 
-/// The presets of a listing with the names they have there.
+/// The presets of a listing with their unique names.
 fn named(presets: &Listing<KnownPreset>) -> impl Iterator<Item = (&str, &KnownPreset)> {
     let rows = presets.rows();
     rows.filter_map(|row| Some((presets.name(row.id.0)?, row)))
 }
 
-/// A zip in it, with a checksum of the preset's text.
+/// A zip in it. The number is a checksum of the preset's text.
 pub(super) struct BundleFile(pub(super) Bundle, pub(super) PresetId, pub(super) u64);
 
 impl BundleFile {
@@ -90,14 +89,14 @@ impl Place for BundleFile {
     fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {
         Box::pin(async {
             let row = {
-                let known = tree.catalog.known();
+                let known = tree.catalog().known();
                 let own = known.presets.row(self.1.0);
                 own.or_else(|| known.factory.row(self.1.0)).cloned()
             };
             let updated = system_time(row.and_then(|row| row.updated));
             Ok(file(
                 tree,
-                blob_len(&tree.catalog, &self.blob()).await?,
+                blob_len(tree.catalog(), &self.blob()).await?,
                 updated,
             ))
         })
@@ -106,8 +105,8 @@ impl Place for BundleFile {
     fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {
         Box::pin(async {
             Ok(Text {
-                bytes: read_blob(&tree.catalog, &self.blob()).await?,
-                modified: tree.opened,
+                bytes: read_blob(tree.catalog(), &self.blob()).await?,
+                modified: tree.opened(),
             })
         })
     }

@@ -1,4 +1,4 @@
-//! `.assetfs/by-id/` of a family: every model under its number; and `.assetfs/source` of an optimized
+//! `.assetfs/by-id/` of a family: a link to each model under its id; and `.assetfs/source` of an optimized
 //! model.
 
 use std::sync::Arc;
@@ -18,7 +18,6 @@ use crate::drive::values::local::HiddenParent;
 use crate::drive::values::node::{Family, ListingKind, Model};
 use crate::wire::{AssetId, RapidId};
 
-/// The folder of the numbers.
 pub(super) struct IdFolder(pub(super) Family);
 
 impl Place for IdFolder {
@@ -33,7 +32,7 @@ impl Place for IdFolder {
     fn path(&self, tree: &Tree) -> String {
         format!(
             "{}/by-id",
-            hidden_path(&tree.catalog, HiddenParent::of_family(self.0))
+            hidden_path(tree.catalog(), HiddenParent::of_family(self.0))
         )
     }
 
@@ -49,8 +48,8 @@ impl Place for IdFolder {
         Box::pin(async {
             let ids: Vec<u64> = match self.0 {
                 Family::Raw => {
-                    refreshed(&tree.catalog, ListingKind::Assets).await?;
-                    tree.catalog
+                    refreshed(tree.catalog(), ListingKind::Assets).await?;
+                    tree.catalog()
                         .known()
                         .assets
                         .rows()
@@ -58,8 +57,8 @@ impl Place for IdFolder {
                         .collect()
                 }
                 Family::Rapid => {
-                    refreshed(&tree.catalog, ListingKind::Rapids).await?;
-                    tree.catalog
+                    refreshed(tree.catalog(), ListingKind::Rapids).await?;
+                    tree.catalog()
                         .known()
                         .rapids
                         .rows()
@@ -81,13 +80,13 @@ impl Place for IdFolder {
             }
             match self.0 {
                 Family::Raw => {
-                    let is_known = tree.catalog.known().assets.row(id).is_some();
+                    let is_known = tree.catalog().known().assets.row(id).is_some();
                     if !is_known {
-                        refreshed_asset(&tree.catalog, AssetId(id), Duration::ZERO).await?;
+                        refreshed_asset(tree.catalog(), AssetId(id), Duration::ZERO).await?;
                     }
                 }
                 Family::Rapid => {
-                    known_rapid(&tree.catalog, RapidId(id)).await?;
+                    known_rapid(tree.catalog(), RapidId(id)).await?;
                 }
             }
             Ok(IdLink(self.0, id).into())
@@ -95,7 +94,6 @@ impl Place for IdFolder {
     }
 }
 
-/// A link in it.
 pub(super) struct IdLink(pub(super) Family, pub(super) u64);
 
 impl Place for IdLink {
@@ -123,18 +121,20 @@ impl Place for IdLink {
     }
 }
 
-/// The name of a model that a link in the hidden folder of its family points to.
+/// The name of the model that a link in `.assetfs/by-id/` or `search/` points to.
 pub(super) async fn linked_model(tree: &Arc<Tree>, family: Family, id: u64) -> DriveResult<String> {
     match family {
         Family::Raw => {
-            let name = tree.catalog.model_name(tree.catalog.home_of(AssetId(id)));
+            let name = tree
+                .catalog()
+                .model_name(tree.catalog().home_of(AssetId(id)));
             name.ok_or(DriveError::NotFound)
         }
         Family::Rapid => linked_rapid(tree, RapidId(id)).await,
     }
 }
 
-/// `rapidmodels/NAME/.assetfs/source`: the model that it was made of.
+/// `rapidmodels/NAME/.assetfs/source`: a link to the source model.
 pub(super) struct SourceLink(pub(super) RapidId);
 
 impl Place for SourceLink {
@@ -148,7 +148,7 @@ impl Place for SourceLink {
 
     fn path(&self, tree: &Tree) -> String {
         let parent = HiddenParent::Model(Model::Rapid(self.0));
-        format!("{}/source", hidden_path(&tree.catalog, parent))
+        format!("{}/source", hidden_path(tree.catalog(), parent))
     }
 
     fn lifetime(&self) -> Lifetime {
@@ -157,16 +157,16 @@ impl Place for SourceLink {
 
     fn target<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, String> {
         Box::pin(async {
-            let mut row = known_rapid(&tree.catalog, self.0).await?;
+            let mut row = known_rapid(tree.catalog(), self.0).await?;
             if row.source.is_none() {
-                row = refreshed_rapid(&tree.catalog, self.0, Duration::ZERO).await?;
+                row = refreshed_rapid(tree.catalog(), self.0, Duration::ZERO).await?;
             }
             let source = row.source.ok_or(DriveError::NotFound)?;
-            let is_known = tree.catalog.known().assets.row(source.0).is_some();
+            let is_known = tree.catalog().known().assets.row(source.0).is_some();
             if !is_known {
-                refreshed_asset(&tree.catalog, source, Duration::ZERO).await?;
+                refreshed_asset(tree.catalog(), source, Duration::ZERO).await?;
             }
-            let name = tree.catalog.model_name(tree.catalog.home_of(source));
+            let name = tree.catalog().model_name(tree.catalog().home_of(source));
             let name = name.ok_or(DriveError::NotFound)?;
             Ok(format!("../../../rawmodels/{name}"))
         })

@@ -1,8 +1,8 @@
-//! Which paths a change of the catalog concerns, told to the kernel.
+//! Maps changes of the catalog to paths, and corrects the kernel's caches for them.
 
 use super::account::AccountValue;
 use super::embeds::EmbedPage;
-use super::hidden::{HiddenFile, HiddenName};
+use super::hidden::HiddenFile;
 use super::job_links::JobLink;
 use super::node::Node;
 use super::remote::{ServiceFile, ServiceFolder, ServiceSubfolder};
@@ -10,10 +10,10 @@ use super::root::top_folder;
 use crate::drive::catalog::change::{Change, Listed};
 use crate::drive::inodes::Inodes;
 use crate::drive::posix::Ino;
-use crate::drive::values::local::{DropFolder, HiddenParent, JobPart};
+use crate::drive::values::local::{DropFolder, HiddenName, HiddenParent, JobPart};
 use crate::drive::values::node::{ListingKind, Model, RemoteFolder};
 
-/// Corrects what the kernel knows. `is_open` says whether a file is open now.
+/// Corrects the kernel's caches after a change. `is_open` says whether a file is open now.
 pub(in crate::drive) fn tell(inodes: &Inodes<Node>, is_open: impl Fn(Ino) -> bool, change: Change) {
     match change {
         Change::Named(listing, name) => inodes.tell_entry(&top_folder(listing), &name),
@@ -73,7 +73,7 @@ pub(in crate::drive) fn tell(inodes: &Inodes<Node>, is_open: impl Fn(Ino) -> boo
     }
 }
 
-/// The folder that shows a file of the service, and its name there.
+/// The folder that shows a file of the service, and the file's name in it.
 fn folder_of(model: Model, folder: RemoteFolder, path: &str) -> (Node, String) {
     match (path.rsplit_once('/'), folder.name()) {
         (Some((parent, name)), _) => {

@@ -1,5 +1,5 @@
-//! Drop folders: `optimize/` and `embeds/` of a model, and `jobs/`. What is copied into them is sent; what
-//! became of each text stands beside it.
+//! Drop folders: `optimize/` and `embeds/` of a model, and `jobs/`. A text that is copied into one is sent as a
+//! job; its status and its result are shown in the same folder.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::outbox::ItemStatus;
 use crate::outbox::{JobFolder, JobInfo, JobState, OwnerFolder};
 use crate::wire::{EmbedId, RapidId};
 
-/// An embed is in the service's list at the latest so long after it was asked for.
+/// Time within which the service lists a new embed.
 const LISTED_WITHIN: Duration = Duration::from_secs(60);
 
 impl Place for DropFolder {
@@ -46,7 +46,7 @@ impl Place for DropFolder {
     fn path(&self, tree: &Tree) -> String {
         let model = self
             .subject()
-            .map(|of| model_path(&tree.catalog, shown_as(&tree.catalog, of)));
+            .map(|of| model_path(tree.catalog(), shown_as(tree.catalog(), of)));
         format!("{}/{}", model.unwrap_or_default(), self.name())
     }
 
@@ -69,9 +69,9 @@ impl Place for DropFolder {
             if *self != DropFolder::Jobs {
                 return Ok(self.own_rows(tree));
             }
-            let listed = refreshed(&tree.catalog, ListingKind::Jobs).await;
+            let listed = refreshed(tree.catalog(), ListingKind::Jobs).await;
             let mut rows = self.own_rows(tree);
-            if !is_listed(&tree.catalog, ListingKind::Jobs) && rows.is_empty() {
+            if !is_listed(tree.catalog(), ListingKind::Jobs) && rows.is_empty() {
                 listed?;
             }
             job_link_rows(tree, &mut rows);
@@ -83,7 +83,8 @@ impl Place for DropFolder {
         Box::pin(async move {
             let rows = self.rows(tree).await?;
             let row = rows.into_iter().find(|row| row.name == name);
-            // What was removed with its job is still there for whoever listed it before.
+            // Parts that were removed with their job resolve for a while, for tools that listed the folder
+            // before.
             let left = || match self {
                 DropFolder::Jobs => None,
                 folder => find_ghost(tree, *folder, name).map(Node::from),
@@ -97,7 +98,7 @@ impl Place for DropFolder {
         if *self == DropFolder::Jobs {
             return None;
         }
-        let jobs = tree.outbox.jobs().in_folder(&self.in_outbox());
+        let jobs = tree.outbox().jobs().in_folder(&self.in_outbox());
         jobs.into_iter().find_map(|job| {
             let failure = job.failure?;
             Some(format!("{}: {failure}", job.name))
@@ -110,7 +111,7 @@ impl Place for DropFolder {
 
     fn owner(&self, tree: &Tree) -> Option<Model> {
         self.subject()
-            .map(|subject| shown_as(&tree.catalog, subject))
+            .map(|subject| shown_as(tree.catalog(), subject))
     }
 
     fn container(&self) -> Option<Container> {
@@ -130,14 +131,14 @@ impl Place for DropFolder {
 }
 
 impl DropFolder {
-    /// As it stands in its model.
+    /// The row of its model.
     pub(super) fn row(self) -> Row {
         Row::new(self.name(), self)
     }
 
-    /// What became of each text, then the texts: whoever removes them in this order finds each.
+    /// Status and result of each job, then the texts: a tool that removes them in this order finds each.
     fn own_rows(self, tree: &Tree) -> Vec<Row> {
-        let jobs = tree.outbox.jobs().in_folder(&self.in_outbox());
+        let jobs = tree.outbox().jobs().in_folder(&self.in_outbox());
         let texts: HashSet<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
         let mut taken: HashSet<String> = texts.iter().map(|name| (*name).to_owned()).collect();
         let mut rows = Vec::new();
@@ -148,7 +149,7 @@ impl DropFolder {
         let shown = jobs.iter().flat_map(shown_parts);
         for (job, part) in shown.filter(|(job, part)| !leads_nowhere(tree, job, *part)) {
             let entry = self.entry(&job.name, part);
-            // A text of that name is the user's, and wins.
+            // If a text has that name, the text is shown.
             if taken.insert(entry.name()) {
                 rows.push(Row::new(entry.name(), entry));
             }
@@ -166,10 +167,10 @@ impl DropFolder {
 pub(in crate::drive) fn job_folder_path(tree: &Tree, folder: &JobFolder) -> String {
     match folder {
         JobFolder::Optimize(OwnerFolder::Draft(draft)) => {
-            format!("{}/optimize", tree.catalog.home_path(Home::Made(*draft)))
+            format!("{}/optimize", tree.catalog().home_path(Home::Made(*draft)))
         }
         JobFolder::Embeds(OwnerFolder::Draft(draft)) => {
-            format!("{}/embeds", tree.catalog.home_path(Home::Made(*draft)))
+            format!("{}/embeds", tree.catalog().home_path(Home::Made(*draft)))
         }
         folder => {
             DropFolder::of_outbox(folder).map_or_else(String::new, |folder| folder.path(tree))
@@ -201,12 +202,12 @@ impl Place for JobEntry {
         Box::pin(async move {
             if is_ghost(tree, self) {
                 return Ok(match self.part {
-                    JobPart::Result => link(tree, "", tree.opened),
-                    JobPart::Text | JobPart::Status => file(tree, 0, tree.opened),
+                    JobPart::Result => link(tree, "", tree.opened()),
+                    JobPart::Text | JobPart::Status => file(tree, 0, tree.opened()),
                 });
             }
             if self.part == JobPart::Result {
-                return Ok(link(tree, &self.target(tree).await?, tree.opened));
+                return Ok(link(tree, &self.target(tree).await?, tree.opened()));
             }
             let Text { bytes, modified } = self.text_at_hand(tree)?;
             Ok(file(tree, bytes.len() as u64, modified))
@@ -297,7 +298,7 @@ impl Place for JobEntry {
 
 impl JobEntry {
     fn job(&self, tree: &Tree) -> Option<JobInfo> {
-        tree.outbox
+        tree.outbox()
             .jobs()
             .get(&self.folder.in_outbox(), &self.text_name)
     }
@@ -315,7 +316,7 @@ impl JobEntry {
     }
 }
 
-/// What a job shows beside its text.
+/// The parts that a job shows in addition to its text.
 pub(in crate::drive) fn shown_parts(job: &JobInfo) -> impl Iterator<Item = (&JobInfo, JobPart)> {
     let has_result = job.rapid.is_some() || job.embed.is_some();
     let result = (job.state == JobState::Done && has_result).then_some(JobPart::Result);
@@ -326,27 +327,27 @@ pub(in crate::drive) fn shown_parts(job: &JobInfo) -> impl Iterator<Item = (&Job
         .map(move |part| (job, part))
 }
 
-/// True for the link to an embed that was deleted.
+/// True for the result link of an embed that was deleted.
 fn leads_nowhere(tree: &Tree, job: &JobInfo, part: JobPart) -> bool {
     let Some(embed) = job.embed.filter(|_| part == JobPart::Result) else {
         return false;
     };
-    let known = tree.catalog.known();
-    // A new one may be made before it is listed.
+    let known = tree.catalog().known();
+    // A new embed may not be listed yet.
     let is_old = job.mtime.elapsed().is_ok_and(|age| age > LISTED_WITHIN);
     let is_missing = known.embeds.belief.is_known() && known.embeds.row(embed.0).is_none();
     known.embeds.was_deleted(embed.0) || (is_old && is_missing)
 }
 
-/// The link is there because the job is done, whatever was seen of the model while it ran. A look that
-/// was under way already may still tell of that time, so one more follows.
+/// The job is done, whatever the model's record said while the job ran. A request that is already in flight may
+/// still return the old record, so one more follows.
 async fn learn_end(tree: &Arc<Tree>, rapid: RapidId) {
-    rapid_ended(&tree.catalog, rapid);
+    rapid_ended(tree.catalog(), rapid);
     for _ in 0..2 {
-        if rapid_is_final(&tree.catalog, rapid) {
+        if rapid_is_final(tree.catalog(), rapid) {
             break;
         }
-        if let Err(error) = refreshed_rapid(&tree.catalog, rapid, Duration::ZERO).await {
+        if let Err(error) = refreshed_rapid(tree.catalog(), rapid, Duration::ZERO).await {
             tracing::debug!(rapid = %rapid, error = %error, "could not look at a model whose job is done");
             break;
         }
@@ -354,11 +355,17 @@ async fn learn_end(tree: &Arc<Tree>, rapid: RapidId) {
 }
 
 async fn linked_embed(tree: &Arc<Tree>, embed: EmbedId) -> DriveResult<String> {
-    let known = || tree.catalog.known().embeds.name(embed.0).map(str::to_owned);
+    let known = || {
+        tree.catalog()
+            .known()
+            .embeds
+            .name(embed.0)
+            .map(str::to_owned)
+    };
     if let Some(name) = known() {
         return Ok(name);
     }
-    doubt(&tree.catalog, ListingKind::Embeds);
-    refreshed(&tree.catalog, ListingKind::Embeds).await?;
+    doubt(tree.catalog(), ListingKind::Embeds);
+    refreshed(tree.catalog(), ListingKind::Embeds).await?;
     known().ok_or(DriveError::NotFound)
 }

@@ -1,5 +1,4 @@
-//! The files of `embeds/`: each viewer of the account as a page that opens it; `embeds/.assetfs/` has their
-//! records.
+//! The files of `embeds/`: each viewer as an HTML page that opens it; `embeds/.assetfs/` has the records.
 
 use std::sync::Arc;
 
@@ -31,7 +30,7 @@ impl Place for EmbedPage {
 
     fn path(&self, tree: &Tree) -> String {
         let name = tree
-            .catalog
+            .catalog()
             .known()
             .embeds
             .name(self.0.0)
@@ -78,7 +77,7 @@ impl Place for EmbedRecord {
     fn path(&self, tree: &Tree) -> String {
         format!(
             "{}/{}",
-            hidden_path(&tree.catalog, HiddenParent::Embeds),
+            hidden_path(tree.catalog(), HiddenParent::Embeds),
             self.0
         )
     }
@@ -87,19 +86,19 @@ impl Place for EmbedRecord {
         Lifetime::None
     }
 
-    /// The record, with the address that only lists tell.
+    /// The record, with the URL that only list responses contain.
     fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {
         Box::pin(async {
             let (embed, row) = (self.0, known_embed(tree, self.0)?);
             let (of, url) = (Arc::clone(tree), row.url.clone());
             let told = cached_json(tree, FlightKey::Embed(embed), async move {
                 let asked = asked(
-                    &of.catalog,
-                    of.client.embeds().get(embed, Priority::Interactive),
+                    of.catalog(),
+                    of.client().embeds().get(embed, Priority::Interactive),
                 );
                 let mut record = asked.await?;
                 record.url = record.url.or(url);
-                keep_detail(&of.catalog, FlightKey::Embed(embed), &record);
+                keep_detail(of.catalog(), FlightKey::Embed(embed), &record);
                 Ok(())
             });
             match told.await {
@@ -113,14 +112,14 @@ impl Place for EmbedRecord {
 }
 
 fn known_embed(tree: &Tree, embed: EmbedId) -> DriveResult<KnownEmbed> {
-    let row = tree.catalog.known().embeds.row(embed.0).cloned();
+    let row = tree.catalog().known().embeds.row(embed.0).cloned();
     row.ok_or(DriveError::NotFound)
 }
 
 /// The rows of `embeds/.assetfs/`.
 pub(super) async fn record_rows(tree: &Arc<Tree>) -> DriveResult<Vec<Row>> {
-    refreshed(&tree.catalog, ListingKind::Embeds).await?;
-    let known = tree.catalog.known();
+    refreshed(tree.catalog(), ListingKind::Embeds).await?;
+    let known = tree.catalog().known();
     let rows = known.embeds.rows().filter_map(|row| {
         let page = known.embeds.name(row.id.0)?;
         let stem = page.strip_suffix(".html").unwrap_or(page);

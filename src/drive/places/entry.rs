@@ -1,5 +1,5 @@
-//! What was copied into `rawmodels/`: the files and folders of a draft, and of the asset that it became;
-//! also the one file of a draft that stands directly in `rawmodels/`.
+//! Files and folders that were copied into `rawmodels/`: entries of a draft, also after the draft became an
+//! asset, and loose files.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ use crate::outbox::{
     DraftId, DraftKind, EntryId, EntryInfo, EntryKind, ItemStatus, SentEntry, is_service_folder,
 };
 
-/// A file or folder that was copied in, in a draft and ever after. Its number is its own, so it stays
-/// itself when it moves to another draft.
+/// A file or folder that was copied in. Its inode number stays the same when the draft becomes an asset and
+/// when the entry moves to another draft.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::drive) struct DraftEntry {
     pub(in crate::drive) draft: DraftId,
@@ -36,10 +36,10 @@ impl Place for DraftEntry {
     }
 
     fn path(&self, tree: &Tree) -> String {
-        let home = tree.catalog.home_path(self.home());
-        // A file that stands directly in `rawmodels/` has the draft's path.
+        let home = tree.catalog().home_path(self.home());
+        // A loose file has the path of its draft.
         if !self.is_frozen(tree)
-            && let Some(draft) = tree.outbox.drafts().get(self.draft)
+            && let Some(draft) = tree.outbox().drafts().get(self.draft)
             && draft.kind == DraftKind::LooseFile
         {
             return home;
@@ -47,7 +47,7 @@ impl Place for DraftEntry {
         let mut parts = Vec::new();
         let mut at = self.entry;
         while at != EntryId::ROOT {
-            let Some(info) = tree.outbox.entries().get(self.draft, at) else {
+            let Some(info) = tree.outbox().entries().get(self.draft, at) else {
                 break;
             };
             parts.push(info.name);
@@ -69,7 +69,7 @@ impl Place for DraftEntry {
 
     fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {
         Box::pin(async move {
-            if let Some(info) = tree.outbox.entries().get(self.draft, self.entry) {
+            if let Some(info) = tree.outbox().entries().get(self.draft, self.entry) {
                 return Ok(staged_in(tree, self.draft, &info));
             }
             let sent = self.sent(tree).ok_or(DriveError::NotFound)?;
@@ -83,7 +83,7 @@ impl Place for DraftEntry {
 
     fn child<'a>(&'a self, tree: &'a Arc<Tree>, name: &'a str) -> Answer<'a, Node> {
         Box::pin(async move {
-            if tree.outbox.drafts().get(self.draft).is_some() {
+            if tree.outbox().drafts().get(self.draft).is_some() {
                 let child = own_child(tree, self.draft, self.entry, name);
                 return child.ok_or(DriveError::NotFound);
             }
@@ -94,7 +94,10 @@ impl Place for DraftEntry {
     }
 
     fn failure(&self, tree: &Tree) -> Option<String> {
-        let kept_back = tree.outbox.entries().why_kept_back(self.draft, self.entry);
+        let kept_back = tree
+            .outbox()
+            .entries()
+            .why_kept_back(self.draft, self.entry);
         kept_back.or_else(|| {
             self.is_alone(tree)
                 .then(|| model_failure(tree, self.home()))
@@ -102,7 +105,7 @@ impl Place for DraftEntry {
         })
     }
 
-    /// A file that stands directly in `rawmodels/` is its draft.
+    /// A loose file shows the state of its draft.
     fn shown_model(&self, tree: &Tree) -> Option<Model> {
         self.is_alone(tree).then(|| Model::Raw(self.home()))
     }
@@ -121,7 +124,9 @@ impl Place for DraftEntry {
 
     fn check_may_make(&self, tree: &Tree) -> DriveResult<()> {
         match self.is_frozen(tree) {
-            true => Err(refusals::frozen_asset(&tree.catalog.home_path(self.home()))),
+            true => Err(refusals::frozen_asset(
+                &tree.catalog().home_path(self.home()),
+            )),
             false => Ok(()),
         }
     }
@@ -154,7 +159,7 @@ impl Place for DraftEntry {
         AttributeRule::Entry(self.draft, self.entry)
     }
 
-    /// What was copied in is cached as a whole.
+    /// The files of a model are pinned as a whole.
     fn cache_name(&self, tree: &Tree) -> DriveResult<String> {
         cache_name(tree, self.home())
     }
@@ -166,7 +171,7 @@ impl Place for DraftEntry {
     fn status<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Option<ItemStatus>> {
         Box::pin(async {
             match self.is_loose(tree) {
-                true => Ok(Some(model_status(&tree.catalog, self.home()).await?)),
+                true => Ok(Some(model_status(tree.catalog(), self.home()).await?)),
                 false => Ok(None),
             }
         })
@@ -179,15 +184,15 @@ impl DraftEntry {
     }
 
     fn is_frozen(&self, tree: &Tree) -> bool {
-        tree.catalog.asset_of_draft(self.draft).is_some()
+        tree.catalog().asset_of_draft(self.draft).is_some()
     }
 
-    /// What the record of the upload says about it.
+    /// The entry in the record of what was sent.
     pub(in crate::drive) fn sent(&self, tree: &Tree) -> Option<SentEntry> {
-        let Some(asset) = tree.catalog.asset_of_draft(self.draft) else {
-            return tree.outbox.uploads().frozen_entry(self.draft, self.entry);
+        let Some(asset) = tree.catalog().asset_of_draft(self.draft) else {
+            return tree.outbox().uploads().frozen_entry(self.draft, self.entry);
         };
-        let record = tree.outbox.uploads().sent_record(asset)?;
+        let record = tree.outbox().uploads().sent_record(asset)?;
         let mut entries = record.entries.iter();
         entries.find(|sent| sent.id == self.entry).cloned()
     }
@@ -197,16 +202,20 @@ impl DraftEntry {
         sent.is_some_and(|sent| can_be_compared(&sent, flags))
     }
 
-    /// True for the one file of a draft that stands directly in `rawmodels/`.
+    /// True for a loose file.
     pub(in crate::drive) fn is_alone(&self, tree: &Tree) -> bool {
         loose_entry(tree, self.draft).is_some_and(|info| info.id == self.entry)
     }
 
-    /// True for the file of a loose draft, and for what it became.
+    /// True for a loose file, also after it became an asset.
     fn is_loose(&self, tree: &Tree) -> bool {
-        let kind = tree.outbox.drafts().get(self.draft).map(|draft| draft.kind);
+        let kind = tree
+            .outbox()
+            .drafts()
+            .get(self.draft)
+            .map(|draft| draft.kind);
         let sent = || {
-            let records = tree.outbox.uploads().sent_records();
+            let records = tree.outbox().uploads().sent_records();
             let mut records = records.iter();
             let record = records.find(|record| record.draft == self.draft);
             record.map(|record| record.kind)
@@ -226,9 +235,8 @@ pub(in crate::drive) fn can_be_compared(sent: &SentEntry, flags: OpenFlags) -> b
     sent.hash.is_some() && !reads && !flags.append
 }
 
-/// An entry of a draft, by its name.
 pub(super) fn own_child(tree: &Tree, draft: DraftId, folder: EntryId, name: &str) -> Option<Node> {
-    let info = tree.outbox.entries().child(draft, folder, name)?;
+    let info = tree.outbox().entries().child(draft, folder, name)?;
     let entry = DraftEntry {
         draft,
         entry: info.id,
@@ -236,22 +244,26 @@ pub(super) fn own_child(tree: &Tree, draft: DraftId, folder: EntryId, name: &str
     Some(entry.into())
 }
 
-/// The one file of a loose draft, as it stands in `rawmodels/`.
+/// The row of a loose file in `rawmodels/`.
 pub(in crate::drive) fn loose_row(tree: &Tree, draft: DraftId) -> Option<Row> {
     loose_entry(tree, draft).map(|info| entry_row(draft, &info))
 }
 
 fn loose_entry(tree: &Tree, draft: DraftId) -> Option<EntryInfo> {
-    let children = tree.outbox.entries().children(draft, EntryId::ROOT).ok()?;
+    let children = tree
+        .outbox()
+        .entries()
+        .children(draft, EntryId::ROOT)
+        .ok()?;
     children.into_iter().next()
 }
 
-/// The asset's file that a loose file was sent as, under the name that keeps resolving.
+/// The sent entry of a loose file. The name resolves for as long as the asset exists.
 pub(in crate::drive) fn sent_loose_file(
     tree: &Tree,
     name: &str,
 ) -> Option<(DraftEntry, SentEntry)> {
-    let records = tree.outbox.uploads().sent_records();
+    let records = tree.outbox().uploads().sent_records();
     let is_it = |record: &&Arc<_>| is_loose_record(record, name);
     let record = records.iter().find(is_it)?;
     let sent = record.entries.first()?.clone();
@@ -281,11 +293,10 @@ fn entry_kind(kind: EntryKind) -> FileKind {
     }
 }
 
-/// The entries of a folder that was copied in: of the draft while its staged copy is kept, then of the
-/// record of what was sent.
+/// The entries of a folder: of the draft while its staged copy is kept, then of the record of what was sent.
 pub(super) fn entry_rows(tree: &Tree, draft: DraftId, folder: EntryId) -> DriveResult<Vec<Row>> {
-    let mut rows: Vec<Row> = if tree.outbox.drafts().get(draft).is_some() {
-        let children = tree.outbox.entries().children(draft, folder)?;
+    let mut rows: Vec<Row> = if tree.outbox().drafts().get(draft).is_some() {
+        let children = tree.outbox().entries().children(draft, folder)?;
         children.iter().map(|info| entry_row(draft, info)).collect()
     } else {
         sent_rows(tree, draft, folder)?
@@ -298,11 +309,11 @@ pub(super) fn entry_rows(tree: &Tree, draft: DraftId, folder: EntryId) -> DriveR
 
 fn sent_rows(tree: &Tree, draft: DraftId, folder: EntryId) -> DriveResult<Vec<Row>> {
     let asset = tree
-        .catalog
+        .catalog()
         .asset_of_draft(draft)
         .ok_or(DriveError::NotFound)?;
     let record = tree
-        .outbox
+        .outbox()
         .uploads()
         .sent_record(asset)
         .ok_or(DriveError::NotFound)?;
@@ -327,8 +338,8 @@ fn sent_rows(tree: &Tree, draft: DraftId, folder: EntryId) -> DriveResult<Vec<Ro
     Ok(record.entries.iter().filter_map(in_folder).collect())
 }
 
-/// What was never sent went with the staged copy, and so did a folder that held nothing else. An empty
-/// folder is the owner's own, unless it has the name of one of the service's.
+/// Files that were never sent were deleted with the staged copy, and with them folders that contained nothing
+/// else. Empty folders stay, except those with the name of a service folder.
 fn is_still_there(entries: &[SentEntry], entry: &SentEntry) -> bool {
     if entry.kind == EntryKind::File {
         return entry.sent_as.is_some();
@@ -343,7 +354,7 @@ fn is_still_there(entries: &[SentEntry], entry: &SentEntry) -> bool {
     }
 }
 
-/// What is staged of a draft, or of the asset that it became.
+/// Attributes of a staged entry.
 pub(super) fn staged_in(tree: &Tree, draft: DraftId, info: &EntryInfo) -> Attributes {
     let plain = match info.kind {
         EntryKind::Folder => Attributes {
@@ -359,7 +370,7 @@ pub(super) fn staged_in(tree: &Tree, draft: DraftId, info: &EntryInfo) -> Attrib
         ctime: info.ctime,
         ..plain
     };
-    match tree.catalog.asset_of_draft(draft) {
+    match tree.catalog().asset_of_draft(draft) {
         Some(_) => deletable(staged),
         None => staged,
     }
@@ -378,8 +389,8 @@ fn sent_attributes(tree: &Tree, sent: &SentEntry) -> Attributes {
     })
 }
 
-/// A folder of an asset, which its owner may always look into and remove: nothing can be written there
-/// anyway, and `rm -r` of a model that was copied from a read-only folder would fail.
+/// Makes a folder of an asset accessible to its owner. Nothing can be written there anyway, and `rm -r` of a
+/// model that was copied from a read-only folder would fail otherwise.
 pub(super) fn deletable(attributes: Attributes) -> Attributes {
     match attributes.kind {
         FileKind::Folder => Attributes {
@@ -391,16 +402,15 @@ pub(super) fn deletable(attributes: Attributes) -> Attributes {
 }
 
 pub(super) fn permissions(mode: u32) -> u16 {
-    // Twelve bits always fit.
     (mode & 0o7777) as u16
 }
 
-/// Under which name the block cache has the files of a source model.
+/// The prefix under which the block cache stores the files of a source model.
 pub(super) fn cache_name(tree: &Tree, home: Home) -> DriveResult<String> {
-    match tree.catalog.asset_of(home) {
+    match tree.catalog().asset_of(home) {
         Some(asset) => Ok(format!("raw/{asset}")),
         None => Err(DriveError::Invalid(
-            "this is a draft yet, and wholly on this disk already".into(),
+            "this is still a draft, and completely on the local disk already".into(),
         )),
     }
 }

@@ -1,5 +1,4 @@
-//! `ERROR.txt`: what failed after the tool had gone, in the folder concerned, until that is removed or
-//! works.
+//! `ERROR.txt`: failures of background work in a folder, shown until the file is removed or the work succeeds.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,12 +13,10 @@ use crate::drive::values::node::{Home, Model};
 use crate::outbox::{DraftKind, DraftPhase};
 use crate::wire::RapidId;
 
-/// The name of the file that tells what failed.
 pub(super) const ERROR_FILE: &str = "ERROR.txt";
-/// The table of texts that somebody removed.
+/// The table of texts that were removed.
 const DISMISSED: &str = "dismissed";
 
-/// `ERROR.txt` of a folder.
 pub(super) struct ErrorText(pub(super) ErrorParent);
 
 impl Place for ErrorText {
@@ -33,7 +30,7 @@ impl Place for ErrorText {
 
     fn path(&self, tree: &Tree) -> String {
         let folder = match self.0 {
-            ErrorParent::Model(model) => model_path(&tree.catalog, model),
+            ErrorParent::Model(model) => model_path(tree.catalog(), model),
             ErrorParent::Drop(folder) => folder.path(tree),
             ErrorParent::RawModels => "/rawmodels".to_owned(),
         };
@@ -47,7 +44,7 @@ impl Place for ErrorText {
     fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {
         Box::pin(async {
             let text = error_text(tree, self.0).ok_or(DriveError::NotFound)?;
-            Ok(Text::new(text, tree.opened))
+            Ok(Text::new(text, tree.opened()))
         })
     }
 
@@ -70,27 +67,31 @@ impl Place for ErrorText {
     }
 }
 
-/// What `ERROR.txt` says in a folder; none where nothing failed or someone removed it.
+/// The text of `ERROR.txt`; `None` if nothing failed or the text was removed.
 pub(in crate::drive) fn error_text(tree: &Tree, parent: ErrorParent) -> Option<String> {
     let text = failure_text(tree, parent)?;
-    let dismissed: Option<String> = tree.meta.get(DISMISSED, &parent.to_string()).ok().flatten();
+    let dismissed: Option<String> = tree
+        .meta()
+        .get(DISMISSED, &parent.to_string())
+        .ok()
+        .flatten();
     let is_old = dismissed.is_some_and(|old| text.lines().all(|line| old.contains(line)));
     (!is_old).then_some(text)
 }
 
-/// Someone removed `ERROR.txt`: it comes back only when something else fails.
+/// Hides `ERROR.txt` until something else fails.
 pub(in crate::drive) fn dismiss_error(tree: &Tree, parent: ErrorParent) -> DriveResult<()> {
     let text = error_text(tree, parent).ok_or(DriveError::NotFound)?;
-    tree.meta.put(DISMISSED, &parent.to_string(), &text)?;
+    tree.meta().put(DISMISSED, &parent.to_string(), &text)?;
     Ok(())
 }
 
 fn failure_text(tree: &Tree, parent: ErrorParent) -> Option<String> {
     match parent {
         ErrorParent::Model(Model::Raw(home)) => {
-            let view = tree.catalog.model(home)?;
+            let view = tree.catalog().model(home)?;
             let known = view.known.filter(|known| known.state.is_failure());
-            let from_service = || known.map(|known| asset_failure(&tree.catalog, &known));
+            let from_service = || known.map(|known| asset_failure(tree.catalog(), &known));
             let sentence = view
                 .draft
                 .and_then(|draft| draft.failure)
@@ -101,7 +102,7 @@ fn failure_text(tree: &Tree, parent: ErrorParent) -> Option<String> {
             rapid_failure(tree, rapid).map(|sentence| format!("{sentence}\n"))
         }
         ErrorParent::Drop(folder) => {
-            let jobs = tree.outbox.jobs().in_folder(&folder.in_outbox());
+            let jobs = tree.outbox().jobs().in_folder(&folder.in_outbox());
             let failed = jobs.iter().filter_map(|job| {
                 let failure = job.failure.as_ref()?;
                 Some(format!("{}: {failure}\n", job.name))
@@ -109,10 +110,10 @@ fn failure_text(tree: &Tree, parent: ErrorParent) -> Option<String> {
             Some(failed.collect()).filter(|lines: &String| !lines.is_empty())
         }
         ErrorParent::RawModels => {
-            let drafts = tree.outbox.drafts().all();
+            let drafts = tree.outbox().drafts().all();
             let loose = drafts.into_iter().filter(|draft| {
                 draft.kind == DraftKind::LooseFile
-                    && tree.catalog.asset_of_draft(draft.id).is_none()
+                    && tree.catalog().asset_of_draft(draft.id).is_none()
             });
             let failed =
                 loose.filter_map(|draft| Some(format!("{}: {}\n", draft.name, draft.failure?)));
@@ -121,7 +122,7 @@ fn failure_text(tree: &Tree, parent: ErrorParent) -> Option<String> {
     }
 }
 
-/// Why the model failed that a hidden folder stands in.
+/// Why the model of a hidden folder failed.
 pub(super) fn shown_failure(tree: &Tree, parent: HiddenParent) -> Option<String> {
     match parent {
         HiddenParent::Model(Model::Raw(home)) => model_failure(tree, home),
@@ -132,15 +133,15 @@ pub(super) fn shown_failure(tree: &Tree, parent: HiddenParent) -> Option<String>
 
 /// Why an optimized model failed.
 pub(super) fn rapid_failure(tree: &Tree, rapid: RapidId) -> Option<String> {
-    let row = tree.catalog.known().rapids.row(rapid.0).cloned()?;
+    let row = tree.catalog().known().rapids.row(rapid.0).cloned()?;
     row.state
         .is_failure()
-        .then(|| rapid_status(&tree.catalog, &row).to_string())
+        .then(|| rapid_status(tree.catalog(), &row).to_string())
 }
 
-/// Why a source model failed, and what to do.
+/// Why a source model failed, and what the user can do.
 pub(super) fn model_failure(tree: &Tree, home: Home) -> Option<String> {
-    let view = tree.catalog.model(home)?;
+    let view = tree.catalog().model(home)?;
     if let Some(draft) = view.draft
         && let Some(sentence) = draft.failure.or(draft.warning)
     {
@@ -152,7 +153,7 @@ pub(super) fn model_failure(tree: &Tree, home: Home) -> Option<String> {
     view.known
         .filter(|known| known.state.is_failure())
         .map(|known| {
-            let said = asset_failure(&tree.catalog, &known);
+            let said = asset_failure(tree.catalog(), &known);
             format!(
                 "{said}; the service could not import it: copy the whole model in again under \
                  another name, or `assetfs retry` to import it once more"
@@ -160,7 +161,7 @@ pub(super) fn model_failure(tree: &Tree, home: Home) -> Option<String> {
         })
 }
 
-/// The service's own words, and what to do with a model of which the files are still here.
+/// The message for a failed import of a model whose files are still staged.
 fn after_a_failed_import(said: &str) -> String {
     format!(
         "{said}; the service could not import it: copy what is missing into it and it is sent anew, \
@@ -168,7 +169,7 @@ fn after_a_failed_import(said: &str) -> String {
     )
 }
 
-/// Your files win: what the service adds gives way.
+/// A free name for something that the service adds: the user's files keep their names.
 pub(super) fn free_name(name: &str, taken: &HashSet<String>) -> String {
     let mut name = name.to_owned();
     while taken.contains(&name) {

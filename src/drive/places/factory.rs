@@ -9,7 +9,7 @@ use crate::drive::tree::Tree;
 use crate::drive::values::known::{KnownPreset, system_time};
 use crate::wire::PresetId;
 
-/// A factory preset, with a checksum of its text.
+/// A factory preset. The number is a checksum of its text, so that another text is another inode.
 pub(super) struct FactoryPreset(pub(super) PresetId, pub(super) u64);
 
 impl FactoryPreset {
@@ -29,7 +29,7 @@ impl Place for FactoryPreset {
 
     fn path(&self, tree: &Tree) -> String {
         let name = tree
-            .catalog
+            .catalog()
             .known()
             .factory
             .name(self.0.0)
@@ -44,7 +44,7 @@ impl Place for FactoryPreset {
 
     fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {
         Box::pin(async {
-            let known = tree.catalog.known();
+            let known = tree.catalog().known();
             let row = known.factory.row(self.0.0).ok_or(DriveError::NotFound)?;
             Ok(Text::new(row.text.as_str(), system_time(row.updated)))
         })

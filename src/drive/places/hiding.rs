@@ -1,38 +1,45 @@
-//! What deletions in progress hide, and what removed jobs leave, as the places show it.
+//! What deletions in progress hide, and what removed jobs leave.
 
 use super::node::{Node, Row};
 use crate::drive::tree::Tree;
 use crate::drive::values::local::{DropFolder, JobEntry};
 use crate::drive::values::node::Model;
 
-/// True for what a deletion under way has removed.
+/// True for a node that a deletion in progress has removed.
 pub(in crate::drive) fn is_hidden(tree: &Tree, node: &Node) -> bool {
     if tree.deletions().hides_nothing() {
         return false;
     }
     node.owner(tree).is_some_and(|model| {
         tree.deletions()
-            .is_hidden(model, node, tree.config.restore_after)
+            .is_hidden(model, node, tree.config().restore_after)
     })
 }
 
-/// Leaves out what a deletion under way has removed from a model.
+/// Removes the rows that a deletion in progress hides.
 pub(super) fn without_hidden(tree: &Tree, rows: &mut Vec<Row>, model: Model) {
     let deletions = tree.deletions();
     if deletions.hides_parts_of(model) {
-        rows.retain(|row| !deletions.is_hidden(model, &row.node, tree.config.restore_after));
+        rows.retain(|row| !deletions.is_hidden(model, &row.node, tree.config().restore_after));
     }
 }
 
-/// The part of a removed job that a name in a drop folder stands for.
+/// The part of a removed job with this name.
 pub(super) fn find_ghost(tree: &Tree, folder: DropFolder, name: &str) -> Option<JobEntry> {
     let found = tree.deletions().find_ghost(folder, name);
     found.filter(|entry| is_ghost(tree, entry))
 }
 
-/// True for a part of a job that was removed with its text, and that was not made anew.
+/// True for a part that was removed with its job, if the job does not exist again.
 pub(in crate::drive) fn is_ghost(tree: &Tree, entry: &JobEntry) -> bool {
-    let was_left = tree.deletions().is_ghost(entry, tree.config.restore_after);
+    let was_left = tree
+        .deletions()
+        .is_ghost(entry, tree.config().restore_after);
     let folder = entry.folder.in_outbox();
-    was_left && tree.outbox.jobs().get(&folder, &entry.text_name).is_none()
+    was_left
+        && tree
+            .outbox()
+            .jobs()
+            .get(&folder, &entry.text_name)
+            .is_none()
 }

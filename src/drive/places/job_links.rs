@@ -1,4 +1,4 @@
-//! The links of `jobs/` to optimized models that are being made, or failed lately.
+//! Links in `jobs/` to optimized models that are being made or have failed lately.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,7 +11,6 @@ use crate::drive::posix::FileKind;
 use crate::drive::tree::Tree;
 use crate::wire::RapidId;
 
-/// A link in `jobs/`.
 pub(in crate::drive) struct JobLink(pub(in crate::drive) RapidId);
 
 impl Place for JobLink {
@@ -24,7 +23,7 @@ impl Place for JobLink {
     }
 
     fn path(&self, tree: &Tree) -> String {
-        let name = tree.catalog.rapid_name(self.0);
+        let name = tree.catalog().rapid_name(self.0);
         format!("/jobs/{}", name.unwrap_or_else(|| self.0.to_string()))
     }
 
@@ -40,10 +39,10 @@ impl Place for JobLink {
     }
 }
 
-/// Adds the links under names that are free.
+/// Adds the links under free names.
 pub(super) fn job_link_rows(tree: &Tree, rows: &mut Vec<Row>) {
     let mut taken: HashSet<String> = rows.iter().map(|row| row.name.clone()).collect();
-    let known = tree.catalog.known();
+    let known = tree.catalog().known();
     for rapid in &known.jobs {
         let Some(name) = known.rapids.name(rapid.0) else {
             continue;

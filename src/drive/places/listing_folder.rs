@@ -1,5 +1,5 @@
-//! The folders that show a short listing of the service as it is: `presets/factory/`, `embeds/`,
-//! `account/tokens/`, `account/webhooks/`. One row of the table below each.
+//! Folders that show a short listing of the service: `presets/factory/`, `embeds/`, `account/tokens/` and
+//! `account/webhooks/`. Each is one constant below.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -96,15 +96,15 @@ impl Place for ListingFolder {
 
     fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
         Box::pin(async {
-            refreshed(&tree.catalog, self.listing).await?;
-            Ok((self.rows)(&tree.catalog.known()))
+            refreshed(tree.catalog(), self.listing).await?;
+            Ok((self.rows)(&tree.catalog().known()))
         })
     }
 
     fn child<'a>(&'a self, tree: &'a Arc<Tree>, name: &'a str) -> Answer<'a, Node> {
         Box::pin(async move {
-            refreshed(&tree.catalog, self.listing).await?;
-            let found = (self.find)(&tree.catalog.known(), name);
+            refreshed(tree.catalog(), self.listing).await?;
+            let found = (self.find)(&tree.catalog().known(), name);
             found.ok_or(DriveError::NotFound)
         })
     }

@@ -1,11 +1,11 @@
-//! The two folders with long listings, which are shown page by page as they come.
+//! The two folders with long listings, which are shown page by page.
 
 use super::node::Row;
 use super::{rapidmodels, rawmodels};
 use crate::drive::tree::Tree;
 use crate::drive::values::node::ListingKind;
 
-/// What is of this machine alone in a folder that shows a long listing.
+/// The rows that only exist on this machine: drafts.
 pub(in crate::drive) fn own_rows(tree: &Tree, which: ListingKind) -> Vec<Row> {
     match which {
         ListingKind::Assets => rawmodels::draft_rows(tree),
@@ -13,7 +13,7 @@ pub(in crate::drive) fn own_rows(tree: &Tree, which: ListingKind) -> Vec<Row> {
     }
 }
 
-/// What is known by now of the folder, without asking for it.
+/// The rows that are known now, without a request.
 pub(in crate::drive) fn rows_at_hand(tree: &Tree, which: ListingKind) -> Vec<Row> {
     match which {
         ListingKind::Assets => rawmodels::rows_at_hand(tree),
@@ -21,7 +21,7 @@ pub(in crate::drive) fn rows_at_hand(tree: &Tree, which: ListingKind) -> Vec<Row
     }
 }
 
-/// The rows of what has a higher id than that, with the highest.
+/// The rows above an id, with the highest id.
 pub(in crate::drive) fn rows_after(tree: &Tree, which: ListingKind, id: u64) -> (u64, Vec<Row>) {
     match which {
         ListingKind::Assets => rawmodels::rows_after(tree, id),

@@ -1,8 +1,8 @@
-//! What each kind of path is: one file a kind, which answers the one trait [`Place`].
+//! Paths: one file for each kind, which implements the trait [`Place`].
 //!
-//! A place describes: its identity, its rows, its attributes, its text, what may be done with it. The
-//! operations in `ops` act, and ask the place; none of them knows which kinds there are. A new kind of
-//! path is a new file here and a line in the rows of the folder that shows it.
+//! A place describes a path: its identity, rows, attributes and text, and what may be done with it. The
+//! operations in `ops` ask the place and do not know the kinds. A new kind of path is a new file here and one
+//! row in the folder that shows it.
 
 mod account;
 mod account_record;
@@ -17,6 +17,7 @@ mod entry;
 mod errors;
 mod factory;
 mod hidden;
+mod hidden_text;
 mod hiding;
 mod job_links;
 mod kept;
@@ -47,7 +48,7 @@ pub(in crate::drive) use changes::tell;
 pub(in crate::drive) use drop::shown_parts;
 pub(in crate::drive) use entry::{DraftEntry, can_be_compared, loose_row, sent_loose_file};
 pub(in crate::drive) use errors::dismiss_error;
-pub(in crate::drive) use hidden::control_help;
+pub(in crate::drive) use hidden_text::control_help;
 pub(in crate::drive) use hiding::{is_ghost, is_hidden};
 pub(in crate::drive) use long::{own_rows, rows_after, rows_at_hand};
 pub(in crate::drive) use model::ModelFolder;

@@ -1,4 +1,4 @@
-//! `rawmodels/NAME/`: a source model, draft or asset. What was copied in, and the folders of the service.
+//! `rawmodels/NAME/`: a source model, draft or asset, with its own files and the folders of the service.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::outbox::{DraftId, EntryId};
 use crate::wire::paths::{fill, route};
 use crate::wire::{AssetId, UploadStatus};
 
-/// The folder of a source model. It stays the same folder when a draft becomes an asset.
+/// The folder of a source model. It keeps its inode when the draft becomes an asset.
 pub(in crate::drive) struct ModelFolder(pub(in crate::drive) Home);
 
 impl Place for ModelFolder {
@@ -40,7 +40,7 @@ impl Place for ModelFolder {
     }
 
     fn path(&self, tree: &Tree) -> String {
-        tree.catalog.home_path(self.0)
+        tree.catalog().home_path(self.0)
     }
 
     fn lifetime(&self) -> Lifetime {
@@ -51,11 +51,11 @@ impl Place for ModelFolder {
         Box::pin(async { self.attributes_at_hand(tree) })
     }
 
-    /// The user's files, then the folders of the service under names that are free.
+    /// The user's files, then the folders of the service under free names.
     fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
         Box::pin(async move {
-            let view = tree.catalog.model(self.0).ok_or(DriveError::NotFound)?;
-            learn_reason(&tree.catalog, Model::Raw(self.0)).await;
+            let view = tree.catalog().model(self.0).ok_or(DriveError::NotFound)?;
+            learn_reason(tree.catalog(), Model::Raw(self.0)).await;
             let mut rows = own_rows(tree, &view).await?;
             let mut taken: HashSet<String> = rows.iter().map(|row| row.name.clone()).collect();
             for row in service_folders(tree, &view) {
@@ -74,7 +74,7 @@ impl Place for ModelFolder {
 
     fn child<'a>(&'a self, tree: &'a Arc<Tree>, name: &'a str) -> Answer<'a, Node> {
         Box::pin(async move {
-            // A draft is local: no rows have to be made to find one of its names.
+            // A draft is local: its names are looked up directly.
             if let Home::Made(draft) = self.0
                 && let Some(node) = own_child(tree, draft, EntryId::ROOT, name)
             {
@@ -121,14 +121,14 @@ impl Place for ModelFolder {
     }
 
     fn check_may_make(&self, tree: &Tree) -> DriveResult<()> {
-        match tree.catalog.model(self.0).ok_or(DriveError::NotFound)? {
+        match tree.catalog().model(self.0).ok_or(DriveError::NotFound)? {
             view if view.is_open() => Ok(()),
             _ => Err(refusals::frozen_asset(&self.path(tree))),
         }
     }
 
     fn check_movable(&self, tree: &Tree) -> DriveResult<()> {
-        match tree.catalog.asset_of(self.0) {
+        match tree.catalog().asset_of(self.0) {
             None => Ok(()),
             Some(_) => Err(refusals::no_rename(&self.path(tree))),
         }
@@ -150,11 +150,13 @@ impl Place for ModelFolder {
     }
 
     fn id(&self, tree: &Tree) -> Option<String> {
-        tree.catalog.asset_of(self.0).map(|asset| asset.to_string())
+        tree.catalog()
+            .asset_of(self.0)
+            .map(|asset| asset.to_string())
     }
 
     fn url(&self, tree: &Tree) -> Option<String> {
-        let asset = tree.catalog.asset_of(self.0)?;
+        let asset = tree.catalog().asset_of(self.0)?;
         Some(tree.record_url(&fill(route::ASSET, &[&asset])))
     }
 
@@ -163,14 +165,14 @@ impl Place for ModelFolder {
     }
 
     fn status<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Option<ItemStatus>> {
-        Box::pin(async { Ok(Some(model_status(&tree.catalog, self.0).await?)) })
+        Box::pin(async { Ok(Some(model_status(tree.catalog(), self.0).await?)) })
     }
 }
 
 impl ModelFolder {
     /// The zip that was copied in and whose files are shown: not listed, and found by its name.
     fn sent_zip(&self, tree: &Tree, name: &str) -> Option<Node> {
-        let view = tree.catalog.model(self.0).filter(ModelView::is_zip)?;
+        let view = tree.catalog().model(self.0).filter(ModelView::is_zip)?;
         let sent = view.sent?;
         let entry = sent.entries.iter().find(|entry| entry.path == name)?.id;
         let draft = sent.draft;
@@ -178,9 +180,9 @@ impl ModelFolder {
     }
 
     fn attributes_at_hand(&self, tree: &Tree) -> DriveResult<Attributes> {
-        let view = tree.catalog.model(self.0).ok_or(DriveError::NotFound)?;
+        let view = tree.catalog().model(self.0).ok_or(DriveError::NotFound)?;
         if let (Home::Made(draft), Some(_)) = (self.0, &view.draft)
-            && let Some(info) = tree.outbox.entries().get(draft, EntryId::ROOT)
+            && let Some(info) = tree.outbox().entries().get(draft, EntryId::ROOT)
         {
             return Ok(entry::staged_in(tree, draft, &info));
         }
@@ -212,20 +214,20 @@ async fn own_rows(tree: &Arc<Tree>, view: &ModelView) -> DriveResult<Vec<Row>> {
             }
         }
         (Home::Made(draft), _) => entry::entry_rows(tree, draft, EntryId::ROOT),
-        // What others are still uploading has no files yet.
+        // An upload of another machine has no files yet.
         (Home::Found(_), Some(_)) if !has_files(view) => Ok(Vec::new()),
         (Home::Found(asset), _) => service_rows(tree, asset).await,
     }
 }
 
-/// The files of a model as the service tells them.
+/// The files of a model on the service.
 async fn service_rows(tree: &Arc<Tree>, asset: AssetId) -> DriveResult<Vec<Row>> {
-    let folder = files_folder(&tree.catalog, asset).await?;
-    let map = file_map(&tree.catalog, folder).await?;
+    let folder = files_folder(tree.catalog(), asset).await?;
+    let map = file_map(tree.catalog(), folder).await?;
     Ok(map_rows(tree, folder, &map, ""))
 }
 
-/// The folders of the service that a model has in its present state.
+/// The service folders that a model has in its state.
 fn service_folders(tree: &Tree, view: &ModelView) -> Vec<Row> {
     let Some(asset) = view.asset else {
         return Vec::new();
@@ -242,9 +244,9 @@ fn service_folders(tree: &Tree, view: &ModelView) -> Vec<Row> {
             RemoteFolder::AssetConverted(asset),
             RemoteFolder::AssetPbr(asset),
         ];
-        // Not every asset has these: shown once the service has named a file in them.
+        // Not every asset has these: shown once the service lists a file in them.
         let has_files = |folder: &RemoteFolder| {
-            known_map(&tree.catalog, *folder).is_some_and(|map| !map.is_empty())
+            known_map(tree.catalog(), *folder).is_some_and(|map| !map.is_empty())
         };
         let there = folders.into_iter().filter(has_files);
         rows.extend(there.map(|folder| ServiceFolder(folder).row()));

@@ -1,4 +1,4 @@
-//! The mount's state, as `status.json` tells it.
+//! The contents of `status.json`.
 
 use super::cache_status::cache_status;
 use super::drop::job_folder_path;
@@ -11,22 +11,22 @@ use crate::drive::values::node::Home;
 use crate::outbox::{DraftInfo, DraftPhase, JobState, TransferInfo};
 use crate::wire::Timestamp;
 
-/// Failures shown.
+/// Maximum number of failures in the status.
 const FAILURES_SHOWN: usize = 20;
 
-/// The mount's state at this moment, as far as it is at hand.
+/// The state of the mount, as far as it is known without requests.
 pub(in crate::drive) fn mount_status(tree: &Tree) -> MountStatus {
     let kernel_use = tree.kernel_use();
-    let offline = tree.catalog.offline_reason();
-    let transfers = tree.outbox.uploads().transfers();
-    let drafts = tree.outbox.drafts().all();
+    let offline = tree.catalog().offline_reason();
+    let transfers = tree.outbox().uploads().transfers();
+    let drafts = tree.outbox().drafts().all();
     let offline = offline.or_else(|| drafts.iter().find_map(|draft| draft.no_answer.clone()));
     MountStatus {
         pid: std::process::id(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        account: tree.config.account_label.clone(),
+        account: tree.config().account_label.clone(),
         online: offline.is_none(),
-        read_only: tree.config.read_only,
+        read_only: tree.config().read_only,
         offline_because: offline,
         drafts: drafts
             .iter()
@@ -43,12 +43,12 @@ pub(in crate::drive) fn mount_status(tree: &Tree) -> MountStatus {
         cache: cache_status(tree),
         rate: rate_status(tree),
         traffic: TrafficStatus {
-            fetched_bytes: tree.catalog.fetched_bytes(),
-            read_bytes: tree.traffic.read(),
-            written_bytes: tree.traffic.written(),
+            fetched_bytes: tree.catalog().fetched_bytes(),
+            read_bytes: tree.traffic().read(),
+            written_bytes: tree.traffic().written(),
         },
         failures: tree
-            .failures
+            .failures()
             .latest(FAILURES_SHOWN)
             .into_iter()
             .map(|failure| FailureLine {
@@ -62,9 +62,9 @@ pub(in crate::drive) fn mount_status(tree: &Tree) -> MountStatus {
     }
 }
 
-/// What was kept because the journal did not know of it.
+/// Files that the journal did not name and that were kept.
 pub(in crate::drive) fn recovered_status(tree: &Tree) -> Vec<RecoveredStatus> {
-    let recovered = tree.outbox.recovered();
+    let recovered = tree.outbox().recovered();
     let told = recovered.iter().map(|found| RecoveredStatus {
         folder: found.path.display().to_string(),
         reason: found.reason.clone(),
@@ -78,7 +78,7 @@ fn draft_status(tree: &Tree, draft: &DraftInfo, transfers: &[TransferInfo]) -> D
     let transfer = transfers.iter().find(|transfer| transfer.draft == draft.id);
     let is_sent = draft.phase.is_frozen();
     DraftStatus {
-        path: tree.catalog.home_path(Home::Made(draft.id)),
+        path: tree.catalog().home_path(Home::Made(draft.id)),
         state: draft.status.word(),
         percent: draft.status.percent(),
         status: draft.status.to_string(),
@@ -93,7 +93,7 @@ fn draft_status(tree: &Tree, draft: &DraftInfo, transfers: &[TransferInfo]) -> D
 
 fn transfer_status(tree: &Tree, transfer: &TransferInfo) -> TransferStatus {
     TransferStatus {
-        path: tree.catalog.home_path(Home::Made(transfer.draft)),
+        path: tree.catalog().home_path(Home::Made(transfer.draft)),
         direction: Direction::Up,
         done_bytes: transfer.sent,
         total_bytes: transfer.total,
@@ -115,9 +115,9 @@ fn transfer_status(tree: &Tree, transfer: &TransferInfo) -> TransferStatus {
 
 fn job_lines(tree: &Tree) -> Vec<JobStatusLine> {
     let mut lines = Vec::new();
-    for folder in tree.outbox.jobs().folders() {
+    for folder in tree.outbox().jobs().folders() {
         let path = job_folder_path(tree, &folder);
-        for job in tree.outbox.jobs().in_folder(&folder) {
+        for job in tree.outbox().jobs().in_folder(&folder) {
             if !matches!(job.state, JobState::Editing | JobState::Done) {
                 lines.push(JobStatusLine {
                     path: format!("{path}/{}", job.name),
@@ -132,7 +132,7 @@ fn job_lines(tree: &Tree) -> Vec<JobStatusLine> {
 }
 
 fn rate_status(tree: &Tree) -> RateStatus {
-    let budget = tree.client.budget();
+    let budget = tree.client().budget();
     RateStatus {
         limit_per_minute: budget.per_minute.into(),
         available: budget.available.into(),
@@ -143,12 +143,12 @@ fn rate_status(tree: &Tree) -> RateStatus {
 }
 
 fn orphans_at_hand(tree: &Tree) -> Vec<OrphanStatus> {
-    let known = tree.catalog.known();
+    let known = tree.catalog().known();
     let orphans = known.orphans.as_ref();
     orphans.map_or_else(Vec::new, |orphans| orphans.found.clone())
 }
 
-/// What was kept because the journal did not know of it, as a sentence.
+/// The same as a message.
 pub(super) fn recovered_sentence(tree: &Tree) -> Option<String> {
     let recovered = recovered_status(tree);
     let found = recovered.first()?;

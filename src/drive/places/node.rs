@@ -1,4 +1,4 @@
-//! A place that is held: shared, compared and numbered by its identity.
+//! A shared place, which is compared and numbered by its identity.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -9,7 +9,7 @@ use super::place::Place;
 use crate::drive::inodes::Numbered;
 use crate::drive::posix::FileKind;
 
-/// One thing of the tree. Two nodes with the same identity are equal.
+/// A node of the tree. Nodes with the same identity are equal.
 #[derive(Clone)]
 pub(in crate::drive) struct Node(Arc<dyn Place>);
 

@@ -1,4 +1,4 @@
-//! The page of an embed: it opens the viewer. What the service sends is data in it, never markup.
+//! The HTML page of an embed, which opens the viewer. Data of the service is escaped.
 
 use crate::drive::values::known::KnownEmbed;
 
@@ -9,7 +9,7 @@ pub(super) fn embed_page(row: &KnownEmbed) -> String {
     let Some(address) = address.map(escaped) else {
         return format!(
             "<!doctype html>\n<meta charset=\"utf-8\">\n<title>{title}</title>\n\
-             <p>The service does not tell where this viewer opens.</p>\n"
+             <p>The service did not report the URL of this viewer.</p>\n"
         );
     };
     format!(
@@ -20,7 +20,7 @@ pub(super) fn embed_page(row: &KnownEmbed) -> String {
     )
 }
 
-/// Nothing but a page of the web is opened.
+/// Only http and https URLs are opened.
 fn is_of_the_web(url: &str) -> bool {
     url::Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
 }

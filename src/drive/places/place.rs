@@ -1,4 +1,4 @@
-//! The questions that every place answers.
+//! The trait of all places, and its answers.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -18,10 +18,10 @@ use crate::outbox::ItemStatus;
 use crate::outbox::{DraftId, EntryId};
 use crate::wire::{AssetId, EmbedId};
 
-/// An answer that may have to be fetched. Its first poll completes when nothing has to be.
+/// An answer that may need a request. Completes at the first poll if no request is needed.
 pub(in crate::drive) type Answer<'a, T> = BoxFuture<'a, DriveResult<T>>;
 
-/// A text that the drive writes itself, and when it came to be.
+/// A text that the drive makes, with its modification time.
 #[derive(Debug, Clone)]
 pub(in crate::drive) struct Text {
     pub(in crate::drive) bytes: Bytes,
@@ -41,20 +41,20 @@ impl Text {
     }
 }
 
-/// How long the kernel may believe a name and its attributes without asking.
+/// How long the kernel may cache a name and its attributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::drive) enum Lifetime {
-    /// Only this mount changes it.
+    /// Only this mount can change it.
     Own,
-    /// Only this mount changes it, until it becomes an asset.
+    /// Only this mount can change it, until it becomes an asset.
     Draft,
-    /// As long as a listing.
+    /// As long as a listing is fresh.
     Listing,
-    /// Changes at any time, or is not there until something happens.
+    /// Not at all: it may change at any time.
     None,
 }
 
-/// What can be made in a folder.
+/// What can be created in a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::drive) enum Container {
     /// Drafts, as folders and loose files.
@@ -70,7 +70,7 @@ pub(in crate::drive) enum Container {
 /// Where the bytes of a file come from.
 #[derive(Debug, Clone)]
 pub(in crate::drive) enum Contents {
-    /// Copied in: staged here, or sent.
+    /// An entry that was copied in, staged or sent.
     Entry(DraftId, EntryId),
     /// A file of the service.
     Remote(RemoteFolder, Arc<str>),
@@ -80,49 +80,48 @@ pub(in crate::drive) enum Contents {
     StagedMember(DraftId, Arc<str>),
     /// All files of an asset as one zip.
     SourceZip(Home),
-    /// A file that takes commands.
+    /// A `ctl` file.
     Control(HiddenParent),
-    /// A text that goes out when it is closed.
+    /// A text that is sent at close.
     Editable(TextTarget),
     /// [`Place::text`], as it is at open.
     Snapshot,
-    /// None: it is a folder.
     Folder,
 }
 
-/// What removing a thing does.
+/// What removing a node does.
 #[derive(Debug, Clone)]
 pub(in crate::drive) enum Removal {
     /// Deletes the model, or its draft.
     Model(Model),
-    /// Removes it from its draft; hides it in an asset.
+    /// Removes the entry of a draft; hides that of an asset.
     Entry(DraftId, EntryId),
     /// Removes the job.
     Job(DropFolder, Arc<str>),
-    /// Forgets what a removed job left; else hides it.
+    /// Forgets a part that a removed job left; hides any other.
     JobPart(JobEntry),
-    /// The text comes back when something else fails.
+    /// Hides the text until something else fails.
     ErrorText(ErrorParent),
     /// Removes the preset.
     Preset,
     /// Deletes the embed.
     Embed(EmbedId),
-    /// Hides a part of a model until the whole is deleted, or for a while.
+    /// Hides the part of a model until the model is deleted, or for a while.
     Part,
     /// Never.
     Refused,
 }
 
-/// What changing the attributes of a thing does.
+/// What changing the attributes of a node does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::drive) enum AttributeRule {
-    /// Kept while it is a draft.
+    /// Stored while it is a draft.
     Entry(DraftId, EntryId),
-    /// The length matters, all else is accepted and not kept.
+    /// The length is changed, all else is accepted without effect.
     Text,
-    /// All but a length is accepted and not kept.
+    /// All but a length is accepted without effect.
     Accepted,
-    /// Everything is accepted and not kept.
+    /// Everything is accepted without effect.
     Ignored,
     /// Refused: it belongs to an asset.
     Frozen,
@@ -130,33 +129,32 @@ pub(in crate::drive) enum AttributeRule {
     Refused,
 }
 
-/// One kind of path. Methods without a body are what every kind has to say; the others have the answer
-/// of most kinds.
+/// One kind of path. Methods without a default must be implemented by every kind; the defaults fit most kinds.
 pub(in crate::drive) trait Place: Send + Sync {
-    /// The text that the inode number is made from: durable, so it never changes. What has other
-    /// content has another identity.
+    /// The text that the inode number is computed from. It is durable: it never changes for a path, and other
+    /// content needs another identity.
     fn identity(&self) -> String;
 
-    /// Folder, file or link; `None` where only the outbox can tell.
+    /// Folder, file or link; `None` if only the outbox knows.
     fn kind(&self) -> Option<FileKind>;
 
-    /// The path from the top of the drive, beginning with `/`, for sentences. Best effort: a thing that
-    /// is gone keeps a path that says what it was.
+    /// The path from the root of the drive, starting with `/`, for messages. A node that is gone keeps its last
+    /// known path.
     fn path(&self, tree: &Tree) -> String;
 
-    /// For how long the kernel may believe it.
+    /// How long the kernel may cache it.
     fn lifetime(&self) -> Lifetime;
 
-    /// The time of a folder.
+    /// The modification time of a folder.
     fn modified(&self, tree: &Tree) -> SystemTime {
-        tree.opened
+        tree.opened()
     }
 
-    /// What `stat` shows; the number is left to the caller.
+    /// The attributes without the inode number.
     fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {
         Box::pin(async move {
             Ok(match self.kind() {
-                Some(FileKind::Link) => link(tree, &self.target(tree).await?, tree.opened),
+                Some(FileKind::Link) => link(tree, &self.target(tree).await?, tree.opened()),
                 Some(FileKind::File) => {
                     let Text { bytes, modified } = self.text(tree).await?;
                     file(tree, bytes.len() as u64, modified)
@@ -166,12 +164,12 @@ pub(in crate::drive) trait Place: Send + Sync {
         })
     }
 
-    /// The rows of a folder, in the order in which they are listed.
+    /// The rows of a folder in their order.
     fn rows<'a>(&'a self, _tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
         Box::pin(async { Err(DriveError::NotAFolder) })
     }
 
-    /// What a name in a folder stands for.
+    /// The node of a name in a folder.
     fn child<'a>(&'a self, tree: &'a Arc<Tree>, name: &'a str) -> Answer<'a, Node> {
         Box::pin(async move {
             let rows = self.rows(tree).await?;
@@ -180,57 +178,56 @@ pub(in crate::drive) trait Place: Send + Sync {
         })
     }
 
-    /// The text of a file that the drive writes itself.
+    /// The text of a file that the drive makes.
     fn text<'a>(&'a self, _tree: &'a Arc<Tree>) -> Answer<'a, Text> {
         Box::pin(async { Err(DriveError::IsAFolder) })
     }
 
-    /// Where a link points: relative, and inside the drive.
+    /// The target of a link: relative, and inside the drive.
     fn target<'a>(&'a self, _tree: &'a Arc<Tree>) -> Answer<'a, String> {
         Box::pin(async { Err(DriveError::Invalid("this is not a link".into())) })
     }
 
-    /// What failed, or is held back, whoever asked for it.
+    /// The failure or delay of background work.
     fn failure(&self, _tree: &Tree) -> Option<String> {
         None
     }
 
-    /// The place whose `.assetfs` folder it holds.
+    /// The parent of the `.assetfs` folder in it.
     fn hidden_parent(&self) -> Option<HiddenParent> {
         None
     }
 
-    /// The model whose folder it is.
     fn model_folder(&self) -> Option<Model> {
         None
     }
 
-    /// The model whose state it shows: whoever looks at it wants to know how that goes on.
+    /// The model whose state it shows, which is polled while someone looks at it.
     fn shown_model(&self, _: &Tree) -> Option<Model> {
         self.model_folder()
     }
 
-    /// The model that it is a part of, and goes with.
+    /// The model that it is a part of.
     fn owner(&self, _tree: &Tree) -> Option<Model> {
         None
     }
 
-    /// The entry of a draft that it is, also after the draft became an asset.
+    /// The entry of a draft that it shows, also after the draft became an asset.
     fn draft_entry(&self) -> Option<(DraftId, EntryId)> {
         None
     }
 
-    /// The folder of the service whose files it shows.
+    /// The service folder whose files it shows.
     fn service_folder(&self) -> Option<RemoteFolder> {
         None
     }
 
-    /// The file of the service that it is.
+    /// The service file that it shows.
     fn service_file(&self) -> Option<(RemoteFolder, Arc<str>)> {
         None
     }
 
-    /// The name of a preset that is held here.
+    /// The name of a preset that is stored in the outbox.
     fn held_preset(&self) -> Option<String> {
         None
     }
@@ -240,12 +237,12 @@ pub(in crate::drive) trait Place: Send + Sync {
         None
     }
 
-    /// What can be made in it.
+    /// What can be created in it.
     fn container(&self) -> Option<Container> {
         None
     }
 
-    /// Refuses to make anything in it, with a sentence.
+    /// Refuses to create anything in it.
     fn check_may_make(&self, tree: &Tree) -> DriveResult<()> {
         match self.container() {
             Some(_) => Ok(()),
@@ -253,7 +250,6 @@ pub(in crate::drive) trait Place: Send + Sync {
         }
     }
 
-    /// Where its bytes come from.
     fn contents(&self, _tree: &Tree) -> DriveResult<Contents> {
         Ok(match self.kind() {
             Some(FileKind::Folder) => Contents::Folder,
@@ -261,45 +257,43 @@ pub(in crate::drive) trait Place: Send + Sync {
         })
     }
 
-    /// Refuses to open it for writing where that cannot be, with a sentence.
+    /// Refuses to open it for writing.
     fn check_writable(&self, tree: &Tree, _flags: OpenFlags) -> DriveResult<()> {
         Err(refusals::made_by_service(&self.path(tree)))
     }
 
-    /// Refuses to move it, with a sentence.
+    /// Refuses to rename it.
     fn check_movable(&self, tree: &Tree) -> DriveResult<()> {
         Err(refusals::no_rename(&self.path(tree)))
     }
 
-    /// What removing it does.
     fn removal(&self) -> Removal {
         Removal::Refused
     }
 
-    /// What changing its attributes does.
     fn attribute_rule(&self) -> AttributeRule {
         AttributeRule::Refused
     }
 
-    /// Under which name the block cache has it.
+    /// The prefix of its files in the block cache.
     fn cache_name(&self, tree: &Tree) -> DriveResult<String> {
         Err(DriveError::Invalid(format!(
-            "{} is made by the drive itself; there is nothing to keep",
+            "{} is made by the drive itself and is not cached",
             self.path(tree).trim_start_matches('/')
         )))
     }
 
-    /// The service's number: `user.assetfs.id`.
+    /// The id of the service:
     fn id(&self, _tree: &Tree) -> Option<String> {
         None
     }
 
-    /// The path of its record in the API, or its address on the web: `user.assetfs.url`.
+    /// The URL of its record in the API, or its URL on the web: `user.assetfs.url`.
     fn url(&self, _tree: &Tree) -> Option<String> {
         None
     }
 
-    /// True where [`Place::status`] has an answer.
+    /// True if [`Place::status`] has an answer.
     fn has_status(&self, _tree: &Tree) -> bool {
         false
     }
@@ -309,7 +303,7 @@ pub(in crate::drive) trait Place: Send + Sync {
         Box::pin(async { Ok(None) })
     }
 
-    /// What a preset is for: `user.assetfs.description`.
+    /// The description of a preset:
     fn description(&self, _tree: &Tree) -> Option<String> {
         None
     }

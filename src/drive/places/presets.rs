@@ -1,4 +1,4 @@
-//! `presets/`: the user's presets, as the service has them and as they are held here.
+//! `presets/`: the user's presets on the service and in the outbox.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -21,7 +21,6 @@ use crate::wire::paths::{fill, route};
 
 const FACTORY: &str = "factory";
 
-/// The folder of all presets.
 pub(in crate::drive) struct PresetFolder;
 
 impl Place for PresetFolder {
@@ -47,7 +46,7 @@ impl Place for PresetFolder {
 
     fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
         Box::pin(async {
-            let listed = refreshed(&tree.catalog, ListingKind::Presets).await;
+            let listed = refreshed(tree.catalog(), ListingKind::Presets).await;
             let presets = preset_rows(tree);
             if presets.is_empty() {
                 listed?;
@@ -63,19 +62,19 @@ impl Place for PresetFolder {
             if name == FACTORY {
                 return Ok(listing_folder::FACTORY.into());
             }
-            let overlay = preset_overlay(&tree.catalog);
+            let overlay = preset_overlay(tree.catalog());
             if overlay.files.iter().any(|file| file.name == name) {
                 return Ok(HeldPreset(name.into()).into());
             }
-            refreshed(&tree.catalog, ListingKind::Presets).await?;
+            refreshed(tree.catalog(), ListingKind::Presets).await?;
             let find = || {
-                let known = tree.catalog.known();
+                let known = tree.catalog().known();
                 let preset = known.presets.find(name);
                 let preset = preset.filter(|preset| !overlay.hidden.contains(&preset.id));
                 preset.map(|preset| Node::from(StoredPreset::of(preset)))
             };
             match find() {
-                None if confirmed(&tree.catalog, ListingKind::Presets).await => find(),
+                None if confirmed(tree.catalog(), ListingKind::Presets).await => find(),
                 found => found,
             }
             .ok_or(DriveError::NotFound)
@@ -95,9 +94,9 @@ impl Place for PresetFolder {
     }
 }
 
-/// What is held here, then what the service has and nothing here stands for.
+/// The presets in the outbox, then those of the service that are not replaced by them.
 fn preset_rows(tree: &Tree) -> Vec<Row> {
-    let overlay = preset_overlay(&tree.catalog);
+    let overlay = preset_overlay(tree.catalog());
     let held: HashSet<&str> = overlay
         .files
         .iter()
@@ -107,7 +106,7 @@ fn preset_rows(tree: &Tree) -> Vec<Row> {
     let mut rows: Vec<Row> = here
         .map(|file| Row::new(&file.name, HeldPreset(file.name.as_str().into())))
         .collect();
-    let known = tree.catalog.known();
+    let known = tree.catalog().known();
     for preset in known.presets.rows() {
         let Some(name) = known.presets.name(preset.id.0) else {
             continue;
@@ -119,7 +118,7 @@ fn preset_rows(tree: &Tree) -> Vec<Row> {
     rows
 }
 
-/// The text that is held here under a name.
+/// The text of a preset in the outbox.
 fn held_text(overlay: &PresetOverlay, name: &str) -> Option<Text> {
     let file = overlay.files.iter().find(|file| file.name == name)?;
     Some(Text {
@@ -132,7 +131,7 @@ fn preset_text(row: &KnownPreset) -> Text {
     Text::new(row.text.as_str(), system_time(row.updated))
 }
 
-/// A preset of the service, with a checksum of its text: other text is another inode.
+/// A preset of the service. The number is a checksum of its text, so that another text is another inode.
 pub(super) struct StoredPreset(pub(super) PresetId, pub(super) u64);
 
 impl StoredPreset {
@@ -141,11 +140,11 @@ impl StoredPreset {
     }
 
     fn row(&self, tree: &Tree) -> Option<KnownPreset> {
-        tree.catalog.known().presets.row(self.0.0).cloned()
+        tree.catalog().known().presets.row(self.0.0).cloned()
     }
 
     fn name(&self, tree: &Tree) -> Option<String> {
-        tree.catalog
+        tree.catalog()
             .known()
             .presets
             .name(self.0.0)
@@ -167,16 +166,16 @@ impl Place for StoredPreset {
         format!("/presets/{name}")
     }
 
-    /// Its text changes with each writing, and its length is believed by who copies it.
+    /// Its text changes with each write, and copy tools rely on its length.
     fn lifetime(&self) -> Lifetime {
         Lifetime::None
     }
 
     fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {
         Box::pin(async {
-            let overlay = preset_overlay(&tree.catalog);
+            let overlay = preset_overlay(tree.catalog());
             let row = self.row(tree).ok_or(DriveError::NotFound)?;
-            // The kernel may still know the preset whose file has another text by now.
+            // The kernel may still cache this inode after the file has another text.
             let held = self.name(tree).and_then(|name| held_text(&overlay, &name));
             Ok(held.unwrap_or_else(|| preset_text(&row)))
         })
@@ -216,7 +215,7 @@ impl Place for StoredPreset {
     }
 }
 
-/// A preset that is held here, by the name of its file.
+/// A preset in the outbox, by file name.
 #[derive(Debug, Clone)]
 pub(in crate::drive) struct HeldPreset(pub(in crate::drive) Arc<str>);
 
@@ -239,9 +238,9 @@ impl Place for HeldPreset {
 
     fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {
         Box::pin(async {
-            let overlay = preset_overlay(&tree.catalog);
-            let known = tree.catalog.known();
-            // Somebody may have it open still while the service has the text already.
+            let overlay = preset_overlay(tree.catalog());
+            let known = tree.catalog().known();
+            // It may still be open after the service has stored it.
             let saved = || known.presets.find(&self.0).map(preset_text);
             let text = held_text(&overlay, &self.0).or_else(saved);
             text.ok_or(DriveError::NotFound)
@@ -282,7 +281,7 @@ impl Place for HeldPreset {
 
 impl HeldPreset {
     fn file(&self, tree: &Tree) -> Option<PresetFile> {
-        let files = preset_overlay(&tree.catalog).files;
+        let files = preset_overlay(tree.catalog()).files;
         files.into_iter().find(|file| *file.name == *self.0)
     }
 }

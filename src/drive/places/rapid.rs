@@ -35,7 +35,7 @@ impl Place for RapidFolder {
     }
 
     fn path(&self, tree: &Tree) -> String {
-        tree.catalog.rapid_path(self.0)
+        tree.catalog().rapid_path(self.0)
     }
 
     fn lifetime(&self) -> Lifetime {
@@ -44,7 +44,7 @@ impl Place for RapidFolder {
 
     fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {
         Box::pin(async {
-            let row = known_rapid(&tree.catalog, self.0).await?;
+            let row = known_rapid(tree.catalog(), self.0).await?;
             Ok(folder(tree, system_time(row.updated.or(row.created))))
         })
     }
@@ -52,12 +52,12 @@ impl Place for RapidFolder {
     fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
         Box::pin(async move {
             let rapid = self.0;
-            let row = known_rapid(&tree.catalog, rapid).await?;
-            learn_reason(&tree.catalog, Model::Rapid(rapid)).await;
+            let row = known_rapid(tree.catalog(), rapid).await?;
+            learn_reason(tree.catalog(), Model::Rapid(rapid)).await;
             let mut rows = Vec::new();
             if row.state.is_final() {
                 let folder = RemoteFolder::RapidFiles(rapid);
-                let map = file_map(&tree.catalog, folder).await?;
+                let map = file_map(tree.catalog(), folder).await?;
                 rows = map_rows(tree, folder, &map, "");
             }
             let mut taken: HashSet<String> = rows.iter().map(|row| row.name.clone()).collect();
@@ -117,16 +117,16 @@ impl Place for RapidFolder {
 
     fn status<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Option<ItemStatus>> {
         Box::pin(async {
-            let row = known_rapid(&tree.catalog, self.0).await?;
-            Ok(Some(rapid_status(&tree.catalog, &row)))
+            let row = known_rapid(tree.catalog(), self.0).await?;
+            Ok(Some(rapid_status(tree.catalog(), &row)))
         })
     }
 }
 
-/// The folders of the service that a model has in its present state.
+/// The service folders that a model has in its state.
 fn service_folders(tree: &Tree, rapid: RapidId, state: &OptimizationStatus) -> Vec<Row> {
     let has_files =
-        |folder: RemoteFolder| known_map(&tree.catalog, folder).is_some_and(|map| !map.is_empty());
+        |folder: RemoteFolder| known_map(tree.catalog(), folder).is_some_and(|map| !map.is_empty());
     let (renders, reports) = (
         RemoteFolder::RapidRenders(rapid),
         RemoteFolder::RapidQc(rapid),

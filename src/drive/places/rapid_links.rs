@@ -1,4 +1,4 @@
-//! `rawmodels/NAME/rapidmodels/`: links to what was made of a source model.
+//! `rawmodels/NAME/rapidmodels/`: links to the optimized models of a source model.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -14,7 +14,6 @@ use crate::drive::tree::Tree;
 use crate::drive::values::node::Model;
 use crate::wire::{AssetId, ModelId, RapidId};
 
-/// The folder of the links.
 pub(super) struct RapidLinks(pub(super) AssetId);
 
 impl Place for RapidLinks {
@@ -29,7 +28,7 @@ impl Place for RapidLinks {
     fn path(&self, tree: &Tree) -> String {
         format!(
             "{}/rapidmodels",
-            tree.catalog.home_path(tree.catalog.home_of(self.0))
+            tree.catalog().home_path(tree.catalog().home_of(self.0))
         )
     }
 
@@ -43,19 +42,19 @@ impl Place for RapidLinks {
 
     fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
         Box::pin(async move {
-            let rapids = rapids_of(&tree.catalog, self.0).await?.into_iter();
+            let rapids = rapids_of(tree.catalog(), self.0).await?.into_iter();
             let named = rapids.filter_map(|rapid| {
-                let name = tree.catalog.rapid_name(rapid)?;
+                let name = tree.catalog().rapid_name(rapid)?;
                 Some(Row::new(name, RapidLink(self.0, rapid)))
             });
             let mut rows: Vec<Row> = named.collect();
-            without_hidden(tree, &mut rows, Model::Raw(tree.catalog.home_of(self.0)));
+            without_hidden(tree, &mut rows, Model::Raw(tree.catalog().home_of(self.0)));
             Ok(rows)
         })
     }
 
     fn owner(&self, tree: &Tree) -> Option<Model> {
-        Some(Model::Raw(tree.catalog.home_of(self.0)))
+        Some(Model::Raw(tree.catalog().home_of(self.0)))
     }
 
     fn removal(&self) -> Removal {
@@ -67,7 +66,6 @@ impl Place for RapidLinks {
     }
 }
 
-/// A link in it.
 pub(super) struct RapidLink(pub(super) AssetId, pub(super) RapidId);
 
 impl Place for RapidLink {
@@ -80,7 +78,7 @@ impl Place for RapidLink {
     }
 
     fn path(&self, tree: &Tree) -> String {
-        let name = tree.catalog.rapid_name(self.1);
+        let name = tree.catalog().rapid_name(self.1);
         let name = name.unwrap_or_else(|| self.1.to_string());
         format!("{}/{name}", RapidLinks(self.0).path(tree))
     }
@@ -97,7 +95,7 @@ impl Place for RapidLink {
     }
 
     fn owner(&self, tree: &Tree) -> Option<Model> {
-        Some(Model::Raw(tree.catalog.home_of(self.0)))
+        Some(Model::Raw(tree.catalog().home_of(self.0)))
     }
 
     fn removal(&self) -> Removal {
@@ -105,8 +103,8 @@ impl Place for RapidLink {
     }
 }
 
-/// The name of an optimized model that a link points to.
+/// The name of the optimized model that a link points to.
 pub(super) async fn linked_rapid(tree: &Arc<Tree>, rapid: RapidId) -> DriveResult<String> {
-    known_rapid(&tree.catalog, rapid).await?;
-    tree.catalog.rapid_name(rapid).ok_or(DriveError::NotFound)
+    known_rapid(tree.catalog(), rapid).await?;
+    tree.catalog().rapid_name(rapid).ok_or(DriveError::NotFound)
 }

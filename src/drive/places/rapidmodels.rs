@@ -44,7 +44,7 @@ impl Place for RapidModels {
 
     fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
         Box::pin(async move {
-            let listed = refreshed(&tree.catalog, ListingKind::Rapids).await;
+            let listed = refreshed(tree.catalog(), ListingKind::Rapids).await;
             let rows = rows_at_hand(tree);
             match rows.is_empty() {
                 true => listed.map(|()| rows),
@@ -56,10 +56,10 @@ impl Place for RapidModels {
     fn child<'a>(&'a self, tree: &'a Arc<Tree>, name: &'a str) -> Answer<'a, Node> {
         Box::pin(async move {
             let listed = || {
-                let found = listed_model(&tree.catalog, Family::Rapid, name)?;
-                Some(shown_as(&tree.catalog, found).folder())
+                let found = listed_model(tree.catalog(), Family::Rapid, name)?;
+                Some(shown_as(tree.catalog(), found).folder())
             };
-            let answer = ask_for_name(&tree.catalog, Family::Rapid, name).await;
+            let answer = ask_for_name(tree.catalog(), Family::Rapid, name).await;
             if let Some(node) = listed() {
                 return Ok(node);
             }
@@ -67,7 +67,7 @@ impl Place for RapidModels {
                 NameAnswer::OutOfReach(error) => return Err(error),
                 NameAnswer::Asked => {}
             }
-            if confirmed(&tree.catalog, ListingKind::Rapids).await
+            if confirmed(tree.catalog(), ListingKind::Rapids).await
                 && let Some(node) = listed()
             {
                 return Ok(node);
@@ -77,7 +77,7 @@ impl Place for RapidModels {
     }
 
     fn failure(&self, tree: &Tree) -> Option<String> {
-        tree.catalog.offline_reason()
+        tree.catalog().offline_reason()
     }
 
     fn hidden_parent(&self) -> Option<HiddenParent> {
@@ -101,14 +101,14 @@ impl Place for RapidModels {
     }
 }
 
-/// What is known of the models, without asking.
+/// The rows that are known now, without a request.
 pub(super) fn rows_at_hand(tree: &Tree) -> Vec<Row> {
-    named_rows(&tree.catalog.known().rapids, |row| RapidFolder(row.id))
+    named_rows(&tree.catalog().known().rapids, |row| RapidFolder(row.id))
 }
 
-/// The models with a higher id than that, with the highest.
+/// The rows above an id, with the highest id.
 pub(super) fn rows_after(tree: &Tree, id: u64) -> (u64, Vec<Row>) {
-    let known = tree.catalog.known();
+    let known = tree.catalog().known();
     let rows: Vec<_> = known.rapids.rows_after(id).collect();
     let highest = rows.last().map_or(id, |row| row.id.0);
     let named = rows.into_iter().filter_map(|row| {

@@ -47,9 +47,9 @@ impl Place for RawModels {
 
     fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
         Box::pin(async move {
-            let listed = refreshed(&tree.catalog, ListingKind::Assets).await;
+            let listed = refreshed(tree.catalog(), ListingKind::Assets).await;
             let rows = rows_at_hand(tree);
-            // Drafts are shown even where nothing of the service is known.
+            // Drafts are shown even if nothing is known of the service.
             match rows.is_empty() {
                 true => listed.map(|()| rows),
                 false => Ok(rows),
@@ -62,7 +62,7 @@ impl Place for RawModels {
     }
 
     fn failure(&self, tree: &Tree) -> Option<String> {
-        tree.catalog
+        tree.catalog()
             .offline_reason()
             .or_else(|| recovered_sentence(tree))
     }
@@ -89,24 +89,24 @@ impl Place for RawModels {
 }
 
 impl RawModels {
-    /// A draft, a listed model, or the name of a loose file that was copied in.
+    /// Finds a draft, a listed model, or a loose file that was copied in.
     pub(in crate::drive) async fn find(tree: &Arc<Tree>, name: &str) -> DriveResult<Node> {
         if let Some(node) = RawModels::open_draft(tree, name) {
             return Ok(node);
         }
-        // Nobody has to be asked for a model that is still on its way from here.
-        if let Some(draft) = tree.outbox.drafts().find_loose_model(name)
+        // A loose file that is being uploaded from here needs no request.
+        if let Some(draft) = tree.outbox().drafts().find_loose_model(name)
             && RawModels::listed_asset(tree, name).is_none()
         {
             return Ok(ModelFolder(Home::Made(draft)).into());
         }
         let listed = || {
             let asset = RawModels::listed_asset(tree, name)?;
-            Some(Node::from(ModelFolder(tree.catalog.home_of(asset))))
+            Some(Node::from(ModelFolder(tree.catalog().home_of(asset))))
         };
-        let asked = match ask_for_name(&tree.catalog, Family::Raw, name).await {
-            // A draft can be made under a name that nobody can be asked about; a model that has it is shown with
-            // `~` and its id later.
+        let asked = match ask_for_name(tree.catalog(), Family::Raw, name).await {
+            // A draft can be created while the service is away. If a model of the service has the name, it is
+            // shown with `~` and its id later.
             Ok(NameAnswer::OutOfReach(_)) => Err(DriveError::NotFound),
             Ok(NameAnswer::Asked) => Ok(()),
             Err(error) => Err(error),
@@ -114,12 +114,12 @@ impl RawModels {
         if let Some(node) = listed() {
             return Ok(node);
         }
-        // A loose file keeps resolving, unlisted, for as long as the asset exists that it became.
+        // The name of a loose file resolves, unlisted, as long as its asset exists.
         if let Some((entry, _)) = sent_loose_file(tree, name) {
             return Ok(entry.into());
         }
         asked?;
-        if confirmed(&tree.catalog, ListingKind::Assets).await
+        if confirmed(tree.catalog(), ListingKind::Assets).await
             && let Some(node) = listed()
         {
             return Ok(node);
@@ -127,18 +127,18 @@ impl RawModels {
         Err(DriveError::NotFound)
     }
 
-    /// The asset that the listing shows under a name.
+    /// The asset that is listed under a name.
     pub(in crate::drive) fn listed_asset(tree: &Tree, name: &str) -> Option<AssetId> {
-        match listed_model(&tree.catalog, Family::Raw, name)? {
+        match listed_model(tree.catalog(), Family::Raw, name)? {
             ModelId::Asset(asset) => Some(asset),
             ModelId::Rapid(_) => None,
         }
     }
 
-    /// The draft of that name, as long as it is no asset.
+    /// The draft of that name, if it is not an asset yet.
     pub(in crate::drive) fn open_draft(tree: &Tree, name: &str) -> Option<Node> {
-        let draft = tree.outbox.drafts().find(name)?;
-        if is_asset_by_now(&tree.catalog, &draft) {
+        let draft = tree.outbox().drafts().find(name)?;
+        if is_asset_by_now(tree.catalog(), &draft) {
             return None;
         }
         match draft.kind {
@@ -159,11 +159,10 @@ impl RawModels {
     }
 }
 
-/// Drafts by name and number.
 pub(super) fn draft_rows(tree: &Tree) -> Vec<Row> {
     let mut rows = Vec::new();
-    for draft in tree.outbox.drafts().all() {
-        if is_asset_by_now(&tree.catalog, &draft) {
+    for draft in tree.outbox().drafts().all() {
+        if is_asset_by_now(tree.catalog(), &draft) {
             continue;
         }
         match draft.kind {
@@ -176,12 +175,12 @@ pub(super) fn draft_rows(tree: &Tree) -> Vec<Row> {
     rows
 }
 
-/// Drafts, then what is known of the service's models.
+/// Drafts, then the models of the service that are known.
 pub(super) fn rows_at_hand(tree: &Tree) -> Vec<Row> {
     let mut rows = draft_rows(tree);
-    let unseen = tree.outbox.uploads().unseen_assets();
+    let unseen = tree.outbox().uploads().unseen_assets();
     let listed: Vec<(AssetId, String)> = {
-        let known = tree.catalog.known();
+        let known = tree.catalog().known();
         let shown = known.assets.rows().filter(|row| !unseen.contains(&row.id));
         shown
             .filter_map(|row| Some((row.id, known.assets.name(row.id.0)?.to_owned())))
@@ -190,7 +189,7 @@ pub(super) fn rows_at_hand(tree: &Tree) -> Vec<Row> {
     rows.extend(
         listed
             .into_iter()
-            .map(|(asset, name)| Row::new(name, ModelFolder(tree.catalog.home_of(asset)))),
+            .map(|(asset, name)| Row::new(name, ModelFolder(tree.catalog().home_of(asset)))),
     );
     let parent = ErrorParent::RawModels;
     if error_text(tree, parent).is_some() {
@@ -200,11 +199,11 @@ pub(super) fn rows_at_hand(tree: &Tree) -> Vec<Row> {
     rows
 }
 
-/// The models with a higher id than that, with the highest.
+/// The rows above an id, with the highest id.
 pub(super) fn rows_after(tree: &Tree, id: u64) -> (u64, Vec<Row>) {
-    let unseen = tree.outbox.uploads().unseen_assets();
+    let unseen = tree.outbox().uploads().unseen_assets();
     let (highest, listed) = {
-        let known = tree.catalog.known();
+        let known = tree.catalog().known();
         let rows: Vec<AssetId> = known.assets.rows_after(id).map(|row| row.id).collect();
         let highest = rows.last().map_or(id, |asset| asset.0);
         let shown = rows.into_iter().filter(|asset| !unseen.contains(asset));
@@ -215,6 +214,6 @@ pub(super) fn rows_after(tree: &Tree, id: u64) -> (u64, Vec<Row>) {
     };
     let rows = listed
         .into_iter()
-        .map(|(asset, name)| Row::new(name, ModelFolder(tree.catalog.home_of(asset))));
+        .map(|(asset, name)| Row::new(name, ModelFolder(tree.catalog().home_of(asset))));
     (highest, rows.collect())
 }

@@ -1,10 +1,11 @@
-//! Refusals as sentences: what is refused, why, and what to do instead.
+//! Messages of refused operations: what is refused, why, and what to do instead.
 
 use crate::drive::error::DriveError;
 
 pub(in crate::drive) fn read_only_mount() -> DriveError {
     DriveError::ReadOnly(
-        "the drive is mounted with --read-only; mount it without to change anything".into(),
+        "the drive is mounted with --read-only; mount it without that option to change anything"
+            .into(),
     )
 }
 
@@ -42,7 +43,7 @@ pub(in crate::drive) fn no_rapid_by_hand() -> DriveError {
 
 pub(in crate::drive) fn no_rename(path: &str) -> DriveError {
     DriveError::NotPermitted(format!(
-        "{path} cannot be renamed: the service has no such call; copy it in anew under the other name"
+        "{path} cannot be renamed, because the service cannot rename models; copy it in again under the other name"
     ))
 }
 
@@ -58,7 +59,7 @@ pub(in crate::drive) fn no_move_between() -> DriveError {
 
 pub(in crate::drive) fn delete_limit(limit: u32) -> DriveError {
     DriveError::NotPermitted(format!(
-        "more than {limit} models were deleted within a minute; if that is meant, run `assetfs allow-delete` and go on"
+        "more than {limit} models were deleted within a minute; if that is intended, run `assetfs allow-delete` and repeat the command"
     ))
 }
 
@@ -70,7 +71,7 @@ pub(in crate::drive) fn no_delete() -> DriveError {
 
 pub(in crate::drive) fn stale_delete() -> DriveError {
     DriveError::NotPermitted(
-        "the service cannot be reached, so what is listed may be old; nothing is deleted until it answers again".into(),
+        "the service cannot be reached, so the listing may be old; nothing is deleted until the service answers again".into(),
     )
 }
 

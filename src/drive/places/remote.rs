@@ -1,5 +1,5 @@
-//! The files of the service: the folders of a model that it fills (`analysis/`, `renders/`, …), what is
-//! inside them, and the files that stand in the model's folder itself.
+//! Files of the service: the folders of a model that the service fills (`analysis/`, `renders/`, …), their
+//! contents, and files directly in the model's folder.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -20,7 +20,7 @@ use crate::drive::values::node::{Model, RemoteFolder};
 use crate::drive::values::sizes::ContentTable;
 use crate::wire::ModelId;
 
-/// A folder of the service that is a map of files.
+/// A folder whose files the service lists.
 pub(in crate::drive) struct ServiceFolder(pub(in crate::drive) RemoteFolder);
 
 impl Place for ServiceFolder {
@@ -53,7 +53,7 @@ impl Place for ServiceFolder {
     }
 
     fn owner(&self, tree: &Tree) -> Option<Model> {
-        Some(shown_as(&tree.catalog, self.0.subject()))
+        Some(shown_as(tree.catalog(), self.0.subject()))
     }
 
     fn service_folder(&self) -> Option<RemoteFolder> {
@@ -70,13 +70,13 @@ impl Place for ServiceFolder {
 }
 
 impl ServiceFolder {
-    /// As it stands in its model.
+    /// The row of its model.
     pub(super) fn row(self) -> Row {
         Row::new(self.0.name().unwrap_or_default(), self)
     }
 }
 
-/// A folder inside such a map.
+/// A folder in it.
 pub(in crate::drive) struct ServiceSubfolder(
     pub(in crate::drive) RemoteFolder,
     pub(in crate::drive) Arc<str>,
@@ -112,7 +112,7 @@ impl Place for ServiceSubfolder {
     }
 
     fn owner(&self, tree: &Tree) -> Option<Model> {
-        Some(shown_as(&tree.catalog, self.0.subject()))
+        Some(shown_as(tree.catalog(), self.0.subject()))
     }
 
     fn service_folder(&self) -> Option<RemoteFolder> {
@@ -128,7 +128,7 @@ impl Place for ServiceSubfolder {
     }
 }
 
-/// A file of such a map; the number counts its contents.
+/// A file in it. `content` counts the contents that the file has had.
 pub(in crate::drive) struct ServiceFile {
     pub(in crate::drive) folder: RemoteFolder,
     pub(in crate::drive) path: Arc<str>,
@@ -154,7 +154,7 @@ impl Place for ServiceFile {
 
     fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {
         Box::pin(async move {
-            let content = content_of(&tree.catalog, self.folder, &self.path).await?;
+            let content = content_of(tree.catalog(), self.folder, &self.path).await?;
             let created = || created(tree, self.folder.subject());
             let modified = content.modified.unwrap_or_else(created);
             Ok(file(tree, content.size, modified))
@@ -167,14 +167,14 @@ impl Place for ServiceFile {
                 return Err(DriveError::IsAFolder);
             };
             Ok(Text {
-                bytes: read_blob(&tree.catalog, &report_at(rapid, &self.path)).await?,
-                modified: tree.opened,
+                bytes: read_blob(tree.catalog(), &report_at(rapid, &self.path)).await?,
+                modified: tree.opened(),
             })
         })
     }
 
     fn owner(&self, tree: &Tree) -> Option<Model> {
-        Some(shown_as(&tree.catalog, self.folder.subject()))
+        Some(shown_as(tree.catalog(), self.folder.subject()))
     }
 
     fn service_file(&self) -> Option<(RemoteFolder, Arc<str>)> {
@@ -206,7 +206,7 @@ impl Place for ServiceFile {
 }
 
 fn path_in(tree: &Tree, folder: RemoteFolder, path: &str) -> String {
-    let model = model_path(&tree.catalog, shown_as(&tree.catalog, folder.subject()));
+    let model = model_path(tree.catalog(), shown_as(tree.catalog(), folder.subject()));
     let parts = [
         Some(model.as_str()),
         folder.name(),
@@ -216,22 +216,21 @@ fn path_in(tree: &Tree, folder: RemoteFolder, path: &str) -> String {
 }
 
 async fn rows_in(tree: &Arc<Tree>, folder: RemoteFolder, path: &str) -> DriveResult<Vec<Row>> {
-    let map = file_map(&tree.catalog, folder).await?;
+    let map = file_map(tree.catalog(), folder).await?;
     if !path.is_empty() && map.find(path) != Some(Arranged::Folder(path.into())) {
         return Err(DriveError::NotFound);
     }
     let mut rows = map_rows(tree, folder, &map, path);
-    without_hidden(tree, &mut rows, shown_as(&tree.catalog, folder.subject()));
+    without_hidden(tree, &mut rows, shown_as(tree.catalog(), folder.subject()));
     Ok(rows)
 }
 
 async fn find_in(tree: &Arc<Tree>, folder: RemoteFolder, path: String) -> DriveResult<Node> {
-    let map = file_map(&tree.catalog, folder).await?;
+    let map = file_map(tree.catalog(), folder).await?;
     let found = map.find(&path).ok_or(DriveError::NotFound)?;
     Ok(arranged_row(tree, folder, path, found).node)
 }
 
-/// The rows of one folder of a file map.
 pub(super) fn map_rows(tree: &Tree, folder: RemoteFolder, map: &FileMap, path: &str) -> Vec<Row> {
     let rows = map.rows(path).into_iter();
     rows.map(|(name, arranged)| arranged_row(tree, folder, name, arranged))
@@ -241,7 +240,7 @@ pub(super) fn map_rows(tree: &Tree, folder: RemoteFolder, map: &FileMap, path: &
 fn arranged_row(tree: &Tree, folder: RemoteFolder, name: String, arranged: Arranged) -> Row {
     match arranged {
         Arranged::File(path) => {
-            let content = content_count(&tree.catalog, folder, &path);
+            let content = content_count(tree.catalog(), folder, &path);
             let file = ServiceFile {
                 folder,
                 path,

@@ -16,7 +16,6 @@ use crate::drive::tree::Tree;
 use crate::drive::values::local::{DropFolder, HiddenParent};
 use crate::drive::values::node::ListingKind;
 
-/// The folder at the top of the drive.
 pub(in crate::drive) struct Root;
 
 impl Place for Root {
@@ -36,7 +35,7 @@ impl Place for Root {
         Lifetime::Own
     }
 
-    /// Nothing can be made here. File managers look whether they could put a trash folder here.
+    /// Read-only: file managers check whether they could create a trash folder here.
     fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {
         Box::pin(async move {
             Ok(Attributes {
@@ -60,7 +59,7 @@ impl Place for Root {
     }
 
     fn failure(&self, tree: &Tree) -> Option<String> {
-        tree.catalog
+        tree.catalog()
             .offline_reason()
             .or_else(|| recovered_sentence(tree))
     }

@@ -1,4 +1,4 @@
-//! `.assetfs/search/QUERY/` of a family: what the service finds, as links.
+//! `.assetfs/search/QUERY/` of a family: links to the models that the service finds.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -14,7 +14,6 @@ use crate::drive::values::local::HiddenParent;
 use crate::drive::values::node::Family;
 use crate::wire::{AssetId, RapidId};
 
-/// The folder in which every query is a folder.
 pub(super) struct SearchFolder(pub(super) Family);
 
 impl Place for SearchFolder {
@@ -29,7 +28,7 @@ impl Place for SearchFolder {
     fn path(&self, tree: &Tree) -> String {
         format!(
             "{}/search",
-            hidden_path(&tree.catalog, HiddenParent::of_family(self.0))
+            hidden_path(tree.catalog(), HiddenParent::of_family(self.0))
         )
     }
 
@@ -41,7 +40,7 @@ impl Place for SearchFolder {
         changed(tree, self.0.listing())
     }
 
-    /// Every name resolves in it, so none is listed.
+    /// Every name resolves, so none is listed.
     fn rows<'a>(&'a self, _: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
         Box::pin(async { Ok(Vec::new()) })
     }
@@ -51,7 +50,6 @@ impl Place for SearchFolder {
     }
 }
 
-/// What a query finds.
 pub(super) struct Found(pub(super) Family, pub(super) Arc<str>);
 
 impl Place for Found {
@@ -77,11 +75,13 @@ impl Place for Found {
 
     fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
         Box::pin(async {
-            let ids = found(&tree.catalog, self.0, &self.1).await?.into_iter();
+            let ids = found(tree.catalog(), self.0, &self.1).await?.into_iter();
             let named = ids.filter_map(|id| {
                 let name = match self.0 {
-                    Family::Raw => tree.catalog.model_name(tree.catalog.home_of(AssetId(id))),
-                    Family::Rapid => tree.catalog.rapid_name(RapidId(id)),
+                    Family::Raw => tree
+                        .catalog()
+                        .model_name(tree.catalog().home_of(AssetId(id))),
+                    Family::Rapid => tree.catalog().rapid_name(RapidId(id)),
                 };
                 Some(Row::new(name?, FoundLink(self.0, Arc::clone(&self.1), id)))
             });
@@ -90,7 +90,6 @@ impl Place for Found {
     }
 }
 
-/// A link in it.
 pub(super) struct FoundLink(pub(super) Family, pub(super) Arc<str>, pub(super) u64);
 
 impl Place for FoundLink {

@@ -117,7 +117,7 @@ impl Place for StagedMember {
     }
 
     fn check_writable(&self, tree: &Tree, _: OpenFlags) -> DriveResult<()> {
-        Err(match tree.catalog.asset_of_draft(self.draft) {
+        Err(match tree.catalog().asset_of_draft(self.draft) {
             Some(_) => refusals::frozen_asset(&self.path(tree)),
             None => refusals::inside_zip(&self.path(tree)),
         })
@@ -134,7 +134,7 @@ impl Place for StagedMember {
 
 /// The rows at the top of the zip that is all of a draft; `None` while it is anything else.
 pub(super) async fn top_rows(tree: &Arc<Tree>, draft: DraftId) -> Option<Vec<Row>> {
-    let zip = staged_zip(&tree.catalog, draft).await?;
+    let zip = staged_zip(tree.catalog(), draft).await?;
     Some(rows_in(&zip, draft, ""))
 }
 
@@ -156,7 +156,7 @@ fn rows_in(zip: &StagedZip, draft: DraftId, path: &str) -> Vec<Row> {
 }
 
 async fn zip_of(tree: &Arc<Tree>, draft: DraftId) -> DriveResult<Arc<StagedZip>> {
-    let zip = staged_zip(&tree.catalog, draft).await;
+    let zip = staged_zip(tree.catalog(), draft).await;
     zip.ok_or(DriveError::NotFound)
 }
 
@@ -165,7 +165,7 @@ fn model_of(draft: DraftId) -> Model {
 }
 
 fn path_in(tree: &Tree, draft: DraftId, path: &str) -> String {
-    let home = tree.catalog.home_path(Home::Made(draft));
+    let home = tree.catalog().home_path(Home::Made(draft));
     // The folder of a loose zip has the name of the model that it becomes.
     let folder = home.strip_suffix(".zip").unwrap_or(&home);
     format!("{folder}/{path}")

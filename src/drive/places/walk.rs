@@ -1,7 +1,7 @@
 //! Finding a name in a folder.
 //!
-//! Large folders are searched by name, small ones by their rows. A name that is not found is only
-//! reported so after the listing was refreshed, and a refresh that failed makes nothing vanish.
+//! Large folders are searched by name, small ones by their rows. A name is reported missing only after the
+//! listing was refreshed; a failed refresh hides nothing.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::tree::Tree;
 use crate::drive::values::names::HIDDEN_FOLDER;
 
-/// What a name in a folder stands for.
+/// The node of a name in a folder.
 pub(in crate::drive) async fn child(
     tree: &Arc<Tree>,
     folder: &Node,
@@ -29,7 +29,7 @@ pub(in crate::drive) async fn child(
         .iter()
         .any(|learned| name.starts_with(learned));
     if is_learned && let Some(model) = folder.model_folder() {
-        learn_folders(&tree.catalog, model).await;
+        learn_folders(tree.catalog(), model).await;
     }
     let node = folder.child(tree, name).await?;
     match is_hidden(tree, &node) {
@@ -38,7 +38,7 @@ pub(in crate::drive) async fn child(
     }
 }
 
-/// What a path from the top of the drive stands for.
+/// The node of a path from the root of the drive.
 pub(in crate::drive) async fn resolve(tree: &Arc<Tree>, path: &str) -> DriveResult<Node> {
     let mut node = Node::from(Root);
     for name in path.split('/').filter(|name| !name.is_empty()) {

@@ -1,18 +1,18 @@
-//! How many bytes may be under way for a whole mount. Reading ahead asks and may be refused; what a
-//! reader waits for is counted and never refused.
+//! Limits the bytes in flight of a mount. Read-ahead may be refused; what a reader waits for is counted and
+//! never refused.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-/// The bytes that are free; below zero while readers wait for more than the budget holds.
+/// Free bytes; negative while readers wait for more than the budget.
 #[derive(Debug)]
 pub(super) struct Budget {
     free: AtomicI64,
-    /// Bytes that have arrived since the mount.
+    /// Bytes received since the mount started.
     fetched: AtomicU64,
 }
 
-/// A part of the budget, given back bit by bit and at the end.
+/// A part of the budget, released piece by piece and when dropped.
 #[derive(Debug)]
 pub(super) struct Share {
     budget: Arc<Budget>,
@@ -27,17 +27,17 @@ impl Budget {
         }
     }
 
-    /// Counts bytes that have arrived.
+    /// Counts received bytes.
     pub(super) fn note_fetched(&self, bytes: u64) {
         self.fetched.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Bytes that have arrived since the mount.
+    /// Bytes received since the mount started.
     pub(super) fn fetched(&self) -> u64 {
         self.fetched.load(Ordering::Relaxed)
     }
 
-    /// Takes the bytes for somebody who waits.
+    /// Takes bytes for a waiting reader.
     pub(super) fn take(self: &Arc<Self>, bytes: u64) -> Share {
         self.free.fetch_sub(signed(bytes), Ordering::AcqRel);
         Share {
@@ -46,7 +46,7 @@ impl Budget {
         }
     }
 
-    /// Takes the bytes if they are free.
+    /// Takes bytes for read-ahead, if they are free.
     pub(super) fn try_take(self: &Arc<Self>, bytes: u64) -> Option<Share> {
         let wanted = signed(bytes);
         self.free
@@ -62,7 +62,7 @@ impl Budget {
 }
 
 impl Share {
-    /// Gives a part back.
+    /// Releases a part.
     pub(super) fn give_back(&self, bytes: u64) {
         let held = self.bytes.load(Ordering::Acquire);
         let part = signed(bytes).min(held);

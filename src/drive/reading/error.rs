@@ -1,4 +1,4 @@
-//! Why remote bytes could not be read. Can be cloned, because one fetch may fail for many readers.
+//! Errors of reading remote files. `Clone`, because one fetch may fail for several readers.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::drive::error::DriveError;
 /// A failed read.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ReadError {
-    /// The content on the service is another one than was opened.
+    /// The content on the service differs from the one that was opened.
     #[error(
         "{} changed on the service while it was open; open it again to read the new content",
         file_name(.name)
@@ -17,7 +17,7 @@ pub enum ReadError {
         /// The object.
         name: String,
     },
-    /// Nothing came for the whole deadline.
+    /// No data arrived within the deadline.
     #[error(
         "{}: nothing came from the service within {} s; reading it again tries again",
         file_name(.name),
@@ -29,13 +29,13 @@ pub enum ReadError {
         /// The deadline.
         after: Duration,
     },
-    /// The transfer failed after repair was tried.
+    /// The transfer failed after retries.
     #[error(transparent)]
     Transfer(#[from] ClientError),
-    /// No signed URL could be had.
+    /// No signed URL was available.
     #[error(transparent)]
     NoUrl(DriveError),
-    /// The fetch was given up, because the mount ends.
+    /// The fetch was aborted because the mount ends.
     #[error("{}: the fetch was stopped", file_name(.name))]
     Stopped {
         /// The object.
@@ -56,7 +56,7 @@ impl From<ReadError> for DriveError {
     }
 }
 
-/// What a person calls an object: its name in the cache has numbers in front that nobody else knows.
+/// The file name of an object: its name in the cache starts with internal ids.
 fn file_name(object: &str) -> &str {
     object.rsplit('/').next().unwrap_or(object)
 }

@@ -1,13 +1,13 @@
-//! The task of a flight: asks for its range, cuts what comes into blocks, and repairs what breaks.
+//! The task of a flight: requests its range, splits the data into blocks, and handles failures.
 //!
-//! The client resumes broken bodies where the version can be proved; here a refused URL is renewed,
-//! a version that changed ends the object, and what else fails is tried again for as long as bytes
-//! come at least every 30 seconds. A block is stored only when it is whole and of one answer or of
-//! one proven version.
+//! The client resumes broken responses if the version proves that the content is the same. Here a refused URL
+//! is renewed, a changed version ends the object, and other failures are retried as long as data arrives at
+//! least every 30 seconds. A block is stored only if it is complete and from one response or one proven
+//! version.
 //!
-//! What a reader waits for lands block by block, out of memory. What is fetched ahead is gathered
-//! in the pieces in which it comes and goes to the cache in long runs, away from the network's
-//! threads: one copy less, and far fewer writes.
+//! Blocks that a reader waits for are delivered one by one from memory. Read-ahead is gathered as it arrives
+//! and written to the cache in long runs, on other threads than the network's: one copy less and far fewer
+//! writes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,16 +25,16 @@ use super::urls::KeptUrl;
 use crate::cache::BLOCK_LEN_BYTES;
 use crate::client::{ClientError, ObjectMeta, RangeReply};
 
-/// A fetch to which nothing comes for so long has failed.
+/// A fetch fails if no data arrives for this time.
 pub(super) const DEADLINE: Duration = Duration::from_secs(30);
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(4);
-/// What is fetched ahead goes to the cache in runs of this length, where it comes quickly.
+/// Length of cache writes for read-ahead on a fast connection.
 const RUN_BYTES: usize = 512 << 10;
-/// The same while a reader waits: long enough that the cache's pages stay large.
+/// The same while a reader waits: long enough to keep the page cache's pages large.
 const AWAITED_RUN_BYTES: usize = 256 << 10;
 
-/// Runs a flight to its end. However its task ends, nobody waits for ever.
+/// Runs a flight to its end. Waiters are always woken, even if the task is aborted.
 pub(super) async fn fly(object: Arc<RemoteObject>, landing: Landing) {
     let course = &landing.course;
     let outcome = Fetch::new(&object, course).run().await;
@@ -47,8 +47,7 @@ pub(super) async fn fly(object: Arc<RemoteObject>, landing: Landing) {
     course.finish(outcome);
 }
 
-/// Goes with the task of a flight: tells the waiting that it is over, even when the task is
-/// stopped or never runs because the runtime is gone.
+/// Drop guard: fails all waiters if the fetch task is aborted, or never runs because the runtime is gone.
 pub(super) struct Landing {
     course: Arc<Course>,
     name: String,
@@ -65,7 +64,7 @@ impl Landing {
 
 impl Drop for Landing {
     fn drop(&mut self) {
-        // The first outcome stands.
+        // The first outcome counts.
         self.course.finish(Err(ReadError::Stopped {
             name: std::mem::take(&mut self.name),
         }));
@@ -75,16 +74,16 @@ impl Drop for Landing {
 struct Fetch<'a> {
     object: &'a Arc<RemoteObject>,
     course: &'a Course,
-    /// The first block that has not landed.
+    /// The first block that is not delivered.
     block: u64,
-    /// What has come of it and of those behind it.
+    /// Received data of it and of later blocks.
     gathered: Gathered,
-    /// Blocks that landed out of memory and are not in the cache yet, with the number of the first.
+    /// Blocks that were delivered from memory and are not in the cache yet, with the number of the first.
     unstored: Vec<(u64, Vec<Bytes>)>,
     last_progress: Instant,
     /// Failures since the last byte.
     failures: u32,
-    /// A new URL was tried since the last byte.
+    /// A renewed URL was tried since the last byte.
     renewed: bool,
 }
 
@@ -116,7 +115,7 @@ impl<'a> Fetch<'a> {
         Ok(())
     }
 
-    /// One request for all that is missing, until its body ends or breaks.
+    /// One request for everything that is missing, until the response ends or breaks.
     async fn fetch_on(&mut self, url: &KeptUrl) -> Result<(), ReadError> {
         let key = self.object.key();
         let end = self.end();
@@ -131,7 +130,7 @@ impl<'a> Fetch<'a> {
         } = self.in_time(request).await??;
         self.check_version(&meta)?;
         if !self.gathered.is_empty() && !self.is_proven(&meta) {
-            // Two answers without a version must not meet within a block.
+            // Two responses without a version must not be mixed in one block.
             self.gathered.clear();
             return Ok(());
         }
@@ -140,7 +139,7 @@ impl<'a> Fetch<'a> {
                 Some(chunk) => Some(chunk),
                 None => {
                     if self.course.is_awaited() {
-                        // Nothing more has come yet: what has is put away for who waits for it.
+                        // No more data yet: stores what has arrived for the waiting reader.
                         self.land(0).await;
                     }
                     let next = self.course.unless_asked(stream.next());
@@ -164,7 +163,7 @@ impl<'a> Fetch<'a> {
         Ok(())
     }
 
-    /// Where the next byte goes.
+    /// The offset of the next byte.
     fn position(&self) -> u64 {
         self.block * BLOCK_LEN_BYTES + self.gathered.len() as u64
     }
@@ -209,8 +208,8 @@ impl<'a> Fetch<'a> {
         Ok(())
     }
 
-    /// Lands the whole blocks that have come: at once those that somebody waits for, the others when
-    /// they are at least so many bytes.
+    /// Delivers complete blocks: at once if a reader waits for them, else when they are at least `at_least`
+    /// bytes.
     async fn land(&mut self, at_least: usize) {
         let (first, mut wanted) = (self.block, Vec::new());
         while self.course.wanted.contains(&self.block) && self.has_block() {
@@ -223,7 +222,7 @@ impl<'a> Fetch<'a> {
         if !wanted.is_empty() {
             self.unstored.push((first, wanted));
         }
-        // The end of a body comes first: after it the connection can serve the next request.
+        // The end of a response comes first, because it frees the connection for the next request.
         if at_least == 0 || self.position() < self.end() {
             for (first, blocks) in std::mem::take(&mut self.unstored) {
                 self.store(first, blocks).await;
@@ -243,9 +242,9 @@ impl<'a> Fetch<'a> {
             && self.gathered.len() >= self.object.block_len(self.block)
     }
 
-    /// Puts whole blocks that have come into the cache; into memory where that takes them not. The
-    /// run ends at a multiple of `align` blocks where it reaches one: the kernel keeps what is
-    /// written in one go in pages that are large only where they are aligned.
+    /// Writes complete blocks to the cache, or to memory if the cache does not accept them. A run ends at a
+    /// multiple of `align` blocks if it reaches one: the kernel keeps written data in large pages only if they
+    /// are aligned.
     async fn land_run(&mut self, align: u64) {
         let first = self.block;
         let (mut len, mut aligned) = (0, None);
@@ -273,15 +272,15 @@ impl<'a> Fetch<'a> {
         }
     }
 
-    /// Writes to the cache on a thread that may wait for the disk.
+    /// Writes to the cache on a blocking thread.
     async fn store(&self, first: u64, pieces: Vec<Bytes>) -> bool {
         let object = Arc::clone(self.object);
         let writing = tokio::task::spawn_blocking(move || object.store(first, &pieces));
-        // It panics only by a bug, or does not begin because the runtime ends.
+        // It fails only by a bug, or if the runtime ends.
         writing.await.unwrap_or(false)
     }
 
-    /// Decides what may help, does it, and gives the URL to go on with.
+    /// Handles a failure by its kind and returns the URL to continue with.
     async fn repair(&mut self, url: KeptUrl, error: ClientError) -> Result<KeptUrl, ReadError> {
         self.failures += 1;
         match error {
@@ -291,7 +290,7 @@ impl<'a> Fetch<'a> {
                 debug!(name = self.object.key().name, "renewing a signed URL");
                 self.in_time(self.object.urls().renew(&url)).await?
             }
-            // A single answer without sense may be a proxy's on the way; a second is the storage's own.
+            // A single invalid response may come from a proxy; a second one is the storage's.
             ClientError::Protocol { .. } if self.failures == 1 => Ok(url),
             error if error.is_transient() => {
                 self.pause(&error).await?;
@@ -318,7 +317,7 @@ impl<'a> Fetch<'a> {
         Ok(())
     }
 
-    /// The future's value, if it comes before the deadline since the last byte.
+    /// The future's value, if it is ready before the deadline since the last byte.
     async fn in_time<T>(&self, future: impl Future<Output = T>) -> Result<T, ReadError> {
         tokio::time::timeout_at(self.last_progress + DEADLINE, future)
             .await
@@ -335,7 +334,7 @@ impl<'a> Fetch<'a> {
     }
 }
 
-/// An ETag without the mark of a weak one: a server may weaken it for a part.
+/// An ETag without the weak marker, which a server may add for a partial response.
 fn bare(etag: &str) -> &str {
     etag.strip_prefix("W/").unwrap_or(etag)
 }

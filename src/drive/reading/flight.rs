@@ -1,8 +1,8 @@
-//! One fetch under way: a run of blocks, landing in order, and those who wait for them.
+//! One fetch in flight: a run of blocks, delivered in order, and its waiters.
 //!
-//! A flight lives as long as somebody holds it, a waiting reader or the window of a handle; when
-//! the last one lets go, its task is stopped. Blocks that a reader waits for, and those that the
-//! cache could not take, are held in memory until the flight is dropped.
+//! A flight lives as long as a waiting reader or the window of a handle holds it; dropping the last reference
+//! aborts its task. Blocks that a reader waits for, and blocks that the cache did not accept, stay in memory
+//! until then.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -23,35 +23,35 @@ pub(super) struct Flight {
     task: AbortHandle,
 }
 
-/// What a flight carries; its task's side.
+/// The state of a flight, held by its task.
 #[derive(Debug)]
 pub(super) struct Course {
     /// Numbers of the blocks.
     pub(super) blocks: Range<u64>,
-    /// Those that a reader waits for.
+    /// Blocks that a reader waits for.
     pub(super) wanted: Range<u64>,
     state: Mutex<State>,
     changed: Notify,
-    /// How many wait for a block that has not landed.
+    /// Number of readers that wait for a block.
     waiting: AtomicU32,
-    /// Tells the task that somebody began to wait.
+    /// Notifies the task that a reader waits.
     asked: Notify,
     pub(super) share: Share,
 }
 
 #[derive(Debug)]
 struct State {
-    /// The blocks below this number have landed.
+    /// Blocks below this number are delivered.
     landed: u64,
     held: BTreeMap<u64, Bytes>,
-    /// Set when nothing more will land.
+    /// Set when nothing more will be delivered.
     over: Option<Result<(), ReadError>>,
 }
 
-/// A block that has landed.
+/// A delivered block.
 #[derive(Debug, Clone)]
 pub(super) enum Landed {
-    /// Here it is.
+    /// In memory.
     Held(Bytes),
     /// It is in the cache.
     Cached,
@@ -86,8 +86,7 @@ impl Course {
         }
     }
 
-    /// Waits until the block has landed or never will. Needs no runtime: the flight has a deadline
-    /// of its own.
+    /// Waits until the block is delivered or never will be. Needs no runtime: the flight has its own deadline.
     pub(super) async fn wait_for(&self, block: u64) -> Result<Landed, ReadError> {
         if let Some(outcome) = self.outcome(block) {
             return outcome;
@@ -95,7 +94,7 @@ impl Course {
         let _waits = Waits::new(&self.waiting);
         self.asked.notify_one();
         loop {
-            // Before the look, so that a change after it wakes us.
+            // Registered before checking, so that no change is missed.
             let changed = self.changed.notified();
             if let Some(outcome) = self.outcome(block) {
                 return outcome;
@@ -104,7 +103,7 @@ impl Course {
         }
     }
 
-    /// The future's value, or nothing when somebody begins to wait before it is there.
+    /// The future's value, or `None` if a reader starts to wait first.
     pub(super) async fn unless_asked<T>(&self, future: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             biased;
@@ -113,12 +112,12 @@ impl Course {
         }
     }
 
-    /// Whether what has come should land at once, because somebody waits for it.
+    /// True if a reader waits, so that data should be delivered at once.
     pub(super) fn is_awaited(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether somebody who needs the block may rely on this flight.
+    /// True if a reader that needs the block can use this flight.
     pub(super) fn will_have(&self, block: u64) -> bool {
         let state = self.state();
         self.blocks.contains(&block)
@@ -128,7 +127,7 @@ impl Course {
             }
     }
 
-    /// A block has come, and is kept in memory for who waits for it.
+    /// Delivers a block in memory.
     pub(super) fn land_held(&self, block: u64, bytes: Bytes) {
         let mut state = self.state();
         state.held.insert(block, bytes);
@@ -137,13 +136,13 @@ impl Course {
         self.changed.notify_waiters();
     }
 
-    /// All blocks below this number have come, and are in the cache.
+    /// Delivers all blocks below this number through the cache.
     pub(super) fn land_cached(&self, end: u64) {
         self.state().landed = end;
         self.changed.notify_waiters();
     }
 
-    /// Nothing more comes.
+    /// Ends the flight.
     pub(super) fn finish(&self, outcome: Result<(), ReadError>) {
         self.state().over.get_or_insert(outcome);
         self.changed.notify_waiters();
@@ -167,7 +166,7 @@ impl Course {
     }
 }
 
-/// Counts one who waits, for as long as the wait goes on.
+/// Counts one waiter while it exists.
 struct Waits<'a>(&'a AtomicU32);
 
 impl Waits<'_> {

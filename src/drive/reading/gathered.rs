@@ -1,5 +1,5 @@
-//! Bytes in the pieces in which they came. Putting them together costs a copy, so that is done only
-//! where somebody needs them in one piece. Pure.
+//! Bytes in the pieces in which they arrived. They are joined, which copies, only if a caller needs them in one
+//! piece. Pure.
 
 use bytes::{Bytes, BytesMut};
 
@@ -32,7 +32,7 @@ impl Gathered {
         &self.pieces
     }
 
-    /// Takes the first bytes out, without a copy; there have to be so many.
+    /// Removes the first bytes without a copy; there must be that many.
     pub(super) fn split_to(&mut self, len: usize) -> Gathered {
         let mut first = Gathered::default();
         let mut taken = 0;

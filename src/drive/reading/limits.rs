@@ -1,13 +1,13 @@
-//! How far reading runs ahead.
+//! Limits of read-ahead.
 
-/// How far reading runs ahead, for a whole mount.
+/// Limits of read-ahead for a mount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadingLimits {
-    /// Bytes that may be under way at once without anybody waiting for them.
+    /// Maximum number of read-ahead bytes in flight.
     pub ahead_bytes: u64,
-    /// How far ahead of one reader.
+    /// Maximum read-ahead of one reader.
     pub window_bytes: u64,
-    /// The longest range of one request.
+    /// Maximum range of one request.
     pub request_bytes: u64,
 }
 

@@ -1,10 +1,9 @@
-//! Reading remote files through the block cache: what is there is served from local disk, what is
-//! missing is fetched, written to the cache and served.
+//! Reads remote files through the block cache: cached blocks are served from local disk, missing ones are
+//! fetched, written to the cache and served.
 //!
-//! Invariants: a read gives exactly the bytes of the version that was opened, or an error; a block
-//! that somebody is fetching is not fetched twice; every fetch ends, in time or by its deadline.
-//! A read of what is cached completes at its first poll and needs no runtime around it. Knows
-//! neither inodes nor paths; signed URLs come from whoever opens a file.
+//! Invariants: a read returns bytes of the opened version, or an error; a block is not fetched twice at once;
+//! every fetch ends, at the latest by its deadline. A read of cached data completes at its first poll and needs
+//! no runtime. Knows neither inodes nor paths; the code that opens a file supplies its signed URLs.
 
 mod budget;
 mod error;
@@ -42,13 +41,12 @@ pub use spool::Spool;
 #[allow(unused_imports, reason = "named by those who write a source of URLs")]
 pub use urls::{SignedUrls, UrlFuture};
 
-/// The reading of a mount. Cloning gives another handle to it.
+/// The reader of a mount. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Reading {
     shared: Arc<Shared>,
 }
 
-/// What all files of a mount share.
 #[derive(Debug)]
 struct Shared {
     client: Client,
@@ -56,12 +54,12 @@ struct Shared {
     runtime: Handle,
     limits: ReadingLimits,
     budget: Arc<Budget>,
-    /// One for each content that is open, so that its readers share their fetches.
+    /// One for each open content, so that its readers share fetches.
     objects: Mutex<HashMap<ObjectKey, Weak<RemoteObject>>>,
 }
 
 impl Reading {
-    /// Prepares the reading of a mount; fetches run on the runtime.
+    /// Creates the reader of a mount; fetches run on the runtime.
     pub fn new(
         client: Client,
         cache: BlockCache,
@@ -80,9 +78,9 @@ impl Reading {
         }
     }
 
-    /// Opens the content; asks nothing of the network. One `RemoteFile` an open handle.
+    /// Opens a content; sends no request. One `RemoteFile` per open handle.
     ///
-    /// Without room in the cache the file can be read all the same.
+    /// The file can be read even if the cache has no room.
     pub fn open(&self, key: &ObjectKey, urls: Arc<dyn SignedUrls>) -> RemoteFile {
         let mut objects = self
             .shared
@@ -102,13 +100,12 @@ impl Reading {
         RemoteFile::new(object, self.shared.limits)
     }
 
-    /// Bytes of files that have come from the service.
+    /// Bytes downloaded since the mount started.
     pub fn fetched_bytes(&self) -> u64 {
         self.shared.budget.fetched()
     }
 
-    /// Keeps the first bytes of a content that came along with something else. Whole blocks are
-    /// kept; what broke off is not.
+    /// Stores the first bytes of a content that arrived with another request. Only complete blocks are stored.
     pub fn keep_first(&self, key: &ObjectKey, pieces: &[Bytes]) {
         if key.size == 0 {
             return;

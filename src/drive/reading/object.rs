@@ -1,5 +1,5 @@
-//! One remote content that is open, shared by all its readers: its cached blocks, its signed URL,
-//! and the flights under way, so that no block is fetched twice at once.
+//! An open remote content, shared by its readers: cached blocks, signed URL, and fetches in flight, so that no
+//! block is fetched twice at once.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,7 @@ use super::urls::{SignedUrls, UrlKeeper};
 use crate::cache::{BLOCK_LEN_BYTES, CachedObject, ObjectKey};
 use crate::client::Client;
 
-/// The kernel never asks for more than 1 MiB at once.
+/// The kernel requests at most 1 MiB at once.
 const LONGEST_READ_BLOCKS: u64 = 17;
 
 /// An open remote content.
@@ -30,23 +30,23 @@ pub(super) struct RemoteObject {
     urls: UrlKeeper,
     flights: Mutex<Vec<Weak<Flight>>>,
     stale: AtomicBool,
-    /// The cache took no block lately.
+    /// The cache accepted no block lately.
     uncached: AtomicBool,
 }
 
-/// The flights that a read needs and started.
+/// The flights that a read needs, and those that it started.
 #[derive(Debug, Default)]
 pub(super) struct Cover {
-    /// For each block that is not cached, the flight that brings it.
+    /// For each block that is not cached, its flight.
     pub(super) waits: Vec<(u64, Arc<Flight>)>,
-    /// The flights that were started, to be held by the reader's window.
+    /// Started flights, which the reader's window holds.
     pub(super) started: Vec<Arc<Flight>>,
-    /// The first block ahead for which the budget had no room.
+    /// The first read-ahead block that did not fit the budget.
     pub(super) left_out: Option<u64>,
 }
 
 impl RemoteObject {
-    /// Counts bytes that have arrived.
+    /// Counts received bytes.
     pub(super) fn note_fetched(&self, bytes: u64) {
         self.budget.note_fetched(bytes);
     }
@@ -88,7 +88,7 @@ impl RemoteObject {
         self.cached.as_ref()
     }
 
-    /// Whether the service still has this content, as far as is known.
+    /// False if the service has another content, as far as known.
     pub(super) fn is_fresh(&self) -> bool {
         !self.stale.load(Ordering::Acquire)
     }
@@ -97,7 +97,7 @@ impl RemoteObject {
         self.stale.store(true, Ordering::Release);
     }
 
-    /// Whether what is read ahead will be found again.
+    /// True if read-ahead will be kept.
     pub(super) fn keeps_blocks(&self) -> bool {
         !self.uncached.load(Ordering::Relaxed)
     }
@@ -117,7 +117,7 @@ impl RemoteObject {
             })
     }
 
-    /// Puts whole blocks from `first` on into the cache; says whether they are there now.
+    /// Writes complete blocks from `first` on to the cache; true if they are there now.
     pub(super) fn store(&self, first: u64, pieces: &[Bytes]) -> bool {
         let Some(cached) = &self.cached else {
             return false;
@@ -130,8 +130,8 @@ impl RemoteObject {
         stored.is_ok()
     }
 
-    /// Finds or starts the flights for what is not cached: all of `wanted`, and of `ahead`, which
-    /// follows it, as much as the budget allows, in requests of at most `request_blocks`.
+    /// Finds or starts flights for uncached blocks: for all of `wanted`, and for as much of `ahead`, which
+    /// follows it, as the budget allows, in requests of at most `request_blocks`.
     pub(super) fn cover(
         self: &Arc<Self>,
         wanted: Range<u64>,
@@ -191,7 +191,7 @@ impl RemoteObject {
             .is_some_and(|cached| cached.missing(start..start + 1).is_empty())
     }
 
-    /// Starts the requests of one run of blocks; gives the end of what the budget allowed.
+    /// Starts the requests for one run of blocks; returns the end of what the budget allowed.
     fn launch_run(
         self: &Arc<Self>,
         run: Range<u64>,
@@ -202,7 +202,7 @@ impl RemoteObject {
         let mut start = run.start;
         while start < run.end {
             let must = wanted.end.clamp(start, run.end);
-            // What one read waits for is one request, unless that is long.
+            // What a read waits for is one request, unless it is long.
             let asked = request_blocks
                 .max((must - start).min(LONGEST_READ_BLOCKS))
                 .max(1);

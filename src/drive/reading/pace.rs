@@ -1,22 +1,22 @@
-//! How many connections one reader gets: several from the start, more only while they help.
+//! The number of connections of one reader: several at the start, more only while they help.
 //!
-//! A stretch is half of what all connections fetch at once. When a reader had to wait during one, the
-//! connections are doubled; when the next stretch was not clearly faster, the doubling is taken back and
-//! not tried again. A reader that does not wait has enough. Pure: times come from outside.
+//! A measurement covers half of what all connections fetch at once. If a reader had to wait during it, the
+//! number of connections is doubled; if the next measurement is not clearly faster, the doubling is undone and
+//! not tried again. Pure: times are passed in.
 
 use std::time::{Duration, Instant};
 
-/// What each reader starts with.
+/// Initial number of connections.
 const FIRST: u64 = 4;
 const MOST: u64 = 16;
-/// A doubling that does not give so much was for nothing.
+/// Minimum speed-up for which a doubled connection count is kept.
 const GAIN: f64 = 1.2;
 
 /// The pace of one reader.
 #[derive(Debug)]
 pub(super) struct Pace {
     connections: u64,
-    /// Bytes a second before the last doubling.
+    /// Bytes per second before the last doubling.
     before: Option<f64>,
     is_settled: bool,
     stretch: Stretch,
@@ -53,12 +53,12 @@ impl Pace {
         self.connections
     }
 
-    /// The reader jumped: what was measured says nothing about what follows.
+    /// The reader jumped: the measurement is discarded.
     pub(super) fn start_anew(&mut self, now: Instant) {
         self.stretch = Stretch::new(now);
     }
 
-    /// Notes a read, for which the reader waited so long, and judges the stretch that it ends.
+    /// Notes a read and the time that the reader waited for it; ends a measurement if it is complete.
     pub(super) fn read(&mut self, bytes: u64, waited: Duration, request_bytes: u64, now: Instant) {
         self.stretch.bytes += bytes;
         self.stretch.waited += waited;

@@ -1,5 +1,5 @@
-//! One open handle to a remote content: reads from the cache, waits for what has to be fetched, and
-//! keeps a window of fetches ahead of where it reads.
+//! An open handle to a remote content: reads from the cache, waits for fetches, and keeps a window of
+//! read-ahead.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -18,21 +18,21 @@ use super::pace::Pace;
 use super::window::{Plan, Planner, PositionId};
 use crate::cache::{BLOCK_LEN_BYTES, ObjectKey};
 
-/// How often a read whose blocks are evicted while it waits for others starts anew.
+/// How often a read is restarted if its blocks are evicted while it waits for others.
 const ATTEMPTS: u32 = 8;
-/// A read that failed after such a wait is not waited for again by who asks at once.
+/// If a read failed after such a wait, callers that retry within 1 s fail immediately.
 const LONG_WAIT: Duration = Duration::from_secs(5);
 const AT_ONCE: Duration = Duration::from_secs(1);
-/// The window of a file that the cache does not take, whose blocks are kept in memory.
+/// The window of a file that the cache does not accept, whose blocks stay in memory.
 const UNCACHED_WINDOW_BYTES: u64 = 4 << 20;
 
-/// An open remote file. Dropping it stops what was fetched for it alone.
+/// An open remote file. Dropping it aborts fetches that only it needs.
 #[derive(Debug)]
 pub struct RemoteFile {
     object: Arc<RemoteObject>,
     window: Mutex<Window>,
     is_begun: AtomicBool,
-    /// The last read that was waited for long and in vain.
+    /// The last read that failed after a long wait.
     in_vain: Mutex<Option<InVain>>,
 }
 
@@ -65,7 +65,6 @@ impl RemoteFile {
         }
     }
 
-    /// The content that is open.
     pub fn key(&self) -> &ObjectKey {
         self.object.key()
     }
@@ -75,20 +74,19 @@ impl RemoteFile {
         self.object.key().size
     }
 
-    /// A local file with the whole content, when the cache has it verified; cheap. Keep this
-    /// handle for as long as the file is read.
+    /// The local file, if the cache has the whole content verified. Keep this handle while the file is used.
     pub fn file(&self) -> Option<Arc<File>> {
         self.object.cached()?.file()
     }
 
-    /// Whether every block is in the cache.
+    /// True if every block is in the cache.
     pub fn is_complete(&self) -> bool {
         self.object.cached().is_some_and(|it| it.is_complete())
     }
 
     /// Reads; shorter than asked only at the end of the content.
     ///
-    /// Completes at its first poll when everything is cached, on any thread.
+    /// Completes at its first poll if everything is cached, on any thread.
     pub async fn read(&self, offset: u64, len: u64) -> Result<Bytes, ReadError> {
         let size = self.size();
         let range = offset.min(size)..offset.saturating_add(len).min(size);
@@ -125,7 +123,7 @@ impl RemoteFile {
         }
     }
 
-    /// The kernel asks again, page by page, for what it could not read ahead; nobody shall wait twice.
+    /// The kernel retries a failed read page by page; these retries must not wait again.
     fn failed_just_now(&self) -> Option<ReadError> {
         let in_vain = self.in_vain();
         let failed = in_vain.as_ref()?;
@@ -141,7 +139,7 @@ impl RemoteFile {
         !self.is_begun.swap(true, Ordering::Relaxed)
     }
 
-    /// Brings the first `len` bytes into the cache.
+    /// Fetches the first `len` bytes into the cache.
     pub async fn fetch_first(&self, len: u64) -> Result<(), ReadError> {
         const STEP_BYTES: u64 = 1 << 20;
         for offset in (0..len).step_by(STEP_BYTES as usize) {
@@ -150,8 +148,7 @@ impl RemoteFile {
         Ok(())
     }
 
-    /// Compares what is on disk with its checksums where that was not done yet, so that a complete
-    /// file can be lent to the kernel. Blocking work.
+    /// Verifies unverified blocks on disk, so that a complete file can be passed to the kernel. Blocking.
     pub fn verify(&self) {
         if let Some(cached) = self.object.cached()
             && let Err(error) = cached.verify()
@@ -164,7 +161,7 @@ impl RemoteFile {
         self.window.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// After a read from the cache: goes on fetching ahead where there is something to fetch.
+    /// After a read from the cache: continues read-ahead.
     fn look_ahead(&self, range: &Range<u64>) {
         if self.is_complete() {
             return;
@@ -203,7 +200,7 @@ impl RemoteFile {
         })
     }
 
-    /// Plans and starts what the read needs and what shall follow.
+    /// Plans and starts the fetches for a read and its read-ahead.
     fn start(&self, range: &Range<u64>) -> Cover {
         let mut window = self.window();
         if !self.object.keeps_blocks() {
@@ -220,7 +217,7 @@ impl RemoteFile {
         cover
     }
 
-    /// Puts the read together; `None` when a block that was cached is gone again.
+    /// Assembles the read; `None` if a cached block was evicted.
     fn assemble(&self, range: &Range<u64>, held: &HashMap<u64, Bytes>) -> Option<Bytes> {
         if held.is_empty() {
             return self.object.read_cached(range);
@@ -262,14 +259,14 @@ impl Window {
         plan
     }
 
-    /// Notes how long a read was waited for.
+    /// Records how long a read waited.
     fn note(&mut self, bytes: u64, waited: Duration) {
         let request = self.planner.largest_request();
         self.pace.read(bytes, waited, request, Instant::now());
     }
 
-    /// Lets go of flights that this handle has no use for: those of a position that was given up,
-    /// and those that lie behind the reader, unless requests may still come out of order.
+    /// Drops flights that this handle does not need: those of an abandoned position, and those behind the
+    /// reader, unless requests may still arrive out of order.
     fn drop_behind(&mut self, plan: &Plan, range: &Range<u64>) {
         const OUT_OF_ORDER_BLOCKS: u64 = 16;
         let behind = (range.start / BLOCK_LEN_BYTES).saturating_sub(OUT_OF_ORDER_BLOCKS);

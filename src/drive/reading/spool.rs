@@ -1,6 +1,5 @@
-//! A file that the service makes while it is sent: its length is not known before its end. What
-//! comes is written to a nameless local file, from which readers are served at any place that has
-//! arrived.
+//! A file that the service generates while sending it, so its size is unknown before its end. Data is written
+//! to an unnamed local file, from which readers are served as far as it has arrived.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -17,17 +16,16 @@ use tokio::task::AbortHandle;
 use crate::client::Download;
 use crate::drive::error::{DriveError, DriveResult};
 
-/// A spool to which nothing comes for so long has failed.
+/// A download fails if no data arrives for this time.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// What has arrived.
 #[derive(Debug, Clone, Default)]
 struct Arrival {
     len: u64,
     end: Option<DriveResult<()>>,
 }
 
-/// A file that is arriving. Dropping it stops that.
+/// A file that is being downloaded. Dropping it aborts the download.
 #[derive(Debug)]
 pub struct Spool {
     file: Arc<File>,
@@ -36,7 +34,7 @@ pub struct Spool {
 }
 
 impl Spool {
-    /// Begins to receive into a nameless file in `dir`; `ended` is told the length of a whole one.
+    /// Starts the download into an unnamed file in `dir`; `ended` gets the size of a complete one.
     pub fn begin(
         runtime: &Handle,
         dir: &Path,
@@ -61,12 +59,12 @@ impl Spool {
         })
     }
 
-    /// What has arrived so far.
+    /// The size so far.
     pub fn len(&self) -> u64 {
         self.arrival.borrow().len
     }
 
-    /// Reads, once it has arrived; shorter than asked only at the end of the file.
+    /// Reads as soon as the data has arrived; shorter than asked only at the end of the file.
     pub async fn read(&self, offset: u64, len: u32) -> DriveResult<Bytes> {
         let end = offset.saturating_add(u64::from(len));
         let mut arrival = self.arrival.clone();
@@ -87,7 +85,7 @@ impl Spool {
                 Err(_) if arrival.borrow().len > had => {}
                 Err(_) => {
                     return Err(DriveError::TimedOut(format!(
-                        "nothing came for {} s; try again later",
+                        "no data arrived for {} s; try again later",
                         DEADLINE.as_secs()
                     )));
                 }

@@ -1,5 +1,4 @@
-//! The signed URL of one object: asked for once for all who need it, and renewed once for all who
-//! find it refused.
+//! The signed URL of one object: requested once for all fetches, and renewed once if several find it refused.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,15 +10,15 @@ use super::error::ReadError;
 use crate::drive::error::DriveError;
 use crate::wire::{SignedUrl, Timestamp};
 
-/// A URL this close to its end is renewed before it is used.
+/// A URL is renewed this long before it expires.
 const LIFE_LEFT: Duration = Duration::from_secs(30);
 
 /// The future of [`SignedUrls::url`].
 pub type UrlFuture<'a> = Pin<Box<dyn Future<Output = Result<SignedUrl, DriveError>> + Send + 'a>>;
 
-/// Where the signed URL of an object comes from.
+/// Supplies the signed URLs of an object.
 pub trait SignedUrls: Send + Sync {
-    /// The URL; with `renew` a new one, because the last was refused or is about to end.
+    /// The URL; with `renew` a new one, because the last was refused or expires soon.
     fn url(&self, renew: bool) -> UrlFuture<'_>;
 }
 
@@ -41,7 +40,7 @@ struct Obtained {
     at: Instant,
 }
 
-/// A URL, and which of the object's URLs it is.
+/// A URL with its sequence number.
 #[derive(Debug, Clone)]
 pub(super) struct KeptUrl {
     pub(super) url: SignedUrl,
@@ -88,7 +87,7 @@ impl UrlKeeper {
             .clone()
     }
 
-    /// Who comes first asks; the others wait for the answer.
+    /// The first caller requests it; others wait for the answer.
     async fn obtain(&self, generation: Generation) -> Result<(KeptUrl, Obtained), ReadError> {
         let number = generation.number;
         let ask = || async {
@@ -113,7 +112,7 @@ impl UrlKeeper {
 }
 
 impl Obtained {
-    /// A service whose URLs live shorter than that is not asked before each request.
+    /// URLs with a shorter lifetime are not renewed before each request.
     fn is_about_to_end(&self) -> bool {
         let Some(end) = self.url.expires_at() else {
             return false;

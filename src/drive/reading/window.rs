@@ -1,48 +1,48 @@
-//! What to fetch for a read, and ahead of it. Pure: offsets in, ranges out.
+//! Plans what to fetch for a read and ahead of it. Pure: offsets in, ranges out.
 //!
-//! A handle is followed at two positions, since a reader of models goes to and fro between a header
-//! and a distant table. A position that is read on from gets a window of four times what was read, so
-//! it more than doubles with each round trip; a short jump keeps it; a far jump starts a new
-//! position and costs exactly the bytes that were asked for.
+//! A handle is tracked at two positions, because readers of models alternate between a header and a distant
+//! table. A position that continues gets a window of four times what was read, so it more than doubles with
+//! each round trip; a short jump keeps it; a far jump starts a new position and fetches exactly the requested
+//! bytes.
 
 use std::ops::Range;
 
-/// The least that is read ahead, once a reader goes on where it was.
+/// Minimum read-ahead of a sequential reader.
 const FIRST_WINDOW_BYTES: u64 = 64 << 10;
-/// The window as a multiple of what was read in one go.
+/// The window as a multiple of the sequentially read bytes.
 const WINDOW_FACTOR: u64 = 4;
-/// A jump up to here, forward or back, is still the same reader; also requests of one reader that
-/// the kernel hands in out of order.
+/// Jumps up to this length, forward or back, belong to the same reader; so do requests of one reader that the
+/// kernel sends out of order.
 const SHORT_JUMP_BYTES: u64 = 1 << 20;
 const POSITIONS: usize = 2;
 const LEAST_REQUEST_BYTES: u64 = 256 << 10;
 
-/// Tells one position of a handle from another, for as long as the handle lives.
+/// Identifies a position of a handle for its lifetime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct PositionId(u64);
 
-/// What is to be there after a read.
+/// What to fetch for a read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Plan {
     /// The position that the read belongs to.
     pub(super) position: PositionId,
-    /// What shall be fetched behind the read; empty when nothing new.
+    /// The range to read ahead; empty if nothing is new.
     pub(super) ahead: Range<u64>,
-    /// The longest request for it.
+    /// Maximum length of its requests.
     pub(super) request_bytes: u64,
-    /// A position that was given up: nobody waits for what was fetched ahead of it.
+    /// A position that was abandoned: its read-ahead is not needed.
     pub(super) given_up: Option<PositionId>,
 }
 
-/// Follows the reads of one handle.
+/// Tracks the reads of one handle.
 #[derive(Debug)]
 pub(super) struct Planner {
     size: u64,
     largest_window: u64,
     largest_request: u64,
-    /// The requests that a window is fetched by, once it is large enough for that.
+    /// Length of requests once the window is large enough.
     requests: u64,
-    /// The latest used first.
+    /// Most recently used first.
     positions: Vec<Position>,
     next_id: u64,
 }
@@ -52,10 +52,10 @@ struct Position {
     id: PositionId,
     /// The end of the furthest read.
     end: u64,
-    /// How much was read in one go.
+    /// Bytes read sequentially.
     run: u64,
     window: u64,
-    /// How far has been asked for.
+    /// The end of what was requested.
     ahead: u64,
 }
 
@@ -71,19 +71,19 @@ impl Planner {
         }
     }
 
-    /// From now on no window is larger, as when nothing that is read ahead can be kept.
+    /// Limits all windows, for files whose read-ahead cannot be kept.
     pub(super) fn limit_window(&mut self, bytes: u64) {
         self.largest_window = self.largest_window.min(bytes);
     }
 
-    /// Of what was to be fetched ahead, what lies at and behind `offset` was not: it is planned anew.
+    /// Read-ahead from `offset` on was not started: it is planned again.
     pub(super) fn left_out(&mut self, position: PositionId, offset: u64) {
         if let Some(it) = self.positions.iter_mut().find(|it| it.id == position) {
             it.ahead = it.ahead.min(offset).max(it.end);
         }
     }
 
-    /// So many requests may be under way for a reader.
+    /// Maximum number of requests in flight for a reader.
     pub(super) fn set_requests(&mut self, requests: u64) {
         self.requests = requests.max(1);
     }
@@ -92,7 +92,7 @@ impl Planner {
         self.largest_request
     }
 
-    /// Notes a read of these bytes and says what to fetch behind them.
+    /// Notes a read and plans what to fetch behind it.
     pub(super) fn read(&mut self, range: &Range<u64>) -> Plan {
         let Some(at) = self.positions.iter().position(|it| it.is_near(range.start)) else {
             return self.start(range);
@@ -143,7 +143,7 @@ impl Planner {
 }
 
 impl Position {
-    /// A reader that has gone on before may jump further than one that is yet unknown.
+    /// A reader that was sequential before may jump further than a new one.
     fn is_near(&self, start: u64) -> bool {
         let nearest = self.end.saturating_sub(SHORT_JUMP_BYTES);
         let jump = match self.window {
@@ -164,7 +164,7 @@ impl Position {
             .min(largest);
     }
 
-    /// What to ask for now: nothing until a whole request fits into the window, or its half.
+    /// The range to request now: empty until a whole request fits into the window, or into half of it.
     fn top_up(&mut self, request_bytes: u64, size: u64) -> Range<u64> {
         let until = (self.end + self.window).min(size);
         let room = until.saturating_sub(self.ahead);
@@ -173,7 +173,7 @@ impl Position {
             return self.ahead..self.ahead;
         }
         let from = self.ahead;
-        // Whole requests, where there is room for one.
+        // Whole requests, if there is room for one.
         self.ahead = match room / request_bytes {
             0 => until,
             _ if until == size => until,

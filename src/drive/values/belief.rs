@@ -1,20 +1,19 @@
-//! How far something that the service told can be believed: since when, and whether asking again
-//! failed.
+//! The freshness of listings: when the service last confirmed one, and whether a request failed.
 
 use std::time::{Duration, Instant};
 
-/// How far a listing can be believed.
+/// The freshness of a listing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Freshness {
-    /// When the service last said that all this is so.
+    /// When the service last confirmed it.
     confirmed: Option<Instant>,
-    /// It was confirmed in this mount, though perhaps not any more.
+    /// It was confirmed in this mount, though perhaps it is no longer true.
     was_confirmed: bool,
-    /// True once all of it was told, in this mount or an earlier one.
+    /// True once it was complete, in this mount or an earlier one.
     is_known: bool,
     /// The last attempt failed.
     failed_at: Option<Instant>,
-    /// Something changed then: answers to earlier requests do not tell of it.
+    /// The time of a change: answers to earlier requests lack it.
     doubted_at: Option<Instant>,
 }
 
@@ -24,7 +23,7 @@ impl Freshness {
         self.is_known = true;
     }
 
-    /// The service said, in answer to a request that began at `asked`, that all of it is so.
+    /// The service confirmed it, in answer to a request that began at `asked`.
     pub fn confirmed(&mut self, asked: Instant, now: Instant) {
         if self.doubted_at.is_none_or(|doubted| doubted < asked) {
             self.confirmed = Some(now);
@@ -35,28 +34,28 @@ impl Freshness {
         self.is_known = true;
     }
 
-    /// The service could not be asked.
+    /// A request failed.
     pub fn failed(&mut self, now: Instant) {
         self.failed_at = Some(now);
     }
 
-    /// The next look must ask the service, by a request that begins later.
+    /// The next access must send a request.
     pub fn doubt(&mut self, now: Instant) {
         self.confirmed = None;
         self.doubted_at = Some(now);
     }
 
-    /// True while no request that began after the last doubt was answered.
+    /// True until a request that began after the last change is answered.
     pub fn is_doubted(&self) -> bool {
         self.doubted_at.is_some()
     }
 
-    /// True once all of it was ever told.
+    /// True once it was complete.
     pub fn is_known(&self) -> bool {
         self.is_known
     }
 
-    /// True while the last word of the service is younger than `refresh`.
+    /// True while the last confirmation is younger than `refresh`.
     pub fn is_fresh(&self, now: Instant, refresh: Duration) -> bool {
         self.confirmed
             .is_some_and(|at| now.saturating_duration_since(at) < refresh)
@@ -67,12 +66,12 @@ impl Freshness {
         self.was_confirmed
     }
 
-    /// True when the service could not be asked lately: what is shown may be old.
+    /// True if the last request failed: it may be old.
     pub fn is_stale(&self) -> bool {
         self.failed_at.is_some() || self.confirmed.is_none()
     }
 
-    /// True in the time in which asking again would only fail again.
+    /// True for a while after a failure, when another request would probably fail too.
     pub fn failed_lately(&self, now: Instant, refresh: Duration) -> bool {
         self.failed_at
             .is_some_and(|at| now.saturating_duration_since(at) < refresh)

@@ -1,22 +1,21 @@
-//! Which of several objects a name stands for.
+//! Assigns unique names to objects.
 //!
-//! The invariant: within one folder each name stands for one object and each object has one name;
-//! an object keeps its name for as long as it is there and is called so, whatever else appears. The
-//! one first seen keeps the plain name, a later one is `name~<id>`; of those seen together the
-//! lowest id is first. What is kept here can be written down and read back by
-//! [`NameClaims::restore`], so that names mean the same after a remount.
+//! Invariant: within a folder, names and objects correspond one to one. An object keeps its name as long as it
+//! exists and its service name stays, whatever else appears. The first object keeps the plain name, later ones
+//! are `name~<id>`; of objects that appear together the lowest id is first. The state can be stored and read
+//! back by [`NameClaims::restore`], so that names are the same after a remount.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::names::{ends_in_id, safe_name, split_id, with_id};
 
-/// The names of one folder and what they stand for. Ids are those of the folder's kind of object.
+/// The names of one folder. Ids are those of the folder's kind of object.
 #[derive(Debug, Clone, Default)]
 pub struct NameClaims {
-    /// What each object is called here, and the service name that led to it.
+    /// The name of each object, and the service name that it comes from.
     by_id: BTreeMap<u64, Claim>,
     by_name: HashMap<String, u64>,
-    /// What stands behind every name: `.json` in `presets/`, nothing in most folders.
+    /// The suffix of every name: `.json` in `presets/`, empty in most folders.
     extension: &'static str,
 }
 
@@ -24,7 +23,7 @@ pub struct NameClaims {
 struct Claim {
     name: String,
     service_name: String,
-    /// Named here: whatever the service makes of the name, it stays.
+    /// Named by this drive: it stays, whatever name the service uses.
     is_chosen: bool,
 }
 
@@ -37,7 +36,7 @@ impl NameClaims {
         }
     }
 
-    /// Takes up what was kept: id, shown name, service name.
+    /// Restores stored names: id, shown name, service name.
     pub fn restore(&mut self, kept: impl IntoIterator<Item = (u64, String, String)>) {
         for (id, name, service_name) in kept {
             if !self.by_name.contains_key(&name) {
@@ -46,7 +45,7 @@ impl NameClaims {
         }
     }
 
-    /// Everything to be kept.
+    /// Everything to store.
     #[cfg(test)]
     pub fn kept(&self) -> impl Iterator<Item = (u64, &str, &str)> {
         self.by_id
@@ -54,25 +53,25 @@ impl NameClaims {
             .map(|(id, claim)| (*id, claim.name.as_str(), claim.service_name.as_str()))
     }
 
-    /// The name an object is shown under.
+    /// The shown name of an object.
     pub fn name(&self, id: u64) -> Option<&str> {
         self.by_id.get(&id).map(|claim| claim.name.as_str())
     }
 
-    /// The object a shown name stands for.
+    /// The object of a shown name.
     pub fn id(&self, name: &str) -> Option<u64> {
         self.by_name.get(name).copied()
     }
 
-    /// The object that `name~<id>` stands for, though it is shown under another name.
+    /// The object of `name~<id>`, if it is shown under another name.
     pub fn id_by_suffix(&self, name: &str) -> Option<u64> {
         let (stem, id) = split_id(name.strip_suffix(self.extension)?)?;
         let claim = self.by_id.get(&id)?;
         (safe_name(&claim.service_name, id) == stem).then_some(id)
     }
 
-    /// Gives an object exactly this name, as a draft keeps its name when it becomes an asset.
-    /// Whoever had the name gets another one, and is returned.
+    /// Gives an object exactly this name, as a draft keeps its name when it becomes an asset. An object that
+    /// had the name gets another one and is returned.
     pub fn claim(&mut self, id: u64, name: &str, service_name: &str) -> Option<u64> {
         self.release(id);
         let displaced = self.by_name.get(name).copied();
@@ -90,9 +89,8 @@ impl NameClaims {
         displaced
     }
 
-    /// Names what is new among `objects` (id and service name, in any order) and names again what
-    /// is called otherwise now. `taken` are names that belong to something else in the folder, such
-    /// as drafts. Returns the ids whose name changed.
+    /// Names new objects (id and service name, in any order) and renames objects whose service name changed.
+    /// `taken` are names of other things in the folder, such as drafts. Returns the ids whose name changed.
     pub fn assign<'a>(
         &mut self,
         objects: impl IntoIterator<Item = (u64, &'a str)>,
@@ -115,14 +113,14 @@ impl NameClaims {
         unnamed.into_keys().collect()
     }
 
-    /// The object is gone; its name is free.
+    /// Removes an object and frees its name.
     pub fn release(&mut self, id: u64) {
         if let Some(claim) = self.by_id.remove(&id) {
             self.by_name.remove(&claim.name);
         }
     }
 
-    /// Releases every object that `is_there` denies, and returns what was released.
+    /// Removes every object for which `is_there` is false; returns them.
     #[cfg(test)]
     pub fn retain(&mut self, is_there: impl Fn(u64) -> bool) -> Vec<(u64, String)> {
         let gone: Vec<(u64, String)> = self
@@ -150,8 +148,7 @@ impl NameClaims {
         self.insert_with_care(id, name, service_name, taken);
     }
 
-    /// `name~<id>` is only ever taken when someone chose that very name here; then the id is
-    /// said once more.
+    /// `name~<id>` is only taken if a user chose that name; then the id is appended again.
     fn insert_with_care(
         &mut self,
         id: u64,

@@ -1,7 +1,7 @@
 //! A map of download names to URLs, arranged as folders and files.
 //!
-//! The invariant: every name that the service sent is exactly one file, no two files share a path,
-//! and no path is both a file and a folder, whatever the names are.
+//! Invariant: every name that the service sent is one file, no two files have the same path, and no path is
+//! both a file and a folder.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::names::{safe_name, safe_path, with_id};
 use crate::wire::SignedUrl;
 
-/// More files than this in one folder of the service are left out.
+/// Maximum number of files in a service folder; more are left out.
 const MAX_FILES: usize = 200_000;
 
 /// The files of one folder of the service.
@@ -20,12 +20,11 @@ pub struct FileMap {
     folders: BTreeSet<Arc<str>>,
 }
 
-/// Where a file comes from.
 #[derive(Debug, Clone)]
 pub struct RemoteSource {
-    /// What the service calls it.
+    /// The name that the service uses.
     pub service_name: String,
-    /// Where to get it; none when only the name was kept.
+    /// The URL; `None` if only the name was stored.
     pub url: Option<SignedUrl>,
 }
 
@@ -39,7 +38,7 @@ pub enum Arranged {
 }
 
 impl FileMap {
-    /// Arranges names; `owner` is the model's number, for names that have to be cut.
+    /// Arranges names; `owner` is the id of the model, for names that must be shortened.
     pub fn arrange(
         names: impl IntoIterator<Item = (String, Option<SignedUrl>)>,
         owner: u64,
@@ -61,7 +60,7 @@ impl FileMap {
         self.files.get(path)
     }
 
-    /// The path of the file that the service calls so.
+    /// The path of a file by the name that the service uses.
     pub fn path_of(&self, service_name: &str) -> Option<&Arc<str>> {
         self.files
             .iter()
@@ -141,7 +140,7 @@ impl FileMap {
         path
     }
 
-    /// Free when nothing has the path and no part before it is a file.
+    /// True if nothing has the path and no parent of it is a file.
     fn is_free(&self, path: &str) -> bool {
         let taken = self.files.contains_key(path) || self.folders.contains(path);
         let blocked = path

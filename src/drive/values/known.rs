@@ -1,5 +1,5 @@
-//! What is kept of the service's records: enough to show a folder without asking, offline and
-//! after a remount. No URL is kept; those are asked for when a file is read.
+//! Stored parts of the service's records: enough to show a folder without a request, offline and after a
+//! remount. URLs are not stored.
 
 use std::time::SystemTime;
 
@@ -18,7 +18,7 @@ use crate::wire::{
 /// A tag of a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownTag {
-    /// Its number, with which it is removed.
+    /// Its id.
     pub id: TagId,
     /// Its text.
     pub name: String,
@@ -38,30 +38,30 @@ impl KnownTag {
 /// A source model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KnownAsset {
-    /// Its number.
+    /// Its id.
     pub id: AssetId,
-    /// What the service calls it.
+    /// Its name on the service.
     pub name: String,
-    /// How far its import is.
+    /// The state of its import.
     pub state: UploadStatus,
-    /// Percent of the present step, where the service tells.
+    /// Percent of the present step, if reported.
     pub progress: Option<f64>,
     /// Why it failed.
     pub error: Option<String>,
-    /// When it came to be.
+    /// Creation time.
     pub created: Option<Timestamp>,
-    /// Bytes of its files, as the service counts them.
+    /// Size of its files as the service reports it.
     pub size: Option<u64>,
     /// Format of the upload.
     pub format: Option<String>,
     /// Its tags.
     pub tags: Vec<KnownTag>,
-    /// The optimized models made from it, as far as a detail record told.
+    /// Its optimized models, if a detail record was received.
     pub rapid_models: Vec<RapidId>,
 }
 
 impl KnownAsset {
-    /// What a record says.
+    /// From a record.
     pub fn from_record(record: &BaseAsset) -> KnownAsset {
         KnownAsset {
             id: record.id,
@@ -80,13 +80,13 @@ impl KnownAsset {
         }
     }
 
-    /// True for what a viewer can be made of directly.
+    /// True if a viewer can be made of it directly.
     pub fn is_glb(&self) -> bool {
         let format = self.format.as_deref();
         format.is_some_and(|format| format.eq_ignore_ascii_case("glb"))
     }
 
-    /// False for formats whose materials the service has nothing to convert in.
+    /// False for formats whose materials the service cannot convert.
     pub fn may_have_materials(&self) -> bool {
         let format = self.format.as_deref().unwrap_or_default();
         let known = formats::of_extension(format);
@@ -144,9 +144,9 @@ impl Record for KnownAsset {
 /// An optimized model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KnownRapid {
-    /// Its number.
+    /// Its id.
     pub id: RapidId,
-    /// What the service calls it.
+    /// Its name on the service.
     pub name: String,
     /// How far the optimization is.
     pub state: OptimizationStatus,
@@ -156,7 +156,7 @@ pub struct KnownRapid {
     pub step: Option<String>,
     /// The model it was made from.
     pub source: Option<AssetId>,
-    /// When it came to be.
+    /// Creation time.
     pub created: Option<Timestamp>,
     /// When it last changed.
     pub updated: Option<Timestamp>,
@@ -165,7 +165,7 @@ pub struct KnownRapid {
 }
 
 impl KnownRapid {
-    /// What a record says.
+    /// From a record.
     pub fn from_record(record: &RapidModel) -> KnownRapid {
         KnownRapid {
             id: record.id,
@@ -221,22 +221,22 @@ impl Record for KnownRapid {
 /// A preset, the user's own or one of the service.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KnownPreset {
-    /// Its number.
+    /// Its id.
     pub id: PresetId,
-    /// What the service calls it.
+    /// Its name on the service.
     pub name: String,
     /// Its config, pretty-printed.
     pub text: String,
-    /// What it is for.
+    /// Its description.
     pub description: Option<String>,
     /// Version of its format.
     pub rpdx_version: Option<String>,
-    /// When it was last written.
+    /// Modification time.
     pub updated: Option<Timestamp>,
 }
 
 impl KnownPreset {
-    /// What the record of an own preset says.
+    /// From the record of an own preset.
     pub fn from_record(record: &Preset) -> KnownPreset {
         KnownPreset {
             id: record.id,
@@ -248,8 +248,8 @@ impl KnownPreset {
         }
     }
 
-    /// A preset as the outbox saved it, with what was known of it `before`; none where the text cannot
-    /// be read.
+    /// From a preset that the outbox saved, and what was known of it `before`; `None` if the text cannot be
+    /// parsed.
     pub fn saved(saved: &SavedPreset, before: Option<&KnownPreset>) -> Option<KnownPreset> {
         let text = std::str::from_utf8(&saved.text).ok()?;
         let preset = PresetText::from_value(text.into()).ok()?;
@@ -267,7 +267,7 @@ impl KnownPreset {
         })
     }
 
-    /// What the record of a factory preset says.
+    /// From the record of a factory preset.
     pub fn from_factory_record(record: &FactoryPreset) -> KnownPreset {
         KnownPreset {
             id: record.id,
@@ -297,22 +297,22 @@ impl Record for KnownPreset {
 /// A viewer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KnownEmbed {
-    /// Its number.
+    /// Its id.
     pub id: EmbedId,
-    /// What the service calls it.
+    /// Its name on the service.
     pub name: String,
-    /// Where it opens, where the service tells.
+    /// The URL of the viewer, if reported.
     pub url: Option<String>,
     /// The optimized model it shows.
     pub rapid: Option<RapidId>,
-    /// When it came to be.
+    /// Creation time.
     pub created: Option<Timestamp>,
     /// Its record, as text.
     pub text: String,
 }
 
 impl KnownEmbed {
-    /// What a record says. How often it was seen changes all the time and is left out.
+    /// From a record. The view count changes all the time and is left out.
     pub fn from_record(record: &Embed) -> KnownEmbed {
         let seen_by_nobody = Embed {
             view_count: None,
@@ -347,18 +347,18 @@ impl Record for KnownEmbed {
 /// A record of the account that is only shown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KnownRecord {
-    /// Its number.
+    /// Its id.
     pub id: u64,
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// When it came to be.
+    /// Creation time.
     pub created: Option<Timestamp>,
-    /// What it says, without any secret.
+    /// Its JSON without secrets.
     pub text: String,
 }
 
 impl KnownRecord {
-    /// What the record of an API token says.
+    /// From the record of an API token.
     pub fn from_token(record: &ApiToken) -> KnownRecord {
         KnownRecord {
             id: record.id.0,
@@ -368,8 +368,8 @@ impl KnownRecord {
         }
     }
 
-    /// What the record of a webhook says. Its secret is left out, and so is the path of its address,
-    /// which may be what proves that a call is the service's.
+    /// From the record of a webhook, without its secret and without the path of its URL, which may authenticate
+    /// calls of the service.
     pub fn from_webhook(record: &Webhook) -> KnownRecord {
         let parsed = url::Url::parse(&record.url);
         let host = parsed.map_or_else(
@@ -398,7 +398,7 @@ impl Record for KnownRecord {
     }
 }
 
-/// A record as text, without the named fields and without the secrets of its URLs.
+/// A record as JSON, without the named fields and without the secrets in its URLs.
 fn text_of(record: &impl Serialize, left_out: &[&str]) -> String {
     let mut value = serde_json::to_value(record).unwrap_or_default();
     if let Some(map) = value.as_object_mut() {
@@ -415,7 +415,7 @@ fn pretty(config: &crate::wire::OptimizerConfig) -> String {
     text
 }
 
-/// A time of the service as the file system shows it; what has none is as old as time.
+/// A time as the file system shows it; the epoch if there is none.
 pub fn system_time(timestamp: Option<Timestamp>) -> SystemTime {
     timestamp.map_or(SystemTime::UNIX_EPOCH, SystemTime::from)
 }

@@ -63,6 +63,86 @@ impl fmt::Display for HiddenParent {
     }
 }
 
+/// The files of hidden folders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(in crate::drive) enum HiddenName {
+    /// `status.json`: the mount.
+    MountStatus,
+    /// `metrics`: the mount, for Prometheus.
+    Metrics,
+    /// `ctl`: commands, one per line.
+    Control,
+    /// `status`: one line.
+    Status,
+    /// `state`: the status as one word.
+    State,
+    /// `detail.json`: the service's record.
+    Detail,
+    /// `exports.json`: the service's list of exports.
+    Exports,
+    /// `formats.json`: the conversions of an asset.
+    Formats,
+    /// `source.zip`: all files of an asset.
+    SourceZip,
+    /// `preset.zip`: the preset of an optimized model.
+    PresetZip,
+    /// `tags`: all tags of a family, one per line.
+    Tags,
+    /// `categories.json`: the categories of presets.
+    Categories,
+}
+
+impl HiddenName {
+    /// The name of the file, which inode numbers are made from.
+    pub(in crate::drive) fn text(self) -> &'static str {
+        match self {
+            HiddenName::MountStatus => "status.json",
+            HiddenName::Metrics => "metrics",
+            HiddenName::Control => "ctl",
+            HiddenName::Status => "status",
+            HiddenName::State => "state",
+            HiddenName::Detail => "detail.json",
+            HiddenName::Exports => "exports.json",
+            HiddenName::Formats => "formats.json",
+            HiddenName::SourceZip => "source.zip",
+            HiddenName::PresetZip => "preset.zip",
+            HiddenName::Tags => "tags",
+            HiddenName::Categories => "categories.json",
+        }
+    }
+
+    /// The files of a hidden folder.
+    pub(in crate::drive) fn in_folder(parent: HiddenParent) -> &'static [HiddenName] {
+        match parent {
+            HiddenParent::Root => &[
+                HiddenName::MountStatus,
+                HiddenName::Metrics,
+                HiddenName::Control,
+            ],
+            HiddenParent::RawModels => &[HiddenName::Tags, HiddenName::Control],
+            HiddenParent::RapidModels => &[HiddenName::Tags],
+            HiddenParent::Presets => &[HiddenName::Categories],
+            HiddenParent::Embeds | HiddenParent::Jobs | HiddenParent::Account => &[],
+            HiddenParent::Model(Model::Raw(_)) => &[
+                HiddenName::Status,
+                HiddenName::State,
+                HiddenName::Detail,
+                HiddenName::Formats,
+                HiddenName::SourceZip,
+                HiddenName::Control,
+            ],
+            HiddenParent::Model(Model::Rapid(_)) => &[
+                HiddenName::Status,
+                HiddenName::State,
+                HiddenName::Detail,
+                HiddenName::Exports,
+                HiddenName::PresetZip,
+                HiddenName::Control,
+            ],
+        }
+    }
+}
+
 /// A folder in which an `ERROR.txt` stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(in crate::drive) enum ErrorParent {

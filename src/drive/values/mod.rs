@@ -1,5 +1,5 @@
-//! The shape of the tree: what a path can be, its inode, its name, and what is known of the
-//! service. Nothing here asks the service; only [`sizes`] writes to the local store.
+//! Plain values: the objects of the service, their names, and what is known of them. Nothing here sends
+//! requests; only [`sizes`] writes to the local store.
 
 pub mod belief;
 pub mod claims;

@@ -1,28 +1,28 @@
-//! Names that come from the service, made safe to stand in a folder, and back again.
+//! Converts names of the service to safe file names and back.
 //!
-//! The invariant: whatever text the service sends, [`safe_name`] gives a name that is one path
-//! component, is not `.`, `..`, empty or `.assetfs`, holds nothing that would confuse a terminal,
-//! and has at most 255 bytes; unless it had to be cut, [`original_name`] gives the text back.
-//! Which of two equal names wins is decided in [`super::claims`].
+//! Invariant: for any text, [`safe_name`] returns one path component that is not `.`, `..`, empty or
+//! `.assetfs`, contains nothing that would confuse a terminal, and has at most 255 bytes. If it was not
+//! shortened, [`original_name`] returns the text again. [`super::claims`] decides which of two equal names
+//! wins.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// The longest name a folder may hold.
+/// Maximum length of a name.
 pub const NAME_MAX_BYTES: usize = 255;
 
 /// The folder that is never listed and always resolves.
 pub const HIDDEN_FOLDER: &str = ".assetfs";
 
-/// What stands for the empty name.
+/// Replaces the empty name.
 const EMPTY: &str = "%-";
 
-/// Makes a service name safe. `id` is put before the extension where the name has to be cut.
+/// Makes a service name safe. `id` is inserted before the extension if the name must be shortened.
 pub fn safe_name(service_name: &str, id: u64) -> String {
     fit(&escape(service_name), id)
 }
 
-/// The text that the service sent, for a name made by [`safe_name`] that was not cut.
+/// The text of the service for a name made by [`safe_name`] that was not shortened.
 pub fn original_name(name: &str) -> Cow<'_, str> {
     if name == EMPTY {
         return Cow::Borrowed("");
@@ -44,13 +44,13 @@ pub fn original_name(name: &str) -> Cow<'_, str> {
     }
     match String::from_utf8(original) {
         Ok(text) => Cow::Owned(text),
-        // Not one of ours: only whole characters are ever escaped.
+        // Not made by `safe_name`: it escapes whole characters only.
         Err(_) => Cow::Borrowed(name),
     }
 }
 
-/// Splits a download name at `/` into folders, when every part is safe as it stands; else the
-/// whole name becomes one safe component.
+/// Splits a download name at `/` into folders if every part is safe; else the whole name becomes one safe
+/// component.
 pub fn safe_path(service_name: &str, id: u64) -> Vec<String> {
     let parts: Vec<&str> = service_name.split('/').collect();
     let every_part_is_safe = parts.len() <= MAX_DEPTH
@@ -64,17 +64,17 @@ pub fn safe_path(service_name: &str, id: u64) -> Vec<String> {
     }
 }
 
-/// How deep the service may nest folders in a download name.
+/// Maximum depth of folders in a download name.
 const MAX_DEPTH: usize = 32;
 
-/// `name~id`, cut so that it fits; `extension` (with its dot, or empty) stays last.
+/// `name~id`, shortened to fit; `extension` (with its dot, or empty) stays last.
 pub fn with_id(stem: &str, id: u64, extension: &str) -> String {
     let suffix = format!("~{id}{extension}");
     let room = NAME_MAX_BYTES.saturating_sub(suffix.len());
     format!("{}{suffix}", cut(stem, room))
 }
 
-/// Splits `name~12` into `name` and 12, when the digits are written as we would write them.
+/// Splits `name~12` into `name` and 12 if the digits are in canonical form.
 pub fn split_id(name: &str) -> Option<(&str, u64)> {
     let (stem, digits) = name.rsplit_once('~')?;
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
@@ -84,7 +84,7 @@ pub fn split_id(name: &str) -> Option<(&str, u64)> {
     (id.to_string() == digits).then_some((stem, id))
 }
 
-/// True for a name that ends in `~digits`: it could be taken for another one's.
+/// True for a name that ends in `~digits`, which could be mistaken for another object's.
 pub fn ends_in_id(name: &str) -> bool {
     name.rsplit_once('~')
         .is_some_and(|(_, digits)| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
@@ -127,7 +127,7 @@ fn push_escaped(text: &mut String, character: char) {
     }
 }
 
-/// The byte that `%XX` at this position stands for.
+/// The byte of `%XX` at this position.
 fn escape_at(bytes: &[u8], at: usize) -> Option<u8> {
     let [b'%', high, low] = bytes.get(at..at + 3)? else {
         return None;
@@ -137,7 +137,7 @@ fn escape_at(bytes: &[u8], at: usize) -> Option<u8> {
     u8::try_from(high * 16 + low).ok()
 }
 
-/// Characters that end a name, or that make a terminal show something else than the name.
+/// Characters that end a name, or that make a terminal show something else.
 fn is_unsafe(character: char) -> bool {
     matches!(
         character,
@@ -159,8 +159,7 @@ fn fit(name: &str, id: u64) -> String {
     with_id(stem, id, extension)
 }
 
-/// The longest beginning of `text` within `room` bytes that ends on a character boundary and does
-/// not end inside an escape.
+/// The longest prefix of `text` within `room` bytes that ends at a character boundary and not inside an escape.
 fn cut(text: &str, room: usize) -> &str {
     if text.len() <= room {
         return text;

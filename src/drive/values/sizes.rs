@@ -1,8 +1,8 @@
-//! What is known about the content of remote files: size, version and time, kept over mounts so
-//! that an unchanging file is asked for at most once.
+//! Size, version and time of remote files, stored across mounts so that an immutable file is requested at most
+//! once.
 //!
-//! The invariant: a size in here was told by the storage itself. When the version changes, the
-//! content counts up, which gives the file a new inode.
+//! Invariant: a size here comes from the storage. When the version changes, the content number is incremented,
+//! which gives the file a new inode.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -19,15 +19,15 @@ use crate::wire::{AssetId, RapidId};
 pub struct Content {
     /// Its length in bytes.
     pub size: u64,
-    /// The version that the storage named.
+    /// Its version (ETag).
     pub etag: Option<String>,
     /// Last-Modified.
     pub modified: Option<SystemTime>,
-    /// Counts the contents that this file has had.
+    /// Number of contents that the file has had.
     pub count: u32,
 }
 
-/// What was told of one file among others.
+/// One file of a folder.
 #[derive(Debug, Clone)]
 pub struct ReportedSize {
     /// Its path in the folder.
@@ -40,8 +40,8 @@ pub struct ReportedSize {
     pub modified: Option<SystemTime>,
 }
 
-/// All known contents. Cheap to look into; writes go to the store and may be lost by a crash,
-/// which costs one request each.
+/// All known contents. Reads are cheap; writes go to the store and may be lost in a crash, which costs one
+/// request each.
 #[derive(Debug)]
 pub struct ContentTable {
     known: Mutex<HashMap<String, Content>>,
@@ -51,7 +51,7 @@ pub struct ContentTable {
 const TABLE: &str = "contents";
 
 impl ContentTable {
-    /// Knows what the store knows.
+    /// Reads the store.
     pub fn new(store: &MetaStore) -> ContentTable {
         ContentTable {
             known: Mutex::new(HashMap::new()),
@@ -64,7 +64,7 @@ impl ContentTable {
         format!("{folder}/{path}")
     }
 
-    /// The folder and path that such a name stands for.
+    /// The folder and path of such a name.
     pub fn place_of(name: &str) -> Option<(RemoteFolder, Arc<str>)> {
         let (family, rest) = name.split_once('/')?;
         let (id, rest) = rest.split_once('/')?;
@@ -101,12 +101,12 @@ impl ContentTable {
         stored
     }
 
-    /// How many contents the file has had; the number in its node.
+    /// Number of contents that the file has had, part of its identity.
     pub fn count(&self, folder: RemoteFolder, path: &str) -> u32 {
         self.get(folder, path).map_or(0, |content| content.count)
     }
 
-    /// The storage told what a file is now. Returns it with its count.
+    /// Stores what the storage reported. Returns it with its content number.
     pub fn told(
         &self,
         folder: RemoteFolder,
@@ -132,7 +132,7 @@ impl ContentTable {
         content
     }
 
-    /// What many files of one folder are now, kept in one go.
+    /// The same for several files of one folder, in one transaction.
     pub fn told_all(&self, folder: RemoteFolder, files: impl Iterator<Item = ReportedSize>) {
         let news: Vec<(String, Content)> = files
             .filter_map(|told| {
@@ -169,7 +169,7 @@ impl ContentTable {
         (content, is_news)
     }
 
-    /// Forgets a file or everything of a model whose name begins with `prefix`.
+    /// Deletes a file, or everything of a model whose name starts with `prefix`.
     pub fn forget(&self, prefix: &str) {
         self.lock().retain(|name, _| !name.starts_with(prefix));
         let stored: Vec<(String, Content)> = self.store.scan(TABLE, prefix).unwrap_or_default();
@@ -189,7 +189,7 @@ impl ContentTable {
     }
 }
 
-/// Without versions on both sides only the size can tell.
+/// Without two versions only the sizes can be compared.
 fn is_same_version(known: &Content, size: u64, etag: Option<&str>) -> bool {
     let same_etag = match (known.etag.as_deref(), etag) {
         (Some(a), Some(b)) => a == b,

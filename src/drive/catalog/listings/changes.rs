@@ -1,4 +1,4 @@
-//! What changed in a listing: told to the kernel, and to whoever keeps something of it.
+//! Applies changes of a listing: reports them and forgets what depends on them.
 
 use std::time::Instant;
 
@@ -18,11 +18,10 @@ use crate::drive::values::listing::{Changes, Listing, Record};
 use crate::drive::values::node::{ListingKind, Model, RemoteFolder};
 use crate::wire::{AssetId, BaseAsset, EmbedId, ModelId, RapidId};
 
-/// More new names than this at once are not told to the kernel one by one: it has never asked for
-/// them.
+/// With more new names than this, the kernel is not told: it has never looked them up.
 pub(super) const MAX_TOLD: usize = 64;
 
-/// Takes in one record of a source model, told by a request that began at `asked`.
+/// Stores one record of a source model from a request that began at `asked`.
 pub(in crate::drive) fn told_asset(catalog: &Catalog, record: &BaseAsset, asked: Instant) {
     told_assets(catalog, vec![record.clone()], |listing, rows, taken| {
         rows.into_iter()
@@ -31,7 +30,7 @@ pub(in crate::drive) fn told_asset(catalog: &Catalog, record: &BaseAsset, asked:
     });
 }
 
-/// Takes in one row of an optimized model.
+/// Stores one row of an optimized model.
 pub(in crate::drive) fn told_rapid(catalog: &Catalog, row: KnownRapid, asked: Instant) {
     let mut known = catalog.known();
     let changes = known
@@ -40,7 +39,7 @@ pub(in crate::drive) fn told_rapid(catalog: &Catalog, row: KnownRapid, asked: In
     told_rapids(catalog, known, &changes);
 }
 
-/// The tags of a model were changed through this drive.
+/// Stores tags that were changed through this drive.
 pub(in crate::drive) fn write_tags(catalog: &Catalog, subject: ModelId, tags: Vec<KnownTag>) {
     let now = Instant::now();
     match subject {
@@ -66,7 +65,7 @@ pub(in crate::drive) fn write_tags(catalog: &Catalog, subject: ModelId, tags: Ve
     }
 }
 
-/// A source model is gone from the service.
+/// Removes a source model that is gone from the service.
 pub(in crate::drive) fn asset_gone(catalog: &Catalog, asset: AssetId) {
     let home = catalog.home_of(asset);
     let changes = removed(
@@ -82,7 +81,7 @@ pub(in crate::drive) fn asset_gone(catalog: &Catalog, asset: AssetId) {
     }
 }
 
-/// An embed is gone from the service.
+/// Removes an embed that is gone from the service.
 pub(in crate::drive) fn embed_gone(catalog: &Catalog, embed: EmbedId) {
     let changes = removed(
         catalog,
@@ -95,7 +94,7 @@ pub(in crate::drive) fn embed_gone(catalog: &Catalog, embed: EmbedId) {
     }
 }
 
-/// An optimized model is gone from the service.
+/// Removes an optimized model that is gone from the service.
 pub(in crate::drive) fn rapid_gone(catalog: &Catalog, rapid: RapidId) {
     let changes = removed(
         catalog,
@@ -107,7 +106,7 @@ pub(in crate::drive) fn rapid_gone(catalog: &Catalog, rapid: RapidId) {
     rapids_changed(catalog, &changes);
 }
 
-/// Takes a record out of its listing.
+/// Removes a record from its listing.
 pub(in crate::drive) fn removed<R: Record + Serialize>(
     catalog: &Catalog,
     which: ListingKind,
@@ -137,7 +136,7 @@ pub(super) fn assets_changed(catalog: &Catalog, changes: &Changes) {
     }
     for id in &changes.moved {
         let asset = AssetId(*id);
-        // Another state has other files: what was known of them is asked for again.
+        // Files depend on the state: they are requested again.
         catalog
             .maps
             .doubt(&catalog.meta, RemoteFolder::AssetFiles(asset));
@@ -206,8 +205,8 @@ fn tell_appeared(
     }
 }
 
-/// A model that was copied in here is missing from a listing. Its staged copy and record are
-/// only dropped when the service says of itself that it is gone.
+/// A model that was copied in here is missing from a listing. Its staged copy and record are deleted only if
+/// the service confirms that it is gone.
 fn check_gone(catalog: &Catalog, asset: AssetId) {
     if catalog.outbox.uploads().sent_record(asset).is_none() {
         forget_files(catalog, &format!("raw/{asset}"));

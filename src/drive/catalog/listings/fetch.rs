@@ -1,4 +1,4 @@
-//! Asking for a listing: the one page that may confirm it, else all pages.
+//! Requests a listing: one page that may confirm it, else all pages.
 
 use std::collections::HashSet;
 use std::sync::{Arc, MutexGuard};
@@ -23,11 +23,11 @@ use crate::drive::values::node::ListingKind;
 use crate::outbox::DraftKind;
 use crate::wire::{BaseAsset, RapidId};
 
-/// Somebody waits for each listing that is asked for here.
+/// A caller waits for each listing requested here.
 const NOW: Priority = Priority::Interactive;
-/// Records on a page.
+/// Records per page.
 const PER_PAGE: usize = 50;
-/// Embeds on a page: as many as the service likes.
+/// Embeds per page: the default of the service.
 const EMBEDS_PER_PAGE: usize = 12;
 
 pub(super) async fn fetch(catalog: &Arc<Catalog>, which: ListingKind) -> DriveResult<()> {
@@ -80,7 +80,7 @@ async fn fetch_assets(catalog: &Catalog) -> DriveResult<()> {
     Ok(())
 }
 
-/// Takes records in by `learn`; false when it could not use them.
+/// Applies records with `learn`; false if it could not use them.
 pub(super) fn told_assets(
     catalog: &Catalog,
     records: Vec<BaseAsset>,
@@ -95,7 +95,7 @@ pub(super) fn told_assets(
     changes.is_some()
 }
 
-/// The same with rows, and tells nobody yet.
+/// The same with rows, without reporting changes.
 pub(super) fn learned_rows(
     catalog: &Catalog,
     rows: Vec<KnownAsset>,
@@ -117,7 +117,7 @@ pub(super) fn learned_rows(
     Some(changes)
 }
 
-/// Keeps what changed among the assets, and tells the kernel.
+/// Stores and reports changes of assets.
 pub(super) fn told_asset_changes(
     catalog: &Catalog,
     mut known: MutexGuard<'_, Known>,
@@ -243,7 +243,7 @@ async fn fetch_webhooks(catalog: &Catalog) -> DriveResult<()> {
     .await
 }
 
-/// A listing that one request tells whole.
+/// A listing that fits one request.
 async fn fetch_whole<T, R: Record + Serialize>(
     catalog: &Catalog,
     which: ListingKind,
@@ -307,7 +307,7 @@ async fn fetch_embeds(catalog: &Catalog) -> DriveResult<()> {
     Ok(())
 }
 
-/// What runs or failed: one request tells of all.
+/// Running and failed optimizations, in one request.
 async fn fetch_jobs(catalog: &Catalog) -> DriveResult<()> {
     let began = Instant::now();
     let records = asked(catalog, catalog.client.optimizations().running(NOW)).await?;
@@ -322,7 +322,7 @@ async fn fetch_jobs(catalog: &Catalog) -> DriveResult<()> {
     Ok(())
 }
 
-/// Takes in which optimizations run or failed lately.
+/// Stores which optimizations are running or have failed lately.
 pub(in crate::drive) fn told_jobs(catalog: &Catalog, mut rapids: Vec<RapidId>, asked: Instant) {
     rapids.sort_unstable();
     let (before, is_news) = {
@@ -345,7 +345,7 @@ pub(in crate::drive) fn told_jobs(catalog: &Catalog, mut rapids: Vec<RapidId>, a
     }
 }
 
-/// Takes in a whole listing.
+/// Stores a complete listing.
 fn told_all<R: Record + Serialize>(
     catalog: &Catalog,
     which: ListingKind,
@@ -376,7 +376,7 @@ pub(in crate::drive) fn told_changes<R: Record + Serialize>(
     let changed = changes.changed.iter().chain(&changes.appeared);
     names.extend(changed.filter_map(|id| rows.name(*id).map(str::to_owned)));
     drop(known);
-    // Another text is another inode: the name stands for something else now.
+    // Another text is another inode: the name stands for another node.
     for name in names.into_iter().take(super::changes::MAX_TOLD) {
         catalog.report(Change::Named(which, name));
     }

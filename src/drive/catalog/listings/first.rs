@@ -1,9 +1,8 @@
-//! The first pass over a long listing: each page is known, and shown to whoever lists the folder, as
-//! it comes.
+//! The first pass over a long listing: each page is stored and shown as it arrives.
 //!
-//! The oldest page comes first, so that of several objects with one name the lowest id has it, as when all were told at
-//! once. Between the pages others make and delete things: a pass that has not told as much as there is says so, and
-//! what is known of the listing is not all of it.
+//! The oldest page comes first, so that of several objects with one name the lowest id gets it, as in a
+//! complete listing. Objects may be created and deleted between the pages: a pass that did not see as many as
+//! the service reports is incomplete.
 
 use std::collections::HashSet;
 use std::time::Instant;
@@ -22,7 +21,7 @@ use crate::drive::values::listing::{Changes, Listing, Order, Record};
 use crate::drive::values::node::ListingKind;
 use crate::wire::{BaseAsset, Page, RapidModel};
 
-/// All base assets, page by page; false when that was not all.
+/// All base assets, page by page; false if incomplete.
 pub(super) async fn first_assets(catalog: &Catalog, began: Instant) -> DriveResult<bool> {
     catalog.known().assets.pass_begins(began);
     let pages = catalog
@@ -79,7 +78,7 @@ pub(super) async fn first_rapids(catalog: &Catalog, began: Instant) -> DriveResu
     Ok(true)
 }
 
-/// Gives `learn` the records of each page, with the highest id so far.
+/// Passes the records of each page to `learn`, with the highest id so far.
 async fn pass_over<T>(
     catalog: &Catalog,
     mut pages: PageStream<T>,
@@ -95,7 +94,7 @@ async fn pass_over<T>(
     Ok(pass)
 }
 
-/// Ends a pass, however it went; what it changed, where it told of all there is.
+/// Ends a pass; returns its changes if it was complete.
 fn end_pass<R: Record>(
     listing: &mut Listing<R>,
     pass: DriveResult<Pass>,
@@ -110,17 +109,17 @@ fn end_pass<R: Record>(
     Ok(Some(listing.pass_ended(&pass.told, order, began, now)))
 }
 
-/// The kernel has asked for none of the names of a listing that it has never seen.
+/// The kernel has looked up no name of a listing that was never known.
 fn unasked(mut changes: Changes) -> Changes {
     changes.appeared.clear();
     changes
 }
 
-/// What the pages of one pass said.
+/// The counts of one pass.
 struct Pass {
     told: HashSet<u64>,
     unreadable: usize,
-    /// How many there are, as the page said that was asked for last.
+    /// The total that the last requested page reported.
     total: u64,
     highest: u64,
     falls: bool,
@@ -145,7 +144,7 @@ impl Pass {
         self.falls &= is_higher && ids.is_sorted_by(|a, b| a > b);
         self.rises &= is_higher && ids.is_sorted_by(|a, b| a < b);
         self.highest = ids.iter().copied().fold(self.highest, u64::max);
-        // The first page was asked for before all others, even where it is handed out last.
+        // The first page was requested before all others, even if it is delivered last.
         if self.told.is_empty() || page.meta.current_page > 1 {
             self.total = page.meta.total;
         }

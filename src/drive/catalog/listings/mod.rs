@@ -1,8 +1,8 @@
-//! The top folders, kept as fresh as the refresh time asks.
+//! The listings behind the top folders, at most as old as the refresh time.
 //!
-//! A listing that is fresh is answered at once. One that is not is confirmed by one request where
-//! its order allows, else by a full pass; meanwhile those who ask wait a little, and get what was
-//! known when the service is slow or away. Only where nothing was ever known does a failure show.
+//! A fresh listing is answered at once. Another is confirmed by one request if its order allows, else by a full
+//! pass; callers wait a limited time and then get what was known. A failure is only shown if nothing was ever
+//! known.
 
 pub(super) mod changes;
 pub(super) mod fetch;
@@ -25,11 +25,11 @@ use crate::drive::error::DriveResult;
 use crate::drive::values::belief::Freshness;
 use crate::drive::values::node::ListingKind;
 
-/// How long the first look in a mount waits for what an earlier mount knew to be confirmed.
+/// How long the first access in a mount waits for a listing of an earlier mount to be confirmed.
 const FIRST_LOOK: Duration = Duration::from_millis(400);
 
 impl Known {
-    /// How far a listing can be believed.
+    /// The freshness of a listing.
     pub(in crate::drive) fn belief(&mut self, which: ListingKind) -> &mut Freshness {
         match which {
             ListingKind::Assets => &mut self.assets.belief,
@@ -44,13 +44,13 @@ impl Known {
     }
 }
 
-/// Makes sure that a listing can be shown.
+/// Refreshes a listing if it is not fresh.
 pub(in crate::drive) async fn refreshed(
     catalog: &Arc<Catalog>,
     which: ListingKind,
 ) -> DriveResult<()> {
     refreshed_once(catalog, which).await?;
-    // A request that was under way when something changed does not tell of it.
+    // The answer of a request that was in flight during a change may lack it.
     if catalog.known().belief(which).is_doubted() {
         refreshed_once(catalog, which).await?;
     }
@@ -68,7 +68,7 @@ async fn refreshed_once(catalog: &Arc<Catalog>, which: ListingKind) -> DriveResu
     if !belief.is_known() {
         return landing.await;
     }
-    // What an earlier mount knew is shown soon, confirmed where that takes one quick request.
+    // A listing of an earlier mount is shown soon, confirmed if one quick request can.
     let patience = match belief.was_confirmed() {
         true => patience(catalog),
         false => patience(catalog).min(FIRST_LOOK),
@@ -83,7 +83,7 @@ async fn refreshed_once(catalog: &Arc<Catalog>, which: ListingKind) -> DriveResu
     Ok(())
 }
 
-/// Moves on with each page of a long listing that came in.
+/// Changes with each page of a long listing.
 pub(in crate::drive) fn news_of_pages(catalog: &Catalog) -> watch::Receiver<u64> {
     catalog.pages_arrived.subscribe()
 }
@@ -100,7 +100,7 @@ pub(in crate::drive) fn begin_first_listing(
     Some(asking(catalog, which))
 }
 
-/// The flight for a listing, begun now or under way.
+/// Joins or starts the flight for a listing.
 fn asking(catalog: &Arc<Catalog>, which: ListingKind) -> FlightEnd {
     let shared = Arc::clone(catalog);
     catalog
@@ -110,8 +110,8 @@ fn asking(catalog: &Arc<Catalog>, which: ListingKind) -> FlightEnd {
         })
 }
 
-/// Makes sure that a listing can say that a name is free: what an earlier mount knew cannot. True
-/// when it was confirmed just now.
+/// Confirms a listing, so that it proves that a name is free; the listing of an earlier mount does not. True if
+/// it was confirmed just now.
 pub(in crate::drive) async fn confirmed(catalog: &Arc<Catalog>, which: ListingKind) -> bool {
     let belief = *catalog.known().belief(which);
     if belief.was_confirmed() || belief.failed_lately(Instant::now(), catalog.config.refresh) {
@@ -121,17 +121,17 @@ pub(in crate::drive) async fn confirmed(catalog: &Arc<Catalog>, which: ListingKi
     matches!(landing.within(patience(catalog)).await, Some(Ok(())))
 }
 
-/// True while a listing cannot be relied upon to delete by it.
+/// True while a listing is too old to delete by it.
 pub(in crate::drive) fn is_stale(catalog: &Catalog, which: ListingKind) -> bool {
     catalog.known().belief(which).is_stale()
 }
 
-/// True once all of a listing was ever told.
+/// True once a listing was completely known.
 pub(in crate::drive) fn is_listed(catalog: &Catalog, which: ListingKind) -> bool {
     catalog.known().belief(which).is_known()
 }
 
-/// The next look at a listing asks the service.
+/// The next access to a listing sends a request.
 pub(in crate::drive) fn doubt(catalog: &Catalog, which: ListingKind) {
     catalog.known().belief(which).doubt(Instant::now());
 }

@@ -1,4 +1,4 @@
-//! The service's own search: what a query finds, and one name found without its whole listing.
+//! Search on the service: by a query, and for one name without its whole listing.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use crate::drive::values::names::{original_name, split_id};
 use crate::drive::values::node::Family;
 use crate::wire::{AssetId, BaseAsset, ModelId, RapidId};
 
-/// Queries whose answers are kept.
+/// Maximum number of stored searches.
 const MAX_KEPT: usize = 64;
-/// A longer query is no search.
+/// Maximum length of a query.
 const MAX_QUERY_BYTES: usize = 1024;
-/// Answers of more pages than this are cut.
+/// Maximum number of pages of results.
 const MAX_PAGES: usize = 20;
 
-/// The ids of what a query finds, as fresh as the refresh time asks.
+/// The ids that a query finds, at most as old as the refresh time.
 pub(in crate::drive) async fn found(
     catalog: &Arc<Catalog>,
     family: Family,
@@ -103,7 +103,7 @@ async fn run_search(catalog: &Arc<Catalog>, family: Family, query: Arc<str>) -> 
     Ok(())
 }
 
-/// How a name was asked for.
+/// Whether a name could be asked for.
 pub(in crate::drive) enum NameAnswer {
     /// What is known of the name is as fresh as the service allows.
     Asked,
@@ -162,8 +162,8 @@ pub(in crate::drive) async fn ask_for_name(
     }
 }
 
-/// Looks for a name by one request, while its listing is not known; `known` is what it stood for
-/// before. Only a listing says that a name is free, and only the service that something is gone.
+/// Searches for a name by one request while its listing is not known; `known` is what it stood for before. Only
+/// a listing proves that a name is free, and only the service that an object is gone.
 async fn look_for_name(catalog: &Arc<Catalog>, family: Family, name: &str, known: Option<ModelId>) {
     let refresh = catalog.config.refresh;
     let is_young = known.is_some_and(|subject| {
@@ -205,8 +205,8 @@ async fn find_by_id(catalog: &Arc<Catalog>, family: Family, id: u64) -> DriveRes
     Ok(true)
 }
 
-/// All of one name come together, so that the lowest id gets it; where there may be more of them
-/// than one page holds, the listing decides.
+/// All objects of the name are stored together, so that the lowest id gets the name. If there may be more of
+/// them than one page holds, the listing decides.
 async fn find_by_query(catalog: &Arc<Catalog>, family: Family, wanted: &str) -> DriveResult<bool> {
     if wanted.is_empty() || wanted.contains('"') || wanted.len() > MAX_QUERY_BYTES {
         return Ok(false);

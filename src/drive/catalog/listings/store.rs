@@ -1,4 +1,4 @@
-//! Listings over mounts: kept record by record, taken up whole.
+//! Stores listings across mounts, record by record.
 
 use std::time::{Instant, SystemTime};
 
@@ -14,7 +14,7 @@ use crate::drive::values::node::ListingKind;
 use crate::durable::MetaStore;
 use crate::wire::RapidId;
 
-/// Keeps what changed in a listing; its folder shows that it did.
+/// Stores changes of a listing and sets the time of its folder.
 pub(super) fn keep<R: Record + Serialize>(
     catalog: &Catalog,
     which: ListingKind,
@@ -28,13 +28,13 @@ pub(super) fn keep<R: Record + Serialize>(
     }
 }
 
-/// Makes all that was kept durable. A change through the drive is answered after this, so that no
-/// later mount shows what was before.
+/// Makes all stored listings durable. A change through the drive is answered after this, so that no later mount
+/// shows the previous state.
 pub(in crate::drive) async fn keep_for_good(catalog: &Catalog) -> DriveResult<()> {
     let meta = catalog.meta.clone();
     blocking(catalog, move || {
         if let Err(error) = meta.flush() {
-            // What is known is only a memory of the service: the change itself is made.
+            // The store is only a copy: the change itself was made.
             tracing::warn!(error = %error, "could not keep what was changed");
         }
         Ok(())
@@ -68,7 +68,7 @@ fn keep_rows<R: Record + Serialize>(
         for (id, _) in &changes.gone {
             batch.remove(table, &row_key(*id));
         }
-        // Some records are not yet a listing.
+        // Some records are not a complete listing.
         if listing.belief.is_known() {
             batch.put("confirmed", table, &true)?;
         }
@@ -79,7 +79,7 @@ fn keep_rows<R: Record + Serialize>(
     }
 }
 
-/// Takes up what an earlier mount kept in `table`.
+/// Restores what an earlier mount stored in `table`.
 pub(in crate::drive) fn restore<R: Record + DeserializeOwned>(
     store: &MetaStore,
     which: ListingKind,
@@ -107,7 +107,7 @@ pub(in crate::drive) fn restore<R: Record + DeserializeOwned>(
     listing
 }
 
-/// Keeps which optimizations run or failed.
+/// Stores which optimizations are running or have failed.
 pub(super) fn keep_jobs(store: &MetaStore, jobs: &[RapidId]) {
     let table = ListingKind::Jobs.table();
     if let Err(error) = store.relaxed().put(table, JOBS_KEY, &jobs) {
@@ -115,7 +115,7 @@ pub(super) fn keep_jobs(store: &MetaStore, jobs: &[RapidId]) {
     }
 }
 
-/// Takes up which optimizations an earlier mount saw run or fail.
+/// Restores which optimizations were running or had failed.
 pub(in crate::drive) fn restore_jobs(store: &MetaStore) -> (Vec<RapidId>, Freshness) {
     let kept: Option<Vec<RapidId>> = store
         .get(ListingKind::Jobs.table(), JOBS_KEY)

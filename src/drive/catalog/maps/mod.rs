@@ -1,5 +1,5 @@
-//! The files of the service's folders: names, kept for ever where they cannot change, and URLs,
-//! kept in memory for as long as they work.
+//! The files of service folders: names, stored permanently if they cannot change, and signed URLs, kept in
+//! memory until they expire.
 
 pub(super) mod told;
 
@@ -20,15 +20,15 @@ use crate::drive::values::node::{Model, RemoteFolder};
 use crate::durable::MetaStore;
 use crate::wire::{RapidId, SignedUrl, Timestamp};
 
-/// Folders of which the URLs are kept in memory.
+/// Maximum number of folders whose URLs are in memory.
 const MAX_KEPT: usize = 4096;
-/// How long a URL is used that does not say when it expires.
+/// Lifetime of a URL without an expiry time.
 const URL_HOLDS: Duration = Duration::from_secs(600);
 /// A URL is renewed this long before it expires.
 const RENEW_BEFORE_SECS: i64 = 60;
 const TABLE: &str = "files";
 
-/// What is known of the service's folders.
+/// The known file maps.
 #[derive(Default)]
 pub(in crate::drive) struct FileMaps {
     kept: Mutex<HashMap<RemoteFolder, Kept>>,
@@ -37,13 +37,13 @@ pub(in crate::drive) struct FileMaps {
 #[derive(Clone)]
 struct Kept {
     map: Arc<FileMap>,
-    /// When the service told; none for names of an earlier mount.
+    /// Time of the response; `None` for names of an earlier mount.
     told: Option<Instant>,
     /// The names cannot change any more.
     is_settled: bool,
 }
 
-/// The names of a folder, as they are kept over mounts.
+/// The stored names of a folder.
 #[derive(Serialize, Deserialize)]
 struct StoredNames {
     names: Vec<String>,
@@ -51,7 +51,7 @@ struct StoredNames {
 }
 
 impl FileMaps {
-    /// The names of a folder must be asked for again.
+    /// The names of a folder must be requested again.
     pub(in crate::drive) fn doubt(&self, store: &MetaStore, folder: RemoteFolder) {
         if let Some(kept) = self.lock().get_mut(&folder) {
             kept.is_settled = false;
@@ -78,7 +78,7 @@ impl FileMaps {
         }
     }
 
-    /// True when this is not what is kept already.
+    /// True if it differs from what is stored.
     fn is_news(&self, folder: RemoteFolder, names: &[&str], is_settled: bool) -> bool {
         let all = self.lock();
         let Some(kept) = all.get(&folder) else {
@@ -123,17 +123,17 @@ impl FileMaps {
     }
 }
 
-/// The names of a folder must be asked for again.
+/// The names of a folder must be requested again.
 pub(in crate::drive) fn doubt_files(catalog: &Catalog, folder: RemoteFolder) {
     catalog.maps.doubt(&catalog.meta, folder);
 }
 
-/// How many contents a file has had; the number in its inode.
+/// The number of contents that a file has had, which is part of its inode's identity.
 pub(in crate::drive) fn content_count(catalog: &Catalog, folder: RemoteFolder, path: &str) -> u32 {
     catalog.contents.count(folder, path)
 }
 
-/// The files of a folder of the service, as names; what was known where the service is away.
+/// The files of a service folder; the last known ones while the service is away.
 pub(in crate::drive) async fn file_map(
     catalog: &Arc<Catalog>,
     folder: RemoteFolder,
@@ -153,7 +153,7 @@ pub(in crate::drive) async fn file_map(
     map.ok_or(DriveError::NotFound)
 }
 
-/// The files that are known without asking.
+/// The known files, without a request.
 pub(in crate::drive) fn known_map(catalog: &Catalog, folder: RemoteFolder) -> Option<Arc<FileMap>> {
     catalog
         .maps
@@ -162,7 +162,7 @@ pub(in crate::drive) fn known_map(catalog: &Catalog, folder: RemoteFolder) -> Op
         .map(|kept| kept.map)
 }
 
-/// A URL of a file that works for a while; with `renew`, one that was not seen before.
+/// A signed URL of a file; with `renew`, a new one.
 pub(in crate::drive) async fn url_of(
     catalog: &Arc<Catalog>,
     folder: RemoteFolder,
@@ -181,8 +181,8 @@ pub(in crate::drive) async fn url_of(
         .ok_or(DriveError::NotFound)
 }
 
-/// Asks once which of the folders that not every finished model has are there, and again behind
-/// the scenes for one that somebody looks at: others may have converted it meanwhile.
+/// Requests once which optional folders a finished model has, and again in the background when the model is
+/// looked at: others may have converted it meanwhile.
 pub(in crate::drive) async fn learn_folders(catalog: &Arc<Catalog>, model: Model) {
     let folders: Vec<RemoteFolder> = match model {
         Model::Raw(home) => match catalog.asset_of(home) {
@@ -215,7 +215,7 @@ pub(in crate::drive) async fn learn_folders(catalog: &Arc<Catalog>, model: Model
     }
 }
 
-/// A map that may have grown is asked for again, and nobody waits for it.
+/// Refreshes a map that may have grown, in the background.
 fn look_again_at(catalog: &Arc<Catalog>, folder: RemoteFolder) {
     let is_old = catalog
         .maps
@@ -226,8 +226,7 @@ fn look_again_at(catalog: &Arc<Catalog>, folder: RemoteFolder) {
     }
 }
 
-/// A job is done: what was known of its files while it ran says nothing any more, and nobody is
-/// shown it, however long the service takes to tell.
+/// A job is done: forgets the files that were known while it ran, so that they are not shown.
 pub(in crate::drive) fn rapid_ended(catalog: &Catalog, rapid: RapidId) {
     for folder in [
         RemoteFolder::RapidFiles(rapid),
@@ -262,7 +261,7 @@ fn map_landing(catalog: &Arc<Catalog>, folder: RemoteFolder) -> FlightEnd {
         })
 }
 
-/// The names that an earlier mount, or this one, was told.
+/// The stored names.
 fn stored_names(catalog: &Catalog, folder: RemoteFolder) -> Option<Kept> {
     let StoredNames { names, is_settled } = stored(&catalog.meta, folder)?;
     let map = FileMap::arrange(
@@ -278,7 +277,7 @@ fn stored_names(catalog: &Catalog, folder: RemoteFolder) -> Option<Kept> {
     Some(kept)
 }
 
-/// Names that are not forgotten now are asked for again later all the same.
+/// Names that cannot be deleted now are requested again later.
 fn forget_names(store: &MetaStore, keys: impl IntoIterator<Item = String>) {
     let removed = store.relaxed().batch(|batch| {
         for key in keys {

@@ -1,5 +1,4 @@
-//! What the service told of the files in its folders: asked for here, and taken out of records that
-//! came for another reason.
+//! Stores the files of service folders from responses: requested here, or contained in other records.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,7 +19,7 @@ use crate::wire::{
     AssetId, BaseAsset, Downloads, PbrDownloads, RapidId, RapidModel, SignedUrl, UploadStatus,
 };
 
-/// The files in `analysis/`, as the record of a source model names them.
+/// The files in `analysis/` that the record of a source model contains.
 const ANALYSIS_NAMES: [&str; 6] = [
     "error.log",
     "info.log",
@@ -77,7 +76,7 @@ pub(in crate::drive) async fn fetch_map(
     Ok(())
 }
 
-/// Other formats may come at any time; a new one is told.
+/// Formats may be added at any time; a new one is reported.
 fn told_converted(catalog: &Catalog, asset: AssetId, files: &Downloads) {
     let folder = RemoteFolder::AssetConverted(asset);
     let before = known_map(catalog, folder).map_or(0, |map| map.files().count());
@@ -88,7 +87,7 @@ fn told_converted(catalog: &Catalog, asset: AssetId, files: &Downloads) {
     }
 }
 
-/// Takes in what the record of a source model says of its files.
+/// Stores the files that the record of a source model contains.
 pub(in crate::drive) fn told_asset_files(catalog: &Catalog, record: &BaseAsset) {
     let analysis = record
         .downloads
@@ -106,7 +105,7 @@ pub(in crate::drive) fn told_asset_files(catalog: &Catalog, record: &BaseAsset) 
     );
 }
 
-/// Takes in what the record of an optimized model says of its files.
+/// Stores the files that the record of an optimized model contains.
 pub(in crate::drive) fn told_rapid_files(catalog: &Catalog, record: &RapidModel) {
     let is_settled = record.optimization_status.is_final();
     let downloads = &record.downloads;
@@ -139,7 +138,7 @@ fn told_files(catalog: &Catalog, folder: RemoteFolder, files: &Downloads, is_set
     told_names(catalog, folder, named, is_settled);
 }
 
-/// Takes in the files of a folder; gives them as they are shown.
+/// Stores the files of a folder; returns them as shown.
 pub(in crate::drive) fn told_names(
     catalog: &Catalog,
     folder: RemoteFolder,
@@ -203,7 +202,7 @@ fn pbr_files(files: &PbrDownloads) -> Downloads {
         .collect()
 }
 
-/// Where the service names formats alone, the file's name is the last part of its URL.
+/// If the service only names formats, the file name is the last part of the URL.
 fn by_file_name(formats: &Downloads) -> Downloads {
     formats
         .iter()

@@ -1,10 +1,8 @@
-//! Files that a reader will want next are fetched before it asks: the small ones that follow, for
-//! whoever reads a folder one after the other (`cp -r`, an importer), into the next folders too; and
-//! the buffers and images that a glTF names, for whoever reads it.
+//! Read-ahead across files: the small files that follow, for a reader that reads folders in order (`cp -r`, an
+//! importer), also in the next folders; and the buffers and images that a glTF references.
 //!
-//! Nothing is fetched for a file that was only opened or looked at. What is fetched ahead is bounded in
-//! files, bytes and requests, and stops when the reader does something else. Failures are silent:
-//! whoever reads the file learns of them.
+//! Opening or looking at a file starts nothing. Read-ahead is limited in files, bytes and requests, and stops
+//! when the reader does something else. Its errors are ignored: a reader of the file gets its own.
 
 mod walk;
 
@@ -27,21 +25,21 @@ use crate::formats::references::named_by_gltf;
 use crate::wire::ModelId;
 use walk::{FileAt, Walk};
 
-/// A file up to here is fetched whole before it is asked for.
+/// Files up to this size are fetched completely.
 const SMALL_BYTES: u64 = 256 << 10;
-/// So many files are there before they are asked for.
+/// Maximum number of files that are fetched and not opened yet.
 const FILES_AHEAD: usize = 64;
 const REQUESTS_AT_ONCE: usize = 32;
-/// Folders whose files' names are asked for at once.
+/// Folders whose file names are requested in advance.
 const FOLDERS_AHEAD: usize = 8;
-/// A reader that opened nothing for so long has ended.
+/// Read-ahead ends if the reader opens nothing for this time.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// The longest glTF that is looked into.
+/// Maximum size of a glTF that is parsed.
 const GLTF_MAX_BYTES: u64 = 8 << 20;
-/// What one glTF may make fetched.
+/// Maximum number of bytes fetched for one glTF.
 const NAMED_MAX_BYTES: u64 = 64 << 20;
 
-/// What is fetched ahead of readers of many files.
+/// Read-ahead of one mount.
 pub(in crate::drive) struct ReadAhead {
     catalog: Arc<Catalog>,
     background: Background,
@@ -61,7 +59,7 @@ impl ReadAhead {
         })
     }
 
-    /// A remote file was opened: if it was fetched ahead, the reader goes on as was thought.
+    /// Notes that a remote file was opened, which continues the walk if it was fetched ahead.
     pub(in crate::drive) fn opened(&self, file: &RemoteFile) {
         let Some(at) = place_of(file) else { return };
         let held = self.walk().opened(&at, Instant::now());
@@ -70,7 +68,7 @@ impl ReadAhead {
         }
     }
 
-    /// The first read of an open remote file.
+    /// Notes the first read of an open remote file, which may start read-ahead.
     pub(in crate::drive) fn read_began(self: &Arc<Self>, file: &RemoteFile) {
         let Some(at) = place_of(file) else { return };
         let extension = at.1.rsplit_once('.').map_or("", |(_, extension)| extension);
@@ -97,7 +95,7 @@ impl ReadAhead {
         self.walk.lock().expect("no panic while a walk is held")
     }
 
-    /// Waits until more may be fetched for a walk; false when it is over.
+    /// Waits until the walk may fetch another file; false if the walk has ended.
     async fn has_room(&self, number: u64) -> bool {
         loop {
             let moved = self.moved.notified();
@@ -114,7 +112,7 @@ impl ReadAhead {
     }
 }
 
-/// Fetches what follows a file, for as long as somebody follows.
+/// Fetches the files that follow, until the walk ends.
 async fn go_ahead(ahead: &Arc<ReadAhead>, number: u64, from: FileAt) {
     let mut files = files_after(ahead, &from);
     let mut folders = folders_after(ahead, from.0);
@@ -150,7 +148,7 @@ async fn go_ahead(ahead: &Arc<ReadAhead>, number: u64, from: FileAt) {
     }
 }
 
-/// As far as is known: a file of unknown length is asked for its first block, which tells it.
+/// A file of unknown size counts as small: its first block tells the size.
 fn is_small(ahead: &ReadAhead, file: &FileAt) -> bool {
     known_content(&ahead.catalog, file.0, &file.1).is_none_or(|content| content.size <= SMALL_BYTES)
 }
@@ -166,7 +164,7 @@ async fn fetch_small(ahead: &Arc<ReadAhead>, (folder, path): &FileAt) -> DriveRe
     Ok(file)
 }
 
-/// The files behind one, in its folder.
+/// The files that follow in the folder.
 fn files_after(ahead: &ReadAhead, (folder, path): &FileAt) -> VecDeque<FileAt> {
     let map = known_map(&ahead.catalog, *folder).unwrap_or_default();
     map.files()
@@ -206,14 +204,14 @@ fn learn_names(ahead: &Arc<ReadAhead>, folder: RemoteFolder) {
     }
     let (shared, model) = (Arc::clone(ahead), model_of(folder));
     ahead.background.spawn(async move {
-        // Who needs the names learns of a failure.
+        // A reader of the folder gets the error itself.
         let _ = file_map(&shared.catalog, folder).await;
-        // Listing the model asks for it, too.
+        // Listing the model needs these folders too.
         learn_folders(&shared.catalog, model).await;
     });
 }
 
-/// Fetches the files that a glTF names, the first of them first.
+/// Fetches the files that a glTF references, in order.
 async fn fetch_named(ahead: &Arc<ReadAhead>, (folder, path): &FileAt) -> DriveResult<()> {
     let gltf = remote_file(&ahead.catalog, *folder, path).await?;
     let text = gltf.read(0, GLTF_MAX_BYTES).await?;

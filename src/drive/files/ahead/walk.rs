@@ -1,8 +1,7 @@
-//! Whether somebody reads files one after the other. Pure: times come from outside.
+//! Detects a reader that reads files in order. Pure: times are passed in.
 //!
-//! A walk begins with the second file that is read in a folder, behind the first and soon after it.
-//! It goes on as long as the files that are opened are those that were fetched ahead; a file that is
-//! not among them begins a new one.
+//! A walk starts when a second file of a folder is read soon after a preceding one. It continues as long as the
+//! opened files are those that were fetched ahead. Another file starts a new walk.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use crate::drive::values::node::RemoteFolder;
 /// A file of the service: its folder and its path there.
 pub(super) type FileAt = (RemoteFolder, Arc<str>);
 
-/// Two files further apart in time are no walk.
+/// Maximum time between the first two files of a walk.
 const SOON: Duration = Duration::from_secs(2);
 
 /// The latest walk through files.
@@ -22,11 +21,11 @@ pub(super) struct Walk<H = RemoteFile> {
     last: Option<(FileAt, Instant)>,
     number: u64,
     is_over: bool,
-    /// What was fetched ahead and not opened yet, kept open so that it opens at once.
+    /// Files that were fetched ahead and not opened yet; kept open so that opening them is fast.
     ahead: HashMap<FileAt, Option<H>>,
 }
 
-// Derived, it would ask for a file that is none.
+// A derived impl would require `H: Default`.
 impl<H> Default for Walk<H> {
     fn default() -> Walk<H> {
         Walk {
@@ -39,7 +38,7 @@ impl<H> Default for Walk<H> {
 }
 
 impl<H> Walk<H> {
-    /// A file is read that nobody read ahead; gives the number of the walk that begins with it.
+    /// A file that was not fetched ahead is read. Returns the number of the walk that starts with it.
     pub(super) fn read(&mut self, file: &FileAt, now: Instant) -> Option<u64> {
         let last = self.last.replace((file.clone(), now));
         let ((folder, path), then) = last?;
@@ -52,19 +51,19 @@ impl<H> Walk<H> {
         Some(self.number)
     }
 
-    /// A file is opened; gives what is held of it if it was fetched ahead.
+    /// A file is opened. Returns what was fetched ahead of it.
     pub(super) fn opened(&mut self, file: &FileAt, now: Instant) -> Option<Option<H>> {
         let held = self.ahead.remove(file)?;
         self.last = Some((file.clone(), now));
         Some(held)
     }
 
-    /// How many files of the walk wait to be opened; none when it is over.
+    /// Number of files that were fetched ahead and not opened yet; `None` if the walk has ended.
     pub(super) fn waiting(&self, number: u64) -> Option<usize> {
         self.is_on(number).then_some(self.ahead.len())
     }
 
-    /// A file will be fetched ahead; false when the walk is over.
+    /// Registers a file that will be fetched ahead; false if the walk has ended.
     pub(super) fn expect(&mut self, number: u64, file: &FileAt) -> bool {
         if self.is_on(number) {
             self.ahead.insert(file.clone(), None);
@@ -72,7 +71,7 @@ impl<H> Walk<H> {
         self.is_on(number)
     }
 
-    /// A file was fetched, and is held until it is opened.
+    /// Holds a fetched file until it is opened.
     pub(super) fn hold(&mut self, number: u64, file: &FileAt, held: H) {
         if self.is_on(number)
             && let Some(place) = self.ahead.get_mut(file)
@@ -81,7 +80,7 @@ impl<H> Walk<H> {
         }
     }
 
-    /// Nobody goes on.
+    /// Ends the walk.
     pub(super) fn end(&mut self, number: u64) {
         if self.is_on(number) {
             self.is_over = true;

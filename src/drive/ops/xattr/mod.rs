@@ -1,5 +1,5 @@
-//! Extended attributes: what is known of a thing beside its bytes, the tags as file managers show
-//! them, and in drafts whatever `user.*` a tool wants to keep.
+//! Extended attributes: properties of models and files, tags as file managers show them, and in drafts any
+//! `user.*` attribute.
 
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::outbox::{DraftId, EntryId, ItemStatus};
 const TAGS: &str = "user.xdg.tags";
 const MIME_TYPE: &str = "user.mime_type";
 const WHY: &str = "user.assetfs.why";
-/// The failure of a name in a folder that stands for nothing is asked for on the folder.
+/// The failure of a name that does not exist is read from its folder.
 const WHY_OF_NAME: &str = "user.assetfs.why.";
 const ID: &str = "user.assetfs.id";
 const STATUS: &str = "user.assetfs.status";
@@ -32,7 +32,6 @@ const MD5: &str = "user.assetfs.md5";
 const DESCRIPTION: &str = "user.assetfs.description";
 const RPDX_VERSION: &str = "user.assetfs.rpdx_version";
 
-/// One extended attribute.
 pub(in crate::drive) async fn get_xattr(
     mount: &Arc<Mount>,
     ino: Ino,
@@ -50,12 +49,12 @@ pub(in crate::drive) async fn get_xattr(
     if let Some((draft, entry)) = own_xattrs_of(mount, &node)
         && !is_ours(name)
     {
-        return Ok(mount.outbox.entries().get_xattr(draft, entry, name)?);
+        return Ok(mount.outbox().entries().get_xattr(draft, entry, name)?);
     }
     let value = match name {
         WHY => {
             if let Some(model) = node.shown_model(mount) {
-                learn_reason(&mount.catalog, model).await;
+                learn_reason(mount.catalog(), model).await;
             }
             why(mount, &node)
         }
@@ -76,7 +75,7 @@ pub(in crate::drive) async fn get_xattr(
     value.map(String::into_bytes).ok_or(DriveError::NoAttribute)
 }
 
-/// The names of the extended attributes that have a value.
+/// The names of the attributes that have a value.
 pub(in crate::drive) async fn list_xattr(
     mount: &Arc<Mount>,
     ino: Ino,
@@ -84,9 +83,9 @@ pub(in crate::drive) async fn list_xattr(
     let node = mount.node(ino)?;
     let mut names: Vec<String> = Vec::new();
     if let Some((draft, entry)) = own_xattrs_of(mount, &node) {
-        names.extend(mount.outbox.entries().list_xattrs(draft, entry)?);
+        names.extend(mount.outbox().entries().list_xattrs(draft, entry)?);
     }
-    // Only what is at hand: listing attributes must not ask the service.
+    // Only what is known already: listing attributes must not send requests.
     let at_hand = [
         (ID, node.id(mount).is_some()),
         (STATUS, node.has_status(mount)),
@@ -109,7 +108,6 @@ pub(in crate::drive) async fn list_xattr(
     Ok(names.into_iter().map(OsString::from).collect())
 }
 
-/// Sets an extended attribute.
 pub(in crate::drive) async fn set_xattr(
     mount: &Arc<Mount>,
     ino: Ino,
@@ -122,7 +120,7 @@ pub(in crate::drive) async fn set_xattr(
         .to_str()
         .filter(|name| name.starts_with("user."))
         .ok_or_else(unsupported)?;
-    if mount.config.read_only {
+    if mount.config().read_only {
         return Err(refusals::read_only_mount());
     }
     if let Some((draft, entry)) = own_xattrs_of(mount, &node)
@@ -130,7 +128,7 @@ pub(in crate::drive) async fn set_xattr(
     {
         let (create, replace) = (mode == XattrMode::Create, mode == XattrMode::Replace);
         return Ok(mount
-            .outbox
+            .outbox()
             .entries()
             .set_xattr(draft, entry, name, value, create, replace)?);
     }
@@ -141,7 +139,6 @@ pub(in crate::drive) async fn set_xattr(
     }
 }
 
-/// Removes an extended attribute.
 pub(in crate::drive) async fn remove_xattr(
     mount: &Arc<Mount>,
     ino: Ino,
@@ -149,13 +146,13 @@ pub(in crate::drive) async fn remove_xattr(
 ) -> DriveResult<()> {
     let node = mount.node(ino)?;
     let name = name.to_str().ok_or(DriveError::NoAttribute)?;
-    if mount.config.read_only {
+    if mount.config().read_only {
         return Err(refusals::read_only_mount());
     }
     if let Some((draft, entry)) = own_xattrs_of(mount, &node)
         && !is_ours(name)
     {
-        return Ok(mount.outbox.entries().remove_xattr(draft, entry, name)?);
+        return Ok(mount.outbox().entries().remove_xattr(draft, entry, name)?);
     }
     match name {
         TAGS if tags_of(mount, &node).is_some() => set_tags(mount, &node, b"").await,
@@ -163,37 +160,38 @@ pub(in crate::drive) async fn remove_xattr(
     }
 }
 
-/// The entry of a draft whose attributes are kept as they are set.
+/// The entry of a draft, which stores any attribute.
 fn own_xattrs_of(tree: &Tree, node: &Node) -> Option<(DraftId, EntryId)> {
     node.draft_entry()
-        .filter(|(draft, _)| tree.catalog.asset_of_draft(*draft).is_none())
+        .filter(|(draft, _)| tree.catalog().asset_of_draft(*draft).is_none())
 }
 
-/// The MD5 of a remote file's content, where the storage's ETag is one: files put in one piece
-/// and not encrypted with a key of the service's have it.
+/// The MD5 of a remote file, if the ETag is one: true for files that were uploaded in one part and not
+/// encrypted with a key of the service.
 async fn md5_text(tree: &Arc<Tree>, node: &Node) -> Option<String> {
     let (folder, path) = node.service_file()?;
-    let etag = content_of(&tree.catalog, folder, &path).await.ok()?.etag?;
+    let etag = content_of(tree.catalog(), folder, &path).await.ok()?.etag?;
     let digest = etag.trim_matches('"');
     let is_md5 = digest.len() == 32 && digest.bytes().all(|it| it.is_ascii_hexdigit());
     is_md5.then(|| digest.to_ascii_lowercase())
 }
 
-/// The service takes a description with a new preset alone.
+/// The service accepts a description only with a new preset.
 async fn describe(tree: &Arc<Tree>, node: &Node, value: &[u8]) -> DriveResult<()> {
     let text = std::str::from_utf8(value)
         .map_err(|_| DriveError::Invalid("a description is UTF-8 text".into()))?
         .trim_end_matches('\0')
         .to_owned();
     if let Some(name) = node.held_preset() {
-        let outbox = tree.outbox.clone();
+        let outbox = tree.outbox().clone();
         return tree
             .detached(async move { Ok(outbox.presets().describe(&name, &text).await?) })
             .await;
     }
     match node.removal() {
         Removal::Preset => Err(DriveError::Unsupported(
-            "the service takes the description of a preset only when it is made".into(),
+            "the service accepts the description of a preset only when the preset is created"
+                .into(),
         )),
         _ => Err(unsupported()),
     }
@@ -206,7 +204,7 @@ fn mime_type(tree: &Tree, node: &Node) -> Option<&'static str> {
     media_type_of(&node.path(tree))
 }
 
-/// Names that the drive answers itself, in drafts too.
+/// Attributes that the drive computes, also in drafts.
 fn is_ours(name: &str) -> bool {
     name.starts_with("user.assetfs.")
 }
@@ -221,7 +219,7 @@ async fn status(mount: &Arc<Mount>, node: &Node) -> Option<ItemStatus> {
 
 fn media_type_of(path: &str) -> Option<&'static str> {
     formats::media_type(path).or(match formats::extension(path).as_str() {
-        // Pages of embeds, and the drive's own reports.
+        // Pages of embeds, and reports of the drive.
         "html" => Some("text/html"),
         "status" => Some("text/plain"),
         _ => None,

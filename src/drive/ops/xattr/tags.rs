@@ -1,5 +1,4 @@
-//! Tags as `user.xdg.tags`: what file managers show and edit. A change becomes the calls that make
-//! the difference.
+//! Tags as `user.xdg.tags`, which file managers show and edit. A change is sent as the difference.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,23 +13,23 @@ use crate::drive::tree::Tree;
 use crate::drive::values::known::KnownTag;
 use crate::wire::{AssetUpdate, ModelId, TagId};
 
-/// Longest tag, in characters.
+/// Maximum length of a tag in characters.
 const MAX_TAG_CHARS: usize = 255;
 
-/// The model whose tags a thing shows.
+/// The model whose tags a node shows.
 fn tagged(tree: &Tree, node: &Node) -> Option<ModelId> {
-    subject_of(&tree.catalog, node.model_folder()?)
+    subject_of(tree.catalog(), node.model_folder()?)
 }
 
 pub(super) fn tags_of(tree: &Tree, node: &Node) -> Option<Vec<KnownTag>> {
-    let known = tree.catalog.known();
+    let known = tree.catalog().known();
     match tagged(tree, node)? {
         ModelId::Asset(asset) => known.assets.row(asset.0).map(|row| row.tags.clone()),
         ModelId::Rapid(rapid) => known.rapids.row(rapid.0).map(|row| row.tags.clone()),
     }
 }
 
-/// The difference becomes calls: what is new is added, what is missing is removed.
+/// Adds the new tags and removes the missing ones.
 pub(super) async fn set_tags(tree: &Arc<Tree>, node: &Node, value: &[u8]) -> DriveResult<()> {
     let wanted = split_tags(value)?;
     let subject = tagged(tree, node).ok_or_else(unsupported)?;
@@ -47,37 +46,37 @@ pub(super) async fn set_tags(tree: &Arc<Tree>, node: &Node, value: &[u8]) -> Dri
         match subject {
             ModelId::Asset(asset) => {
                 asked(
-                    &tree.catalog,
-                    tree.client.assets().remove_tag(asset, tag.id),
+                    tree.catalog(),
+                    tree.client().assets().remove_tag(asset, tag.id),
                 )
                 .await?;
             }
             ModelId::Rapid(rapid) => {
                 asked(
-                    &tree.catalog,
-                    tree.client.rapids().remove_tag(rapid, tag.id),
+                    tree.catalog(),
+                    tree.client().rapids().remove_tag(rapid, tag.id),
                 )
                 .await?;
             }
         }
     }
     wrote_tags(tree, subject, &before, &wanted);
-    // The service's own record, with the numbers of the new tags. What is written is known anyway.
+    // Reads the record again for the ids of the new tags. If that fails, the written names are used.
     if let Err(error) = fresh_tags(tree, subject).await {
         tracing::debug!(error = %error, "new tags are shown without their numbers");
     }
-    keep_for_good(&tree.catalog).await
+    keep_for_good(tree.catalog()).await
 }
 
-/// From here on every read gives what was written, whatever requests under way still answer.
+/// From now on reads return the written tags, whatever requests in flight still answer.
 fn wrote_tags(tree: &Tree, subject: ModelId, before: &[KnownTag], wanted: &[String]) {
     let number = |name: &str| before.iter().find(|known| known.name == name);
     let tags = wanted.iter().map(|name| KnownTag {
         id: number(name).map_or(TagId(0), |known| known.id),
         name: name.clone(),
     });
-    write_tags(&tree.catalog, subject, tags.collect());
-    let mut known = tree.catalog.known();
+    write_tags(tree.catalog(), subject, tags.collect());
+    let mut known = tree.catalog().known();
     known.searches.clear();
     let key = match subject {
         ModelId::Asset(asset) => FlightKey::Asset(asset),
@@ -93,10 +92,18 @@ async fn add_tags(tree: &Tree, subject: ModelId, tags: Vec<String>) -> DriveResu
                 tags: Some(tags),
                 ..AssetUpdate::default()
             };
-            asked(&tree.catalog, tree.client.assets().update(asset, &update)).await
+            asked(
+                tree.catalog(),
+                tree.client().assets().update(asset, &update),
+            )
+            .await
         }
         ModelId::Rapid(rapid) => {
-            asked(&tree.catalog, tree.client.rapids().add_tags(rapid, &tags)).await
+            asked(
+                tree.catalog(),
+                tree.client().rapids().add_tags(rapid, &tags),
+            )
+            .await
         }
     }
 }
@@ -104,19 +111,19 @@ async fn add_tags(tree: &Tree, subject: ModelId, tags: Vec<String>) -> DriveResu
 async fn fresh_tags(tree: &Arc<Tree>, subject: ModelId) -> DriveResult<Vec<KnownTag>> {
     Ok(match subject {
         ModelId::Asset(asset) => {
-            refreshed_asset(&tree.catalog, asset, Duration::ZERO)
+            refreshed_asset(tree.catalog(), asset, Duration::ZERO)
                 .await?
                 .tags
         }
         ModelId::Rapid(rapid) => {
-            refreshed_rapid(&tree.catalog, rapid, Duration::ZERO)
+            refreshed_rapid(tree.catalog(), rapid, Duration::ZERO)
                 .await?
                 .tags
         }
     })
 }
 
-/// Commas separate; a comma in a tag is `%2C`.
+/// Separated by commas; a comma in a tag is `%2C`.
 pub(super) fn join_tags(tags: &[KnownTag]) -> String {
     tags.iter()
         .map(|tag| tag.name.replace(',', "%2C"))

@@ -1,9 +1,8 @@
-//! One top folder as the service last told it: its records, their names, and how far they can be
-//! believed.
+//! One listing of the service: records, names and freshness.
 //!
-//! The invariant: a record disappears only when the service said so (a full pass without it, or its
-//! deletion), never because a request failed; and what was changed through this drive after a request
-//! began (written, deleted, named) is not undone by its answer. Nothing here does I/O; [`crate::drive::fresh`] asks the service.
+//! Invariant: a record is removed only if the service reports it gone (a full pass without it, or its
+//! deletion), never because a request failed. A change through this drive is not undone by the answer of a
+//! request that began before it. No I/O; the catalog sends the requests.
 
 mod passes;
 #[cfg(test)]
@@ -18,46 +17,45 @@ use super::claims::NameClaims;
 
 /// A record of a listing.
 pub trait Record: Clone + PartialEq {
-    /// The service's number.
+    /// Its id.
     fn number(&self) -> u64;
-    /// The service's name.
+    /// Its name on the service.
     fn service_name(&self) -> &str;
-    /// True when what belongs to it may have changed as well, and has to be asked for again.
+    /// True if dependent data may have changed too and must be requested again.
     fn has_moved(&self, _known: &Self) -> bool {
         false
     }
-    /// Takes over what only the detail form tells from what was known before.
+    /// Keeps fields that list responses omit.
     fn keep_details_of(&mut self, _known: &Self) {}
 }
 
-/// In which order the service lists.
+/// The order of the service's pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// Highest id first: what is new is on the first page.
+    /// Highest id first: new records are on the first page.
     NewestFirst,
-    /// Lowest id first: what is new is on the last page.
+    /// Lowest id first: new records are on the last page.
     NewestLast,
-    /// Not by id: only a full pass tells.
+    /// Not by id: only a full pass finds new records.
     Unknown,
 }
 
-/// What a pass changed, for the kernel.
+/// Changes that a pass found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changes {
     /// New records.
     pub appeared: Vec<u64>,
-    /// Records that are gone, with the name they had.
+    /// Removed records with their names.
     pub gone: Vec<(u64, String)>,
-    /// Records that say something else now.
+    /// Changed records.
     pub changed: Vec<u64>,
-    /// Those of them that are in another state, with other files.
+    /// Those of them whose state changed, which changes their files.
     pub moved: Vec<u64>,
-    /// Records that are called otherwise now, with the name they had.
+    /// Renamed records with their old names.
     pub renamed: Vec<(u64, String)>,
 }
 
 impl Changes {
-    /// True when nothing changed.
     pub fn is_empty(&self) -> bool {
         self.appeared.is_empty()
             && self.gone.is_empty()
@@ -66,33 +64,32 @@ impl Changes {
     }
 }
 
-/// What one page said about a listing.
+/// What one page proves about a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Confirmation {
-    /// The listing holds, with these changes.
+    /// The listing is confirmed, with these changes.
     Holds(Changes),
-    /// Only a full pass can tell.
+    /// A full pass is needed.
     NeedsFullPass,
 }
 
-/// One top folder.
 #[derive(Debug)]
 pub struct Listing<R> {
     rows: BTreeMap<u64, Learned<R>>,
     claims: NameClaims,
     order: Order,
-    /// How far all of it can be believed.
+    /// Its freshness.
     pub belief: Freshness,
     full_pass: Option<Instant>,
-    /// Deleted through this drive: a pass that still shows them is late.
+    /// Records deleted through this drive: a pass that still lists them is late.
     deleted: HashMap<u64, Instant>,
-    /// Called otherwise since the last changes were told.
+    /// Renamed since changes were last taken.
     renamed: Vec<(u64, String)>,
     /// The first pass, while its pages come in.
     passing: Option<Passing>,
 }
 
-/// How far a pass has come that tells the lowest ids first.
+/// The progress of a pass in ascending order of ids.
 #[derive(Debug, Clone, Copy)]
 struct Passing {
     began: Instant,
@@ -103,12 +100,12 @@ struct Passing {
 struct Learned<R> {
     row: R,
     at: Instant,
-    /// When it was last changed through this drive, until a later request told of it.
+    /// Time of the last change through this drive, until a later request reports it.
     written: Option<Instant>,
 }
 
 impl<R: Record> Listing<R> {
-    /// Knows nothing. `extension` stands behind every name.
+    /// Empty. `extension` is the suffix of every name.
     pub fn new(extension: &'static str) -> Listing<R> {
         Listing {
             rows: BTreeMap::new(),
@@ -122,8 +119,8 @@ impl<R: Record> Listing<R> {
         }
     }
 
-    /// Takes up what an earlier mount knew: shown at once, to be confirmed. Call
-    /// [`Freshness::remembered`] when it knew all.
+    /// Restores what an earlier mount knew, which is shown and confirmed later. Call [`Freshness::remembered`]
+    /// if it was complete.
     pub fn restore(
         &mut self,
         rows: impl IntoIterator<Item = R>,
@@ -148,13 +145,12 @@ impl<R: Record> Listing<R> {
         self.rows.get(&id).map(|learned| &learned.row)
     }
 
-    /// True for what was deleted through this drive and is not told of any more.
+    /// True for a record that was deleted through this drive and is no longer listed by the service.
     pub fn was_deleted(&self, id: u64) -> bool {
         self.deleted.contains_key(&id)
     }
 
-    /// True when a record was told within `refresh`, on its own or with others, or by the pass that
-    /// is under way.
+    /// True if a record was received within `refresh`, alone, with others, or by the running pass.
     pub fn is_young(&self, id: u64, now: Instant, refresh: Duration) -> bool {
         self.rows.get(&id).is_some_and(|learned| {
             now.saturating_duration_since(learned.at) < refresh
@@ -167,7 +163,7 @@ impl<R: Record> Listing<R> {
         self.rows.values().map(|learned| &learned.row)
     }
 
-    /// The records with a higher id that the pass that is under way has told, as far as it has come.
+    /// The records above an id that the running pass has received so far.
     pub fn rows_after(&self, id: u64) -> impl Iterator<Item = &R> {
         let reached = self.passing.map_or(0, |pass| pass.reached).max(id);
         let range = (Bound::Excluded(id), Bound::Included(reached));
@@ -183,12 +179,12 @@ impl<R: Record> Listing<R> {
         self.rows.len()
     }
 
-    /// The name that a record is shown under.
+    /// The shown name of a record.
     pub fn name(&self, id: u64) -> Option<&str> {
         self.claims.name(id)
     }
 
-    /// The record that a name stands for, `name~<id>` included.
+    /// The record of a name, including `name~<id>`.
     pub fn find(&self, name: &str) -> Option<&R> {
         let id = self
             .claims
@@ -197,7 +193,7 @@ impl<R: Record> Listing<R> {
         self.row(id)
     }
 
-    /// One record became known on its own, by a request that began at `asked`.
+    /// Stores a single record from a request that began at `asked`.
     pub fn put(
         &mut self,
         row: R,
@@ -208,7 +204,7 @@ impl<R: Record> Listing<R> {
         self.put_all(vec![row], asked, now, taken)
     }
 
-    /// Some records became known, which says nothing about others.
+    /// Stores some records; others are not affected.
     pub fn put_all(
         &mut self,
         rows: Vec<R>,
@@ -222,8 +218,7 @@ impl<R: Record> Listing<R> {
         changes
     }
 
-    /// A record as a change through this drive left it. What requests that are under way say of it is
-    /// not taken in.
+    /// Stores a record that was changed through this drive. Answers of requests in flight do not overwrite it.
     pub fn write(&mut self, row: R, now: Instant, taken: &HashSet<String>) -> Changes {
         let mut changes = Changes::default();
         let id = row.number();
@@ -234,8 +229,8 @@ impl<R: Record> Listing<R> {
         changes
     }
 
-    /// True for what was deleted through this drive, and for a record that was changed through it after
-    /// a request began: the answer says what was before.
+    /// True for a record that was deleted through this drive, or changed through it after a request began: the
+    /// answer is outdated.
     pub fn is_late(&self, id: u64, asked: Instant) -> bool {
         let written = self.rows.get(&id).and_then(|learned| learned.written);
         self.deleted.contains_key(&id) || written.is_some_and(|written| written >= asked)
@@ -247,7 +242,7 @@ impl<R: Record> Listing<R> {
             .collect()
     }
 
-    /// A record, known or about to be, gets exactly this name.
+    /// Gives a record exactly this name, even before it is known.
     pub fn claim(&mut self, id: u64, name: &str, service_name: &str) {
         let old_name = self.claims.name(id).map(str::to_owned);
         if old_name.as_deref() == Some(name) {
@@ -259,7 +254,7 @@ impl<R: Record> Listing<R> {
             .extend(displaced.map(|other| (other, name.to_owned())));
     }
 
-    /// A record is gone for good.
+    /// Removes a record permanently.
     pub fn remove(&mut self, id: u64, now: Instant) -> Changes {
         let mut changes = Changes::default();
         self.drop_row(id, &mut changes);

@@ -1,37 +1,36 @@
-//! What the pages of a pass say of a listing: which page confirms it, what a full pass takes away, and in
-//! which order the service lists.
+//! Passes over the pages of a listing: which page confirms it, and what a full pass removes.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use super::{Changes, Confirmation, Listing, Order, Passing, Record};
 
-/// How long a full pass is believed, however often single pages confirm it.
+/// Age after which a full pass is repeated, even if single pages confirm the listing.
 pub(super) const FULL_PASS_HOLDS: Duration = Duration::from_secs(600);
 
 impl<R: Record> Listing<R> {
-    /// The first pass begins: its pages come in one by one, by [`Listing::put_all`].
+    /// Starts the first pass: its pages are added by [`Listing::put_all`].
     pub fn pass_begins(&mut self, began: Instant) {
         self.passing = Some(Passing { began, reached: 0 });
     }
 
-    /// The pass has told all up to this id.
+    /// The pass has received all records up to this id.
     pub fn pass_reached(&mut self, id: u64) {
         if let Some(pass) = &mut self.passing {
             pass.reached = id;
         }
     }
 
-    /// The pass is over, well or not.
+    /// Ends the pass.
     pub fn pass_stops(&mut self) {
         self.passing = None;
     }
 
-    /// The page that can confirm the listing in one request, where there is one.
+    /// The page that can confirm the listing in one request, if there is one.
     pub fn confirming_page(&self, now: Instant, per_page: usize) -> Option<u32> {
         if self.belief.is_known() && !self.belief.was_confirmed() {
-            // Known from an earlier mount: where the newest come first, one page tells whether it holds.
-            // The next look makes a full pass.
+            // Known from an earlier mount: if new records come first, one page can confirm it. The next access
+            // makes a full pass.
             return Some(1);
         }
         let pass = self.full_pass?;
@@ -45,7 +44,7 @@ impl<R: Record> Listing<R> {
         }
     }
 
-    /// What the confirming page said: the number of all records and some of the newest.
+    /// Applies the confirming page: the total number of records and some of the newest.
     pub fn confirm(
         &mut self,
         total: u64,
@@ -78,7 +77,7 @@ impl<R: Record> Listing<R> {
         Confirmation::Holds(changes)
     }
 
-    /// A full pass: everything there is, in the order in which the service gave it.
+    /// Applies a full pass: all records in the service's order.
     pub fn replace(
         &mut self,
         rows: Vec<R>,
@@ -95,7 +94,7 @@ impl<R: Record> Listing<R> {
         changes
     }
 
-    /// A full pass whose records came in page by page has told all there is.
+    /// Completes a pass whose records were added page by page.
     pub fn pass_ended(
         &mut self,
         told: &HashSet<u64>,
@@ -108,7 +107,7 @@ impl<R: Record> Listing<R> {
         changes
     }
 
-    /// What was known before a pass that did not tell of it is gone.
+    /// Removes records that a pass did not contain.
     fn drop_untold(&mut self, told: &HashSet<u64>, began: Instant) -> Changes {
         let mut changes = Changes::default();
         let gone: Vec<u64> = self

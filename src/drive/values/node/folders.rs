@@ -1,14 +1,13 @@
-//! The folders whose files the service names: one kind for each way of asking for them.
+//! Folders whose files the service lists; one kind for each request.
 //!
-//! The text of a folder is stable over versions: names of cached objects and of known sizes begin
-//! with it.
+//! The text of a folder is stable across versions: names of cached objects and stored sizes start with it.
 
 use std::fmt;
 
 use super::ListingKind;
 use crate::wire::{AssetId, ModelId, RapidId};
 
-/// The two kinds of models, where something is the same for both.
+/// The two kinds of models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Family {
     /// Source models.
@@ -35,12 +34,12 @@ impl Family {
     }
 }
 
-/// A folder whose files are a map of names.
+/// A folder whose files the service lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RemoteFolder {
     /// The uploaded files, directly in the asset's folder.
     AssetFiles(AssetId),
-    /// What is in the zip that an asset was uploaded as, directly in the asset's folder.
+    /// The contents of the zip that an asset was uploaded as, directly in the asset's folder.
     AssetMembers(AssetId),
     /// `analysis/` of an asset.
     AssetAnalysis(AssetId),
@@ -61,7 +60,7 @@ pub enum RemoteFolder {
 }
 
 impl RemoteFolder {
-    /// The name of the service folder; `None` for files that stand directly in the model's folder.
+    /// The name of the folder; `None` for files directly in the model's folder.
     pub fn name(self) -> Option<&'static str> {
         match self {
             RemoteFolder::AssetFiles(_)
@@ -91,7 +90,7 @@ impl RemoteFolder {
         }
     }
 
-    /// What stands behind the model in the folder's text.
+    /// The part of the text after the model.
     fn word(self) -> &'static str {
         match self {
             RemoteFolder::AssetMembers(_) => "members",

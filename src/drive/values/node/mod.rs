@@ -1,4 +1,4 @@
-//! What the service's things are called in the drive: models, their folders, the values of the account.
+//! Identifiers of the service's objects in the tree: models, listings, values of the account.
 
 mod folders;
 
@@ -9,13 +9,13 @@ use std::fmt;
 use crate::outbox::DraftId;
 use crate::wire::{AssetId, RapidId};
 
-/// A source model: made here, or found on the service. One that was made here stays so for ever,
-/// so that its folder and its files keep their inodes when it becomes an asset.
+/// A source model: created here, or found on the service. One that was created here stays so when it becomes an
+/// asset, so that its inodes stay the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Home {
-    /// Copied in through this drive.
+    /// Created through this drive.
     Made(DraftId),
-    /// Seen in the service's listing.
+    /// Found in the service's listing.
     Found(AssetId),
 }
 
@@ -38,12 +38,12 @@ pub enum ListingKind {
     Embeds,
     Tokens,
     Webhooks,
-    /// Optimizations that run or failed lately.
+    /// Optimizations that are running or have failed lately.
     Jobs,
 }
 
 impl ListingKind {
-    /// The table in which it is kept over mounts.
+    /// The table that stores it across mounts.
     pub fn table(self) -> &'static str {
         match self {
             ListingKind::Assets => "assets",
@@ -58,7 +58,7 @@ impl ListingKind {
     }
 }
 
-/// The two forms in which presets can be taken along.
+/// The two kinds of preset zips.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Bundle {
     /// `bundle/`: both forms.
@@ -99,7 +99,7 @@ impl AccountFile {
     }
 }
 
-/// A model as the tree shows it.
+/// A model of the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Model {
     /// A source model, draft or asset.
