@@ -39,17 +39,17 @@ const GAUGES: &[Metric] = &[
         of.orphans.len() as u64
     }),
     ("cache_used_bytes", "Bytes in the block cache", |of| {
-        of.cache().used_bytes
+        of.cache.used_bytes
     }),
     (
         "cache_limit_bytes",
         "Bytes that the block cache may take",
-        |of| of.cache().limit_bytes,
+        |of| of.cache.limit_bytes,
     ),
     (
         "cache_objects",
         "Files of which the block cache holds something",
-        |of| of.cache().objects,
+        |of| of.cache.objects,
     ),
     ("rate_limit_per_minute", "Requests allowed a minute", |of| {
         of.rate.limit_per_minute
@@ -57,47 +57,47 @@ const GAUGES: &[Metric] = &[
     ("rate_available", "Requests that could be sent now", |of| {
         of.rate.available
     }),
-    ("inodes", "Inodes that the kernel holds", |of| of.inodes()),
-    ("handles", "Open files and folders", |of| of.handles()),
+    ("inodes", "Inodes that the kernel holds", |of| of.inodes),
+    ("handles", "Open files and folders", |of| of.handles),
 ];
 
 const COUNTERS: &[Metric] = &[
     ("requests", "Requests that were sent", |of| of.rate.taken),
     ("cache_hits", "Reads that the cache served", |of| {
-        of.cache().hits
+        of.cache.hits
     }),
     (
         "cache_misses",
         "Reads that lacked a block in the cache",
-        |of| of.cache().misses,
+        |of| of.cache.misses,
     ),
     (
         "cache_evictions",
         "Files, or parts of open files, that were evicted from the cache",
-        |of| of.cache().evictions,
+        |of| of.cache.evictions,
     ),
     ("cache_refused", "Times that the cache had no room", |of| {
-        of.cache().refused
+        of.cache.refused
     }),
     (
         "cache_bad_blocks",
         "Blocks of the cache that were damaged",
-        |of| of.cache().bad_blocks,
+        |of| of.cache.bad_blocks,
     ),
     (
         "fetched_bytes",
         "Bytes of files that came from the service",
-        |of| of.traffic().fetched_bytes,
+        |of| of.traffic.fetched_bytes,
     ),
     (
         "read_bytes",
         "Bytes that were read through the drive; what the kernel serves is not counted",
-        |of| of.traffic().read_bytes,
+        |of| of.traffic.read_bytes,
     ),
     (
         "written_bytes",
         "Bytes that were written through the drive",
-        |of| of.traffic().written_bytes,
+        |of| of.traffic.written_bytes,
     ),
 ];
 
