@@ -109,7 +109,14 @@ async fn a_hidden_assetfs_folder_is_never_listed_and_always_resolves() {
     }
     assert_eq!(
         tree.list("/rawmodels/cube/.assetfs").await.unwrap(),
-        ["ctl", "detail.json", "formats.json", "source.zip", "status"]
+        [
+            "ctl",
+            "detail.json",
+            "formats.json",
+            "source.zip",
+            "state",
+            "status"
+        ]
     );
     assert_eq!(
         tree.read_text("/rawmodels/cube/.assetfs/status")
