@@ -102,6 +102,7 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("clap_complete", &["cli"]),
     ("clap_mangen", &["cli"]),
     ("indicatif", &["cli"]),
+    ("notify", &["cli"]),
     ("strsim", &["cli", "engine"]),
     ("anyhow", &["cli"]),
     ("image", &["engine"]),

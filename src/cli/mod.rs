@@ -39,6 +39,7 @@ mod table;
 mod token;
 mod unmount;
 mod wait;
+mod watch;
 mod webhook;
 mod why;
 
@@ -109,6 +110,7 @@ enum Command {
     Preset(preset::PresetArgs),
     Account(sign_in::AccountCommandArgs),
     Optimize(optimize::OptimizeArgs),
+    Watch(watch::WatchArgs),
     Pin(cache::PinArgs),
     Unpin(cache::UnpinArgs),
     Check(check::CheckArgs),
@@ -152,6 +154,7 @@ pub fn run() -> ExitCode {
         Command::Preset(args) => preset::preset(&args),
         Command::Account(args) => sign_in::account(&args),
         Command::Optimize(args) => optimize::run(&args),
+        Command::Watch(args) => watch::run(&args),
         Command::Pin(args) => cache::pin(&args),
         Command::Unpin(args) => cache::unpin(&args),
         Command::Check(args) => check::run(&args),

@@ -8,6 +8,9 @@ mod refusals;
 mod samples;
 #[path = "../support/skip.rs"]
 mod skip;
+#[path = "../support/square_glb.rs"]
+mod square_glb;
 mod support;
+mod watch;
 #[path = "../support/zips.rs"]
 mod zips;

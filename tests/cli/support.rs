@@ -61,7 +61,7 @@ impl Bench {
 }
 
 /// A command that has ended.
-pub struct Ran(Output);
+pub struct Ran(pub Output);
 
 impl Ran {
     pub fn code(&self) -> i32 {

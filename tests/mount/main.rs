@@ -25,9 +25,12 @@ mod refused;
 mod samples;
 #[path = "../support/skip.rs"]
 mod skip;
+#[path = "../support/square_glb.rs"]
+mod square_glb;
 mod stale;
 mod support;
 #[path = "../support/validators.rs"]
 mod validators;
+mod watch;
 mod ways;
 mod whole_tree;

@@ -6,11 +6,11 @@
 
 mod input;
 mod output;
-mod preset;
+pub(super) mod preset;
 mod summary;
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -88,36 +88,20 @@ pub(super) fn run(args: &OptimizeArgs) -> Result<Exit> {
         println!("{}", preset::list(args.json));
         return Ok(Exit::Done);
     };
-    if args.memory.0 < LEAST_MEMORY_BYTES {
-        let least = LEAST_MEMORY_BYTES >> 20;
-        return Err(WrongUse(format!("the engine needs at least {least}M of --memory")).into());
-    }
-    let mut config = preset::choose(preset)?;
-    let settings = read_settings(&config)?;
-    let export_name = config.shift_remove("exportName");
-    let export_name = export_name.as_ref().and_then(Value::as_str);
-    let model = Model::find(input, out)?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("cannot start the async runtime")?;
-    let interrupts = runtime.block_on(async { Interrupts::new() })?;
-    let landing = Landing::prepare(out, args.overwrite)?;
-    let mut planned = job::planned_names(&settings, export_name, &model.name);
-    planned.extend(output::OWN_FILES.map(str::to_owned));
-    landing.refuse_taken(&planned)?;
+    let interrupts = CancellationToken::new();
+    let runtime = runtime()?;
+    runtime.block_on(async { Interrupts::new().map(|it| it.cancel(&interrupts)) })?;
     let start = Instant::now();
-    let task = OptimizeTask {
-        input_dir: model.dir.clone(),
-        files: model.files.clone(),
-        output_dir: landing.scratch().to_owned(),
-        config,
-        export_name: export_name.map(str::to_owned),
-        base_name: model.name.clone(),
-        scale: 1.0,
+    let order = EngineOrder {
+        config: preset::choose(preset)?,
+        overwrite: args.overwrite,
+        renders: args.renders,
+        pictures: !args.no_pictures,
+        memory: args.memory,
+        timeout: args.timeout.0,
     };
-    let report = runtime.block_on(work(args, &model, &Task::Optimize(task), interrupts))?;
-    let files = landing.land(&report, args.renders)?;
+    let progress = Progress::new(args.quiet || args.json);
+    let (report, files) = runtime.block_on(order.run(input, out, &progress, &interrupts))?;
     let finished = Finished {
         input,
         out,
@@ -134,6 +118,107 @@ pub(super) fn run(args: &OptimizeArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
+fn runtime() -> Result<tokio::runtime::Runtime> {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let built = builder.enable_all().build();
+    built.context("cannot start the async runtime")
+}
+
+/// What the engine on this machine does with each model.
+#[derive(Debug, Clone)]
+pub(super) struct EngineOrder {
+    pub(super) config: Config,
+    /// Replace files of the same name.
+    pub(super) overwrite: bool,
+    /// Keep the pictures of all views.
+    pub(super) renders: bool,
+    /// Draw and compare.
+    pub(super) pictures: bool,
+    pub(super) memory: ByteSize,
+    pub(super) timeout: Duration,
+}
+
+impl EngineOrder {
+    /// Optimizes `input` into the folder `out`; returns the report and the names of the files in `out`.
+    ///
+    /// # Errors
+    /// When the input or the configuration is wrong, the engine fails, or `stop` is cancelled; then `out` is as before.
+    pub(super) async fn run(
+        &self,
+        input: &Path,
+        out: &Path,
+        progress: &Progress,
+        stop: &CancellationToken,
+    ) -> Result<(Report, Vec<String>)> {
+        if self.memory.0 < LEAST_MEMORY_BYTES {
+            let least = LEAST_MEMORY_BYTES >> 20;
+            return Err(WrongUse(format!("the engine needs at least {least}M of --memory")).into());
+        }
+        let mut config = self.config.clone();
+        let settings = read_settings(&config)?;
+        let export_name = config.shift_remove("exportName");
+        let export_name = export_name.as_ref().and_then(Value::as_str);
+        let model = Model::find(input, out)?;
+        let landing = Landing::prepare(out, self.overwrite)?;
+        let mut planned = job::planned_names(&settings, export_name, &model.name);
+        planned.extend(output::OWN_FILES.map(str::to_owned));
+        landing.refuse_taken(&planned)?;
+        let task = OptimizeTask {
+            input_dir: model.dir.clone(),
+            files: model.files.clone(),
+            output_dir: landing.scratch().to_owned(),
+            config,
+            export_name: export_name.map(str::to_owned),
+            base_name: model.name.clone(),
+            scale: 1.0,
+        };
+        let report = self
+            .work(&model, &Task::Optimize(task), progress, stop)
+            .await?;
+        let files = landing.land(&report, self.renders)?;
+        Ok((report, files))
+    }
+
+    /// Has the task done by a worker process, and shows its progress.
+    async fn work(
+        &self,
+        model: &Model,
+        task: &Task,
+        progress: &Progress,
+        stop: &CancellationToken,
+    ) -> Result<Report> {
+        let mut shown = progress.task(&model.name);
+        let workers = Workers::start(worker(self.pictures)?, self.limits())?;
+        let working = workers.run(
+            task,
+            |progress| shown.show(&format!("{}% {}", progress.percent, progress.step)),
+            stop,
+        );
+        match working.await {
+            Outcome::Done(Some(report)) => {
+                shown.finish("100% done");
+                Ok(*report)
+            }
+            Outcome::Done(None) => bail!("the worker ended without a report"),
+            Outcome::Failed(failure) => {
+                bail!("cannot optimize {}: {}", model.shown, failure.reason)
+            }
+            Outcome::Stopped => bail!("interrupted; nothing was written"),
+        }
+    }
+
+    fn limits(&self) -> WorkerLimits {
+        let wall = self.timeout.max(Duration::from_secs(1));
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+        WorkerLimits {
+            memory_bytes: self.memory.0,
+            cpu: wall * cores,
+            wall,
+            attempts: 1,
+        }
+    }
+}
+
 /// The settings of a configuration; what the service would refuse is refused here as well.
 fn read_settings(config: &Config) -> Result<Settings> {
     let wrong = |what: String| WrongUse(format!("the configuration is not valid: {what}"));
@@ -147,71 +232,38 @@ fn read_settings(config: &Config) -> Result<Settings> {
     }
 }
 
-/// Has the task done by a worker; its progress is shown, Ctrl-C ends it.
-async fn work(
-    args: &OptimizeArgs,
-    model: &Model,
-    task: &Task,
-    mut interrupts: Interrupts,
-) -> Result<Report> {
-    let progress = Progress::new(args.quiet || args.json);
-    let mut shown = progress.task(&model.name);
-    let workers = Workers::start(worker(args.no_pictures)?, limits(args))?;
-    let stop = CancellationToken::new();
-    let working = workers.run(
-        task,
-        |progress| shown.show(&format!("{}% {}", progress.percent, progress.step)),
-        &stop,
-    );
-    let stopping = async {
-        interrupts.next().await;
-        stop.cancel();
-        // The worker's end is waited for.
-        std::future::pending::<()>().await;
-    };
-    let outcome = tokio::select! {
-        outcome = working => outcome,
-        () = stopping => unreachable!("it never ends"),
-    };
-    match outcome {
-        Outcome::Done(Some(report)) => {
-            shown.finish("100% done");
-            Ok(*report)
-        }
-        Outcome::Done(None) => bail!("the worker ended without a report"),
-        Outcome::Failed(failure) => bail!("cannot optimize {}: {}", model.shown, failure.reason),
-        Outcome::Stopped => bail!("interrupted; nothing was written"),
-    }
-}
-
-/// Ctrl-C and the polite signal to end. From its making on, neither ends the process by itself: what was made on the
-/// way is always removed.
-struct Interrupts {
+/// Ctrl-C and SIGTERM. Once made, neither ends the process by itself: what was made so far is always removed.
+pub(super) struct Interrupts {
     interrupt: Signal,
     terminate: Signal,
 }
 
 impl Interrupts {
-    fn new() -> io::Result<Interrupts> {
+    pub(super) fn new() -> io::Result<Interrupts> {
         Ok(Interrupts {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
         })
     }
 
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
+    /// Cancels `stop` at the first signal. Needs a runtime, which waits for it.
+    pub(super) fn cancel(mut self, stop: &CancellationToken) {
+        let stop = stop.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                _ = self.interrupt.recv() => {}
+                _ = self.terminate.recv() => {}
+            }
+            stop.cancel();
+        });
     }
 }
 
-fn worker(no_pictures: bool) -> Result<WorkerCommand> {
-    let pictures = if no_pictures {
-        "--no-pictures"
-    } else {
+fn worker(pictures: bool) -> Result<WorkerCommand> {
+    let pictures = if pictures {
         "--before-after"
+    } else {
+        "--no-pictures"
     };
     Ok(WorkerCommand {
         program: std::env::current_exe().context("cannot find the program itself")?,
@@ -219,16 +271,5 @@ fn worker(no_pictures: bool) -> Result<WorkerCommand> {
     })
 }
 
-fn limits(args: &OptimizeArgs) -> WorkerLimits {
-    let wall = args.timeout.0.max(Duration::from_secs(1));
-    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
-    WorkerLimits {
-        memory_bytes: args.memory.0,
-        cpu: wall * cores,
-        wall,
-        attempts: 1,
-    }
-}
-
 /// A configuration as the engine takes it.
-type Config = Map<String, Value>;
+pub(super) type Config = Map<String, Value>;

@@ -21,7 +21,7 @@ const LONGEST_BYTES: u64 = 8 << 20;
 /// The configuration that `preset` means.
 ///
 /// An existing file wins over a name; what looks like a path is never taken for a name.
-pub(super) fn choose(preset: &str) -> Result<Config> {
+pub(in crate::cli) fn choose(preset: &str) -> Result<Config> {
     let path = Path::new(preset);
     let looks_like_a_path = preset.contains('/') || PresetText::is_file_name(preset);
     if path.is_file() || looks_like_a_path {

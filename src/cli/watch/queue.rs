@@ -1,0 +1,415 @@
+//! Decides what is done next: which models are whole and unchanged for long enough, which of their results are missing, and
+//! what a result or a failure leaves behind.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use serde_json::json;
+use tokio::sync::mpsc;
+use tokio::task::block_in_place;
+use tokio_util::sync::CancellationToken;
+
+use super::super::Exit;
+use super::super::progress::Progress;
+use super::record::{Record, RecordState, Records, Upload};
+use super::source::{Source, scan};
+use super::work::{Back, Job, WatchPreset, WorkEvent, is_taken};
+use crate::durable::write_atomic;
+use crate::fuse::shell_quoted;
+
+/// How long a model may lack a file that it names; then it is tried as it is, and the failure says what is missing.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long the work under way may take to end after a signal.
+const ENDING: Duration = Duration::from_secs(10);
+
+pub(super) struct Settings {
+    pub(super) dir: PathBuf,
+    pub(super) out: PathBuf,
+    pub(super) presets: Vec<WatchPreset>,
+    pub(super) back: Back,
+    /// Models at a time.
+    pub(super) jobs: usize,
+    pub(super) settle: Duration,
+    pub(super) timeout: Duration,
+    pub(super) is_once: bool,
+    pub(super) is_json: bool,
+    pub(super) is_quiet: bool,
+}
+
+/// The models of the watched folder, and the work on them.
+pub(super) struct Queue {
+    settings: Settings,
+    records: Records,
+    progress: Arc<Progress>,
+    seen: BTreeMap<String, WatchedModel>,
+    running: BTreeSet<String>,
+    sender: mpsc::UnboundedSender<WorkEvent>,
+    events: mpsc::UnboundedReceiver<WorkEvent>,
+}
+
+/// A model and how long it has been as it is.
+struct WatchedModel {
+    source: Source,
+    since: Instant,
+    /// What it lacks was said.
+    is_reported: bool,
+}
+
+impl Queue {
+    /// # Errors
+    /// When the folder of the results cannot be used, or another process uses it.
+    pub(super) fn open(settings: Settings) -> Result<Queue> {
+        let mut records = Records::open(&settings.out)?;
+        records.recover(&settings.out)?;
+        let (sender, events) = mpsc::unbounded_channel();
+        Ok(Queue {
+            progress: Arc::new(Progress::new(settings.is_quiet || settings.is_json)),
+            settings,
+            records,
+            seen: BTreeMap::new(),
+            running: BTreeSet::new(),
+            sender,
+            events,
+        })
+    }
+
+    pub(super) fn dir(&self) -> &Path {
+        &self.settings.dir
+    }
+
+    /// Reads the watched folder.
+    pub(super) fn look(&mut self) -> Result<()> {
+        let found = block_in_place(|| scan(&self.settings.dir, &self.settings.out))?;
+        let mut before = std::mem::take(&mut self.seen);
+        for source in found {
+            let known = before
+                .remove(&source.entry)
+                .filter(|known| known.source == source);
+            let seen = known.unwrap_or_else(|| WatchedModel {
+                source,
+                since: Instant::now(),
+                is_reported: false,
+            });
+            self.seen.insert(seen.source.entry.clone(), seen);
+        }
+        for seen in self.seen.values_mut() {
+            let is_old = seen.since.elapsed() >= self.settings.settle;
+            if is_old
+                && !seen.is_reported
+                && !seen.source.lacks.is_empty()
+                && !self.settings.is_quiet
+            {
+                eprintln!(
+                    "{} waits for {}",
+                    seen.source.entry,
+                    seen.source.lacks.join(", ")
+                );
+                seen.is_reported = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins the work on models that are due, as many as may run at a time.
+    pub(super) fn start(&mut self, stop: &CancellationToken) -> Result<()> {
+        let due: Vec<Source> = self
+            .seen
+            .values()
+            .filter(|seen| self.due_in(seen) == Duration::ZERO && self.needs_work(&seen.source))
+            .map(|seen| seen.source.clone())
+            .collect();
+        for source in due {
+            if self.running.len() >= self.settings.jobs {
+                break;
+            }
+            let entry = source.entry.clone();
+            if let Some(job) = block_in_place(|| self.prepare(source))? {
+                self.running.insert(entry);
+                let (progress, sender) = (Arc::clone(&self.progress), self.sender.clone());
+                self.settings
+                    .back
+                    .start(job, progress, stop.clone(), sender);
+            }
+        }
+        Ok(())
+    }
+
+    fn due_in(&self, seen: &WatchedModel) -> Duration {
+        let wait = match seen.source.lacks.is_empty() || self.settings.is_once {
+            true => self.settings.settle,
+            false => self.settings.settle.max(PATIENCE),
+        };
+        wait.saturating_sub(seen.since.elapsed())
+    }
+
+    /// True when a result is missing as far as sizes and times tell, and nobody works on it.
+    fn needs_work(&self, source: &Source) -> bool {
+        let presets = &self.settings.presets;
+        !self.running.contains(&source.entry)
+            && presets.iter().any(|preset| !self.is_done(source, preset))
+    }
+
+    fn is_done(&self, source: &Source, preset: &WatchPreset) -> bool {
+        self.records
+            .get(&source.entry, &preset.label)
+            .is_some_and(|record| {
+                let is_over = match record.state {
+                    RecordState::Done => true,
+                    RecordState::Failed => failure_text(&self.settings.out, record).exists(),
+                    RecordState::Working | RecordState::Moving { .. } => false,
+                };
+                is_over && record.stamp == source.stamp && record.config == preset.hash
+            })
+    }
+
+    /// Reads the model's bytes and records what is begun; `None` when every result is there already.
+    fn prepare(&mut self, source: Source) -> Result<Option<Job>> {
+        let Ok(content) = source.content() else {
+            // It is changing or gone: the next look sees what is there.
+            return Ok(None);
+        };
+        let mut job = Job {
+            makes: Vec::new(),
+            upload: self.upload_of(&source, &content)?,
+            timeout: self.settings.timeout,
+            source,
+        };
+        for preset in self.settings.presets.clone() {
+            if self.is_done(&job.source, &preset) {
+                continue;
+            }
+            let known = self.records.get(&job.source.entry, &preset.label).cloned();
+            let is_same = |known: &&Record| known.content == content && known.config == preset.hash;
+            if let Some(known) = known.as_ref().filter(is_same)
+                && known.state == RecordState::Done
+            {
+                let stamp = job.source.stamp.clone();
+                self.records.put(Record {
+                    stamp,
+                    ..known.clone()
+                })?;
+                continue;
+            }
+            let results = match &known {
+                Some(known) => known.results.clone(),
+                None => self.name_of_results(&job.source, &preset.label),
+            };
+            self.records.put(Record {
+                entry: job.source.entry.clone(),
+                preset: preset.label.clone(),
+                config: preset.hash.clone(),
+                stamp: job.source.stamp.clone(),
+                content: content.clone(),
+                results,
+                upload: job.upload.clone(),
+                state: RecordState::Working,
+            })?;
+            job.makes.push((preset, self.records.work_folder()?));
+        }
+        Ok((!job.makes.is_empty()).then_some(job))
+    }
+
+    /// Where the model is in the drive: where an earlier run put the same bytes, else under a free name.
+    fn upload_of(&self, source: &Source, content: &str) -> Result<Option<Upload>> {
+        let Back::Drive(root) = &self.settings.back else {
+            return Ok(None);
+        };
+        let mut of_entry = self
+            .records
+            .all()
+            .filter(|record| record.entry == source.entry);
+        let same = of_entry.find(|record| record.content == content && record.upload.is_some());
+        if let Some(record) = same {
+            return Ok(record.upload.clone());
+        }
+        let is_ours = |name: &str| {
+            let mut uploads = self
+                .records
+                .all()
+                .filter_map(|record| record.upload.as_ref());
+            uploads.any(|upload| upload.name == name)
+        };
+        let mut name = source.stem.clone();
+        if is_ours(&name) || is_taken(root, &name)? {
+            name = format!("{}-{}", source.stem, &content[..8]);
+        }
+        Ok(Some(Upload {
+            name,
+            is_copied: false,
+        }))
+    }
+
+    /// A name that no other model's results have: the model's, with the preset where there are several.
+    fn name_of_results(&self, source: &Source, preset: &str) -> String {
+        let with_preset = |name: &str| match self.settings.presets.len() {
+            1 => name.to_owned(),
+            _ => format!("{name} ({preset})"),
+        };
+        let is_free = |name: &String| {
+            !self.settings.out.join(name).exists()
+                && self.records.all().all(|record| record.results != *name)
+        };
+        let numbered = (2..).map(|number| with_preset(&format!("{} {number}", source.entry)));
+        [with_preset(&source.stem), with_preset(&source.entry)]
+            .into_iter()
+            .chain(numbered)
+            .find(is_free)
+            .expect("some number is free")
+    }
+
+    /// The next thing that the work reports.
+    pub(super) async fn finished(&mut self) -> WorkEvent {
+        self.events.recv().await.expect("the queue holds a sender")
+    }
+
+    /// Keeps what came of a model.
+    pub(super) fn settle(&mut self, event: WorkEvent) -> Result<()> {
+        match event {
+            WorkEvent::Over { entry } => {
+                self.running.remove(&entry);
+            }
+            WorkEvent::Copied { entry } => self.keep_copied(&entry)?,
+            WorkEvent::Made {
+                entry,
+                preset,
+                folder,
+                outcome,
+            } => {
+                let record = self
+                    .records
+                    .get(&entry, &preset)
+                    .context("the record is gone")?
+                    .clone();
+                let is_current = self.seen.get(&entry).is_some_and(|seen| {
+                    seen.source.stamp == record.stamp
+                        && block_in_place(|| seen.source.is_unchanged(&self.settings.dir))
+                });
+                match outcome {
+                    // It changed while it was read; what came of it may be of neither state.
+                    _ if !is_current => fs::remove_dir_all(&folder)?,
+                    Ok(()) => block_in_place(|| self.keep_results(&record, &folder))?,
+                    Err(why) => {
+                        fs::remove_dir_all(&folder)?;
+                        self.keep_failure(&record, &why)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn keep_copied(&mut self, entry: &str) -> Result<()> {
+        let of_entry: Vec<Record> = self
+            .records
+            .all()
+            .filter(|record| record.entry == entry)
+            .cloned()
+            .collect();
+        for mut record in of_entry {
+            if let Some(upload) = &mut record.upload
+                && record.state == RecordState::Working
+            {
+                upload.is_copied = true;
+                self.records.put(record)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn keep_results(&mut self, record: &Record, folder: &Path) -> Result<()> {
+        // The record may have learned of the copy in the drive meanwhile; the caller's is the latest.
+        self.records.land(record, folder, &self.settings.out)?;
+        match fs::remove_file(failure_text(&self.settings.out, record)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
+        let results = self.settings.out.join(&record.results);
+        if self.settings.is_json {
+            self.print_json(record, json!({ "state": "done", "results": results }));
+        } else {
+            println!("{} → {}", record.entry, shell_quoted(&results));
+        }
+        Ok(())
+    }
+
+    fn keep_failure(&mut self, record: &Record, why: &str) -> Result<()> {
+        let path = failure_text(&self.settings.out, record);
+        let text = format!(
+            "{} could not be optimized with {}:\n\n{why}\n\nIt is tried again when it changes, or when this text is removed.\n",
+            record.entry, record.preset
+        );
+        write_atomic(&path, text.as_bytes())?;
+        self.records.put(Record {
+            state: RecordState::Failed,
+            ..record.clone()
+        })?;
+        if self.settings.is_json {
+            self.print_json(
+                record,
+                json!({ "state": "failed", "failure": path, "why": why }),
+            );
+        } else {
+            eprintln!("assetfs: {} failed: {why}", record.entry);
+        }
+        Ok(())
+    }
+
+    fn print_json(&self, record: &Record, mut line: serde_json::Value) {
+        line["model"] = record.entry.as_str().into();
+        line["preset"] = record.preset.as_str().into();
+        println!("{line}");
+    }
+
+    /// True when nothing is under way and nothing is left to be done.
+    pub(super) fn is_idle(&self) -> bool {
+        self.running.is_empty() && !self.seen.values().any(|seen| self.needs_work(&seen.source))
+    }
+
+    /// How long until a model is due; `None` when none is waited for.
+    pub(super) fn next_look(&self) -> Option<Duration> {
+        let waiting = self
+            .seen
+            .values()
+            .filter(|seen| self.needs_work(&seen.source));
+        let due = waiting
+            .map(|seen| self.due_in(seen))
+            .filter(|due| !due.is_zero());
+        due.min()
+    }
+
+    /// Whether a model that is there failed.
+    pub(super) fn exit(&self) -> Exit {
+        let has_failed = |record: &Record| {
+            record.state == RecordState::Failed && self.seen.contains_key(&record.entry)
+        };
+        match self.records.all().any(has_failed) {
+            true => Exit::Failed,
+            false => Exit::Done,
+        }
+    }
+
+    /// Waits until the engine has ended what it was stopped in. What a drive does goes on without us.
+    pub(super) async fn stop(&mut self) {
+        if matches!(self.settings.back, Back::Drive(_)) {
+            return;
+        }
+        let ended = async {
+            while !self.running.is_empty() {
+                if let Some(WorkEvent::Over { entry }) = self.events.recv().await {
+                    self.running.remove(&entry);
+                }
+            }
+        };
+        // What has not ended by then is ended with this process.
+        let _ = tokio::time::timeout(ENDING, ended).await;
+    }
+}
+
+fn failure_text(out: &Path, record: &Record) -> PathBuf {
+    out.join(format!("{}.failed.txt", record.results))
+}

@@ -1,0 +1,319 @@
+//! What was done already: one small file for each model and preset in `OUT/.assetfs-watch`, replaced atomically.
+//!
+//! The record of a result is written before the result is moved to where it is seen, so after a kill at any moment the
+//! next run knows whether that move was made. Nothing is done a second time for the same bytes and the same settings.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::durable::{DirLock, sync_dir, write_atomic};
+
+/// The folder of records and unfinished results, in the folder of the results.
+const FOLDER: &str = ".assetfs-watch";
+
+/// What became of one model with one preset.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Record {
+    /// The entry of the watched folder.
+    pub(super) entry: String,
+    /// The preset's label.
+    pub(super) preset: String,
+    /// A hash of the configuration.
+    pub(super) config: String,
+    /// See [`super::source::Source::stamp`].
+    pub(super) stamp: String,
+    /// A hash of the model's bytes.
+    pub(super) content: String,
+    /// The name of the results in the folder of the results.
+    pub(super) results: String,
+    /// The model's folder in the drive, where a drive does the work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) upload: Option<Upload>,
+    pub(super) state: RecordState,
+}
+
+/// A model's copy in a drive.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Upload {
+    /// The folder below `rawmodels/`.
+    pub(super) name: String,
+    /// True once every file was copied.
+    pub(super) is_copied: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "is")]
+pub(super) enum RecordState {
+    /// Work has begun; the name of the results is taken.
+    Working,
+    /// The results are whole in `folder` and are being moved; `inode` is that of the folder.
+    Moving {
+        folder: PathBuf,
+        inode: u64,
+    },
+    Done,
+    Failed,
+}
+
+/// All records of a folder of results. Held by one process at a time.
+#[derive(Debug)]
+pub(super) struct Records {
+    dir: PathBuf,
+    known: BTreeMap<(String, String), Record>,
+    _lock: DirLock,
+}
+
+impl Records {
+    /// Reads the records of `out`, which is made when it is not there.
+    ///
+    /// # Errors
+    /// When another process watches with the same folder, or a record cannot be read.
+    pub(super) fn open(out: &Path) -> Result<Records> {
+        let dir = out.join(FOLDER);
+        fs::create_dir_all(dir.join("records"))
+            .with_context(|| format!("cannot make {}", dir.display()))?;
+        let lock = DirLock::acquire(&dir).with_context(|| {
+            format!(
+                "another `assetfs watch` writes its results to {}",
+                out.display()
+            )
+        })?;
+        let mut known = BTreeMap::new();
+        for entry in fs::read_dir(dir.join("records"))? {
+            let path = entry?.path();
+            if path.extension().is_none_or(|extension| extension != "json") {
+                continue;
+            }
+            let damaged = || {
+                format!(
+                    "the record {} cannot be read; remove it, and its model is done again",
+                    path.display()
+                )
+            };
+            let text = fs::read(&path).with_context(damaged)?;
+            let record: Record = serde_json::from_slice(&text).with_context(damaged)?;
+            known.insert((record.entry.clone(), record.preset.clone()), record);
+        }
+        Ok(Records {
+            dir,
+            known,
+            _lock: lock,
+        })
+    }
+
+    pub(super) fn get(&self, entry: &str, preset: &str) -> Option<&Record> {
+        self.known.get(&(entry.to_owned(), preset.to_owned()))
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = &Record> {
+        self.known.values()
+    }
+
+    /// Keeps a record; durable when this returns.
+    pub(super) fn put(&mut self, record: Record) -> Result<()> {
+        let name = format!("{}\0{}", record.entry, record.preset);
+        let path = self
+            .dir
+            .join(format!("records/{:032x}.json", xxh3_128(name.as_bytes())));
+        write_atomic(&path, &serde_json::to_vec_pretty(&record)?)
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        self.known
+            .insert((record.entry.clone(), record.preset.clone()), record);
+        Ok(())
+    }
+
+    /// A new folder for unfinished results.
+    pub(super) fn work_folder(&self) -> Result<PathBuf> {
+        let dir = tempfile::Builder::new()
+            .prefix("work-")
+            .tempdir_in(&self.dir);
+        Ok(dir
+            .with_context(|| format!("cannot write to {}", self.dir.display()))?
+            .keep())
+    }
+
+    /// Finishes the moves that a kill interrupted, and removes unfinished results.
+    pub(super) fn recover(&mut self, out: &Path) -> Result<()> {
+        let moving: Vec<Record> = self.known.values().cloned().collect();
+        for record in moving {
+            if let RecordState::Moving { folder, inode } = &record.state {
+                let target = out.join(&record.results);
+                let state = match (
+                    inode_of(folder)? == Some(*inode),
+                    inode_of(&target)? == Some(*inode),
+                ) {
+                    (true, _) => {
+                        swap_in(folder, &target)?;
+                        RecordState::Done
+                    }
+                    (false, true) => RecordState::Done,
+                    (false, false) => RecordState::Working,
+                };
+                self.put(Record { state, ..record })?;
+            }
+        }
+        for entry in fs::read_dir(&self.dir)? {
+            let entry = entry?;
+            if entry.file_name().as_encoded_bytes().starts_with(b"work-") {
+                fs::remove_dir_all(entry.path())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves whole results from `folder` to where they are seen, in place of older ones.
+    pub(super) fn land(&mut self, record: &Record, folder: &Path, out: &Path) -> Result<()> {
+        sync_tree(folder)?;
+        let inode = inode_of(folder)?.context("the folder of the results is gone")?;
+        let folder = folder.to_owned();
+        self.put(Record {
+            state: RecordState::Moving {
+                folder: folder.clone(),
+                inode,
+            },
+            ..record.clone()
+        })?;
+        swap_in(&folder, &out.join(&record.results))?;
+        self.put(Record {
+            state: RecordState::Done,
+            ..record.clone()
+        })
+    }
+}
+
+/// Moves `folder` to `target`; what was there before is removed.
+fn swap_in(folder: &Path, target: &Path) -> Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    let cannot = || format!("cannot write {}", target.display());
+    match renameat_with(CWD, folder, CWD, target, RenameFlags::NOREPLACE) {
+        Err(rustix::io::Errno::EXIST) => {
+            renameat_with(CWD, folder, CWD, target, RenameFlags::EXCHANGE).with_context(cannot)?;
+            sync_dir(target.parent().unwrap_or(target))?;
+            // Now the older results; a file in the place of a folder goes as well.
+            match fs::symlink_metadata(folder)?.is_dir() {
+                true => fs::remove_dir_all(folder)?,
+                false => fs::remove_file(folder)?,
+            }
+        }
+        other => other.with_context(cannot)?,
+    }
+    sync_dir(target.parent().unwrap_or(target))?;
+    Ok(())
+}
+
+fn inode_of(path: &Path) -> io::Result<Option<u64>> {
+    use std::os::unix::fs::MetadataExt as _;
+    match fs::symlink_metadata(path) {
+        Ok(status) => Ok(Some(status.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Makes the files and folders below `dir` durable.
+fn sync_tree(dir: &Path) -> Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let path = entry?.path();
+        match path.is_dir() {
+            true => sync_tree(&path)?,
+            false => fs::File::open(&path)?.sync_all()?,
+        }
+    }
+    Ok(sync_dir(dir)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(state: RecordState) -> Record {
+        let text = |text: &str| text.to_owned();
+        Record {
+            entry: text("chair.glb"),
+            preset: text("web"),
+            config: text("1"),
+            stamp: text("2"),
+            content: text("3"),
+            results: text("chair"),
+            upload: None,
+            state,
+        }
+    }
+
+    fn filled(records: &Records) -> PathBuf {
+        let work = records.work_folder().unwrap();
+        fs::write(work.join("chair.glb"), b"new").unwrap();
+        work
+    }
+
+    #[test]
+    fn a_move_that_was_interrupted_is_finished_and_made_once() {
+        for moved in [false, true] {
+            let out = tempfile::tempdir().unwrap();
+            fs::create_dir(out.path().join("chair")).unwrap();
+            fs::write(out.path().join("chair/chair.glb"), b"old").unwrap();
+            let mut records = Records::open(out.path()).unwrap();
+            let work = filled(&records);
+            let state = RecordState::Moving {
+                inode: inode_of(&work).unwrap().unwrap(),
+                folder: work.clone(),
+            };
+            records.put(record(state)).unwrap();
+            if moved {
+                swap_in(&work, &out.path().join("chair")).unwrap();
+            }
+            drop(records);
+            let mut records = Records::open(out.path()).unwrap();
+            records.recover(out.path()).unwrap();
+            assert_eq!(
+                records.get("chair.glb", "web").unwrap().state,
+                RecordState::Done
+            );
+            assert_eq!(
+                fs::read(out.path().join("chair/chair.glb")).unwrap(),
+                b"new"
+            );
+            assert!(!work.exists());
+        }
+    }
+
+    #[test]
+    fn unfinished_results_are_removed_and_the_work_is_known_as_begun() {
+        let out = tempfile::tempdir().unwrap();
+        let mut records = Records::open(out.path()).unwrap();
+        let work = filled(&records);
+        records.put(record(RecordState::Working)).unwrap();
+        assert!(
+            Records::open(out.path()).is_err(),
+            "two processes write to one folder"
+        );
+        drop(records);
+        let mut records = Records::open(out.path()).unwrap();
+        records.recover(out.path()).unwrap();
+        assert!(!work.exists());
+        assert_eq!(
+            records.get("chair.glb", "web").unwrap().state,
+            RecordState::Working
+        );
+    }
+
+    #[test]
+    fn a_damaged_record_is_named() {
+        let out = tempfile::tempdir().unwrap();
+        Records::open(out.path())
+            .unwrap()
+            .put(record(RecordState::Done))
+            .unwrap();
+        let dir = out.path().join(FOLDER).join("records");
+        let path = fs::read_dir(&dir).unwrap().next().unwrap().unwrap().path();
+        fs::write(&path, b"{").unwrap();
+        let error = format!("{:#}", Records::open(out.path()).unwrap_err());
+        assert!(error.contains(path.to_str().unwrap()), "{error}");
+    }
+}

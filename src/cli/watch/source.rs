@@ -1,0 +1,281 @@
+//! The models in a watched folder: which entries are models, which files belong to each, whether they are whole, and what
+//! identifies their content.
+//!
+//! A folder is one model. A file of a model format is one model together with the files that it names. Hidden names,
+//! the folder of the results and names of no model format are left alone.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use xxhash_rust::xxh3::Xxh3;
+
+use super::super::files;
+use crate::formats::references::{self, Reference};
+use crate::formats::wholeness::{self, Wholeness};
+use crate::formats::{MODELS, extension, rank_models};
+
+/// One model in the watched folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Source {
+    /// The name of its entry in the watched folder.
+    pub(super) entry: String,
+    /// The name without the extension of a file.
+    pub(super) stem: String,
+    /// Its file or folder.
+    pub(super) path: PathBuf,
+    /// The folder that `files` are relative to: the model's own, or the watched one.
+    pub(super) root: PathBuf,
+    /// Its files, sorted.
+    pub(super) files: Vec<PathBuf>,
+    /// What it still lacks, in words.
+    pub(super) lacks: Vec<String>,
+    /// Changes whenever a name, a size or a time of its files changes.
+    pub(super) stamp: String,
+}
+
+/// The models in `dir`, sorted by name; `out` is not looked into.
+pub(super) fn scan(dir: &Path, out: &Path) -> Result<Vec<Source>> {
+    let mut found = Vec::new();
+    let entries = fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?;
+    for entry in entries {
+        let entry = entry.with_context(|| format!("cannot read {}", dir.display()))?;
+        let Ok(name) = entry.file_name().into_string() else {
+            continue;
+        };
+        let path = entry.path();
+        if name.starts_with('.') || path == out {
+            continue;
+        }
+        match read_entry(dir, &path, name) {
+            Ok(source) => found.extend(source),
+            // It was removed or renamed while it was looked at; the next scan sees what is there then.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot read {}", path.display()));
+            }
+        }
+    }
+    found.sort_by(|a, b| a.entry.cmp(&b.entry));
+    Ok(found)
+}
+
+fn read_entry(dir: &Path, path: &Path, name: String) -> io::Result<Option<Source>> {
+    let is_dir = fs::metadata(path)?.is_dir();
+    let is_model = |name: &str| {
+        MODELS
+            .iter()
+            .any(|format| format.extension == extension(name))
+    };
+    let mut lacks = Vec::new();
+    let (root, files, stem) = if is_dir {
+        let files = files_of_folder(path)?;
+        let names = files.iter().filter_map(|file| file.to_str());
+        if rank_models(names.map(|name| (name, 0))).is_empty() {
+            return Ok(None);
+        }
+        add_lacking(path, &files, &mut lacks)?;
+        (path, files, name.clone())
+    } else if is_model(&name) {
+        let files = files_of_model(dir, &name, &mut lacks)?;
+        let stem = name
+            .rsplit_once('.')
+            .map_or(name.as_str(), |(stem, _)| stem)
+            .to_owned();
+        (dir, files, stem)
+    } else {
+        return Ok(None);
+    };
+    for file in &files {
+        lacks.extend(cut_short(root, file)?);
+    }
+    Ok(Some(Source {
+        stamp: stamp(root, &files, &lacks)?,
+        entry: name,
+        stem,
+        path: path.to_owned(),
+        root: root.to_owned(),
+        files,
+        lacks,
+    }))
+}
+
+/// The files below a folder without hidden ones.
+fn files_of_folder(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let below = files::below(folder).map_err(io::Error::other)?;
+    let is_hidden = |path: &Path| {
+        path.components()
+            .any(|part| part.as_os_str().as_encoded_bytes().starts_with(b"."))
+    };
+    let paths = below.into_iter().map(|file| file.path);
+    Ok(paths.filter(|path| !is_hidden(path)).collect())
+}
+
+/// A model file and the files that it names, directly or through its material files.
+fn files_of_model(dir: &Path, name: &str, lacks: &mut Vec<String>) -> io::Result<Vec<PathBuf>> {
+    let mut found = BTreeSet::from([name.to_owned()]);
+    let mut waiting = vec![name.to_owned()];
+    while let Some(file) = waiting.pop() {
+        for reference in named_by(dir, Path::new(&file))? {
+            match reference.paths.iter().find(|path| dir.join(path).is_file()) {
+                Some(path) if found.insert(path.clone()) => waiting.push(path.clone()),
+                Some(_) => {}
+                None => lacks.extend(reference.paths.into_iter().next()),
+            }
+        }
+    }
+    Ok(found.into_iter().map(PathBuf::from).collect())
+}
+
+/// What the files of a folder name and the folder does not have.
+fn add_lacking(folder: &Path, files: &[PathBuf], lacks: &mut Vec<String>) -> io::Result<()> {
+    for file in files {
+        for reference in named_by(folder, file)? {
+            if !reference
+                .paths
+                .iter()
+                .any(|path| folder.join(path).is_file())
+            {
+                lacks.extend(reference.paths.into_iter().next());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn named_by(root: &Path, file: &Path) -> io::Result<Vec<Reference>> {
+    let Some(name) = file.to_str() else {
+        return Ok(Vec::new());
+    };
+    Ok(references::find(name, &File::open(root.join(file))?)?.files)
+}
+
+/// A sentence about a file that is shorter than its format says.
+fn cut_short(root: &Path, file: &Path) -> io::Result<Option<String>> {
+    let open = File::open(root.join(file))?;
+    let size = open.metadata()?.len();
+    let shown = file.display();
+    Ok(
+        match wholeness::judge(&file.to_string_lossy(), &open, size)? {
+            Wholeness::Whole => None,
+            Wholeness::Short { .. } => Some(format!("the rest of {shown}")),
+        },
+    )
+}
+
+fn stamp(root: &Path, files: &[PathBuf], lacks: &[String]) -> io::Result<String> {
+    let mut hash = Xxh3::new();
+    for file in files {
+        let status = fs::metadata(root.join(file))?;
+        hash.update(file.as_os_str().as_encoded_bytes());
+        for number in [
+            status.ino() as i64,
+            status.len() as i64,
+            status.mtime(),
+            status.mtime_nsec(),
+        ] {
+            hash.update(&number.to_le_bytes());
+        }
+    }
+    lacks.iter().for_each(|name| hash.update(name.as_bytes()));
+    Ok(format!("{:032x}", hash.digest128()))
+}
+
+impl Source {
+    /// A hash of the names and bytes of all files. Reads all of them.
+    pub(super) fn content(&self) -> Result<String> {
+        let mut hash = Xxh3::new();
+        for file in &self.files {
+            let name = file.as_os_str().as_encoded_bytes();
+            hash.update(&(name.len() as u64).to_le_bytes());
+            hash.update(name);
+            files::read_through(&self.root.join(file), |part| {
+                hash.update(&(part.len() as u64).to_le_bytes());
+                hash.update(part);
+                true
+            })?;
+        }
+        Ok(format!("{:032x}", hash.digest128()))
+    }
+
+    /// True when nothing was changed, added or removed since the scan.
+    pub(super) fn is_unchanged(&self, dir: &Path) -> bool {
+        let again = read_entry(dir, &self.path, self.entry.clone());
+        again.is_ok_and(|again| again.is_some_and(|again| again == *self))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(files: &[(&str, &[u8])]) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, bytes) in files {
+            let path = dir.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, bytes).unwrap();
+        }
+        dir
+    }
+
+    fn names(dir: &Path) -> Vec<(String, usize, Vec<String>)> {
+        let found = scan(dir, &dir.join("out")).unwrap();
+        let row = |source: Source| (source.entry, source.files.len(), source.lacks);
+        found.into_iter().map(row).collect()
+    }
+
+    #[test]
+    fn models_are_files_with_what_they_name_and_folders() {
+        let gltf = br#"{"asset":{"version":"2.0"},"buffers":[{"uri":"chair.bin","byteLength":4}]}"#;
+        let dir = folder(&[
+            ("chair.gltf", gltf),
+            ("chair.bin", b"1234"),
+            ("table/table.stl", b"solid a endsolid"),
+            ("table/.hidden", b"x"),
+            ("texts/readme.txt", b"x"),
+            ("part.glb.part", b"x"),
+            (".chair.glb", b"x"),
+            ("out/chair.glb", b"x"),
+        ]);
+        assert_eq!(
+            names(dir.path()),
+            [
+                ("chair.gltf".to_owned(), 2, vec![]),
+                ("table".to_owned(), 1, vec![])
+            ]
+        );
+        fs::remove_file(dir.path().join("chair.bin")).unwrap();
+        assert_eq!(
+            names(dir.path())[0],
+            ("chair.gltf".to_owned(), 1, vec!["chair.bin".to_owned()])
+        );
+    }
+
+    #[test]
+    fn a_copy_under_way_is_not_whole() {
+        let mut glb = b"glTF\x02\0\0\0".to_vec();
+        glb.extend(1000u32.to_le_bytes());
+        let dir = folder(&[("a.glb", &glb)]);
+        assert_eq!(names(dir.path())[0].2, ["the rest of a.glb"]);
+    }
+
+    #[test]
+    fn content_is_the_same_for_the_same_bytes_and_a_stamp_changes_with_time() {
+        let dir = folder(&[("a.stl", b"solid a endsolid")]);
+        let first = scan(dir.path(), Path::new("/")).unwrap().remove(0);
+        fs::write(dir.path().join("b.tmp"), b"solid a endsolid").unwrap();
+        fs::rename(dir.path().join("b.tmp"), dir.path().join("a.stl")).unwrap();
+        let second = scan(dir.path(), Path::new("/")).unwrap().remove(0);
+        assert!(!first.is_unchanged(dir.path()));
+        assert!(second.is_unchanged(dir.path()));
+        assert_ne!(first.stamp, second.stamp);
+        assert_eq!(first.content().unwrap(), second.content().unwrap());
+        fs::write(dir.path().join("a.stl"), b"solid b endsolid").unwrap();
+        let third = scan(dir.path(), Path::new("/")).unwrap().remove(0);
+        assert_ne!(first.content().unwrap(), third.content().unwrap());
+    }
+}

@@ -1,0 +1,288 @@
+//! The two that do the work: the engine on this machine, and a mounted drive. Each fills a folder with the results of one
+//! model and one preset; neither knows of records.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::super::mounted::{self, MountedDrive};
+use super::super::optimize::{Config, EngineOrder, preset};
+use super::super::progress::Progress;
+use super::super::wait::{State, wait_for};
+use super::super::{WrongUse, files, sentence};
+use super::record::Upload;
+use super::source::Source;
+
+/// How many models a drive gets at a time, unless `--jobs` says otherwise.
+const DRIVE_JOBS: usize = 4;
+
+/// One of the presets that every model is optimized with.
+#[derive(Debug, Clone)]
+pub(super) struct WatchPreset {
+    /// The stem of its file, or its name.
+    pub(super) label: String,
+    pub(super) config: Config,
+    /// A hash of the configuration.
+    pub(super) hash: String,
+}
+
+impl WatchPreset {
+    /// Reads the presets that were given.
+    ///
+    /// # Errors
+    /// When one is not known or not valid, or two would have the same label.
+    pub(super) fn read(given: &[String]) -> Result<Vec<WatchPreset>> {
+        let mut presets: Vec<WatchPreset> = Vec::new();
+        for text in given {
+            let config = preset::choose(text)?;
+            let path = Path::new(text);
+            let label = match path.is_file() {
+                true => path
+                    .file_name()
+                    .unwrap_or_default()
+                    .to_string_lossy()
+                    .into_owned(),
+                false => text.replace('/', "-"),
+            };
+            let label = label
+                .split_once(".json")
+                .or(label.split_once(".rpdx"))
+                .map_or(label.as_str(), |(stem, _)| stem);
+            let label = label.trim_end_matches(".api").to_owned();
+            if presets.iter().any(|preset| preset.label == label) {
+                return Err(WrongUse(format!(
+                    "two presets are named {label}; rename one of the files"
+                ))
+                .into());
+            }
+            let hash = format!("{:032x}", xxh3_128(&serde_json::to_vec(&config)?));
+            presets.push(WatchPreset {
+                label,
+                config,
+                hash,
+            });
+        }
+        Ok(presets)
+    }
+}
+
+/// Who does the work.
+#[derive(Debug, Clone)]
+pub(super) enum Back {
+    /// The engine, with these limits; the configuration in it is replaced by each preset's.
+    Engine(EngineOrder),
+    /// The drive that is mounted here.
+    Drive(PathBuf),
+}
+
+/// One model to be done.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) source: Source,
+    /// The presets that it needs, each with an empty folder for its results.
+    pub(super) makes: Vec<(WatchPreset, PathBuf)>,
+    /// Where it is in the drive.
+    pub(super) upload: Option<Upload>,
+    pub(super) timeout: Duration,
+}
+
+/// What is reported of a job.
+#[derive(Debug)]
+pub(super) enum WorkEvent {
+    /// Every file of the model was copied into the drive.
+    Copied { entry: String },
+    /// One preset is done, or failed for this reason.
+    Made {
+        entry: String,
+        preset: String,
+        folder: PathBuf,
+        outcome: Result<(), String>,
+    },
+    /// Nothing more comes of this job.
+    Over { entry: String },
+}
+
+impl Back {
+    /// The drive at `mount`.
+    pub(super) fn drive(mount: &Path) -> Result<Back> {
+        Ok(Back::Drive(MountedDrive::of(mount)?.root().to_owned()))
+    }
+
+    pub(super) fn usual_jobs(&self) -> usize {
+        match self {
+            Back::Engine(_) => 1,
+            Back::Drive(_) => DRIVE_JOBS,
+        }
+    }
+
+    /// Begins a job; its events go to `events`.
+    pub(super) fn start(
+        &self,
+        job: Job,
+        progress: Arc<Progress>,
+        stop: CancellationToken,
+        events: mpsc::UnboundedSender<WorkEvent>,
+    ) {
+        match self.clone() {
+            Back::Engine(order) => {
+                tokio::spawn(async move { engine(&order, &job, &progress, &stop, &events).await });
+            }
+            Back::Drive(root) => {
+                tokio::task::spawn_blocking(move || drive(&root, &job, &events));
+            }
+        }
+    }
+}
+
+async fn engine(
+    order: &EngineOrder,
+    job: &Job,
+    progress: &Progress,
+    stop: &CancellationToken,
+    events: &mpsc::UnboundedSender<WorkEvent>,
+) {
+    for (preset, folder) in &job.makes {
+        let order = EngineOrder {
+            config: preset.config.clone(),
+            ..order.clone()
+        };
+        let made = order.run(&job.source.path, folder, progress, stop).await;
+        if stop.is_cancelled() {
+            break;
+        }
+        report(events, job, preset, folder, made.map(drop));
+    }
+    let _ = events.send(WorkEvent::Over {
+        entry: job.source.entry.clone(),
+    });
+}
+
+fn report(
+    events: &mpsc::UnboundedSender<WorkEvent>,
+    job: &Job,
+    preset: &WatchPreset,
+    folder: &Path,
+    made: Result<()>,
+) {
+    // Without a receiver the program is ending.
+    let _ = events.send(WorkEvent::Made {
+        entry: job.source.entry.clone(),
+        preset: preset.label.clone(),
+        folder: folder.to_owned(),
+        outcome: made.map_err(|error| sentence(&error)),
+    });
+}
+
+/// Copies the model in, drops the presets, waits, and copies the results out. Each step that an earlier run made is
+/// found and not made again: the drive itself says what it has.
+fn drive(root: &Path, job: &Job, events: &mpsc::UnboundedSender<WorkEvent>) {
+    let entry = || job.source.entry.clone();
+    let uploaded = upload(root, job, || {
+        drop(events.send(WorkEvent::Copied { entry: entry() }))
+    });
+    match uploaded {
+        Ok(model) => {
+            let dropped: Vec<Result<PathBuf>> = job
+                .makes
+                .iter()
+                .map(|(preset, _)| drop_preset(&model, preset))
+                .collect();
+            for ((preset, folder), dropped) in job.makes.iter().zip(dropped) {
+                let made = dropped.and_then(|text| fetch(&text, folder, job.timeout));
+                report(events, job, preset, folder, made);
+            }
+        }
+        Err(error) => {
+            let why = sentence(&error);
+            for (preset, folder) in &job.makes {
+                report(
+                    events,
+                    job,
+                    preset,
+                    folder,
+                    Err(anyhow::anyhow!(why.clone())),
+                );
+            }
+        }
+    }
+    let _ = events.send(WorkEvent::Over { entry: entry() });
+}
+
+/// The model's folder in the drive, complete.
+fn upload(root: &Path, job: &Job, copied: impl FnOnce()) -> Result<PathBuf> {
+    let upload = job
+        .upload
+        .as_ref()
+        .context("no name was chosen in the drive")?;
+    let model = root.join("rawmodels").join(&upload.name);
+    if !upload.is_copied || !model.exists() {
+        for file in &job.source.files {
+            let (from, to) = (job.source.root.join(file), model.join(file));
+            let cannot = || format!("cannot copy {} into the drive", from.display());
+            fs::create_dir_all(to.parent().unwrap_or(&model)).with_context(cannot)?;
+            fs::copy(&from, &to).with_context(cannot)?;
+        }
+        copied();
+    }
+    wait(&model, job.timeout)?;
+    Ok(model)
+}
+
+/// Puts a preset into the model's folder of jobs, unless it is there.
+fn drop_preset(model: &Path, preset: &WatchPreset) -> Result<PathBuf> {
+    let text = model
+        .join("optimize")
+        .join(format!("{}.json", preset.label));
+    if text.with_extension("status").exists() {
+        return Ok(text);
+    }
+    if let Err(error) = fs::write(&text, serde_json::to_vec_pretty(&preset.config)?) {
+        match mounted::why(&text).ok().flatten() {
+            Some(why) => bail!("{why}"),
+            None => return Err(error).with_context(|| format!("cannot write {}", text.display())),
+        }
+    }
+    Ok(text)
+}
+
+/// Waits for the job of `text` and copies its results: the exports, and what the service says of them.
+fn fetch(text: &Path, folder: &Path, timeout: Duration) -> Result<()> {
+    wait(text, timeout)?;
+    let results = text.with_extension("");
+    for file in files::below(&results.canonicalize()?)? {
+        let is_wanted = file.path.components().count() == 1 || file.path.starts_with("analysis");
+        let is_log = file.path.components().count() <= 2;
+        if is_wanted && is_log {
+            let to = folder.join(&file.path);
+            fs::create_dir_all(to.parent().unwrap_or(folder))?;
+            fs::copy(results.join(&file.path), &to)
+                .with_context(|| format!("cannot copy {} out of the drive", file.path.display()))?;
+        }
+    }
+    Ok(())
+}
+
+fn wait(path: &Path, timeout: Duration) -> Result<()> {
+    let outcome = wait_for(&[path.to_owned()], Some(timeout), true)?;
+    match outcome.states.into_iter().next() {
+        Some((_, State::Failed(why))) => bail!("{why}"),
+        Some((_, State::Going(_, status))) => bail!("timed out while {status}"),
+        _ => Ok(()),
+    }
+}
+
+/// True when the drive at `root` has a model or a draft of that name.
+pub(super) fn is_taken(root: &Path, name: &str) -> io::Result<bool> {
+    match fs::symlink_metadata(root.join("rawmodels").join(name)) {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}

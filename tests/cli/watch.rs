@@ -1,0 +1,297 @@
+//! `assetfs watch`: what is dropped in comes out once, whatever is killed, and failures say why.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+
+use serde_json::Value;
+
+use super::square_glb::changed_glb;
+use super::support::{ASSETFS, Bench, Ran};
+
+/// A square with its number as the generator, so that no two have the same bytes.
+fn square(number: usize) -> Vec<u8> {
+    changed_glb(|json| json["asset"]["generator"] = format!("number {number}").into())
+}
+
+fn watch(bench: &Bench, args: &[&str]) -> Command {
+    let mut command = Command::new(ASSETFS);
+    let usual = [
+        "watch",
+        "hot",
+        "--out",
+        "done",
+        "--settle",
+        "100ms",
+        "--no-pictures",
+    ];
+    command.args(usual).args(args).current_dir(bench.path(""));
+    command
+}
+
+fn once(bench: &Bench, args: &[&str]) -> Ran {
+    let mut command = watch(bench, &["--once", "--preset", "Lossless Clean-Up"]);
+    Ran(command.args(args).output().unwrap())
+}
+
+/// The lines of `--json`.
+fn lines(ran: &Ran) -> Vec<Value> {
+    let text = ran.out();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// What is in the folder of the results, records left out, with the inode of each.
+fn results(bench: &Bench) -> BTreeMap<String, u64> {
+    let names = bench.names("done").into_iter();
+    let shown = names.filter(|name| !name.starts_with('.'));
+    shown
+        .map(|name| {
+            let inode = fs::metadata(bench.path("done").join(&name)).unwrap().ino();
+            (name, inode)
+        })
+        .collect()
+}
+
+#[test]
+fn a_dropped_model_comes_out_once_under_its_name() {
+    let bench = Bench::with_chair();
+    bench.write("hot/a.glb", &square(1));
+    fs::rename(bench.path("chair"), bench.path("hot/chair")).unwrap();
+    let ran = once(&bench, &["--json"]).expect(0);
+    let done = lines(&ran);
+    assert_eq!(done.len(), 2, "{done:?}");
+    assert!(done.iter().all(|line| line["state"] == "done"), "{done:?}");
+    assert_eq!(bench.names("done/a"), ["a.glb", "analysis"]);
+    assert_eq!(bench.names("done/chair"), ["analysis", "chair.glb"]);
+    let before = results(&bench);
+    assert_eq!(before.len(), 2);
+    // Touched, copied over with the same bytes, taken away: nothing is done a second time.
+    bench.write("hot/a.glb", &square(1));
+    assert_eq!(once(&bench, &["--json"]).expect(0).out(), "");
+    assert_eq!(results(&bench), before);
+    fs::remove_dir_all(bench.path("done/a")).unwrap();
+    assert_eq!(once(&bench, &["--json"]).expect(0).out(), "");
+    assert_eq!(results(&bench).len(), 1);
+}
+
+#[test]
+fn a_model_or_preset_that_changes_is_done_again_in_its_place() {
+    let bench = Bench::new();
+    bench.write("mine.json", br#"{"limits":{"faces":{"percentage":90}}}"#);
+    bench.write("hot/a.glb", &square(1));
+    let run = || {
+        Ran(watch(&bench, &["--once", "--json", "-p", "mine.json"])
+            .output()
+            .unwrap())
+        .expect(0)
+    };
+    assert_eq!(lines(&run()).len(), 1);
+    let first = results(&bench);
+    bench.write("hot/a.glb", &square(2));
+    assert_eq!(lines(&run()).len(), 1);
+    let second = results(&bench);
+    assert_eq!((second.len(), first.len()), (1, 1));
+    assert_ne!(first, second);
+    bench.write("mine.json", br#"{"limits":{"faces":{"percentage":95}}}"#);
+    assert_eq!(lines(&run()).len(), 1);
+    assert_ne!(results(&bench), second);
+    assert_eq!(bench.names("done/a"), ["a.glb", "analysis"]);
+}
+
+#[test]
+fn several_presets_and_models_of_one_stem_have_results_of_their_own() {
+    let bench = Bench::new();
+    bench.write("half.json", br#"{"limits":{"faces":{"percentage":50}}}"#);
+    bench.write("hot/a.glb", &square(1));
+    bench.write("hot/a.stl", b"solid a\nfacet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 1 0 0\nvertex 0 1 0\nendloop\nendfacet\nendsolid a\n");
+    once(&bench, &["--preset", "half.json"]).expect(0);
+    let names: Vec<String> = results(&bench).into_keys().collect();
+    assert_eq!(
+        names,
+        [
+            "a (Lossless Clean-Up)",
+            "a (half)",
+            "a.stl (Lossless Clean-Up)",
+            "a.stl (half)"
+        ]
+    );
+}
+
+#[test]
+fn a_failure_is_a_text_in_the_place_of_the_results_until_the_model_is_mended() {
+    let bench = Bench::new();
+    let whole = square(1);
+    bench.write("hot/a.glb", &whole[..whole.len() - 8]);
+    let ran = once(&bench, &[]).expect(1);
+    assert!(
+        ran.err().contains("a.glb waits for the rest of a.glb"),
+        "{}",
+        ran.err()
+    );
+    let text = fs::read_to_string(bench.path("done/a.failed.txt")).unwrap();
+    assert!(text.contains("truncated"), "{text}");
+    // The same again: it is known, and the exit code still says so.
+    let again = once(&bench, &["--json"]).expect(1);
+    assert_eq!(again.out(), "");
+    // The text is removed: it is tried again.
+    fs::remove_file(bench.path("done/a.failed.txt")).unwrap();
+    assert_eq!(
+        lines(&once(&bench, &["--json"]).expect(1))[0]["state"],
+        "failed"
+    );
+    bench.write("hot/a.glb", &whole);
+    once(&bench, &[]).expect(0);
+    assert_eq!(results(&bench).into_keys().collect::<Vec<_>>(), ["a"]);
+}
+
+#[test]
+fn what_cannot_work_is_refused_with_what_to_do() {
+    let bench = Bench::new();
+    fs::create_dir(bench.path("hot")).unwrap();
+    for (args, code, sentence) in [
+        (&["--preset", "no such"][..], 2, "no such"),
+        (
+            &["--preset", "Web Viewer", "--out", "hot"],
+            2,
+            "choose another folder for --out",
+        ),
+        (
+            &["--preset", "Web Viewer", "--drive", "hot"],
+            1,
+            "not in a mounted assetfs drive",
+        ),
+    ] {
+        let usual = ["watch", "hot", "--once"];
+        let out = if args.contains(&"--out") {
+            &[][..]
+        } else {
+            &["--out", "done"]
+        };
+        let mut command = Command::new(ASSETFS);
+        command
+            .args(usual)
+            .args(out)
+            .args(args)
+            .current_dir(bench.path(""));
+        let ran = Ran(command.output().unwrap()).expect(code);
+        assert!(ran.err().contains(sentence), "{}", ran.err());
+    }
+    let mut first = start(&bench);
+    wait_until("the first has its folder", || {
+        bench.path("done/.assetfs-watch/records").exists()
+    });
+    thread::sleep(Duration::from_millis(200));
+    let second = once(&bench, &[]).expect(1);
+    assert!(
+        second.err().contains("another `assetfs watch`"),
+        "{}",
+        second.err()
+    );
+    kill(&mut first);
+}
+
+fn start(bench: &Bench) -> Child {
+    let mut command = watch(bench, &["--quiet", "--preset", "Lossless Clean-Up"]);
+    command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+fn kill(child: &mut Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[track_caller]
+fn wait_until(what: &str, is_true: impl FnMut() -> bool) {
+    wait_within(Duration::from_secs(120), what, is_true);
+}
+
+#[track_caller]
+fn wait_within(longest: Duration, what: &str, mut is_true: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_true() {
+        assert!(start.elapsed() < longest, "never: {what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn from_environment(name: &str, usual: usize) -> usize {
+    std::env::var(name).map_or(usual, |text| text.parse().unwrap())
+}
+
+/// `WATCH_MODELS=100 WATCH_KILLS=50` for the long form.
+#[test]
+fn killed_at_random_moments_each_result_comes_out_once() {
+    let models = from_environment("WATCH_MODELS", 12);
+    let kills = from_environment("WATCH_KILLS", 8);
+    let bench = Bench::new();
+    fs::create_dir(bench.path("hot")).unwrap();
+    let hot = bench.path("hot");
+    let dropping = thread::spawn(move || {
+        for number in 0..models {
+            let whole = square(number);
+            let path = hot.join(format!("m{number}.glb"));
+            // In two parts, as a copy over a slow line.
+            fs::write(&path, &whole[..100]).unwrap();
+            thread::sleep(Duration::from_millis(30));
+            fs::write(&path, &whole).unwrap();
+        }
+    });
+    // Inodes of results that a kill left: a result that is made again has another one.
+    let mut seen: BTreeMap<String, u64> = BTreeMap::new();
+    let mut random = 0x9e37_79b9_u64;
+    for _ in 0..kills {
+        let mut child = start(&bench);
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        thread::sleep(Duration::from_millis(150 + (random >> 33) % 900));
+        kill(&mut child);
+        for (name, inode) in results(&bench) {
+            assert_eq!(
+                *seen.entry(name.clone()).or_insert(inode),
+                inode,
+                "{name} was made twice"
+            );
+        }
+    }
+    dropping.join().unwrap();
+    let mut last = start(&bench);
+    wait_within(
+        Duration::from_secs(120 + 5 * models as u64),
+        "all results",
+        || results(&bench).len() == models,
+    );
+    thread::sleep(Duration::from_millis(500));
+    kill(&mut last);
+    let all = results(&bench);
+    assert_eq!(all.len(), models, "{all:?}");
+    for (name, inode) in &all {
+        assert_eq!(
+            seen.get(name).unwrap_or(inode),
+            inode,
+            "{name} was made twice"
+        );
+        assert!(
+            has_glb(&bench.path("done").join(name)),
+            "{name} is not whole"
+        );
+    }
+    once(&bench, &[]).expect(0);
+    assert_eq!(results(&bench), all);
+    let left: Vec<String> = bench.names("done/.assetfs-watch");
+    assert_eq!(left, ["lock", "records"], "unfinished results stay");
+}
+
+fn has_glb(folder: &Path) -> bool {
+    let name = folder.file_name().unwrap().to_str().unwrap();
+    fs::read(folder.join(format!("{name}.glb"))).is_ok_and(|bytes| bytes.starts_with(b"glTF"))
+}

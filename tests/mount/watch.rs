@@ -1,0 +1,109 @@
+//! `assetfs watch --drive`: the drive does the work of a hot folder, and nothing is uploaded or paid twice.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use crate::needs_fuse;
+use crate::square_glb::changed_glb;
+use crate::support::{ASSETFS, Fixture, file_names, run, wait_until};
+
+const MODELS: usize = 6;
+const KILLS: u64 = 6;
+
+fn watch(fixture: &Fixture) -> Command {
+    let mut command = Command::new(ASSETFS);
+    command
+        .current_dir(fixture.scratch.path())
+        .args([
+            "watch", "hot", "--out", "done", "--settle", "100ms", "--quiet", "--drive", "mnt",
+        ])
+        .args(["--preset", "Lossless Clean-Up", "--preset", "half.json"]);
+    command
+}
+
+fn kill(child: &mut Child) {
+    child.kill().expect("killed");
+    child.wait().expect("waited for");
+}
+
+/// The names in a folder, sorted.
+fn names_in(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_drive_that_does_the_work_uploads_and_pays_each_model_once_whatever_is_killed() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let dir = fixture.scratch.path();
+    fs::create_dir(dir.join("hot")).unwrap();
+    fs::write(
+        dir.join("half.json"),
+        r#"{"limits":{"faces":{"percentage":50}}}"#,
+    )
+    .unwrap();
+    for number in 0..MODELS {
+        let model =
+            changed_glb(|json| json["asset"]["generator"] = format!("number {number}").into());
+        fs::write(dir.join(format!("hot/m{number}.glb")), model).unwrap();
+    }
+    for number in 0..KILLS {
+        let mut child = watch(&fixture).stderr(Stdio::null()).spawn().unwrap();
+        thread::sleep(Duration::from_millis(200 + 350 * number));
+        kill(&mut child);
+    }
+    run(watch(&fixture).arg("--once"));
+    for number in 0..MODELS {
+        for preset in ["Lossless Clean-Up", "half"] {
+            let results = dir.join(format!("done/m{number} ({preset})"));
+            let names = file_names(&results);
+            assert!(
+                names.iter().any(|name| name.ends_with(".glb")),
+                "{results:?}: {names:?}"
+            );
+        }
+    }
+    let count = |path: &str| fixture.service.get(path)["data"].as_array().unwrap().len();
+    assert_eq!(count("api/v2/rawmodel?itemsPerPage=50"), MODELS);
+    assert_eq!(count("api/v2/rapidmodel?itemsPerPage=50"), 2 * MODELS);
+    // The same folder again costs nothing.
+    run(watch(&fixture).arg("--once"));
+    assert_eq!(count("api/v2/rapidmodel?itemsPerPage=50"), 2 * MODELS);
+}
+
+#[test]
+fn a_changed_model_goes_into_the_drive_under_a_name_of_its_own() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let dir = fixture.scratch.path();
+    fs::create_dir(dir.join("hot")).unwrap();
+    fs::write(
+        dir.join("half.json"),
+        r#"{"limits":{"faces":{"percentage":50}}}"#,
+    )
+    .unwrap();
+    let glb = |text: &str| changed_glb(|json| json["asset"]["generator"] = text.into());
+    fs::write(dir.join("hot/m.glb"), glb("one")).unwrap();
+    run(watch(&fixture).arg("--once"));
+    fs::write(dir.join("hot/m.glb"), glb("two")).unwrap();
+    run(watch(&fixture).arg("--once"));
+    wait_until("both are listed", || {
+        names_in(&fixture.path("rawmodels")).len() == 2
+    });
+    let names = names_in(&fixture.path("rawmodels"));
+    assert_eq!(names[0], "m");
+    assert!(names[1].starts_with("m-"), "{names:?}");
+    let results = names_in(&dir.join("done"));
+    let shown: Vec<_> = results
+        .iter()
+        .filter(|name| !name.starts_with('.'))
+        .collect();
+    assert_eq!(shown, ["m (Lossless Clean-Up)", "m (half)"]);
+}
