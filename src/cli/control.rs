@@ -114,7 +114,7 @@ pub(super) fn retry(args: &RetryArgs) -> Result<Exit> {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs run ~/assets/rawmodels/chair/optimize/web.json")]
 pub(super) struct RunArgs {
-    /// Job texts in an optimize/ folder
+    /// Job texts in an optimize/, embeds/ or jobs/ folder
     #[arg(required = true)]
     paths: Vec<PathBuf>,
 }
@@ -173,7 +173,7 @@ pub(super) fn scale(args: &ScaleArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Allow more deletions after the limit per minute was reached
+/// Allow deletions without a limit for ten minutes
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs allow-delete ~/assets")]
 pub(super) struct AllowDeleteArgs {

@@ -12,7 +12,7 @@ use crate::fuse::shell_quoted;
 use super::mounted::{MountedDrive, check_exists, item_id};
 use super::{Exit, WrongUse};
 
-/// Delete models, drafts, presets and embeds
+/// Delete models, drafts, presets, embeds and job texts
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs rm ~/assets/rawmodels/chair ~/assets/rapidmodels/chair*")]
 pub(super) struct RmArgs {

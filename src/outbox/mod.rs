@@ -50,6 +50,7 @@ pub use presets::{PresetFile, PresetOverlay, PresetState, Presets, SavedPreset};
 pub use recovery::{Recovered, RecoveredFile, recovered_in};
 pub use staging::{ContentHash, ContentHasher};
 pub use status::{ItemStatus, StatusWord};
+pub use texts::TEXT_MAX_BYTES;
 
 use std::fmt;
 use std::sync::Arc;

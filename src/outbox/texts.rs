@@ -13,8 +13,9 @@ pub const TEXT_MAX_BYTES: usize = 8 << 20;
 pub fn check_length(name: &str, text: &[u8]) -> OutboxResult<()> {
     if text.len() > TEXT_MAX_BYTES {
         return Err(OutboxError::Invalid(format!(
-            "{name} has {} bytes; a job or preset has at most {TEXT_MAX_BYTES}",
-            text.len()
+            "{name} has {} bytes; a job or a preset has at most {} MB",
+            text.len(),
+            TEXT_MAX_BYTES >> 20
         )));
     }
     Ok(())

@@ -7,9 +7,7 @@ use bytes::Bytes;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::posix::Caller;
 use crate::drive::values::local::TextTarget;
-
-/// Maximum length of a job or a preset.
-const MAX_LEN_BYTES: u64 = 4 * 1024 * 1024;
+use crate::outbox::TEXT_MAX_BYTES;
 
 pub(in crate::drive) struct TextBuffer {
     opener: u32,
@@ -23,6 +21,8 @@ struct TextState {
     is_dirty: bool,
     /// Stored and not sent yet.
     is_due: bool,
+    /// A write was refused because the text would be too long, so a part of it is missing.
+    is_cut: bool,
 }
 
 /// What a close has to do.
@@ -45,6 +45,7 @@ impl TextBuffer {
             bytes: now.to_vec(),
             is_dirty: was_cut,
             is_due: false,
+            is_cut: false,
         };
         TextBuffer {
             opener: caller.process(),
@@ -63,10 +64,11 @@ impl TextBuffer {
     /// Writes at a position; a gap is filled with zeros.
     pub(in crate::drive) fn write(&self, offset: u64, data: &[u8]) -> DriveResult<()> {
         let end = offset.saturating_add(data.len() as u64);
-        if end > MAX_LEN_BYTES {
+        let mut state = self.lock();
+        if end > TEXT_MAX_BYTES as u64 {
+            state.is_cut = true;
             return Err(too_long());
         }
-        let mut state = self.lock();
         let (start, end) = (offset as usize, end as usize);
         if state.bytes.len() < end {
             state.bytes.resize(end, 0);
@@ -77,10 +79,11 @@ impl TextBuffer {
     }
 
     pub(in crate::drive) fn resize(&self, size: u64) -> DriveResult<()> {
-        if size > MAX_LEN_BYTES {
+        let mut state = self.lock();
+        if size > TEXT_MAX_BYTES as u64 {
             return Err(too_long());
         }
-        let mut state = self.lock();
+        state.is_cut &= size > 0;
         if state.bytes.len() as u64 != size {
             state.bytes.resize(size as usize, 0);
             state.is_dirty = true;
@@ -101,21 +104,27 @@ impl TextBuffer {
     }
 
     /// What a close has to do. Sending includes storing.
-    pub(in crate::drive) fn due(&self, sends: bool) -> Due {
+    ///
+    /// # Errors
+    /// When the text was too long: nothing of it is stored or sent.
+    pub(in crate::drive) fn due(&self, sends: bool) -> DriveResult<Due> {
         let mut state = self.lock();
+        if state.is_cut {
+            return Err(too_long());
+        }
         let is_kept = !state.is_dirty;
         state.is_due |= state.is_dirty;
         state.is_dirty = false;
         // Shells close an empty duplicate early: there is nothing to send yet.
         if sends && state.is_due && !state.bytes.is_empty() {
             state.is_due = false;
-            return Due::Send(state.target.clone(), state.bytes.clone());
+            return Ok(Due::Send(state.target.clone(), state.bytes.clone()));
         }
-        if is_kept {
+        Ok(if is_kept {
             Due::Nothing
         } else {
             Due::Keep(state.target.clone(), state.bytes.clone())
-        }
+        })
     }
 
     /// True if the caller belongs to the process that opened the file, or is unknown.
@@ -131,7 +140,7 @@ impl TextBuffer {
 fn too_long() -> DriveError {
     DriveError::Invalid(format!(
         "a job or a preset has at most {} MB",
-        MAX_LEN_BYTES >> 20
+        TEXT_MAX_BYTES >> 20
     ))
 }
 
@@ -150,28 +159,43 @@ mod tests {
     }
 
     #[test]
+    fn a_text_that_is_too_long_is_not_sent_in_part() {
+        let text = buffer(true);
+        text.write(0, b"{}").unwrap();
+        text.write(TEXT_MAX_BYTES as u64, b" ").unwrap_err();
+        let error = text.due(true).map(drop).unwrap_err();
+        assert!(error.to_string().contains("at most 8 MB"), "{error}");
+        text.resize(0).unwrap();
+        text.write(0, b"{}").unwrap();
+        assert!(matches!(text.due(true), Ok(Due::Send(..))));
+    }
+
+    #[test]
     fn a_text_goes_out_once_and_an_empty_flush_sends_nothing() {
         let text = buffer(false);
         assert!(
-            matches!(text.due(true), Due::Nothing),
+            matches!(text.due(true).unwrap(), Due::Nothing),
             "nothing was written"
         );
         text.resize(0).unwrap();
         assert!(
-            matches!(text.due(true), Due::Keep(..)),
+            matches!(text.due(true).unwrap(), Due::Keep(..)),
             "cut to nothing is kept, not sent"
         );
         text.write(0, b"{\"a\":1}").unwrap();
-        assert!(matches!(text.due(true), Due::Send(..)));
-        assert!(matches!(text.due(true), Due::Nothing), "it went out");
+        assert!(matches!(text.due(true).unwrap(), Due::Send(..)));
+        assert!(
+            matches!(text.due(true).unwrap(), Due::Nothing),
+            "it went out"
+        );
     }
 
     #[test]
     fn what_another_process_closed_is_kept_and_goes_out_with_the_opener() {
         let text = buffer(true);
         text.write(0, b"[1]").unwrap();
-        assert!(matches!(text.due(false), Due::Keep(..)));
-        assert!(matches!(text.due(true), Due::Send(..)));
+        assert!(matches!(text.due(false).unwrap(), Due::Keep(..)));
+        assert!(matches!(text.due(true).unwrap(), Due::Send(..)));
     }
 
     #[test]
@@ -180,7 +204,7 @@ mod tests {
         text.write(0, b"a").unwrap();
         text.write(3, b"b").unwrap();
         assert_eq!(&text.bytes()[..], b"a\0\0b");
-        assert!(text.write(MAX_LEN_BYTES, b"x").is_err());
+        assert!(text.write(TEXT_MAX_BYTES as u64, b"x").is_err());
         assert!(text.resize(u64::MAX).is_err());
     }
 }

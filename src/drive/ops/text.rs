@@ -22,17 +22,17 @@ pub(in crate::drive) async fn flush_text(
     text: &TextBuffer,
     caller: &Caller,
 ) -> DriveResult<()> {
-    settle_text(tree, text.due(text.is_opener(caller))).await
+    settle_text(tree, text.due(text.is_opener(caller))?).await
 }
 
 /// Handles the last `close`.
 pub(in crate::drive) async fn release_text(tree: &Arc<Tree>, text: &TextBuffer) -> DriveResult<()> {
-    settle_text(tree, text.due(true)).await
+    settle_text(tree, text.due(true)?).await
 }
 
 /// Stores the text without sending it.
 pub(in crate::drive) async fn keep_text(tree: &Arc<Tree>, text: &TextBuffer) -> DriveResult<()> {
-    settle_text(tree, text.due(false)).await
+    settle_text(tree, text.due(false)?).await
 }
 
 async fn settle_text(tree: &Arc<Tree>, due: Due) -> DriveResult<()> {

@@ -164,8 +164,8 @@ pub(super) fn model_failure(tree: &Tree, home: Home) -> Option<String> {
 /// The message for a failed import of a model whose files are still staged.
 fn after_a_failed_import(said: &str) -> String {
     format!(
-        "{said}; the service could not import it: copy what is missing into it and it is sent anew, \
-         or `assetfs retry` when it is to be tried as it is"
+        "{said}; the service could not import it: copy a missing file into it and it is sent again; \
+         if a file is damaged, `rm -r` the model and copy it in again; `assetfs retry` imports it as it is"
     )
 }
 
