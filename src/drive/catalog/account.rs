@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::change::Change;
-use super::flight::FlightEnd;
 use crate::client::Priority;
-use crate::drive::catalog::asking::{FlightKey, asked, landed};
-use crate::drive::catalog::state::Catalog;
+use crate::drive::catalog::asking::{asked, landed};
+use crate::drive::catalog::change::Change;
+use crate::drive::catalog::data::flight_key::FlightKey;
+use crate::drive::catalog::flight::FlightEnd;
+use crate::drive::catalog::parts::Catalog;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::values::node::AccountFile;
 

@@ -1,15 +1,12 @@
 //! Assets that were uploaded as one zip, which the service returns unchanged: the contents of the zip are shown
 //! instead, and read from it.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::Arc;
 
-use crate::drive::archive::{
-    ArchiveError, Directory, MemberFile, Method, OpenMember, Proof, ZipSource,
-};
+use crate::drive::archive::{ArchiveError, Directory, MemberFile, Method, OpenMember, ZipSource};
 use crate::drive::catalog::maps::file_map;
-use crate::drive::catalog::maps::told::told_names;
-use crate::drive::catalog::state::Catalog;
+use crate::drive::catalog::maps::store::told_names;
+use crate::drive::catalog::parts::Catalog;
 use crate::drive::catalog::urls::remote_file;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::failures::Deed;
@@ -19,69 +16,6 @@ use crate::drive::values::node::RemoteFolder;
 use crate::drive::values::sizes::{ContentTable, ReportedSize};
 use crate::outbox::is_junk_path;
 use crate::wire::{AssetId, SignedUrl};
-
-/// Maximum number of directories in memory. Others are read again, mostly from the cache.
-const MAX_KEPT: usize = 16;
-/// Maximum number of stored members whose verification is remembered.
-const MAX_REMEMBERED: usize = 1024;
-
-#[derive(Default)]
-pub(in crate::drive) struct Archives {
-    kept: Mutex<HashMap<AssetId, (String, Arc<Directory>)>>,
-    /// Verification state of open members, by object name and version.
-    proofs: Mutex<HashMap<String, Weak<Proof>>>,
-    /// Verified stored members, which are not verified again.
-    remembered: Mutex<VecDeque<Arc<Proof>>>,
-}
-
-impl Archives {
-    fn get(&self, asset: AssetId, version: &str) -> Option<Arc<Directory>> {
-        let kept = self.lock();
-        let (of, directory) = kept.get(&asset)?;
-        (of == version).then(|| Arc::clone(directory))
-    }
-
-    fn put(&self, asset: AssetId, version: String, directory: Arc<Directory>) {
-        let mut kept = self.lock();
-        if kept.len() >= MAX_KEPT {
-            kept.clear();
-        }
-        kept.insert(asset, (version, directory));
-    }
-
-    /// The verification state of a member, shared by all its handles.
-    pub(super) fn proof(&self, member: &str) -> Arc<Proof> {
-        let mut proofs = self.proofs.lock().expect("no panic while proofs are held");
-        if let Some(proof) = proofs.get(member).and_then(Weak::upgrade) {
-            return proof;
-        }
-        proofs.retain(|_, proof| proof.strong_count() > 0);
-        let proof = Arc::new(Proof::new());
-        proofs.insert(member.to_owned(), Arc::downgrade(&proof));
-        proof
-    }
-
-    /// Remembers the verification of a member after its last handle is closed.
-    fn remember(&self, proof: &Arc<Proof>) {
-        let mut kept = self
-            .remembered
-            .lock()
-            .expect("no panic while proofs are held");
-        if kept.iter().any(|known| Arc::ptr_eq(known, proof)) {
-            return;
-        }
-        if kept.len() >= MAX_REMEMBERED {
-            kept.pop_front();
-        }
-        kept.push_back(Arc::clone(proof));
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<AssetId, (String, Arc<Directory>)>> {
-        self.kept
-            .lock()
-            .expect("no panic while directories are held")
-    }
-}
 
 /// The folder whose files are shown in an asset's own folder: the uploaded files, or the contents of the one
 /// zip.

@@ -1,55 +1,12 @@
 //! Requests to the service: one in flight for each object, with a deadline, and without long waits while the
 //! service is away.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use super::blobs::Blob;
-use super::flight::FlightEnd;
-use super::state::Catalog;
 use crate::client::ClientError;
+use crate::drive::catalog::flight::FlightEnd;
+use crate::drive::catalog::parts::Catalog;
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::values::node::{AccountFile, Family, ListingKind, RemoteFolder};
-use crate::wire::{AssetId, EmbedId, ModelId, RapidId};
-
-/// Identifies what is being fetched.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(in crate::drive) enum FlightKey {
-    /// A whole listing.
-    Listing(ListingKind),
-    /// The results of a query.
-    Search(Family, Arc<str>),
-    /// One source model.
-    Asset(AssetId),
-    /// One optimized model.
-    Rapid(RapidId),
-    /// The optimized models of a source model.
-    RapidsOf(AssetId),
-    /// The files of a folder of the service.
-    Files(RemoteFolder),
-    /// The size of one file.
-    Size(RemoteFolder, Arc<str>),
-    /// A value of the account.
-    Account(AccountFile),
-    /// The exports of an optimized model.
-    Exports(RapidId),
-    /// The categories of presets.
-    Categories,
-    /// The conversions of a source model.
-    Formats(AssetId),
-    /// The tags of a family.
-    Tags(Family),
-    /// The record of an embed.
-    Embed(EmbedId),
-    /// A small file that the service generates.
-    Blob(Blob),
-    /// Why a model failed.
-    Reason(ModelId),
-    /// Running optimizations.
-    RunningJobs,
-    /// Unfinished uploads.
-    Orphans,
-}
 
 /// How long a caller waits for a newer version of what is known.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -1,84 +1,27 @@
 //! Small files that the service generates on request: reports and preset zips. Their size is unknown before, so
 //! a caller that needs the size fetches the file, which is then stored in the block cache.
 
-use std::collections::VecDeque;
-use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
 
-use super::change::Change;
 use crate::cache::{BLOCK_LEN_BYTES, ObjectKey};
 use crate::client::{Download, Priority};
-use crate::drive::catalog::asking::{FlightKey, asked};
+use crate::drive::catalog::asking::asked;
+use crate::drive::catalog::blob_sizes::{MISSING, keep_len, known_blob_len};
+use crate::drive::catalog::change::Change;
+use crate::drive::catalog::data::blobs::Blob;
+use crate::drive::catalog::data::flight_key::FlightKey;
 use crate::drive::catalog::models::told_rapid_detail;
-use crate::drive::catalog::state::Catalog;
+use crate::drive::catalog::parts::Catalog;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::values::node::{Bundle, RemoteFolder};
-use crate::wire::{OptimizationStatus, PresetId, RapidId, RapidModel, Timestamp};
+use crate::wire::RapidId;
 
 /// Maximum size of a report.
 const MAX_BYTES: usize = 64 << 20;
-/// Maximum number of files in memory, used if the cache accepts nothing.
-const MAX_HELD: usize = 8;
-const TABLE: &str = "blobs";
-/// Stored as the size of a file that the service does not have.
-const MISSING: u64 = u64::MAX;
-/// Models that were optimized earlier have no reports.
-const FIRST_REPORTS: &str = "2024-07-01T00:00:00Z";
-
-/// A small file that the service generates.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(in crate::drive) enum Blob {
-    /// The report of one format of a rapid model.
-    Report(RapidId, Arc<str>),
-    /// The preset of a rapid model.
-    PresetOf(RapidId),
-    /// A preset, with a checksum of its text.
-    Preset(Bundle, PresetId, u64),
-}
-
-/// Stable: cached objects and stored sizes have this name.
-impl fmt::Display for Blob {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Blob::Report(rapid, format) => write!(f, "rapid/{rapid}/report/{format}"),
-            Blob::PresetOf(rapid) => write!(f, "rapid/{rapid}/preset.zip"),
-            Blob::Preset(bundle, preset, text) => {
-                write!(f, "presets/{preset}/{}/{text:x}", bundle.name())
-            }
-        }
-    }
-}
-
-/// The small files in memory, newest last.
-#[derive(Default)]
-pub(in crate::drive) struct Blobs {
-    held: Mutex<VecDeque<(Blob, Bytes)>>,
-}
-
-impl Blobs {
-    fn get(&self, blob: &Blob) -> Option<Bytes> {
-        let held = self.lock();
-        let found = held.iter().find(|(of, _)| of == blob);
-        found.map(|(_, bytes)| bytes.clone())
-    }
-
-    fn put(&self, blob: Blob, bytes: Bytes) {
-        let mut held = self.lock();
-        held.retain(|(of, _)| *of != blob);
-        if held.len() >= MAX_HELD {
-            held.pop_front();
-        }
-        held.push_back((blob, bytes));
-    }
-
-    fn lock(&self) -> MutexGuard<'_, VecDeque<(Blob, Bytes)>> {
-        self.held.lock().expect("no panic while files are held")
-    }
-}
 
 /// The content of a small file.
 pub(in crate::drive) async fn read_blob(catalog: &Arc<Catalog>, blob: &Blob) -> DriveResult<Bytes> {
@@ -107,25 +50,6 @@ pub(in crate::drive) async fn blob_len(catalog: &Arc<Catalog>, blob: &Blob) -> D
         Some(len) => Ok(len),
         None => Ok(read_blob(catalog, blob).await?.len() as u64),
     }
-}
-
-/// The names of the reports of a rapid model: one for each of its formats, except those that the service does
-/// not have.
-pub(super) fn reports_of(catalog: &Catalog, record: &RapidModel) -> Vec<String> {
-    let is_done = record.optimization_status == OptimizationStatus::Done;
-    let first = FIRST_REPORTS.parse::<Timestamp>().ok();
-    let is_too_old = record.created_at.is_some_and(|at| Some(at) < first);
-    if !is_done || is_too_old {
-        return Vec::new();
-    }
-    let formats = record.downloads.formats.iter().map(|(format, _)| format);
-    formats
-        .filter(|format| {
-            let blob = Blob::Report(record.id, (*format).into());
-            kept_len(catalog, &blob.to_string()) != Some(MISSING)
-        })
-        .map(|format| format!("{format}.json"))
-        .collect()
 }
 
 /// Finds the size of a report, or that it does not exist.
@@ -161,40 +85,6 @@ pub(super) async fn probe_report(
 pub(in crate::drive) fn report_at(rapid: RapidId, path: &str) -> Blob {
     let format = path.rsplit_once('.').map_or(path, |(format, _)| format);
     Blob::Report(rapid, format.into())
-}
-
-/// Deletes what is stored of a model.
-pub(in crate::drive) fn forget_blobs(catalog: &Catalog, prefix: &str) {
-    let prefix = format!("{prefix}/");
-    catalog
-        .blobs
-        .lock()
-        .retain(|(blob, _)| !blob.to_string().starts_with(&prefix));
-    let kept: Vec<(String, u64)> = catalog.meta.scan(TABLE, &prefix).unwrap_or_default();
-    let removed = catalog.meta.relaxed().batch(|batch| {
-        for (name, _) in &kept {
-            batch.remove(TABLE, name);
-        }
-        Ok(())
-    });
-    if let Err(error) = removed {
-        tracing::warn!(prefix, error = %error, "could not forget lengths");
-    }
-}
-
-/// The stored size of a generated file.
-pub(in crate::drive) fn kept_len(catalog: &Catalog, name: &str) -> Option<u64> {
-    catalog.meta.get(TABLE, name).ok().flatten()
-}
-
-pub(in crate::drive) fn keep_len(catalog: &Catalog, name: &str, len: u64) {
-    if let Err(error) = catalog.meta.relaxed().put(TABLE, name, &len) {
-        tracing::warn!(name, error = %error, "could not keep a length");
-    }
-}
-
-fn known_blob_len(catalog: &Catalog, blob: &Blob) -> Option<u64> {
-    kept_len(catalog, &blob.to_string()).filter(|len| *len != MISSING)
 }
 
 fn cached_blob(catalog: &Catalog, blob: &Blob) -> Option<Bytes> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::client::Priority;
 use crate::drive::catalog::asking::asked;
 use crate::drive::catalog::maps::file_map;
-use crate::drive::catalog::state::Catalog;
+use crate::drive::catalog::parts::Catalog;
 use crate::drive::failures::Deed;
 use crate::drive::values::node::RemoteFolder;
 use crate::wire::{AssetId, ConversionStatus};

@@ -5,13 +5,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::mpsc;
 
-use super::change::Change;
 use crate::drive::catalog::account::{doubt_points, room_changed};
-use crate::drive::catalog::listings::changes::told_asset;
-use crate::drive::catalog::listings::{doubt, is_listed, refreshed};
-use crate::drive::catalog::maps::rapid_ended;
+use crate::drive::catalog::change::Change;
+use crate::drive::catalog::listings::freshness::{doubt, is_listed};
+use crate::drive::catalog::listings::records::told_asset;
+use crate::drive::catalog::listings::refreshed;
+use crate::drive::catalog::maps::store::rapid_ended;
 use crate::drive::catalog::models::{doubt_rapids_of, refreshed_asset, refreshed_rapid};
-use crate::drive::catalog::state::Catalog;
+use crate::drive::catalog::parts::Catalog;
 use crate::drive::values::node::{Home, ListingKind, Model};
 use crate::outbox::{DraftId, DraftInfo, DraftKind, JobFolder, JobState, OutboxEvent, OwnerFolder};
 use crate::wire::{AssetId, BaseAsset, UploadStatus};

@@ -4,53 +4,62 @@
 mod account;
 mod archives;
 mod asking;
+mod blob_sizes;
 mod blobs;
 pub(super) mod change;
 mod conversions;
+mod data;
 mod events;
 mod flight;
+mod identity;
 mod listings;
 mod maps;
 mod models;
+mod opening;
 mod orphans;
+mod parts;
 mod presets;
 mod reasons;
 mod sizes;
 mod source_zip;
 mod staged_zips;
-mod state;
+mod stored_reasons;
 mod urls;
 mod watch;
 mod webhook;
 
 pub(super) use account::{account_value, account_value_at_hand, room_changed};
 pub(super) use archives::{files_folder, open_member, open_member_at, zip_in};
-pub(super) use asking::{FlightKey, asked, blocking};
-pub(super) use blobs::{Blob, blob_len, keep_len, read_blob, report_at};
+pub(super) use asking::{asked, blocking};
+pub(super) use blob_sizes::keep_len;
+pub(super) use blobs::{blob_len, read_blob, report_at};
 pub(super) use conversions::watch_conversions;
+pub(super) use data::blobs::Blob;
+pub(super) use data::flight_key::FlightKey;
+pub(super) use data::known::Known;
+pub(super) use data::staged_zips::StagedZip;
 pub(super) use events::{became, follow, is_asset_by_now, recall_made};
 pub(super) use flight::FlightEnd;
-pub(super) use listings::changes::{asset_gone, embed_gone, rapid_gone, write_tags};
+pub(super) use identity::{ModelView, hidden_path, model_path, shown_as, subject_of};
+pub(super) use listings::freshness::{doubt, is_listed, is_stale, news_of_pages};
+pub(super) use listings::records::{asset_gone, embed_gone, rapid_gone, write_tags};
 pub(super) use listings::search::{NameAnswer, ask_for_name, found, listed_model};
 pub(super) use listings::store::keep_for_good;
-pub(super) use listings::{
-    begin_first_listing, confirmed, doubt, is_listed, is_stale, news_of_pages, refreshed,
-};
-pub(super) use maps::told::rapid_is_final;
-pub(super) use maps::{
-    content_count, doubt_files, file_map, known_map, learn_folders, rapid_ended,
-};
+pub(super) use listings::{begin_first_listing, confirmed, refreshed};
+pub(super) use maps::store::{known_map, rapid_ended, rapid_is_final};
+pub(super) use maps::{content_count, doubt_files, file_map, learn_folders};
 pub(super) use models::{
-    detail_text, doubt_rapids_of, fresh_text, hidden_path, keep_detail, keep_detail_text,
-    known_rapid, model_path, rapids_of, refreshed_asset, refreshed_rapid, shown_as, subject_of,
+    detail_text, doubt_rapids_of, fresh_text, keep_detail, keep_detail_text, known_rapid,
+    rapids_of, refreshed_asset, refreshed_rapid,
 };
 pub(super) use orphans::refresh_orphans;
+pub(super) use parts::{Catalog, OnChange};
 pub(super) use presets::{preset_gone, preset_overlay};
-pub(super) use reasons::{asset_failure, forget_reason, learn_reason, model_status, rapid_status};
+pub(super) use reasons::{asset_failure, learn_reason, model_status, rapid_status};
 pub(super) use sizes::{content_changed, content_of, first_block_landing, known_content};
 pub(super) use source_zip::{source_zip, source_zip_len, source_zip_name};
-pub(super) use staged_zips::{StagedZip, open_staged_member, staged_zip};
-pub(super) use state::{Catalog, Known, ModelView, OnChange};
+pub(super) use staged_zips::{open_staged_member, staged_zip};
+pub(super) use stored_reasons::forget_reason;
 pub(super) use urls::remote_file;
 pub(super) use watch::{look_at, was_listed, watch};
 pub(super) use webhook::Receiver;

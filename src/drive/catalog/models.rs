@@ -7,56 +7,21 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use crate::client::Priority;
-use crate::drive::catalog::asking::{FlightKey, asked, landed};
-use crate::drive::catalog::listings::changes::{asset_gone, rapid_gone, told_asset, told_rapid};
-use crate::drive::catalog::listings::is_listed;
-use crate::drive::catalog::maps::told::{told_asset_files, told_rapid_files};
-use crate::drive::catalog::state::Catalog;
+use crate::drive::catalog::asking::{asked, landed};
+use crate::drive::catalog::data::flight_key::FlightKey;
+use crate::drive::catalog::listings::freshness::is_listed;
+use crate::drive::catalog::listings::records::{asset_gone, rapid_gone, told_asset, told_rapid};
+use crate::drive::catalog::maps::store::{told_asset_files, told_rapid_files};
+use crate::drive::catalog::parts::Catalog;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::values::known::{KnownAsset, KnownRapid};
 use crate::drive::values::listing::Record as _;
-use crate::drive::values::local::HiddenParent;
-use crate::drive::values::names::HIDDEN_FOLDER;
-use crate::drive::values::node::{ListingKind, Model};
+use crate::drive::values::node::ListingKind;
 use crate::wire::secret::json_without_secrets;
-use crate::wire::{AssetId, BaseAsset, ModelId, RapidId, RapidModel};
+use crate::wire::{AssetId, BaseAsset, RapidId, RapidModel};
 
 /// Maximum number of records stored for `detail.json`.
 const MAX_DETAILS: usize = 512;
-
-/// The model of the tree that shows a model of the service.
-pub(in crate::drive) fn shown_as(catalog: &Catalog, subject: ModelId) -> Model {
-    match subject {
-        ModelId::Asset(asset) => Model::Raw(catalog.home_of(asset)),
-        ModelId::Rapid(rapid) => Model::Rapid(rapid),
-    }
-}
-
-/// The model of the service; `None` for a draft.
-pub(in crate::drive) fn subject_of(catalog: &Catalog, model: Model) -> Option<ModelId> {
-    match model {
-        Model::Raw(home) => catalog.asset_of(home).map(ModelId::Asset),
-        Model::Rapid(rapid) => Some(ModelId::Rapid(rapid)),
-    }
-}
-
-/// The path of the `.assetfs` folder of a folder.
-pub(in crate::drive) fn hidden_path(catalog: &Catalog, parent: HiddenParent) -> String {
-    let folder = match parent {
-        HiddenParent::Root => String::new(),
-        HiddenParent::Model(model) => model_path(catalog, model),
-        top => format!("/{}", top.folder_name()),
-    };
-    format!("{folder}/{HIDDEN_FOLDER}")
-}
-
-/// The path of a model's folder.
-pub(in crate::drive) fn model_path(catalog: &Catalog, model: Model) -> String {
-    match model {
-        Model::Raw(home) => catalog.home_path(home),
-        Model::Rapid(rapid) => catalog.rapid_path(rapid),
-    }
-}
 
 /// Requests a source model unless its record is younger than `believed`.
 pub(in crate::drive) async fn refreshed_asset(

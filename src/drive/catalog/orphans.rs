@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::state::{Catalog, Orphans};
-use crate::drive::catalog::asking::FlightKey;
+use crate::drive::catalog::data::flight_key::FlightKey;
+use crate::drive::catalog::data::known::Orphans;
+use crate::drive::catalog::parts::Catalog;
 use crate::drive::error::DriveError;
 use crate::drive::status::OrphanStatus;
 

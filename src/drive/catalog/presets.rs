@@ -3,10 +3,9 @@
 
 use std::time::Instant;
 
-use crate::drive::catalog::listings::changes::removed;
-use crate::drive::catalog::listings::doubt;
-use crate::drive::catalog::listings::fetch::told_changes;
-use crate::drive::catalog::state::Catalog;
+use crate::drive::catalog::listings::freshness::doubt;
+use crate::drive::catalog::listings::records::{removed, told_changes};
+use crate::drive::catalog::parts::Catalog;
 use crate::drive::values::known::KnownPreset;
 use crate::drive::values::node::ListingKind;
 use crate::outbox::{PresetOverlay, SavedPreset};

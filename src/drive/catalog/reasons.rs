@@ -3,10 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::drive::catalog::asking::{FlightKey, patience};
+use crate::drive::catalog::asking::patience;
+use crate::drive::catalog::data::flight_key::FlightKey;
+use crate::drive::catalog::identity::subject_of;
 use crate::drive::catalog::maps::file_map;
-use crate::drive::catalog::models::{refreshed_asset, subject_of};
-use crate::drive::catalog::state::Catalog;
+use crate::drive::catalog::models::refreshed_asset;
+use crate::drive::catalog::parts::Catalog;
+use crate::drive::catalog::stored_reasons::{keep_reason, kept_reason, reason_of};
 use crate::drive::catalog::urls::remote_file;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::values::known::{KnownAsset, KnownRapid};
@@ -20,7 +23,6 @@ const LOG_BYTES: u64 = 64 * 1024;
 /// Age after which the status of an unfinished model is requested again.
 const STATUS_HOLDS: Duration = Duration::from_secs(1);
 const LOG: &str = "error.log";
-const TABLE: &str = "reasons";
 
 /// Loads the reason of a failure before it is shown; without success it is shown without.
 pub(in crate::drive) async fn learn_reason(catalog: &Arc<Catalog>, model: Model) {
@@ -38,29 +40,6 @@ pub(in crate::drive) async fn learn_reason(catalog: &Arc<Catalog>, model: Model)
         });
     if let Some(Err(error)) = landing.within(patience(catalog)).await {
         tracing::debug!(subject = %subject, error = %error, "the reason of a failure is not known");
-    }
-}
-
-/// The reason from an error log.
-pub(in crate::drive) fn reason_of(catalog: &Catalog, subject: ModelId) -> Option<String> {
-    kept_reason(catalog, subject).filter(|reason| !reason.is_empty())
-}
-
-/// The same; empty if the log contains no reason, so that it is not read again.
-fn kept_reason(catalog: &Catalog, subject: ModelId) -> Option<String> {
-    catalog.meta.get(TABLE, &subject.to_string()).ok().flatten()
-}
-
-/// Forgets the reason: the model changed.
-pub(in crate::drive) fn forget_reason(catalog: &Catalog, subject: ModelId) {
-    if kept_reason(catalog, subject).is_some() {
-        let forgotten = catalog.meta.relaxed().batch(|batch| {
-            batch.remove(TABLE, &subject.to_string());
-            Ok(())
-        });
-        if let Err(error) = forgotten {
-            tracing::warn!(subject = %subject, error = %error, "could not forget a reason");
-        }
     }
 }
 
@@ -156,12 +135,6 @@ async fn fetch_reason(catalog: &Arc<Catalog>, subject: ModelId) -> DriveResult<(
         None => None,
     };
     let reason = reason.unwrap_or_default();
-    let kept = catalog
-        .meta
-        .relaxed()
-        .put(TABLE, &subject.to_string(), &reason);
-    if let Err(error) = kept {
-        tracing::warn!(subject = %subject, error = %error, "could not keep a reason");
-    }
+    keep_reason(catalog, subject, &reason);
     Ok(())
 }

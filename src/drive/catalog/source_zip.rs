@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::asking::asked;
-use super::blobs::{keep_len, kept_len};
-use super::state::Catalog;
 use crate::client::{Download, Priority};
+use crate::drive::catalog::asking::asked;
+use crate::drive::catalog::blob_sizes::{keep_len, kept_len};
+use crate::drive::catalog::parts::Catalog;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::values::node::Home;
 use crate::wire::ModelId;

@@ -1,61 +1,17 @@
 //! Drafts that are one zip: what is in it is shown under the paths that it will have when the service
 //! has the model, and read out of the staged file.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
-use super::archives::shown_names;
 use crate::drive::archive::{Directory, LocalZip, MemberFile, OpenMember, ZipSource};
-use crate::drive::catalog::state::Catalog;
+use crate::drive::catalog::archives::shown_names;
+use crate::drive::catalog::data::staged_zips::StagedZip;
+use crate::drive::catalog::parts::Catalog;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::failures::Deed;
 use crate::drive::values::filemap::FileMap;
 use crate::drive::values::node::Home;
 use crate::outbox::{Caller, DraftId, LoneZip, OpenMode};
-
-/// Directories kept in memory; those that are not are read again.
-const MAX_KEPT: usize = 64;
-
-/// What is in the zip of a draft.
-#[derive(Debug)]
-pub(in crate::drive) struct StagedZip {
-    pub(in crate::drive) zip: LoneZip,
-    pub(in crate::drive) directory: Directory,
-    /// Its files as they are shown.
-    pub(in crate::drive) map: FileMap,
-}
-
-/// The directories that were read; none for a zip that cannot be used.
-#[derive(Default)]
-pub(in crate::drive) struct StagedZips {
-    kept: Mutex<HashMap<DraftId, KeptZip>>,
-}
-
-/// A zip, and what was found in it.
-type KeptZip = (LoneZip, Option<Arc<StagedZip>>);
-
-impl StagedZips {
-    /// What was found in that zip; the outer `None` where nobody has looked.
-    fn get(&self, draft: DraftId, zip: &LoneZip) -> Option<Option<Arc<StagedZip>>> {
-        let kept = self.lock();
-        let (of, found) = kept.get(&draft)?;
-        (of == zip).then(|| found.clone())
-    }
-
-    fn put(&self, draft: DraftId, zip: LoneZip, found: Option<Arc<StagedZip>>) {
-        let mut kept = self.lock();
-        if kept.len() >= MAX_KEPT {
-            kept.clear();
-        }
-        kept.insert(draft, (zip, found));
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<DraftId, KeptZip>> {
-        self.kept
-            .lock()
-            .expect("no panic while directories are held")
-    }
-}
 
 /// What is in the zip that is all of a draft; `None` while the draft is anything else, and for a zip
 /// that cannot be used, which is shown as the file that it is.

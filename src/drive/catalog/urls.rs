@@ -4,8 +4,8 @@ use std::sync::{Arc, Weak};
 
 use crate::cache::ObjectKey;
 use crate::drive::catalog::maps::url_of;
+use crate::drive::catalog::parts::Catalog;
 use crate::drive::catalog::sizes::content_of;
-use crate::drive::catalog::state::Catalog;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::reading::{RemoteFile, SignedUrls, UrlFuture};
 use crate::drive::values::node::RemoteFolder;

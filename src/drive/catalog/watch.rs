@@ -3,143 +3,28 @@
 //! Only objects that can change are polled: source models that are being imported, with growing pauses; all
 //! running optimizations with one request. The outbox polls its own uploads.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::client::Priority;
-use crate::drive::catalog::asking::{FlightKey, asked};
-use crate::drive::catalog::listings::changes::{asset_gone, told_rapid};
-use crate::drive::catalog::listings::fetch::told_jobs;
+use crate::drive::catalog::asking::asked;
+use crate::drive::catalog::data::flight_key::FlightKey;
+use crate::drive::catalog::data::watched::{FIRST_PAUSE, LONGEST_PAUSE};
+use crate::drive::catalog::listings::records::{asset_gone, told_jobs, told_rapid};
 use crate::drive::catalog::models::{refreshed_rapid, told_asset_detail};
-use crate::drive::catalog::state::Catalog;
+use crate::drive::catalog::parts::Catalog;
 use crate::drive::error::DriveResult;
 use crate::drive::values::known::KnownRapid;
 use crate::drive::values::node::{Home, Model, RemoteFolder};
-use crate::outbox::ItemStatus;
 use crate::wire::{AssetId, RapidId, UploadStatus};
 
 /// Time for which an object is polled after it was looked at.
 const LATELY: Duration = Duration::from_secs(600);
-/// First and longest pause between two requests.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// Interval of the task.
 const TICK: Duration = Duration::from_millis(500);
-/// Maximum number of polled objects.
-const MAX_WATCHED: usize = 1000;
 /// Maximum number of requests in one round.
 const MAX_IN_A_ROUND: usize = 8;
-
-#[derive(Default)]
-pub(in crate::drive) struct Watched {
-    state: Mutex<Looks>,
-}
-
-#[derive(Default)]
-struct Looks {
-    assets: HashMap<AssetId, Watch>,
-    rapids: HashMap<RapidId, Watch>,
-    listed: HashMap<RemoteFolder, Instant>,
-    sizing: HashSet<RemoteFolder>,
-    jobs_due: Option<(Instant, Duration)>,
-    is_closed: bool,
-}
-
-#[derive(Debug, Clone)]
-struct Watch {
-    looked: Instant,
-    due: Instant,
-    pause: Duration,
-    seen: Option<ItemStatus>,
-}
-
-impl Watch {
-    fn new(now: Instant) -> Watch {
-        Watch {
-            looked: now,
-            due: now + FIRST_PAUSE,
-            pause: FIRST_PAUSE,
-            seen: None,
-        }
-    }
-
-    /// Plans the next request: soon after a change, later without one.
-    fn looked_at(&mut self, status: Option<ItemStatus>, now: Instant) {
-        self.pause = if self.seen == status {
-            (self.pause * 2).min(LONGEST_PAUSE)
-        } else {
-            FIRST_PAUSE
-        };
-        self.seen = status;
-        self.due = now + self.pause;
-    }
-}
-
-impl Watched {
-    pub(in crate::drive) fn look_at_asset(&self, asset: AssetId) {
-        let now = Instant::now();
-        let mut state = self.lock();
-        if state.assets.len() < MAX_WATCHED || state.assets.contains_key(&asset) {
-            state
-                .assets
-                .entry(asset)
-                .or_insert_with(|| Watch::new(now))
-                .looked = now;
-        }
-    }
-
-    pub(in crate::drive) fn look_at_rapid(&self, rapid: RapidId) {
-        let now = Instant::now();
-        let mut state = self.lock();
-        if state.rapids.len() < MAX_WATCHED || state.rapids.contains_key(&rapid) {
-            state
-                .rapids
-                .entry(rapid)
-                .or_insert_with(|| Watch::new(now))
-                .looked = now;
-        }
-    }
-
-    pub(in crate::drive) fn list(&self, folder: RemoteFolder) {
-        let mut state = self.lock();
-        if state.listed.len() >= MAX_WATCHED {
-            state.listed.retain(|_, at| at.elapsed() < FIRST_PAUSE * 30);
-        }
-        state.listed.insert(folder, Instant::now());
-    }
-
-    /// True if a folder was listed within `lately`.
-    pub(in crate::drive) fn is_listed_lately(
-        &self,
-        folder: RemoteFolder,
-        lately: Duration,
-    ) -> bool {
-        self.lock()
-            .listed
-            .get(&folder)
-            .is_some_and(|at| at.elapsed() < lately)
-    }
-
-    /// True for the first caller that requests all sizes of a folder.
-    pub(in crate::drive) fn begin_sizing(&self, folder: RemoteFolder) -> bool {
-        self.lock().sizing.insert(folder)
-    }
-
-    /// All sizes of a folder were requested.
-    pub(in crate::drive) fn end_sizing(&self, folder: RemoteFolder) {
-        self.lock().sizing.remove(&folder);
-    }
-
-    /// Ends the task.
-    pub(in crate::drive) fn close(&self) {
-        self.lock().is_closed = true;
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Looks> {
-        self.state.lock().expect("no panic while looks are held")
-    }
-}
 
 /// Notes that a model was looked at: its state is polled for a while.
 pub(in crate::drive) fn look_at(catalog: &Catalog, model: Model) {
@@ -339,24 +224,4 @@ async fn fetch_running_jobs(catalog: &Arc<Catalog>) -> DriveResult<()> {
         Ok(())
     });
     landing.await
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn running_work_is_polled_with_growing_pauses() {
-        let now = Instant::now();
-        let mut watch = Watch::new(now);
-        let pauses: Vec<u64> = (0..8)
-            .map(|_| {
-                watch.looked_at(Some(ItemStatus::Draft), now);
-                watch.pause.as_secs()
-            })
-            .collect();
-        assert_eq!(pauses, [1, 2, 4, 8, 16, 30, 30, 30]);
-        watch.looked_at(Some(ItemStatus::Complete), now);
-        assert_eq!(watch.pause, FIRST_PAUSE);
-    }
 }

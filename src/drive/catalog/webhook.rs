@@ -24,9 +24,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::client::ClientError;
 use crate::drive::catalog::events::asset_moved;
-use crate::drive::catalog::listings::doubt;
+use crate::drive::catalog::listings::freshness::doubt;
 use crate::drive::catalog::models::{doubt_rapids_of, refreshed_rapid};
-use crate::drive::catalog::state::Catalog;
+use crate::drive::catalog::parts::Catalog;
 use crate::drive::config::WebhookConfig;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::failures::Deed;

@@ -188,13 +188,7 @@ async fn run_on_model(tree: &Arc<Tree>, home: Home, command: Command) -> DriveRe
         (Command::Commit { .. }, _, Some(_)) => Ok(()),
         (Command::Commit { force }, Home::Made(draft), None) => commit(tree, draft, force).await,
         (Command::Cancel, Home::Made(draft), _) if tree.outbox().drafts().get(draft).is_some() => {
-            let outbox = tree.outbox().clone();
-            tree.detached(async move { Ok(outbox.uploads().cancel(draft).await?) })
-                .await?;
-            if let Some(asset) = asset {
-                asset_gone(tree.catalog(), asset);
-            }
-            Ok(())
+            cancel(tree, draft, asset).await
         }
         (Command::Cancel, ..) => Err(DriveError::Invalid(
             "there is nothing to cancel; `rm -r` deletes an asset".into(),
@@ -206,9 +200,8 @@ async fn run_on_model(tree: &Arc<Tree>, home: Home, command: Command) -> DriveRe
         }
         (Command::Retry, _, Some(asset)) => {
             asked(tree.catalog(), tree.client().assets().retry_import(asset)).await?;
-            refreshed_asset(tree.catalog(), asset, Duration::ZERO)
-                .await
-                .map(|_| ())
+            refreshed_asset(tree.catalog(), asset, Duration::ZERO).await?;
+            Ok(())
         }
         (Command::Convert(formats), _, Some(asset)) => {
             asked(
@@ -220,20 +213,7 @@ async fn run_on_model(tree: &Arc<Tree>, home: Home, command: Command) -> DriveRe
             watch_conversions(tree.catalog(), asset);
             Ok(())
         }
-        (Command::Scale(factor), _, Some(asset)) => {
-            let update = AssetUpdate {
-                scale_factor: Some(factor),
-                ..AssetUpdate::default()
-            };
-            asked(
-                tree.catalog(),
-                tree.client().assets().update(asset, &update),
-            )
-            .await?;
-            refreshed_asset(tree.catalog(), asset, Duration::ZERO)
-                .await
-                .map(|_| ())
-        }
+        (Command::Scale(factor), _, Some(asset)) => scale(tree, asset, factor).await,
         (Command::Run(name), _, Some(asset)) => {
             let (folder, name) = job_named(tree, asset, &name);
             run_job(tree, folder, name.to_owned()).await
@@ -258,6 +238,32 @@ async fn run_on_model(tree: &Arc<Tree>, home: Home, command: Command) -> DriveRe
             ..,
         ) => Err(not_here()),
     }
+}
+
+/// Cancels an upload. Its asset, if the service has created one, is gone then.
+async fn cancel(tree: &Arc<Tree>, draft: DraftId, asset: Option<AssetId>) -> DriveResult<()> {
+    let outbox = tree.outbox().clone();
+    tree.detached(async move { Ok(outbox.uploads().cancel(draft).await?) })
+        .await?;
+    if let Some(asset) = asset {
+        asset_gone(tree.catalog(), asset);
+    }
+    Ok(())
+}
+
+/// Changes the size of an asset by a factor.
+async fn scale(tree: &Arc<Tree>, asset: AssetId, factor: f64) -> DriveResult<()> {
+    let update = AssetUpdate {
+        scale_factor: Some(factor),
+        ..AssetUpdate::default()
+    };
+    asked(
+        tree.catalog(),
+        tree.client().assets().update(asset, &update),
+    )
+    .await?;
+    refreshed_asset(tree.catalog(), asset, Duration::ZERO).await?;
+    Ok(())
 }
 
 /// The job that a command names, with or without its folder.

@@ -1,27 +1,29 @@
 //! Requests a listing: one page that may confirm it, else all pages.
 
 use std::collections::HashSet;
-use std::sync::{Arc, MutexGuard};
-use std::time::{Instant, SystemTime};
+use std::sync::Arc;
+use std::time::Instant;
 
 use futures_util::TryStreamExt as _;
 use serde::Serialize;
 
-use super::super::change::{Change, Listed};
 use crate::client::{ClientError, EmbedQuery, ListQuery, Priority};
 use crate::drive::catalog::asking::asked;
-use crate::drive::catalog::listings::changes::{assets_changed, rapids_changed, told_rapid};
+use crate::drive::catalog::data::known::Known;
+use crate::drive::catalog::listings::changes::assets_changed;
 use crate::drive::catalog::listings::first::{first_assets, first_rapids};
-use crate::drive::catalog::listings::is_listed;
-use crate::drive::catalog::listings::store::{keep, keep_for_good};
+use crate::drive::catalog::listings::freshness::is_listed;
+use crate::drive::catalog::listings::records::told_rapid;
+use crate::drive::catalog::listings::records::{
+    learned_rows, told_all, told_assets, told_changes, told_jobs, told_rapids,
+};
+use crate::drive::catalog::listings::store::keep_for_good;
+use crate::drive::catalog::parts::Catalog;
 use crate::drive::catalog::presets::preset_overlay;
-use crate::drive::catalog::state::{Catalog, Known};
 use crate::drive::error::DriveResult;
 use crate::drive::values::known::{KnownAsset, KnownEmbed, KnownPreset, KnownRapid, KnownRecord};
-use crate::drive::values::listing::{Changes, Confirmation, Listing, Record};
+use crate::drive::values::listing::{Confirmation, Listing, Record};
 use crate::drive::values::node::ListingKind;
-use crate::outbox::DraftKind;
-use crate::wire::{BaseAsset, RapidId};
 
 /// A caller waits for each listing requested here.
 const NOW: Priority = Priority::Interactive;
@@ -80,69 +82,6 @@ async fn fetch_assets(catalog: &Catalog) -> DriveResult<()> {
     Ok(())
 }
 
-/// Applies records with `learn`; false if it could not use them.
-pub(super) fn told_assets(
-    catalog: &Catalog,
-    records: Vec<BaseAsset>,
-    learn: impl FnOnce(&mut Listing<KnownAsset>, Vec<KnownAsset>, &HashSet<String>) -> Option<Changes>,
-) -> bool {
-    let rows = records.iter().map(KnownAsset::from_record).collect();
-    drop(records);
-    let changes = learned_rows(catalog, rows, learn);
-    if let Some(changes) = &changes {
-        assets_changed(catalog, changes);
-    }
-    changes.is_some()
-}
-
-/// The same with rows, without reporting changes.
-pub(super) fn learned_rows(
-    catalog: &Catalog,
-    rows: Vec<KnownAsset>,
-    learn: impl FnOnce(&mut Listing<KnownAsset>, Vec<KnownAsset>, &HashSet<String>) -> Option<Changes>,
-) -> Option<Changes> {
-    let taken = catalog.draft_names();
-    let mut known = catalog.known();
-    for row in &rows {
-        claim_made(catalog, &mut known, row);
-    }
-    let changes = learn(&mut known.assets, rows, &taken)?;
-    keep(
-        catalog,
-        ListingKind::Assets,
-        &mut known,
-        |known| &mut known.assets,
-        &changes,
-    );
-    Some(changes)
-}
-
-/// Stores and reports changes of assets.
-pub(super) fn told_asset_changes(
-    catalog: &Catalog,
-    mut known: MutexGuard<'_, Known>,
-    changes: &Changes,
-) {
-    keep(
-        catalog,
-        ListingKind::Assets,
-        &mut known,
-        |known| &mut known.assets,
-        changes,
-    );
-    drop(known);
-    assets_changed(catalog, changes);
-}
-
-/// An asset that was copied in here keeps the name of its draft.
-fn claim_made(catalog: &Catalog, known: &mut Known, row: &KnownAsset) {
-    if let Some(record) = catalog.outbox.uploads().sent_record(row.id)
-        && record.kind == DraftKind::Folder
-    {
-        known.assets.claim(row.id.0, &record.name, &row.name);
-    }
-}
-
 async fn fetch_rapids(catalog: &Catalog) -> DriveResult<()> {
     let began = Instant::now();
     let page = catalog.known().rapids.confirming_page(began, PER_PAGE);
@@ -175,18 +114,6 @@ async fn fetch_rapids(catalog: &Catalog) -> DriveResult<()> {
         .replace(rows, began, Instant::now(), &Default::default());
     told_rapids(catalog, known, &changes);
     Ok(())
-}
-
-pub(super) fn told_rapids(catalog: &Catalog, mut known: MutexGuard<'_, Known>, changes: &Changes) {
-    keep(
-        catalog,
-        ListingKind::Rapids,
-        &mut known,
-        |known| &mut known.rapids,
-        changes,
-    );
-    drop(known);
-    rapids_changed(catalog, changes);
 }
 
 async fn fetch_presets(catalog: &Catalog) -> DriveResult<()> {
@@ -320,64 +247,4 @@ async fn fetch_jobs(catalog: &Catalog) -> DriveResult<()> {
         began,
     );
     Ok(())
-}
-
-/// Stores which optimizations are running or have failed lately.
-pub(in crate::drive) fn told_jobs(catalog: &Catalog, mut rapids: Vec<RapidId>, asked: Instant) {
-    rapids.sort_unstable();
-    let (before, is_news) = {
-        let mut known = catalog.known();
-        let is_news = !known.jobs_belief.is_known();
-        known.jobs_belief.confirmed(asked, Instant::now());
-        let before = std::mem::replace(&mut known.jobs, rapids.clone());
-        if before != rapids {
-            known.changed.insert(ListingKind::Jobs, SystemTime::now());
-        }
-        (before, is_news)
-    };
-    if is_news || before != rapids {
-        super::store::keep_jobs(&catalog.meta, &rapids);
-    }
-    for rapid in before.iter().filter(|rapid| !rapids.contains(rapid)) {
-        if let Some(name) = catalog.rapid_name(*rapid) {
-            catalog.report(Change::Gone(Listed::Job(*rapid), name));
-        }
-    }
-}
-
-/// Stores a complete listing.
-fn told_all<R: Record + Serialize>(
-    catalog: &Catalog,
-    which: ListingKind,
-    listing: fn(&mut Known) -> &mut Listing<R>,
-    rows: Vec<R>,
-    began: Instant,
-) {
-    let mut known = catalog.known();
-    let changes = listing(&mut known).replace(rows, began, Instant::now(), &HashSet::new());
-    told_changes(catalog, which, listing, known, &changes);
-}
-
-pub(in crate::drive) fn told_changes<R: Record + Serialize>(
-    catalog: &Catalog,
-    which: ListingKind,
-    listing: fn(&mut Known) -> &mut Listing<R>,
-    mut known: MutexGuard<'_, Known>,
-    changes: &Changes,
-) {
-    keep(catalog, which, &mut known, listing, changes);
-    let rows = listing(&mut known);
-    let mut names: Vec<String> = changes
-        .gone
-        .iter()
-        .chain(&changes.renamed)
-        .map(|(_, name)| name.clone())
-        .collect();
-    let changed = changes.changed.iter().chain(&changes.appeared);
-    names.extend(changed.filter_map(|id| rows.name(*id).map(str::to_owned)));
-    drop(known);
-    // Another text is another inode: the name stands for another node.
-    for name in names.into_iter().take(super::changes::MAX_TOLD) {
-        catalog.report(Change::Named(which, name));
-    }
 }

@@ -7,42 +7,25 @@
 pub(super) mod changes;
 pub(super) mod fetch;
 pub(super) mod first;
+pub(super) mod freshness;
+pub(super) mod records;
 pub(super) mod search;
 pub(super) mod store;
-
-pub(in crate::drive) use store::{restore, restore_jobs};
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::watch;
-
-use super::flight::FlightEnd;
-use crate::drive::catalog::asking::{FlightKey, patience};
+use crate::drive::catalog::asking::patience;
+use crate::drive::catalog::data::flight_key::FlightKey;
+use crate::drive::catalog::flight::FlightEnd;
 use crate::drive::catalog::listings::fetch::fetch;
-use crate::drive::catalog::state::{Catalog, Known};
+use crate::drive::catalog::listings::freshness::is_listed;
+use crate::drive::catalog::parts::Catalog;
 use crate::drive::error::DriveResult;
-use crate::drive::values::belief::Freshness;
 use crate::drive::values::node::ListingKind;
 
 /// How long the first access in a mount waits for a listing of an earlier mount to be confirmed.
 const FIRST_LOOK: Duration = Duration::from_millis(400);
-
-impl Known {
-    /// The freshness of a listing.
-    pub(in crate::drive) fn belief(&mut self, which: ListingKind) -> &mut Freshness {
-        match which {
-            ListingKind::Assets => &mut self.assets.belief,
-            ListingKind::Rapids => &mut self.rapids.belief,
-            ListingKind::Presets => &mut self.presets.belief,
-            ListingKind::Factory => &mut self.factory.belief,
-            ListingKind::Embeds => &mut self.embeds.belief,
-            ListingKind::Tokens => &mut self.tokens.belief,
-            ListingKind::Webhooks => &mut self.webhooks.belief,
-            ListingKind::Jobs => &mut self.jobs_belief,
-        }
-    }
-}
 
 /// Refreshes a listing if it is not fresh.
 pub(in crate::drive) async fn refreshed(
@@ -83,11 +66,6 @@ async fn refreshed_once(catalog: &Arc<Catalog>, which: ListingKind) -> DriveResu
     Ok(())
 }
 
-/// Changes with each page of a long listing.
-pub(in crate::drive) fn news_of_pages(catalog: &Catalog) -> watch::Receiver<u64> {
-    catalog.pages_arrived.subscribe()
-}
-
 /// Begins the first fetch of a listing, or joins the one in flight; `None` if the listing is known already.
 /// [`is_listed`] asks without beginning anything.
 pub(in crate::drive) fn begin_first_listing(
@@ -119,19 +97,4 @@ pub(in crate::drive) async fn confirmed(catalog: &Arc<Catalog>, which: ListingKi
     }
     let landing = asking(catalog, which);
     matches!(landing.within(patience(catalog)).await, Some(Ok(())))
-}
-
-/// True while a listing is too old to delete by it.
-pub(in crate::drive) fn is_stale(catalog: &Catalog, which: ListingKind) -> bool {
-    catalog.known().belief(which).is_stale()
-}
-
-/// True once a listing was completely known.
-pub(in crate::drive) fn is_listed(catalog: &Catalog, which: ListingKind) -> bool {
-    catalog.known().belief(which).is_known()
-}
-
-/// The next access to a listing sends a request.
-pub(in crate::drive) fn doubt(catalog: &Catalog, which: ListingKind) {
-    catalog.known().belief(which).doubt(Instant::now());
 }

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::client::{ListQuery, Priority};
-use crate::drive::catalog::asking::{FlightKey, asked, landed, out_of_reach};
-use crate::drive::catalog::listings::fetch::{told_assets, told_rapids};
-use crate::drive::catalog::listings::{is_listed, refreshed};
+use crate::drive::catalog::asking::{asked, landed, out_of_reach};
+use crate::drive::catalog::data::flight_key::FlightKey;
+use crate::drive::catalog::listings::freshness::is_listed;
+use crate::drive::catalog::listings::records::{told_assets, told_rapids};
+use crate::drive::catalog::listings::refreshed;
 use crate::drive::catalog::models::{refreshed_asset, refreshed_rapid};
-use crate::drive::catalog::state::Catalog;
+use crate::drive::catalog::parts::Catalog;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::values::known::KnownRapid;
 use crate::drive::values::names::{original_name, split_id};

@@ -3,21 +3,12 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::super::change::Change;
-use super::{Kept, StoredNames, keep_names};
-use crate::client::Priority;
-use crate::drive::catalog::archives::fetch_members;
-use crate::drive::catalog::asking::asked;
-use crate::drive::catalog::blobs::reports_of;
-use crate::drive::catalog::maps::known_map;
-use crate::drive::catalog::models::{told_asset_detail, told_rapid_detail};
-use crate::drive::catalog::state::Catalog;
-use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::catalog::blob_sizes::reports_of;
+use crate::drive::catalog::data::file_maps::{Kept, StoredNames, keep_names};
+use crate::drive::catalog::parts::Catalog;
 use crate::drive::values::filemap::FileMap;
-use crate::drive::values::node::{Model, RemoteFolder};
-use crate::wire::{
-    AssetId, BaseAsset, Downloads, PbrDownloads, RapidId, RapidModel, SignedUrl, UploadStatus,
-};
+use crate::drive::values::node::RemoteFolder;
+use crate::wire::{AssetId, BaseAsset, Downloads, RapidId, RapidModel, SignedUrl, UploadStatus};
 
 /// The files in `analysis/` that the record of a source model contains.
 const ANALYSIS_NAMES: [&str; 6] = [
@@ -28,64 +19,6 @@ const ANALYSIS_NAMES: [&str; 6] = [
     "thumb.jpg",
     "warning.log",
 ];
-
-pub(in crate::drive) async fn fetch_map(
-    catalog: &Arc<Catalog>,
-    folder: RemoteFolder,
-) -> DriveResult<()> {
-    let (client, now) = (&catalog.client, Priority::Interactive);
-    let began = Instant::now();
-    match folder {
-        RemoteFolder::AssetFiles(asset) => {
-            let files = asked(catalog, client.assets().downloads(asset, now)).await?;
-            told_files(catalog, folder, &files, asset_is_final(catalog, asset));
-        }
-        RemoteFolder::AssetAnalysis(asset) => {
-            let record = asked(catalog, client.assets().get(asset, now)).await?;
-            told_asset_detail(catalog, &record, began);
-        }
-        RemoteFolder::AssetMembers(asset) => fetch_members(catalog, asset).await?,
-        RemoteFolder::AssetRenders(asset) => {
-            let files = or_none(asked(catalog, client.assets().renders(asset, now)).await)?;
-            told_files(catalog, folder, &files, asset_is_final(catalog, asset));
-        }
-        RemoteFolder::AssetPbr(asset) => {
-            let files = or_none(asked(catalog, client.assets().pbr(asset, now)).await)?;
-            told_files(
-                catalog,
-                folder,
-                &pbr_files(&files),
-                asset_is_final(catalog, asset),
-            );
-        }
-        RemoteFolder::AssetConverted(asset) => {
-            let files = or_none(asked(catalog, client.assets().converted(asset, now)).await)?;
-            told_converted(catalog, asset, &files);
-        }
-        RemoteFolder::RapidFiles(rapid)
-        | RemoteFolder::RapidAnalysis(rapid)
-        | RemoteFolder::RapidQc(rapid) => {
-            let record = asked(catalog, client.rapids().get(rapid, now)).await?;
-            told_rapid_detail(catalog, &record, began);
-        }
-        RemoteFolder::RapidRenders(rapid) => {
-            let files = or_none(asked(catalog, client.rapids().renders(rapid, now)).await)?;
-            told_files(catalog, folder, &files, rapid_is_final(catalog, rapid));
-        }
-    }
-    Ok(())
-}
-
-/// Formats may be added at any time; a new one is reported.
-fn told_converted(catalog: &Catalog, asset: AssetId, files: &Downloads) {
-    let folder = RemoteFolder::AssetConverted(asset);
-    let before = known_map(catalog, folder).map_or(0, |map| map.files().count());
-    told_files(catalog, folder, files, false);
-    if files.iter().count() != before {
-        let model = Model::Raw(catalog.home_of(asset));
-        catalog.report(Change::Files(model, folder));
-    }
-}
 
 /// Stores the files that the record of a source model contains.
 pub(in crate::drive) fn told_asset_files(catalog: &Catalog, record: &BaseAsset) {
@@ -131,7 +64,12 @@ pub(in crate::drive) fn told_rapid_files(catalog: &Catalog, record: &RapidModel)
     told_names(catalog, RemoteFolder::RapidQc(record.id), named, is_settled);
 }
 
-fn told_files(catalog: &Catalog, folder: RemoteFolder, files: &Downloads, is_settled: bool) {
+pub(super) fn told_files(
+    catalog: &Catalog,
+    folder: RemoteFolder,
+    files: &Downloads,
+    is_settled: bool,
+) {
     let named = files
         .iter()
         .map(|(name, url)| (name.to_owned(), Some(url.clone())));
@@ -184,24 +122,6 @@ pub(in crate::drive) fn rapid_is_final(catalog: &Catalog, rapid: RapidId) -> boo
         .is_some_and(|row| row.state.is_final())
 }
 
-/// A folder that the service does not have is empty.
-fn or_none<T: Default>(files: DriveResult<T>) -> DriveResult<T> {
-    match files {
-        Err(DriveError::NotFound) => Ok(T::default()),
-        other => other,
-    }
-}
-
-/// Materials and pictures, each in a folder of their own.
-fn pbr_files(files: &PbrDownloads) -> Downloads {
-    let materials = files.materials.iter().map(|file| ("materials", file));
-    let pictures = files.qc.iter().map(|file| ("qc", file));
-    materials
-        .chain(pictures)
-        .map(|(folder, (name, url))| (format!("{folder}/{name}"), url.clone()))
-        .collect()
-}
-
 /// If the service only names formats, the file name is the last part of the URL.
 fn by_file_name(formats: &Downloads) -> Downloads {
     formats
@@ -248,4 +168,20 @@ fn analysis_of(record: &RapidModel) -> Downloads {
         .flatten();
     let turntable = turntable.map(|(name, url)| (format!("turntable/{name}"), url.clone()));
     named.chain(turntable).collect()
+}
+
+/// The known files, without a request.
+pub(in crate::drive) fn known_map(catalog: &Catalog, folder: RemoteFolder) -> Option<Arc<FileMap>> {
+    let kept = catalog.maps.known(&catalog.meta, folder);
+    kept.map(|kept| kept.map)
+}
+
+/// A job is done: forgets the files that were known while it ran, so that they are not shown.
+pub(in crate::drive) fn rapid_ended(catalog: &Catalog, rapid: RapidId) {
+    for folder in [
+        RemoteFolder::RapidFiles(rapid),
+        RemoteFolder::RapidAnalysis(rapid),
+    ] {
+        catalog.maps.drop_unsettled(&catalog.meta, folder);
+    }
 }

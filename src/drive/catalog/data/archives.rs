@@ -1,0 +1,79 @@
+//! The directories of zips in memory, and which of their files were verified.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+
+use crate::drive::archive::{Directory, Proof};
+use crate::wire::AssetId;
+
+/// Maximum number of directories in memory. Others are read again, mostly from the cache.
+const MAX_KEPT: usize = 16;
+/// Maximum number of stored members whose verification is remembered.
+const MAX_REMEMBERED: usize = 1024;
+
+#[derive(Default)]
+pub(in crate::drive) struct Archives {
+    kept: Mutex<HashMap<AssetId, (String, Arc<Directory>)>>,
+    /// Verification state of open members, by object name and version.
+    proofs: Mutex<HashMap<String, Weak<Proof>>>,
+    /// Verified stored members, which are not verified again.
+    remembered: Mutex<VecDeque<Arc<Proof>>>,
+}
+
+impl Archives {
+    pub(in crate::drive::catalog) fn get(
+        &self,
+        asset: AssetId,
+        version: &str,
+    ) -> Option<Arc<Directory>> {
+        let kept = self.lock();
+        let (of, directory) = kept.get(&asset)?;
+        (of == version).then(|| Arc::clone(directory))
+    }
+
+    pub(in crate::drive::catalog) fn put(
+        &self,
+        asset: AssetId,
+        version: String,
+        directory: Arc<Directory>,
+    ) {
+        let mut kept = self.lock();
+        if kept.len() >= MAX_KEPT {
+            kept.clear();
+        }
+        kept.insert(asset, (version, directory));
+    }
+
+    /// The verification state of a member, shared by all its handles.
+    pub(in crate::drive::catalog) fn proof(&self, member: &str) -> Arc<Proof> {
+        let mut proofs = self.proofs.lock().expect("no panic while proofs are held");
+        if let Some(proof) = proofs.get(member).and_then(Weak::upgrade) {
+            return proof;
+        }
+        proofs.retain(|_, proof| proof.strong_count() > 0);
+        let proof = Arc::new(Proof::new());
+        proofs.insert(member.to_owned(), Arc::downgrade(&proof));
+        proof
+    }
+
+    /// Remembers the verification of a member after its last handle is closed.
+    pub(in crate::drive::catalog) fn remember(&self, proof: &Arc<Proof>) {
+        let mut kept = self
+            .remembered
+            .lock()
+            .expect("no panic while proofs are held");
+        if kept.iter().any(|known| Arc::ptr_eq(known, proof)) {
+            return;
+        }
+        if kept.len() >= MAX_REMEMBERED {
+            kept.pop_front();
+        }
+        kept.push_back(Arc::clone(proof));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<AssetId, (String, Arc<Directory>)>> {
+        self.kept
+            .lock()
+            .expect("no panic while directories are held")
+    }
+}

@@ -1,0 +1,70 @@
+//! Small files that the service generates on request: their names, and the latest ones in memory.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use bytes::Bytes;
+
+use crate::drive::values::node::Bundle;
+use crate::wire::{PresetId, RapidId};
+
+/// Maximum number of files in memory, used if the cache accepts nothing.
+const MAX_HELD: usize = 8;
+
+/// A small file that the service generates.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(in crate::drive) enum Blob {
+    /// The report of one format of a rapid model.
+    Report(RapidId, Arc<str>),
+    /// The preset of a rapid model.
+    PresetOf(RapidId),
+    /// A preset, with a checksum of its text.
+    Preset(Bundle, PresetId, u64),
+}
+
+/// Stable: cached objects and stored sizes have this name.
+impl fmt::Display for Blob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Blob::Report(rapid, format) => write!(f, "rapid/{rapid}/report/{format}"),
+            Blob::PresetOf(rapid) => write!(f, "rapid/{rapid}/preset.zip"),
+            Blob::Preset(bundle, preset, text) => {
+                write!(f, "presets/{preset}/{}/{text:x}", bundle.name())
+            }
+        }
+    }
+}
+
+/// The small files in memory, newest last.
+#[derive(Default)]
+pub(in crate::drive) struct Blobs {
+    held: Mutex<VecDeque<(Blob, Bytes)>>,
+}
+
+impl Blobs {
+    pub(in crate::drive::catalog) fn get(&self, blob: &Blob) -> Option<Bytes> {
+        let held = self.lock();
+        let found = held.iter().find(|(of, _)| of == blob);
+        found.map(|(_, bytes)| bytes.clone())
+    }
+
+    pub(in crate::drive::catalog) fn put(&self, blob: Blob, bytes: Bytes) {
+        let mut held = self.lock();
+        held.retain(|(of, _)| *of != blob);
+        if held.len() >= MAX_HELD {
+            held.pop_front();
+        }
+        held.push_back((blob, bytes));
+    }
+
+    /// Forgets the files whose names begin with `prefix`.
+    pub(in crate::drive::catalog) fn forget(&self, prefix: &str) {
+        let mut held = self.lock();
+        held.retain(|(blob, _)| !blob.to_string().starts_with(prefix));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<(Blob, Bytes)>> {
+        self.held.lock().expect("no panic while files are held")
+    }
+}

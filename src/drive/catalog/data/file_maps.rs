@@ -1,0 +1,175 @@
+//! The files of service folders: in memory with their signed URLs, across mounts by name.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use crate::drive::values::filemap::FileMap;
+use crate::drive::values::node::RemoteFolder;
+use crate::durable::MetaStore;
+
+/// Maximum number of folders whose URLs are in memory.
+const MAX_KEPT: usize = 4096;
+const TABLE: &str = "files";
+
+/// The known file maps.
+#[derive(Default)]
+pub(in crate::drive) struct FileMaps {
+    kept: Mutex<HashMap<RemoteFolder, Kept>>,
+}
+
+#[derive(Clone)]
+pub(in crate::drive::catalog) struct Kept {
+    pub(in crate::drive::catalog) map: Arc<FileMap>,
+    /// Time of the response; `None` for names of an earlier mount.
+    pub(in crate::drive::catalog) told: Option<Instant>,
+    /// The names cannot change any more.
+    pub(in crate::drive::catalog) is_settled: bool,
+}
+
+/// The stored names of a folder.
+#[derive(Serialize, Deserialize)]
+pub(in crate::drive::catalog) struct StoredNames {
+    pub(in crate::drive::catalog) names: Vec<String>,
+    pub(in crate::drive::catalog) is_settled: bool,
+}
+
+impl FileMaps {
+    /// The names of a folder must be requested again.
+    pub(in crate::drive) fn doubt(&self, store: &MetaStore, folder: RemoteFolder) {
+        if let Some(kept) = self.lock().get_mut(&folder) {
+            kept.is_settled = false;
+            kept.told = None;
+        }
+        if let Some(names) = stored(store, folder).filter(|names| names.is_settled) {
+            let doubted = StoredNames {
+                is_settled: false,
+                ..names
+            };
+            keep_names(store, folder, &doubted);
+        }
+    }
+
+    /// Forgets the names of a folder that could still change.
+    pub(in crate::drive::catalog) fn drop_unsettled(
+        &self,
+        store: &MetaStore,
+        folder: RemoteFolder,
+    ) {
+        let mut all = self.lock();
+        if all.get(&folder).is_some_and(|kept| !kept.is_settled) {
+            all.remove(&folder);
+        }
+        drop(all);
+        if stored(store, folder).is_some_and(|names| !names.is_settled) {
+            forget_names(store, [folder.to_string()]);
+        }
+    }
+
+    /// True if it differs from what is stored.
+    pub(in crate::drive::catalog) fn is_news(
+        &self,
+        folder: RemoteFolder,
+        names: &[&str],
+        is_settled: bool,
+    ) -> bool {
+        let all = self.lock();
+        let Some(kept) = all.get(&folder) else {
+            return true;
+        };
+        let before = kept
+            .map
+            .files()
+            .map(|(_, source)| source.service_name.as_str());
+        kept.is_settled != is_settled || !before.eq(names.iter().copied())
+    }
+
+    /// Forgets a model whose folders' names begin with `prefix` and a slash.
+    pub(in crate::drive) fn forget(&self, store: &MetaStore, prefix: &str) {
+        let prefix = format!("{prefix}/");
+        self.lock()
+            .retain(|folder, _| !folder.to_string().starts_with(&prefix));
+        let kept: Vec<(String, StoredNames)> = store.scan(TABLE, &prefix).unwrap_or_default();
+        forget_names(store, kept.into_iter().map(|(key, _)| key));
+    }
+
+    pub(in crate::drive::catalog) fn get(&self, folder: RemoteFolder) -> Option<Kept> {
+        self.lock().get(&folder).cloned()
+    }
+
+    pub(in crate::drive::catalog) fn put(&self, folder: RemoteFolder, kept: Kept) {
+        let mut all = self.lock();
+        if all.len() >= MAX_KEPT && !all.contains_key(&folder) {
+            let oldest = all
+                .iter()
+                .min_by_key(|(_, kept)| kept.told)
+                .map(|(folder, _)| *folder);
+            if let Some(oldest) = oldest {
+                all.remove(&oldest);
+            }
+        }
+        all.insert(folder, kept);
+    }
+
+    /// What is known of a folder: in memory, else the names that an earlier mount stored.
+    pub(in crate::drive::catalog) fn known(
+        &self,
+        store: &MetaStore,
+        folder: RemoteFolder,
+    ) -> Option<Kept> {
+        self.get(folder).or_else(|| self.restored(store, folder))
+    }
+
+    fn restored(&self, store: &MetaStore, folder: RemoteFolder) -> Option<Kept> {
+        let StoredNames { names, is_settled } = stored(store, folder)?;
+        let map = FileMap::arrange(
+            names.into_iter().map(|name| (name, None)),
+            folder.subject().number(),
+        );
+        let kept = Kept {
+            map: Arc::new(map),
+            told: None,
+            is_settled,
+        };
+        self.put(folder, kept.clone());
+        Some(kept)
+    }
+
+    /// True if no more folders can be added without removing others.
+    pub(in crate::drive::catalog) fn is_full(&self) -> bool {
+        self.lock().len() >= MAX_KEPT
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<RemoteFolder, Kept>> {
+        self.kept.lock().expect("no panic while file maps are held")
+    }
+}
+
+/// Names that cannot be deleted now are requested again later.
+fn forget_names(store: &MetaStore, keys: impl IntoIterator<Item = String>) {
+    let removed = store.relaxed().batch(|batch| {
+        for key in keys {
+            batch.remove(TABLE, &key);
+        }
+        Ok(())
+    });
+    if let Err(error) = removed {
+        tracing::warn!(error = %error, "could not forget the names of files");
+    }
+}
+
+fn stored(store: &MetaStore, folder: RemoteFolder) -> Option<StoredNames> {
+    store.get(TABLE, &folder.to_string()).ok().flatten()
+}
+
+pub(in crate::drive::catalog) fn keep_names(
+    store: &MetaStore,
+    folder: RemoteFolder,
+    names: &StoredNames,
+) {
+    if let Err(error) = store.relaxed().put(TABLE, &folder.to_string(), names) {
+        tracing::warn!(folder = %folder, error = %error, "could not keep the names of files");
+    }
+}

@@ -1,0 +1,11 @@
+//! The data of the catalog: what is in memory, and how it is stored across mounts. These files know no requests
+//! and no other file of the catalog.
+
+pub(super) mod archives;
+pub(super) mod blobs;
+pub(super) mod file_maps;
+pub(super) mod flight_key;
+pub(super) mod known;
+pub(super) mod staged_zips;
+pub(super) mod stored_listings;
+pub(super) mod watched;

@@ -1,0 +1,61 @@
+//! The directories of drafts that are one zip, in memory.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use crate::drive::archive::Directory;
+use crate::drive::values::filemap::FileMap;
+use crate::outbox::{DraftId, LoneZip};
+
+/// Directories kept in memory; those that are not are read again.
+const MAX_KEPT: usize = 64;
+
+/// What is in the zip of a draft.
+#[derive(Debug)]
+pub(in crate::drive) struct StagedZip {
+    pub(in crate::drive) zip: LoneZip,
+    pub(in crate::drive) directory: Directory,
+    /// Its files as they are shown.
+    pub(in crate::drive) map: FileMap,
+}
+
+/// The directories that were read; none for a zip that cannot be used.
+#[derive(Default)]
+pub(in crate::drive) struct StagedZips {
+    kept: Mutex<HashMap<DraftId, KeptZip>>,
+}
+
+/// A zip, and what was found in it.
+type KeptZip = (LoneZip, Option<Arc<StagedZip>>);
+
+impl StagedZips {
+    /// What was found in that zip; the outer `None` where nobody has looked.
+    pub(in crate::drive::catalog) fn get(
+        &self,
+        draft: DraftId,
+        zip: &LoneZip,
+    ) -> Option<Option<Arc<StagedZip>>> {
+        let kept = self.lock();
+        let (of, found) = kept.get(&draft)?;
+        (of == zip).then(|| found.clone())
+    }
+
+    pub(in crate::drive::catalog) fn put(
+        &self,
+        draft: DraftId,
+        zip: LoneZip,
+        found: Option<Arc<StagedZip>>,
+    ) {
+        let mut kept = self.lock();
+        if kept.len() >= MAX_KEPT {
+            kept.clear();
+        }
+        kept.insert(draft, (zip, found));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<DraftId, KeptZip>> {
+        self.kept
+            .lock()
+            .expect("no panic while directories are held")
+    }
+}

@@ -1,0 +1,254 @@
+//! Stores records from responses in the listings, and removes those that are gone.
+
+use std::collections::HashSet;
+use std::sync::MutexGuard;
+use std::time::{Instant, SystemTime};
+
+use serde::Serialize;
+
+use crate::drive::catalog::change::{Change, Listed};
+use crate::drive::catalog::data::known::Known;
+use crate::drive::catalog::data::stored_listings::keep_jobs;
+use crate::drive::catalog::listings::changes::{
+    MAX_TOLD, assets_changed, forget_files, rapids_changed,
+};
+use crate::drive::catalog::listings::store::keep;
+use crate::drive::catalog::parts::Catalog;
+use crate::drive::values::known::{KnownAsset, KnownRapid, KnownTag};
+use crate::drive::values::listing::{Changes, Listing, Record};
+use crate::drive::values::node::{ListingKind, Model};
+use crate::outbox::DraftKind;
+use crate::wire::{AssetId, BaseAsset, EmbedId, ModelId, RapidId};
+
+/// Stores one record of a source model from a request that began at `asked`.
+pub(in crate::drive) fn told_asset(catalog: &Catalog, record: &BaseAsset, asked: Instant) {
+    told_assets(catalog, vec![record.clone()], |listing, rows, taken| {
+        rows.into_iter()
+            .next()
+            .map(|row| listing.put(row, asked, Instant::now(), taken))
+    });
+}
+
+/// Stores one row of an optimized model.
+pub(in crate::drive) fn told_rapid(catalog: &Catalog, row: KnownRapid, asked: Instant) {
+    let mut known = catalog.known();
+    let changes = known
+        .rapids
+        .put(row, asked, Instant::now(), &Default::default());
+    told_rapids(catalog, known, &changes);
+}
+
+/// Stores tags that were changed through this drive.
+pub(in crate::drive) fn write_tags(catalog: &Catalog, subject: ModelId, tags: Vec<KnownTag>) {
+    let now = Instant::now();
+    match subject {
+        ModelId::Asset(asset) => {
+            let row = catalog.known().assets.row(asset.0).cloned();
+            let rows = row.map(|row| KnownAsset { tags, ..row }).into_iter();
+            let changes = learned_rows(catalog, rows.collect(), |listing, rows, taken| {
+                rows.into_iter()
+                    .next()
+                    .map(|row| listing.write(row, now, taken))
+            });
+            assets_changed(catalog, &changes.unwrap_or_default());
+        }
+        ModelId::Rapid(rapid) => {
+            let mut known = catalog.known();
+            let Some(row) = known.rapids.row(rapid.0).cloned() else {
+                return;
+            };
+            let row = KnownRapid { tags, ..row };
+            let changes = known.rapids.write(row, now, &Default::default());
+            told_rapids(catalog, known, &changes);
+        }
+    }
+}
+
+/// Removes a source model that is gone from the service.
+pub(in crate::drive) fn asset_gone(catalog: &Catalog, asset: AssetId) {
+    let home = catalog.home_of(asset);
+    let changes = removed(
+        catalog,
+        ListingKind::Assets,
+        |known| &mut known.assets,
+        asset.0,
+    );
+    catalog.outbox.asset_gone(asset);
+    forget_files(catalog, &format!("raw/{asset}"));
+    for (_, name) in &changes.gone {
+        catalog.report(Change::Gone(Listed::Model(Model::Raw(home)), name.clone()));
+    }
+}
+
+/// Removes an embed that is gone from the service.
+pub(in crate::drive) fn embed_gone(catalog: &Catalog, embed: EmbedId) {
+    let changes = removed(
+        catalog,
+        ListingKind::Embeds,
+        |known| &mut known.embeds,
+        embed.0,
+    );
+    for (_, name) in &changes.gone {
+        catalog.report(Change::Gone(Listed::Embed(embed), name.clone()));
+    }
+}
+
+/// Removes an optimized model that is gone from the service.
+pub(in crate::drive) fn rapid_gone(catalog: &Catalog, rapid: RapidId) {
+    let changes = removed(
+        catalog,
+        ListingKind::Rapids,
+        |known| &mut known.rapids,
+        rapid.0,
+    );
+    catalog.outbox.jobs().rapid_gone(rapid);
+    rapids_changed(catalog, &changes);
+}
+
+/// Removes a record from its listing.
+pub(in crate::drive) fn removed<R: Record + Serialize>(
+    catalog: &Catalog,
+    which: ListingKind,
+    listing: fn(&mut Known) -> &mut Listing<R>,
+    id: u64,
+) -> Changes {
+    let mut known = catalog.known();
+    let changes = listing(&mut known).remove(id, Instant::now());
+    keep(catalog, which, &mut known, listing, &changes);
+    changes
+}
+
+/// Applies records with `learn`; false if it could not use them.
+pub(super) fn told_assets(
+    catalog: &Catalog,
+    records: Vec<BaseAsset>,
+    learn: impl FnOnce(&mut Listing<KnownAsset>, Vec<KnownAsset>, &HashSet<String>) -> Option<Changes>,
+) -> bool {
+    let rows = records.iter().map(KnownAsset::from_record).collect();
+    drop(records);
+    let changes = learned_rows(catalog, rows, learn);
+    if let Some(changes) = &changes {
+        assets_changed(catalog, changes);
+    }
+    changes.is_some()
+}
+
+/// The same with rows, without reporting changes.
+pub(super) fn learned_rows(
+    catalog: &Catalog,
+    rows: Vec<KnownAsset>,
+    learn: impl FnOnce(&mut Listing<KnownAsset>, Vec<KnownAsset>, &HashSet<String>) -> Option<Changes>,
+) -> Option<Changes> {
+    let taken = catalog.draft_names();
+    let mut known = catalog.known();
+    for row in &rows {
+        claim_made(catalog, &mut known, row);
+    }
+    let changes = learn(&mut known.assets, rows, &taken)?;
+    keep(
+        catalog,
+        ListingKind::Assets,
+        &mut known,
+        |known| &mut known.assets,
+        &changes,
+    );
+    Some(changes)
+}
+
+/// Stores and reports changes of assets.
+pub(super) fn told_asset_changes(
+    catalog: &Catalog,
+    mut known: MutexGuard<'_, Known>,
+    changes: &Changes,
+) {
+    keep(
+        catalog,
+        ListingKind::Assets,
+        &mut known,
+        |known| &mut known.assets,
+        changes,
+    );
+    drop(known);
+    assets_changed(catalog, changes);
+}
+
+/// An asset that was copied in here keeps the name of its draft.
+fn claim_made(catalog: &Catalog, known: &mut Known, row: &KnownAsset) {
+    if let Some(record) = catalog.outbox.uploads().sent_record(row.id)
+        && record.kind == DraftKind::Folder
+    {
+        known.assets.claim(row.id.0, &record.name, &row.name);
+    }
+}
+
+pub(super) fn told_rapids(catalog: &Catalog, mut known: MutexGuard<'_, Known>, changes: &Changes) {
+    keep(
+        catalog,
+        ListingKind::Rapids,
+        &mut known,
+        |known| &mut known.rapids,
+        changes,
+    );
+    drop(known);
+    rapids_changed(catalog, changes);
+}
+
+/// Stores which optimizations are running or have failed lately.
+pub(in crate::drive) fn told_jobs(catalog: &Catalog, mut rapids: Vec<RapidId>, asked: Instant) {
+    rapids.sort_unstable();
+    let (before, is_news) = {
+        let mut known = catalog.known();
+        let is_news = !known.jobs_belief.is_known();
+        known.jobs_belief.confirmed(asked, Instant::now());
+        let before = std::mem::replace(&mut known.jobs, rapids.clone());
+        if before != rapids {
+            known.changed.insert(ListingKind::Jobs, SystemTime::now());
+        }
+        (before, is_news)
+    };
+    if is_news || before != rapids {
+        keep_jobs(&catalog.meta, &rapids);
+    }
+    for rapid in before.iter().filter(|rapid| !rapids.contains(rapid)) {
+        if let Some(name) = catalog.rapid_name(*rapid) {
+            catalog.report(Change::Gone(Listed::Job(*rapid), name));
+        }
+    }
+}
+
+/// Stores a complete listing.
+pub(super) fn told_all<R: Record + Serialize>(
+    catalog: &Catalog,
+    which: ListingKind,
+    listing: fn(&mut Known) -> &mut Listing<R>,
+    rows: Vec<R>,
+    began: Instant,
+) {
+    let mut known = catalog.known();
+    let changes = listing(&mut known).replace(rows, began, Instant::now(), &HashSet::new());
+    told_changes(catalog, which, listing, known, &changes);
+}
+
+pub(in crate::drive) fn told_changes<R: Record + Serialize>(
+    catalog: &Catalog,
+    which: ListingKind,
+    listing: fn(&mut Known) -> &mut Listing<R>,
+    mut known: MutexGuard<'_, Known>,
+    changes: &Changes,
+) {
+    keep(catalog, which, &mut known, listing, changes);
+    let rows = listing(&mut known);
+    let mut names: Vec<String> = changes
+        .gone
+        .iter()
+        .chain(&changes.renamed)
+        .map(|(_, name)| name.clone())
+        .collect();
+    let changed = changes.changed.iter().chain(&changes.appeared);
+    names.extend(changed.filter_map(|id| rows.name(*id).map(str::to_owned)));
+    drop(known);
+    // Another text is another inode: the name stands for another node.
+    for name in names.into_iter().take(MAX_TOLD) {
+        catalog.report(Change::Named(which, name));
+    }
+}

@@ -1,0 +1,97 @@
+//! The parts of the catalog, and what its requests need. Only files of this folder access the fields.
+//!
+//! Locks are held for short sections, never across an await.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use futures_util::future::BoxFuture;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+use crate::cache::BlockCache;
+use crate::client::Client;
+use crate::drive::background::Background;
+use crate::drive::catalog::change::Change;
+use crate::drive::catalog::data::archives::Archives;
+use crate::drive::catalog::data::blobs::Blobs;
+use crate::drive::catalog::data::file_maps::FileMaps;
+use crate::drive::catalog::data::flight_key::FlightKey;
+use crate::drive::catalog::data::known::Known;
+use crate::drive::catalog::data::staged_zips::StagedZips;
+use crate::drive::catalog::data::watched::Watched;
+use crate::drive::catalog::flight::Flights;
+use crate::drive::config::DriveConfig;
+use crate::drive::error::DriveResult;
+use crate::drive::failures::Failures;
+use crate::drive::reading::Reading;
+use crate::drive::values::sizes::ContentTable;
+use crate::durable::MetaStore;
+use crate::outbox::{DraftId, Outbox};
+use crate::wire::AssetId;
+
+/// Receives changes that the kernel did not make.
+pub(in crate::drive) type OnChange = Box<dyn Fn(Change) + Send + Sync>;
+
+/// Reads the names in an asset's zip and stores them as its file map.
+pub(super) type FetchMembers = fn(Arc<Catalog>, AssetId) -> BoxFuture<'static, DriveResult<()>>;
+
+pub(in crate::drive) struct Catalog {
+    pub(super) config: DriveConfig,
+    pub(super) client: Client,
+    pub(super) cache: BlockCache,
+    pub(super) reading: Reading,
+    pub(super) outbox: Outbox,
+    pub(super) meta: MetaStore,
+    pub(super) runtime: Handle,
+    pub(super) background: Background,
+    pub(super) failures: Arc<Failures>,
+    pub(super) contents: ContentTable,
+    pub(super) maps: FileMaps,
+    pub(super) archives: Archives,
+    pub(super) staged_zips: StagedZips,
+    pub(super) blobs: Blobs,
+    pub(super) flights: Flights<FlightKey>,
+    pub(super) watched: Watched,
+    /// Incremented with each page of a long listing.
+    pub(super) pages_arrived: watch::Sender<u64>,
+    pub(super) known: Mutex<Known>,
+    /// The assets of drafts.
+    pub(super) made: Mutex<HashMap<DraftId, AssetId>>,
+    /// Drafts whose asset was added to the listing.
+    pub(super) shown: Mutex<HashSet<DraftId>>,
+    /// Why the service is unreachable, while it is.
+    pub(super) offline: Mutex<Option<String>>,
+    /// Reads the names in an asset's zip. A field, because the zip is found by the file map of the asset, and file
+    /// maps know nothing of zips.
+    pub(super) fetch_members: FetchMembers,
+    pub(super) on_change: OnChange,
+}
+
+impl Catalog {
+    /// Bytes downloaded since the mount started.
+    pub(in crate::drive) fn fetched_bytes(&self) -> u64 {
+        self.reading.fetched_bytes()
+    }
+
+    /// Ends the polling task.
+    pub(in crate::drive) fn close(&self) {
+        self.watched.close();
+    }
+
+    /// Reports a change.
+    pub(super) fn report(&self, change: Change) {
+        (self.on_change)(change);
+    }
+
+    pub(in crate::drive) fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().expect("no panic while listings are held")
+    }
+
+    /// Why the service is unreachable, while it is.
+    pub(in crate::drive) fn offline_reason(&self) -> Option<String> {
+        let offline = self.offline.lock();
+        let offline = offline.expect("no panic while the state of the line is held");
+        offline.clone()
+    }
+}
