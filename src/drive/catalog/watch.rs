@@ -10,17 +10,14 @@ use std::time::{Duration, Instant};
 use crate::client::Priority;
 use crate::drive::catalog::asking::asked;
 use crate::drive::catalog::data::flight_key::FlightKey;
-use crate::drive::catalog::data::watched::{FIRST_PAUSE, LONGEST_PAUSE};
 use crate::drive::catalog::listings::records::{asset_gone, told_jobs, told_rapid};
 use crate::drive::catalog::models::{refreshed_rapid, told_asset_detail};
 use crate::drive::catalog::parts::Catalog;
-use crate::drive::error::DriveResult;
+use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::values::known::KnownRapid;
 use crate::drive::values::node::{Home, Model, RemoteFolder};
 use crate::wire::{AssetId, RapidId, UploadStatus};
 
-/// Time for which an object is polled after it was looked at.
-const LATELY: Duration = Duration::from_secs(600);
 /// Interval of the task.
 const TICK: Duration = Duration::from_millis(500);
 /// Maximum number of requests in one round.
@@ -57,13 +54,13 @@ pub(in crate::drive) async fn watch(catalog: Arc<Catalog>) {
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         tick.tick().await;
-        if catalog.watched.lock().is_closed {
+        if catalog.watched.is_closed() {
             return;
         }
         for asset in due_assets(&catalog) {
             look_after_asset(&catalog, asset).await;
         }
-        if jobs_are_due(&catalog) {
+        if catalog.watched.jobs_are_due(&running_rapids(&catalog)) {
             look_after_jobs(&catalog).await;
         }
     }
@@ -71,27 +68,11 @@ pub(in crate::drive) async fn watch(catalog: Arc<Catalog>) {
 
 /// Source models that are being imported, were looked at, and are not polled by the outbox.
 fn due_assets(catalog: &Catalog) -> Vec<AssetId> {
-    let now = Instant::now();
-    let candidates: Vec<AssetId> = {
-        let mut state = catalog.watched.lock();
-        state
-            .assets
-            .retain(|_, watch| now.duration_since(watch.looked) < LATELY);
-        state
-            .assets
-            .iter()
-            .filter(|(_, watch)| watch.due <= now)
-            .map(|(asset, _)| *asset)
-            .collect()
-    };
+    let candidates = catalog.watched.due_assets();
     let (moving, resting): (Vec<AssetId>, Vec<AssetId>) = candidates
         .into_iter()
         .partition(|asset| is_moving(catalog, *asset));
-    let mut state = catalog.watched.lock();
-    for asset in resting {
-        state.assets.remove(&asset);
-    }
-    drop(state);
+    catalog.watched.forget_assets(resting);
     moving.into_iter().take(MAX_IN_A_ROUND).collect()
 }
 
@@ -124,18 +105,15 @@ async fn look_after_asset(catalog: &Arc<Catalog>, asset: AssetId) {
                 .row(asset.0)
                 .map(|row| Some(row.status()))
         }
-        Err(crate::drive::error::DriveError::NotFound) => {
+        Err(DriveError::NotFound) => {
             asset_gone(catalog, asset);
             None
         }
         Err(_) => Some(None),
     };
-    let mut state = catalog.watched.lock();
-    match (status, state.assets.get_mut(&asset)) {
-        (Some(status), Some(watch)) => watch.looked_at(status, Instant::now()),
-        _ => {
-            state.assets.remove(&asset);
-        }
+    match status {
+        Some(status) => catalog.watched.asset_polled(asset, status),
+        None => catalog.watched.forget_assets([asset]),
     }
 }
 
@@ -149,40 +127,12 @@ fn running_rapids(catalog: &Catalog) -> Vec<RapidId> {
         .collect()
 }
 
-fn jobs_are_due(catalog: &Catalog) -> bool {
-    let now = Instant::now();
-    let running = running_rapids(catalog);
-    let mut state = catalog.watched.lock();
-    state
-        .rapids
-        .retain(|_, watch| now.duration_since(watch.looked) < LATELY);
-    let is_looked_at = running.iter().any(|rapid| state.rapids.contains_key(rapid));
-    match state.jobs_due {
-        _ if !is_looked_at => {
-            state.jobs_due = None;
-            false
-        }
-        None => {
-            state.jobs_due = Some((now + FIRST_PAUSE, FIRST_PAUSE));
-            false
-        }
-        Some((due, _)) => due <= now,
-    }
-}
-
 /// One request lists all running optimizations; one that is missing has ended.
 async fn look_after_jobs(catalog: &Arc<Catalog>) {
     let before = running_states(catalog);
     let result = fetch_running_jobs(catalog).await;
     let changed = before != running_states(catalog);
-    let mut state = catalog.watched.lock();
-    let pause = state.jobs_due.map_or(FIRST_PAUSE, |(_, pause)| pause);
-    let pause = if changed && result.is_ok() {
-        FIRST_PAUSE
-    } else {
-        (pause * 2).min(LONGEST_PAUSE)
-    };
-    state.jobs_due = Some((Instant::now() + pause, pause));
+    catalog.watched.jobs_polled(changed && result.is_ok());
 }
 
 fn running_states(catalog: &Catalog) -> Vec<(RapidId, u64)> {

@@ -20,6 +20,7 @@ pub(in crate::drive) struct FileMaps {
     kept: Mutex<HashMap<RemoteFolder, Kept>>,
 }
 
+/// The files of one folder.
 #[derive(Clone)]
 pub(in crate::drive::catalog) struct Kept {
     pub(in crate::drive::catalog) map: Arc<FileMap>,
@@ -31,9 +32,9 @@ pub(in crate::drive::catalog) struct Kept {
 
 /// The stored names of a folder.
 #[derive(Serialize, Deserialize)]
-pub(in crate::drive::catalog) struct StoredNames {
-    pub(in crate::drive::catalog) names: Vec<String>,
-    pub(in crate::drive::catalog) is_settled: bool,
+struct StoredNames {
+    names: Vec<String>,
+    is_settled: bool,
 }
 
 impl FileMaps {
@@ -68,13 +69,35 @@ impl FileMaps {
         }
     }
 
-    /// True if it differs from what is stored.
-    pub(in crate::drive::catalog) fn is_news(
+    /// Stores the files of a folder that the service has just sent.
+    pub(in crate::drive::catalog) fn keep(
         &self,
+        store: &MetaStore,
         folder: RemoteFolder,
-        names: &[&str],
+        map: &Arc<FileMap>,
         is_settled: bool,
-    ) -> bool {
+    ) {
+        let names: Vec<&str> = map
+            .files()
+            .map(|(_, source)| source.service_name.as_str())
+            .collect();
+        if self.is_news(folder, &names, is_settled) {
+            let stored = StoredNames {
+                names: names.into_iter().map(str::to_owned).collect(),
+                is_settled,
+            };
+            keep_names(store, folder, &stored);
+        }
+        let kept = Kept {
+            map: Arc::clone(map),
+            told: Some(Instant::now()),
+            is_settled,
+        };
+        self.put(folder, kept);
+    }
+
+    /// True if it differs from what is stored.
+    fn is_news(&self, folder: RemoteFolder, names: &[&str], is_settled: bool) -> bool {
         let all = self.lock();
         let Some(kept) = all.get(&folder) else {
             return true;
@@ -99,7 +122,7 @@ impl FileMaps {
         self.lock().get(&folder).cloned()
     }
 
-    pub(in crate::drive::catalog) fn put(&self, folder: RemoteFolder, kept: Kept) {
+    fn put(&self, folder: RemoteFolder, kept: Kept) {
         let mut all = self.lock();
         if all.len() >= MAX_KEPT && !all.contains_key(&folder) {
             let oldest = all
@@ -164,11 +187,7 @@ fn stored(store: &MetaStore, folder: RemoteFolder) -> Option<StoredNames> {
     store.get(TABLE, &folder.to_string()).ok().flatten()
 }
 
-pub(in crate::drive::catalog) fn keep_names(
-    store: &MetaStore,
-    folder: RemoteFolder,
-    names: &StoredNames,
-) {
+fn keep_names(store: &MetaStore, folder: RemoteFolder, names: &StoredNames) {
     if let Err(error) = store.relaxed().put(TABLE, &folder.to_string(), names) {
         tracing::warn!(folder = %folder, error = %error, "could not keep the names of files");
     }

@@ -29,7 +29,7 @@ pub(in crate::drive) struct StagedZips {
 type KeptZip = (LoneZip, Option<Arc<StagedZip>>);
 
 impl StagedZips {
-    /// What was found in that zip; the outer `None` where nobody has looked.
+    /// What was found in that zip; the outer `None` if it was not read yet.
     pub(in crate::drive::catalog) fn get(
         &self,
         draft: DraftId,

@@ -9,10 +9,12 @@ use crate::outbox::ItemStatus;
 use crate::wire::{AssetId, RapidId};
 
 /// First and longest pause between two requests.
-pub(in crate::drive::catalog) const FIRST_PAUSE: Duration = Duration::from_secs(1);
-pub(in crate::drive::catalog) const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// Maximum number of polled objects.
 const MAX_WATCHED: usize = 1000;
+/// Time for which an object is polled after it was looked at.
+const LATELY: Duration = Duration::from_secs(600);
 
 #[derive(Default)]
 pub(in crate::drive) struct Watched {
@@ -20,25 +22,25 @@ pub(in crate::drive) struct Watched {
 }
 
 #[derive(Default)]
-pub(in crate::drive::catalog) struct Looks {
-    pub(in crate::drive::catalog) assets: HashMap<AssetId, Watch>,
-    pub(in crate::drive::catalog) rapids: HashMap<RapidId, Watch>,
-    pub(in crate::drive::catalog) listed: HashMap<RemoteFolder, Instant>,
-    pub(in crate::drive::catalog) sizing: HashSet<RemoteFolder>,
-    pub(in crate::drive::catalog) jobs_due: Option<(Instant, Duration)>,
-    pub(in crate::drive::catalog) is_closed: bool,
+struct Looks {
+    assets: HashMap<AssetId, Watch>,
+    rapids: HashMap<RapidId, Watch>,
+    listed: HashMap<RemoteFolder, Instant>,
+    sizing: HashSet<RemoteFolder>,
+    jobs_due: Option<(Instant, Duration)>,
+    is_closed: bool,
 }
 
 #[derive(Debug, Clone)]
-pub(in crate::drive::catalog) struct Watch {
-    pub(in crate::drive::catalog) looked: Instant,
-    pub(in crate::drive::catalog) due: Instant,
-    pub(in crate::drive::catalog) pause: Duration,
-    pub(in crate::drive::catalog) seen: Option<ItemStatus>,
+struct Watch {
+    looked: Instant,
+    due: Instant,
+    pause: Duration,
+    seen: Option<ItemStatus>,
 }
 
 impl Watch {
-    pub(in crate::drive::catalog) fn new(now: Instant) -> Watch {
+    fn new(now: Instant) -> Watch {
         Watch {
             looked: now,
             due: now + FIRST_PAUSE,
@@ -48,11 +50,7 @@ impl Watch {
     }
 
     /// Plans the next request: soon after a change, later without one.
-    pub(in crate::drive::catalog) fn looked_at(
-        &mut self,
-        status: Option<ItemStatus>,
-        now: Instant,
-    ) {
+    fn looked_at(&mut self, status: Option<ItemStatus>, now: Instant) {
         self.pause = if self.seen == status {
             (self.pause * 2).min(LONGEST_PAUSE)
         } else {
@@ -123,7 +121,76 @@ impl Watched {
         self.lock().is_closed = true;
     }
 
-    pub(in crate::drive::catalog) fn lock(&self) -> MutexGuard<'_, Looks> {
+    pub(in crate::drive::catalog) fn is_closed(&self) -> bool {
+        self.lock().is_closed
+    }
+
+    /// The source models that were looked at lately and whose next request is due.
+    pub(in crate::drive::catalog) fn due_assets(&self) -> Vec<AssetId> {
+        let now = Instant::now();
+        let mut state = self.lock();
+        state
+            .assets
+            .retain(|_, watch| now.duration_since(watch.looked) < LATELY);
+        let due = state.assets.iter().filter(|(_, watch)| watch.due <= now);
+        due.map(|(asset, _)| *asset).collect()
+    }
+
+    /// Ends the polling of source models.
+    pub(in crate::drive::catalog) fn forget_assets(
+        &self,
+        assets: impl IntoIterator<Item = AssetId>,
+    ) {
+        let mut state = self.lock();
+        for asset in assets {
+            state.assets.remove(&asset);
+        }
+    }
+
+    /// Plans the next request for a source model; `None` is the status after a failed request.
+    pub(in crate::drive::catalog) fn asset_polled(
+        &self,
+        asset: AssetId,
+        status: Option<ItemStatus>,
+    ) {
+        if let Some(watch) = self.lock().assets.get_mut(&asset) {
+            watch.looked_at(status, Instant::now());
+        }
+    }
+
+    /// True if the running optimizations are to be requested: one of them was looked at lately, and the pause is over.
+    pub(in crate::drive::catalog) fn jobs_are_due(&self, running: &[RapidId]) -> bool {
+        let now = Instant::now();
+        let mut state = self.lock();
+        state
+            .rapids
+            .retain(|_, watch| now.duration_since(watch.looked) < LATELY);
+        let is_looked_at = running.iter().any(|rapid| state.rapids.contains_key(rapid));
+        match state.jobs_due {
+            _ if !is_looked_at => {
+                state.jobs_due = None;
+                false
+            }
+            None => {
+                state.jobs_due = Some((now + FIRST_PAUSE, FIRST_PAUSE));
+                false
+            }
+            Some((due, _)) => due <= now,
+        }
+    }
+
+    /// Plans the next request for the running optimizations: soon after a change, later without one.
+    pub(in crate::drive::catalog) fn jobs_polled(&self, has_news: bool) {
+        let mut state = self.lock();
+        let pause = state.jobs_due.map_or(FIRST_PAUSE, |(_, pause)| pause);
+        let pause = match has_news {
+            true => FIRST_PAUSE,
+            false => (pause * 2).min(LONGEST_PAUSE),
+        };
+        state.jobs_due = Some((Instant::now() + pause, pause));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Looks> {
         self.state.lock().expect("no panic while looks are held")
     }
 }

@@ -1,10 +1,8 @@
 //! Stores the files of service folders from responses: requested here, or contained in other records.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use crate::drive::catalog::blob_sizes::reports_of;
-use crate::drive::catalog::data::file_maps::{Kept, StoredNames, keep_names};
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::values::filemap::FileMap;
 use crate::drive::values::node::RemoteFolder;
@@ -84,25 +82,7 @@ pub(in crate::drive) fn told_names(
     is_settled: bool,
 ) -> Arc<FileMap> {
     let map = Arc::new(FileMap::arrange(named, folder.subject().number()));
-    let names: Vec<&str> = map
-        .files()
-        .map(|(_, source)| source.service_name.as_str())
-        .collect();
-    if catalog.maps.is_news(folder, &names, is_settled) {
-        let stored = StoredNames {
-            names: names.into_iter().map(str::to_owned).collect(),
-            is_settled,
-        };
-        keep_names(&catalog.meta, folder, &stored);
-    }
-    catalog.maps.put(
-        folder,
-        Kept {
-            map: Arc::clone(&map),
-            told: Some(Instant::now()),
-            is_settled,
-        },
-    );
+    catalog.maps.keep(&catalog.meta, folder, &map, is_settled);
     map
 }
 
