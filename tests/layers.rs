@@ -1,9 +1,10 @@
 //! Holds the layers of `ARCHITECTURE.md`: imports go down only, no `crate::*`, no folder without a
-//! layer, each outside crate is used in the layer that owns it, and a type name means one thing in a layer.
+//! layer, each outside crate is used in the layer that owns it, and a type name means one thing in a layer. The
+//! files of `drive/catalog` import each other in one direction.
 //!
 //! The check reads the sources as text, comments and strings left out, so it needs no build.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -297,6 +298,87 @@ fn rooms_inside_the_drive_import_down_only() {
         wrong.is_empty(),
         "rooms that import upwards:\n{}",
         wrong.join("\n")
+    );
+}
+
+/// The files of `drive/catalog` that one of them imports. They write their paths from the root of the crate.
+fn catalog_imports(code: &str, files: &BTreeMap<PathBuf, String>) -> BTreeSet<PathBuf> {
+    const CATALOG: &str = "crate::drive::catalog::";
+    let folder = Path::new("drive/catalog");
+    let mut imports = BTreeSet::new();
+    for name in imports_of(code, CATALOG) {
+        let file = folder.join(&name).with_extension("rs");
+        if files.contains_key(&file) {
+            imports.insert(file);
+            continue;
+        }
+        let inside = imports_of(code, &format!("{CATALOG}{name}::"));
+        imports.extend(inside.iter().map(|inner| {
+            let file = folder.join(&name).join(inner).with_extension("rs");
+            match files.contains_key(&file) {
+                true => file,
+                false => folder.join(&name).join("mod.rs"),
+            }
+        }));
+    }
+    imports
+}
+
+#[test]
+fn files_of_the_catalog_do_not_import_each_other_in_circles() {
+    let sources = sources();
+    let mut left = BTreeMap::new();
+    for (path, code) in &sources {
+        // The front door of the folder imports everything.
+        if !path.starts_with("drive/catalog") || path.ends_with("catalog/mod.rs") {
+            continue;
+        }
+        let relative = imports_of(code, "super::");
+        assert!(
+            relative.iter().all(|name| name == "*"),
+            "src/{}: write imports from the root, which this test reads",
+            path.display()
+        );
+        let mut imports = catalog_imports(code, &sources);
+        imports.remove(path);
+        for import in &imports {
+            assert!(
+                sources.contains_key(import),
+                "src/{}: imports {}, which does not exist",
+                path.display(),
+                import.display()
+            );
+        }
+        if path.starts_with("drive/catalog/data") {
+            let outside = imports
+                .iter()
+                .find(|import| !import.starts_with("drive/catalog/data"));
+            assert!(
+                outside.is_none(),
+                "src/{}: data imports {outside:?}",
+                path.display()
+            );
+        }
+        left.insert(path, imports);
+    }
+    assert!(left.len() > 30, "the files were read");
+    let count: usize = left.values().map(BTreeSet::len).sum();
+    assert!(count > 100, "the imports were read");
+    // A file whose imports are in no circle is in none.
+    loop {
+        let done: Vec<&PathBuf> = left
+            .iter()
+            .filter(|(_, imports)| imports.iter().all(|import| !left.contains_key(import)))
+            .map(|(path, _)| *path)
+            .collect();
+        if done.is_empty() {
+            break;
+        }
+        left.retain(|path, _| !done.contains(path));
+    }
+    assert!(
+        left.is_empty(),
+        "files that import each other in a circle, or import such files:\n{left:#?}"
     );
 }
 
