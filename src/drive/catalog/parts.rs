@@ -63,8 +63,7 @@ pub(in crate::drive) struct Catalog {
     pub(super) shown: Mutex<HashSet<DraftId>>,
     /// Why the service is unreachable, while it is.
     pub(super) offline: Mutex<Option<String>>,
-    /// Reads the names in an asset's zip. A field, because the zip is found by the file map of the asset, and file
-    /// maps know nothing of zips.
+    /// A field, because the code that reads zips uses file maps, and so cannot be called by the code that fetches them.
     pub(super) fetch_members: FetchMembers,
     pub(super) on_change: OnChange,
 }
