@@ -98,11 +98,18 @@ pub fn open(dir: &Path) -> OutboxResult<Opened> {
         leftovers.retain(|content| !freed.contains(content));
     }
     if damage.is_some() || !leftovers.is_empty() {
+        let is_sound = damage.is_none();
         let reason = damage.unwrap_or_else(|| match records.is_empty() {
             true => "the journal was missing or empty".to_owned(),
             false => "the journal does not name these files".to_owned(),
         });
-        set_aside(dir, &staging, &leftovers, &names(&records), &reason)?;
+        match set_aside(dir, &staging, &leftovers, &names(&records), &reason) {
+            // The bytes stay where they are, and the next start that finds room sets them aside.
+            Err(error @ OutboxError::StagingFull { .. }) if is_sound => {
+                tracing::warn!(%error, "files that the journal does not know of stay in the staging folder");
+            }
+            other => other?,
+        }
     }
     let journal = match journal {
         Some(journal) => journal,
@@ -213,13 +220,36 @@ fn set_aside(
     reason: &str,
 ) -> OutboxResult<()> {
     let folder = new_folder(dir).map_err(staging_error("making a folder for recovered files"))?;
+    let kept = fill_folder(&folder, dir, staging, contents, names, reason);
+    if kept.is_err() && !folder.join(FILES).exists() {
+        // Nothing was moved into it yet. What cannot be removed now is an empty folder more.
+        let _ = fs::remove_dir_all(&folder);
+    }
+    kept
+}
+
+fn fill_folder(
+    folder: &Path,
+    dir: &Path,
+    staging: &Staging,
+    contents: &[ContentId],
+    names: &HashMap<ContentId, String>,
+    reason: &str,
+) -> OutboxResult<()> {
     let about = serde_json::to_vec(&About {
         reason: reason.to_owned(),
     })
     .expect("about.json is plain data");
-    let failed = |error: DurableError| OutboxError::Journal {
-        reason: error.to_string(),
-        dir: dir.display().to_string(),
+    let failed = |error: DurableError| match error.io_error().filter(|_| error.is_disk_full()) {
+        Some(full) => OutboxError::StagingFull {
+            what: "keeping files that the journal does not know of".to_owned(),
+            dir: dir.display().to_string(),
+            source: full.kind().into(),
+        },
+        None => OutboxError::Journal {
+            reason: error.to_string(),
+            dir: dir.display().to_string(),
+        },
     };
     write_atomic(folder.join(ABOUT), &about).map_err(failed)?;
     let journal = dir.join("journal");
@@ -228,7 +258,7 @@ fn set_aside(
             .and_then(|_| fs::File::open(folder.join("journal"))?.sync_all())
             .map_err(staging_error("keeping the damaged journal"))?;
     }
-    let mut folders = BTreeSet::from([folder.clone(), folder.join(FILES)]);
+    let mut folders = BTreeSet::from([folder.to_owned(), folder.join(FILES)]);
     for content in contents {
         let unnamed = || format!("unnamed/{content}{}", kind_of(&staging.path(*content)));
         let name = names.get(content).filter(|name| is_plain(name));
@@ -243,7 +273,7 @@ fn set_aside(
             to.ancestors()
                 .skip(1)
                 .map(Path::to_owned)
-                .take_while(|above| above != &folder),
+                .take_while(|above| above != folder),
         );
     }
     for changed in folders.iter().filter(|folder| folder.is_dir()) {

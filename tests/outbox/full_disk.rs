@@ -31,6 +31,53 @@ impl Drop for SmallDisk<'_> {
     }
 }
 
+/// Takes all the room that is left, until the file is removed.
+fn ballast(path: &Path) {
+    use std::io::Write as _;
+    let mut file = std::fs::File::create(path).unwrap();
+    for len in [65_536, 4_096, 1] {
+        while file.write_all(&vec![0; len]).is_ok() {}
+    }
+}
+
+#[tokio::test]
+async fn bytes_that_the_journal_does_not_know_stay_where_they_are_while_the_disk_is_full() {
+    let world = World::start().await;
+    let dir = world.dir.path().join("small");
+    let Some(_disk) = SmallDisk::mount(&dir) else {
+        crate::skip::skipped("no tmpfs can be mounted");
+        return;
+    };
+    let config = || OutboxConfig {
+        settle: Duration::from_secs(600),
+        ..crate::support::quick(&dir.join("outbox"))
+    };
+    let open = || Outbox::open(config(), world.client()).map(|(outbox, _)| outbox);
+    let outbox = open().unwrap();
+    let draft = outbox.drafts().create("one", 0o755, &ME).unwrap().id;
+    put(&outbox, draft, EntryId::ROOT, "chair.glb", &glb(100_000));
+    outbox.shut_down().await;
+    drop(outbox);
+    // As a kill leaves it between the making of a file and its record.
+    let unknown = dir.join("outbox/staging/00000000ffff");
+    std::fs::write(&unknown, b"bytes that were never acknowledged").unwrap();
+    ballast(&dir.join("ballast"));
+    for _ in 0..2 {
+        let outbox = open().expect("a full disk does not keep the drafts away");
+        let chair = outbox.entries().child(draft, EntryId::ROOT, "chair.glb");
+        assert_eq!(chair.unwrap().size, 100_000);
+        assert!(unknown.exists());
+        assert!(outbox.recovered().is_empty(), "no empty folders are left");
+        outbox.shut_down().await;
+    }
+    std::fs::remove_file(dir.join("ballast")).unwrap();
+    let outbox = open().unwrap();
+    let recovered = outbox.recovered();
+    assert_eq!(recovered.len(), 1);
+    assert_eq!(recovered[0].files[0].bytes, 34);
+    outbox.shut_down().await;
+}
+
 /// Writes until nothing more fits; gives the error.
 fn fill(outbox: &Outbox, name: &str) -> OutboxError {
     let draft = outbox.drafts().create(name, 0o755, &ME).unwrap().id;
