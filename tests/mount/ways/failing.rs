@@ -16,6 +16,18 @@ fn status_plan(path: &str, status: u16) -> String {
 }
 
 #[test]
+fn rm_r_removes_a_draft_that_shows_a_failure() {
+    needs_fuse!();
+    let mut fixture = Fixture::new();
+    fixture.service.stop();
+    fixture.copy_chair();
+    let chair = fixture.path("rawmodels/chair");
+    wait_until("the failure is shown", || chair.join("ERROR.txt").exists());
+    run(Command::new("rm").arg("-r").arg(&chair));
+    assert!(!chair.exists());
+}
+
+#[test]
 fn each_refusal_of_the_service_has_its_error_number_and_a_sentence() {
     needs_fuse!();
     const EACCES: i32 = 13;
