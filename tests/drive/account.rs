@@ -178,6 +178,26 @@ async fn a_read_only_mount_refuses_before_anything_changes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn tags_of_a_draft_are_refused_and_not_lost_at_the_upload() {
+    let account = Account::new().await;
+    let mounted = account.mount().await;
+    let tree = &mounted.tree;
+    tree.mkdir("/rawmodels/new").await.unwrap();
+    let refused = tree
+        .set_xattr("/rawmodels/new", "user.xdg.tags", "oak")
+        .await;
+    assert!(
+        matches!(refused, Err(DriveError::Unsupported(_))),
+        "{refused:?}"
+    );
+    assert!(tree.xattr("/rawmodels/new", "user.xdg.tags").await.is_err());
+    tree.set_xattr("/rawmodels/new", "user.comment", "oak")
+        .await
+        .unwrap();
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn scale_sets_the_factor_of_the_asset() {
     let account = Account::new().await;
     let asset = account.add_cube().await;

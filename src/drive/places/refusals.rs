@@ -63,6 +63,13 @@ pub(in crate::drive) fn delete_limit(limit: u32) -> DriveError {
     ))
 }
 
+/// Tags belong to a model of the service; kept with a draft they would be lost when it is uploaded.
+pub(in crate::drive) fn tags_of_a_draft() -> DriveError {
+    DriveError::Unsupported(
+        "a model has tags from its upload on: wait until it is complete, then set them".into(),
+    )
+}
+
 pub(in crate::drive) fn no_delete() -> DriveError {
     DriveError::NotPermitted(
         "the drive is mounted with --no-delete; nothing on the service is deleted".into(),

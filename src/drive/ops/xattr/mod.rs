@@ -123,7 +123,11 @@ pub(in crate::drive) async fn set_xattr(
     if mount.config().read_only {
         return Err(refusals::read_only_mount());
     }
-    if let Some((draft, entry)) = own_xattrs_of(mount, &node)
+    let own = own_xattrs_of(mount, &node);
+    if name == TAGS && own.is_some_and(|(_, entry)| entry == EntryId::ROOT) {
+        return Err(refusals::tags_of_a_draft());
+    }
+    if let Some((draft, entry)) = own
         && !is_ours(name)
     {
         let (create, replace) = (mode == XattrMode::Create, mode == XattrMode::Replace);
