@@ -106,7 +106,7 @@ async fn a_model_is_copied_in_at_once_while_the_service_is_away_and_was_never_se
         .unwrap();
     tree.write("/rawmodels/loose.glb", b"glTF").await.unwrap();
     assert!(
-        begun.elapsed() < Duration::from_secs(5),
+        begun.elapsed() < Duration::from_secs(15),
         "it took {:?}",
         begun.elapsed()
     );
