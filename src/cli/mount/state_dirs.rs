@@ -101,6 +101,23 @@ pub(super) async fn open_remote(
     };
     let name = match (known, owner) {
         (None, Owner::Refused(why)) => anyhow::bail!("{why}"),
+        (Some(name), Owner::Known(owner)) => {
+            let of_owner = folder_name(base_url, token_id, &Owner::Known(owner));
+            match better_folder(plan, &name, &of_owner) {
+                BetterFolder::Same => name,
+                BetterFolder::OfOwner => {
+                    register.add(key, &of_owner)?;
+                    of_owner
+                }
+                BetterFolder::Both => {
+                    warning = Some(format!(
+                        "drafts of this account are also in {}; when the drafts of this mount are sent, mount again to see them",
+                        plan.state_dir.join(&of_owner).display()
+                    ));
+                    name
+                }
+            }
+        }
         (Some(name), owner) => {
             if let Owner::Refused(why) = owner {
                 warning = Some(format!("{why} Drafts and cached files can still be used."));
@@ -116,6 +133,36 @@ pub(super) async fn open_remote(
     let mut places = open(plan, &name, base_url.origin().ascii_serialization()).await?;
     places.warning = warning;
     Ok(places)
+}
+
+/// Which of two folders has the state of an account.
+#[derive(Debug, PartialEq, Eq)]
+enum BetterFolder {
+    /// The one that the register names.
+    Same,
+    /// The one of the token's owner.
+    OfOwner,
+    /// Both have drafts.
+    Both,
+}
+
+/// The register may name a folder that was made while nobody could say whose token this is. The folder of the owner, where
+/// there is one, is used as soon as the other has nothing to send.
+fn better_folder(plan: &MountPlan, registered: &str, of_owner: &str) -> BetterFolder {
+    let has_staged_bytes = |name: &str| {
+        let staging = plan.state_dir.join(name).join("outbox/staging");
+        let entries = std::fs::read_dir(staging).into_iter().flatten().flatten();
+        let mut lengths = entries.filter_map(|entry| Some(entry.metadata().ok()?.len()));
+        lengths.any(|length| length > 0)
+    };
+    if registered == of_owner || !plan.state_dir.join(of_owner).is_dir() {
+        return BetterFolder::Same;
+    }
+    match (has_staged_bytes(registered), has_staged_bytes(of_owner)) {
+        (false, _) => BetterFolder::OfOwner,
+        (true, true) => BetterFolder::Both,
+        (true, false) => BetterFolder::Same,
+    }
 }
 
 /// The folders for the local service whose records are in `data_dir`.

@@ -16,6 +16,24 @@ fn status_plan(path: &str, status: u16) -> String {
 }
 
 #[test]
+fn drafts_are_found_again_when_accounts_json_was_lost_while_the_service_was_away() {
+    needs_fuse!();
+    let mut fixture = Fixture::with(&[], &["--settle", "1h"]);
+    fixture.copy_chair();
+    fixture.kill_mount();
+    let state = fixture.scratch.path().join("state");
+    fs::remove_file(state.join("accounts.json")).unwrap();
+    fixture.service.stop();
+    fixture.mount(&["--settle", "1h"]);
+    run(Command::new(ASSETFS).arg("unmount").arg(fixture.root()));
+    fixture.service.start_again();
+    fixture.mount(&["--settle", "1h"]);
+    wait_until("the draft is there", || {
+        fixture.path("rawmodels/chair/chair.gltf").exists()
+    });
+}
+
+#[test]
 fn rm_r_removes_a_draft_that_shows_a_failure() {
     needs_fuse!();
     let mut fixture = Fixture::new();
