@@ -97,7 +97,7 @@ impl Listener {
     }
 }
 
-/// Waits a moment for connections that were told to stop, then ends them.
+/// Waits briefly for connections to close, then ends them.
 pub async fn finish(mut tasks: JoinSet<()>) {
     let rest = async { while tasks.join_next().await.is_some() {} };
     if tokio::time::timeout(LAST_MOMENT, rest).await.is_err() {

@@ -24,7 +24,7 @@ use super::stream::WatchedStream;
 /// How often at least a connection is looked at.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
-/// What is sent to a connection that gets no place.
+/// The reply to a connection beyond the limit.
 const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n\
     Content-Type: application/json\r\nContent-Length: 35\r\n\r\n{\"message\":\"Too many connections.\"}";
 

@@ -101,7 +101,7 @@ pub enum OutboxError {
         /// What is left, for people.
         left: String,
     },
-    /// The upload failed and waits for somebody.
+    /// The upload failed and waits for the user.
     #[error("{name} could not be sent: {reason}")]
     UploadFailed {
         /// The draft.

@@ -66,7 +66,7 @@ pub enum MeshCompression {
 }
 
 impl MeshCompression {
-    /// The name in configurations of a way to pack; `None` for the others.
+    /// The name of a mesh compression in configurations; `None` if it has none.
     pub fn name(self) -> Option<&'static str> {
         match self {
             MeshCompression::Draco => Some("draco"),

@@ -47,7 +47,7 @@ impl Entries {
     }
 
     /// True while the bytes of a zip that was opened for reading are the same as then. One that was
-    /// removed stays as it is for whoever has it open.
+    /// removed stays as it is for processes that have it open.
     pub fn is_unchanged(&self, draft: DraftId, zip: &LoneZip) -> bool {
         let memory = self.parts.memory();
         let Some(home) = memory.home_of(draft, zip.entry) else {

@@ -20,7 +20,7 @@ use crate::outbox::texts::{check_length, is_sendable};
 use crate::outbox::{failpoint, names};
 use crate::wire::{AssetId, RapidId};
 
-/// How a job that somebody waits for stands.
+/// The state of a job that the user waits for.
 enum JobStanding {
     Settled(JobState),
     Going(JobState),

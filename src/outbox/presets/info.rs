@@ -35,7 +35,7 @@ pub struct PresetFile {
     pub text: Vec<u8>,
     /// How far it is.
     pub state: PresetState,
-    /// What it is for, as far as that was said here.
+    /// Its description, if one was set through the drive.
     pub description: Option<String>,
     /// When the text was written.
     pub mtime: SystemTime,
@@ -49,7 +49,7 @@ pub struct SavedPreset {
     pub preset: PresetId,
     /// The text that the service has.
     pub text: Vec<u8>,
-    /// What it is for, as far as that was said here.
+    /// Its description, if one was set through the drive.
     pub description: Option<String>,
     /// When the text was written.
     pub mtime: SystemTime,

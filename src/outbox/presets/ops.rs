@@ -330,7 +330,7 @@ impl Presets {
             self.save(to, &text).await?;
             return Ok(());
         }
-        // A text that waited to be sent under its old name waits no more.
+        // Cancels the pending save under the old name.
         let record = PresetRecord::TextKept {
             name: to.to_owned(),
             text: Blob(text),

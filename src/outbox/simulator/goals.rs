@@ -42,7 +42,7 @@ pub struct DraftGoal {
     pub tried: bool,
 }
 
-/// What somebody drops into a drop folder.
+/// What the user drops into a drop folder.
 #[derive(Debug)]
 pub struct JobGoal {
     pub kind: JobKind,

@@ -18,7 +18,7 @@ use crate::outbox::simulator::network::SimulatedService;
 use crate::outbox::simulator::service::BASE_URL;
 use crate::outbox::{Outbox, OutboxConfig, OutboxResult};
 
-/// What somebody was promised: files by draft and path, texts by name.
+/// What the user was promised: files by draft and path, texts by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Promised {
     folders: Vec<String>,
@@ -158,7 +158,7 @@ fn open(dir: &Path) -> OutboxResult<Outbox> {
     Outbox::open(config, client).map(|(outbox, _)| outbox)
 }
 
-/// One thing that somebody does; what it promises when it returns.
+/// One operation of the user; what it promises when it returns.
 fn act(outbox: &Outbox, promised: &mut Promised) -> OutboxResult<()> {
     let drafts = promised.folders.clone();
     let some = |names: &[String]| names.get(below(names.len() as u64) as usize).cloned();

@@ -52,7 +52,7 @@ struct Live {
     generation: u64,
     /// The generation that the journal holds; `None` before the first flush.
     recorded: Option<u64>,
-    /// The last write, until somebody sets the time or the flush records it.
+    /// The last write, until the time is set or the flush records it.
     written_at: Option<Moment>,
     /// What the last failed write said, until the file is started over.
     failed: Option<i32>,

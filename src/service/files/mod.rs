@@ -145,7 +145,7 @@ impl FileStore {
     /// Stores what `body` sends, at most `limit` bytes. What broke off leaves nothing behind.
     ///
     /// # Errors
-    /// When the store fails, or whoever sends does.
+    /// When the store or the sender fails.
     pub async fn receive<E: std::fmt::Display>(
         &self,
         body: impl Stream<Item = Result<Bytes, E>>,

@@ -11,7 +11,7 @@ use crate::drive::values::listing::Changes;
 use crate::drive::values::node::{ListingKind, Model, RemoteFolder};
 use crate::wire::{AssetId, ModelId, RapidId};
 
-/// With more new names than this, the kernel is not told: it has never looked them up.
+/// With more new names than this, the kernel is not notified: it has never looked them up.
 pub(super) const MAX_TOLD: usize = 64;
 
 pub(super) fn forget_files(catalog: &Catalog, prefix: &str) {

@@ -56,7 +56,7 @@ pub struct DraftFacts {
     pub in_flight: Vec<String>,
     /// A version control folder it holds.
     pub version_control: Option<String>,
-    /// Files that somebody has open for writing.
+    /// Files that are open for writing.
     pub being_written: Vec<String>,
 }
 

@@ -34,7 +34,7 @@ pub struct DraftsState {
     pub sent: BTreeMap<AssetId, Arc<SentRecord>>,
     /// Assets of ours that are to be deleted.
     pub discards: BTreeSet<AssetId>,
-    /// Assets that somebody deletes, until the service has said that they are gone.
+    /// Assets that the user deletes, until the service confirms it.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub deletions: BTreeSet<AssetId>,
     /// Starts without an outcome in the journal, by attempt.

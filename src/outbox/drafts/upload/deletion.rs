@@ -9,7 +9,7 @@ use crate::outbox::drafts::upload::discard::ended;
 use crate::outbox::error::OutboxResult;
 use crate::wire::AssetId;
 
-/// Assets that somebody deletes.
+/// Assets that the user deletes.
 #[derive(Clone)]
 pub struct Deletions {
     parts: Arc<DraftParts>,

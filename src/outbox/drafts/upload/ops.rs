@@ -29,13 +29,13 @@ use crate::wire::AssetId;
 /// How late the kernel may report that a file was closed.
 const LATE_RELEASE: Duration = Duration::from_secs(2);
 
-/// How a draft that somebody waits for stands.
+/// The state of a draft that the user waits for.
 pub(super) enum UploadStanding {
     /// The service has it.
     Accepted(AssetId),
     /// It is on its way.
     Going,
-    /// It needs somebody.
+    /// It needs the user.
     Failed(OutboxError),
 }
 

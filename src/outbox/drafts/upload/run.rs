@@ -34,7 +34,7 @@ const LONGEST_RETRY: Duration = Duration::from_secs(60);
 pub(super) enum Flow {
     /// Ask the planner again.
     Again,
-    /// Ask it after a pause, or when somebody pokes.
+    /// Ask it after a pause, or when something changed.
     Pause(Duration),
     /// This task is done.
     End,
