@@ -203,7 +203,7 @@ pub(super) struct ItemReport {
     pub(super) status: String,
 }
 
-/// How far the thing at a path is; `None` for what has no status.
+/// The state of the model, draft or job at a path; `None` if it has none.
 pub(super) fn item_report(path: &Path) -> io::Result<Option<ItemReport>> {
     // The line is read after the word, so that it never says less than a word that ends a wait.
     let word = attribute(path, STATE_ATTRIBUTE)?;

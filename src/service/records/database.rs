@@ -222,7 +222,7 @@ fn from_micros(micros: i64) -> Timestamp {
     Timestamp::from_microsecond(micros).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
-/// `$from, $from+1, …`: the places for `len` values in an `IN (…)`.
+/// `$from, $from+1, …`: the placeholders for `len` values in an `IN (…)`.
 pub(super) fn places(from: usize, len: usize) -> String {
     let places: Vec<String> = (from..from + len)
         .map(|place| format!("${place}"))

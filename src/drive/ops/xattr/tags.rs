@@ -68,7 +68,7 @@ pub(super) async fn set_tags(tree: &Arc<Tree>, node: &Node, value: &[u8]) -> Dri
     keep_for_good(tree.catalog()).await
 }
 
-/// From now on reads return the written tags, whatever requests in flight still answer.
+/// From now on reads return the written tags, even if a request in flight still answers with older ones.
 fn wrote_tags(tree: &Tree, subject: ModelId, before: &[KnownTag], wanted: &[String]) {
     let number = |name: &str| before.iter().find(|known| known.name == name);
     let tags = wanted.iter().map(|name| KnownTag {
