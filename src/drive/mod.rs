@@ -26,7 +26,7 @@ mod verification;
 pub use crate::durable::Answering;
 pub use config::{DriveConfig, WebhookConfig};
 pub use error::{DriveError, DriveResult};
-pub use inodes::KernelCache;
+pub use inodes::{InFlight, KernelCache, KernelLocks};
 pub use posix::{
     Access, Attributes, Caller, DirEntry, Entry, Fh, FileKind, FileSystemStatus, Ino, OpenFlags,
     Opened, OpenedMode, RenameMode, SetAttributes, SetTime, XattrMode,
@@ -115,6 +115,12 @@ impl Drive {
         self.mount.inodes().attach(kernel);
     }
 
+    /// A request of the kernel has begun for which it holds locks. The result is dropped after the answer: until
+    /// then the kernel is not called for what is locked.
+    pub fn in_flight(&self, locks: KernelLocks) -> InFlight {
+        self.mount.inodes().in_flight(locks)
+    }
+
     /// The state of the mount, as far as it is known without requests.
     pub fn status(&self) -> MountStatus {
         mount_status(&self.mount)
@@ -145,8 +151,8 @@ impl Drive {
     }
 
     /// Finds `name` in `parent`. Each success counts one reference until `forget`.
-    pub async fn lookup(&self, parent: Ino, name: &OsStr, _caller: &Caller) -> DriveResult<Entry> {
-        let result = lookup(&self.mount, parent, name).await;
+    pub async fn lookup(&self, parent: Ino, name: &OsStr, caller: &Caller) -> DriveResult<Entry> {
+        let result = lookup(&self.mount, parent, name, caller).await;
         noted(&self.mount, parent, name.to_str(), Deed::Look, result)
     }
 
@@ -346,6 +352,7 @@ impl Drive {
     /// Closes a folder.
     pub async fn release_dir(&self, _ino: Ino, fh: Fh) -> DriveResult<()> {
         self.mount.handles().remove_folder(fh);
+        self.mount.deletions().was_closed(fh);
         Ok(())
     }
 

@@ -12,7 +12,7 @@ use fuser::{
     ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
 
-use crate::drive::{Caller, Drive, DriveResult, Fh, SetAttributes};
+use crate::drive::{Caller, Drive, DriveResult, Fh, InFlight, KernelLocks, SetAttributes};
 
 use super::dispatch::{Dispatcher, Route};
 use super::errno::errno;
@@ -54,10 +54,42 @@ impl Adapter {
         T: Send + 'static,
         Work: Future<Output = DriveResult<T>> + Send + 'static,
     {
+        self.run_locked(None, route, request, reply, work);
+    }
+
+    /// The same for a request for which the kernel holds locks.
+    fn run_locked<T, Work>(
+        &self,
+        in_flight: impl Into<Option<InFlight>>,
+        route: Route,
+        request: &Request,
+        reply: impl Reply<T>,
+        work: impl FnOnce(Drive, Caller) -> Work,
+    ) where
+        T: Send + 'static,
+        Work: Future<Output = DriveResult<T>> + Send + 'static,
+    {
         let caller = caller(request);
         let work = work(self.drive.clone(), caller);
-        let give = move |result| reply.give(result);
+        let in_flight = in_flight.into();
+        let give = move |result| {
+            reply.give(result);
+            drop(in_flight);
+        };
         self.dispatcher.answer(route, caller.pid, work, give);
+    }
+}
+
+impl Adapter {
+    /// A request for which the kernel holds the lock of an inode, or of pages of a file.
+    fn locks(&self, number: INodeNo) -> InFlight {
+        self.drive.in_flight(KernelLocks::Inode(ino(number)))
+    }
+
+    /// A request that removes or moves a folder, or may do so.
+    fn locks_folders(&self, from: INodeNo, to: INodeNo) -> InFlight {
+        let locks = KernelLocks::Folders(ino(from), ino(to));
+        self.drive.in_flight(locks)
     }
 }
 
@@ -85,7 +117,8 @@ impl Filesystem for Adapter {
 
     fn lookup(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         let name = name.to_owned();
-        self.run(
+        self.run_locked(
+            self.locks(parent),
             Route::Memory,
             request,
             reply,
@@ -140,7 +173,8 @@ impl Filesystem for Adapter {
             mtime: mtime.map(set_time),
             fh: fh.map(|fh| Fh(fh.0)),
         };
-        self.run(
+        self.run_locked(
+            self.locks(number),
             Route::Blocking,
             request,
             reply,
@@ -168,7 +202,7 @@ impl Filesystem for Adapter {
             return reply.error(Errno::EPERM);
         }
         let (name, mode) = (name.to_owned(), permissions(mode, umask));
-        self.run(Route::Blocking, request, reply, move |drive, caller| async move {
+        self.run_locked(self.locks(parent), Route::Blocking, request, reply, move |drive, caller| async move {
             drive.make_node(ino(parent), &name, mode, &caller).await
         });
     }
@@ -183,21 +217,22 @@ impl Filesystem for Adapter {
         reply: ReplyEntry,
     ) {
         let (name, mode) = (name.to_owned(), permissions(mode, umask));
-        self.run(Route::Blocking, request, reply, move |drive, caller| async move {
+        self.run_locked(self.locks(parent), Route::Blocking, request, reply, move |drive, caller| async move {
             drive.make_dir(ino(parent), &name, mode, &caller).await
         });
     }
 
     fn unlink(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let name = name.to_owned();
-        self.run(Route::Blocking, request, reply, move |drive, caller| async move {
+        self.run_locked(self.locks(parent), Route::Blocking, request, reply, move |drive, caller| async move {
             drive.remove_file(ino(parent), &name, &caller).await
         });
     }
 
     fn rmdir(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let name = name.to_owned();
-        self.run(
+        self.run_locked(
+            self.locks_folders(parent, parent),
             Route::Blocking,
             request,
             reply,
@@ -231,7 +266,8 @@ impl Filesystem for Adapter {
         };
         let (from, name) = (ino(parent), name.to_owned());
         let (to, new_name) = (ino(new_parent), new_name.to_owned());
-        self.run(
+        self.run_locked(
+            self.locks_folders(parent, new_parent),
             Route::Blocking,
             request,
             reply,
@@ -253,7 +289,7 @@ impl Filesystem for Adapter {
             true => Route::Blocking,
             false => Route::Disk,
         };
-        self.run(route, request, reply, work);
+        self.run_locked(self.locks(number), route, request, reply, work);
     }
 
     fn create(
@@ -269,7 +305,8 @@ impl Filesystem for Adapter {
         let (name, mode) = (name.to_owned(), permissions(mode, umask));
         let flags = open_flags(OpenFlags(flags));
         let modes = Arc::clone(&self.modes);
-        self.run(
+        self.run_locked(
+            self.locks(parent),
             Route::Blocking,
             request,
             CreatedFile { reply, modes },
@@ -290,9 +327,13 @@ impl Filesystem for Adapter {
         _lock_owner: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        self.run(Route::Disk, request, reply, move |drive, _| async move {
-            drive.read(ino(number), Fh(fh.0), offset, size).await
-        });
+        self.run_locked(
+            self.locks(number),
+            Route::Disk,
+            request,
+            reply,
+            move |drive, _| async move { drive.read(ino(number), Fh(fh.0), offset, size).await },
+        );
     }
 
     fn write(
@@ -307,6 +348,7 @@ impl Filesystem for Adapter {
         _lock_owner: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
+        let in_flight = self.locks(number);
         let (ino, fh) = (ino(number), Fh(fh.0));
         let staged = || self.drive.try_write_staged(ino, fh, offset, data);
         match self.dispatcher.try_disk_now(staged) {
@@ -315,7 +357,8 @@ impl Filesystem for Adapter {
             // No session thread is free, the disk is full, or the file is not staged.
             Some(Ok(None)) | None => {
                 let data = data.to_vec();
-                self.run(
+                self.run_locked(
+                    in_flight,
                     Route::Blocking,
                     request,
                     reply,
@@ -343,7 +386,8 @@ impl Filesystem for Adapter {
             _ => return reply.error(Errno::ENOTSUP),
         };
         let (ino, fh) = (ino(number), Fh(fh.0));
-        self.run(
+        self.run_locked(
+            self.locks(number),
             Route::Blocking,
             request,
             reply,
@@ -395,7 +439,8 @@ impl Filesystem for Adapter {
         _datasync: bool,
         reply: ReplyEmpty,
     ) {
-        self.run(
+        self.run_locked(
+            self.locks(number),
             Route::Blocking,
             request,
             reply,
@@ -420,9 +465,13 @@ impl Filesystem for Adapter {
         offset: u64,
         reply: ReplyDirectory,
     ) {
-        self.run(Route::Memory, request, reply, move |drive, _| async move {
-            drive.read_dir(ino(number), Fh(fh.0), offset).await
-        });
+        self.run_locked(
+            self.locks(number),
+            Route::Memory,
+            request,
+            reply,
+            move |drive, _| async move { drive.read_dir(ino(number), Fh(fh.0), offset).await },
+        );
     }
 
     fn releasedir(
@@ -446,7 +495,7 @@ impl Filesystem for Adapter {
         _datasync: bool,
         reply: ReplyEmpty,
     ) {
-        self.run(Route::Blocking, request, reply, move |drive, caller| async move {
+        self.run_locked(self.locks(number), Route::Blocking, request, reply, move |drive, caller| async move {
             drive.sync_dir(ino(number), Fh(fh.0), &caller).await
         });
     }
@@ -469,7 +518,7 @@ impl Filesystem for Adapter {
     ) {
         let (ino, mode) = (ino(number), xattr_mode(flags));
         let (name, value) = (name.to_owned(), value.to_vec());
-        self.run(Route::Blocking, request, reply, move |drive, caller| async move {
+        self.run_locked(self.locks(number), Route::Blocking, request, reply, move |drive, caller| async move {
             drive.set_xattr(ino, &name, &value, mode, &caller).await
         });
     }
@@ -509,7 +558,7 @@ impl Filesystem for Adapter {
 
     fn removexattr(&self, request: &Request, number: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let name = name.to_owned();
-        self.run(Route::Blocking, request, reply, move |drive, caller| async move {
+        self.run_locked(self.locks(number), Route::Blocking, request, reply, move |drive, caller| async move {
             drive.remove_xattr(ino(number), &name, &caller).await
         });
     }

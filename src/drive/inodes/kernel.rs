@@ -3,8 +3,14 @@
 //! One task makes all calls into [`KernelCache`], from a bounded queue that holds each change once. It never
 //! runs inside a request or under a lock, because the kernel may wait for one of our replies before it returns.
 //! If the queue is full, a change is dropped; the cache time of entries limits how long it goes unseen.
+//!
+//! While the kernel waits for the answer to a request, it holds the lock of the folder or file concerned, and a
+//! call for the same folder or file waits for that lock. If this process is killed then, nobody answers, and a
+//! thread that waits in the call keeps the process alive for ever. So such a call is made after the answer.
+//! Only a request that the kernel has queued and that was not received yet is not known here.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::sync::{Arc, Mutex};
 
@@ -47,13 +53,109 @@ struct CorrectionQueue {
     kernel: Option<Arc<dyn KernelCache>>,
     queue: VecDeque<Correction>,
     waiting: HashSet<Correction>,
+    in_flight: LockCounts,
     is_closed: bool,
+}
+
+/// Number of unanswered requests for which the kernel holds a lock.
+#[derive(Default)]
+struct LockCounts {
+    inodes: HashMap<Ino, usize>,
+    unnamed_folders: usize,
+}
+
+/// What the kernel keeps locked while it waits for the answer to a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KernelLocks {
+    /// The inode of the request: a folder in which a name is looked up or changed, a file that is changed, or
+    /// the pages of a file that is read.
+    Inode(Ino),
+    /// These two folders, and a folder that is removed or moved, whose number the request does not contain.
+    Folders(Ino, Ino),
+}
+
+/// A request that is not answered yet. Until it is dropped, no correction is sent that would wait for its locks.
+#[must_use]
+pub struct InFlight {
+    corrections: Arc<Corrections>,
+    locks: KernelLocks,
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        let mut state = self.corrections.lock();
+        state.in_flight.remove(self.locks);
+        let may_continue = !state.queue.is_empty();
+        drop(state);
+        if may_continue {
+            self.corrections.wake.notify_one();
+        }
+    }
+}
+
+impl LockCounts {
+    fn add(&mut self, locks: KernelLocks) {
+        match locks {
+            KernelLocks::Inode(ino) => self.add_inode(ino),
+            KernelLocks::Folders(first, second) => {
+                self.add_inode(first);
+                self.add_inode(second);
+                self.unnamed_folders += 1;
+            }
+        }
+    }
+
+    fn remove(&mut self, locks: KernelLocks) {
+        match locks {
+            KernelLocks::Inode(ino) => self.remove_inode(ino),
+            KernelLocks::Folders(first, second) => {
+                self.remove_inode(first);
+                self.remove_inode(second);
+                self.unnamed_folders -= 1;
+            }
+        }
+    }
+
+    fn add_inode(&mut self, ino: Ino) {
+        *self.inodes.entry(ino).or_default() += 1;
+    }
+
+    fn remove_inode(&mut self, ino: Ino) {
+        if let Entry::Occupied(mut count) = self.inodes.entry(ino) {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
+    }
+
+    /// True if the kernel would wait for the answer to a request before it returns from this correction.
+    fn is_in_the_way_of(&self, correction: &Correction) -> bool {
+        let is_locked = |ino: &Ino| self.inodes.contains_key(ino);
+        match correction {
+            Correction::Attributes(_) => false,
+            Correction::Content(ino) => is_locked(ino),
+            Correction::Entry(parent, _) => self.unnamed_folders > 0 || is_locked(parent),
+            Correction::Removed(parent, child, _) => {
+                self.unnamed_folders > 0 || is_locked(parent) || is_locked(child)
+            }
+        }
+    }
 }
 
 impl Corrections {
     /// Sets the kernel to correct.
     pub(super) fn attach(&self, kernel: Arc<dyn KernelCache>) {
         self.lock().kernel = Some(kernel);
+    }
+
+    /// A request has begun for which the kernel holds locks.
+    pub(super) fn in_flight(self: Arc<Self>, locks: KernelLocks) -> InFlight {
+        self.lock().in_flight.add(locks);
+        InFlight {
+            corrections: self,
+            locks,
+        }
     }
 
     /// Queues a correction, once. Without a kernel there is nothing to correct.
@@ -78,36 +180,40 @@ impl Corrections {
         self.wake.notify_one();
     }
 
-    /// The task: makes one call after the other, each on a blocking thread.
+    /// The task: makes one call after the other on a blocking thread.
     pub(super) async fn run(self: Arc<Self>) {
-        loop {
-            match self.next() {
-                Next::Tell(kernel, correction) => {
-                    let told =
-                        tokio::task::spawn_blocking(move || tell(&*kernel, &correction)).await;
-                    if told.is_err() {
-                        tracing::error!("telling the kernel about a change panicked");
-                    }
-                }
-                Next::Wait => self.wake.notified().await,
-                Next::End => return,
+        while !self.lock().is_closed {
+            let corrections = Arc::clone(&self);
+            let told = tokio::task::spawn_blocking(move || corrections.tell_all()).await;
+            if told.is_err() {
+                tracing::error!("telling the kernel about a change panicked");
             }
+            self.wake.notified().await;
         }
     }
 
-    fn next(&self) -> Next {
+    /// Makes every correction that has not to wait for a request. Each is chosen directly before its call,
+    /// because a request may begin at any time.
+    fn tell_all(&self) {
+        while let Some((kernel, correction)) = self.next() {
+            tell(&*kernel, &correction);
+        }
+    }
+
+    fn next(&self) -> Option<(Arc<dyn KernelCache>, Correction)> {
         let mut state = self.lock();
-        if state.is_closed {
-            return Next::End;
-        }
-        let Some(correction) = state.queue.pop_front() else {
-            return Next::Wait;
-        };
-        state.waiting.remove(&correction);
-        match &state.kernel {
-            Some(kernel) => Next::Tell(Arc::clone(kernel), correction),
-            None => Next::Wait,
-        }
+        let CorrectionQueue {
+            kernel,
+            queue,
+            waiting,
+            in_flight,
+            ..
+        } = &mut *state;
+        let kernel = Arc::clone(kernel.as_ref()?);
+        let can_be_made = |correction: &Correction| !in_flight.is_in_the_way_of(correction);
+        let correction = queue.remove(queue.iter().position(can_be_made)?)?;
+        waiting.remove(&correction);
+        Some((kernel, correction))
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, CorrectionQueue> {
@@ -115,12 +221,6 @@ impl Corrections {
             .lock()
             .expect("no panic while corrections are held")
     }
-}
-
-enum Next {
-    Tell(Arc<dyn KernelCache>, Correction),
-    Wait,
-    End,
 }
 
 fn tell(kernel: &dyn KernelCache, correction: &Correction) {
@@ -179,5 +279,82 @@ mod tests {
             *recorder.0.lock().unwrap(),
             ["attributes 4", "removed 1 4 chair"]
         );
+    }
+
+    /// Corrections with a kernel that records what it is told.
+    fn recorded() -> (Arc<Corrections>, Arc<Recorder>) {
+        let (corrections, recorder) = (Arc::<Corrections>::default(), Arc::<Recorder>::default());
+        corrections.attach(recorder.clone());
+        (corrections, recorder)
+    }
+
+    impl Recorder {
+        fn take(&self) -> Vec<String> {
+            std::mem::take(&mut self.0.lock().unwrap())
+        }
+    }
+
+    #[test]
+    fn what_a_request_locks_is_corrected_after_its_answer_and_the_rest_at_once() {
+        let (top, folder, file, other) = (Ino(2), Ino(3), Ino(4), Ino(5));
+        let cases = [
+            (
+                KernelLocks::Inode(top),
+                vec!["removed 3 4 a", "content 4", "attributes 2", "entry 5 b"],
+                vec!["entry 2 a", "removed 2 3 a"],
+            ),
+            (
+                KernelLocks::Inode(file),
+                vec!["entry 2 a", "removed 2 3 a", "attributes 2", "entry 5 b"],
+                vec!["removed 3 4 a", "content 4"],
+            ),
+            (
+                KernelLocks::Folders(other, other),
+                vec!["content 4", "attributes 2"],
+                vec!["entry 2 a", "removed 2 3 a", "removed 3 4 a", "entry 5 b"],
+            ),
+        ];
+        for (locks, at_once, later) in cases {
+            let (corrections, recorder) = recorded();
+            let answered_too = Arc::clone(&corrections).in_flight(locks);
+            let in_flight = Arc::clone(&corrections).in_flight(locks);
+            for correction in [
+                Correction::Entry(top, "a".into()),
+                Correction::Removed(top, folder, "a".into()),
+                Correction::Removed(folder, file, "a".into()),
+                Correction::Content(file),
+                Correction::Attributes(top),
+                Correction::Entry(other, "b".into()),
+            ] {
+                corrections.tell(correction);
+            }
+            drop(answered_too);
+            corrections.tell_all();
+            assert_eq!(recorder.take(), at_once, "{locks:?}");
+            drop(in_flight);
+            corrections.tell_all();
+            assert_eq!(recorder.take(), later, "{locks:?}");
+            assert!(corrections.lock().in_flight.inodes.is_empty());
+        }
+    }
+
+    #[tokio::test]
+    async fn the_answer_wakes_the_task_that_corrects() {
+        let (corrections, recorder) = recorded();
+        let in_flight = Arc::clone(&corrections).in_flight(KernelLocks::Inode(Ino(1)));
+        corrections.tell(Correction::Entry(Ino(1), "chair".into()));
+        let task = tokio::spawn(Arc::clone(&corrections).run());
+        corrections.tell(Correction::Attributes(Ino(9)));
+        while recorder.0.lock().unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(recorder.take(), ["attributes 9"]);
+        drop(in_flight);
+        while recorder.0.lock().unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(recorder.take(), ["entry 1 chair"]);
+        corrections.close();
+        task.await.unwrap();
     }
 }

@@ -5,7 +5,7 @@
 mod kernel;
 mod table;
 
-pub use kernel::KernelCache;
+pub use kernel::{InFlight, KernelCache, KernelLocks};
 pub(in crate::drive) use table::Numbered;
 
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -40,6 +40,11 @@ impl<N: Numbered> Inodes<N> {
 
     pub(super) fn close(&self) {
         self.corrections.close();
+    }
+
+    /// A request has begun for which the kernel holds locks; it ends when the result is dropped.
+    pub(super) fn in_flight(&self, locks: KernelLocks) -> InFlight {
+        Arc::clone(&self.corrections).in_flight(locks)
     }
 
     /// The node of a number.
