@@ -47,9 +47,18 @@ impl DirLock {
         write_pid(&mut file).map_err(DurableError::io("write the process id to", &path))?;
         Ok(DirLock { _file: file })
     }
+
+    /// The process that holds the lock on a folder, if one does and has said so.
+    pub fn holder(dir: impl AsRef<Path>) -> Option<u32> {
+        let mut file = File::open(dir.as_ref().join(LOCK_FILE)).ok()?;
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) {
+            Err(Errno::WOULDBLOCK) => read_pid(&mut file),
+            _ => None,
+        }
+    }
 }
 
-/// The pid is only for the message; `None` if the holder has not written it yet.
+/// The pid is for messages and for waiting; `None` if the holder has not written it yet.
 fn read_pid(file: &mut File) -> Option<u32> {
     let mut text = String::new();
     file.take(32).read_to_string(&mut text).ok()?;
@@ -75,8 +84,10 @@ mod tests {
             panic!("{error}");
         };
         assert_eq!(*pid, Some(std::process::id()));
+        assert_eq!(DirLock::holder(dir.path()), *pid);
         assert!(error.to_string().contains("unmount"), "{error}");
         drop(lock);
+        assert_eq!(DirLock::holder(dir.path()), None);
         DirLock::acquire(dir.path()).unwrap();
     }
 

@@ -175,8 +175,9 @@ async fn caller_ended(tid: u32) {
     }
 }
 
-/// The kernel sets SIGKILL in `SigPnd` of every thread for each fatal signal.
-fn is_being_killed(status: &str) -> bool {
+/// True for a thread that is being killed, by its `/proc/PID/status`: the kernel sets SIGKILL in `SigPnd` of every
+/// thread for each fatal signal.
+pub(super) fn is_being_killed(status: &str) -> bool {
     const SIGKILL_BIT: u64 = 1 << (libc::SIGKILL - 1);
     status
         .lines()

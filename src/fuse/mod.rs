@@ -12,6 +12,7 @@ mod mountpoint;
 mod readahead;
 mod reply;
 mod session;
+mod stuck;
 mod translate;
 
 pub use errno::errno;
@@ -20,3 +21,4 @@ pub use mountpoint::{
     unmount,
 };
 pub use session::{Access, MountError, MountOptions, Mounted, mount};
+pub use stuck::{Connection, NotFreed, free_dying, is_dying};

@@ -221,15 +221,23 @@ fn mount_table() -> io::Result<Vec<DriveMount>> {
     Ok(parse_mounts(&fs::read("/proc/self/mountinfo")?))
 }
 
+/// The minor number of the device of the drive that is mounted last at a path: the number of its connection.
+pub(super) fn mount_minor(root: &Path) -> io::Result<Option<u32>> {
+    let mut newest_first = mount_table()?.into_iter().rev();
+    let found = newest_first.find(|mount| mount.root == root);
+    Ok(found.and_then(|mount| mount.minor))
+}
+
 /// A drive in the mount table.
 #[derive(Debug, PartialEq)]
 struct DriveMount {
     root: PathBuf,
+    minor: Option<u32>,
     /// Who mounted it.
     user: Option<u32>,
 }
 
-/// Reads /proc/self/mountinfo (proc_pid_mountinfo(5)): the fifth field is the mount point; after
+/// Reads /proc/self/mountinfo (proc_pid_mountinfo(5)): the third field is the device, the fifth the mount point; after
 /// ` - ` come type, source and the options of the file system.
 fn parse_mounts(table: &[u8]) -> Vec<DriveMount> {
     table
@@ -246,10 +254,17 @@ fn parse_mounts(table: &[u8]) -> Vec<DriveMount> {
             };
             is_ours.then(|| DriveMount {
                 root: PathBuf::from(unescape(fields.get(4).copied().unwrap_or_default())),
+                minor: fields.get(2).copied().and_then(minor_in),
                 user: fields.get(dash + 3).copied().and_then(user_in),
             })
         })
         .collect()
+}
+
+/// The minor number of a device: `0:50`.
+fn minor_in(device: &[u8]) -> Option<u32> {
+    let (_, minor) = std::str::from_utf8(device).ok()?.split_once(':')?;
+    minor.parse().ok()
 }
 
 /// The user in the options of a FUSE file system: `rw,user_id=1000,group_id=1000`.
@@ -307,14 +322,14 @@ mod tests {
         let found = parse_mounts(table);
         let found: Vec<_> = found
             .iter()
-            .map(|mount| (mount.root.to_str().unwrap(), mount.user))
+            .map(|mount| (mount.root.to_str().unwrap(), mount.user, mount.minor))
             .collect();
         assert_eq!(
             found,
             [
-                ("/mnt/my assets", Some(1000)),
-                ("/mnt/root", Some(0)),
-                ("/mnt/fstab", Some(0))
+                ("/mnt/my assets", Some(1000), Some(50)),
+                ("/mnt/root", Some(0), Some(51)),
+                ("/mnt/fstab", Some(0), Some(52))
             ]
         );
     }

@@ -18,7 +18,7 @@ use crate::service::RunningService;
 
 use super::secrets::protect_memory;
 use super::state_dirs::{self, Places};
-use super::{Account, Exit, MountPlan};
+use super::{Account, Exit, MountPlan, dying};
 use crate::cli::{local, logging};
 
 /// How long the parts may take to stop before the process ends without them. Everything that counts
@@ -109,6 +109,7 @@ async fn serve_async(plan: &MountPlan, ready: impl FnOnce(Greeting)) -> Result<E
     let runtime = tokio::runtime::Handle::current();
     let mounted = fuse::mount(&parts.drive, &plan.mount_point, &options, runtime)?;
     see_it_answer(&plan.mount_point).await?;
+    dying::store_connection(&parts.places.state, &plan.mount_point);
     tracing::info!(mount_point = %plan.mount_point.display(), "mounted");
     ready(greeting);
     until_unmounted(mounted, &plan.mount_point).await?;

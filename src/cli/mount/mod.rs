@@ -3,6 +3,7 @@
 
 mod background;
 mod daemon;
+mod dying;
 mod mount_helper;
 mod options;
 mod secrets;
@@ -145,6 +146,8 @@ pub(super) fn run(mut args: MountArgs) -> Result<Exit> {
     if args.only_check {
         return Ok(Exit::Done);
     }
+    // Before the mount point is looked at, which may be the one that does not answer.
+    dying::free_dying_mounts(&plan.state_dir);
     plan.mount_point = fuse::prepare_mount_point(&plan.mount_point, plan.cover_files)?;
     if args.foreground {
         daemon::serve_in_foreground(&plan)

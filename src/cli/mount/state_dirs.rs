@@ -13,6 +13,7 @@ use url::Url;
 use crate::cli::mounted::{MountedDrive, POLL_PERIOD};
 use crate::client::{Client, ClientError, Priority};
 use crate::durable::{DirLock, DurableError, PrivateDir, write_atomic};
+use crate::fuse;
 use crate::wire::{Token, TokenId};
 
 use super::MountPlan;
@@ -199,7 +200,8 @@ async fn lock(state: &PrivateDir) -> Result<DirLock> {
         match DirLock::acquire(state.path()) {
             Ok(lock) => return Ok(lock),
             Err(DurableError::Locked { pid: Some(pid), .. })
-                if start.elapsed() < CLOSING_DEADLINE && !serves_a_mount(pid) => {}
+                if start.elapsed() < CLOSING_DEADLINE
+                    && (fuse::is_dying(pid) || !serves_a_mount(pid)) => {}
             Err(error) => {
                 let context = "this account is mounted already with this state folder";
                 return Err(anyhow::Error::new(error).context(context));

@@ -160,13 +160,13 @@ impl Fixture {
         command
     }
 
-    /// Mounts, also after an earlier mount was unmounted or died.
-    pub fn mount(&mut self, extra: &[&str]) {
-        self.mount_with(extra, &[]);
+    /// Mounts, also after an earlier mount was unmounted or died; gives what it says besides.
+    pub fn mount(&mut self, extra: &[&str]) -> String {
+        self.mount_with(extra, &[])
     }
 
     /// The same, with variables of its own.
-    pub fn mount_with(&mut self, extra: &[&str], variables: &[(&str, &str)]) {
+    pub fn mount_with(&mut self, extra: &[&str], variables: &[(&str, &str)]) -> String {
         // What it would unmount when dropped is the new mount.
         std::mem::forget(self.mount.take());
         let mut command = self.mount_command(extra);
@@ -178,6 +178,7 @@ impl Fixture {
             text(&output.stderr)
         );
         self.mount = Some(MountPoint(self.root()));
+        text(&output.stderr)
     }
 
     /// The process behind the mount.

@@ -1,0 +1,158 @@
+//! A mount whose process was killed while one of its threads waits in the kernel, for a lock that another process
+//! holds until it is answered: such a process cannot end by itself.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, SystemTime};
+
+use assetfs::durable::DirLock;
+use fuser::{
+    Config, Errno, FileAttr, FileHandle, FileType, Filesystem, Generation, INodeNo, MountOption,
+    Notifier, ReplyAttr, ReplyEmpty, ReplyEntry, Request, Session,
+};
+
+use crate::support::{ASSETFS, Fixture, run, wait_until};
+use crate::{needs_fuse, needs_root};
+
+const MOUNT_POINT: &str = "ASSETFS_TEST_MOUNT_POINT";
+const ACCOUNT: &str = "ASSETFS_TEST_ACCOUNT";
+const FOLDER: &str = "folder";
+
+/// A drive with one folder, which corrects the kernel's caches while that is removed, and never answers.
+struct Hanging {
+    notifier: &'static OnceLock<Notifier>,
+}
+
+fn folder(ino: u64) -> FileAttr {
+    let now = SystemTime::UNIX_EPOCH;
+    FileAttr {
+        ino: INodeNo(ino),
+        size: 0,
+        blocks: 0,
+        atime: now,
+        mtime: now,
+        ctime: now,
+        crtime: now,
+        kind: FileType::Directory,
+        perm: 0o755,
+        nlink: 2,
+        uid: 0,
+        gid: 0,
+        rdev: 0,
+        blksize: 512,
+        flags: 0,
+    }
+}
+
+impl Filesystem for Hanging {
+    fn lookup(&self, _: &Request, _: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        match name == FOLDER {
+            true => reply.entry(&Duration::ZERO, &folder(2), Generation(0)),
+            false => reply.error(Errno::ENOENT),
+        }
+    }
+
+    fn getattr(&self, _: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        reply.attr(&Duration::ZERO, &folder(ino.0));
+    }
+
+    fn rmdir(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        // Forgotten, because dropping it is an answer.
+        std::mem::forget(reply);
+        let name = name.to_owned();
+        let notifier = self.notifier.get().expect("it is mounted").clone();
+        std::thread::spawn(move || notifier.inval_entry(parent, &name));
+    }
+}
+
+/// Not a test: the process that is killed. It has the lock of an account, as the process of a mount.
+#[test]
+#[ignore = "a process that another test starts"]
+fn hanging_process() {
+    let variable = |name| PathBuf::from(std::env::var_os(name).expect("set by the test"));
+    let _lock = DirLock::acquire(variable(ACCOUNT)).expect("nobody has it");
+    static NOTIFIER: OnceLock<Notifier> = OnceLock::new();
+    let mut config = Config::default();
+    config.mount_options = vec![
+        MountOption::FSName("assetfs".to_owned()),
+        MountOption::CUSTOM("subtype=assetfs".to_owned()),
+    ];
+    let drive = Hanging {
+        notifier: &NOTIFIER,
+    };
+    let session = Session::new(drive, &variable(MOUNT_POINT), &config).expect("it mounts");
+    assert!(NOTIFIER.set(session.notifier()).is_ok());
+    session.spawn().expect("it runs").join().expect("it ends");
+}
+
+/// Ends a mount by force when the test fails, as nothing else would.
+struct ForcedEnd(PathBuf);
+
+impl Drop for ForcedEnd {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-f").arg(&self.0).output();
+    }
+}
+
+/// A process that hangs in the kernel and was killed, and the one that waits for its answer.
+fn hang(mount_point: &Path, account: &Path) -> (Child, Child) {
+    let mut hanging = Command::new(std::env::current_exe().expect("this program"))
+        .args(["stuck::hanging_process", "--exact", "--ignored"])
+        .env(MOUNT_POINT, mount_point)
+        .env(ACCOUNT, account)
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let inside = mount_point.join(FOLDER);
+    wait_until("it is mounted", || inside.is_dir());
+    let removal = Command::new("rmdir")
+        .arg(&inside)
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("rmdir");
+    let process = Path::new("/proc").join(hanging.id().to_string());
+    wait_until("a thread hangs", || {
+        let tasks = fs::read_dir(process.join("task")).expect("it lives");
+        let mut stacks = tasks.flatten().map(|task| task.path().join("stack"));
+        stacks.any(|stack| {
+            let stack = fs::read_to_string(stack).unwrap_or_default();
+            stack.contains("fuse_reverse_inval_entry")
+        })
+    });
+    hanging.kill().expect("it lives");
+    (hanging, removal)
+}
+
+#[test]
+fn a_mount_frees_its_account_and_folder_from_a_killed_process_that_hangs() {
+    needs_fuse!();
+    needs_root!();
+    let mut fixture = Fixture::new();
+    let asked = fixture.path("rawmodels/.assetfs");
+    assert!(asked.is_dir());
+    run(Command::new(ASSETFS)
+        .args(["unmount", "--now"])
+        .arg(fixture.root()));
+    let state = fixture.scratch.path().join("state");
+    let account = fs::read_dir(&state)
+        .expect("the state folder")
+        .flatten()
+        .map(|entry| entry.path())
+        .find(|path| path.join("lock").exists())
+        .expect("the account's folder");
+    let freed_at_last = ForcedEnd(fixture.root());
+    let (mut hanging, mut removal) = hang(&fixture.root(), &account);
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(hanging.try_wait().unwrap().is_none(), "it hangs");
+
+    let said = fixture.mount(&[]);
+    std::mem::forget(freed_at_last);
+    let what = format!("process {} of an earlier mount was killed", hanging.id());
+    assert!(said.contains(&what) && said.contains("aborted"), "{said}");
+    assert!(!hanging.wait().unwrap().success());
+    assert!(!removal.wait().unwrap().success());
+    assert!(asked.is_dir(), "the drive answers");
+}
