@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
 use super::inodes::Numbered;
-use super::posix::Ino;
+use super::posix::{Fh, FileKind, Ino};
 use super::values::local::{DropFolder, JobEntry};
 use super::values::node::Model;
 
@@ -44,20 +44,56 @@ struct FolderRead {
     /// The thread that opened it: the process of a thread is looked up only when a folder is removed.
     thread: u32,
     folder: Ino,
-    rows: Vec<Ino>,
+    handle: Fh,
+    rows: Vec<ListedRow>,
     at: Instant,
+    is_open: bool,
+    /// When the process last removed one of the rows.
+    removed_at: Option<Instant>,
+}
+
+/// A row that a process was shown.
+#[derive(Debug)]
+pub(super) struct ListedRow {
+    pub(super) ino: Ino,
+    pub(super) name: Box<str>,
+    pub(super) kind: FileKind,
+    /// True if it can go without a user's action: everything but the user's own files.
+    pub(super) can_vanish: bool,
+    /// The process removed it.
+    is_removed: bool,
+}
+
+impl ListedRow {
+    pub(super) fn new(ino: Ino, name: &str, kind: FileKind, can_vanish: bool) -> ListedRow {
+        ListedRow {
+            ino,
+            name: name.into(),
+            kind,
+            can_vanish,
+            is_removed: false,
+        }
+    }
 }
 
 impl Deletions {
     /// A process opened a folder of a model and is shown these rows.
-    pub(super) fn was_listed(&mut self, thread: u32, folder: Ino, rows: Vec<Ino>) {
+    pub(super) fn was_listed(
+        &mut self,
+        thread: u32,
+        (folder, handle): (Ino, Fh),
+        rows: Vec<ListedRow>,
+    ) {
         self.listed
             .retain(|listed| (listed.thread, listed.folder) != (thread, folder));
         self.listed.push_back(FolderRead {
             thread,
             folder,
+            handle,
             rows,
             at: Instant::now(),
+            is_open: true,
+            removed_at: None,
         });
         let mut held: usize = self.listed.iter().map(|listed| listed.rows.len()).sum();
         while held > MAX_LISTED_ROWS || self.listed.len() > MAX_LISTED {
@@ -88,8 +124,65 @@ impl Deletions {
             .find(|listed| listed.folder == folder && process_of(listed.thread) == process)
             .is_some_and(|listed| {
                 let is_recent = listed.at + restore_after >= began;
-                is_recent && rows.iter().all(|row| !listed.rows.contains(row))
+                let was_shown = |ino: &Ino| listed.rows.iter().any(|row| row.ino == *ino);
+                is_recent && !rows.iter().any(was_shown)
             })
+    }
+
+    /// A folder that was listed was closed.
+    pub(super) fn was_closed(&mut self, handle: Fh) {
+        let mut newest_first = self.listed.iter_mut().rev();
+        if let Some(listed) = newest_first.find(|listed| listed.handle == handle) {
+            listed.is_open = false;
+        }
+    }
+
+    /// A process removed or renamed a name in a folder.
+    pub(super) fn was_removed(
+        &mut self,
+        (folder, name): (Ino, &str),
+        process: u32,
+        process_of: impl Fn(u32) -> u32,
+    ) {
+        let mut newest_first = self.listed.iter_mut().rev();
+        let listed = newest_first
+            .find(|listed| listed.folder == folder && process_of(listed.thread) == process);
+        let Some(listed) = listed else { return };
+        listed.removed_at = Some(Instant::now());
+        if let Some(row) = listed.rows.iter_mut().find(|row| *row.name == *name) {
+            row.is_removed = true;
+        }
+    }
+
+    /// What a name was that a process listed in a folder that it is removing, and that went without its action.
+    /// `model` is what the folder is a part of.
+    pub(super) fn find_vanished(
+        &self,
+        (model, folder, name): (Model, Ino, &str),
+        process_of: impl Fn(u32) -> u32,
+        thread: u32,
+        hold: Duration,
+    ) -> Option<FileKind> {
+        let shows_it = |listed: &&FolderRead| {
+            listed.folder == folder && listed.rows.iter().any(|row| *row.name == *name)
+        };
+        if !self.listed.iter().any(|listed| shows_it(&listed)) {
+            return None;
+        }
+        let process = process_of(thread);
+        let mut newest_first = self.listed.iter().rev();
+        let listed = newest_first
+            .find(|listed| listed.folder == folder && process_of(listed.thread) == process)?;
+        let is_recent = |at: Instant| at.elapsed() < hold;
+        let removes_model = self
+            .hiding
+            .get(&model)
+            .is_some_and(|hiding| hiding.processes.contains(&process) && is_recent(hiding.last));
+        let is_being_removed = listed.is_open && is_recent(listed.at)
+            || listed.removed_at.is_some_and(is_recent)
+            || removes_model;
+        let row = listed.rows.iter().find(|row| *row.name == *name)?;
+        (is_being_removed && row.can_vanish && !row.is_removed).then_some(row.kind)
     }
 
     /// Counts a deletion.
@@ -224,6 +317,10 @@ mod tests {
 
     const MODEL: Model = Model::Rapid(RapidId(7));
 
+    fn row(ino: Ino) -> ListedRow {
+        ListedRow::new(ino, "a", FileKind::File, true)
+    }
+
     #[test]
     fn what_was_removed_is_back_when_the_rmdir_does_not_come() {
         let mut deletions = Deletions::default();
@@ -259,29 +356,55 @@ mod tests {
         const HOLD: Duration = Duration::from_secs(10);
         let mut deletions = Deletions::default();
         let (folder, listed, later) = (Ino(2), Ino(3), Ino(4));
+        let shown = |rows: &[Ino]| rows.iter().map(|ino| row(*ino)).collect();
         let came_later = |deletions: &Deletions, rows: &[Ino], process| {
             deletions.came_later(rows, (MODEL, folder), process, |thread| thread, HOLD)
         };
-        deletions.was_listed(42, folder, vec![listed]);
+        deletions.was_listed(42, (folder, Fh(1)), shown(&[listed]));
         assert!(!came_later(&deletions, &[later], 42), "it removed nothing");
         deletions.hide(MODEL, &Part("a"), 42, HOLD);
         assert!(came_later(&deletions, &[later], 42));
         assert!(!came_later(&deletions, &[listed, later], 42));
         assert!(!came_later(&deletions, &[later], 43), "another process");
-        deletions.was_listed(42, folder, vec![listed, later]);
+        deletions.was_listed(42, (folder, Fh(1)), shown(&[listed, later]));
         assert!(!came_later(&deletions, &[later], 42), "listed again");
         deletions.hide(MODEL, &Part("a"), 43, HOLD);
         assert!(!came_later(&deletions, &[later], 43), "it listed nothing");
     }
 
     #[test]
+    fn a_name_that_vanished_is_found_by_the_process_that_removes_what_it_listed() {
+        const HOLD: Duration = Duration::from_secs(10);
+        const FOLDER: Ino = Ino(2);
+        let find = |deletions: &Deletions, name, process, hold| {
+            deletions.find_vanished((MODEL, FOLDER, name), |thread| thread, process, hold)
+        };
+        let found = |deletions: &Deletions, process| find(deletions, "gone", process, HOLD);
+        let mut deletions = Deletions::default();
+        let rows = [("own", false), ("gone", true), ("other", true)]
+            .map(|(name, vanishes)| ListedRow::new(Ino(3), name, FileKind::File, vanishes));
+        deletions.was_listed(42, (FOLDER, Fh(5)), rows.into());
+        assert_eq!(found(&deletions, 42), Some(FileKind::File), "it is open");
+        assert_eq!(found(&deletions, 43), None, "another process");
+        assert_eq!(find(&deletions, "gone", 42, Duration::ZERO), None);
+        assert_eq!(find(&deletions, "own", 42, HOLD), None, "a user's file");
+        deletions.was_closed(Fh(5));
+        assert_eq!(found(&deletions, 42), None, "it only read the folder");
+        deletions.was_removed((FOLDER, "other"), 42, |thread| thread);
+        assert_eq!(found(&deletions, 42), Some(FileKind::File), "it removes");
+        deletions.was_removed((FOLDER, "gone"), 42, |thread| thread);
+        assert_eq!(found(&deletions, 42), None, "it removed it");
+    }
+
+    #[test]
     fn listings_that_are_remembered_are_bounded() {
         let mut deletions = Deletions::default();
         for folder in 0..2 * MAX_LISTED as u64 {
-            deletions.was_listed(42, Ino(folder), vec![Ino(1)]);
+            deletions.was_listed(42, (Ino(folder), Fh(1)), vec![row(Ino(1))]);
         }
         assert_eq!(deletions.listed.len(), MAX_LISTED);
-        deletions.was_listed(42, Ino(1), vec![Ino(1); MAX_LISTED_ROWS + 1]);
+        let too_many = (0..=MAX_LISTED_ROWS).map(|_| row(Ino(1))).collect();
+        deletions.was_listed(42, (Ino(1), Fh(1)), too_many);
         assert!(deletions.listed.is_empty());
     }
 

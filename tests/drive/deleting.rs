@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use assetfs::drive::{DriveError, SetAttributes};
+use assetfs::drive::{DriveError, FileKind, SetAttributes};
 
 use assetfs::service::WorkerCommand;
 
@@ -116,6 +116,44 @@ async fn rm_r_ends_although_the_import_adds_folders_between_its_listing_and_its_
     let refused = another.rmdir("/rawmodels/cube").await.unwrap_err();
     assert_eq!(refused, DriveError::NotEmpty, "it listed nothing");
     tree.rmdir("/rawmodels/cube").await.unwrap();
+    assert_eq!(account.assets().await.len(), 0);
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rm_r_ends_although_a_retry_takes_away_what_it_has_listed() {
+    let account = slow_account().await;
+    let damaged = [("broken.glb", &b"glTF, but no more"[..])];
+    let asset = account.upload_elsewhere("broken", &damaged).await;
+    assert!(account.until_final(asset).await.is_failure());
+    let mounted = account.mount().await;
+    let tree = &mounted.tree;
+    let listed = tree.rows("/rawmodels/broken").await.unwrap();
+    let names: Vec<&str> = listed.iter().map(|(name, _)| name.as_str()).collect();
+    assert!(names.contains(&"ERROR.txt") && names.contains(&"analysis"));
+    tree.write("/rawmodels/broken/.assetfs/ctl", b"retry\n")
+        .await
+        .unwrap();
+    let other = OtherProcess::start();
+    let another = tree.as_process(other.pid());
+    let error = "/rawmodels/broken/ERROR.txt";
+    while another.exists(error).await {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(!tree.exists(error).await, "nothing was removed yet");
+    tree.unlink("/rawmodels/broken/broken.glb").await.unwrap();
+    assert_eq!(another.unlink(error).await, Err(DriveError::NotFound));
+    assert_eq!(tree.read(error).await, Err(DriveError::NotFound));
+    for (name, kind) in listed {
+        let path = format!("/rawmodels/broken/{name}");
+        match kind {
+            FileKind::Folder => tree.remove_all(&path).await.unwrap(),
+            _ if name == "broken.glb" => {}
+            _ => tree.unlink(&path).await.unwrap(),
+        }
+        assert!(!tree.exists(&path).await, "{path} was removed");
+    }
+    tree.rmdir("/rawmodels/broken").await.unwrap();
     assert_eq!(account.assets().await.len(), 0);
     mounted.close().await;
 }

@@ -4,11 +4,12 @@
 use std::sync::Arc;
 
 use crate::drive::catalog::{begin_first_listing, learn_folders, news_of_pages, was_listed};
+use crate::drive::deletions::ListedRow;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::files::folder::{Arriving, DOTS, OpenFolder};
 use crate::drive::mount::Mount;
 use crate::drive::ops::lookup::look;
-use crate::drive::places::{Node, Row, own_rows, rows_after, rows_at_hand};
+use crate::drive::places::{Node, Removal, Row, own_rows, rows_after, rows_at_hand};
 use crate::drive::posix::{Caller, DirEntry, Fh, FileKind, Ino};
 use crate::drive::tree::Tree;
 
@@ -37,13 +38,27 @@ pub(in crate::drive) async fn open_dir(
     if let Some(folder) = node.service_folder() {
         was_listed(mount.catalog(), folder);
     }
+    let is_of_model = node.model_folder().or_else(|| node.owner(mount)).is_some();
+    let can_vanish: Vec<bool> = rows.iter().map(|row| can_vanish(&row.node)).collect();
     let rows = numbered(mount, ino, rows);
-    if node.model_folder().or_else(|| node.owner(mount)).is_some() {
-        let shown = rows.iter().skip(DOTS).map(|row| row.ino).collect();
-        mount.deletions().was_listed(caller.pid, ino, shown);
+    let listed = rows.iter().skip(DOTS).zip(can_vanish);
+    let listed = listed.map(|(row, can_vanish)| {
+        let name = row.name.to_str().unwrap_or_default();
+        ListedRow::new(row.ino, name, row.kind, can_vanish)
+    });
+    let listed: Vec<_> = listed.collect();
+    let fh = mount
+        .handles()
+        .insert_folder(OpenFolder::new(node, ino, rows, arriving));
+    if is_of_model {
+        mount.deletions().was_listed(caller.pid, (ino, fh), listed);
     }
-    let folder = OpenFolder::new(node, ino, rows, arriving);
-    Ok(mount.handles().insert_folder(folder))
+    Ok(fh)
+}
+
+/// True for what may go without a user's action: everything but the user's own files and texts.
+fn can_vanish(node: &Node) -> bool {
+    !matches!(node.removal(), Removal::Entry(..) | Removal::Job(..))
 }
 
 /// The next rows of an open folder; waits for them while there may be more.

@@ -7,8 +7,8 @@ use crate::drive::catalog::look_at;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::mount::Mount;
 use crate::drive::ops::attributes::entry;
-use crate::drive::places::{Node, child};
-use crate::drive::posix::{Entry, Ino};
+use crate::drive::places::{Node, Vanished, child};
+use crate::drive::posix::{Caller, Entry, Ino, process_of};
 use crate::drive::tree::Tree;
 use crate::drive::values::names::NAME_MAX_BYTES;
 
@@ -17,11 +17,38 @@ pub(in crate::drive) async fn lookup(
     mount: &Arc<Mount>,
     parent: Ino,
     name: &OsStr,
+    caller: &Caller,
 ) -> DriveResult<Entry> {
     let folder = mount.node(parent)?;
-    let node = child(mount, &folder, text(name)?).await?;
+    let node = child_or_vanished(mount, (parent, &folder), text(name)?, caller).await?;
     look(mount, &node);
     entry(mount, &node).await
+}
+
+/// The node of a name in a folder. A name that a process listed before it removes it is also found when it went
+/// in between without the action of a user, as `rm -r` would fail otherwise.
+pub(in crate::drive) async fn child_or_vanished(
+    mount: &Mount,
+    (parent, folder): (Ino, &Node),
+    name: &str,
+    caller: &Caller,
+) -> DriveResult<Node> {
+    let missing = match child(mount, folder, name).await {
+        Err(DriveError::NotFound) => DriveError::NotFound,
+        found => return found,
+    };
+    let model = folder.model_folder().or_else(|| folder.owner(mount));
+    let kind = model.and_then(|model| {
+        let hold = mount.config().restore_after;
+        let deletions = mount.deletions();
+        deletions.find_vanished((model, parent, name), process_of, caller.pid, hold)
+    });
+    let vanished = kind.map(|kind| Vanished {
+        folder: folder.clone(),
+        name: name.into(),
+        kind,
+    });
+    vanished.map(Node::from).ok_or(missing)
 }
 
 /// Notes that a node is looked at: the state of its model is polled for a while.

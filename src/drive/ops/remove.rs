@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::sync::Arc;
 
 use super::again::is_frozen;
-use super::lookup::text;
+use super::lookup::{child_or_vanished, text};
 use crate::client::ClientError;
 use crate::drive::catalog::{
     asked, asset_gone, doubt, embed_gone, is_stale, keep_for_good, model_path, preset_gone,
@@ -16,7 +16,7 @@ use crate::drive::catalog::{
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::mount::Mount;
 use crate::drive::places::{
-    Container, DraftEntry, ModelFolder, Node, Place as _, Removal, child, dismiss_error, is_ghost,
+    Container, DraftEntry, ModelFolder, Node, Place as _, Removal, dismiss_error, is_ghost,
     is_hidden, refusals, shown_parts,
 };
 use crate::drive::posix::{Caller, FileKind, Ino, process_of};
@@ -80,10 +80,11 @@ async fn to_be_removed<'a>(
     mount: &Arc<Mount>,
     parent: Ino,
     name: &'a OsStr,
+    caller: &Caller,
 ) -> DriveResult<(Node, &'a str, Node)> {
     let folder = mount.node(parent)?;
     let name = text(name)?;
-    let node = child(mount, &folder, name).await?;
+    let node = child_or_vanished(mount, (parent, &folder), name, caller).await?;
     if mount.config().read_only {
         return Err(refusals::read_only_mount());
     }
@@ -96,14 +97,33 @@ pub(in crate::drive) async fn remove_file(
     name: &OsStr,
     caller: &Caller,
 ) -> DriveResult<()> {
-    let (folder, name, node) = to_be_removed(mount, parent, name).await?;
+    let (folder, name, node) = to_be_removed(mount, parent, name, caller).await?;
+    remove_file_node(mount, (&folder, name), node, caller).await?;
+    was_removed(mount, parent, name, caller);
+    Ok(())
+}
+
+/// Notes that a process removed a name: what else it listed in the folder stays removable for it.
+fn was_removed(tree: &Tree, parent: Ino, name: &str, caller: &Caller) {
+    let process = caller.process();
+    tree.deletions()
+        .was_removed((parent, name), process, process_of);
+}
+
+async fn remove_file_node(
+    mount: &Arc<Mount>,
+    (folder, name): (&Node, &str),
+    node: Node,
+    caller: &Caller,
+) -> DriveResult<()> {
     match node.removal() {
+        Removal::Vanished if node.kind() != Some(FileKind::Folder) => Ok(()),
         Removal::Entry(draft, entry) => {
             if node.attributes(mount).await?.kind == FileKind::Folder {
                 return Err(DriveError::IsAFolder);
             }
             let of = DraftEntry { draft, entry };
-            remove_entry(mount, &folder, name, of, caller).await
+            remove_entry(mount, folder, name, of, caller).await
         }
         Removal::Job(folder, text_name) => remove_job(mount, folder, &text_name),
         Removal::JobPart(entry) if is_ghost(mount, &entry) => {
@@ -131,7 +151,7 @@ pub(in crate::drive) async fn remove_file(
         Removal::Embed(embed) => delete_embed(mount, embed).await,
         _ if node.kind() == Some(FileKind::Folder) => Err(DriveError::IsAFolder),
         Removal::JobPart(_) | Removal::Part => hide(mount, node, caller).await,
-        Removal::Model(_) | Removal::Refused => {
+        Removal::Model(_) | Removal::Refused | Removal::Vanished => {
             Err(refusals::not_permitted_here(&node.path(mount)))
         }
     }
@@ -203,8 +223,20 @@ pub(in crate::drive) async fn remove_dir(
     name: &OsStr,
     caller: &Caller,
 ) -> DriveResult<()> {
-    let (folder, name, node) = to_be_removed(mount, parent, name).await?;
+    let (folder, name, node) = to_be_removed(mount, parent, name, caller).await?;
+    remove_dir_node(mount, (&folder, name), node, caller).await?;
+    was_removed(mount, parent, name, caller);
+    Ok(())
+}
+
+async fn remove_dir_node(
+    mount: &Arc<Mount>,
+    (folder, name): (&Node, &str),
+    node: Node,
+    caller: &Caller,
+) -> DriveResult<()> {
     match node.removal() {
+        Removal::Vanished if node.kind() == Some(FileKind::Folder) => Ok(()),
         Removal::Model(Model::Raw(Home::Made(draft))) if is_open_draft(mount, draft) => {
             if !is_empty_draft(mount, draft).await? {
                 return Err(DriveError::NotEmpty);

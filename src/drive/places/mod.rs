@@ -41,6 +41,7 @@ mod search;
 mod staged_zip;
 #[cfg(test)]
 mod tests;
+mod vanished;
 mod walk;
 
 pub(in crate::drive) use attributes::file;
@@ -58,4 +59,5 @@ pub(in crate::drive) use place::{AttributeRule, Container, Contents, Lifetime, P
 pub(in crate::drive) use presets::{HeldPreset, PresetFolder};
 pub(in crate::drive) use rawmodels::RawModels;
 pub(in crate::drive) use root::Root;
+pub(in crate::drive) use vanished::Vanished;
 pub(in crate::drive) use walk::{child, resolve};

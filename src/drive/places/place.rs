@@ -108,6 +108,8 @@ pub(in crate::drive) enum Removal {
     Embed(EmbedId),
     /// Hides the part of a model until the model is deleted, or for a while.
     Part,
+    /// Nothing: it is gone already.
+    Vanished,
     /// Never.
     Refused,
 }

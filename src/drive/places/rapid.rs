@@ -68,9 +68,8 @@ impl Place for RapidFolder {
             }
             let parent = ErrorParent::Model(Model::Rapid(rapid));
             if error_text(tree, parent).is_some() {
-                // First, so that `rm -r` removes it while there is a failure to tell of.
                 let name = free_name(ERROR_FILE, &taken);
-                rows.insert(0, Row::new(name, ErrorText(parent)));
+                rows.push(Row::new(name, ErrorText(parent)));
             }
             without_hidden(tree, &mut rows, Model::Rapid(rapid));
             Ok(rows)

@@ -17,6 +17,7 @@ use super::remote::{ServiceFile, ServiceFolder, ServiceSubfolder};
 use super::search::{Found, FoundLink, SearchFolder};
 use super::staged_zip::{StagedMember, StagedMemberFolder};
 use super::*;
+use crate::drive::posix::FileKind;
 use crate::drive::values::local::{DropFolder, ErrorParent, HiddenName, HiddenParent, JobPart};
 use crate::drive::values::node::{AccountFile, Bundle, Family, Home, Model, RemoteFolder};
 use crate::outbox::{DraftId, EntryId};
@@ -46,7 +47,13 @@ fn entry(draft: u64) -> DraftEntry {
 fn the_identity_of_a_path_is_what_earlier_versions_made_numbers_from() {
     let status = |parent| Node::from(HiddenFile(parent, HiddenName::Status));
     let job = |folder: DropFolder, part| Node::from(folder.entry("web.json", part));
+    let vanished = Vanished {
+        folder: ModelFolder(Home::Found(ASSET)).into(),
+        name: "ERROR.txt".into(),
+        kind: FileKind::File,
+    };
     let cases: Vec<(Node, &str)> = vec![
+        (vanished.into(), "vanished/model/found/7/ERROR.txt"),
         (Root.into(), "/"),
         (RawModels.into(), "top/rawmodels"),
         (RapidModels.into(), "top/rapidmodels"),

@@ -1,0 +1,67 @@
+//! A name that went without a user's action after a process listed it and before the process removed it. It can
+//! be looked up and removed by that process alone, has no content, and is not cached.
+
+use std::sync::Arc;
+
+use super::attributes::{file, folder, link};
+use super::node::{Node, Row};
+use super::place::{Answer, Lifetime, Place, Removal, Text};
+use crate::drive::error::DriveError;
+use crate::drive::inodes::Numbered as _;
+use crate::drive::posix::{Attributes, FileKind};
+use crate::drive::tree::Tree;
+
+pub(in crate::drive) struct Vanished {
+    pub(in crate::drive) folder: Node,
+    pub(in crate::drive) name: Box<str>,
+    pub(in crate::drive) kind: FileKind,
+}
+
+impl Place for Vanished {
+    fn identity(&self) -> String {
+        format!("vanished/{}/{}", self.folder.identity(), self.name)
+    }
+
+    fn kind(&self) -> Option<FileKind> {
+        Some(self.kind)
+    }
+
+    fn path(&self, tree: &Tree) -> String {
+        format!("{}/{}", self.folder.path(tree), self.name)
+    }
+
+    fn lifetime(&self) -> Lifetime {
+        Lifetime::None
+    }
+
+    fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {
+        let modified = tree.opened();
+        let attributes = match self.kind {
+            FileKind::Folder => folder(tree, modified),
+            FileKind::File => file(tree, 0, modified),
+            FileKind::Link => link(tree, "", modified),
+        };
+        Box::pin(async move { Ok(attributes) })
+    }
+
+    fn rows<'a>(&'a self, _: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
+        Box::pin(async {
+            match self.kind {
+                FileKind::Folder => Ok(Vec::new()),
+                _ => Err(DriveError::NotAFolder),
+            }
+        })
+    }
+
+    fn text<'a>(&'a self, _: &'a Arc<Tree>) -> Answer<'a, Text> {
+        Box::pin(async { Err(DriveError::NotFound) })
+    }
+
+    fn target<'a>(&'a self, _: &'a Arc<Tree>) -> Answer<'a, String> {
+        Box::pin(async { Err(DriveError::NotFound) })
+    }
+
+    fn removal(&self) -> Removal {
+        Removal::Vanished
+    }
+}
