@@ -5,12 +5,10 @@ use reqwest::Method;
 use super::budget::Priority;
 use super::call::Call;
 use super::error::ClientError;
-use super::exchange::Exchange;
-use super::tokens::TokenCalls;
+use super::{AccountCalls, TokenCalls};
 use crate::wire::paths::route;
 use crate::wire::{
-    Data, DeleteAccount, Login, LoginReply, Password, RapidPoints, StorageLeft, Token, TokenId,
-    UserId,
+    DeleteAccount, Login, LoginReply, Password, RapidPoints, StorageLeft, Token, TokenId, UserId,
 };
 
 /// Identity of an account; local state is stored under it.
@@ -32,12 +30,6 @@ impl AccountIdentity {
             (None, None) => format!("{}#anonymous", self.origin),
         }
     }
-}
-
-/// Calls about the account.
-#[derive(Clone, Copy)]
-pub struct AccountCalls<'a> {
-    pub(super) exchange: &'a Exchange,
 }
 
 impl AccountCalls<'_> {
@@ -94,13 +86,13 @@ impl AccountCalls<'_> {
     /// Remaining optimization points.
     pub async fn points(self, priority: Priority) -> Result<RapidPoints, ClientError> {
         let call = Call::get("get the points", route::RAPID_POINTS).at(priority);
-        Ok(self.exchange.json::<Data<RapidPoints>>(call).await?.data)
+        self.exchange.data(call).await
     }
 
     /// Remaining storage.
     pub async fn storage_left(self, priority: Priority) -> Result<StorageLeft, ClientError> {
         let call = Call::get("get the storage left", route::STORAGE).at(priority);
-        Ok(self.exchange.json::<Data<StorageLeft>>(call).await?.data)
+        self.exchange.data(call).await
     }
 
     /// Deletes the account and everything in it. Sent once.

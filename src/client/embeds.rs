@@ -1,17 +1,15 @@
 //! Calls about embeds.
 
-use std::sync::Arc;
-
 use reqwest::Method;
 
+use super::EmbedCalls;
 use super::budget::Priority;
 use super::call::Call;
 use super::error::ClientError;
-use super::exchange::Exchange;
 use super::listing::{EmbedQuery, List, PageOrder, collect};
 use crate::wire::paths::{fill, route};
 use crate::wire::{
-    CreateEmbed, CreateRawEmbed, Data, Embed, EmbedCreated, EmbedId, Page, RapidId, RawEmbedCreated,
+    CreateEmbed, CreateRawEmbed, Embed, EmbedCreated, EmbedId, Page, RapidId, RawEmbedCreated,
 };
 
 const LIST: List<Embed> = List {
@@ -19,12 +17,6 @@ const LIST: List<Embed> = List {
     path: route::EMBEDS,
     id: |embed| embed.id.0,
 };
-
-/// Calls about embeds.
-#[derive(Clone, Copy)]
-pub struct EmbedCalls<'a> {
-    pub(super) exchange: &'a Arc<Exchange>,
-}
 
 impl EmbedCalls<'_> {
     pub async fn list(
@@ -54,19 +46,18 @@ impl EmbedCalls<'_> {
 
     pub async fn get(self, id: EmbedId, priority: Priority) -> Result<Embed, ClientError> {
         let call = Call::get("get an embed", fill(route::EMBED, &[&id])).at(priority);
-        Ok(self.exchange.json::<Data<Embed>>(call).await?.data)
+        self.exchange.data(call).await
     }
 
     pub async fn delete(self, id: EmbedId) -> Result<(), ClientError> {
-        self.exchange
-            .done(Call::delete("delete an embed", fill(route::EMBED, &[&id])))
-            .await
+        let call = Call::delete("delete an embed", fill(route::EMBED, &[&id]));
+        self.exchange.done(call).await
     }
 
     /// Creates an embed of a rapid model. Sent once.
     pub async fn create(self, request: &CreateEmbed) -> Result<EmbedCreated, ClientError> {
         let call = Call::once("create an embed", Method::POST, route::CREATE_EMBED).json(request);
-        Ok(self.exchange.json::<Data<EmbedCreated>>(call).await?.data)
+        self.exchange.data(call).await
     }
 
     /// Creates an embed of a base asset in glb format. Sent once.
@@ -76,10 +67,6 @@ impl EmbedCalls<'_> {
     ) -> Result<RawEmbedCreated, ClientError> {
         let call =
             Call::once("create an embed", Method::POST, route::CREATE_RAW_EMBED).json(request);
-        Ok(self
-            .exchange
-            .json::<Data<RawEmbedCreated>>(call)
-            .await?
-            .data)
+        self.exchange.data(call).await
     }
 }

@@ -20,7 +20,7 @@ use super::retry::retry_after;
 use super::storage::{self, SignedObject, Storage};
 use super::transport::{self, Connection, Fault, Transport};
 use crate::wire::secret::without_secrets;
-use crate::wire::{ErrorBody, Token, TokenId};
+use crate::wire::{Data, ErrorBody, Items, Token, TokenId};
 
 /// What all calls of a client share.
 pub(super) struct Exchange {
@@ -64,6 +64,19 @@ impl Exchange {
             .repeated(&call, |failed| self.attempt_bytes(&call, failed))
             .await?;
         serde_json::from_slice(&body).map_err(|error| unreadable(&call, &body, &error))
+    }
+
+    /// Sends a call whose reply is wrapped in `data`.
+    pub(super) async fn data<T: DeserializeOwned>(&self, call: Call) -> Result<T, ClientError> {
+        Ok(self.json::<Data<T>>(call).await?.data)
+    }
+
+    /// Sends a call whose reply is a list.
+    pub(super) async fn items<T: DeserializeOwned>(
+        &self,
+        call: Call,
+    ) -> Result<Vec<T>, ClientError> {
+        Ok(self.json::<Items<T>>(call).await?.0)
     }
 
     /// Sends a call and ignores the body of the reply.

@@ -16,6 +16,7 @@ mod error;
 mod exchange;
 mod listing;
 mod meta;
+mod models;
 mod optimizations;
 mod origin;
 mod presets;
@@ -34,28 +35,25 @@ mod transfers;
 mod transport;
 mod webhooks;
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::wire::TokenId;
 use exchange::Exchange;
+use models::ModelCalls;
 
-pub use account::{AccountCalls, AccountIdentity};
+pub use account::AccountIdentity;
 pub use assets::AssetCalls;
 pub use body::{ByteStream, Download};
 pub use budget::{BudgetStatus, Priority};
 pub use config::{ClientConfig, Deadlines, RetryPolicy};
-pub use embeds::EmbedCalls;
 pub use error::ClientError;
 pub use listing::{EmbedQuery, ListQuery, PageStream};
 pub use meta::ObjectMeta;
-pub use optimizations::OptimizationCalls;
-pub use presets::PresetCalls;
 pub use put::PutReply;
 pub use range::RangeReply;
 pub use rapids::RapidCalls;
-pub use tokens::TokenCalls;
 pub use transfers::Transfers;
-pub use webhooks::WebhookCalls;
 
 /// A client for one service with one token; clones share everything.
 #[derive(Clone)]
@@ -86,49 +84,18 @@ impl Client {
         }
     }
 
-    /// The account itself: identity, sign-in, points, storage.
-    pub fn account(&self) -> AccountCalls<'_> {
-        AccountCalls {
-            exchange: &self.exchange,
-        }
-    }
-
-    /// Base assets.
     pub fn assets(&self) -> AssetCalls<'_> {
-        AssetCalls {
+        ModelCalls {
             exchange: &self.exchange,
-        }
-    }
-
-    pub fn embeds(&self) -> EmbedCalls<'_> {
-        EmbedCalls {
-            exchange: &self.exchange,
-        }
-    }
-
-    pub fn optimizations(&self) -> OptimizationCalls<'_> {
-        OptimizationCalls {
-            exchange: &self.exchange,
-        }
-    }
-
-    pub fn presets(&self) -> PresetCalls<'_> {
-        PresetCalls {
-            exchange: &self.exchange,
+            kind: PhantomData,
         }
     }
 
     /// Rapid models, which are the results of optimizations.
     pub fn rapids(&self) -> RapidCalls<'_> {
-        RapidCalls {
+        ModelCalls {
             exchange: &self.exchange,
-        }
-    }
-
-    /// API tokens.
-    pub fn tokens(&self) -> TokenCalls<'_> {
-        TokenCalls {
-            exchange: &self.exchange,
+            kind: PhantomData,
         }
     }
 
@@ -136,12 +103,6 @@ impl Client {
     pub fn transfers(&self) -> Transfers<'_> {
         Transfers {
             storage: &self.exchange.storage,
-        }
-    }
-
-    pub fn webhooks(&self) -> WebhookCalls<'_> {
-        WebhookCalls {
-            exchange: &self.exchange,
         }
     }
 
@@ -179,4 +140,40 @@ impl std::fmt::Debug for Client {
             .field("origin", &self.origin())
             .finish_non_exhaustive()
     }
+}
+
+/// Declares groups of calls, and a method of [`Client`] for each.
+macro_rules! groups {
+    ($($(#[$doc:meta])* $method:ident: $group:ident,)*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Copy)]
+            pub struct $group<'a> {
+                exchange: &'a Arc<Exchange>,
+            }
+        )*
+
+        impl Client {
+            $(
+                pub fn $method(&self) -> $group<'_> {
+                    $group { exchange: &self.exchange }
+                }
+            )*
+        }
+    };
+}
+
+groups! {
+    /// Calls about the account itself: identity, sign-in, points, storage.
+    account: AccountCalls,
+    /// Calls about embeds.
+    embeds: EmbedCalls,
+    /// Calls about optimizations.
+    optimizations: OptimizationCalls,
+    /// Calls about presets.
+    presets: PresetCalls,
+    /// Calls about API tokens.
+    tokens: TokenCalls,
+    /// Calls about webhooks.
+    webhooks: WebhookCalls,
 }

@@ -2,18 +2,12 @@
 
 use reqwest::Method;
 
+use super::OptimizationCalls;
 use super::budget::Priority;
 use super::call::Call;
 use super::error::ClientError;
-use super::exchange::Exchange;
 use crate::wire::paths::{fill, route};
-use crate::wire::{AssetId, Data, Items, MultiOptimize, OptimizeRequest, RapidModel};
-
-/// Calls about optimizations.
-#[derive(Clone, Copy)]
-pub struct OptimizationCalls<'a> {
-    pub(super) exchange: &'a Exchange,
-}
+use crate::wire::{AssetId, MultiOptimize, OptimizeRequest, RapidModel};
 
 impl OptimizationCalls<'_> {
     /// Optimizes a base asset; costs points. Sent once.
@@ -28,19 +22,18 @@ impl OptimizationCalls<'_> {
             fill(route::OPTIMIZE, &[&id]),
         )
         .json(request);
-        Ok(self.exchange.json::<Data<RapidModel>>(call).await?.data)
+        self.exchange.data(call).await
     }
 
     /// Optimizes several base assets; costs points. Sent once.
     pub async fn start_many(self, request: &MultiOptimize) -> Result<(), ClientError> {
-        self.exchange
-            .done(Call::once("optimize assets", Method::POST, route::MULTI_OPTIMIZE).json(request))
-            .await
+        let call = Call::once("optimize assets", Method::POST, route::MULTI_OPTIMIZE).json(request);
+        self.exchange.done(call).await
     }
 
     /// Optimizations of the last week that run or failed.
     pub async fn running(self, priority: Priority) -> Result<Vec<RapidModel>, ClientError> {
         let call = Call::get("list running jobs", route::RUNNING_JOBS).at(priority);
-        Ok(self.exchange.json::<Items<RapidModel>>(call).await?.0)
+        self.exchange.items(call).await
     }
 }

@@ -2,44 +2,37 @@
 
 use reqwest::Method;
 
+use super::PresetCalls;
 use super::body::Download;
 use super::budget::Priority;
 use super::call::Call;
 use super::error::ClientError;
-use super::exchange::Exchange;
 use crate::wire::paths::{fill, route};
 use crate::wire::{
-    CreatePreset, Data, FactoryPreset, Items, OptimizerConfig, Preset, PresetCategory, PresetId,
-    RpdxRequest, UpdatePreset,
+    CreatePreset, FactoryPreset, OptimizerConfig, Preset, PresetCategory, PresetId, RpdxRequest,
+    UpdatePreset,
 };
-
-/// Calls about presets.
-#[derive(Clone, Copy)]
-pub struct PresetCalls<'a> {
-    pub(super) exchange: &'a Exchange,
-}
 
 impl PresetCalls<'_> {
     pub async fn list(self, priority: Priority) -> Result<Vec<Preset>, ClientError> {
         let call = Call::get("list presets", route::PRESETS).at(priority);
-        Ok(self.exchange.json::<Items<Preset>>(call).await?.0)
+        self.exchange.items(call).await
     }
 
     pub async fn factory(self, priority: Priority) -> Result<Vec<FactoryPreset>, ClientError> {
         let call = Call::get("list factory presets", route::FACTORY_PRESETS).at(priority);
-        Ok(self.exchange.json::<Items<FactoryPreset>>(call).await?.0)
+        self.exchange.items(call).await
     }
 
     pub async fn get(self, id: PresetId, priority: Priority) -> Result<Preset, ClientError> {
         let call = Call::get("get a preset", fill(route::PRESET, &[&id])).at(priority);
-        Ok(self.exchange.json::<Data<Preset>>(call).await?.data)
+        self.exchange.data(call).await
     }
 
     /// Creates a preset. Sent once. The API does not define the reply, so the new preset is found by listing.
     pub async fn create(self, request: &CreatePreset) -> Result<(), ClientError> {
-        self.exchange
-            .done(Call::once("create a preset", Method::POST, route::CREATE_PRESET).json(request))
-            .await
+        let call = Call::once("create a preset", Method::POST, route::CREATE_PRESET).json(request);
+        self.exchange.done(call).await
     }
 
     /// Replaces the name and configuration of a preset.
@@ -49,28 +42,25 @@ impl PresetCalls<'_> {
     }
 
     pub async fn delete(self, id: PresetId) -> Result<(), ClientError> {
-        self.exchange
-            .done(Call::delete("delete a preset", fill(route::PRESET, &[&id])))
-            .await
+        let call = Call::delete("delete a preset", fill(route::PRESET, &[&id]));
+        self.exchange.done(call).await
     }
 
     pub async fn categories(self, priority: Priority) -> Result<Vec<PresetCategory>, ClientError> {
         let call = Call::get("list preset categories", route::PRESET_CATEGORIES).at(priority);
-        Ok(self.exchange.json::<Items<PresetCategory>>(call).await?.0)
+        self.exchange.items(call).await
     }
 
     /// A preset in the API and command-line formats, as a zip.
     pub async fn zip(self, id: PresetId, priority: Priority) -> Result<Download, ClientError> {
-        self.exchange
-            .download(Call::get("download a preset", fill(route::PRESET_ZIP, &[&id])).at(priority))
-            .await
+        let call = Call::get("download a preset", fill(route::PRESET_ZIP, &[&id])).at(priority);
+        self.exchange.download(call).await
     }
 
     /// A preset in the command-line format, as a zip.
     pub async fn rpdx(self, id: PresetId, priority: Priority) -> Result<Download, ClientError> {
-        self.exchange
-            .download(Call::get("download a preset", fill(route::PRESET_RPDX, &[&id])).at(priority))
-            .await
+        let call = Call::get("download a preset", fill(route::PRESET_RPDX, &[&id])).at(priority);
+        self.exchange.download(call).await
     }
 
     /// A configuration in the command-line format, as a zip.

@@ -2,31 +2,23 @@
 
 use reqwest::Method;
 
+use super::TokenCalls;
 use super::budget::Priority;
 use super::call::Call;
 use super::error::ClientError;
-use super::exchange::Exchange;
 use crate::wire::paths::{fill, route};
-use crate::wire::{ApiToken, CreateToken, Data, Items, LoginReply, Token, TokenId};
-
-/// Calls about API tokens.
-#[derive(Clone, Copy)]
-pub struct TokenCalls<'a> {
-    pub(super) exchange: &'a Exchange,
-}
+use crate::wire::{ApiToken, CreateToken, LoginReply, Token, TokenId};
 
 impl TokenCalls<'_> {
     pub async fn list(self, priority: Priority) -> Result<Vec<ApiToken>, ClientError> {
         let call = Call::get("list API tokens", route::TOKENS).at(priority);
-        Ok(self.exchange.json::<Items<ApiToken>>(call).await?.0)
+        self.exchange.items(call).await
     }
 
     pub async fn get(self, id: TokenId) -> Result<ApiToken, ClientError> {
-        Ok(self
-            .exchange
-            .json::<Data<ApiToken>>(Call::get("get an API token", fill(route::TOKEN, &[&id])))
-            .await?
-            .data)
+        self.exchange
+            .data(Call::get("get an API token", fill(route::TOKEN, &[&id])))
+            .await
     }
 
     /// Creates an API token. The service shows its text only in this reply. Sent once.
@@ -50,11 +42,7 @@ impl TokenCalls<'_> {
     }
 
     pub async fn delete(self, id: TokenId) -> Result<(), ClientError> {
-        self.exchange
-            .done(Call::delete(
-                "delete an API token",
-                fill(route::TOKEN, &[&id]),
-            ))
-            .await
+        let call = Call::delete("delete an API token", fill(route::TOKEN, &[&id]));
+        self.exchange.done(call).await
     }
 }

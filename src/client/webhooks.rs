@@ -2,23 +2,17 @@
 
 use reqwest::Method;
 
+use super::WebhookCalls;
 use super::budget::Priority;
 use super::call::Call;
 use super::error::ClientError;
-use super::exchange::Exchange;
 use crate::wire::paths::{fill, route};
-use crate::wire::{CreateWebhook, Data, Items, Webhook, WebhookId};
-
-/// Calls about webhooks.
-#[derive(Clone, Copy)]
-pub struct WebhookCalls<'a> {
-    pub(super) exchange: &'a Exchange,
-}
+use crate::wire::{CreateWebhook, Data, Webhook, WebhookId};
 
 impl WebhookCalls<'_> {
     pub async fn list(self, priority: Priority) -> Result<Vec<Webhook>, ClientError> {
         let call = Call::get("list webhooks", route::WEBHOOKS).at(priority);
-        Ok(self.exchange.json::<Items<Webhook>>(call).await?.0)
+        self.exchange.items(call).await
     }
 
     /// Registers a webhook. Sent once.
@@ -40,22 +34,17 @@ impl WebhookCalls<'_> {
     }
 
     pub async fn delete(self, id: WebhookId) -> Result<(), ClientError> {
-        self.exchange
-            .done(Call::delete(
-                "delete a webhook",
-                fill(route::WEBHOOK, &[&id]),
-            ))
-            .await
+        let call = Call::delete("delete a webhook", fill(route::WEBHOOK, &[&id]));
+        self.exchange.done(call).await
     }
 
     /// Sends a test event to a webhook. Sent once.
     pub async fn test(self, id: WebhookId) -> Result<(), ClientError> {
-        self.exchange
-            .done(Call::once(
-                "test a webhook",
-                Method::POST,
-                fill(route::TEST_WEBHOOK, &[&id]),
-            ))
-            .await
+        let call = Call::once(
+            "test a webhook",
+            Method::POST,
+            fill(route::TEST_WEBHOOK, &[&id]),
+        );
+        self.exchange.done(call).await
     }
 }

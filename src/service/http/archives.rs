@@ -1,10 +1,7 @@
 //! Everything that is sent as a zip: the files of an asset, and presets in the forms of the API and of
 //! the command line.
 
-use std::sync::Arc;
-
 use axum::body::Body;
-use axum::extract::State;
 use axum::http::HeaderValue;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::response::{IntoResponse as _, Response};
@@ -16,7 +13,7 @@ use super::body::Fields;
 use super::error::ApiError;
 use super::rapidmodel;
 use super::rawmodel;
-use super::request::{Caller, Ids};
+use super::request::ApiCall;
 use crate::service::app::App;
 use crate::service::archive::{Content, Entry, Pack};
 use crate::service::names::file_stem;
@@ -95,13 +92,13 @@ fn send(app: &App, name: &str, entries: Vec<Entry>) -> Response {
         .into_response()
 }
 
-pub async fn asset(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    ids: Ids,
-) -> Result<Response, ApiError> {
-    let row = rawmodel::existing(&app, caller, ids.asset()?).await?;
-    let files = app.records.files().list(&[ModelId::Asset(row.id)]).await?;
+pub async fn asset(call: ApiCall) -> Result<Response, ApiError> {
+    let row = rawmodel::existing(&call, call.ids.asset()?).await?;
+    let files = call
+        .records()
+        .files()
+        .list(&[ModelId::Asset(row.id)])
+        .await?;
     let entries: Vec<Entry> = files
         .into_iter()
         .filter(|file| file.area == Area::Source)
@@ -120,21 +117,21 @@ pub async fn asset(
             "No file of this base asset has been uploaded.".to_owned(),
         ));
     }
-    Ok(send(&app, &row.name, entries))
+    Ok(send(&call.app, &row.name, entries))
 }
 
 /// A preset of the factory or of the caller.
-async fn preset(app: &App, caller: Caller, ids: &Ids) -> Result<Named, ApiError> {
-    let id = ids.preset()?;
+async fn preset(call: &ApiCall) -> Result<Named, ApiError> {
+    let id = call.ids.preset()?;
     if let Some(preset) = presets::factory(id) {
         return Ok(Named {
             name: preset.name.to_owned(),
             description: preset.description.to_owned(),
             config: preset.config(),
-            modified: app.clock.now(),
+            modified: call.app.clock.now(),
         });
     }
-    let row = app.records.presets().get(caller.user, id).await?;
+    let row = call.records().presets().get(call.user, id).await?;
     let row = row.ok_or_else(|| ApiError::no("preset"))?;
     Ok(Named {
         config: parsed(&row.config)?,
@@ -148,13 +145,9 @@ fn parsed(config: &str) -> Result<OptimizerConfig, ApiError> {
     OptimizerConfig::parse(config).map_err(|error| ApiError::Internal(Box::new(error)))
 }
 
-pub async fn preset_both(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    ids: Ids,
-) -> Result<Response, ApiError> {
-    let named = preset(&app, caller, &ids).await?;
-    Ok(send_both(&app, &named))
+pub async fn preset_both(call: ApiCall) -> Result<Response, ApiError> {
+    let named = preset(&call).await?;
+    Ok(send_both(&call.app, &named))
 }
 
 fn send_both(app: &App, named: &Named) -> Response {
@@ -163,42 +156,30 @@ fn send_both(app: &App, named: &Named) -> Response {
     send(app, &named.name, entries)
 }
 
-pub async fn preset_command(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    ids: Ids,
-) -> Result<Response, ApiError> {
-    let named = preset(&app, caller, &ids).await?;
-    Ok(send(&app, &named.name, named.command_form()))
+pub async fn preset_command(call: ApiCall) -> Result<Response, ApiError> {
+    let named = preset(&call).await?;
+    Ok(send(&call.app, &named.name, named.command_form()))
 }
 
-pub async fn config_command(
-    State(app): State<Arc<App>>,
-    _: Caller,
-    mut fields: Fields,
-) -> Result<Response, ApiError> {
+pub async fn config_command(call: ApiCall, mut fields: Fields) -> Result<Response, ApiError> {
     let config = fields.config("config");
     fields.finish()?;
     let named = Named {
         name: "preset".to_owned(),
         description: String::new(),
         config,
-        modified: app.clock.now(),
+        modified: call.app.clock.now(),
     };
-    Ok(send(&app, &named.name, named.command_form()))
+    Ok(send(&call.app, &named.name, named.command_form()))
 }
 
-pub async fn rapid_preset(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    ids: Ids,
-) -> Result<Response, ApiError> {
-    let row = rapidmodel::named(&app, caller, &ids).await?;
+pub async fn rapid_preset(call: ApiCall) -> Result<Response, ApiError> {
+    let row = rapidmodel::named(&call).await?;
     let named = Named {
         config: parsed(&row.config)?,
         name: row.preset_name.unwrap_or(row.name),
         description: String::new(),
         modified: row.created_at,
     };
-    Ok(send_both(&app, &named))
+    Ok(send_both(&call.app, &named))
 }

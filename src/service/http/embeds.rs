@@ -1,9 +1,6 @@
 //! Embeds: viewers of rapid models, and of base assets that are glb files.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
@@ -14,7 +11,7 @@ use super::page::envelope;
 use super::rapidmodel;
 use super::rawmodel;
 use super::record_forms::Beside;
-use super::request::{Caller, Ids, Query};
+use super::request::{ApiCall, JsonReply};
 use crate::engine::settings::most_alike;
 use crate::formats;
 use crate::service::app::App;
@@ -145,18 +142,17 @@ fn viewer_url(app: &App, identifier: &str) -> String {
 }
 
 pub async fn create(
-    State(app): State<Arc<App>>,
-    caller: Caller,
+    call: ApiCall,
     mut fields: Fields,
 ) -> Result<(StatusCode, Json<Value>), ApiError> {
     let rapid = RapidId(fields.id("model_id"));
     let wish = Wish::read(&mut fields);
     fields.finish()?;
-    let row = rapidmodel::existing(&app, caller, rapid).await?;
+    let row = rapidmodel::existing(&call, rapid).await?;
     if row.status != OptimizationStatus::Done {
         return Err(ApiError::field("model_id", "The rapid model is not done."));
     }
-    if !has_glb(&app, ModelId::Rapid(rapid), Area::Export).await? {
+    if !has_glb(&call.app, ModelId::Rapid(rapid), Area::Export).await? {
         return Err(ApiError::field(
             "model_id",
             "The rapid model has no glb export, which the viewer needs. Optimize the base asset again with a glb \
@@ -165,13 +161,15 @@ pub async fn create(
     }
     let message = wish.message("The embed was created.");
     let (id, url) = wish
-        .grant(&app, caller.user, EmbedSource::Rapid(rapid))
+        .grant(&call.app, call.user, EmbedSource::Rapid(rapid))
         .await?;
     let data = EventData {
         rapidmodel_id: Some(rapid),
         ..created(row.asset, id, &url)
     };
-    app.events.emit(caller.user, EventType::EmbedCreation, data);
+    call.app
+        .events
+        .emit(call.user, EventType::EmbedCreation, data);
     let body = json!({
         "status": "success",
         "message": message,
@@ -182,15 +180,11 @@ pub async fn create(
     Ok((StatusCode::CREATED, Json(body)))
 }
 
-pub async fn create_raw(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    mut fields: Fields,
-) -> Result<Json<Value>, ApiError> {
+pub async fn create_raw(call: ApiCall, mut fields: Fields) -> JsonReply {
     let asset = AssetId(fields.id("raw_model_id"));
     let wish = Wish::read(&mut fields);
     fields.finish()?;
-    let row = rawmodel::existing(&app, caller, asset).await?;
+    let row = rawmodel::existing(&call, asset).await?;
     if row.format != "glb" {
         let message = format!("The base asset is in {} format, not glb.", row.format);
         return Err(ApiError::field("raw_model_id", message));
@@ -198,14 +192,15 @@ pub async fn create_raw(
     if row.status != UploadStatus::Complete {
         return Err(not_complete());
     }
-    prepare(&app, &row, caller.user).await?;
+    prepare(&call.app, &row, call.user).await?;
     let message = wish.message("The embed is being created.");
     let (id, url) = wish
-        .grant(&app, caller.user, EmbedSource::Asset(asset))
+        .grant(&call.app, call.user, EmbedSource::Asset(asset))
         .await?;
     let data = created(asset, id, &url);
-    app.events
-        .emit(caller.user, EventType::EmbedFromRawCreation, data);
+    call.app
+        .events
+        .emit(call.user, EventType::EmbedFromRawCreation, data);
     Ok(Json(json!({
         "message": message,
         "embed_id": id,
@@ -259,51 +254,43 @@ fn created(asset: AssetId, id: EmbedId, url: &str) -> EventData {
     data
 }
 
-pub async fn list(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    query: Query,
-) -> Result<Json<Page<Value>>, ApiError> {
-    let rapid = match query.get("rapidId") {
+pub async fn list(call: ApiCall) -> Result<Json<Page<Value>>, ApiError> {
+    let rapid = match call.query.get("rapidId") {
         None | Some("") => None,
         Some(text) => Some(RapidId(text.parse().map_err(|_| {
             ApiError::field("rapidId", "The rapidId field must be an integer.")
         })?)),
     };
-    let request = query.page(PER_PAGE, MOST_PER_PAGE);
-    let search = query.search()?;
-    let page = app
-        .records
+    let request = call.query.page(PER_PAGE, MOST_PER_PAGE);
+    let search = call.query.search()?;
+    let page = call
+        .records()
         .embeds()
-        .list(caller.user, rapid, &search, request)
+        .list(call.user, rapid, &search, request)
         .await?;
     let mut data = Vec::with_capacity(page.items.len());
     for row in &page.items {
-        data.push(written(&app, row, EmbedForm::List).await?);
+        data.push(written(&call.app, row, EmbedForm::List).await?);
     }
-    Ok(Json(envelope(&app, route::EMBEDS, &query, &page, data)))
+    Ok(Json(envelope(&call, route::EMBEDS, &page, data)))
 }
 
-pub async fn show(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    ids: Ids,
-) -> Result<Json<Value>, ApiError> {
-    let row = app.records.embeds().get(caller.user, ids.embed()?).await?;
+pub async fn show(call: ApiCall) -> JsonReply {
+    let row = call
+        .records()
+        .embeds()
+        .get(call.user, call.ids.embed()?)
+        .await?;
     let row = row.ok_or_else(|| ApiError::no("embed"))?;
-    let data = written(&app, &row, EmbedForm::Detail).await?;
+    let data = written(&call.app, &row, EmbedForm::Detail).await?;
     Ok(Json(json!({ "data": data })))
 }
 
-pub async fn delete(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    ids: Ids,
-) -> Result<StatusCode, ApiError> {
-    match app
-        .records
+pub async fn delete(call: ApiCall) -> Result<StatusCode, ApiError> {
+    match call
+        .records()
         .embeds()
-        .delete(caller.user, ids.embed()?)
+        .delete(call.user, call.ids.embed()?)
         .await?
     {
         true => Ok(StatusCode::NO_CONTENT),

@@ -1,29 +1,20 @@
 //! Conversions of base assets, and the quality-control reports of rapid models.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::State;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::body::Fields;
 use super::error::ApiError;
 use super::rapidmodel;
 use super::rawmodel;
 use super::record_forms;
-use super::request::{Caller, Ids};
+use super::request::{ApiCall, JsonReply};
 use crate::formats;
-use crate::service::app::App;
 use crate::service::records::{Conversion, JobState, Uploaded};
 use crate::wire::{ConversionJob, ConversionStatus, FormatsAdded};
 
-pub async fn add(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    ids: Ids,
-    mut fields: Fields,
-) -> Result<Json<FormatsAdded>, ApiError> {
-    let id = ids.asset()?;
+pub async fn add(call: ApiCall, mut fields: Fields) -> Result<Json<FormatsAdded>, ApiError> {
+    let id = call.ids.asset()?;
     let mut asked = fields.texts("formats");
     asked
         .iter_mut()
@@ -44,10 +35,10 @@ pub async fn add(
         fields.refuse("formats", "must name at least one format");
     }
     fields.finish()?;
-    let conversion = app
-        .records
+    let conversion = call
+        .records()
         .conversions()
-        .start(caller.user, id, &asked, Uploaded::Counts)
+        .start(call.user, id, &asked, Uploaded::Counts)
         .await?;
     match conversion {
         Conversion::Queued => {}
@@ -62,7 +53,7 @@ pub async fn add(
         }
         Conversion::Gone => return Err(ApiError::no("base asset")),
     }
-    app.queue.wake();
+    call.app.queue.wake();
     Ok(Json(FormatsAdded {
         message: "The conversion has started.".to_owned(),
         formats: asked,
@@ -70,14 +61,10 @@ pub async fn add(
     }))
 }
 
-pub async fn processed(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    ids: Ids,
-) -> Result<Json<Vec<ConversionJob>>, ApiError> {
-    let id = ids.asset()?;
-    rawmodel::existing(&app, caller, id).await?;
-    let conversions = app.records.conversions().list(id).await?;
+pub async fn processed(call: ApiCall) -> Result<Json<Vec<ConversionJob>>, ApiError> {
+    let id = call.ids.asset()?;
+    rawmodel::existing(&call, id).await?;
+    let conversions = call.records().conversions().list(id).await?;
     let jobs = conversions.into_iter().map(|conversion| {
         let mut other = serde_json::Map::new();
         if let Some(message) = conversion.message {
@@ -98,13 +85,9 @@ pub async fn processed(
     Ok(Json(jobs.collect()))
 }
 
-pub async fn quality(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    ids: Ids,
-) -> Result<Json<Value>, ApiError> {
-    let row = rapidmodel::named(&app, caller, &ids).await?;
-    let format = ids.text("format").to_lowercase();
+pub async fn quality(call: ApiCall) -> JsonReply {
+    let row = rapidmodel::named(&call).await?;
+    let format = call.ids.text("format").to_lowercase();
     let none = || {
         ApiError::PlainNotFound(format!(
             "There is no quality-control report for {format} of this rapid model."

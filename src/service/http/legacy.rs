@@ -2,10 +2,7 @@
 //!
 //! It shares everything with version 2 but the form of some answers.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::State;
 use serde_json::{Map, Value, json};
 
 use super::body::{Fields, RequestedConfig};
@@ -15,10 +12,9 @@ use super::optimize::{new_rapid, start};
 use super::rapidmodel;
 use super::rawmodel;
 use super::record_forms::Beside;
-use super::request::{Caller, Ids, Query};
+use super::request::{ApiCall, JsonReply};
 use super::upload;
 use crate::formats;
-use crate::service::app::App;
 use crate::service::names::{self, file_stem};
 use crate::service::records::{Area, AssetRow};
 use crate::wire::paths::{fill, legacy_route};
@@ -28,8 +24,7 @@ use crate::wire::{AssetForm, LegacyOptimizeReply, ModelId, Page, SourceModel, Up
 const TARGET_MB: std::ops::RangeInclusive<f64> = 1.0..=25.0;
 
 pub async fn start_upload(
-    State(app): State<Arc<App>>,
-    caller: Caller,
+    call: ApiCall,
     mut fields: Fields,
 ) -> Result<Json<UploadStarted>, ApiError> {
     let filenames = upload::file_names(&mut fields);
@@ -38,21 +33,17 @@ pub async fn start_upload(
     let main = main.rsplit('/').next().unwrap_or(main);
     let name = file_stem(main.strip_suffix(&format!(".{format}")).unwrap_or(main));
     let is_zip = upload::is_one_zip(&filenames);
-    let (id, files) = upload::create(&app, caller, &name, &filenames, is_zip).await?;
-    let complete = app.url(&fill(legacy_route::COMPLETE_UPLOAD, &[&id]));
+    let (id, files) = upload::create(&call, &name, &filenames, is_zip).await?;
+    let complete = call.app.url(&fill(legacy_route::COMPLETE_UPLOAD, &[&id]));
     Ok(Json(upload::started(
-        &app, id, &filenames, &files, complete,
+        &call.app, id, &filenames, &files, complete,
     )))
 }
 
-pub async fn complete_upload(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    ids: Ids,
-) -> Result<Json<Value>, ApiError> {
-    let id = ids.asset()?;
-    upload::finish(&app, caller, id).await?;
-    let asset = rawmodel::written(&app, caller, id, AssetForm::UploadComplete).await?;
+pub async fn complete_upload(call: ApiCall) -> JsonReply {
+    let id = call.ids.asset()?;
+    upload::finish(&call, id).await?;
+    let asset = rawmodel::written(&call, id, AssetForm::UploadComplete).await?;
     let mut data = serde_json::Map::new();
     for name in [
         "id",
@@ -64,37 +55,25 @@ pub async fn complete_upload(
     ] {
         data.insert(name.to_owned(), asset[name].clone());
     }
-    let optimize = app.url(&fill(legacy_route::OPTIMIZE, &[&id]));
+    let optimize = call.app.url(&fill(legacy_route::OPTIMIZE, &[&id]));
     Ok(Json(
         json!({ "data": data, "links": { "optimize": optimize } }),
     ))
 }
 
-pub async fn list_assets(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    query: Query,
-) -> Result<Json<Page<Value>>, ApiError> {
-    let page = rawmodel::page(&app, caller, &query, legacy_route::ASSETS).await?;
+pub async fn list_assets(call: ApiCall) -> Result<Json<Page<Value>>, ApiError> {
+    let page = rawmodel::page(&call, legacy_route::ASSETS).await?;
     Ok(Json(page))
 }
 
-pub async fn list_rapids(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    query: Query,
-) -> Result<Json<Page<Value>>, ApiError> {
-    let page = rapidmodel::page(&app, caller, &query, legacy_route::RAPID_MODELS).await?;
+pub async fn list_rapids(call: ApiCall) -> Result<Json<Page<Value>>, ApiError> {
+    let page = rapidmodel::page(&call, legacy_route::RAPID_MODELS).await?;
     Ok(Json(page))
 }
 
-pub async fn rapid(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    ids: Ids,
-) -> Result<Json<Value>, ApiError> {
-    let row = rapidmodel::existing(&app, caller, ids.rapid()?).await?;
-    let exports = Beside::area(&app, ModelId::Rapid(row.id), Area::Export).await?;
+pub async fn rapid(call: ApiCall) -> JsonReply {
+    let row = rapidmodel::existing(&call, call.ids.rapid()?).await?;
+    let exports = Beside::area(&call.app, ModelId::Rapid(row.id), Area::Export).await?;
     let mut downloads = serde_json::Map::new();
     for (name, url) in exports.iter() {
         let format = formats::extension(name);
@@ -111,12 +90,10 @@ pub async fn rapid(
 
 /// Optimizes with the options of the old command line.
 pub async fn process(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    ids: Ids,
+    call: ApiCall,
     mut fields: Fields,
 ) -> Result<Json<LegacyOptimizeReply>, ApiError> {
-    let id = ids.asset()?;
+    let id = call.ids.asset()?;
     let target = fields.optional_number("max_size_mb");
     let fits = |target: &f64| TARGET_MB.contains(target) && target.fract() == 0.0;
     if target.is_some_and(|target| !fits(&target)) {
@@ -124,7 +101,7 @@ pub async fn process(
     }
     let target = target.filter(fits);
     let options = fields.optional_object("config").unwrap_or_default();
-    let asset = rawmodel::existing(&app, caller, id).await?;
+    let asset = rawmodel::existing(&call, id).await?;
     let config = match command_line::configuration(options, longest_side(&asset)) {
         Ok(mut config) => {
             config.entry("schema").or_insert_with(|| json!("2.5"));
@@ -146,7 +123,7 @@ pub async fn process(
     };
     let asked = fields.check_asked("config", config);
     fields.finish()?;
-    optimize_with(&app, caller, &asset, asked).await
+    optimize_with(&call, &asset, asked).await
 }
 
 /// The longest side of a model's bounding box, where the analysis found one.
@@ -157,33 +134,28 @@ fn longest_side(asset: &AssetRow) -> Option<f64> {
 }
 
 pub async fn optimize(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    ids: Ids,
+    call: ApiCall,
     mut fields: Fields,
 ) -> Result<Json<LegacyOptimizeReply>, ApiError> {
-    let id = ids.asset()?;
+    let id = call.ids.asset()?;
     let asked = fields.asked("config");
     fields.finish()?;
-    let asset = rawmodel::existing(&app, caller, id).await?;
-    optimize_with(&app, caller, &asset, asked).await
+    let asset = rawmodel::existing(&call, id).await?;
+    optimize_with(&call, &asset, asked).await
 }
 
 async fn optimize_with(
-    app: &App,
-    caller: Caller,
+    call: &ApiCall,
     asset: &AssetRow,
     mut asked: RequestedConfig,
 ) -> Result<Json<LegacyOptimizeReply>, ApiError> {
     if asked.preset.is_none() {
         command_line::with_formats(&mut asked.config.0);
     }
-    let new = new_rapid(app, caller, asset, asked).await?;
+    let new = new_rapid(call, asset, asked).await?;
     let configuration = serde_json::from_str(&new.config).unwrap_or_default();
-    let rapid = start(app, caller, &[new]).await?[0];
-    let row = rapidmodel::existing(app, caller, rapid)
-        .await?
-        .into_accepted();
+    let rapid = start(call, &[new]).await?[0];
+    let row = rapidmodel::existing(call, rapid).await?.into_accepted();
     Ok(Json(LegacyOptimizeReply {
         id: row.id,
         rawmodel: Some(SourceModel {

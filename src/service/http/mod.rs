@@ -11,6 +11,7 @@ mod error;
 mod exhibit;
 mod formats;
 mod legacy;
+mod models;
 mod optimize;
 mod page;
 mod preset;
@@ -20,7 +21,6 @@ mod record_forms;
 mod request;
 mod server;
 mod storage;
-mod tags;
 mod tokens;
 mod upload;
 mod user;
@@ -41,6 +41,7 @@ pub use tokens::make as make_token;
 
 use super::app::App;
 use crate::wire::paths::{legacy_route, route};
+use crate::wire::{AssetId, RapidId};
 use error::ApiError;
 
 /// The routes of the API.
@@ -92,11 +93,11 @@ fn asset_routes() -> Router<Arc<App>> {
             route::ASSET,
             get(rawmodel::show)
                 .put(rawmodel::update)
-                .delete(rawmodel::delete),
+                .delete(models::delete::<AssetId>),
         )
-        .route(route::DELETE_ASSETS, post(rawmodel::delete_many))
-        .route(route::ASSET_TAG, delete(rawmodel::delete_tag))
-        .route(route::ASSET_TAGS, get(rawmodel::tags))
+        .route(route::DELETE_ASSETS, post(models::delete_many::<AssetId>))
+        .route(route::ASSET_TAG, delete(models::delete_tag::<AssetId>))
+        .route(route::ASSET_TAGS, get(models::tags::<AssetId>))
         .route(route::ASSET_DOWNLOADS, get(rawmodel::downloads))
         .route(route::ASSET_CONVERTED, get(rawmodel::converted))
         .route(route::ASSET_PBR, get(rawmodel::pbr))
@@ -117,11 +118,14 @@ fn rapid_routes() -> Router<Arc<App>> {
             route::RAPID_MODEL,
             get(rapidmodel::show)
                 .put(rapidmodel::update)
-                .delete(rapidmodel::delete),
+                .delete(models::delete::<RapidId>),
         )
-        .route(route::DELETE_RAPID_MODELS, post(rapidmodel::delete_many))
-        .route(route::RAPID_TAG, delete(rapidmodel::delete_tag))
-        .route(route::RAPID_TAGS, get(rapidmodel::tags))
+        .route(
+            route::DELETE_RAPID_MODELS,
+            post(models::delete_many::<RapidId>),
+        )
+        .route(route::RAPID_TAG, delete(models::delete_tag::<RapidId>))
+        .route(route::RAPID_TAGS, get(models::tags::<RapidId>))
         .route(route::RAPID_EXPORTS, get(rapidmodel::exports))
         .route(route::RAPID_RENDERS, get(rapidmodel::renders))
         .route(route::RAPID_PRESET_ZIP, get(archives::rapid_preset))
@@ -160,19 +164,19 @@ fn legacy_routes() -> Router<Arc<App>> {
         .route(legacy_route::BARE_ASSET, get(rawmodel::show))
         .route(
             legacy_route::ASSETS,
-            get(legacy::list_assets).delete(rawmodel::delete_many),
+            get(legacy::list_assets).delete(models::delete_many::<AssetId>),
         )
         .route(
             legacy_route::ASSET,
-            get(rawmodel::show).delete(rawmodel::delete),
+            get(rawmodel::show).delete(models::delete::<AssetId>),
         )
         .route(
             legacy_route::RAPID_MODELS,
-            get(legacy::list_rapids).delete(rapidmodel::delete_many),
+            get(legacy::list_rapids).delete(models::delete_many::<RapidId>),
         )
         .route(
             legacy_route::RAPID_MODEL,
-            get(legacy::rapid).delete(rapidmodel::delete),
+            get(legacy::rapid).delete(models::delete::<RapidId>),
         )
 }
 

@@ -1,9 +1,6 @@
 //! Asking for optimizations, one or several. Nothing is queued and nothing paid unless all is right.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use serde_json::{Map, Value};
 
@@ -12,8 +9,7 @@ use super::error::ApiError;
 use super::rapidmodel;
 use super::rawmodel;
 use super::record_forms::{self, Beside};
-use super::request::{Caller, Ids};
-use crate::service::app::App;
+use super::request::{ApiCall, JsonReply};
 use crate::service::presets::{self, CORE_VERSION};
 use crate::service::records::{AssetRow, NewRapid, Started};
 use crate::wire::preset_text::is_preset_key;
@@ -31,13 +27,8 @@ struct RequestedSettings {
     filename_rule: FilenameRule,
 }
 
-pub async fn one(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    ids: Ids,
-    mut fields: Fields,
-) -> Result<Json<Value>, ApiError> {
-    let id = ids.asset()?;
+pub async fn one(call: ApiCall, mut fields: Fields) -> JsonReply {
+    let id = call.ids.asset()?;
     // The whole body may be a preset, as an archive of presets has it.
     let is_preset = fields.has("config");
     if is_preset && fields.has("preset_id") {
@@ -53,10 +44,10 @@ pub async fn one(
     asked.export_name = fields.optional_name("exportName").or(asked.export_name);
     fields.refuse_unknown(|key| is_preset && is_preset_key(key));
     fields.finish()?;
-    let asset = rawmodel::existing(&app, caller, id).await?;
-    let new = new_rapid(&app, caller, &asset, asked).await?;
-    let rapid = start(&app, caller, &[new]).await?[0];
-    summary(&app, caller, rapid).await
+    let asset = rawmodel::existing(&call, id).await?;
+    let new = new_rapid(&call, &asset, asked).await?;
+    let rapid = start(&call, &[new]).await?[0];
+    summary(&call, rapid).await
 }
 
 /// The tags of both places where a request may have them.
@@ -69,23 +60,15 @@ fn merged(one: Option<Vec<String>>, two: Option<Vec<String>>) -> Option<Vec<Stri
 
 /// The short form of a rapid model that was asked for just now, as it was then: a worker may have it
 /// already.
-async fn summary(app: &App, caller: Caller, rapid: RapidId) -> Result<Json<Value>, ApiError> {
-    let row = rapidmodel::existing(app, caller, rapid)
-        .await?
-        .into_accepted();
-    let beside = Beside::default();
-    Ok(Json(record_forms::rapid(
-        app,
-        &row,
-        &beside,
-        RapidForm::Summary,
-    )))
+async fn summary(call: &ApiCall, rapid: RapidId) -> JsonReply {
+    let row = rapidmodel::existing(call, rapid).await?.into_accepted();
+    let summary = record_forms::rapid(&call.app, &row, &Beside::default(), RapidForm::Summary);
+    Ok(Json(summary))
 }
 
 /// The settings of a preset, of the factory or of the caller.
 async fn preset_settings(
-    app: &App,
-    caller: Caller,
+    call: &ApiCall,
     id: PresetId,
 ) -> Result<Option<RequestedSettings>, ApiError> {
     if let Some(preset) = presets::factory(id) {
@@ -95,7 +78,7 @@ async fn preset_settings(
             filename_rule: FilenameRule::default(),
         }));
     }
-    let Some(preset) = app.records.presets().get(caller.user, id).await? else {
+    let Some(preset) = call.records().presets().get(call.user, id).await? else {
         return Ok(None);
     };
     if presets::needs_newer_core(&preset.core_version) == Some(true) {
@@ -114,8 +97,7 @@ async fn preset_settings(
 
 /// An optimization of `asset`, which has to be complete.
 pub(super) async fn new_rapid(
-    app: &App,
-    caller: Caller,
+    call: &ApiCall,
     asset: &AssetRow,
     asked: RequestedConfig,
 ) -> Result<NewRapid, ApiError> {
@@ -123,7 +105,7 @@ pub(super) async fn new_rapid(
         return Err(not_complete(asset.id, Some(&asset.status)));
     }
     let settings = match asked.preset {
-        Some(preset) => preset_settings(app, caller, preset)
+        Some(preset) => preset_settings(call, preset)
             .await?
             .ok_or_else(|| ApiError::no("preset"))?,
         None => RequestedSettings {
@@ -158,19 +140,15 @@ fn not_complete(asset: AssetId, status: Option<&UploadStatus>) -> ApiError {
 }
 
 /// Queues optimizations and pays for them, all or none.
-pub(super) async fn start(
-    app: &App,
-    caller: Caller,
-    new: &[NewRapid],
-) -> Result<Vec<RapidId>, ApiError> {
-    let started = app
-        .records
+pub(super) async fn start(call: &ApiCall, new: &[NewRapid]) -> Result<Vec<RapidId>, ApiError> {
+    let started = call
+        .records()
         .optimizations()
-        .start(caller.user, caller.token, new)
+        .start(call.user, call.token, new)
         .await?;
     match started {
         Started::Queued(ids) => {
-            app.queue.wake();
+            call.app.queue.wake();
             Ok(ids)
         }
         Started::NoPoints { left } => Err(ApiError::NoPoints(format!(
@@ -181,19 +159,15 @@ pub(super) async fn start(
     }
 }
 
-pub async fn many(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    fields: Result<Fields, ApiError>,
-) -> Result<StatusCode, ApiError> {
+pub async fn many(call: ApiCall, fields: Result<Fields, ApiError>) -> Result<StatusCode, ApiError> {
     let queued = match fields {
-        Ok(fields) => queue_all(&app, caller, fields).await,
+        Ok(fields) => queue_all(&call, fields).await,
         Err(error) => Err(error),
     };
     queued.map_err(ApiError::in_plain_text)
 }
 
-async fn queue_all(app: &App, caller: Caller, mut fields: Fields) -> Result<StatusCode, ApiError> {
+async fn queue_all(call: &ApiCall, mut fields: Fields) -> Result<StatusCode, ApiError> {
     let items = fields.objects("optimizations");
     if items.len() > MOST_AT_ONCE {
         let problem = format!("must not have more than {MOST_AT_ONCE} items");
@@ -202,27 +176,23 @@ async fn queue_all(app: &App, caller: Caller, mut fields: Fields) -> Result<Stat
     fields.finish()?;
     let mut new = Vec::with_capacity(items.len());
     for (number, item) in items.into_iter().enumerate() {
-        let rapid = item_of(app, caller, item).await;
+        let rapid = item_of(call, item).await;
         new.push(rapid.map_err(|error| named(number, error))?);
     }
     if !new.is_empty() {
-        start(app, caller, &new).await?;
+        start(call, &new).await?;
     }
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn item_of(
-    app: &App,
-    caller: Caller,
-    item: Map<String, Value>,
-) -> Result<NewRapid, ApiError> {
+async fn item_of(call: &ApiCall, item: Map<String, Value>) -> Result<NewRapid, ApiError> {
     let mut item = Fields::of(item);
     let model = AssetId(item.id("model_id"));
     let asked = item.asked("config");
     item.refuse_unknown(|_| false);
     item.finish()?;
-    let asset = rawmodel::existing(app, caller, model).await?;
-    new_rapid(app, caller, &asset, asked).await
+    let asset = rawmodel::existing(call, model).await?;
+    new_rapid(call, &asset, asked).await
 }
 
 /// Says which of the optimizations is meant.

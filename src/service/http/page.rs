@@ -3,25 +3,18 @@
 use serde_json::Value;
 use url::form_urlencoded::Serializer;
 
-use super::request::Query;
-use crate::service::app::App;
+use super::request::ApiCall;
 use crate::service::records::PageOf;
 use crate::wire::{Page, PageButton, PageLinks, PageMeta};
 
 /// Puts `data`, the items of `page` as they are written, into the envelope.
-pub fn envelope<T>(
-    app: &App,
-    path: &str,
-    query: &Query,
-    page: &PageOf<T>,
-    data: Vec<Value>,
-) -> Page<Value> {
-    let address = app.url(path);
+pub fn envelope<T>(call: &ApiCall, path: &str, page: &PageOf<T>, data: Vec<Value>) -> Page<Value> {
+    let address = call.app.url(path);
     let last = page.last_page();
     let current = page.page;
     let url = |number: u64| {
         let mut text = Serializer::new(String::new());
-        text.extend_pairs(query.without_page());
+        text.extend_pairs(call.query.without_page());
         text.append_pair("page", &number.to_string());
         format!("{address}?{}", text.finish())
     };

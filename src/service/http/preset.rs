@@ -1,16 +1,12 @@
 //! Presets: those of the factory, read-only, and those of the user.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use serde_json::{Map, Value};
 
 use super::body::Fields;
 use super::error::ApiError;
-use super::request::{Caller, Ids, Query};
-use crate::service::app::App;
+use super::request::{ApiCall, JsonReply};
 use crate::service::names;
 use crate::service::presets::{self, CORE_VERSION, FactoryPreset, RPDX_VERSION};
 use crate::service::records::{NewPreset, PresetRow};
@@ -21,11 +17,7 @@ use crate::wire::{
 /// The longest description, in bytes.
 const LONGEST_DESCRIPTION_BYTES: usize = 4_096;
 
-pub async fn create(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    mut fields: Fields,
-) -> Result<Json<Value>, ApiError> {
+pub async fn create(call: ApiCall, mut fields: Fields) -> JsonReply {
     let name = fields.name("name");
     let description = fields.optional_text("description").unwrap_or_default();
     if description.len() > LONGEST_DESCRIPTION_BYTES {
@@ -52,46 +44,38 @@ pub async fn create(
         core_version: &core,
         filename_rule: rule.unwrap_or_default(),
     };
-    let preset = app.records.presets().create(caller.user, &new).await?;
+    let preset = call.records().presets().create(call.user, &new).await?;
     Ok(Json(written(&preset, PresetForm::Detail)?))
 }
 
-pub async fn update(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    mut fields: Fields,
-) -> Result<Json<Value>, ApiError> {
+pub async fn update(call: ApiCall, mut fields: Fields) -> JsonReply {
     let id = PresetId(fields.id("id"));
     let name = fields.name("name");
     let config = fields.config("config");
     let rule = filename_rule(&mut fields);
     fields.finish()?;
     refuse_factory(id)?;
-    let preset = app
-        .records
+    let preset = call
+        .records()
         .presets()
-        .update(caller.user, id, (&name, &config.to_text()), rule.as_ref())
+        .update(call.user, id, (&name, &config.to_text()), rule.as_ref())
         .await?
         .ok_or_else(|| ApiError::no("preset"))?;
     Ok(Json(written(&preset, PresetForm::Detail)?))
 }
 
-pub async fn list(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    query: Query,
-) -> Result<Json<Vec<Value>>, ApiError> {
-    let found = app
-        .records
+pub async fn list(call: ApiCall) -> Result<Json<Vec<Value>>, ApiError> {
+    let found = call
+        .records()
         .presets()
-        .list(caller.user, &query.search()?)
+        .list(call.user, &call.query.search()?)
         .await?;
     let written = found.iter().map(|preset| written(preset, PresetForm::List));
     Ok(Json(written.collect::<Result<_, _>>()?))
 }
 
-pub async fn factory(_: Caller, query: Query) -> Result<Json<Vec<Value>>, ApiError> {
-    let search = query.search()?;
+pub async fn factory(call: ApiCall) -> Result<Json<Vec<Value>>, ApiError> {
+    let search = call.query.search()?;
     let found = presets::FACTORY
         .iter()
         .filter(|preset| search.matches(&preset.folded()));
@@ -111,19 +95,15 @@ fn factory_item(preset: &FactoryPreset) -> Value {
     serde_json::to_value(item).expect("a preset can be written")
 }
 
-pub async fn show(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    ids: Ids,
-) -> Result<Json<Value>, ApiError> {
-    let id = ids.preset()?;
+pub async fn show(call: ApiCall) -> JsonReply {
+    let id = call.ids.preset()?;
     if let Some(preset) = presets::factory(id) {
         return Ok(Json(factory_detail(preset)));
     }
-    let preset = app
-        .records
+    let preset = call
+        .records()
         .presets()
-        .get(caller.user, id)
+        .get(call.user, id)
         .await?
         .ok_or_else(|| ApiError::no("preset"))?;
     Ok(Json(written(&preset, PresetForm::Detail)?))
@@ -145,20 +125,16 @@ fn factory_detail(preset: &FactoryPreset) -> Value {
     .to_form(PresetForm::Detail)
 }
 
-pub async fn delete(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    ids: Ids,
-) -> Result<StatusCode, ApiError> {
-    let id = ids.preset()?;
+pub async fn delete(call: ApiCall) -> Result<StatusCode, ApiError> {
+    let id = call.ids.preset()?;
     refuse_factory(id)?;
-    match app.records.presets().delete(caller.user, id).await? {
+    match call.records().presets().delete(call.user, id).await? {
         true => Ok(StatusCode::OK),
         false => Err(ApiError::no("preset")),
     }
 }
 
-pub async fn categories(_: Caller) -> Json<Vec<PresetCategory>> {
+pub async fn categories(_: ApiCall) -> Json<Vec<PresetCategory>> {
     Json(presets::categories())
 }
 

@@ -4,16 +4,17 @@ use std::collections::HashMap;
 use std::num::IntErrorKind;
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
-use axum::response::{IntoResponse, Response};
+use serde_json::Value;
 
 use super::error::ApiError;
 use crate::listener::Peer;
 use crate::service::app::App;
 use crate::service::limits::Requester;
-use crate::service::records::{PageRequest, Search};
+use crate::service::records::{PageRequest, Records, Search};
 use crate::service::secrets::secret_matches;
 use crate::wire::{AssetId, EmbedId, PresetId, RapidId, TagId, TokenId, UserId, WebhookId};
 
@@ -37,30 +38,44 @@ impl FromRequestParts<Arc<App>> for Stranger {
     }
 }
 
-/// Who asks. To have one is to have been let in: the token is right and the rate allows it.
-#[derive(Debug, Clone, Copy)]
-pub struct Caller {
-    /// The account.
+/// A call of the API with a valid token, within the rate limit.
+pub struct ApiCall {
+    pub app: Arc<App>,
+    /// The account that the token belongs to.
     pub user: UserId,
-    /// The token that was used.
     pub token: TokenId,
+    pub ids: Ids,
+    pub query: Query,
 }
 
-impl FromRequestParts<Arc<App>> for Caller {
+/// What most handlers return.
+pub type JsonReply = Result<Json<Value>, ApiError>;
+
+impl FromRequestParts<Arc<App>> for ApiCall {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Caller, ApiError> {
-        match identify(parts, app).await {
-            Ok(caller) => {
-                count(parts, app, Requester::User(caller.user))?;
-                Ok(caller)
-            }
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<ApiCall, ApiError> {
+        let (user, token) = match identify(parts, app).await {
             Err(ApiError::InvalidToken) => {
                 count_stranger(parts, app)?;
-                Err(ApiError::InvalidToken)
+                return Err(ApiError::InvalidToken);
             }
-            Err(other) => Err(other),
-        }
+            identified => identified?,
+        };
+        count(parts, app, Requester::User(user))?;
+        Ok(ApiCall {
+            app: app.clone(),
+            user,
+            token,
+            ids: Ids::from_request_parts(parts, app).await?,
+            query: Query::of(parts),
+        })
+    }
+}
+
+impl ApiCall {
+    pub fn records(&self) -> &Records {
+        &self.app.records
     }
 }
 
@@ -83,7 +98,7 @@ fn count(parts: &Parts, app: &App, requester: Requester) -> Result<(), ApiError>
     })
 }
 
-async fn identify(parts: &Parts, app: &App) -> Result<Caller, ApiError> {
+async fn identify(parts: &Parts, app: &App) -> Result<(UserId, TokenId), ApiError> {
     let (id, secret) = credentials(parts).ok_or(ApiError::InvalidToken)?;
     let token = app
         .records
@@ -99,10 +114,7 @@ async fn identify(parts: &Parts, app: &App) -> Result<Caller, ApiError> {
     if now - last >= TOUCH_PAUSE_SECS {
         app.records.tokens().note_use(id).await?;
     }
-    Ok(Caller {
-        user: token.user,
-        token: id,
-    })
+    Ok((token.user, id))
 }
 
 /// The two parts of `Bearer <id>|<secret>`.
@@ -121,13 +133,13 @@ fn credentials(parts: &Parts) -> Option<(TokenId, &str)> {
 pub struct Ids(HashMap<String, String>);
 
 impl<S: Send + Sync> FromRequestParts<S> for Ids {
-    type Rejection = Response;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Ids, Response> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Ids, ApiError> {
         let params = RawPathParams::from_request_parts(parts, state)
             .await
-            // A path with bytes that are no text names nothing, like any other unknown path.
-            .map_err(|_| ApiError::no("path").into_response())?;
+            // A path with bytes that are not text names nothing, like any other unknown path.
+            .map_err(|_| ApiError::no("path"))?;
         let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
         Ok(Ids(params.iter().map(owned).collect()))
     }
@@ -139,7 +151,7 @@ impl Ids {
         self.0.get(name).map_or("", String::as_str)
     }
 
-    fn number(&self, name: &str, what: &str) -> Result<u64, ApiError> {
+    pub fn number(&self, name: &str, what: &str) -> Result<u64, ApiError> {
         self.text(name).parse().map_err(|_| ApiError::no(what))
     }
 
@@ -192,17 +204,13 @@ fn positive(text: &str) -> Option<u64> {
 #[derive(Debug)]
 pub struct Query(HashMap<String, String>);
 
-impl<S: Send + Sync> FromRequestParts<S> for Query {
-    type Rejection = std::convert::Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Query, Self::Rejection> {
+impl Query {
+    fn of(parts: &Parts) -> Query {
         let text = parts.uri.query().unwrap_or_default();
         let pairs = url::form_urlencoded::parse(text.as_bytes());
-        Ok(Query(pairs.into_owned().collect()))
+        Query(pairs.into_owned().collect())
     }
-}
 
-impl Query {
     /// One value.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)

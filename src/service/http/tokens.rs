@@ -1,16 +1,12 @@
 //! API tokens: made, listed, shown, deleted. The secret is shown once, when a token is made.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use serde_json::Value;
 
 use super::body::Fields;
 use super::error::ApiError;
-use super::request::{Caller, Ids};
-use crate::service::app::App;
+use super::request::{ApiCall, JsonReply};
 use crate::service::ids::random_secret;
 use crate::service::records::{Records, RecordsError, TokenRow};
 use crate::service::secrets::hash_secret;
@@ -26,46 +22,34 @@ pub async fn make(records: &Records, user: UserId, name: &str) -> Result<String,
     Ok(format!("{token}|{secret}"))
 }
 
-pub async fn create(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    mut fields: Fields,
-) -> Result<String, ApiError> {
+pub async fn create(call: ApiCall, mut fields: Fields) -> Result<String, ApiError> {
     let name = fields.name("name");
     fields.finish()?;
-    Ok(make(&app.records, caller.user, &name).await?)
+    Ok(make(call.records(), call.user, &name).await?)
 }
 
-pub async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Json<Value>, ApiError> {
-    let tokens = app.records.tokens().list(caller.user).await?;
+pub async fn list(call: ApiCall) -> JsonReply {
+    let tokens = call.records().tokens().list(call.user).await?;
     let written = tokens.iter().map(|token| write(token, TokenForm::List));
     Ok(Json(written.collect()))
 }
 
-pub async fn show(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    ids: Ids,
-) -> Result<Json<Value>, ApiError> {
-    let token = app
-        .records
+pub async fn show(call: ApiCall) -> JsonReply {
+    let token = call
+        .records()
         .tokens()
-        .get(ids.token()?)
+        .get(call.ids.token()?)
         .await?
-        .filter(|token| token.user == caller.user)
+        .filter(|token| token.user == call.user)
         .ok_or_else(|| ApiError::no("token"))?;
     Ok(Json(write(&token, TokenForm::Single)))
 }
 
-pub async fn delete(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    ids: Ids,
-) -> Result<StatusCode, ApiError> {
-    if app
-        .records
+pub async fn delete(call: ApiCall) -> Result<StatusCode, ApiError> {
+    if call
+        .records()
         .tokens()
-        .delete(caller.user, ids.token()?)
+        .delete(call.user, call.ids.token()?)
         .await?
     {
         Ok(StatusCode::OK)

@@ -2,16 +2,13 @@
 //!
 //! Completing is idempotent: after the first time it changes nothing and answers the asset as it is.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::State;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::body::Fields;
 use super::error::ApiError;
 use super::rawmodel;
-use super::request::{Caller, Ids};
+use super::request::{ApiCall, JsonReply};
 use crate::formats;
 use crate::service::app::App;
 use crate::service::names;
@@ -23,11 +20,7 @@ use crate::wire::{AssetForm, AssetId, Downloads, UploadLinks, UploadStarted, Upl
 /// As many missing files as a message names.
 const NAMED_FILES: usize = 20;
 
-pub async fn start(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    mut fields: Fields,
-) -> Result<Json<UploadStarted>, ApiError> {
+pub async fn start(call: ApiCall, mut fields: Fields) -> Result<Json<UploadStarted>, ApiError> {
     let name = fields.name("model_name");
     let filenames = file_names(&mut fields);
     let is_zip = fields.optional_flag("is_zip");
@@ -39,9 +32,9 @@ pub async fn start(
         );
     }
     fields.finish()?;
-    let (id, files) = create(&app, caller, &name, &filenames, is_zip).await?;
-    let complete = app.url(&fill(route::COMPLETE_UPLOAD, &[&id]));
-    Ok(Json(started(&app, id, &filenames, &files, complete)))
+    let (id, files) = create(&call, &name, &filenames, is_zip).await?;
+    let complete = call.app.url(&fill(route::COMPLETE_UPLOAD, &[&id]));
+    Ok(Json(started(&call.app, id, &filenames, &files, complete)))
 }
 
 /// The checked names of the files.
@@ -61,8 +54,7 @@ pub(super) fn is_one_zip(filenames: &[String]) -> bool {
 
 /// Makes the asset of an upload.
 pub(super) async fn create(
-    app: &App,
-    caller: Caller,
+    call: &ApiCall,
     name: &str,
     filenames: &[String],
     is_zip: bool,
@@ -75,7 +67,7 @@ pub(super) async fn create(
         format: &format,
         main_file,
     };
-    Ok(app.records.assets().create(caller.user, &new).await?)
+    Ok(call.records().assets().create(call.user, &new).await?)
 }
 
 /// The answer to a start: one URL for each file.
@@ -105,9 +97,9 @@ pub(super) fn started(
 }
 
 /// Completes an upload, once.
-pub(super) async fn finish(app: &App, caller: Caller, id: AssetId) -> Result<(), ApiError> {
-    match app.records.imports().start(caller.user, id).await? {
-        Completion::Started => app.queue.wake(),
+pub(super) async fn finish(call: &ApiCall, id: AssetId) -> Result<(), ApiError> {
+    match call.records().imports().start(call.user, id).await? {
+        Completion::Started => call.app.queue.wake(),
         Completion::Before => {}
         Completion::Gone => return Err(ApiError::no("base asset")),
         Completion::Missing(names) => return Err(missing(&names)),
@@ -115,14 +107,10 @@ pub(super) async fn finish(app: &App, caller: Caller, id: AssetId) -> Result<(),
     Ok(())
 }
 
-pub async fn complete(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    ids: Ids,
-) -> Result<Json<Value>, ApiError> {
-    let id = ids.asset()?;
-    finish(&app, caller, id).await?;
-    let data = rawmodel::written(&app, caller, id, AssetForm::UploadComplete).await?;
+pub async fn complete(call: ApiCall) -> JsonReply {
+    let id = call.ids.asset()?;
+    finish(&call, id).await?;
+    let data = rawmodel::written(&call, id, AssetForm::UploadComplete).await?;
     Ok(Json(json!({ "data": data })))
 }
 
@@ -138,21 +126,17 @@ fn missing(names: &[String]) -> ApiError {
     }
 }
 
-pub async fn retry(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    ids: Ids,
-) -> Result<Json<Value>, ApiError> {
-    let id = ids.asset()?;
-    let asset = rawmodel::existing(&app, caller, id).await?;
-    if !app.records.imports().retry(caller.user, id).await? {
+pub async fn retry(call: ApiCall) -> JsonReply {
+    let id = call.ids.asset()?;
+    let asset = rawmodel::existing(&call, id).await?;
+    if !call.records().imports().retry(call.user, id).await? {
         let message = match asset.status {
             UploadStatus::Incomplete => "The upload is not complete yet.",
             _ => "The import has not failed.",
         };
         return Err(ApiError::field("id", message));
     }
-    app.queue.wake();
-    let data = rawmodel::written(&app, caller, id, AssetForm::UploadComplete).await?;
+    call.app.queue.wake();
+    let data = rawmodel::written(&call, id, AssetForm::UploadComplete).await?;
     Ok(Json(json!({ "data": data })))
 }

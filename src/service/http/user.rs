@@ -5,11 +5,11 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::body::Fields;
 use super::error::ApiError;
-use super::request::{Caller, Stranger};
+use super::request::{ApiCall, JsonReply, Stranger};
 use super::tokens;
 use crate::service::app::App;
 use crate::service::first_start;
@@ -17,11 +17,7 @@ use crate::service::records::UserRow;
 use crate::service::secrets::password_matches;
 use crate::wire::{RapidPoints, StorageLeft};
 
-pub async fn login(
-    State(app): State<Arc<App>>,
-    _: Stranger,
-    mut fields: Fields,
-) -> Result<Json<Value>, ApiError> {
+pub async fn login(State(app): State<Arc<App>>, _: Stranger, mut fields: Fields) -> JsonReply {
     let email = fields.text("email");
     let password = fields.text("password");
     fields.finish()?;
@@ -48,41 +44,31 @@ async fn is_password_of(app: &App, user: &UserRow, password: String) -> Result<b
         .map_err(|error| ApiError::Internal(Box::new(error)))
 }
 
-async fn account(app: &App, caller: Caller) -> Result<UserRow, ApiError> {
-    let user = app.records.accounts().get(caller.user).await?;
+async fn account(call: &ApiCall) -> Result<UserRow, ApiError> {
+    let user = call.records().accounts().get(call.user).await?;
     user.ok_or(ApiError::InvalidToken)
 }
 
-pub async fn points(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-) -> Result<Json<RapidPoints>, ApiError> {
-    let rapidpoints = account(&app, caller).await?.points;
+pub async fn points(call: ApiCall) -> Result<Json<RapidPoints>, ApiError> {
+    let rapidpoints = account(&call).await?.points;
     Ok(Json(RapidPoints { rapidpoints }))
 }
 
-pub async fn storage(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-) -> Result<Json<StorageLeft>, ApiError> {
-    let storage_left = account(&app, caller).await?.storage_left();
+pub async fn storage(call: ApiCall) -> Result<Json<StorageLeft>, ApiError> {
+    let storage_left = account(&call).await?.storage_left();
     Ok(Json(StorageLeft { storage_left }))
 }
 
-pub async fn delete(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    mut fields: Fields,
-) -> Result<StatusCode, ApiError> {
+pub async fn delete(call: ApiCall, mut fields: Fields) -> Result<StatusCode, ApiError> {
     let password = fields.text("password");
     fields.finish()?;
-    let user = account(&app, caller).await?;
-    if !is_password_of(&app, &user, password).await? {
+    let user = account(&call).await?;
+    if !is_password_of(&call.app, &user, password).await? {
         return Err(ApiError::field("password", "The password is not correct."));
     }
-    let removal = app.records.accounts().delete(user.id).await?;
-    app.clear_away(removal).await;
-    first_start::forget(&app.config.data_dir, &user.email)
+    let removal = call.records().accounts().delete(user.id).await?;
+    call.app.clear_away(removal).await;
+    first_start::forget(&call.app.config.data_dir, &user.email)
         .map_err(|error| ApiError::Internal(Box::new(error)))?;
     Ok(StatusCode::OK)
 }

@@ -1,28 +1,20 @@
 //! Webhooks: registered, listed, deleted, tested.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use serde_json::Value;
 use url::Url;
 
 use super::body::Fields;
 use super::error::ApiError;
-use super::request::{Caller, Ids};
-use crate::service::app::App;
+use super::request::ApiCall;
 use crate::service::records::{NewWebhook, WebhookRow};
 use crate::wire::Webhook;
 
 /// The longest URL, in bytes.
 const LONGEST_URL_BYTES: usize = 2_048;
 
-pub async fn create(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    mut fields: Fields,
-) -> Result<Json<Webhook>, ApiError> {
+pub async fn create(call: ApiCall, mut fields: Fields) -> Result<Json<Webhook>, ApiError> {
     let url = fields.text("url");
     let callable = Url::parse(&url)
         .is_ok_and(|url| ["http", "https"].contains(&url.scheme()) && url.has_host());
@@ -40,11 +32,11 @@ pub async fn create(
         secret: &secret,
         verify_ssl,
     };
-    let most = app.config.max_webhooks;
-    match app
-        .records
+    let most = call.app.config.max_webhooks;
+    match call
+        .records()
         .webhooks()
-        .create(caller.user, &new, most)
+        .create(call.user, &new, most)
         .await?
     {
         Some(webhook) => Ok(Json(written(webhook))),
@@ -52,23 +44,16 @@ pub async fn create(
     }
 }
 
-pub async fn list(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-) -> Result<Json<Vec<Webhook>>, ApiError> {
-    let webhooks = app.records.webhooks().list(caller.user).await?;
+pub async fn list(call: ApiCall) -> Result<Json<Vec<Webhook>>, ApiError> {
+    let webhooks = call.records().webhooks().list(call.user).await?;
     Ok(Json(webhooks.into_iter().map(written).collect()))
 }
 
-pub async fn delete(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    ids: Ids,
-) -> Result<StatusCode, ApiError> {
-    match app
-        .records
+pub async fn delete(call: ApiCall) -> Result<StatusCode, ApiError> {
+    match call
+        .records()
         .webhooks()
-        .delete(caller.user, ids.webhook()?)
+        .delete(call.user, call.ids.webhook()?)
         .await?
     {
         true => Ok(StatusCode::OK),
@@ -76,18 +61,14 @@ pub async fn delete(
     }
 }
 
-pub async fn test(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    ids: Ids,
-) -> Result<Json<Webhook>, ApiError> {
-    let id = ids.webhook()?;
-    let webhooks = app.records.webhooks().list(caller.user).await?;
+pub async fn test(call: ApiCall) -> Result<Json<Webhook>, ApiError> {
+    let id = call.ids.webhook()?;
+    let webhooks = call.records().webhooks().list(call.user).await?;
     let webhook = webhooks
         .into_iter()
         .find(|webhook| webhook.id == id)
         .ok_or_else(|| ApiError::no("webhook"))?;
-    app.events.test(webhook.clone());
+    call.app.events.test(webhook.clone());
     Ok(Json(written(webhook)))
 }
 

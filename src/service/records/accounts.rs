@@ -1,10 +1,9 @@
 //! Accounts. Only a hash of a password is here.
 
-use sqlx::Row as _;
-use sqlx::sqlite::SqliteRow;
-
-use super::database::{Database, Result, Tx, count, key, stored};
-use super::jobs::{JobId, Removal};
+use super::AccountRecords;
+use super::database::{Result, Tx};
+use super::removal::Removal;
+use super::sql::{record, sql};
 use crate::wire::UserId;
 
 /// An account that is about to be made.
@@ -19,18 +18,20 @@ pub struct NewUser<'a> {
     pub quota_bytes: u64,
 }
 
-/// An account.
-#[derive(Debug, Clone)]
-pub struct UserRow {
-    pub id: UserId,
-    /// What the user logs in with.
-    pub email: String,
-    pub password_hash: String,
-    pub points: u64,
-    /// Bytes it may store.
-    pub quota_bytes: u64,
-    /// Bytes it stores.
-    pub used_bytes: u64,
+record! {
+    /// An account.
+    #[derive(Debug, Clone)]
+    pub struct UserRow {
+        pub id: UserId,
+        /// What the user logs in with.
+        pub email: String,
+        pub password_hash: String,
+        pub points: u64,
+        /// Bytes it may store.
+        pub quota_bytes: u64,
+        /// Bytes it stores.
+        pub used_bytes: u64,
+    }
 }
 
 impl UserRow {
@@ -40,34 +41,15 @@ impl UserRow {
     }
 }
 
-fn user_row(row: &SqliteRow) -> sqlx::Result<UserRow> {
-    Ok(UserRow {
-        id: UserId(count(row, "id")?),
-        email: row.try_get("email")?,
-        password_hash: row.try_get("password_hash")?,
-        points: count(row, "points")?,
-        quota_bytes: count(row, "quota_bytes")?,
-        used_bytes: count(row, "used_bytes")?,
-    })
-}
-
 /// Counts `delta` bytes more for `user`, or less when it is negative.
 pub(super) async fn adjust_used(tx: &mut Tx, user: UserId, delta: i64) -> Result<()> {
-    sqlx::query(
+    let update = sql!(
         "UPDATE users SET used_bytes = CASE WHEN used_bytes + $2 < 0 THEN 0 ELSE used_bytes + $2 END \
          WHERE id = $1",
-    )
-    .bind(key(user.0))
-    .bind(delta)
-    .execute(&mut **tx)
-    .await?;
-    Ok(())
-}
-
-/// Accounts.
-#[derive(Clone, Copy)]
-pub struct AccountRecords<'a> {
-    pub(super) database: &'a Database,
+        user,
+        delta,
+    );
+    tx.run(update).await.map(drop)
 }
 
 impl AccountRecords<'_> {
@@ -76,80 +58,61 @@ impl AccountRecords<'_> {
     /// # Errors
     /// When the database fails, or the e-mail address is taken.
     pub async fn create(self, new: &NewUser<'_>) -> Result<UserId> {
-        let row = sqlx::query(
+        let mut tx = self.database.begin().await?;
+        let insert = sql!(
             "INSERT INTO users (email, password_hash, points, quota_bytes, used_bytes, created_at) \
              VALUES ($1, $2, $3, $4, 0, $5) RETURNING id",
-        )
-        .bind(new.email)
-        .bind(new.password_hash)
-        .bind(stored(new.points))
-        .bind(stored(new.quota_bytes))
-        .bind(self.database.now())
-        .fetch_one(&self.database.writer)
-        .await?;
-        Ok(UserId(count(&row, "id")?))
+            new.email,
+            new.password_hash,
+            new.points,
+            new.quota_bytes,
+            tx.now(),
+        );
+        let user = tx.one(insert).await?;
+        tx.commit().await?;
+        Ok(user)
     }
 
     /// The account with this id.
     pub async fn get(self, user: UserId) -> Result<Option<UserRow>> {
-        let row = sqlx::query("SELECT * FROM users WHERE id = $1")
-            .bind(key(user.0))
-            .fetch_optional(&self.database.reader)
-            .await?;
-        Ok(row.as_ref().map(user_row).transpose()?)
+        let query = sql!("SELECT * FROM users WHERE id = $1", user);
+        self.database.optional(query).await
     }
 
     /// The account that logs in with `email`.
     pub async fn get_by_email(self, email: &str) -> Result<Option<UserRow>> {
-        let row = sqlx::query("SELECT * FROM users WHERE email = $1")
-            .bind(email)
-            .fetch_optional(&self.database.reader)
-            .await?;
-        Ok(row.as_ref().map(user_row).transpose()?)
+        let query = sql!("SELECT * FROM users WHERE email = $1", email);
+        self.database.optional(query).await
     }
 
     /// Whether there is any account.
     pub async fn is_any(self) -> Result<bool> {
-        let row = sqlx::query("SELECT COUNT(*) AS n FROM users")
-            .fetch_one(&self.database.reader)
+        let accounts: u64 = self
+            .database
+            .one(sql!("SELECT COUNT(*) FROM users"))
             .await?;
-        Ok(count(&row, "n")? > 0)
+        Ok(accounts > 0)
     }
 
     /// Sets what every account may store, as the service was started with it.
     pub async fn set_quota(self, quota_bytes: u64) -> Result<()> {
-        sqlx::query("UPDATE users SET quota_bytes = $1 WHERE quota_bytes <> $1")
-            .bind(stored(quota_bytes))
-            .execute(&self.database.writer)
-            .await?;
-        Ok(())
+        let update = "UPDATE users SET quota_bytes = $1 WHERE quota_bytes <> $1";
+        self.database.run(sql!(update, quota_bytes)).await.map(drop)
     }
 
     /// Deletes an account with all it has. What is made for it at the same time is deleted too, or not made.
     pub async fn delete(self, user: UserId) -> Result<Removal> {
         let mut tx = self.database.begin().await?;
-        let mut removal = Removal::default();
-        let rows = sqlx::query("DELETE FROM jobs WHERE user_id = $1 RETURNING id")
-            .bind(key(user.0))
-            .fetch_all(&mut *tx)
-            .await?;
-        for row in &rows {
-            removal.jobs.push(JobId(count(row, "id")?));
-        }
-        let rows = sqlx::query(
+        let delete_jobs = sql!("DELETE FROM jobs WHERE user_id = $1 RETURNING id", user);
+        let jobs = tx.all(delete_jobs).await?;
+        let delete_files = sql!(
             "DELETE FROM files WHERE \
              (owner_kind = 'asset' AND owner_id IN (SELECT id FROM assets WHERE user_id = $1)) OR \
              (owner_kind = 'rapid' AND owner_id IN (SELECT id FROM rapids WHERE user_id = $1)) \
              RETURNING blob",
-        )
-        .bind(key(user.0))
-        .fetch_all(&mut *tx)
-        .await?;
-        for row in &rows {
-            removal
-                .blobs
-                .extend(row.try_get::<Option<String>, _>("blob")?);
-        }
+            user,
+        );
+        let blobs: Vec<Option<String>> = tx.all(delete_files).await?;
         for statement in [
             "DELETE FROM conversions WHERE asset_id IN (SELECT id FROM assets WHERE user_id = $1)",
             "DELETE FROM tags WHERE user_id = $1",
@@ -162,16 +125,17 @@ impl AccountRecords<'_> {
             "DELETE FROM settings WHERE name = 'theme:' || $1",
             "DELETE FROM users WHERE id = $1",
         ] {
-            sqlx::query(statement)
-                .bind(key(user.0))
-                .execute(&mut *tx)
-                .await?;
+            tx.run(sql!(statement, user)).await?;
         }
         tx.commit().await?;
         // The write-ahead log still has the pages as they were.
-        sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)")
-            .execute(&self.database.writer)
+        self.database
+            .run(sql!("PRAGMA wal_checkpoint(TRUNCATE)"))
             .await?;
-        Ok(removal)
+        Ok(Removal {
+            records: 1,
+            blobs: blobs.into_iter().flatten().collect(),
+            jobs,
+        })
     }
 }

@@ -1,11 +1,12 @@
 //! Conversions of assets to other formats: what was asked for, and how it ended.
 
-use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 
-use super::database::{Database, Result, Tx, key, optional_count};
+use super::ConversionRecords;
+use super::database::{Result, Tx};
 use super::files::{self, Area, NewFile};
 use super::jobs::{self, JobKind, JobState, Lease};
+use super::sql::{Column, Record, sql};
 use crate::formats;
 use crate::wire::{AssetId, ModelId, UploadStatus, UserId};
 
@@ -21,16 +22,28 @@ pub struct ConversionRow {
     pub progress: u64,
 }
 
-fn conversion_row(row: &SqliteRow) -> sqlx::Result<ConversionRow> {
-    let formats: String = row.try_get("formats")?;
-    let state: Option<String> = row.try_get("state")?;
-    let status: String = row.try_get("status")?;
-    Ok(ConversionRow {
-        formats: formats.split(',').map(str::to_owned).collect(),
-        message: row.try_get("message")?,
-        state: JobState::from_text(&state.unwrap_or(status)),
-        progress: optional_count(row, "progress")?.unwrap_or(0),
-    })
+impl Record for ConversionRow {
+    fn read(row: &SqliteRow) -> sqlx::Result<ConversionRow> {
+        let formats: String = Column::read(row, "formats")?;
+        let progress: Option<u64> = Column::read(row, "progress")?;
+        Ok(ConversionRow {
+            formats: formats.split(',').map(str::to_owned).collect(),
+            message: Column::read(row, "message")?,
+            state: Column::read(row, "state")?,
+            progress: progress.unwrap_or(0),
+        })
+    }
+}
+
+/// A query for conversions with the state of their jobs.
+macro_rules! select {
+    ($condition:literal) => {
+        concat!(
+            "SELECT c.formats, c.message, COALESCE(j.state, c.status) AS state, j.progress \
+             FROM conversions c LEFT JOIN jobs j ON j.conversion_id = c.id ",
+            $condition
+        )
+    };
 }
 
 /// Result of starting a conversion.
@@ -57,38 +70,18 @@ pub enum Uploaded {
 
 /// The formats that an asset was or is being converted to.
 async fn existing_formats(tx: &mut Tx, asset: AssetId) -> Result<Vec<String>> {
-    let rows = sqlx::query(
+    let converted = sql!(
         "SELECT name FROM files WHERE owner_kind = 'asset' AND owner_id = $1 AND area = $2",
-    )
-    .bind(key(asset.0))
-    .bind(Area::Converted.text())
-    .fetch_all(&mut **tx)
-    .await?;
-    let mut existing = Vec::new();
-    for row in &rows {
-        existing.push(formats::extension(row.try_get("name")?));
-    }
-    let rows = sqlx::query(
-        "SELECT c.formats, COALESCE(j.state, c.status) AS state FROM conversions c \
-         LEFT JOIN jobs j ON j.conversion_id = c.id WHERE c.asset_id = $1",
-    )
-    .bind(key(asset.0))
-    .fetch_all(&mut **tx)
-    .await?;
-    for row in &rows {
-        let state: String = row.try_get("state")?;
-        if JobState::from_text(&state) != JobState::Failed {
-            let asked: String = row.try_get("formats")?;
-            existing.extend(asked.split(',').map(str::to_owned));
-        }
-    }
-    Ok(existing)
-}
-
-/// Conversions of base assets to other formats.
-#[derive(Clone, Copy)]
-pub struct ConversionRecords<'a> {
-    pub(super) database: &'a Database,
+        asset,
+        Area::Converted,
+    );
+    let names: Vec<String> = tx.all(converted).await?;
+    let rows: Vec<ConversionRow> = tx
+        .all(sql!(select!("WHERE c.asset_id = $1"), asset))
+        .await?;
+    let asked = rows.into_iter().filter(|row| row.state != JobState::Failed);
+    let converted = names.iter().map(|name| formats::extension(name));
+    Ok(converted.chain(asked.flat_map(|row| row.formats)).collect())
 }
 
 impl ConversionRecords<'_> {
@@ -101,21 +94,17 @@ impl ConversionRecords<'_> {
         uploaded: Uploaded,
     ) -> Result<Conversion> {
         let mut tx = self.database.begin().await?;
-        let row =
-            sqlx::query("SELECT upload_status, format FROM assets WHERE id = $1 AND user_id = $2")
-                .bind(key(asset.0))
-                .bind(key(user.0))
-                .fetch_optional(&mut *tx)
-                .await?;
-        let Some(row) = row else {
+        let query = "SELECT upload_status, format FROM assets WHERE id = $1 AND user_id = $2";
+        let row: Option<(UploadStatus, String)> = tx.optional(sql!(query, asset, user)).await?;
+        let Some((status, format)) = row else {
             return Ok(Conversion::Gone);
         };
-        if row.try_get::<String, _>("upload_status")? != UploadStatus::Complete.as_str() {
+        if status != UploadStatus::Complete {
             return Ok(Conversion::NotComplete);
         }
         let mut existing = existing_formats(&mut tx, asset).await?;
         if uploaded == Uploaded::Counts {
-            existing.push(row.try_get("format")?);
+            existing.push(format);
         }
         let written = formats::written();
         existing.retain(|format| written.contains(&format.as_str()));
@@ -124,16 +113,14 @@ impl ConversionRecords<'_> {
         if asked.iter().any(|format| existing.contains(format)) {
             return Ok(Conversion::Existing(existing));
         }
-        let row = sqlx::query(
+        let insert = sql!(
             "INSERT INTO conversions (asset_id, formats, status, created_at, updated_at) \
              VALUES ($1, $2, 'queued', $3, $3) RETURNING id",
-        )
-        .bind(key(asset.0))
-        .bind(asked.join(","))
-        .bind(self.database.now())
-        .fetch_one(&mut *tx)
-        .await?;
-        let id: i64 = row.try_get("id")?;
+            asset,
+            asked.join(","),
+            tx.now(),
+        );
+        let id = tx.one(insert).await?;
         jobs::add(&mut tx, JobKind::Convert, user, asset, None, Some(id)).await?;
         tx.commit().await?;
         Ok(Conversion::Queued)
@@ -141,29 +128,14 @@ impl ConversionRecords<'_> {
 
     /// The conversions of an asset, oldest first.
     pub async fn list(self, asset: AssetId) -> Result<Vec<ConversionRow>> {
-        let rows = sqlx::query(
-            "SELECT c.*, j.state, j.progress FROM conversions c \
-             LEFT JOIN jobs j ON j.conversion_id = c.id WHERE c.asset_id = $1 ORDER BY c.id",
-        )
-        .bind(key(asset.0))
-        .fetch_all(&self.database.reader)
-        .await?;
-        Ok(rows
-            .iter()
-            .map(conversion_row)
-            .collect::<sqlx::Result<_>>()?)
+        let query = select!("WHERE c.asset_id = $1 ORDER BY c.id");
+        self.database.all(sql!(query, asset)).await
     }
 
     /// One conversion.
     pub async fn get(self, conversion: u64) -> Result<Option<ConversionRow>> {
-        let row = sqlx::query(
-            "SELECT c.*, j.state, j.progress FROM conversions c \
-             LEFT JOIN jobs j ON j.conversion_id = c.id WHERE c.id = $1",
-        )
-        .bind(key(conversion))
-        .fetch_optional(&self.database.reader)
-        .await?;
-        Ok(row.as_ref().map(conversion_row).transpose()?)
+        let query = select!("WHERE c.id = $1");
+        self.database.optional(sql!(query, conversion)).await
     }
 
     /// Records the end of a conversion together with the end of its job. Returns the blobs that it
@@ -184,16 +156,14 @@ impl ConversionRecords<'_> {
         if !jobs::end(&mut tx, lease, state, "Done", output).await? {
             return Ok(None);
         }
-        let done = sqlx::query(
+        let update = sql!(
             "UPDATE conversions SET status = $2, message = $3, updated_at = $4 WHERE id = $1",
-        )
-        .bind(key(conversion))
-        .bind(state.text())
-        .bind(failure)
-        .bind(self.database.now())
-        .execute(&mut *tx)
-        .await?;
-        if done.rows_affected() == 0 {
+            conversion,
+            state,
+            failure,
+            tx.now(),
+        );
+        if tx.run(update).await? == 0 {
             return Ok(None);
         }
         let owner = ModelId::Asset(asset);

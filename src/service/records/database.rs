@@ -8,14 +8,14 @@ use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::time::Duration;
 
-use jiff::Timestamp;
+use sqlx::Sqlite;
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions,
     SqliteRow, SqliteSynchronous,
 };
-use sqlx::{Row as _, Sqlite};
 
 use super::error::RecordsError;
+use super::sql::{Record, Statement, sql};
 use crate::service::clock::Clock;
 use crate::wire::{ModelId, UserId};
 
@@ -48,13 +48,34 @@ impl Tx {
             ModelId::Asset(_) => "SELECT id FROM assets WHERE id = $1 AND user_id = $2",
             ModelId::Rapid(_) => "SELECT id FROM rapids WHERE id = $1 AND user_id = $2",
         };
-        let row = sqlx::query(query)
-            .bind(owner.key())
-            .bind(key(user.0))
-            .fetch_optional(&mut **self)
-            .await?;
-        Ok(row.is_some())
+        let found: Option<i64> = self.optional(sql!(query, owner.key(), user)).await?;
+        Ok(found.is_some())
     }
+
+    /// Runs a statement; returns the number of changed rows.
+    pub(super) async fn run(&mut self, statement: Statement<'_>) -> Result<u64> {
+        Ok(statement.execute(&mut **self).await?.rows_affected())
+    }
+
+    pub(super) async fn one<T: Record>(&mut self, statement: Statement<'_>) -> Result<T> {
+        Ok(T::read(&statement.fetch_one(&mut **self).await?)?)
+    }
+
+    pub(super) async fn optional<T: Record>(
+        &mut self,
+        statement: Statement<'_>,
+    ) -> Result<Option<T>> {
+        let row = statement.fetch_optional(&mut **self).await?;
+        Ok(row.as_ref().map(T::read).transpose()?)
+    }
+
+    pub(super) async fn all<T: Record>(&mut self, statement: Statement<'_>) -> Result<Vec<T>> {
+        read_all(statement.fetch_all(&mut **self).await?)
+    }
+}
+
+fn read_all<T: Record>(rows: Vec<SqliteRow>) -> Result<Vec<T>> {
+    Ok(rows.iter().map(T::read).collect::<sqlx::Result<_>>()?)
 }
 
 impl Deref for Tx {
@@ -119,14 +140,28 @@ impl Database {
         self.writer.close().await;
     }
 
-    /// The numbers in the column `id` that `query` finds for one owner.
-    pub(super) async fn ids(&self, query: &'static str, owner: u64) -> Result<Vec<u64>> {
-        let rows = sqlx::query(query)
-            .bind(key(owner))
-            .fetch_all(&self.reader)
-            .await?;
-        let ids = rows.iter().map(|row| count(row, "id"));
-        Ok(ids.collect::<sqlx::Result<_>>()?)
+    /// Runs a statement in a transaction of its own; returns the number of changed rows.
+    pub(super) async fn run(&self, statement: Statement<'_>) -> Result<u64> {
+        Ok(statement.execute(&self.writer).await?.rows_affected())
+    }
+
+    /// Runs a statement that changes rows in a transaction of its own; returns the first changed row.
+    pub(super) async fn change<T: Record>(&self, statement: Statement<'_>) -> Result<Option<T>> {
+        let row = statement.fetch_optional(&self.writer).await?;
+        Ok(row.as_ref().map(T::read).transpose()?)
+    }
+
+    pub(super) async fn one<T: Record>(&self, statement: Statement<'_>) -> Result<T> {
+        Ok(T::read(&statement.fetch_one(&self.reader).await?)?)
+    }
+
+    pub(super) async fn optional<T: Record>(&self, statement: Statement<'_>) -> Result<Option<T>> {
+        let row = statement.fetch_optional(&self.reader).await?;
+        Ok(row.as_ref().map(T::read).transpose()?)
+    }
+
+    pub(super) async fn all<T: Record>(&self, statement: Statement<'_>) -> Result<Vec<T>> {
+        read_all(statement.fetch_all(&self.reader).await?)
     }
 
     /// Begins a transaction on records of `user`.
@@ -135,11 +170,10 @@ impl Database {
     /// When the account was deleted since the request began: nothing is made for it any more.
     pub(super) async fn begin_for(&self, user: UserId) -> Result<Tx> {
         let mut tx = self.begin().await?;
-        let row = sqlx::query("SELECT id FROM users WHERE id = $1")
-            .bind(key(user.0))
-            .fetch_optional(&mut *tx)
+        let account: Option<UserId> = tx
+            .optional(sql!("SELECT id FROM users WHERE id = $1", user))
             .await?;
-        match row {
+        match account {
             Some(_) => Ok(tx),
             None => Err(RecordsError::NoAccount),
         }
@@ -164,62 +198,23 @@ impl Database {
         sqlx::raw_sql("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)")
             .execute(&mut *tx)
             .await?;
-        let row = sqlx::query("SELECT COALESCE(MAX(version), 0) AS version FROM schema_version")
-            .fetch_one(&mut *tx)
-            .await?;
-        let version: i64 = row.try_get("version")?;
+        let newest = sql!("SELECT COALESCE(MAX(version), 0) FROM schema_version");
+        let version: i64 = tx.one(newest).await?;
         let done = usize::try_from(version).unwrap_or(usize::MAX);
         if done > MIGRATIONS.len() {
             return Err(RecordsError::NewerSchema { version });
         }
         for (number, migration) in (1_i64..).zip(MIGRATIONS).skip(done) {
             sqlx::raw_sql(*migration).execute(&mut *tx).await?;
-            sqlx::query("INSERT INTO schema_version (version) VALUES ($1)")
-                .bind(number)
-                .execute(&mut *tx)
-                .await?;
+            tx.run(sql!(
+                "INSERT INTO schema_version (version) VALUES ($1)",
+                number
+            ))
+            .await?;
         }
         tx.commit().await?;
         Ok(())
     }
-}
-
-/// An id as the database has it. No row has a negative id, so an id beyond its range finds nothing.
-pub(super) fn key(id: u64) -> i64 {
-    i64::try_from(id).unwrap_or(-1)
-}
-
-/// A count or size as the database has it.
-pub(super) fn stored(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-/// A number that the schema never lets go below zero.
-pub(super) fn count(row: &SqliteRow, column: &str) -> sqlx::Result<u64> {
-    row.try_get::<i64, _>(column)
-        .map(|value| u64::try_from(value).unwrap_or(0))
-}
-
-pub(super) fn optional_count(row: &SqliteRow, column: &str) -> sqlx::Result<Option<u64>> {
-    row.try_get::<Option<i64>, _>(column)
-        .map(|value| value.map(|value| u64::try_from(value).unwrap_or(0)))
-}
-
-pub(super) fn flag(row: &SqliteRow, column: &str) -> sqlx::Result<bool> {
-    row.try_get::<i64, _>(column).map(|value| value != 0)
-}
-
-pub(super) fn moment(row: &SqliteRow, column: &str) -> sqlx::Result<Timestamp> {
-    row.try_get(column).map(from_micros)
-}
-
-pub(super) fn optional_moment(row: &SqliteRow, column: &str) -> sqlx::Result<Option<Timestamp>> {
-    row.try_get::<Option<i64>, _>(column)
-        .map(|value| value.map(from_micros))
-}
-
-fn from_micros(micros: i64) -> Timestamp {
-    Timestamp::from_microsecond(micros).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
 /// `$from, $from+1, …`: the placeholders for `len` values in an `IN (…)`.

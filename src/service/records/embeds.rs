@@ -1,11 +1,12 @@
 //! Embeds: viewers of a rapid model or of a base asset.
 
 use jiff::Timestamp;
-use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 
-use super::database::{Database, Result, count, key, moment, optional_count};
+use super::EmbedRecords;
+use super::database::Result;
 use super::search::{Listing, PageOf, PageRequest, Search};
+use super::sql::{Column, record, sql};
 use crate::wire::{AssetId, EmbedId, ModelId, RapidId, UserId};
 
 /// What an embed shows.
@@ -29,72 +30,51 @@ pub struct NewEmbed<'a> {
     pub config: &'a str,
 }
 
-/// An embed.
-#[derive(Debug, Clone)]
-pub struct EmbedRow {
-    pub id: EmbedId,
-    /// The owner.
-    pub user: UserId,
-    /// Its name in addresses.
-    pub identifier: String,
-    pub name: String,
-    /// What it shows.
-    pub source: EmbedSource,
-    /// The name of what it shows, where that is still there.
-    pub source_name: Option<String>,
-    /// The viewer configuration as JSON text.
-    pub config: String,
-    /// How often it was opened.
-    pub view_count: u64,
-    pub created_at: Timestamp,
-    pub updated_at: Timestamp,
-}
-
-macro_rules! columns {
-    () => {
-        "t.*, COALESCE(r.name, a.name) AS source_name"
-    };
-}
-
-macro_rules! tables {
-    () => {
-        "embeds t LEFT JOIN rapids r ON r.id = t.rapid_id LEFT JOIN assets a ON a.id = t.asset_id"
-    };
-}
-
-fn listing(of_rapid: bool) -> Listing {
-    Listing {
-        columns: columns!(),
-        tables: tables!(),
-        counted: "embeds t",
-        tags: None,
-        filter: of_rapid.then_some("t.rapid_id = $2"),
+record! {
+    /// An embed.
+    #[derive(Debug, Clone)]
+    pub struct EmbedRow {
+        pub id: EmbedId,
+        /// The owner.
+        pub user: UserId = "user_id",
+        /// Its name in addresses.
+        pub identifier: String,
+        pub name: String,
+        /// What it shows.
+        pub source: EmbedSource => source_of,
+        /// The name of what it shows, where that is still there.
+        pub source_name: Option<String>,
+        /// The viewer configuration as JSON text.
+        pub config: String,
+        /// How often it was opened.
+        pub view_count: u64,
+        pub created_at: Timestamp,
+        pub updated_at: Timestamp,
     }
 }
 
-fn embed_row(row: &SqliteRow) -> sqlx::Result<EmbedRow> {
-    let source = match optional_count(row, "rapid_id")? {
-        Some(rapid) => EmbedSource::Rapid(RapidId(rapid)),
-        None => EmbedSource::Asset(AssetId(count(row, "asset_id")?)),
+macro_rules! select {
+    ($condition:literal) => {
+        concat!(
+            "SELECT t.*, COALESCE(r.name, a.name) AS source_name FROM embeds t \
+             LEFT JOIN rapids r ON r.id = t.rapid_id LEFT JOIN assets a ON a.id = t.asset_id ",
+            $condition
+        )
     };
-    Ok(EmbedRow {
-        id: EmbedId(count(row, "id")?),
-        user: UserId(count(row, "user_id")?),
-        identifier: row.try_get("identifier")?,
-        name: row.try_get("name")?,
-        source,
-        source_name: row.try_get("source_name")?,
-        config: row.try_get("config")?,
-        view_count: count(row, "view_count")?,
-        created_at: moment(row, "created_at")?,
-        updated_at: moment(row, "updated_at")?,
-    })
 }
 
-/// Embeds, and the theme that a user saved for them.
-#[derive(Clone, Copy)]
-pub struct EmbedRecords<'a> {
-    pub(super) database: &'a Database,
+const LISTING: Listing = Listing {
+    select: select!(""),
+    counted: "embeds t",
+    tags: None,
+    filter: Some("t.rapid_id = $2"),
+};
+
+fn source_of(row: &SqliteRow) -> sqlx::Result<EmbedSource> {
+    Ok(match Column::read(row, "rapid_id")? {
+        Some(rapid) => EmbedSource::Rapid(rapid),
+        None => EmbedSource::Asset(Column::read(row, "asset_id")?),
+    })
 }
 
 impl EmbedRecords<'_> {
@@ -109,26 +89,25 @@ impl EmbedRecords<'_> {
             return Ok(None);
         }
         let (rapid, asset) = match new.source {
-            EmbedSource::Rapid(rapid) => (Some(key(rapid.0)), None),
-            EmbedSource::Asset(asset) => (None, Some(key(asset.0))),
+            EmbedSource::Rapid(rapid) => (Some(rapid), None),
+            EmbedSource::Asset(asset) => (None, Some(asset)),
         };
-        let row = sqlx::query(
+        let insert = sql!(
             "INSERT INTO embeds (user_id, identifier, name, name_folded, rapid_id, asset_id, config, \
              view_count, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8, $8) \
              RETURNING id",
-        )
-        .bind(key(user.0))
-        .bind(new.identifier)
-        .bind(new.name)
-        .bind(new.name.to_lowercase())
-        .bind(rapid)
-        .bind(asset)
-        .bind(new.config)
-        .bind(self.database.now())
-        .fetch_one(&mut *tx)
-        .await?;
+            user,
+            new.identifier,
+            new.name,
+            new.name.to_lowercase(),
+            rapid,
+            asset,
+            new.config,
+            tx.now(),
+        );
+        let id = tx.one(insert).await?;
         tx.commit().await?;
-        Ok(Some(EmbedId(count(&row, "id")?)))
+        Ok(Some(id))
     }
 
     /// One page of the embeds of `user`, those of one rapid model where one is named, newest first.
@@ -139,80 +118,53 @@ impl EmbedRecords<'_> {
         search: &Search,
         page: PageRequest,
     ) -> Result<PageOf<EmbedRow>> {
-        let filter = rapid.map_or(0, |rapid| rapid.0);
-        listing(rapid.is_some())
-            .page(self.database, (user.0, filter), search, page, embed_row)
+        let filter = rapid.map(|rapid| rapid.0);
+        LISTING
+            .page(self.database, (user, filter), search, page)
             .await
     }
 
     /// One embed of `user`.
     pub async fn get(self, user: UserId, embed: EmbedId) -> Result<Option<EmbedRow>> {
-        let row = sqlx::query(concat!(
-            "SELECT ",
-            columns!(),
-            " FROM ",
-            tables!(),
-            " WHERE t.id = $1 AND t.user_id = $2"
-        ))
-        .bind(key(embed.0))
-        .bind(key(user.0))
-        .fetch_optional(&self.database.reader)
-        .await?;
-        Ok(row.as_ref().map(embed_row).transpose()?)
+        let query = select!("WHERE t.id = $1 AND t.user_id = $2");
+        self.database.optional(sql!(query, embed, user)).await
     }
 
     /// The embed that an address names; it counts as seen once more.
     pub async fn view(self, identifier: &str) -> Result<Option<EmbedRow>> {
-        sqlx::query("UPDATE embeds SET view_count = view_count + 1 WHERE identifier = $1")
-            .bind(identifier)
-            .execute(&self.database.writer)
-            .await?;
-        let row = sqlx::query(concat!(
-            "SELECT ",
-            columns!(),
-            " FROM ",
-            tables!(),
-            " WHERE t.identifier = $1"
-        ))
-        .bind(identifier)
-        .fetch_optional(&self.database.reader)
-        .await?;
-        Ok(row.as_ref().map(embed_row).transpose()?)
+        let update = "UPDATE embeds SET view_count = view_count + 1 WHERE identifier = $1";
+        self.database.run(sql!(update, identifier)).await?;
+        let query = select!("WHERE t.identifier = $1");
+        self.database.optional(sql!(query, identifier)).await
     }
 
     /// Deletes an embed of `user`; false if there is none.
     pub async fn delete(self, user: UserId, embed: EmbedId) -> Result<bool> {
-        let done = sqlx::query("DELETE FROM embeds WHERE id = $1 AND user_id = $2")
-            .bind(key(embed.0))
-            .bind(key(user.0))
-            .execute(&self.database.writer)
-            .await?;
-        Ok(done.rows_affected() > 0)
+        let delete = "DELETE FROM embeds WHERE id = $1 AND user_id = $2";
+        Ok(self.database.run(sql!(delete, embed, user)).await? > 0)
     }
 
     /// The viewer configuration that `user` saved as a theme; an empty object when there is none.
     pub async fn theme(self, user: UserId) -> Result<String> {
-        let row = sqlx::query("SELECT value FROM settings WHERE name = $1")
-            .bind(format!("theme:{user}"))
-            .fetch_optional(&self.database.reader)
-            .await?;
-        match row {
-            Some(row) => Ok(row.try_get("value")?),
-            None => Ok("{}".to_owned()),
-        }
+        let query = "SELECT value FROM settings WHERE name = $1";
+        let theme = self.database.optional(sql!(query, theme_setting(user)));
+        Ok(theme.await?.unwrap_or_else(|| "{}".to_owned()))
     }
 
     /// Saves the theme of `user`.
     pub async fn save_theme(self, user: UserId, config: &str) -> Result<()> {
         let mut tx = self.database.begin_for(user).await?;
-        sqlx::query(
+        tx.run(sql!(
             "INSERT INTO settings (name, value) VALUES ($1, $2) \
              ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-        )
-        .bind(format!("theme:{user}"))
-        .bind(config)
-        .execute(&mut *tx)
+            theme_setting(user),
+            config
+        ))
         .await?;
         tx.commit().await
     }
+}
+
+fn theme_setting(user: UserId) -> String {
+    format!("theme:{user}")
 }

@@ -4,14 +4,17 @@
 //! and the row moves over to it in one commit, so a reader sees the old bytes or the new ones.
 //! Functions that replace or remove rows return the blobs that are no longer needed.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use jiff::Timestamp;
+use sqlx::AssertSqlSafe;
 use sqlx::sqlite::SqliteRow;
-use sqlx::{AssertSqlSafe, Row as _};
 
+use super::FileRecords;
 use super::accounts;
-use super::database::{Database, Result, Tx, count, key, moment, places, stored};
+use super::database::{Result, Tx, places};
+use super::sql::{Column, Value as _, record, sql};
 use crate::wire::{AssetId, ModelId, RapidId, UserId};
 
 /// A file that the service keeps.
@@ -38,8 +41,8 @@ impl ModelId {
 
     pub(super) fn key(self) -> i64 {
         match self {
-            ModelId::Asset(id) => key(id.0),
-            ModelId::Rapid(id) => key(id.0),
+            ModelId::Asset(id) => id.stored(),
+            ModelId::Rapid(id) => id.stored(),
         }
     }
 
@@ -101,27 +104,34 @@ impl Area {
             Area::Qc => "qc",
         }
     }
+
+    pub(super) fn from_text(text: &str) -> Area {
+        let known = Area::ALL.into_iter().find(|area| area.text() == text);
+        known.unwrap_or(Area::Source)
+    }
 }
 
-/// A file and where its bytes are.
-#[derive(Debug, Clone)]
-pub struct FileRow {
-    pub id: FileId,
-    /// The owner.
-    pub owner: ModelId,
-    /// What it is for.
-    pub area: Area,
-    /// Its name; `/` stands between folders.
-    pub name: String,
-    /// The key of its bytes; none while they are awaited.
-    pub blob: Option<String>,
-    pub size: u64,
-    /// The MD5 of the bytes, in hexadecimal digits.
-    pub md5: String,
-    /// Their CRC-32, as archives need it.
-    pub crc32: u32,
-    /// When the bytes came.
-    pub modified_at: Timestamp,
+record! {
+    /// A file and where its bytes are.
+    #[derive(Debug, Clone)]
+    pub struct FileRow {
+        pub id: FileId,
+        /// The owner.
+        pub owner: ModelId => owner_of,
+        /// What it is for.
+        pub area: Area,
+        /// Its name; `/` stands between folders.
+        pub name: String,
+        /// The key of its bytes; none while they are awaited.
+        pub blob: Option<String>,
+        pub size: u64,
+        /// The MD5 of the bytes, in hexadecimal digits.
+        pub md5: String,
+        /// Their CRC-32, as archives need it.
+        pub crc32: u32,
+        /// When the bytes came.
+        pub modified_at: Timestamp,
+    }
 }
 
 /// A file whose bytes are stored already and that is about to get its row.
@@ -137,44 +147,27 @@ pub struct NewFile {
     pub crc32: u32,
 }
 
-fn file_row(row: &SqliteRow) -> sqlx::Result<FileRow> {
-    let kind: String = row.try_get("owner_kind")?;
-    let area: String = row.try_get("area")?;
-    let owner_id = count(row, "owner_id")?;
-    Ok(FileRow {
-        id: FileId(count(row, "id")?),
-        owner: if kind == ModelId::ASSET_KIND {
-            ModelId::Asset(AssetId(owner_id))
-        } else {
-            ModelId::Rapid(RapidId(owner_id))
-        },
-        area: Area::ALL
-            .into_iter()
-            .find(|known| known.text() == area)
-            .unwrap_or(Area::Source),
-        name: row.try_get("name")?,
-        blob: row.try_get("blob")?,
-        size: count(row, "size")?,
-        md5: row.try_get("md5")?,
-        crc32: u32::try_from(count(row, "crc32")?).unwrap_or(0),
-        modified_at: moment(row, "modified_at")?,
+fn owner_of(row: &SqliteRow) -> sqlx::Result<ModelId> {
+    let kind: String = Column::read(row, "owner_kind")?;
+    Ok(if kind == ModelId::ASSET_KIND {
+        ModelId::Asset(Column::read(row, "owner_id")?)
+    } else {
+        ModelId::Rapid(Column::read(row, "owner_id")?)
     })
 }
 
 /// Adds a file whose bytes are awaited.
 pub(super) async fn expect(tx: &mut Tx, owner: ModelId, area: Area, name: &str) -> Result<FileId> {
-    let row = sqlx::query(
+    let insert = sql!(
         "INSERT INTO files (owner_kind, owner_id, area, name, blob, size, md5, crc32, modified_at) \
          VALUES ($1, $2, $3, $4, NULL, 0, '', 0, $5) RETURNING id",
-    )
-    .bind(owner.kind())
-    .bind(owner.key())
-    .bind(area.text())
-    .bind(name)
-    .bind(tx.now())
-    .fetch_one(&mut **tx)
-    .await?;
-    Ok(FileId(count(&row, "id")?))
+        owner.kind(),
+        owner.key(),
+        area,
+        name,
+        tx.now(),
+    );
+    tx.one(insert).await
 }
 
 /// Removes the files of `owner` in `areas`; returns their blobs and counts their bytes as free.
@@ -184,93 +177,79 @@ pub(super) async fn remove(
     owner: ModelId,
     areas: &[Area],
 ) -> Result<Vec<String>> {
-    let mut blobs = Vec::new();
-    let mut freed = 0;
+    let mut removed = Vec::new();
     for area in areas {
-        let rows = sqlx::query(
-            "DELETE FROM files WHERE owner_kind = $1 AND owner_id = $2 AND area = $3 RETURNING blob, size",
-        )
-        .bind(owner.kind())
-        .bind(owner.key())
-        .bind(area.text())
-        .fetch_all(&mut **tx)
-        .await?;
-        for row in &rows {
-            freed += row.try_get::<i64, _>("size")?;
-            blobs.extend(row.try_get::<Option<String>, _>("blob")?);
-        }
+        let delete = sql!(
+            "DELETE FROM files WHERE owner_kind = $1 AND owner_id = $2 AND area = $3 RETURNING size, blob",
+            owner.kind(),
+            owner.key(),
+            area,
+        );
+        removed.extend(tx.all(delete).await?);
     }
-    accounts::adjust_used(tx, user, -freed).await?;
-    Ok(blobs)
+    count_removed(tx, user, removed).await
 }
 
-/// Removes the files of `owner` that stand where `new` ones are to be; returns their blobs.
+/// Removes the files of `owner` that have the areas and names of `new` ones; returns their blobs.
 pub(super) async fn remove_named(
     tx: &mut Tx,
     user: UserId,
     owner: ModelId,
     new: &[NewFile],
 ) -> Result<Vec<String>> {
-    let mut blobs = Vec::new();
-    let mut freed = 0;
+    let mut removed = Vec::new();
     for file in new {
-        let row = sqlx::query(
+        let delete = sql!(
             "DELETE FROM files WHERE owner_kind = $1 AND owner_id = $2 AND area = $3 AND name = $4 \
-             RETURNING blob, size",
-        )
-        .bind(owner.kind())
-        .bind(owner.key())
-        .bind(file.area.text())
-        .bind(&file.name)
-        .fetch_optional(&mut **tx)
-        .await?;
-        if let Some(row) = row {
-            freed += row.try_get::<i64, _>("size")?;
-            blobs.extend(row.try_get::<Option<String>, _>("blob")?);
-        }
+             RETURNING size, blob",
+            owner.kind(),
+            owner.key(),
+            file.area,
+            file.name,
+        );
+        removed.extend(tx.optional(delete).await?);
     }
+    count_removed(tx, user, removed).await
+}
+
+/// Counts the bytes of removed files, given as size and blob, as free; returns the blobs.
+async fn count_removed(
+    tx: &mut Tx,
+    user: UserId,
+    removed: Vec<(i64, Option<String>)>,
+) -> Result<Vec<String>> {
+    let freed: i64 = removed.iter().map(|(size, _)| size).sum();
     accounts::adjust_used(tx, user, -freed).await?;
-    Ok(blobs)
+    Ok(removed.into_iter().filter_map(|(_, blob)| blob).collect())
 }
 
 /// Adds files whose bytes are stored.
 pub(super) async fn add(tx: &mut Tx, user: UserId, owner: ModelId, new: &[NewFile]) -> Result<()> {
-    let mut added = 0;
     for file in new {
-        sqlx::query(
+        let insert = sql!(
             "INSERT INTO files (owner_kind, owner_id, area, name, blob, size, md5, crc32, modified_at) \
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-        )
-        .bind(owner.kind())
-        .bind(owner.key())
-        .bind(file.area.text())
-        .bind(&file.name)
-        .bind(&file.blob)
-        .bind(stored(file.size))
-        .bind(&file.md5)
-        .bind(i64::from(file.crc32))
-        .bind(tx.now())
-        .execute(&mut **tx)
-        .await?;
-        added += stored(file.size);
+            owner.kind(),
+            owner.key(),
+            file.area,
+            file.name,
+            file.blob,
+            file.size,
+            file.md5,
+            file.crc32,
+            tx.now(),
+        );
+        tx.run(insert).await?;
     }
+    let added = new.iter().map(|file| file.size.stored()).sum();
     accounts::adjust_used(tx, user, added).await
-}
-
-/// Files of models.
-#[derive(Clone, Copy)]
-pub struct FileRecords<'a> {
-    pub(super) database: &'a Database,
 }
 
 impl FileRecords<'_> {
     /// The file with this id.
     pub async fn get(self, file: FileId) -> Result<Option<FileRow>> {
-        let row = sqlx::query("SELECT * FROM files WHERE id = $1")
-            .bind(key(file.0))
-            .fetch_optional(&self.database.reader)
-            .await?;
-        Ok(row.as_ref().map(file_row).transpose()?)
+        let query = sql!("SELECT * FROM files WHERE id = $1", file);
+        self.database.optional(query).await
     }
 
     /// All files of `owners`, those whose bytes are awaited too, in the order they were named.
@@ -278,16 +257,15 @@ impl FileRecords<'_> {
         let Some(first) = owners.first() else {
             return Ok(Vec::new());
         };
-        let sql = format!(
+        let text = format!(
             "SELECT * FROM files WHERE owner_kind = $1 AND owner_id IN ({}) ORDER BY id",
             places(2, owners.len())
         );
-        let mut query = sqlx::query(AssertSqlSafe(sql)).bind(first.kind());
-        for owner in owners {
-            query = query.bind(owner.key());
-        }
-        let rows = query.fetch_all(&self.database.reader).await?;
-        Ok(rows.iter().map(file_row).collect::<sqlx::Result<_>>()?)
+        let query = sql!(AssertSqlSafe(text), first.kind());
+        let query = owners
+            .iter()
+            .fold(query, |query, owner| query.bind(owner.key()));
+        self.database.all(query).await
     }
 
     /// Those of `blobs` that no file has.
@@ -295,22 +273,13 @@ impl FileRecords<'_> {
         if blobs.is_empty() {
             return Ok(Vec::new());
         }
-        let sql = format!(
-            "SELECT blob FROM files WHERE blob IN ({})",
-            places(1, blobs.len())
-        );
-        let mut query = sqlx::query(AssertSqlSafe(sql));
-        for blob in blobs {
-            query = query.bind(blob);
-        }
-        let mut owned = std::collections::HashSet::new();
-        for row in &query.fetch_all(&self.database.reader).await? {
-            owned.insert(row.try_get::<String, _>("blob")?);
-        }
-        Ok(blobs
-            .iter()
-            .filter(|blob| !owned.contains(*blob))
-            .cloned()
-            .collect())
+        let places = places(1, blobs.len());
+        let text = format!("SELECT blob FROM files WHERE blob IN ({places})");
+        let query = sql!(AssertSqlSafe(text));
+        let query = blobs.iter().fold(query, |query, blob| query.bind(blob));
+        let owned: Vec<String> = self.database.all(query).await?;
+        let owned: HashSet<String> = owned.into_iter().collect();
+        let unowned = blobs.iter().filter(|blob| !owned.contains(*blob));
+        Ok(unowned.cloned().collect())
     }
 }

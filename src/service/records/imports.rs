@@ -4,11 +4,11 @@
 //! `analysing` → `complete` or a failure. Completing an upload and queueing its analysis are one commit,
 //! and so are the end of an analysis and its result.
 
-use sqlx::Row as _;
-
-use super::database::{Database, Result, Tx, key};
+use super::ImportRecords;
+use super::database::{Result, Tx};
 use super::files::{self, Area, NewFile};
 use super::jobs::{self, JobKind, JobState, Lease};
+use super::sql::sql;
 use crate::wire::{AssetId, ModelId, UploadStatus, UserId};
 
 /// Result of completing an upload.
@@ -44,29 +44,14 @@ pub struct AnalysisEnd {
     pub output: String,
 }
 
-async fn set_status(tx: &mut Tx, asset: AssetId, status: &UploadStatus) -> Result<()> {
-    sqlx::query("UPDATE assets SET upload_status = $2 WHERE id = $1")
-        .bind(key(asset.0))
-        .bind(status.as_str())
-        .execute(&mut **tx)
-        .await?;
-    Ok(())
+async fn set_status(tx: &mut Tx, asset: AssetId, status: UploadStatus) -> Result<()> {
+    let update = "UPDATE assets SET upload_status = $2 WHERE id = $1";
+    tx.run(sql!(update, asset, status)).await.map(drop)
 }
 
 async fn status_of(tx: &mut Tx, user: UserId, asset: AssetId) -> Result<Option<UploadStatus>> {
-    let row = sqlx::query("SELECT upload_status FROM assets WHERE id = $1 AND user_id = $2")
-        .bind(key(asset.0))
-        .bind(key(user.0))
-        .fetch_optional(&mut **tx)
-        .await?;
-    let word = row.map(|row| row.try_get::<String, _>("upload_status"));
-    Ok(word.transpose()?.map(|word| UploadStatus::from_word(&word)))
-}
-
-/// Imports of uploaded models.
-#[derive(Clone, Copy)]
-pub struct ImportRecords<'a> {
-    pub(super) database: &'a Database,
+    let query = "SELECT upload_status FROM assets WHERE id = $1 AND user_id = $2";
+    tx.optional(sql!(query, asset, user)).await
 }
 
 impl ImportRecords<'_> {
@@ -78,18 +63,16 @@ impl ImportRecords<'_> {
             Some(UploadStatus::Incomplete) => {}
             Some(_) => return Ok(Completion::Before),
         }
-        let missing = sqlx::query(
+        let query = sql!(
             "SELECT name FROM files WHERE owner_kind = 'asset' AND owner_id = $1 AND area = 'source' \
              AND blob IS NULL ORDER BY id",
-        )
-        .bind(key(asset.0))
-        .fetch_all(&mut *tx)
-        .await?;
+            asset,
+        );
+        let missing: Vec<String> = tx.all(query).await?;
         if !missing.is_empty() {
-            let names = missing.iter().map(|row| row.try_get("name"));
-            return Ok(Completion::Missing(names.collect::<sqlx::Result<_>>()?));
+            return Ok(Completion::Missing(missing));
         }
-        set_status(&mut tx, asset, &UploadStatus::Waiting).await?;
+        set_status(&mut tx, asset, UploadStatus::Waiting).await?;
         jobs::add(&mut tx, JobKind::Analyse, user, asset, None, None).await?;
         tx.commit().await?;
         Ok(Completion::Started)
@@ -102,13 +85,12 @@ impl ImportRecords<'_> {
         if !status.is_some_and(|status| status.is_failure()) {
             return Ok(false);
         }
-        sqlx::query(
+        let update = sql!(
             "UPDATE assets SET upload_status = $2, has_errors = 0, error_message = NULL WHERE id = $1",
-        )
-        .bind(key(asset.0))
-        .bind(UploadStatus::Waiting.as_str())
-        .execute(&mut *tx)
-        .await?;
+            asset,
+            UploadStatus::Waiting,
+        );
+        tx.run(update).await?;
         jobs::add(&mut tx, JobKind::Analyse, user, asset, None, None).await?;
         tx.commit().await?;
         Ok(true)
@@ -121,17 +103,15 @@ impl ImportRecords<'_> {
         asset: AssetId,
         status: &UploadStatus,
     ) -> Result<bool> {
-        let done = sqlx::query(
+        let update = sql!(
             "UPDATE assets SET upload_status = $2 WHERE id = $1 AND EXISTS \
              (SELECT 1 FROM jobs WHERE id = $3 AND fence = $4 AND state = 'running')",
-        )
-        .bind(key(asset.0))
-        .bind(status.as_str())
-        .bind(key(lease.job.0))
-        .bind(key(lease.fence))
-        .execute(&self.database.writer)
-        .await?;
-        Ok(done.rows_affected() > 0)
+            asset,
+            status,
+            lease.job,
+            lease.fence,
+        );
+        Ok(self.database.run(update).await? > 0)
     }
 
     /// Records the end of an analysis together with the end of its job. Returns the blobs that it
@@ -152,20 +132,18 @@ impl ImportRecords<'_> {
         if !jobs::end(&mut tx, lease, state, step, &end.output).await? {
             return Ok(None);
         }
-        let done = sqlx::query(
+        let update = sql!(
             "UPDATE assets SET upload_status = $2, has_errors = $3, error_message = $4, metadata = $5, \
              format = COALESCE($6, format), main_file = COALESCE($7, main_file) WHERE id = $1",
-        )
-        .bind(key(asset.0))
-        .bind(end.status.as_str())
-        .bind(i64::from(end.has_errors))
-        .bind(&end.error_message)
-        .bind(&end.metadata)
-        .bind(&end.format)
-        .bind(&end.main_file)
-        .execute(&mut *tx)
-        .await?;
-        if done.rows_affected() == 0 {
+            asset,
+            end.status,
+            end.has_errors,
+            end.error_message,
+            end.metadata,
+            end.format,
+            end.main_file,
+        );
+        if tx.run(update).await? == 0 {
             return Ok(None);
         }
         let owner = ModelId::Asset(asset);

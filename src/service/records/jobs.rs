@@ -10,10 +10,10 @@ use std::fmt;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use sqlx::Row as _;
-use sqlx::sqlite::SqliteRow;
 
-use super::database::{Database, Result, Tx, count, key, moment, optional_count, optional_moment};
+use super::JobRecords;
+use super::database::{Result, Tx};
+use super::sql::{record, sql};
 use crate::service::ids::random_uuid;
 use crate::wire::{AssetId, RapidId, UserId};
 
@@ -64,6 +64,14 @@ impl JobKind {
             JobKind::Convert => "convert",
         }
     }
+
+    pub(super) fn from_text(text: &str) -> JobKind {
+        match text {
+            "optimize" => JobKind::Optimize,
+            "convert" => JobKind::Convert,
+            _ => JobKind::Analyse,
+        }
+    }
 }
 
 /// How far a job is.
@@ -100,39 +108,41 @@ impl JobState {
     }
 }
 
-/// One job.
-#[derive(Debug, Clone)]
-pub struct JobRow {
-    pub id: JobId,
-    /// Its name outside.
-    pub key: String,
-    /// What is to be done.
-    pub kind: JobKind,
-    /// For whom.
-    pub user: UserId,
-    /// With which asset.
-    pub asset: AssetId,
-    /// The rapid model that it makes.
-    pub rapid: Option<RapidId>,
-    /// The row of `conversions` that it works off.
-    pub conversion: Option<u64>,
-    /// How far it is.
-    pub state: JobState,
-    /// How often a worker took it.
-    pub attempts: u64,
-    /// The number of its last claim.
-    pub fence: u64,
-    /// 0 to 100.
-    pub progress: u64,
-    /// The current step, as text.
-    pub step: String,
-    /// Exit code and error of the worker, as JSON.
-    pub output: Option<String>,
-    pub created_at: Timestamp,
-    pub updated_at: Timestamp,
-    /// When a worker took it first.
-    pub started_at: Option<Timestamp>,
-    pub finished_at: Option<Timestamp>,
+record! {
+    /// One job.
+    #[derive(Debug, Clone)]
+    pub struct JobRow {
+        pub id: JobId,
+        /// Its name outside.
+        pub key: String,
+        /// What is to be done.
+        pub kind: JobKind,
+        /// For whom.
+        pub user: UserId = "user_id",
+        /// With which asset.
+        pub asset: AssetId = "asset_id",
+        /// The rapid model that it makes.
+        pub rapid: Option<RapidId> = "rapid_id",
+        /// The row of `conversions` that it works off.
+        pub conversion: Option<u64> = "conversion_id",
+        /// How far it is.
+        pub state: JobState,
+        /// How often a worker took it.
+        pub attempts: u64,
+        /// The number of its last claim.
+        pub fence: u64,
+        /// 0 to 100.
+        pub progress: u64,
+        /// The current step, as text.
+        pub step: String,
+        /// Exit code and error of the worker, as JSON.
+        pub output: Option<String>,
+        pub created_at: Timestamp,
+        pub updated_at: Timestamp,
+        /// When a worker took it first.
+        pub started_at: Option<Timestamp>,
+        pub finished_at: Option<Timestamp>,
+    }
 }
 
 impl JobRow {
@@ -145,46 +155,8 @@ impl JobRow {
     }
 }
 
-/// What is left to do after a deletion: blobs to remove, jobs whose workers must stop.
-#[derive(Debug, Default)]
-pub struct Removal {
-    /// How many of the named records there were.
-    pub records: usize,
-    pub blobs: Vec<String>,
-    /// Jobs that are gone.
-    pub jobs: Vec<JobId>,
-}
-
 /// What a queued job says it is doing.
 pub(super) const QUEUED_STEP: &str = "Scheduled for processing";
-
-pub(super) fn job_row(row: &SqliteRow) -> sqlx::Result<JobRow> {
-    let kind: String = row.try_get("kind")?;
-    let state: String = row.try_get("state")?;
-    Ok(JobRow {
-        id: JobId(count(row, "id")?),
-        key: row.try_get("key")?,
-        kind: match kind.as_str() {
-            "optimize" => JobKind::Optimize,
-            "convert" => JobKind::Convert,
-            _ => JobKind::Analyse,
-        },
-        user: UserId(count(row, "user_id")?),
-        asset: AssetId(count(row, "asset_id")?),
-        rapid: optional_count(row, "rapid_id")?.map(RapidId),
-        conversion: optional_count(row, "conversion_id")?,
-        state: JobState::from_text(&state),
-        attempts: count(row, "attempts")?,
-        fence: count(row, "fence")?,
-        progress: count(row, "progress")?,
-        step: row.try_get("step")?,
-        output: row.try_get("output")?,
-        created_at: moment(row, "created_at")?,
-        updated_at: moment(row, "updated_at")?,
-        started_at: optional_moment(row, "started_at")?,
-        finished_at: optional_moment(row, "finished_at")?,
-    })
-}
 
 /// Adds a job to the queue.
 pub(super) async fn add(
@@ -193,24 +165,22 @@ pub(super) async fn add(
     user: UserId,
     asset: AssetId,
     rapid: Option<RapidId>,
-    conversion: Option<i64>,
+    conversion: Option<u64>,
 ) -> Result<()> {
-    sqlx::query(
+    let insert = sql!(
         "INSERT INTO jobs (key, kind, user_id, asset_id, rapid_id, conversion_id, state, attempts, \
          progress, step, created_at, updated_at) \
          VALUES ($1, $2, $3, $4, $5, $6, 'queued', 0, 0, $7, $8, $8)",
-    )
-    .bind(random_uuid())
-    .bind(kind.text())
-    .bind(key(user.0))
-    .bind(key(asset.0))
-    .bind(rapid.map(|rapid| key(rapid.0)))
-    .bind(conversion)
-    .bind(QUEUED_STEP)
-    .bind(tx.now())
-    .execute(&mut **tx)
-    .await?;
-    Ok(())
+        random_uuid(),
+        kind,
+        user,
+        asset,
+        rapid,
+        conversion,
+        QUEUED_STEP,
+        tx.now(),
+    );
+    tx.run(insert).await.map(drop)
 }
 
 /// Ends a job; false when the attempt has lost it.
@@ -221,20 +191,18 @@ pub(super) async fn end(
     step: &str,
     output: &str,
 ) -> Result<bool> {
-    let done = sqlx::query(
+    let update = sql!(
         "UPDATE jobs SET state = $2, step = $3, output = $4, updated_at = $5, finished_at = $5, \
          progress = CASE WHEN $2 = 'finished' THEN 100 ELSE progress END \
          WHERE id = $1 AND fence = $6 AND state = 'running'",
-    )
-    .bind(key(lease.job.0))
-    .bind(state.text())
-    .bind(step)
-    .bind(output)
-    .bind(tx.now())
-    .bind(key(lease.fence))
-    .execute(&mut **tx)
-    .await?;
-    Ok(done.rows_affected() > 0)
+        lease.job,
+        state,
+        step,
+        output,
+        tx.now(),
+        lease.fence,
+    );
+    Ok(tx.run(update).await? > 0)
 }
 
 /// The moment that leases are counted by, in microseconds: the clock of the machine, whatever the clock
@@ -250,83 +218,67 @@ fn lease_end(lease: Duration) -> i64 {
     lease_now().saturating_add(micros)
 }
 
-/// The job table.
-#[derive(Clone, Copy)]
-pub struct JobRecords<'a> {
-    pub(super) database: &'a Database,
-}
-
 impl JobRecords<'_> {
     /// Takes the job that waits longest, if one waits, for the time of `lease`.
     pub async fn claim(self, lease: Duration) -> Result<Option<JobRow>> {
         // Twin: the inner SELECT ends in `FOR UPDATE SKIP LOCKED`.
-        let row = sqlx::query(
+        let update = sql!(
             "UPDATE jobs SET state = 'running', attempts = attempts + 1, fence = fence + 1, \
              lease_until = $2, updated_at = $1, started_at = COALESCE(started_at, $1) \
              WHERE id = (SELECT id FROM jobs WHERE state = 'queued' ORDER BY id LIMIT 1) RETURNING *",
-        )
-        .bind(self.database.now())
-        .bind(lease_end(lease))
-        .fetch_optional(&self.database.writer)
-        .await?;
-        Ok(row.as_ref().map(job_row).transpose()?)
+            self.database.now(),
+            lease_end(lease),
+        );
+        self.database.change(update).await
     }
 
     /// Prolongs a lease; false when it is lost.
     pub async fn renew_lease(self, lease: Lease, time: Duration) -> Result<bool> {
-        let done = sqlx::query(
+        let update = sql!(
             "UPDATE jobs SET lease_until = $3 WHERE id = $1 AND fence = $2 AND state = 'running'",
-        )
-        .bind(key(lease.job.0))
-        .bind(key(lease.fence))
-        .bind(lease_end(time))
-        .execute(&self.database.writer)
-        .await?;
-        Ok(done.rows_affected() > 0)
+            lease.job,
+            lease.fence,
+            lease_end(time),
+        );
+        Ok(self.database.run(update).await? > 0)
     }
 
     /// Whether the end of this very attempt is recorded.
     pub async fn was_ended(self, lease: Lease) -> Result<bool> {
-        let row = sqlx::query(
+        let query = sql!(
             "SELECT id FROM jobs WHERE id = $1 AND fence = $2 AND state IN ('finished', 'failed')",
-        )
-        .bind(key(lease.job.0))
-        .bind(key(lease.fence))
-        .fetch_optional(&self.database.reader)
-        .await?;
-        Ok(row.is_some())
+            lease.job,
+            lease.fence,
+        );
+        Ok(self.database.optional::<JobId>(query).await?.is_some())
     }
 
     /// Notes how far a running job is; false when the attempt has lost it.
     pub async fn note_progress(self, lease: Lease, percent: u8, step: &str) -> Result<bool> {
-        let done = sqlx::query(
+        let update = sql!(
             "UPDATE jobs SET progress = $2, step = $3, updated_at = $4 \
              WHERE id = $1 AND fence = $5 AND state = 'running'",
-        )
-        .bind(key(lease.job.0))
-        .bind(i64::from(percent.min(99)))
-        .bind(step)
-        .bind(self.database.now())
-        .bind(key(lease.fence))
-        .execute(&self.database.writer)
-        .await?;
-        Ok(done.rows_affected() > 0)
+            lease.job,
+            u64::from(percent.min(99)),
+            step,
+            self.database.now(),
+            lease.fence,
+        );
+        Ok(self.database.run(update).await? > 0)
     }
 
     /// Puts a job that was taken back as it was: nothing came of it, and it is not its fault.
     pub async fn requeue(self, lease: Lease) -> Result<()> {
-        sqlx::query(
+        let update = sql!(
             "UPDATE jobs SET state = 'queued', attempts = attempts - 1, progress = 0, step = $2, \
              updated_at = $3, lease_until = NULL \
              WHERE id = $1 AND fence = $4 AND state = 'running'",
-        )
-        .bind(key(lease.job.0))
-        .bind(QUEUED_STEP)
-        .bind(self.database.now())
-        .bind(key(lease.fence))
-        .execute(&self.database.writer)
-        .await?;
-        Ok(())
+            lease.job,
+            QUEUED_STEP,
+            self.database.now(),
+            lease.fence,
+        );
+        self.database.run(update).await.map(drop)
     }
 
     /// Ends a job whose asset, rapid model or conversion is gone: there is nothing to record but the end.
@@ -344,36 +296,31 @@ impl JobRecords<'_> {
             Lost::Expired => lease_now(),
         };
         let mut tx = self.database.begin().await?;
-        let queued = sqlx::query(
+        let update = sql!(
             "UPDATE jobs SET state = 'queued', progress = 0, step = $2, updated_at = $3, \
              lease_until = NULL \
              WHERE state = 'running' AND attempts < $1 AND COALESCE(lease_until, 0) <= $4",
-        )
-        .bind(i64::from(attempts))
-        .bind(QUEUED_STEP)
-        .bind(self.database.now())
-        .bind(until)
-        .execute(&mut *tx)
-        .await?;
-        let rows = sqlx::query(
+            attempts,
+            QUEUED_STEP,
+            tx.now(),
+            until,
+        );
+        let queued = tx.run(update).await?;
+        let query = sql!(
             "SELECT * FROM jobs WHERE state = 'running' AND COALESCE(lease_until, 0) <= $1 ORDER BY id",
-        )
-        .bind(until)
-        .fetch_all(&mut *tx)
-        .await?;
+            until,
+        );
+        let failed = tx.all(query).await?;
         tx.commit().await?;
-        let failed = rows.iter().map(job_row).collect::<sqlx::Result<_>>()?;
-        Ok((failed, queued.rows_affected()))
+        Ok((failed, queued))
     }
 
     /// The analysis of an asset that was started last.
     pub async fn latest_analysis(self, asset: AssetId) -> Result<Option<JobRow>> {
-        let row = sqlx::query(
+        let query = sql!(
             "SELECT * FROM jobs WHERE asset_id = $1 AND kind = 'analyse' ORDER BY id DESC LIMIT 1",
-        )
-        .bind(key(asset.0))
-        .fetch_optional(&self.database.reader)
-        .await?;
-        Ok(row.as_ref().map(job_row).transpose()?)
+            asset,
+        );
+        self.database.optional(query).await
     }
 }

@@ -16,7 +16,9 @@ mod jobs;
 mod optimizations;
 mod presets;
 mod rapids;
+mod removal;
 mod search;
+mod sql;
 mod tags;
 mod tokens;
 mod uploads;
@@ -24,27 +26,27 @@ mod webhooks;
 
 use std::path::Path;
 
-use sqlx::Row as _;
-
 use crate::service::clock::Clock;
 use database::{Database, Result};
+use sql::sql;
 
-pub use accounts::{AccountRecords, NewUser, UserRow};
-pub use assets::{AssetRecords, AssetRow, NewAsset};
-pub use conversions::{Conversion, ConversionRecords, Uploaded};
-pub use embeds::{EmbedRecords, EmbedRow, EmbedSource, NewEmbed};
+pub use accounts::{NewUser, UserRow};
+pub use assets::{AssetRow, NewAsset};
+pub use conversions::{Conversion, Uploaded};
+pub use embeds::{EmbedRow, EmbedSource, NewEmbed};
 pub use error::RecordsError;
-pub use files::{Area, FileId, FileRecords, FileRow, NewFile};
-pub use imports::{AnalysisEnd, Completion, ImportRecords};
-pub use jobs::{JobId, JobKind, JobRecords, JobRow, JobState, Lease, Lost, Removal};
-pub use optimizations::{NewRapid, OptimizationEnd, OptimizationRecords, Started};
-pub use presets::{NewPreset, PresetRecords, PresetRow};
-pub use rapids::{RapidRecords, RapidRow};
+pub use files::{Area, FileId, FileRow, NewFile};
+pub use imports::{AnalysisEnd, Completion};
+pub use jobs::{JobId, JobKind, JobRow, JobState, Lease, Lost};
+pub use optimizations::{NewRapid, OptimizationEnd, Started};
+pub use presets::{NewPreset, PresetRow};
+pub use rapids::RapidRow;
+pub use removal::Removal;
 pub use search::{PageOf, PageRequest, Search};
-pub use tags::{TagRecords, TagRow};
-pub use tokens::{TokenRecords, TokenRow};
-pub use uploads::{Publish, UploadRecords, Welcome};
-pub use webhooks::{NewWebhook, WebhookRecords, WebhookRow};
+pub use tags::TagRow;
+pub use tokens::TokenRow;
+pub use uploads::{Publish, Welcome};
+pub use webhooks::{NewWebhook, WebhookRow};
 
 /// All records of the service; clones share everything.
 #[derive(Debug, Clone)]
@@ -67,103 +69,73 @@ impl Records {
         self.database.close().await;
     }
 
-    pub fn accounts(&self) -> AccountRecords<'_> {
-        AccountRecords {
-            database: &self.database,
-        }
-    }
-
-    pub fn assets(&self) -> AssetRecords<'_> {
-        AssetRecords {
-            database: &self.database,
-        }
-    }
-
-    pub fn conversions(&self) -> ConversionRecords<'_> {
-        ConversionRecords {
-            database: &self.database,
-        }
-    }
-
-    pub fn embeds(&self) -> EmbedRecords<'_> {
-        EmbedRecords {
-            database: &self.database,
-        }
-    }
-
-    pub fn files(&self) -> FileRecords<'_> {
-        FileRecords {
-            database: &self.database,
-        }
-    }
-
-    pub fn imports(&self) -> ImportRecords<'_> {
-        ImportRecords {
-            database: &self.database,
-        }
-    }
-
-    pub fn jobs(&self) -> JobRecords<'_> {
-        JobRecords {
-            database: &self.database,
-        }
-    }
-
-    pub fn optimizations(&self) -> OptimizationRecords<'_> {
-        OptimizationRecords {
-            database: &self.database,
-        }
-    }
-
-    pub fn presets(&self) -> PresetRecords<'_> {
-        PresetRecords {
-            database: &self.database,
-        }
-    }
-
-    pub fn rapids(&self) -> RapidRecords<'_> {
-        RapidRecords {
-            database: &self.database,
-        }
-    }
-
-    pub fn tags(&self) -> TagRecords<'_> {
-        TagRecords {
-            database: &self.database,
-        }
-    }
-
-    pub fn tokens(&self) -> TokenRecords<'_> {
-        TokenRecords {
-            database: &self.database,
-        }
-    }
-
-    pub fn uploads(&self) -> UploadRecords<'_> {
-        UploadRecords {
-            database: &self.database,
-        }
-    }
-
-    pub fn webhooks(&self) -> WebhookRecords<'_> {
-        WebhookRecords {
-            database: &self.database,
-        }
-    }
-
-    /// The setting `name`, made from `first` when it is not there yet.
+    /// The setting `name`. If it is missing, it is set to what `first` returns.
     pub async fn setting(&self, name: &str, first: impl FnOnce() -> String) -> Result<String> {
         let mut tx = self.database.begin().await?;
-        sqlx::query("INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING")
-            .bind(name)
-            .bind(first())
-            .execute(&mut *tx)
-            .await?;
-        let row = sqlx::query("SELECT value FROM settings WHERE name = $1")
-            .bind(name)
-            .fetch_one(&mut *tx)
+        tx.run(sql!(
+            "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+            name,
+            first()
+        ))
+        .await?;
+        let value = tx
+            .one(sql!("SELECT value FROM settings WHERE name = $1", name))
             .await?;
         tx.commit().await?;
-        Ok(row.try_get("value")?)
+        Ok(value)
     }
+}
+
+/// Declares groups of calls, and a method of [`Records`] for each.
+macro_rules! groups {
+    ($($(#[$doc:meta])* $method:ident: $group:ident,)*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Copy)]
+            pub struct $group<'a> {
+                database: &'a Database,
+            }
+        )*
+
+        impl Records {
+            $(
+                pub fn $method(&self) -> $group<'_> {
+                    $group { database: &self.database }
+                }
+            )*
+        }
+    };
+}
+
+groups! {
+    /// Accounts.
+    accounts: AccountRecords,
+    /// Base assets.
+    assets: AssetRecords,
+    /// Conversions of base assets to other formats.
+    conversions: ConversionRecords,
+    /// Embeds, and the theme that a user saved for them.
+    embeds: EmbedRecords,
+    /// Files of models.
+    files: FileRecords,
+    /// Imports of uploaded models.
+    imports: ImportRecords,
+    /// The job table.
+    jobs: JobRecords,
+    /// Base assets and rapid models alike.
+    models: ModelRecords,
+    /// Starts and ends of optimizations.
+    optimizations: OptimizationRecords,
+    /// Presets of users.
+    presets: PresetRecords,
+    /// Rapid models.
+    rapids: RapidRecords,
+    /// Tags of models.
+    tags: TagRecords,
+    /// API tokens.
+    tokens: TokenRecords,
+    /// Uploads of files.
+    uploads: UploadRecords,
+    /// Webhooks.
+    webhooks: WebhookRecords,
 }

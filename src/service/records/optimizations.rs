@@ -1,10 +1,11 @@
 //! Optimizations as they begin and end: the rapid model, the job that makes it and what it costs are one commit.
 
-use super::accounts::AccountRecords;
-use super::database::{Database, Result, Tx, count, key, stored};
+use super::OptimizationRecords;
+use super::accounts::UserRow;
+use super::database::{Result, Tx};
 use super::files::{self, Area, NewFile};
 use super::jobs::{self, JobKind, JobState, Lease};
-use super::presets::rule_text;
+use super::sql::sql;
 use super::tags;
 use crate::service::ids::random_uuid;
 use crate::wire::{
@@ -61,70 +62,55 @@ pub struct OptimizationEnd {
 }
 
 async fn insert(tx: &mut Tx, user: UserId, token: TokenId, new: &NewRapid) -> Result<RapidId> {
-    let row = sqlx::query(
+    let (preset, preset_name) = new.preset.as_ref().map(|(id, name)| (id, name)).unzip();
+    let insert = sql!(
         "INSERT INTO rapids (user_id, token_id, uuid, name, name_folded, asset_id, asset_name, status, \
          config, preset_id, preset_name, export_name, core_version, scale_factor, created_at, updated_at, \
          filename_rule) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15, $16) RETURNING id",
-    )
-    .bind(key(user.0))
-    .bind(key(token.0))
-    .bind(random_uuid())
-    .bind(&new.name)
-    .bind(new.name.to_lowercase())
-    .bind(key(new.asset.0))
-    .bind(&new.asset_name)
-    .bind(OptimizationStatus::SentToQueue.as_str())
-    .bind(&new.config)
-    .bind(new.preset.as_ref().map(|(preset, _)| key(preset.0)))
-    .bind(new.preset.as_ref().map(|(_, name)| name))
-    .bind(&new.export_name)
-    .bind(&new.core_version)
-    .bind(new.scale_factor)
-    .bind(tx.now())
-    .bind(rule_text(&new.filename_rule))
-    .fetch_one(&mut **tx)
-    .await?;
-    Ok(RapidId(count(&row, "id")?))
-}
-
-/// Starts and ends of optimizations.
-#[derive(Clone, Copy)]
-pub struct OptimizationRecords<'a> {
-    pub(super) database: &'a Database,
+        user,
+        token,
+        random_uuid(),
+        new.name,
+        new.name.to_lowercase(),
+        new.asset,
+        new.asset_name,
+        OptimizationStatus::SentToQueue,
+        new.config,
+        preset,
+        preset_name,
+        new.export_name,
+        new.core_version,
+        new.scale_factor,
+        tx.now(),
+        new.filename_rule,
+    );
+    tx.one(insert).await
 }
 
 impl OptimizationRecords<'_> {
     /// Accepts optimizations, all or none: takes a point for each, makes the rapid models and queues
     /// their jobs.
     pub async fn start(self, user: UserId, token: TokenId, new: &[NewRapid]) -> Result<Started> {
-        let price = stored(new.len() as u64);
+        let price = new.len() as u64;
         let mut tx = self.database.begin_for(user).await?;
         for rapid in new {
-            let complete = sqlx::query(
+            let query = sql!(
                 "SELECT id FROM assets WHERE id = $1 AND user_id = $2 AND upload_status = $3",
-            )
-            .bind(key(rapid.asset.0))
-            .bind(key(user.0))
-            .bind(UploadStatus::Complete.as_str())
-            .fetch_optional(&mut *tx)
-            .await?;
-            if complete.is_none() {
+                rapid.asset,
+                user,
+                UploadStatus::Complete,
+            );
+            if tx.optional::<AssetId>(query).await?.is_none() {
                 return Ok(Started::NotComplete(rapid.asset));
             }
         }
-        let paid =
-            sqlx::query("UPDATE users SET points = points - $2 WHERE id = $1 AND points >= $2")
-                .bind(key(user.0))
-                .bind(price)
-                .execute(&mut *tx)
+        let pay = "UPDATE users SET points = points - $2 WHERE id = $1 AND points >= $2";
+        if tx.run(sql!(pay, user, price)).await? == 0 {
+            let account: UserRow = tx
+                .one(sql!("SELECT * FROM users WHERE id = $1", user))
                 .await?;
-        if paid.rows_affected() == 0 {
-            drop(tx);
-            let accounts = AccountRecords {
-                database: self.database,
-            };
-            let left = accounts.get(user).await?.map_or(0, |user| user.points);
+            let left = account.points;
             return Ok(Started::NoPoints { left });
         }
         let mut ids = Vec::with_capacity(new.len());
@@ -142,11 +128,8 @@ impl OptimizationRecords<'_> {
             .await?;
             ids.push(id);
         }
-        sqlx::query("UPDATE tokens SET optimization_count = optimization_count + $2 WHERE id = $1")
-            .bind(key(token.0))
-            .bind(price)
-            .execute(&mut *tx)
-            .await?;
+        let count = "UPDATE tokens SET optimization_count = optimization_count + $2 WHERE id = $1";
+        tx.run(sql!(count, token, price)).await?;
         tx.commit().await?;
         Ok(Started::Queued(ids))
     }
@@ -169,16 +152,14 @@ impl OptimizationRecords<'_> {
         if !jobs::end(&mut tx, lease, state, step, &end.output).await? {
             return Ok(None);
         }
-        let done = sqlx::query(
+        let update = sql!(
             "UPDATE rapids SET status = $2, report = $3, updated_at = $4 WHERE id = $1",
-        )
-        .bind(key(rapid.0))
-        .bind(end.status.as_str())
-        .bind(&end.report)
-        .bind(self.database.now())
-        .execute(&mut *tx)
-        .await?;
-        if done.rows_affected() == 0 {
+            rapid,
+            end.status,
+            end.report,
+            tx.now(),
+        );
+        if tx.run(update).await? == 0 {
             return Ok(None);
         }
         let owner = ModelId::Rapid(rapid);

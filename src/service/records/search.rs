@@ -5,10 +5,10 @@
 //! holds only places for values, never a value.
 
 use sqlx::AssertSqlSafe;
-use sqlx::sqlite::{SqliteArguments, SqliteRow};
 
-use super::database::{Database, Result, key, stored};
-use sqlx::Row as _;
+use super::database::{Database, Result};
+use super::sql::{Record, Value, sql};
+use crate::wire::UserId;
 
 /// Longer terms match no name and no tag.
 const LONGEST_TERM_BYTES: usize = 2_048;
@@ -86,60 +86,44 @@ impl<T> PageOf<T> {
 
 /// A table that can be listed: its columns, its joins and where names and tags are.
 pub(super) struct Listing {
-    /// Everything between `SELECT` and `FROM`.
-    pub columns: &'static str,
-    /// The tables, the first as `t`.
-    pub tables: &'static str,
-    /// The first table alone, as `t`: what is counted.
+    /// The query without conditions; its first table is `t`.
+    pub select: &'static str,
+    /// The table whose rows are counted, as `t`.
     pub counted: &'static str,
     /// The owner kind of its tags; none when it has no tags.
     pub tags: Option<&'static str>,
-    /// Another condition, on the second value; `$2` is `filter`.
+    /// The condition that applies if a value for `$2` is given.
     pub filter: Option<&'static str>,
 }
 
 impl Listing {
     /// One page of the rows of `user`, newest first.
-    pub(super) async fn page<T>(
+    pub(super) async fn page<T: Record>(
         &self,
         database: &Database,
-        (user, filter): (u64, u64),
+        (user, filter): (UserId, Option<u64>),
         search: &Search,
         request: PageRequest,
-        read: impl Fn(&SqliteRow) -> sqlx::Result<T>,
     ) -> Result<PageOf<T>> {
-        let condition = self.condition(search);
-        let counting = format!("SELECT COUNT(*) AS n FROM {} {condition}", self.counted);
-        let values = || -> Result<SqliteArguments> {
-            let mut values = SqliteArguments::default();
-            let add = |value: sqlx::Result<(), sqlx::error::BoxDynError>| {
-                value.map_err(sqlx::Error::Encode)
-            };
-            use sqlx::Arguments as _;
-            add(values.add(key(user)))?;
-            add(values.add(key(filter)))?;
-            for pattern in search.patterns() {
-                add(values.add(pattern))?;
-            }
-            Ok(values)
+        let condition = self.condition(search, filter.is_some());
+        let statement = |text: String| {
+            let values = sql!(AssertSqlSafe(text), user, filter.unwrap_or(0));
+            search
+                .patterns()
+                .fold(values, |values, pattern| values.bind(pattern))
         };
-        let row = sqlx::query_with(AssertSqlSafe(counting), values()?)
-            .fetch_one(&database.reader)
-            .await?;
-        let total = u64::try_from(row.try_get::<i64, _>("n")?).unwrap_or(0);
+        let count = format!("SELECT COUNT(*) FROM {} {condition}", self.counted);
+        let total: u64 = database.one(statement(count)).await?;
         let last = total.div_ceil(request.per_page).max(1);
         let page = request.page.clamp(1, last);
-        let selecting = format!(
-            "SELECT {} FROM {} {condition} ORDER BY t.id DESC LIMIT {} OFFSET {}",
-            self.columns,
-            self.tables,
-            stored(request.per_page),
-            stored((page - 1).saturating_mul(request.per_page)),
-        );
-        let rows = sqlx::query_with(AssertSqlSafe(selecting), values()?)
-            .fetch_all(&database.reader)
+        let limit = request.per_page.stored();
+        let offset = (page - 1).saturating_mul(request.per_page).stored();
+        let select = self.select;
+        let items = database
+            .all(statement(format!(
+                "{select} {condition} ORDER BY t.id DESC LIMIT {limit} OFFSET {offset}"
+            )))
             .await?;
-        let items = rows.iter().map(read).collect::<sqlx::Result<Vec<T>>>()?;
         Ok(PageOf {
             page,
             per_page: request.per_page,
@@ -148,11 +132,11 @@ impl Listing {
         })
     }
 
-    /// The `WHERE` of a self. `$1` is the user, `$2` the filter's value, the patterns follow.
-    fn condition(&self, search: &Search) -> String {
+    /// The `WHERE` clause. `$1` is the user, `$2` the filter's value, the patterns follow.
+    fn condition(&self, search: &Search, is_filtered: bool) -> String {
         // The filter's value is always bound, so it always has to be used.
         let mut condition = String::from("WHERE t.user_id = $1 AND $2 = $2");
-        if let Some(filter) = self.filter {
+        if let Some(filter) = self.filter.filter(|_| is_filtered) {
             condition.push_str(" AND ");
             condition.push_str(filter);
         }

@@ -1,0 +1,59 @@
+//! Deletion of models with everything that belongs to them.
+
+use super::ModelRecords;
+use super::database::Result;
+use super::files::{self, Area};
+use super::jobs::JobId;
+use super::sql::sql;
+use super::tags;
+use crate::wire::{ModelId, UserId};
+
+/// What is left to do after a deletion: blobs to remove, jobs whose workers must stop.
+#[derive(Debug, Default)]
+pub struct Removal {
+    /// How many of the named records existed.
+    pub records: usize,
+    pub blobs: Vec<String>,
+    /// Deleted jobs.
+    pub jobs: Vec<JobId>,
+}
+
+impl ModelRecords<'_> {
+    /// Deletes those of `models` that `user` has, with their files, tags, jobs, conversions and embeds. Rapid models
+    /// stay when their asset is deleted.
+    pub async fn delete(self, user: UserId, models: &[ModelId]) -> Result<Removal> {
+        let mut tx = self.database.begin().await?;
+        let mut removal = Removal::default();
+        for &model in models {
+            let (record, others, jobs): (_, &[_], _) = match model {
+                ModelId::Asset(_) => (
+                    "DELETE FROM assets WHERE id = $1 AND user_id = $2",
+                    &[
+                        "DELETE FROM conversions WHERE asset_id = $1",
+                        "DELETE FROM embeds WHERE asset_id = $1",
+                    ],
+                    "DELETE FROM jobs WHERE asset_id = $1 AND rapid_id IS NULL RETURNING id",
+                ),
+                ModelId::Rapid(_) => (
+                    "DELETE FROM rapids WHERE id = $1 AND user_id = $2",
+                    &["DELETE FROM embeds WHERE rapid_id = $1"],
+                    "DELETE FROM jobs WHERE rapid_id = $1 RETURNING id",
+                ),
+            };
+            if tx.run(sql!(record, model.key(), user)).await? == 0 {
+                continue;
+            }
+            removal.records += 1;
+            let blobs = files::remove(&mut tx, user, model, &Area::ALL).await?;
+            removal.blobs.extend(blobs);
+            tags::remove_all(&mut tx, model).await?;
+            for &statement in others {
+                tx.run(sql!(statement, model.key())).await?;
+            }
+            let jobs: Vec<JobId> = tx.all(sql!(jobs, model.key())).await?;
+            removal.jobs.extend(jobs);
+        }
+        tx.commit().await?;
+        Ok(removal)
+    }
+}

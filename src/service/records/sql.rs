@@ -1,0 +1,200 @@
+//! Statements with typed values, and rows that are read into types.
+//!
+//! `sql!("… $1 …", value)` makes a statement. [`Tx`](super::database::Tx) and
+//! [`Database`](super::database::Database) run it: `run` counts the changed rows, `one`, `optional` and `all` read
+//! what it returns as a [`Record`].
+
+use jiff::Timestamp;
+use sqlx::sqlite::{SqliteArguments, SqliteRow};
+use sqlx::{ColumnIndex, Encode, Row as _, Sqlite, Type, ValueRef as _};
+
+use super::files::{Area, FileId};
+use super::jobs::{JobId, JobKind, JobState};
+use crate::wire::{
+    AssetId, EmbedId, FilenameRule, OptimizationStatus, PresetId, RapidId, TagId, TokenId,
+    UploadStatus, UserId, WebhookId,
+};
+
+pub(super) type Statement<'a> = sqlx::query::Query<'a, Sqlite, SqliteArguments>;
+
+/// Makes a [`Statement`] from its text and the values of `$1`, `$2`, ….
+macro_rules! sql {
+    ($text:expr $(, $value:expr)* $(,)?) => {
+        sqlx::query::<sqlx::Sqlite>($text)
+            $(.bind(crate::service::records::sql::Value::stored(&$value)))*
+    };
+}
+pub(super) use sql;
+
+/// A value of a statement.
+pub(super) trait Value {
+    type Stored: for<'a> Encode<'a, Sqlite> + Type<Sqlite>;
+
+    fn stored(&self) -> Self::Stored;
+}
+
+/// A type that can be read from a column.
+pub(super) trait Column: Sized {
+    fn read<I: ColumnIndex<SqliteRow>>(row: &SqliteRow, column: I) -> sqlx::Result<Self>;
+}
+
+/// What a row is read into: a `record!`, or the first columns.
+pub(super) trait Record: Sized {
+    fn read(row: &SqliteRow) -> sqlx::Result<Self>;
+}
+
+impl<T: Column> Record for T {
+    fn read(row: &SqliteRow) -> sqlx::Result<T> {
+        T::read(row, 0)
+    }
+}
+
+impl<A: Column, B: Column> Record for (A, B) {
+    fn read(row: &SqliteRow) -> sqlx::Result<(A, B)> {
+        Ok((A::read(row, 0)?, B::read(row, 1)?))
+    }
+}
+
+/// Declares a struct that rows are read into. A field is read from the column of its name, or from the column behind
+/// `=`, or by the function behind `=>`.
+macro_rules! record {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident {
+            $($(#[$doc:meta])* pub $field:ident: $type:ty $(= $column:literal)? $(=> $read:path)?,)*
+        }
+    ) => {
+        $(#[$meta])*
+        pub struct $name {
+            $($(#[$doc])* pub $field: $type,)*
+        }
+
+        impl crate::service::records::sql::Record for $name {
+            fn read(row: &sqlx::sqlite::SqliteRow) -> sqlx::Result<Self> {
+                use crate::service::records::sql::read_field;
+                Ok(Self { $($field: read_field!(row, $field $(= $column)? $(=> $read)?),)* })
+            }
+        }
+    };
+}
+pub(super) use record;
+
+macro_rules! read_field {
+    ($row:ident, $field:ident) => {
+        read_field!($row, $field = (stringify!($field)))
+    };
+    ($row:ident, $field:ident = $column:tt) => {
+        crate::service::records::sql::Column::read($row, $column)?
+    };
+    ($row:ident, $field:ident => $read:path) => {
+        $read($row)?
+    };
+}
+pub(super) use read_field;
+
+impl<T: Value + ?Sized> Value for &T {
+    type Stored = T::Stored;
+
+    fn stored(&self) -> T::Stored {
+        (**self).stored()
+    }
+}
+
+impl<T: Value> Value for Option<T>
+where
+    Option<T::Stored>: for<'a> Encode<'a, Sqlite> + Type<Sqlite>,
+{
+    type Stored = Option<T::Stored>;
+
+    fn stored(&self) -> Self::Stored {
+        self.as_ref().map(Value::stored)
+    }
+}
+
+impl<T: Column> Column for Option<T> {
+    fn read<I: ColumnIndex<SqliteRow>>(row: &SqliteRow, column: I) -> sqlx::Result<Self> {
+        let index = column.index(row)?;
+        match row.try_get_raw(index)?.is_null() {
+            true => Ok(None),
+            false => T::read(row, index).map(Some),
+        }
+    }
+}
+
+/// Types that the database knows.
+macro_rules! plain {
+    ($($type:ty),*) => {$(
+        impl Value for $type {
+            type Stored = $type;
+
+            fn stored(&self) -> $type {
+                self.clone()
+            }
+        }
+
+        impl Column for $type {
+            fn read<I: ColumnIndex<SqliteRow>>(row: &SqliteRow, column: I) -> sqlx::Result<Self> {
+                row.try_get(column)
+            }
+        }
+    )*};
+}
+plain!(i64, f64, String);
+
+impl Value for str {
+    type Stored = String;
+
+    fn stored(&self) -> String {
+        self.to_owned()
+    }
+}
+
+/// Types that are stored as an integer or as text: how they are stored, and how they are read.
+macro_rules! converted {
+    ($($type:ty as $stored:ty: |$value:ident| $write:expr, |$read_value:ident| $read:expr;)*) => {$(
+        impl Value for $type {
+            type Stored = $stored;
+
+            fn stored(&self) -> $stored {
+                let $value = self;
+                $write
+            }
+        }
+
+        impl Column for $type {
+            fn read<I: ColumnIndex<SqliteRow>>(row: &SqliteRow, column: I) -> sqlx::Result<Self> {
+                let $read_value: $stored = row.try_get(column)?;
+                Ok($read)
+            }
+        }
+    )*};
+}
+converted! {
+    // The schema lets no number go below zero.
+    u64 as i64: |number| i64::try_from(*number).unwrap_or(i64::MAX), |number| number.try_into().unwrap_or(0);
+    u32 as i64: |number| (*number).into(), |number| number.try_into().unwrap_or(0);
+    bool as i64: |flag| (*flag).into(), |number| number != 0;
+    Timestamp as i64: |time| time.as_microsecond(),
+        |micros| Timestamp::from_microsecond(micros).unwrap_or(Timestamp::UNIX_EPOCH);
+    UploadStatus as String: |status| status.as_str().to_owned(), |word| UploadStatus::from_word(&word);
+    OptimizationStatus as String: |status| status.as_str().to_owned(),
+        |word| OptimizationStatus::from_word(&word);
+    JobKind as String: |kind| kind.text().to_owned(), |word| JobKind::from_text(&word);
+    JobState as String: |state| state.text().to_owned(), |word| JobState::from_text(&word);
+    Area as String: |area| area.text().to_owned(), |word| Area::from_text(&word);
+    // A rule without text is the default. A rule of a newer version that cannot be read does nothing.
+    FilenameRule as Option<String>: |rule| serde_json::to_string(rule).ok(),
+        |text| text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+}
+
+/// Ids. No row has a negative id, so an id beyond the range of the column finds nothing.
+macro_rules! ids {
+    ($($id:ident),*) => {
+        converted! {
+            $($id as i64: |id| i64::try_from(id.0).unwrap_or(-1), |id| $id(id.try_into().unwrap_or(0));)*
+        }
+    };
+}
+ids!(
+    AssetId, EmbedId, FileId, JobId, PresetId, RapidId, TagId, TokenId, UserId, WebhookId
+);
