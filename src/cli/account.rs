@@ -1,6 +1,5 @@
-//! Which account a command works with: an account of a service by URL and token, or the local
-//! service. The token comes from standard input, a file that only its owner can read, or the
-//! environment; never from the command line.
+//! Chooses the account of a command: an account of a service by URL and token, or the local service. The token comes
+//! from standard input, a file that only its owner can read, or the environment, never from the command line.
 
 use std::fs;
 use std::io::{self, BufRead, IsTerminal};
@@ -37,26 +36,21 @@ pub(super) struct AccountArgs {
     pub(super) local: bool,
 }
 
-/// What is mounted. Written out only to hand it to the process in the background.
+/// An account. Serialized only for the pipe to the background process.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Account {
     /// An account of a service.
     Remote {
-        /// Base of every API path.
         base_url: Url,
-        /// Bearer token.
         #[serde(with = "token_text")]
         token: Token,
     },
     /// The local service, with its records below the folder.
-    Local {
-        /// Folder of its records and files.
-        data_dir: PathBuf,
-    },
+    Local { data_dir: PathBuf },
 }
 
-/// Chooses the account. Where none is configured, a person at a terminal gets the local service; a
-/// script gets an error, so that it never fills a local service by mistake.
+/// Chooses the account. If none is configured, a command on a terminal uses the local service; a script gets an
+/// error, so that it does not write into a local service by mistake.
 pub(super) fn choose(args: &AccountArgs, profile: &Profile, data_dir: PathBuf) -> Result<Account> {
     if args.local {
         return Ok(Account::Local { data_dir });
@@ -136,8 +130,7 @@ fn token_from_file(path: &Path) -> Result<Token> {
     parse_token(&fs::read_to_string(path).with_context(named)?, &named())
 }
 
-/// A token is one line `<id>|<secret>`; the form is checked so that a slip is found before the
-/// service is asked.
+/// Parses a token, one line `<id>|<secret>`, so that a typing mistake is reported before a request is sent.
 fn parse_token(text: &str, source: &str) -> Result<Token> {
     let text = text.trim();
     let well_formed = text
@@ -154,7 +147,7 @@ fn parse_token(text: &str, source: &str) -> Result<Token> {
 }
 
 mod token_text {
-    //! The token in clear text, for the pipe to the process in the background.
+    //! The token in clear text, for the pipe to the background process.
 
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -1,10 +1,10 @@
-//! The rows that set a model against its result: the same for every command that shows them.
+//! Table rows that compare a model with its result.
 
 use crate::engine::job::ModelCounts;
 
 use super::table::{bytes, grouped};
 
-/// The head and a row for each count.
+/// The header and a row for each count.
 pub(super) fn rows(before: &ModelCounts, after: &ModelCounts) -> Vec<Vec<String>> {
     let texts = ["", "before", "after", ""];
     let mut rows = vec![texts.map(str::to_owned).to_vec()];
@@ -50,7 +50,7 @@ pub(super) fn rows(before: &ModelCounts, after: &ModelCounts) -> Vec<Vec<String>
     rows
 }
 
-/// How like the source the result looks, from 0 to 100.
+/// The similarity score of the result, from 0 to 100.
 pub(super) fn score_row(average: f64, worst_view: Option<f64>) -> Vec<String> {
     let worst = worst_view.map(|worst| format!("worst view {worst:.1}"));
     vec![

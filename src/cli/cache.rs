@@ -1,6 +1,5 @@
-//! `assetfs cache`, `pin`, `unpin`: what is kept on this disk of what is on the service. A mounted drive
-//! is asked through its control file, because it has its cache locked; without one the cache's folders
-//! are opened here.
+//! `assetfs cache`, `pin`, `unpin`: the local cache. A mounted drive has its cache locked, so it is asked through its
+//! control file. Otherwise the folders of the cache are opened directly.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -95,7 +94,7 @@ enum Order {
 }
 
 impl Order {
-    /// What is typed for it.
+    /// The command line.
     fn command(self) -> &'static str {
         match self {
             Order::Info => "cache info",
@@ -140,7 +139,7 @@ fn offline(place: &CacheArea, order: Order) -> Result<Vec<CacheReport>> {
     let mut reports = Vec::new();
     for account in accounts {
         let path = account?.path();
-        // Opening a cache makes what it lacks; a folder that is none is left as it is.
+        // Opening creates missing folders, so folders that are not a cache are skipped.
         if path.join("objects").is_dir() {
             reports.push(open_and(&path, order)?);
         }
@@ -149,7 +148,7 @@ fn offline(place: &CacheArea, order: Order) -> Result<Vec<CacheReport>> {
 }
 
 fn open_and(path: &Path, order: Order) -> Result<CacheReport> {
-    // What a mount allows is not known here, so nothing is evicted.
+    // The limit of the mount is unknown here, so nothing is evicted.
     let limits = CacheLimits {
         max_bytes: u64::MAX,
         keep_free_percent: 0,
@@ -184,7 +183,7 @@ fn open_and(path: &Path, order: Order) -> Result<CacheReport> {
     })
 }
 
-/// Why what is read is not kept, and what to do; nothing while it is.
+/// Why new data is not cached, and what to do; `None` if it is cached.
 pub(super) fn keeps_nothing_new(status: &CacheStatus) -> Option<String> {
     if let Some(disk) = status.disk_shortage {
         return Some(format!(
@@ -230,7 +229,7 @@ fn show(report: &CacheReport, order: Order) {
 
 /// Keep models in the cache, so that they can be read offline
 ///
-/// Fetches everything below the paths and keeps it from being evicted. Draws on the cache's limit.
+/// Fetches everything below the paths and protects it from eviction. It counts towards the limit of the cache.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs pin ~/assets/rawmodels/chair ~/assets/rapidmodels/chair")]
 pub(super) struct PinArgs {
@@ -283,7 +282,7 @@ pub(super) fn pin(args: &PinArgs) -> Result<Exit> {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs unpin ~/assets/rawmodels/chair")]
 pub(super) struct UnpinArgs {
-    /// What was pinned
+    /// Pinned models, folders or files
     #[arg(required = true)]
     paths: Vec<PathBuf>,
 }
@@ -293,7 +292,7 @@ pub(super) fn unpin(args: &UnpinArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Gives the drive the order for a path in it.
+/// Sends the drive a command about a path in it.
 fn tell(path: &Path, order: &str) -> Result<()> {
     let drive = MountedDrive::of(path)?;
     check_exists(path)?;

@@ -1,7 +1,7 @@
-//! `assetfs check`: whether everything in a local folder is in the drive with the same content.
+//! `assetfs check`: checks that everything in a local folder is in the drive with the same content.
 //!
-//! Sizes are compared first. If the storage reports the MD5 of a file, the local file's is compared
-//! with it and nothing is fetched; elsewhere the bytes are. Nothing is changed on either side.
+//! Sizes are compared first. If the storage reports the MD5 of a file, it is compared with that of the local file and
+//! nothing is fetched. Otherwise the bytes are compared. Nothing is changed on either side.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -22,7 +22,7 @@ const MD5_ATTRIBUTE: &str = "user.assetfs.md5";
 
 /// Compare a local folder with its copy in the drive
 ///
-/// Ends with 1 when something is missing or differs. What is in the drive alone is not looked at.
+/// Exits with 1 if something is missing or differs. Files that are only in the drive are ignored.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs check ~/models/chair ~/assets/rawmodels/chair")]
 pub(super) struct CheckArgs {
@@ -30,7 +30,7 @@ pub(super) struct CheckArgs {
     local: PathBuf,
     /// Its copy
     drive: PathBuf,
-    /// Compare sizes alone
+    /// Compare only sizes
     #[arg(long)]
     size_only: bool,
     /// Read both sides even if the storage reports checksums
@@ -128,7 +128,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// A failure of the local side ends the comparison; one of the drive is a difference.
+    /// A local error ends the comparison; an error of the drive is a difference.
     fn difference(
         &mut self,
         file: &FileBelow,
@@ -183,7 +183,7 @@ impl Check<'_> {
             .collect())
     }
 
-    /// The outer failure is of the local file, the inner one of the drive.
+    /// The outer error is of the local file, the inner one of the drive.
     fn has_same_bytes(&mut self, local: &Path, drive: &Path) -> Result<Result<bool>> {
         let mut here = File::open(local).with_context(|| local.display().to_string())?;
         let mut expected = Vec::new();

@@ -1,5 +1,5 @@
-//! Commands that speak to the service themselves, without a mount: who it is, and one runtime to ask
-//! it in. `--local` is the local service, whether a mount has it or not.
+//! Connections of commands that call the service without a mount. `--local` means the local service, whether a mount
+//! runs it or not.
 
 use std::ops::Deref;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::wire::Token;
 use super::account::{self, Account, AccountArgs};
 use super::{local, settings};
 
-/// A client for an address, with a token where there is one.
+/// A client for an address, with or without a token.
 pub(super) fn client_for(
     base_url: &str,
     token: Option<Token>,
@@ -28,7 +28,7 @@ pub(super) fn client_for(
     Client::new(config).context("cannot use this service")
 }
 
-/// Runs a few requests to their end.
+/// Runs a future to completion.
 pub(super) fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -37,7 +37,7 @@ pub(super) fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
         .block_on(work)
 }
 
-/// Flags that every such command has.
+/// Common flags of these commands.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(super) struct ServiceArgs {
     #[command(flatten)]
@@ -50,7 +50,7 @@ pub(super) struct ServiceArgs {
     pub(super) data_dir: Option<PathBuf>,
 }
 
-/// A client, with the local service behind it where it runs for this command alone.
+/// A client, and the local service if it runs only for this command.
 pub(super) enum Connected {
     Remote(Client),
     Local(Box<local::Reached>),
@@ -68,7 +68,7 @@ impl Deref for Connected {
 }
 
 impl ServiceArgs {
-    /// The account that the flags name, as a client.
+    /// A client for the account that the flags name.
     pub(super) fn client(&self) -> Result<Connected> {
         let profile = settings::load_profile(self.account.profile.as_deref())?;
         let allow_insecure = self.allow_insecure || profile.allow_insecure.unwrap_or(false);
@@ -86,7 +86,7 @@ impl ServiceArgs {
         }
     }
 
-    /// What the account's service says to one question.
+    /// Runs one request on the account's service.
     pub(super) fn ask<T>(
         &self,
         question: impl AsyncFnOnce(Client) -> Result<T, ClientError>,

@@ -1,5 +1,5 @@
-//! The commands that give one asset, draft or mount an order: `commit`, `cancel`, `retry`, `run`,
-//! `allow-delete`. Each is one line written into a `ctl` file.
+//! The commands that act on one asset, draft or mount: `commit`, `cancel`, `retry`, `run`, `allow-delete`. Each
+//! writes one line into a `ctl` file.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -12,8 +12,8 @@ use crate::fuse::shell_quoted;
 use super::mounted::{MountedDrive, POLL_PERIOD, command_about, command_at};
 use super::{Exit, WrongUse};
 
-/// How long an order may take before it counts that the service does not answer: what was refused at
-/// once is told as that.
+/// Time after which `commit` stops waiting if the service does not answer. Errors that come at once are reported
+/// before.
 const ORDER_DEADLINE: Duration = Duration::from_secs(1);
 
 /// Send drafts now, without waiting for the copy to settle
@@ -23,7 +23,7 @@ pub(super) struct CommitArgs {
     /// Drafts below rawmodels/
     #[arg(required = true)]
     paths: Vec<PathBuf>,
-    /// Send even what looks incomplete
+    /// Send even if files seem to be missing
     #[arg(long)]
     force: bool,
 }
@@ -36,14 +36,14 @@ pub(super) fn commit(args: &CommitArgs) -> Result<Exit> {
     each(&args.paths, |path| commit_at(path, order))
 }
 
-/// Gives the order and waits for its end, but not for a service that does not answer: the draft is sent
-/// when it does.
+/// Sends the command and waits until it ends. If the service does not answer, it does not wait: the draft is sent
+/// later.
 fn commit_at(path: &Path, order: &'static str) -> Result<()> {
     let drive = MountedDrive::of(path)?;
     let (tell, outcome) = mpsc::channel();
     let ordered = path.to_owned();
     std::thread::spawn(move || {
-        // Nobody listens any more when the service was found not to answer.
+        // The receiver is gone if the wait ended early.
         let _ = tell.send(command_at(&ordered, order));
     });
     let begun = Instant::now();
@@ -75,7 +75,7 @@ pub(super) struct CancelArgs {
     /// Remove an upload that began on the service without an answer (`assetfs status` lists them)
     #[arg(long, value_name = "ID", conflicts_with = "paths")]
     orphan: Option<u64>,
-    /// Which drive the orphan belongs to, where several are mounted
+    /// The drive of the orphan, if several are mounted
     #[arg(long, value_name = "DIR", requires = "orphan")]
     drive: Option<PathBuf>,
 }
@@ -136,7 +136,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit> {
             .into());
         };
         let (name, folder) = (name.to_string_lossy(), folder.to_string_lossy());
-        // The folder is said too: another may have a text of that name.
+        // The folder is part of the command, because another folder may have a text of the same name.
         command_about(path, asset, &format!("run {folder}/{name}"))?;
     }
     Ok(Exit::Done)
@@ -186,7 +186,7 @@ pub(super) fn allow_delete(args: &AllowDeleteArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Gives each path the order; goes on after a failure and reports it.
+/// Runs `give` for each path. Reports failures and continues.
 fn each(paths: &[PathBuf], give: impl Fn(&Path) -> Result<()>) -> Result<Exit> {
     let mut exit = Exit::Done;
     for path in paths {

@@ -1,6 +1,5 @@
-//! `assetfs demo`: the main job once, from nothing, with the commands that a person would type: a model
-//! of our own goes in, a factory preset is dropped, the optimized model comes out, and a table says
-//! what became of it.
+//! `assetfs demo`: the whole workflow with a sample model, with the commands that a user would type: copy a model in,
+//! drop a factory preset, copy the optimized model out, show a table that compares them.
 
 use std::fs;
 use std::io;
@@ -26,18 +25,17 @@ use super::before_after::{rows, score_row};
 use super::table::{grouped, table};
 use super::wait;
 
-/// Marks a folder as one of the demo's, which the next demo may empty.
+/// Marks a folder of the demo, which the next demo may empty.
 const MARKER: &str = ".assetfs-demo";
-/// The preset that is dropped where nothing else is asked for.
 const DEFAULT_PRESET: &str = "Web Viewer Light";
-/// Longest time the whole job may take.
+/// Timeout of the whole demo.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Show upload and optimization with a sample model; needs no account and no network
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs demo --keep")]
 pub(super) struct DemoArgs {
-    /// Leave the drive mounted, and say what to try next
+    /// Leave the drive mounted, and show commands to try next
     #[arg(long)]
     keep: bool,
     /// Factory preset to drop
@@ -76,12 +74,12 @@ pub(super) fn run(args: &DemoArgs) -> Result<Exit> {
 struct Demo {
     dir: PathBuf,
     exe: PathBuf,
-    /// What a person types for this program.
+    /// The command that starts this program.
     command: String,
 }
 
 impl Demo {
-    /// Makes the folders; what an earlier demo left is taken away, anything else is refused.
+    /// Creates the folders. Empties a folder of an earlier demo and refuses any other folder that is not empty.
     fn prepare(dir: &Path) -> Result<Demo> {
         let dir = std::path::absolute(dir)?;
         let exe = std::env::current_exe()?;
@@ -250,7 +248,7 @@ impl Demo {
         Seen::read(&self.out())
     }
 
-    /// How like the source the result looks, as the drive shows the service's record of it.
+    /// The similarity score in the service's record.
     fn score(&self) -> Option<f64> {
         let result = fs::canonicalize(self.job().with_extension("")).ok()?;
         let record = fs::read(result.join(".assetfs/detail.json")).ok()?;
@@ -288,7 +286,7 @@ impl Demo {
     }
 }
 
-/// What starts this program in a shell: its name where that is found, else its path.
+/// The command that starts this program: its name if it is in `PATH`, otherwise its path.
 fn typed(exe: &Path) -> String {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let first = std::env::split_paths(&path)
@@ -300,7 +298,7 @@ fn typed(exe: &Path) -> String {
     }
 }
 
-/// A mount that goes when it is dropped.
+/// A mount that is unmounted on drop.
 struct Mount {
     exe: PathBuf,
     root: PathBuf,
@@ -332,7 +330,7 @@ impl Drop for Mount {
     }
 }
 
-/// Waits for one path with progress; its failure is the demo's.
+/// Waits for one path with progress.
 fn wait_for(path: &Path) -> Result<()> {
     let outcome = wait::wait_for(&[path.to_owned()], Some(PATIENCE), false)?;
     match outcome.states.into_iter().next() {
@@ -359,7 +357,7 @@ fn copy_folder(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What is not there need not be removed.
+/// Ignores that the removed file is missing.
 fn remove(removed: io::Result<()>) -> io::Result<()> {
     match removed {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -367,7 +365,7 @@ fn remove(removed: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// A model as the engine's own importer sees it.
+/// Counts of a model, read by the engine's importer.
 struct Seen {
     scene: Scene,
     counts: ModelCounts,

@@ -1,4 +1,4 @@
-//! `assetfs doctor`: what is missing on this machine, and how to get it.
+//! `assetfs doctor`: checks the requirements of this machine, and explains how to meet them.
 
 use std::fs::File;
 use std::path::Path;
@@ -16,7 +16,7 @@ pub(super) struct DoctorArgs {
     json: bool,
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 struct Finding {
     what: &'static str,
     verdict: Verdict,
@@ -24,7 +24,7 @@ struct Finding {
 
 enum Verdict {
     Good(String),
-    /// Works without, but worse.
+    /// Optional, but recommended.
     Advice(String),
     Missing(String),
 }

@@ -1,6 +1,5 @@
-//! `assetfs engine-compare`: how much results look like their source, whoever made them. Every file is
-//! read and drawn by the engine; one JSON line for each result goes to standard output. Used by the
-//! benchmark of the engine.
+//! `assetfs engine-compare`: compares results of any program with their source. The engine reads and renders every
+//! file, and one JSON line for each result goes to standard output. Used by the benchmark of the engine.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +18,7 @@ use super::Exit;
 pub(super) struct EngineCompareArgs {
     /// The source model
     source: PathBuf,
-    /// Models made from it
+    /// Results that were made from it
     #[arg(required = true)]
     results: Vec<PathBuf>,
     /// Write the six views of each model below this folder
@@ -56,10 +55,10 @@ pub(super) fn run(args: &EngineCompareArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// A model at moments of its animations.
+/// Pictures of a model at several moments of its animations.
 struct Moments(Vec<(ModelPictures, Surface)>);
 
-/// Moments that are looked at.
+/// Number of moments.
 const POSES: usize = 6;
 
 impl Moments {
@@ -73,8 +72,8 @@ impl Moments {
         Moments(looks.collect())
     }
 
-    /// Mean difference and worst distance of a result at the same moments; `null` where nothing moves or the result
-    /// moves otherwise.
+    /// Mean difference and maximum distance of a result at the same moments; `null` if nothing moves or the
+    /// animations differ.
     fn compare(&self, result: &mut Scene) -> Value {
         let poses = result.poses(POSES);
         if self.0.is_empty() || poses.len() != self.0.len() {

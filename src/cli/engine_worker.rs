@@ -1,6 +1,6 @@
-//! `assetfs engine-worker`: one job of the 3D engine, in a process of its own. Reads the task as JSON
-//! from standard input, writes progress as JSON lines on standard output, and last the report or the
-//! reason of the failure. Started by the local service, which limits its memory and time.
+//! `assetfs engine-worker`: one job of the 3D engine in a separate process. Reads the task as JSON from standard
+//! input. Writes progress as JSON lines to standard output, and finally the report or the error. Started by the local
+//! service, which limits its memory and time.
 
 use std::io::{self, Read, Write};
 
@@ -14,10 +14,10 @@ use super::Exit;
 /// Do one job of the 3D engine (started by the local service)
 #[derive(Debug, clap::Args)]
 pub(super) struct EngineWorkerArgs {
-    /// Draw neither thumbnail nor views, and compare nothing
+    /// Render neither thumbnail nor views, and compare nothing
     #[arg(long)]
     no_pictures: bool,
-    /// Draw source and result side by side as well
+    /// Also render source and result side by side
     #[arg(long, conflicts_with = "no_pictures")]
     before_after: bool,
 }
@@ -57,7 +57,7 @@ fn keep_scratch_in(task: &Task) {
     let (Task::Analyse(AnalyseTask { output_dir, .. })
     | Task::Optimize(OptimizeTask { output_dir, .. })) = task;
     if std::fs::create_dir_all(output_dir).is_ok() {
-        // Where another place is fixed already, that one serves as well.
+        // If another folder was already set, that one is used.
         let _ = tempfile::env::override_temp_dir(output_dir);
     }
 }

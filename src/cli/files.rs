@@ -1,4 +1,4 @@
-//! Walking through folders and reading files whole, for commands that look at content.
+//! Walks through folders and reads whole files, for commands that check contents.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-/// What is read at once.
+/// Bytes in one read.
 const PART_BYTES: usize = 1 << 20;
 
 /// A file below a folder.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct FileBelow {
-    /// Its path from the folder on; empty for the file itself.
+    /// Its path relative to the folder; empty if the root is the file.
     pub(super) path: PathBuf,
     pub(super) len: u64,
 }
 
-/// All files at and below a path, sorted. Links are not followed, so nothing is met twice.
+/// All files at and below a path, sorted. Symbolic links are not followed, so no file occurs twice.
 pub(super) fn below(root: &Path) -> Result<Vec<FileBelow>> {
     let mut found = Vec::new();
     let mut folders = vec![PathBuf::new()];
@@ -48,7 +48,7 @@ pub(super) fn below(root: &Path) -> Result<Vec<FileBelow>> {
     Ok(found)
 }
 
-/// Where a file that was found below one folder is below another.
+/// The path of a file below another folder.
 pub(super) fn at(root: &Path, file: &FileBelow) -> PathBuf {
     match file.path.as_os_str().is_empty() {
         true => root.to_owned(),
@@ -56,17 +56,16 @@ pub(super) fn at(root: &Path, file: &FileBelow) -> PathBuf {
     }
 }
 
-/// Reads a file from start to end in parts, until `take` has seen enough.
+/// Reads a file in parts, until its end or until `take` returns false.
 pub(super) fn read_through(path: &Path, take: impl FnMut(&[u8]) -> bool) -> Result<()> {
     let file = File::open(path).with_context(|| path.display().to_string())?;
     read_parts(file, path, take)
 }
 
-/// The same from a file of the drive, past what the kernel may still hold of it: so that the drive
-/// itself has seen every byte.
+/// Reads a file of the drive, without the kernel's page cache, so that the drive serves every byte.
 pub(super) fn read_from_drive(path: &Path, take: impl FnMut(&[u8]) -> bool) -> Result<()> {
     let file = File::open(path).with_context(|| path.display().to_string())?;
-    // Advice only: without it the bytes are the same.
+    // Only advice: an error does not change the bytes.
     let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
     read_parts(file, path, take)
 }
@@ -84,7 +83,7 @@ fn read_parts(mut file: File, path: &Path, mut take: impl FnMut(&[u8]) -> bool) 
     }
 }
 
-/// Whole percent; of nothing everything is done.
+/// Whole percent; 100 if `total` is 0.
 pub(super) fn percent(done: u64, total: u64) -> u64 {
     (done * 100).checked_div(total).unwrap_or(100).min(100)
 }

@@ -1,4 +1,4 @@
-//! Tokens that `assetfs login` keeps: a file of mode 0600 for each service, found by its address.
+//! Tokens that `assetfs login` stores: a file of mode 0600 for each service, named by its address.
 
 use std::fs;
 use std::io;
@@ -12,7 +12,7 @@ use crate::wire::Token;
 
 use super::settings;
 
-/// The token that `login` kept for a service.
+/// The stored token of a service.
 pub(super) fn kept_token(base_url: &Url) -> Result<Option<Token>> {
     let path = token_path(base_url)?;
     match fs::read_to_string(&path) {
@@ -31,7 +31,7 @@ pub(super) fn keep_token(base_url: &Url, token: &Token) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// One file for each origin: a token goes to the service that gave it and to no other.
+/// One file for each origin, so a token is only sent to the service that issued it.
 pub(super) fn token_path(base_url: &Url) -> Result<PathBuf> {
     let origin = base_url.origin().ascii_serialization();
     let name: String = origin

@@ -1,7 +1,7 @@
-//! The local service of this machine: started inside a mount, or for one command where no mount has it.
+//! The local service of this machine: started by a mount, or for one command if no mount runs it.
 //!
-//! It keeps its port in its data folder, so that the addresses that it gave out (embeds in other pages)
-//! hold over remounts. While it runs, `address` and `token` there say how it is reached.
+//! It stores its port in its data folder, so that its URLs (embeds in other pages) stay valid after a remount. While
+//! it runs, the files `address` and `token` there contain its address and token.
 
 use std::fs;
 use std::io;
@@ -21,15 +21,15 @@ use crate::wire::Token;
 use super::connect::client_for;
 use super::serve::{self, worker};
 
-/// The port that it had first.
+/// The file with its port.
 const PORT: &str = "port";
-/// Where it listens now.
+/// The file with its current address.
 const ADDRESS: &str = "address";
-/// Ports that systems give to no outgoing connection, so that a remount finds its own free.
+/// Ports that are not used for outgoing connections, so that its port is free at a remount.
 const PORTS: std::ops::Range<u16> = 20_000..30_000;
-/// How many of them are tried.
+/// Number of ports that are tried.
 const TRIES: u16 = 50;
-/// How long a service that is just ending, or that serves one command, is waited for.
+/// How long to wait for a service that is stopping or that serves one command.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 
 /// A local service for a mount.
@@ -67,8 +67,8 @@ pub(super) async fn start(data_dir: &Path, chaos: Option<&Path>) -> Result<Start
     Ok(Started { service, warning })
 }
 
-/// Writes down where a service listens and its token, in files that only their owner can read; gives
-/// the token's.
+/// Writes the address and the token of a service into files that only their owner can read. Returns the path of the
+/// token's file.
 pub(super) fn say_where(data_dir: &Path, service: &RunningService) -> Result<PathBuf> {
     write(data_dir, ADDRESS, service.base_url().as_str())?;
     write(data_dir, TOKEN_FILE, service.token())?;
@@ -107,7 +107,7 @@ fn kept_port(data_dir: &Path) -> Result<Option<u16>> {
     }
 }
 
-/// A port that is free now; the same one for the same folder where it can be, any where none is found.
+/// A free port; the same one for the same folder if possible.
 fn free_port(data_dir: &Path) -> u16 {
     let digest = Sha256::digest(data_dir.as_os_str().as_encoded_bytes());
     let start = u16::from_le_bytes([digest[0], digest[1]]);
@@ -124,7 +124,7 @@ fn write(data_dir: &Path, name: &str, text: &str) -> Result<()> {
     write_atomic(&path, text.as_bytes()).with_context(|| path.display().to_string())
 }
 
-/// The local service for one command: that of the mount that has it, else one that ends with the value.
+/// The local service for one command: that of a mount, otherwise one that stops when this value is dropped.
 pub(super) struct Reached {
     pub(super) client: Client,
     own: Option<(Runtime, RunningService)>,
@@ -138,14 +138,14 @@ impl Drop for Reached {
     }
 }
 
-/// Reaches the local service whose records are in `data_dir`.
+/// Connects to the local service with its records in `data_dir`.
 pub(super) fn reach(data_dir: &Path) -> Result<Reached> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
         .build()
         .context("cannot start the async runtime")?;
-    // The mount runs the jobs: one that started here would be stopped when this command ends.
+    // No jobs run here, because the end of this command would stop them. A mount runs them.
     let config = ServiceConfig {
         workers: 0,
         ..ServiceConfig::new(data_dir, worker(false)?)

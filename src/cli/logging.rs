@@ -1,5 +1,5 @@
-//! The log: to standard error at a terminal, else to a file. `ASSETFS_LOG` sets what is
-//! logged, in the words of tracing's `EnvFilter` (`debug`, `assetfs::outbox=debug`).
+//! The log: to standard error on a terminal, otherwise to a file. `ASSETFS_LOG` is the filter, in the syntax of
+//! tracing's `EnvFilter` (`debug`, `assetfs::outbox=debug`).
 
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
@@ -18,8 +18,7 @@ pub(super) fn to_stderr() {
         .try_init();
 }
 
-/// Logs to a file that only its owner can read; an older one is kept as `NAME.old` once it passes
-/// 10 MB.
+/// Logs to a file that only its owner can read. A file of more than 10 MB is renamed to `NAME.old` first.
 pub(super) fn to_file(path: &Path) -> Result<()> {
     const KEEP_UP_TO_BYTES: u64 = 10_000_000;
     if std::fs::metadata(path).is_ok_and(|metadata| metadata.len() > KEEP_UP_TO_BYTES) {

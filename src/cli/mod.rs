@@ -178,7 +178,7 @@ pub fn run() -> ExitCode {
     exit.into()
 }
 
-/// An error with its causes, each said once.
+/// An error with its causes, without repetitions.
 fn sentence(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {

@@ -1,5 +1,4 @@
-//! How the commands reach a drive that is mounted: through its own files, so that whatever they do a
-//! script can do too.
+//! Access to a mounted drive. Commands use the drive's own files, so a script can do the same.
 
 use std::fs;
 use std::io::{self, Write};
@@ -13,7 +12,7 @@ use crate::fuse::{self, shell_quoted};
 
 use super::WrongUse;
 
-/// How often a state is looked at while a command waits for it to change.
+/// How often a command polls a state that it waits for.
 pub(super) const POLL_PERIOD: Duration = Duration::from_millis(200);
 /// The hidden folder of controls.
 const CONTROLS: &str = ".assetfs";
@@ -23,7 +22,7 @@ const WHY_ATTRIBUTE: &str = "user.assetfs.why";
 const STATUS_ATTRIBUTE: &str = "user.assetfs.status";
 /// The attribute that holds the status as one word.
 const STATE_ATTRIBUTE: &str = "user.assetfs.state";
-/// The attribute that holds the service's number of a path.
+/// The attribute that holds the service's id of a path.
 const ID_ATTRIBUTE: &str = "user.assetfs.id";
 
 /// A drive that is mounted on this machine.
@@ -33,7 +32,7 @@ pub(super) struct MountedDrive {
 }
 
 impl MountedDrive {
-    /// The drive that `path` is in.
+    /// The drive that contains `path`.
     pub(super) fn of(path: &Path) -> Result<MountedDrive> {
         match fuse::find_mount(path)? {
             Some(root) => Ok(MountedDrive { root }),
@@ -47,8 +46,8 @@ impl MountedDrive {
         Ok(mounts.map(|root| MountedDrive { root }).collect())
     }
 
-    /// The drive at `dir`, or the only one that this user mounted. `command` is what to type in front
-    /// of a drive where several are mounted.
+    /// The drive at `dir`, or the only one that this user mounted. If there are several, the error shows `command`
+    /// with each of them.
     pub(super) fn at_or_only(dir: Option<&Path>, command: &str) -> Result<MountedDrive> {
         match dir {
             Some(dir) => MountedDrive::of(dir),
@@ -61,7 +60,7 @@ impl MountedDrive {
         &self.root
     }
 
-    /// The state of the mount at this moment.
+    /// The current status of the mount.
     pub(super) fn status(&self) -> Result<MountStatus> {
         let path = self.root.join(CONTROLS).join("status.json");
         let text = fs::read(&path).map_err(|error| self.explain(error))?;
@@ -69,13 +68,13 @@ impl MountedDrive {
             .with_context(|| format!("cannot understand {}", path.display()))
     }
 
-    /// Gives the mount a command.
+    /// Sends the mount a command.
     pub(super) fn command(&self, line: &str) -> Result<()> {
         write_command(&self.root.join(CONTROLS).join("ctl"), line)
             .map_err(|error| self.explain(error))
     }
 
-    /// Gives the mount an order about models; its failure is the drive's own sentence.
+    /// Sends the mount a command about models. The error is the drive's own message.
     pub(super) fn order(&self, line: &str) -> Result<()> {
         write_command(&self.root.join(CONTROLS).join("ctl"), line).map_err(|error| {
             match why(&self.root).ok().flatten() {
@@ -103,7 +102,6 @@ impl MountedDrive {
     }
 }
 
-/// The only one of the drives that this user mounted.
 fn only(mut own: Vec<PathBuf>, command: &str) -> Result<PathBuf> {
     own.sort();
     match (own.pop(), own.is_empty()) {
@@ -122,26 +120,26 @@ fn only(mut own: Vec<PathBuf>, command: &str) -> Result<PathBuf> {
     }
 }
 
-/// Gives one asset, rapid model or draft a command. The failure of the command is the failure of the
-/// write; the drive's sentence about it is the error.
+/// Sends a command to one asset, rapid model or draft. If the command fails, the write fails, and the error is the
+/// drive's message.
 pub(super) fn command_at(path: &Path, line: &str) -> Result<()> {
     let (folder, order) = addressed(path, line);
     order_about(path, &folder, &order, path)
 }
 
-/// Gives the model at `folder` an order about something in it, of which a failure speaks.
+/// Sends the model at `folder` a command about the object at `path`. Errors name `path`.
 pub(super) fn command_about(path: &Path, folder: &Path, order: &str) -> Result<()> {
     order_about(path, folder, order, folder)
 }
 
-/// `noted_at` is where the drive notes a failure.
+/// `noted_at` is the path at which the drive records a failure.
 fn order_about(path: &Path, folder: &Path, order: &str, noted_at: &Path) -> Result<()> {
     let drive = MountedDrive::of(path)?;
     check_exists(path)?;
     write_command(&folder.join(CONTROLS).join("ctl"), order).map_err(|error| {
         let said = match error.raw_os_error() {
             Some(libc::EROFS) if drive.is_read_only() => return drive.explain(error),
-            // There is no place that takes orders: none was given, so none has failed.
+            // The path has no `ctl` file, so the command was not sent.
             Some(libc::ENOENT | libc::ENOTDIR) => {
                 return anyhow::anyhow!(
                     "{} is no model and no draft: `{order}` cannot be given to it",
@@ -158,7 +156,7 @@ fn order_about(path: &Path, folder: &Path, order: &str, noted_at: &Path) -> Resu
     })
 }
 
-/// Refuses a path at which there is nothing: what is near it is never meant.
+/// Refuses a path that does not exist.
 pub(super) fn check_exists(path: &Path) -> Result<()> {
     let Err(error) = fs::symlink_metadata(path) else {
         return Ok(());
@@ -172,7 +170,6 @@ pub(super) fn check_exists(path: &Path) -> Result<()> {
     }
 }
 
-/// True when there is nothing of that name.
 fn is_missing(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR))
 }
@@ -182,10 +179,10 @@ fn write_command(ctl: &Path, line: &str) -> io::Result<()> {
     file.write_all(format!("{line}\n").as_bytes())
 }
 
-/// Where an order to `path` is written, and what has to be said of it there: an asset has a folder of
-/// its own, a loose file is named in the folder that it is in.
+/// The folder and the text of a command for `path`: an asset has its own folder; a loose file is named in the command
+/// of its folder.
 fn addressed(path: &Path, line: &str) -> (PathBuf, String) {
-    // A relative name may say nothing of the folder that it is in.
+    // A relative name may have no parent folder.
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let top = whole
         .parent()
@@ -196,7 +193,7 @@ fn addressed(path: &Path, line: &str) -> (PathBuf, String) {
     }
 }
 
-/// How far an asset, a rapid model, a draft or a job is.
+/// The state of an asset, rapid model, draft or job.
 pub(super) struct ItemReport {
     pub(super) state: StatusWord,
     /// The same as one line.
@@ -205,7 +202,7 @@ pub(super) struct ItemReport {
 
 /// The state of the model, draft or job at a path; `None` if it has none.
 pub(super) fn item_report(path: &Path) -> io::Result<Option<ItemReport>> {
-    // The line is read after the word, so that it never says less than a word that ends a wait.
+    // The line is read after the word, so that it is never older than a word that ends a wait.
     let word = attribute(path, STATE_ATTRIBUTE)?;
     let status = attribute(path, STATUS_ATTRIBUTE)?;
     Ok(word.zip(status).map(|(word, status)| ItemReport {
@@ -214,14 +211,14 @@ pub(super) fn item_report(path: &Path) -> io::Result<Option<ItemReport>> {
     }))
 }
 
-/// The service's number of what is at a path; `None` for what has none yet.
+/// The service's id of the object at a path; `None` if it has no id yet.
 pub(super) fn item_id(path: &Path) -> Result<Option<String>> {
     attribute(path, ID_ATTRIBUTE)
         .map_err(io::Error::from)
         .with_context(|| path.display().to_string())
 }
 
-/// An extended attribute of the drive; `None` where there is none.
+/// An extended attribute of the drive; `None` if it is not set.
 fn attribute(path: &Path, name: &str) -> rustix::io::Result<Option<String>> {
     let mut buffer = vec![0; 64 * 1024];
     match rustix::fs::lgetxattr(path, name, buffer.as_mut_slice()) {
@@ -233,8 +230,8 @@ fn attribute(path: &Path, name: &str) -> rustix::io::Result<Option<String>> {
     }
 }
 
-/// The last failure at `path`. For what does not exist: the failure of that name, as it is known in its
-/// folder. For what cannot be looked up: that, else why the folder cannot be.
+/// The last failure at `path`. If `path` does not exist, the failure of this name in its folder. If the lookup fails,
+/// the failure of `path`, otherwise of its folder.
 pub(super) fn why(path: &Path) -> Result<Option<String>> {
     sentence_at(path)
         .map_err(io::Error::from)
@@ -246,7 +243,7 @@ fn sentence_at(path: &Path) -> rustix::io::Result<Option<String>> {
     let (Err(error), Some(folder), Some(name)) = (&asked, path.parent(), path.file_name()) else {
         return asked;
     };
-    // A drive whose process is gone has no folder that answers.
+    // If the process of the drive has ended, its folders do not answer either.
     if *error == rustix::io::Errno::NOTCONN {
         return asked;
     }

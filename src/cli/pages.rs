@@ -1,5 +1,5 @@
-//! `assetfs man` and `assetfs completions`: what a packager installs next to the binary, made from the same
-//! words as `--help`.
+//! `assetfs man` and `assetfs completions`: manual pages and shell completions for packages, generated from the texts
+//! of `--help`.
 
 use std::fs;
 use std::io::{self, Write};
@@ -46,7 +46,7 @@ pub(super) fn completions(args: &CompletionsArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// One page for the whole and one for each command that people see, named as `man` finds them.
+/// One page for the program and one for each visible command, with the file names that `man` expects.
 fn write_pages(dir: &Path) -> Result<()> {
     fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
     let whole = Cli::command();

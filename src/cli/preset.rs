@@ -1,4 +1,4 @@
-//! `assetfs preset …`: presets as text and as zips to take along.
+//! `assetfs preset …`: shows presets as text, and exports them as zips.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -35,10 +35,10 @@ enum PresetCommand {
     Export {
         /// Name of a preset of the account or of a factory preset, or a file (.json, .rpdx) with a configuration or preset
         preset: String,
-        /// The zip to be
+        /// File of the new zip
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
-        /// Only the form of the command line; a file has no other
+        /// Only the format of the command line; always the case for a file
         #[arg(long)]
         cli: bool,
         #[command(flatten)]
@@ -89,7 +89,7 @@ fn export(client: &Client, preset: &str, out: &Path, cli: bool) -> Result<Exit> 
     })
 }
 
-/// The preset of a name; one of the account's own goes before one of the service's.
+/// The preset of a name. A preset of the account takes precedence over a factory preset.
 async fn named(client: &Client, name: &str) -> Result<PresetId> {
     let own = client.presets().list(Priority::Interactive).await?;
     let own = own.into_iter().map(|preset| (preset.name, preset.id));
@@ -104,7 +104,6 @@ async fn named(client: &Client, name: &str) -> Result<PresetId> {
     Err(WrongUse(format!("there is no preset {name:?}; there are: {names}")).into())
 }
 
-/// No preset is longer.
 const MAX_BYTES: usize = 64 << 20;
 
 async fn whole(mut download: Download) -> Result<Vec<u8>> {

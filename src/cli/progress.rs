@@ -70,7 +70,7 @@ impl Task {
         status.clone_into(&mut self.said);
     }
 
-    /// Leaves the last word standing.
+    /// Shows the final status.
     pub(super) fn finish(mut self, status: &str) {
         self.show(status);
         if let Some(bar) = &self.bar {

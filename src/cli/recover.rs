@@ -1,5 +1,6 @@
-//! `assetfs recover`: files that were copied in and that the journal did not know of when a drive was mounted. Works on the folders
-//! themselves, mounted or not; a folder below `rawmodels/` as the target makes them drafts again.
+//! `assetfs recover`: files that were copied in, but that the journal did not contain when the drive was mounted.
+//! Works on the folders directly, mounted or not. With a folder below `rawmodels/` as the target, the files become
+//! drafts again.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -15,7 +16,7 @@ use super::mounted::MountedDrive;
 use super::table::bytes;
 use super::{Exit, WrongUse, settings};
 
-/// List files that were kept when the drive's journal was damaged, or take them back
+/// List files that were kept when the drive's journal was damaged, or restore them
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example: assetfs recover\nExample: assetfs recover take recovered-2026-11-22T02-30-00Z ~/assets/rawmodels\n\
@@ -54,7 +55,7 @@ struct RecoverFrom {
 struct TakeArgs {
     /// The folder, by its name in the list or by its path
     folder: PathBuf,
-    /// Where the files go: `rawmodels` of a drive makes drafts of them
+    /// Target folder; below `rawmodels` of a drive, the files become drafts
     target: PathBuf,
     /// Leave the files in the folder, too
     #[arg(long)]
@@ -109,7 +110,7 @@ fn find(place: &RecoverFrom) -> Result<Vec<Recovered>> {
             return Err(error).with_context(|| format!("cannot read {}", state_dir.display()));
         }
     }
-    // A drive that does not answer has its folders below the state folder all the same.
+    // A drive that does not answer is skipped: its folders are also below the state folder.
     for mount in fuse::mounts()? {
         let drive = MountedDrive::of(&mount).and_then(|drive| drive.status());
         let recovered = drive.map(|status| status.recovered).unwrap_or_default();
@@ -172,7 +173,7 @@ fn take(args: &TakeArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Copies a file to a path that must be free; durable on return.
+/// Copies a file to a path that must not exist; durable on return.
 fn copy_new(from: &Path, to: &Path) -> Result<()> {
     let failed = || format!("cannot copy {} to {}", from.display(), to.display());
     if let Some(folder) = to.parent() {

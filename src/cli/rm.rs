@@ -1,5 +1,4 @@
-//! `assetfs rm`: deletes many models with few requests. Drafts, presets and embeds are removed as any
-//! `rm` does.
+//! `assetfs rm`: deletes many models with few requests. Drafts, presets and embeds are removed with unlink and rmdir.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,16 +15,16 @@ use super::{Exit, WrongUse};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs rm ~/assets/rawmodels/chair ~/assets/rapidmodels/chair*")]
 pub(super) struct RmArgs {
-    /// What is to be deleted, for ever
+    /// Objects to delete permanently
     #[arg(required = true)]
     paths: Vec<PathBuf>,
 }
 
-/// More ids on one line than this and the line is another.
+/// Maximum number of ids in one command line.
 const IDS_A_LINE: usize = 500;
 
 pub(super) fn run(args: &RmArgs) -> Result<Exit> {
-    // By mount and family, so that each is one request.
+    // Grouped by mount and kind, so that each group is one request.
     let mut models: BTreeMap<(PathBuf, &'static str), Vec<String>> = BTreeMap::new();
     let mut others = Vec::new();
     for path in &args.paths {
@@ -52,7 +51,7 @@ pub(super) fn run(args: &RmArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Which kind of model a path is; only whole models are deleted on the service.
+/// The kind of model at a path. The service only deletes whole models.
 fn family_of(root: &Path, path: &Path) -> Result<Option<&'static str>> {
     let absolute = std::path::absolute(path)?;
     let absolute = match (absolute.parent(), absolute.file_name()) {

@@ -1,5 +1,5 @@
-//! `assetfs serve`: the local service on its own, for other machines, other clients and for tests.
-//! The mount's own local service is started here as well.
+//! `assetfs serve`: the local service without a mount, for other machines, other clients and tests. Also contains the
+//! start of a mount's local service.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -13,20 +13,20 @@ use crate::service::{ChaosPlan, RunningService, Service, ServiceConfig, WorkerCo
 
 use super::{Exit, local, logging, settings};
 
-/// Run the local service on its own
+/// Run the local service without a mount
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example: assetfs serve --listen 127.0.0.1:8080 --data ./service\n\
     Then:    ASSETFS_TOKEN=$(cat ./service/token) assetfs mount ~/assets --base-url http://127.0.0.1:8080"
 )]
 pub(super) struct ServeArgs {
-    /// Address to listen on; port 0 takes a free one
+    /// Address to listen on; port 0 picks a free one
     #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDR")]
     listen: SocketAddr,
     /// Folder for records and files [default: $XDG_DATA_HOME/assetfs/service]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// How clients reach the service, where it is behind a proxy
+    /// URL that clients use, if the service is behind a proxy
     #[arg(long, value_name = "URL")]
     public_url: Option<Url>,
     /// Address from which clients read files, if a mirror or CDN is in front of this service
@@ -35,19 +35,19 @@ pub(super) struct ServeArgs {
     /// How many jobs run at the same time
     #[arg(long, default_value_t = 1, value_name = "N")]
     workers: usize,
-    /// Draw no thumbnails and views and compare nothing: faster, and enough for the files alone
+    /// Render no thumbnails and views and compare nothing: faster, if only the files are needed
     #[arg(long)]
     no_pictures: bool,
-    /// How much the account may store [default: 100G]
+    /// Storage quota of the account [default: 100G]
     #[arg(long, value_name = "SIZE")]
     quota: Option<settings::ByteSize>,
-    /// Meet the faults of this plan, for tests of clients; SIGHUP reads it again
+    /// Inject the faults of this plan, for tests of clients; SIGHUP reloads it
     #[arg(long, value_name = "PLAN")]
     chaos: Option<PathBuf>,
-    /// Fill the account with so many small assets first, to measure how clients cope with large ones
+    /// Add this number of small assets first, to measure clients with large accounts
     #[arg(long, hide = true, value_name = "N")]
     sample_assets: Option<u64>,
-    /// Print where it listens and where the token is as JSON
+    /// Print the address and the path of the token file as JSON
     #[arg(long)]
     json: bool,
 }
@@ -85,7 +85,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
     })
 }
 
-/// Raises the limit of open files as far as it goes: each connection is one, and so is what it reads.
+/// Raises the limit of open files to its maximum: each connection needs one, and so does each file that is read.
 fn allow_many_files() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
@@ -98,7 +98,7 @@ fn allow_many_files() {
     }
 }
 
-/// Returns when a signal says to stop. A hangup reads the plan of faults again.
+/// Returns at SIGINT or SIGTERM. SIGHUP reloads the plan of faults.
 async fn until_stopped(args: &ServeArgs, service: &RunningService) -> Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hangup = signal(SignalKind::hangup())?;
@@ -107,7 +107,7 @@ async fn until_stopped(args: &ServeArgs, service: &RunningService) -> Result<()>
             _ = terminate.recv() => return Ok(()),
             interrupted = tokio::signal::ctrl_c() => return Ok(interrupted?),
             _ = hangup.recv() => {
-                // Without a plan a closed terminal ends the service, as it always does.
+                // Without a plan, SIGHUP ends the service, as usual.
                 let Some(path) = &args.chaos else { return Ok(()) };
                 match read_plan(path) {
                     Ok(plan) => service.set_chaos(Some(plan)),
@@ -125,7 +125,7 @@ pub(super) fn read_plan(path: &Path) -> Result<ChaosPlan> {
     ChaosPlan::parse(&text).with_context(|| path.display().to_string())
 }
 
-/// The token itself is never printed: it is in a file that only its owner can read.
+/// Prints the address. The token itself is never printed: it is in a file that only its owner can read.
 fn announce(json: bool, service: &RunningService, data_dir: &Path, token_file: &Path) {
     if json {
         println!(
@@ -152,7 +152,7 @@ fn announce(json: bool, service: &RunningService, data_dir: &Path, token_file: &
     }
 }
 
-/// The worker of the local service is this same binary.
+/// The worker of the local service is this binary.
 pub(super) fn worker(no_pictures: bool) -> Result<WorkerCommand> {
     let program = std::env::current_exe().context("cannot find the path of this program")?;
     let mut args = vec!["engine-worker".into()];

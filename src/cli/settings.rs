@@ -1,6 +1,6 @@
 //! Settings of a mount: flags, then `ASSETFS_*` variables, then the profile in
 //! `$XDG_CONFIG_HOME/assetfs/config.toml`, then defaults. Clap merges the first two; this module
-//! reads the file, and the units in which people write sizes and times.
+//! reads the file, and parses sizes and times with units.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 use super::WrongUse;
 
-/// What the configuration file may say; the same names as the flags.
+/// The contents of the configuration file; keys are named like the flags.
 #[derive(Debug, Clone, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Profile {
@@ -44,8 +44,8 @@ struct ConfigFile {
     top: BTreeMap<String, toml::Value>,
 }
 
-/// The named profile of the configuration file over the file's top-level settings. A missing file is
-/// an empty one; a profile that is asked for and missing is an error.
+/// The named profile of the configuration file, merged over the file's top-level settings. A missing file counts as
+/// empty. A missing profile is an error.
 pub(super) fn load_profile(name: Option<&str>) -> Result<Profile> {
     let path = config_dir()?.join("config.toml");
     let text = match fs::read_to_string(&path) {
@@ -164,28 +164,27 @@ fn text_of(value: &toml::Value) -> Result<String, String> {
     }
 }
 
-/// Where the configuration is.
 pub(super) fn config_dir() -> Result<PathBuf> {
     base_dir("XDG_CONFIG_HOME", ".config")
 }
 
-/// Where drafts, journals and known listings are, below it one folder an account.
+/// The folder of drafts, journals and known listings, with a subfolder for each account.
 pub(super) fn state_dir() -> Result<PathBuf> {
     base_dir("XDG_STATE_HOME", ".local/state")
 }
 
-/// Where cached blocks are, below it one folder an account.
+/// The folder of cached blocks, with a subfolder for each account.
 pub(super) fn cache_dir() -> Result<PathBuf> {
     base_dir("XDG_CACHE_HOME", ".cache")
 }
 
-/// Where the local service keeps its records and files.
+/// The folder of the local service's records and files.
 pub(super) fn local_service_dir() -> Result<PathBuf> {
     Ok(base_dir("XDG_DATA_HOME", ".local/share")?.join("service"))
 }
 
-/// The XDG base directory of the name, or its default in the home folder, with our folder in it
-/// (XDG Base Directory Specification; relative values are to be ignored).
+/// Our folder in an XDG base directory, or in its default in the home folder (XDG Base Directory Specification;
+/// relative values are ignored).
 fn base_dir(variable: &str, default: &str) -> Result<PathBuf> {
     let base = match std::env::var_os(variable).map(PathBuf::from) {
         Some(path) if path.is_absolute() => path,
@@ -194,7 +193,6 @@ fn base_dir(variable: &str, default: &str) -> Result<PathBuf> {
     Ok(base.join("assetfs"))
 }
 
-/// The user's home folder.
 pub(super) fn home_dir() -> Result<PathBuf> {
     std::env::home_dir()
         .filter(|home| home.is_absolute() && home != Path::new("/nonexistent"))

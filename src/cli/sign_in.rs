@@ -1,5 +1,5 @@
-//! `assetfs login`, `logout`, `whoami`, `account delete`: sign-in and identity. A token that
-//! was got here is kept in a file of mode 0600, one for each service, and found again by its address.
+//! `assetfs login`, `logout`, `whoami`, `account delete`: sign-in and identity. The token is stored in a file of mode
+//! 0600, one for each service, named by its address.
 
 use std::fs;
 use std::io::{self, BufRead, IsTerminal, Write};
@@ -15,7 +15,7 @@ use super::connect::{Connected, ServiceArgs, block_on, client_for};
 use super::kept_tokens::{keep_token, kept_token, token_path};
 use super::{Exit, WrongUse};
 
-/// Sign in to a service and keep the token
+/// Sign in to a service and store the token
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example: assetfs login --base-url https://assets.example.com --email me@example.com"
@@ -24,10 +24,10 @@ pub(super) struct LoginArgs {
     /// Address of the service
     #[arg(long, env = "ASSETFS_BASE_URL", value_name = "URL")]
     base_url: String,
-    /// Your address there; asked for where it is missing
+    /// Your e-mail address there; asked for if it is missing
     #[arg(long)]
     email: Option<String>,
-    /// Allow plain http to other machines; everybody on the way can then read the password
+    /// Allow plain http to other machines; anybody in the network can then read the password
     #[arg(long, env = "ASSETFS_ALLOW_INSECURE")]
     allow_insecure: bool,
 }
@@ -46,7 +46,7 @@ pub(super) fn login(args: &LoginArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Delete the token that `login` kept, here and on the service
+/// Delete the token that `login` stored, here and on the service
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs logout --base-url https://assets.example.com")]
 pub(super) struct LogoutArgs {
@@ -137,7 +137,7 @@ pub(super) struct AccountCommandArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum AccountCommand {
-    /// Delete the account and everything in it, for ever; asks for the password
+    /// Delete the account and everything in it permanently; asks for the password
     Delete {
         #[command(flatten)]
         service: ServiceArgs,
@@ -153,7 +153,7 @@ pub(super) fn account(args: &AccountCommandArgs) -> Result<Exit> {
     );
     let password = Password::new(secretly_asked("Password of the account: ")?);
     block_on(async { Ok(client.account().delete(password).await?) })?;
-    // Its token is worth nothing any more.
+    // The token is invalid now.
     let _ = fs::remove_file(token_path(client.base_url())?);
     println!("The account is deleted.");
     Ok(Exit::Done)
@@ -171,7 +171,7 @@ fn asked(question: &str) -> Result<String> {
     Ok(answer)
 }
 
-/// Asks without showing what is typed; from a pipe the first line counts.
+/// Asks for a text without echo. From a pipe, reads the first line.
 fn secretly_asked(question: &str) -> Result<String> {
     if !io::stdin().is_terminal() {
         return asked("");
@@ -185,7 +185,7 @@ fn secretly_asked(question: &str) -> Result<String> {
     answer
 }
 
-/// Switches whether the terminal shows what is typed; true when it did.
+/// Switches the echo of the terminal; true if it was on.
 fn echo(on: bool) -> bool {
     let word = if on { "echo" } else { "-echo" };
     let stty = Command::new("stty")

@@ -1,4 +1,4 @@
-//! `assetfs status`: what a mount does at this moment.
+//! `assetfs status`: the current activity of a mount.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::cache::keeps_nothing_new;
 use super::mounted::MountedDrive;
 use super::table::{bytes, grouped};
 
-/// How often `--watch` draws.
+/// Interval of `--watch`.
 const WATCH_PERIOD: Duration = Duration::from_millis(500);
 
 /// Show drafts, transfers, jobs, cache and failures of a mounted drive
@@ -116,7 +116,7 @@ fn describe(root: &Path, status: &MountStatus) -> String {
     page
 }
 
-/// A transfer, and below it each file that is under way.
+/// A transfer, followed by its files in flight.
 fn transfer_lines(root: &Path, transfer: &TransferStatus) -> String {
     let arrow = match transfer.direction {
         Direction::Up => "↑",
@@ -146,13 +146,13 @@ fn cache_and_requests(status: &MountStatus) -> String {
     )
 }
 
-/// A time of a record as a person reads it: `2024-05-06 07:08:09 UTC`.
+/// A time in readable form: `2024-05-06 07:08:09 UTC`.
 fn to_the_second(at: &str) -> String {
     let text = at.get(..19).unwrap_or(at).replace('T', " ");
     format!("{text} UTC")
 }
 
-/// A path that the drive names from its top, as it can be pasted into a shell.
+/// The full path of a path relative to the drive, quoted for a shell.
 pub(super) fn path_below(root: &Path, path: &str) -> String {
     shell_quoted(&root.join(path.trim_start_matches('/')))
 }
@@ -166,7 +166,7 @@ fn section<T>(page: &mut String, title: &str, rows: &[T], line: impl Fn(&T) -> S
     }
 }
 
-/// How many files have gone, how fast it goes and when it ends.
+/// Number of files, speed and remaining time.
 pub(super) fn pace(transfer: &TransferStatus) -> String {
     let mut text = String::new();
     if transfer.total_files > 1 {
@@ -184,7 +184,7 @@ pub(super) fn pace(transfer: &TransferStatus) -> String {
     text
 }
 
-/// A bar of twenty places, or nothing where there is nothing to move.
+/// A progress bar of 20 characters, or nothing if there is nothing to transfer.
 fn bar(done: u64, total: u64) -> String {
     if total == 0 || done == 0 {
         return String::new();

@@ -1,20 +1,19 @@
-//! Plain tables for people, and numbers as people read them.
+//! Plain text tables, and readable numbers.
 
 use crate::wire::Timestamp;
 
-/// Rows below their head, laid out by [`table`].
+/// A table with a header.
 pub(super) fn table_below(head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     let head = head.iter().map(|name| (*name).to_owned()).collect();
     table(&std::iter::once(head).chain(rows).collect::<Vec<_>>())
 }
 
-/// A time in a row, where there was one.
+/// A time, or an empty text.
 pub(super) fn moment(at: Option<Timestamp>) -> String {
     at.map_or_else(|| "never".to_owned(), |at| at.plain())
 }
 
-/// Lays rows out in columns; the first column is flush left, the others flush right. The first row
-/// is the head.
+/// Aligns rows in columns: the first column left, the others right. The first row is the header.
 pub(super) fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {

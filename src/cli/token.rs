@@ -31,9 +31,9 @@ enum TokenCommand {
     },
     /// Create a token; its text is printed only this once
     Create {
-        /// What it is called
+        /// Name of the token
         name: String,
-        /// File to keep it in, readable by you alone; else it is printed
+        /// File to store it in, readable by you alone; without it, the token is printed
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
         #[command(flatten)]
@@ -41,7 +41,7 @@ enum TokenCommand {
     },
     /// Delete a token
     Delete {
-        /// Its number
+        /// Id of the token
         id: u64,
         #[command(flatten)]
         service: ServiceArgs,

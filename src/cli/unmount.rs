@@ -1,4 +1,4 @@
-//! `assetfs unmount`: sends what is ready, waits for it with progress, then takes the mount away.
+//! `assetfs unmount`: sends the drafts that are ready, waits with progress, then unmounts.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -16,16 +16,16 @@ use super::settings::Span;
 use super::status::path_below;
 use super::{Exit, WrongUse};
 
-/// How long the process behind the mount may take to end.
+/// How long the process of the mount may take to end.
 const PROCESS_DEADLINE: Duration = Duration::from_secs(30);
 
 /// Unmount a drive after sending the drafts that are ready
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs unmount ~/assets")]
 pub(super) struct UnmountArgs {
-    /// The mount point; not needed where you mounted only one drive
+    /// The mount point; not needed if you mounted only one drive
     dir: Option<PathBuf>,
-    /// Send nothing more now; the next mount goes on
+    /// Send nothing more now; the next mount continues
     #[arg(long)]
     now: bool,
     /// Give up waiting after this time, and leave it mounted
@@ -45,9 +45,9 @@ pub(super) fn run(args: &UnmountArgs) -> Result<Exit> {
         ))
         .into());
     }
-    // A dead mount has no status: nothing can be sent, and its drafts wait on disk.
+    // A mount without a process has no status: nothing can be sent, and its drafts stay on disk.
     let status = drive.status().ok();
-    // Nothing was copied into one that is read-only, and it takes no orders.
+    // A read-only mount has no drafts and accepts no commands.
     let may_send = status.as_ref().is_some_and(|status| !status.read_only);
     if may_send && !args.now && !drain(&drive, args.timeout.map(|span| span.0))? {
         eprintln!(
@@ -62,13 +62,13 @@ pub(super) fn run(args: &UnmountArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Sends what is ready; false when the time is over before it is all sent.
+/// Sends the drafts that are ready; false if the timeout ends first.
 fn drain(drive: &MountedDrive, timeout: Option<Duration>) -> Result<bool> {
     let start = Instant::now();
     let progress = Progress::new(false);
     let mut task = None;
     let outcome = order_drain(drive.clone());
-    // The order is answered when all is sent; meanwhile its progress is shown.
+    // The command returns when everything is sent; meanwhile its progress is shown.
     let drained = loop {
         match outcome.recv_timeout(POLL_PERIOD) {
             Err(RecvTimeoutError::Timeout) => {}
@@ -96,17 +96,17 @@ fn drain(drive: &MountedDrive, timeout: Option<Duration>) -> Result<bool> {
     Ok(true)
 }
 
-/// Has the drive send what is ready, from a thread of its own; its answer comes through the channel.
+/// Tells the drive, in a separate thread, to send the drafts that are ready. The result comes through the channel.
 fn order_drain(drive: MountedDrive) -> Receiver<Result<()>> {
     let (tell, outcome) = mpsc::channel();
     std::thread::spawn(move || {
-        // Nobody listens any more when the time was over.
+        // The receiver is gone after a timeout.
         let _ = tell.send(drive.command("drain ready"));
     });
     outcome
 }
 
-/// What is still being sent, in one line; `None` when nothing is.
+/// The transfers in flight, in one line; `None` if there are none.
 fn under_way(root: &Path, status: &MountStatus) -> Option<String> {
     let sending: Vec<_> = status
         .drafts
@@ -127,7 +127,7 @@ fn under_way(root: &Path, status: &MountStatus) -> Option<String> {
     ))
 }
 
-/// Drafts that cannot go, or not yet, stay, and that is said.
+/// Reports the drafts that cannot be sent now.
 fn report_what_stays(root: &Path, status: &MountStatus) {
     let stays = |draft: &&DraftStatus| {
         draft.stuck || draft.asset.is_none() || draft.state == StatusWord::Uploading

@@ -1,4 +1,4 @@
-//! `assetfs wait`: until uploads, analyses and jobs are done; fails when one of them fails.
+//! `assetfs wait`: waits until uploads, analyses and jobs are done; fails if one of them fails.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,8 +24,8 @@ use crate::fuse::shell_quoted;
     Exit codes: 0 all done, 1 one failed or cannot go without help, 3 timed out"
 )]
 pub(super) struct WaitArgs {
-    /// Models, rapid models, job texts or optimize/ folders; a drive, or nothing where you mounted only
-    /// one, means all drafts and jobs in it
+    /// Models, rapid models, job texts or optimize/ folders; a drive means all drafts and jobs in it, and is not
+    /// needed if you mounted only one
     paths: Vec<PathBuf>,
     /// Give up after this time
     #[arg(long, value_name = "TIME")]
@@ -38,7 +38,7 @@ pub(super) struct WaitArgs {
     json: bool,
 }
 
-/// How far one thing is.
+/// The progress of one path.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum State {
     Going(StatusWord, String),
@@ -85,16 +85,16 @@ pub(super) fn run(args: &WaitArgs) -> Result<Exit> {
     Ok(outcome.exit)
 }
 
-/// What a wait came to.
+/// The result of a wait.
 pub(super) struct WaitOutcome {
     pub(super) states: Vec<(PathBuf, State)>,
     pub(super) exit: Exit,
 }
 
-/// How long a draft that only its owner can complete is waited for: the copy may still be under way.
+/// How long to wait for a draft with missing files: the copy may still be running.
 const STANDSTILL: Duration = Duration::from_secs(60);
 
-/// How long a thing has had its present status.
+/// A status, and since when a path has it.
 struct Standing {
     text: String,
     since: Instant,
@@ -108,7 +108,7 @@ impl Standing {
         }
     }
 
-    /// The state, which is a failure when nothing will change any more without help.
+    /// The state; a failure if the status will not change without the user.
     fn judge(&mut self, state: State) -> State {
         let State::Going(word, text) = state else {
             return state;
@@ -124,7 +124,7 @@ impl Standing {
     }
 }
 
-/// How long a status may stand that only a person can change; `None` where it changes by itself.
+/// How long to wait in a status that only the user can change; `None` if it changes by itself.
 fn patience_with(state: &StatusWord) -> Option<Duration> {
     match state {
         StatusWord::NeedsFolder | StatusWord::NeedsCommit => Some(Duration::ZERO),
@@ -189,7 +189,7 @@ pub(super) fn wait_for(
     }
 }
 
-/// Speed and remaining time of an upload, once the drive knows them.
+/// Speed and remaining time of an upload, if the drive knows them.
 fn pace_of(path: &Path) -> Option<String> {
     let drive = MountedDrive::of(path).ok()?;
     let path = path.canonicalize().ok()?;
@@ -200,7 +200,7 @@ fn pace_of(path: &Path) -> Option<String> {
     Some(super::status::pace(transfer))
 }
 
-/// What to wait for at each path: an `optimize/` folder means the jobs in it.
+/// The paths to wait for: an `optimize/` folder means the jobs in it.
 fn targets(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut targets = BTreeSet::new();
     for path in paths {
@@ -226,7 +226,7 @@ fn targets(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     Ok(targets.into_iter().collect())
 }
 
-/// What a drive is busy with: its drafts and jobs.
+/// The unfinished drafts and jobs of a drive.
 fn under_way(drive: &MountedDrive) -> Result<Vec<PathBuf>> {
     let status = drive.status()?;
     let drafts = status.drafts.into_iter().map(|draft| draft.path);
@@ -246,7 +246,7 @@ pub(super) fn state_of(path: &Path) -> Result<State> {
     let subject = job_text(path);
     let path = subject.as_deref().unwrap_or(path);
     match mounted::item_report(path) {
-        // The text is there and no job came of it: it was refused, and why says so.
+        // The text exists without a job: it was refused, and `why` has the reason.
         Ok(Some(report)) if report.state == StatusWord::NotSent => {
             let why = mounted::why(path)?.unwrap_or_else(|| "it was not sent".to_owned());
             Ok(State::Failed(format!("failed: {why}")))
@@ -266,7 +266,7 @@ fn job_text(path: &Path) -> Option<PathBuf> {
     Some(path.with_extension("json")).filter(|text| is_in_job_folder && text.exists())
 }
 
-/// What a report means for a wait.
+/// The state of a report, for a wait.
 fn state_in(report: ItemReport) -> State {
     let ItemReport { state, status } = report;
     match state {

@@ -1,4 +1,4 @@
-//! `assetfs webhook …`: the addresses that hear of events.
+//! `assetfs webhook …`: the addresses that receive events.
 
 use std::fs;
 use std::path::PathBuf;
@@ -26,9 +26,9 @@ enum WebhookCommand {
         #[command(flatten)]
         service: ServiceArgs,
     },
-    /// Register an address for events
+    /// Register an address that receives events
     Add {
-        /// The address
+        /// URL of the receiver
         url: String,
         /// File that holds the key with which events are signed
         #[arg(long, value_name = "FILE")]
@@ -41,14 +41,14 @@ enum WebhookCommand {
     },
     /// Send a test event
     Test {
-        /// Its number
+        /// Id of the webhook
         id: u64,
         #[command(flatten)]
         service: ServiceArgs,
     },
     /// Delete a webhook
     Delete {
-        /// Its number
+        /// Id of the webhook
         id: u64,
         #[command(flatten)]
         service: ServiceArgs,
@@ -99,7 +99,7 @@ pub(super) fn webhook(args: &WebhookArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The path of an address may be what proves that a call is the service's.
+/// The path of a URL may be a secret that authenticates the service.
 fn without_path(url: &str) -> String {
     url::Url::parse(url).map_or_else(
         |_| "unreadable".to_owned(),

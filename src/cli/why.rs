@@ -1,4 +1,4 @@
-//! `assetfs why`: the last failure at a path, in a sentence.
+//! `assetfs why`: the last failure at a path, as one sentence.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use super::mounted::{self, MountedDrive};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs why ~/assets/rawmodels/chair")]
 pub(super) struct WhyArgs {
-    /// Paths in a mounted drive; for a name that could not be made, that name
+    /// Paths in a mounted drive; also names that could not be created
     #[arg(required = true)]
     paths: Vec<PathBuf>,
     /// Print as JSON

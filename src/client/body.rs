@@ -57,8 +57,7 @@ pub(super) fn chunks(
     )
 }
 
-/// Reads what a reply without success says. Nothing if it cannot be read or is larger than 64 KiB: the
-/// status counts all the same.
+/// Reads the body of an error reply. Empty if it cannot be read or is larger than 64 KiB: the status is enough.
 pub(super) async fn read_refusal(response: Response, stall: Duration) -> ErrorBody {
     const MAX_REFUSAL_BYTES: usize = 64 * 1024;
     let body = read_all(response, stall, MAX_REFUSAL_BYTES).await;

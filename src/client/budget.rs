@@ -31,7 +31,7 @@ const DEFAULT_PAUSE: Duration = Duration::from_secs(2);
 /// Maximum pause that is accepted from the service.
 const LONGEST_PAUSE: Duration = Duration::from_secs(120);
 
-/// BucketState of the rate limiter, for status displays.
+/// State of the rate limiter, for status displays.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BudgetStatus {
     /// Allowed requests per minute.

@@ -13,7 +13,7 @@ use super::budget::Priority;
 pub(super) enum Repeat {
     /// The call is idempotent.
     Safe,
-    /// Each call has an effect of its own.
+    /// Each call has another effect.
     Never,
 }
 

@@ -134,7 +134,7 @@ impl ClientError {
         matches!(self, Self::NoToken | Self::Unauthorized { .. })
     }
 
-    /// Whether nobody answered, or not in time.
+    /// Whether there was no reply, or none in time.
     pub fn is_no_answer(&self) -> bool {
         matches!(
             self,

@@ -28,7 +28,7 @@ pub(super) struct Exchange {
     pub(super) budget: RateBudget,
     transport: Arc<Transport>,
     pub(super) storage: Arc<Storage>,
-    /// True while the service answers no request, tried again over a new connection.
+    /// True while the service does not reply, not even to a retry over a new connection.
     pub(super) out_of_reach: tokio::sync::watch::Sender<bool>,
 }
 

@@ -106,8 +106,8 @@ impl Client {
         }
     }
 
-    /// Returns as soon as a call got no answer twice in a row, while it is still being repeated; at once while that
-    /// is so. Any answer of the service, an error too, ends it.
+    /// Returns when a call got no reply twice in a row, while it is still being repeated. Returns at once if this is
+    /// already the case. Any reply of the service, also an error, ends this state.
     pub async fn out_of_reach(&self) {
         let mut state = self.exchange.out_of_reach.subscribe();
         // The sender lives as long as this client.

@@ -174,7 +174,7 @@ impl Reading {
         Ok(bytes)
     }
 
-    /// After the last byte of a part the body has to end; of a whole object the rest is of no interest.
+    /// After the last byte of a partial reply the body must end. The rest of a whole object is ignored.
     async fn check_nothing_follows(&mut self) -> Option<Result<Bytes, ClientError>> {
         let is_part_end = self.partial && self.part_end == Some(self.position);
         let mut body = self.body.take().filter(|_| is_part_end)?;

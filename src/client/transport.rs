@@ -245,8 +245,8 @@ pub(super) fn cause<'a, T: std::error::Error + 'static>(
     None
 }
 
-/// The cause of an error in words: the innermost, since those around it name parts of this program and
-/// not what happened; without a URL and without the number of the system's error.
+/// The cause of an error in words: the innermost, because the outer ones name parts of this program. Without URL and
+/// error number.
 pub(super) fn reason_of(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut innermost: &dyn std::error::Error = &error;

@@ -1,6 +1,6 @@
 //! The error of a job, which joins the error types of the engine's modules.
 //!
-//! A message is one sentence for the person who made the model. It names the file and the place in it, no internals.
+//! A message is one sentence for the user who made the model. It names the file and the place in it, no internals.
 
 use std::path::PathBuf;
 

@@ -1,8 +1,8 @@
-//! Names of files and folders that operating systems leave beside a user's files. They are no part of a model.
+//! Names of files and folders that operating systems create in a user's folders. They are not part of a model.
 
 use std::path::Path;
 
-/// True for the name of a file or folder that an operating system or a file manager made by itself.
+/// True for the name of a file or folder that an operating system or a file manager creates.
 pub fn is_system_name(name: &str) -> bool {
     const EXACT: &[&str] = &["__MACOSX", ".DS_Store", ".directory"];
     const ANY_CASE: &[&str] = &["Thumbs.db", "desktop.ini"];

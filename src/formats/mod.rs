@@ -1,10 +1,10 @@
-//! The table of file formats: every extension of a 3D model that we know, what can be done with it, and
-//! the media types of models and of the files beside them.
+//! The table of file formats: the known extensions of 3D models, which are read and written, and the media types of
+//! models and their other files.
 //!
-//! This is the lowest layer: the engine decides by it what it reads, the drive and the outbox what a
-//! model is, the service what it converts to. [`rank_models`] is the one rule for which file of an
-//! upload is the model. [`references`] finds the files that a model names, [`wholeness`] whether a file
-//! is complete as far as its format can say; both read an open file and open none.
+//! This is the lowest layer. The engine takes from it what it reads, the drive and the outbox what a model is, the
+//! service what it converts to. [`rank_models`] chooses the model file of an upload. [`references`] finds the files
+//! that a model names. [`wholeness`] checks whether a file is complete, if its format allows that. Both read an open
+//! file and open none.
 
 pub mod junk;
 pub mod references;
@@ -16,15 +16,14 @@ use std::cmp::Reverse;
 
 pub use table::MODELS;
 
-/// A format of 3D models. The order of [`MODELS`] is the rank: of two models in one folder the one with
-/// the earlier format is taken.
+/// A format of 3D models. The order of [`MODELS`] is the rank: of two models in one folder the one with the earlier
+/// format is chosen.
 #[derive(Debug)]
 pub struct ModelFormat {
     /// In lower case, without the dot. It is also the name of the format.
     pub extension: &'static str,
-    /// Where one is registered or in common use.
+    /// If one is registered or in common use.
     pub media_type: Option<&'static str>,
-    /// What programs the format is for.
     pub kind: Kind,
     /// Whether the engine reads and writes it.
     pub support: Support,
@@ -41,31 +40,27 @@ pub enum Kind {
     Cad,
     /// The scene of an authoring program, with materials of its render engines.
     Authoring,
-    /// Not a model itself: it holds one.
+    /// Contains a model.
     Archive,
 }
 
 /// What the engine does with a format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Support {
-    /// Imports and exports.
     ReadWrite,
-    /// Imports only.
     Read,
-    /// Exports only.
     Write,
-    /// Neither.
     Unsupported,
 }
 
 /// How a model is spread over files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parts {
-    /// One file can be the whole model; what else it names is optional or not looked into.
+    /// One file can be the whole model. Other files that it names are optional or not checked.
     OneFile,
     /// One file can be the whole model, and we can read which other files it names.
     OneFileOrNamed,
-    /// It needs other files, and we can read which.
+    /// It needs other files, and we can read which ones.
     Named,
     /// We cannot tell whether it needs other files.
     Unknown,
@@ -98,7 +93,7 @@ pub fn of_name(name: &str) -> Option<&'static ModelFormat> {
     of_extension(&extension(name))
 }
 
-/// The format with this extension, in any case.
+/// The format with this extension; case is ignored.
 pub fn of_extension(extension: &str) -> Option<&'static ModelFormat> {
     MODELS
         .iter()
@@ -128,7 +123,7 @@ pub fn written_in_words() -> String {
     }
 }
 
-/// The media type of a file, by its name or path; none when it is unknown, which means plain bytes.
+/// The media type of a file, by its name or path; `None` if it is unknown.
 pub fn media_type(name: &str) -> Option<&'static str> {
     let extension = extension(name);
     let beside = table::BESIDE.iter().find(|(known, _)| *known == extension);
@@ -137,8 +132,7 @@ pub fn media_type(name: &str) -> Option<&'static str> {
         .or(beside.map(|(_, media_type)| *media_type))
 }
 
-/// The extension of a name or path in lower case, empty when there is none; a name that begins with its
-/// only dot has none.
+/// The extension of a name or path in lower case, or empty. A name whose only dot is its first character has none.
 pub fn extension(name: &str) -> String {
     let name = name.rsplit('/').next().unwrap_or(name);
     match name.rsplit_once('.') {
@@ -147,11 +141,10 @@ pub fn extension(name: &str) -> String {
     }
 }
 
-/// The models among the files of an upload, the one that is taken first; `files` are paths and sizes.
+/// The models among the files of an upload, the chosen one first. `files` are paths and sizes.
 ///
-/// What the engine reads comes first, then archives, then formats that are not read. Within these the
-/// file with the fewest folders above it wins, then the better format, then the larger file, then the
-/// name, so the choice is the same each time.
+/// Formats that the engine reads come first, then archives, then other formats. Within these the order is: fewest
+/// parent folders, format, largest file, name. So the choice is deterministic.
 pub fn rank_models<'a>(files: impl IntoIterator<Item = (&'a str, u64)>) -> Vec<&'a str> {
     let mut found: Vec<_> = files
         .into_iter()
@@ -196,11 +189,11 @@ mod tests {
             ),
             (&[("a/b.obj", 1), ("b.obj", 1), ("b.mtl", 1)], "b.obj"),
             (&[("chair.gltf", 1), ("chair.glb", 1)], "chair.glb"),
-            // Near the top before the better format.
+            // Fewer parent folders count more than the format.
             (&[("parts/chair.glb", 1), ("chair.obj", 1)], "chair.obj"),
             (&[("small.glb", 1), ("large.glb", 2)], "large.glb"),
             (&[("b.glb", 1), ("a.glb", 1)], "a.glb"),
-            // What is read before what is not, and an archive in between.
+            // Formats that are read, then archives, then other formats.
             (
                 &[("chair.step", 1), ("deep/er/chair.stl", 1)],
                 "deep/er/chair.stl",

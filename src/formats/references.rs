@@ -1,7 +1,7 @@
 //! The files that a model names: buffers and images of glTF and GLB, `mtllib` of OBJ, maps of MTL.
 //!
-//! Gives paths relative to the folder of the upload. What lies outside of it, on another machine or in
-//! the file itself is not a reference here.
+//! Returns paths relative to the folder of the upload. Files outside of it, on another machine or embedded in the
+//! file are not returned.
 
 use std::fs::File;
 use std::io;
@@ -12,38 +12,35 @@ use serde::Deserialize;
 
 use crate::formats::extension;
 
-/// The longest JSON that is looked into.
+/// Longer JSON is not parsed.
 const JSON_MAX_BYTES: u64 = 256 << 20;
-/// The longest line of an OBJ or MTL that is looked into.
+/// Longer lines of an OBJ or MTL are skipped.
 const LINE_MAX_BYTES: u64 = 64 * 1024;
 
 /// One file that a model names.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Reference {
-    /// Its path from the folder of the upload. Several where the text can be read in several ways: any
-    /// one of them will do.
+    /// Its path relative to the folder of the upload. Several if the text is ambiguous; any of them is enough.
     pub paths: Vec<String>,
-    /// The least number of bytes it must have, where the model says so.
+    /// Its minimum length, if the model contains it.
     pub min_len: Option<u64>,
-    /// What becomes of the model without it.
     pub need: Need,
 }
 
-/// What becomes of a model without a file that it names.
+/// The effect of a missing file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Need {
-    /// It is imported, and looks otherwise: a texture, a material library.
+    /// The model can be imported, but looks different: a texture, a material library.
     ForLooks,
-    /// It has no geometry, and the service is certain to refuse it: a buffer of a glTF.
+    /// The model has no geometry, and the service refuses it: a buffer of a glTF.
     ForImport,
 }
 
-/// What looking into a file gave.
+/// The references of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct References {
-    /// The files it names.
     pub files: Vec<Reference>,
-    /// True when the text stops in the middle.
+    /// True if the text is truncated.
     pub cut_short: bool,
 }
 
@@ -59,8 +56,8 @@ pub fn find(path: &str, file: &File) -> io::Result<References> {
     }
 }
 
-/// The files that the text of the glTF at `path` names, buffers first; for each the paths that may be
-/// meant, the likeliest first.
+/// The files that the text of the glTF at `path` names, buffers first; for each the possible paths, the likeliest
+/// first.
 pub fn named_by_gltf(path: &str, text: &[u8]) -> Vec<Vec<String>> {
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let named = document(folder, text).files.into_iter();
@@ -126,7 +123,7 @@ fn document(folder: &str, text: &[u8]) -> References {
                 .filter_map(|text| within_upload(folder, text))
                 .collect();
             paths.dedup();
-            // The decoded form is what a loader opens; it comes first.
+            // Loaders open the decoded form, so it comes first.
             paths.reverse();
             (!paths.is_empty()).then_some(Reference {
                 paths,
@@ -157,7 +154,7 @@ fn lines(folder: &str, mut file: &File, read_line: LineReader) -> io::Result<Ref
         {
             break;
         }
-        // Vertices and faces are nearly all lines; they never name a file.
+        // Skips vertices and faces, which are most lines and never name a file.
         let first = line.iter().find(|b| !b.is_ascii_whitespace());
         if matches!(first, Some(b'v' | b'f' | b'#') | None) {
             continue;
@@ -175,7 +172,7 @@ fn obj_line(folder: &str, line: &str) -> Vec<Reference> {
     let Some(rest) = after_word(line, "mtllib") else {
         return Vec::new();
     };
-    // One name with spaces, or several names: a name that ends the line in ".mtl" settles it.
+    // One name with spaces, or several names: if each word ends with ".mtl", there are several.
     let several: Vec<&str> = rest.split_whitespace().collect();
     if several.len() > 1 && several.iter().all(|name| extension(name) == "mtl") {
         return several
@@ -275,7 +272,7 @@ fn local(folder: &str, readings: &[&str]) -> Option<Reference> {
     })
 }
 
-/// The path from the folder of the upload, when `text` names a file below it.
+/// The path relative to the folder of the upload, if `text` names a file below it.
 fn within_upload(folder: &str, text: &str) -> Option<String> {
     let has_scheme = text
         .split(['/', '?', '#'])

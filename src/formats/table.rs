@@ -17,7 +17,7 @@ macro_rules! models {
     };
 }
 
-/// Every format of models that we know, the one to take first of several at the top.
+/// All known formats of models, by rank.
 pub static MODELS: &[ModelFormat] = models! {
     "glb" Some("model/gltf-binary"), Exchange, ReadWrite, OneFileOrNamed;
     "gltf" Some("model/gltf+json"), Exchange, ReadWrite, OneFileOrNamed;
@@ -87,7 +87,7 @@ pub static MODELS: &[ModelFormat] = models! {
     "zip" Some("application/zip"), Archive, Unsupported, OneFile;
 };
 
-/// Media types of files that stand beside models.
+/// Media types of the other files of models.
 pub(super) static BESIDE: &[(&str, &str)] = &[
     ("mtl", "model/mtl"),
     ("png", "image/png"),

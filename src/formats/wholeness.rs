@@ -1,9 +1,7 @@
-//! Whether the bytes of a file are whole, as far as its format tells: the length in a GLB's header,
-//! the end chunk of a PNG, the end marker of a JPEG, the central directory of a ZIP, the triangle
-//! count of a binary STL.
+//! Detects truncated files, if their format allows it: by the length in a GLB's header, the end chunk of a PNG, the
+//! end marker of a JPEG, the central directory of a ZIP, the triangle count of a binary STL.
 //!
-//! Reads only what it needs. A file whose format says nothing, or that is not what its name says,
-//! counts as whole: only bytes that are surely missing make it incomplete.
+//! Reads only what it needs. A file of another format, or whose content does not match its name, counts as complete.
 
 use std::fs::File;
 use std::io;
@@ -13,24 +11,23 @@ use crate::formats::extension;
 
 /// How far back the end of a ZIP's directory can be: the record and the longest comment.
 const ZIP_END_SEARCH_BYTES: u64 = 22 + 65_535;
-/// Read in one go while scanning.
+/// Size of one read while scanning.
 const SCAN_LEN_BYTES: usize = 256 * 1024;
 
-/// What a format tells about the end of its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wholeness {
-    /// Nothing that the format tells is missing.
+    /// Complete, as far as the format allows to tell.
     Whole,
-    /// The file has fewer bytes than it says.
+    /// Truncated.
     Short {
-        /// How many it says, where it says that.
+        /// The expected length, if the file contains it.
         expected: Option<u64>,
     },
 }
 
 const SHORT: Wholeness = Wholeness::Short { expected: None };
 
-/// Judges a file by its name and bytes.
+/// Checks a file by its name and bytes.
 pub fn judge(name: &str, file: &File, size: u64) -> io::Result<Wholeness> {
     let bytes = Bytes { file, size };
     match extension(name).as_str() {
@@ -143,8 +140,8 @@ fn png(bytes: &Bytes<'_>) -> io::Result<Wholeness> {
     }
 }
 
-/// Walks the segments up to the first scan, then looks for the end marker: inside a scan it cannot
-/// occur, and thumbnails, which have one of their own, lie in segments before it.
+/// Walks the segments up to the first scan, then searches for the end marker. A scan cannot contain it, and
+/// thumbnails, which also have one, are in the segments before.
 fn jpeg(bytes: &Bytes<'_>) -> io::Result<Wholeness> {
     let head = bytes.at(0, 3)?;
     if bytes.stops_inside(&head, b"\xFF\xD8\xFF") {
@@ -164,7 +161,7 @@ fn jpeg(bytes: &Bytes<'_>) -> io::Result<Wholeness> {
             });
         }
         if marker[0] != 0xFF {
-            // Not what a decoder expects either; nothing can be told.
+            // Invalid for decoders, too; nothing can be concluded.
             return Ok(Wholeness::Whole);
         }
         match marker[1] {
@@ -178,7 +175,7 @@ fn jpeg(bytes: &Bytes<'_>) -> io::Result<Wholeness> {
 }
 
 fn scan_for_end_marker(bytes: &Bytes<'_>, from: u64) -> io::Result<Wholeness> {
-    // From the end first: that is where it nearly always is.
+    // First at the end, where it nearly always is.
     let tail = bytes.at(bytes.size.saturating_sub(2).max(from), 2)?;
     if tail == b"\xFF\xD9" {
         return Ok(Wholeness::Whole);

@@ -14,7 +14,7 @@ const VERSION_ZIP64: u16 = 45;
 const UNIX: u16 = 3 << 8;
 /// A plain file that all may read and its owner write.
 const ATTRIBUTES: u32 = 0o100_644 << 16;
-/// What stands in a short field whose value is in a zip64 record.
+/// The value of a short field whose actual value is in a zip64 record.
 const IN_ZIP64: u32 = u32::MAX;
 
 /// One file of an archive.
@@ -28,12 +28,12 @@ pub struct ZipEntry<'a> {
     pub modified_secs: i64,
 }
 
-/// All of an archive but the bytes of its entries.
+/// An archive without the bytes of its entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ZipHeaders {
-    /// What stands before the bytes of each entry, in their order.
+    /// The bytes before each entry, in order.
     pub local: Vec<Vec<u8>>,
-    /// What stands after the bytes of the last.
+    /// The bytes after the last entry.
     pub directory: Vec<u8>,
     /// The length of the whole archive.
     pub len_bytes: u64,
@@ -115,7 +115,7 @@ fn put_common(to: &mut Vec<u8>, entry: &ZipEntry<'_>, extra_len: u16) {
     to.extend(entry.crc32.to_le_bytes());
     put_short(to, entry.size);
     put_short(to, entry.size);
-    // A path of the drive is far shorter; other tools would cut a longer one as well.
+    // Paths of the drive are far shorter.
     put_u16(to, u16::try_from(entry.name.len()).unwrap_or(u16::MAX));
     put_u16(to, extra_len);
 }

@@ -1,8 +1,6 @@
-//! What one connection is doing, kept up to date by its stream and its bodies, and when that takes too
-//! long.
+//! The state of one connection, updated by its stream and its bodies, and the timeouts that follow from it.
 //!
-//! Time counts against the client only while the client is waited for: a request that is being worked
-//! on has all the time it needs.
+//! Time only counts while the server waits for the client. A request that is being handled has no timeout.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -11,10 +9,10 @@ use tokio::time::Instant;
 
 use super::limits::ConnectionLimits;
 
-/// As many bytes have to move to count as progress.
+/// Number of bytes that count as progress.
 const PROGRESS_BYTES: usize = 256;
 
-/// What one connection is doing.
+/// The state of one connection.
 #[derive(Debug)]
 pub struct Activity {
     state: Mutex<Doing>,
@@ -22,36 +20,35 @@ pub struct Activity {
 
 #[derive(Debug)]
 struct Doing {
-    /// Requests that were begun.
+    /// Number of started requests.
     requests: u64,
-    /// Requests whose answer is not complete.
+    /// Requests without a complete response.
     in_flight: u32,
-    /// Since when no request is in flight.
+    /// When the last request ended, or the connection was opened.
     idle_since: Instant,
-    /// When the first byte came since then.
+    /// When the first byte was received since then.
     head_since: Option<Instant>,
     /// Bodies and writes that wait for the client.
     waiting: u32,
     waiting_since: Instant,
-    /// How long the client was waited for since the last progress, before `waiting_since`.
+    /// Time spent waiting for the client since the last progress, before `waiting_since`.
     waited: Duration,
     /// Bytes since the last progress.
     moved: usize,
 }
 
-/// How useful a connection is, the least first; the duration says for how long it has been so.
+/// Why a connection may be closed for another, the best candidates first.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Use {
     /// It has never sent a request.
     NeverAsked,
-    /// It is between two requests.
     Idle,
-    /// The client does not send or read what it began.
+    /// The client stopped sending or reading.
     Stalled,
 }
 
 impl Activity {
-    /// A connection that was opened just now.
+    /// A new connection.
     pub fn begin() -> Activity {
         let now = Instant::now();
         Activity {
@@ -72,7 +69,7 @@ impl Activity {
         self.state.lock().expect("no holder of this lock panics")
     }
 
-    /// So many bytes came from the client.
+    /// Counts received bytes.
     pub fn received(&self, bytes: usize) {
         let mut doing = self.doing();
         if doing.in_flight == 0 && doing.head_since.is_none() {
@@ -81,12 +78,12 @@ impl Activity {
         doing.moved(bytes);
     }
 
-    /// So many bytes went to the client.
+    /// Counts sent bytes.
     pub fn sent(&self, bytes: usize) {
         self.doing().moved(bytes);
     }
 
-    /// Something waits for the client from now on, beside what waits already.
+    /// A body or a write starts waiting for the client.
     pub fn wait(&self) {
         let mut doing = self.doing();
         if doing.waiting == 0 {
@@ -95,7 +92,7 @@ impl Activity {
         doing.waiting += 1;
     }
 
-    /// One of what waited does not any more.
+    /// A body or a write stops waiting for the client.
     pub fn go_on(&self) {
         let mut doing = self.doing();
         doing.waiting -= 1;
@@ -105,7 +102,6 @@ impl Activity {
         }
     }
 
-    /// A request has begun.
     pub fn begin_request(&self) {
         let mut doing = self.doing();
         doing.requests += 1;
@@ -114,7 +110,7 @@ impl Activity {
         doing.progress();
     }
 
-    /// The answer to a request is complete, or will never be.
+    /// The response to a request is complete or was given up.
     pub fn end_request(&self) {
         let mut doing = self.doing();
         doing.in_flight -= 1;
@@ -123,7 +119,7 @@ impl Activity {
         }
     }
 
-    /// When this connection has had its time, as far as can be said now.
+    /// When the connection will time out, in its current state.
     pub fn deadline(&self, limits: &ConnectionLimits) -> Option<Instant> {
         let doing = self.doing();
         if doing.waiting > 0 {
@@ -140,7 +136,7 @@ impl Activity {
         })
     }
 
-    /// Of what little use this connection is, and since when; none while it is of use.
+    /// Why this connection may be closed for another, and for how long; `None` if it is in use.
     pub fn use_of(&self, limits: &ConnectionLimits) -> Option<(Use, Duration)> {
         let doing = self.doing();
         if doing.waiting > 0 {

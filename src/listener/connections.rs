@@ -1,4 +1,4 @@
-//! The places for connections: who has one, and who loses it to another.
+//! The connection limit: slots for connections, and which connection is closed for a new one.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::activity::{Activity, Use};
 use super::limits::{ConnectionLimits, Peer};
 
-/// The connections of one or several listeners. Clones share the places.
+/// The connections of one or several listeners. Clones share the slots.
 #[derive(Debug, Clone)]
 pub struct Connections {
     shared: Arc<Shared>,
@@ -19,7 +19,7 @@ pub struct Connections {
 struct Shared {
     limits: ConnectionLimits,
     taken: Mutex<Taken>,
-    /// A place became free.
+    /// A slot became free.
     freed: Notify,
 }
 
@@ -37,19 +37,17 @@ struct Entry {
     end: CancellationToken,
 }
 
-/// A place of one connection; dropping it gives the place back.
+/// Drop guard: the slot of one connection.
 #[derive(Debug)]
 pub struct Place {
     shared: Arc<Shared>,
     number: u64,
-    /// What the connection is doing.
     pub activity: Arc<Activity>,
-    /// Cancelled when the place is given to another.
+    /// Cancelled when the slot is given to another connection.
     pub lost: CancellationToken,
 }
 
 impl Connections {
-    /// All places free.
     pub fn new(limits: ConnectionLimits) -> Connections {
         Connections {
             shared: Arc::new(Shared {
@@ -60,13 +58,12 @@ impl Connections {
         }
     }
 
-    /// The limits that hold.
     pub(super) fn limits(&self) -> &ConnectionLimits {
         &self.shared.limits
     }
 
-    /// A place for a connection of `peer`, at the cost of another where all are taken. Waits a while when
-    /// every connection is of use; none when that was in vain or too many wait already.
+    /// A slot for a connection of `peer`. If all are taken, closes the least useful connection. If all connections
+    /// are in use, waits; `None` after a timeout or if too many already wait.
     pub(super) async fn place(&self, peer: Peer) -> Option<Place> {
         let limits = self.limits();
         {
@@ -86,12 +83,12 @@ impl Connections {
                 if let Some(place) = self.try_place(&mut self.taken(), peer) {
                     return place;
                 }
-                // A connection may stall without a place becoming free: look again anyway.
+                // A connection may stall meanwhile, so this is checked repeatedly.
                 let again = tokio::time::sleep(limits.stalled() / 5);
                 tokio::select! { () = freed => {}, () = again => {} }
             }
         };
-        // Elapsed time has no more to say than that it elapsed.
+        // The timeout error carries no details.
         tokio::time::timeout(limits.queue, waiting).await.ok()
     }
 
@@ -128,7 +125,7 @@ impl Connections {
 }
 
 impl Taken {
-    /// Ends the least useful of the connections that `may_end`; none when all are of use.
+    /// Closes the least useful of the connections that `may_end`; `None` if all are in use.
     fn make_room(
         &mut self,
         limits: &ConnectionLimits,
@@ -149,7 +146,7 @@ impl Taken {
     }
 }
 
-/// Drop guard: one less waits for a place.
+/// Drop guard: counts a connection that waits for a slot.
 struct Waiting<'a>(&'a Connections);
 
 impl Drop for Waiting<'_> {

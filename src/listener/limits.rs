@@ -3,21 +3,21 @@
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
-/// How many connections there may be, and how long each may keep its place without a use for it.
+/// Maximum number of connections, and their timeouts.
 #[derive(Debug, Clone)]
 pub struct ConnectionLimits {
-    /// Connections that are served at the same time.
+    /// Maximum number of connections.
     pub total: usize,
-    /// Of these, how many one peer address may have (an IPv6 network of 64 bits counts as one address).
+    /// Maximum number of connections of one peer address (an IPv6 network of 64 bits counts as one address).
     pub per_peer: usize,
-    /// How long a client may take to send the head of a request, counted from the opening of the
-    /// connection for the first one and from its first byte for the others.
+    /// Timeout for the head of a request: from the opening of the connection for the first request, from the first
+    /// byte for others.
     pub head: Duration,
-    /// How long a connection may idle between two requests.
+    /// Timeout between two requests.
     pub idle: Duration,
-    /// How long the service waits for a client to send or to read 256 bytes of a body.
+    /// Timeout for a client to send or read 256 bytes of a body.
     pub stall: Duration,
-    /// How long a connection waits for a place when no other can make room.
+    /// How long a new connection waits for a slot if no other can be closed.
     pub queue: Duration,
 }
 
@@ -34,7 +34,7 @@ impl ConnectionLimits {
         }
     }
 
-    /// A client that was waited for so long without progress may lose its place to another.
+    /// A client without progress for this time may lose its slot to another.
     pub(super) fn stalled(&self) -> Duration {
         self.stall / 15
     }

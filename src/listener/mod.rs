@@ -27,13 +27,13 @@ pub use connections::Connections;
 pub use limits::{ConnectionLimits, Peer};
 pub use serve::{RequestBody, Service};
 
-/// How long requests under way may take after the order to stop.
+/// How long requests in flight may take after a stop.
 const LAST_MOMENT: Duration = Duration::from_secs(2);
 
 /// Pause after a failed `accept`.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// A listener that is bound.
+/// A bound listener.
 #[derive(Debug)]
 pub struct Listener {
     listener: TcpListener,
@@ -41,28 +41,28 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Binds an address; port 0 takes a free one.
+    /// Binds an address. Port 0 picks a free port.
     ///
     /// # Errors
-    /// When the address is taken or not ours.
+    /// If the address is in use or not of this machine.
     pub async fn bind(addr: SocketAddr) -> io::Result<Listener> {
         let listener = TcpListener::bind(addr).await?;
         let addr = listener.local_addr()?;
         Ok(Listener { listener, addr })
     }
 
-    /// The address, with the port that was chosen.
+    /// The address with the actual port.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// The next connection. A failure to accept (too many open files, most likely) is logged and tried
-    /// again. Safe to cancel.
+    /// The next connection. A failure to accept (usually too many open files) is logged and tried again. Safe to
+    /// cancel.
     pub async fn accept(&self) -> (TcpStream, Peer) {
         loop {
             match self.listener.accept().await {
                 Ok((stream, addr)) => {
-                    // Without it answers come a little later.
+                    // An error only makes replies slower.
                     let _ = stream.set_nodelay(true);
                     return (stream, Peer::of(addr.ip()));
                 }
@@ -74,7 +74,7 @@ impl Listener {
         }
     }
 
-    /// Accepts and serves until `stop`, then gives the requests under way a last moment.
+    /// Serves until `stop`, then gives the requests in flight a short time to finish.
     pub async fn serve<S: Service>(
         self,
         service: S,

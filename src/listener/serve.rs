@@ -1,4 +1,4 @@
-//! Serves one connection for as long as it has its place.
+//! Serves one connection while it has its slot.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -21,7 +21,7 @@ use super::connections::Place;
 use super::limits::{ConnectionLimits, Peer};
 use super::stream::WatchedStream;
 
-/// How often at least a connection is looked at.
+/// Maximum interval between two checks of a connection.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 /// The reply to a connection beyond the limit.
@@ -30,14 +30,13 @@ const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConn
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// What answers the requests of a connection.
+/// The handler of requests.
 pub trait Service: Clone + Send + Sync + 'static {
-    /// The body of an answer.
     type Body: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static;
-    /// Closes the connection without an answer.
+    /// An error closes the connection without a response.
     type Error: Into<BoxError>;
 
-    /// Answers a request. Its extensions hold the [`Peer`].
+    /// Handles a request. Its extensions contain the [`Peer`].
     fn answer(
         &self,
         request: Request<RequestBody>,
@@ -92,7 +91,7 @@ impl Drop for RequestBody {
     }
 }
 
-/// Drop guard: the request is over.
+/// Drop guard: ends the request.
 #[derive(Debug)]
 struct InFlight(Arc<Activity>);
 
@@ -109,7 +108,7 @@ impl Drop for InFlight {
     }
 }
 
-/// The body of an answer; its request is in flight until it has been sent.
+/// The body of a response. The request is in flight until the body is sent.
 struct AnswerBody<B> {
     inner: Pin<Box<B>>,
     _in_flight: InFlight,
@@ -136,8 +135,8 @@ impl<B: Body> Body for AnswerBody<B> {
 }
 
 impl Connections {
-    /// Serves a connection, if there is a place for it, until it ends, has had its time, loses its place or
-    /// `stop` tells it to end after the requests under way.
+    /// Serves a connection, if there is a slot for it, until it ends, times out, loses its slot, or `stop` ends it
+    /// after the requests in flight.
     pub async fn serve<S: Service>(
         &self,
         stream: TcpStream,
@@ -153,7 +152,7 @@ impl Connections {
             Some(place) => self.serve_at(&place, stream, peer, service, stop).await,
             None => {
                 tracing::warn!("a connection is refused: too many are served already");
-                // A client that does not read it sees the connection end, which says as much.
+                // A client that does not read it sees the connection close, which is enough.
                 let _ = stream.try_write(BUSY);
             }
         }
@@ -186,7 +185,7 @@ impl Connections {
             }
         });
         let mut builder = Builder::new(TokioExecutor::new());
-        // `expired` counts the time of heads, also before it is known which version of HTTP comes.
+        // `expired` implements the timeout of heads, also before the version of HTTP is known.
         builder
             .http1()
             .timer(TokioTimer::new())
@@ -205,15 +204,15 @@ impl Connections {
             }
         };
         if let Err(error) = ended {
-            // Clients go away all the time.
+            // Clients may disconnect at any time.
             tracing::debug!(%error, "a connection ended early");
         }
     }
 }
 
-/// Returns when a connection has had its time.
+/// Returns when a connection times out.
 async fn expired(activity: &Activity, limits: &ConnectionLimits) {
-    // What the connection does may bring the deadline closer without a word.
+    // A change of state can move the deadline closer without a notification.
     let shortest = limits.head.min(limits.idle).min(limits.stall);
     let look_again = LOOK_AGAIN.min(shortest / 4);
     loop {

@@ -1,4 +1,4 @@
-//! The stream of one connection, which notes what moves and what waits for the client.
+//! The stream of one connection, which reports its bytes and its waits to the activity.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -19,7 +19,6 @@ pub struct WatchedStream {
 }
 
 impl WatchedStream {
-    /// Watches `inner`.
     pub fn new(inner: TcpStream, activity: Arc<Activity>) -> WatchedStream {
         WatchedStream {
             inner,

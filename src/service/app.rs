@@ -18,30 +18,21 @@ use super::signing::{Access, Signer};
 use super::workers::Workers;
 use crate::wire::SignedUrl;
 
-/// The shared parts.
 #[derive(Debug)]
 pub struct App {
-    /// What the service was started with.
     pub config: ServiceConfig,
     pub records: Records,
-    /// The bytes of files.
     pub files: FileStore,
     pub clock: Clock,
-    /// The faults that are planned.
     pub chaos: Chaos,
-    /// Makes and checks signed URLs.
     pub signer: Signer,
     /// The base of every API path.
     pub base_url: Url,
-    /// Wakes and stops the work.
     pub queue: Queue,
-    /// Starts worker processes.
     pub workers: Workers,
-    /// Where jobs lay out their files.
+    /// The parent of the jobs' work folders.
     pub work_dir: PathBuf,
-    /// Counts requests.
     pub limiter: RateLimiter,
-    /// Sends events to webhooks.
     pub events: Events,
     /// Held while a password is checked, so that only one is checked at a time.
     pub password_turn: tokio::sync::Mutex<()>,
@@ -93,7 +84,7 @@ impl App {
         planned.unwrap_or(self.config.download_url_lifetime)
     }
 
-    /// Begins a plan of faults; none ends them.
+    /// Starts a plan of faults; `None` ends all faults.
     pub fn set_chaos(&self, plan: Option<ChaosPlan>) {
         let ahead = plan.as_ref().map_or(0, |plan| plan.clock_ahead_secs);
         self.clock.set_ahead_secs(ahead);

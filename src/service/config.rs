@@ -1,6 +1,6 @@
-//! Settings of a service: where it listens, where it keeps its data, what it allows.
+//! Settings of a service: addresses, data folder, limits.
 //!
-//! Plain data with sensible defaults; nothing here is read from the environment or from a file.
+//! Plain data with defaults. Nothing is read from the environment or from a file.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -12,31 +12,29 @@ use url::Url;
 use super::chaos::ChaosPlan;
 use crate::listener::ConnectionLimits;
 
-/// Gibibytes in bytes.
 const GIB: u64 = 1 << 30;
 
-/// The program that does the 3D work in a process of its own.
+/// The program of the worker processes, which do the 3D work.
 ///
-/// It reads one task as JSON from its standard input, writes its progress as JSON lines on its
-/// standard output and ends with 0 when the work is done.
+/// It reads one task as JSON from its standard input, writes its progress as JSON lines to its standard output and
+/// exits with 0 if it succeeds.
 #[derive(Debug, Clone)]
 pub struct WorkerCommand {
-    /// The program, as a path or a name to be looked up.
+    /// A path, or a name that is looked up in `PATH`.
     pub program: PathBuf,
-    /// Its arguments.
     pub args: Vec<OsString>,
 }
 
-/// What one worker process may use before it is ended.
+/// Resource limits of one worker process. A process that exceeds them is killed.
 #[derive(Debug, Clone)]
 pub struct WorkerLimits {
     /// Address space (`RLIMIT_AS`) in bytes.
     pub memory_bytes: u64,
     /// Processor time (`RLIMIT_CPU`), over all its threads.
     pub cpu: Duration,
-    /// Time on the wall.
+    /// Wall-clock time.
     pub wall: Duration,
-    /// How often a job is tried when its worker is lost with the service itself (a kill or a power cut).
+    /// How often a job is tried if the service dies while it runs (a kill or a power cut).
     pub attempts: u32,
 }
 
@@ -51,56 +49,51 @@ impl Default for WorkerLimits {
     }
 }
 
-/// A second listener for the signed URLs, so that they live on another origin than the API.
+/// A second listener for the signed URLs, so that their origin differs from the API's.
 #[derive(Debug, Clone)]
 pub struct StorageOrigin {
-    /// Where it listens.
     pub listen: SocketAddr,
-    /// How clients reach it; `http://<address>/` when none is given.
+    /// The URL that clients use. Default: `http://<address>/`.
     pub public_url: Option<Url>,
 }
 
 /// Settings of a service.
 #[derive(Debug, Clone)]
 pub struct ServiceConfig {
-    /// Where the API listens; port 0 takes a free one.
+    /// Address of the API. Port 0 picks a free port.
     pub listen: SocketAddr,
-    /// The folder of the records, the files and the first account; made with mode 0700.
+    /// The folder of records, files and the first account; created with mode 0700.
     pub data_dir: PathBuf,
-    /// The program of the worker processes.
     pub worker: WorkerCommand,
-    /// How many jobs run at the same time.
+    /// Maximum number of jobs that run at the same time.
     pub workers: usize,
-    /// What each of them may use.
     pub worker_limits: WorkerLimits,
-    /// How long a job is kept for an attempt that is not heard of any more.
+    /// Time after which a job whose worker sends nothing is given to another worker.
     pub job_lease: Duration,
-    /// How clients reach the API; `http://<address>/` when none is given.
+    /// The URL that clients use for the API. Default: `http://<address>/`.
     pub public_url: Option<Url>,
-    /// Puts the signed URLs on an origin of their own.
+    /// A separate origin for the signed URLs.
     pub storage_origin: Option<StorageOrigin>,
-    /// Where clients read files, when another server (a mirror, a content network) stands in front.
+    /// The base URL for reading files, if another server (a mirror, a CDN) serves them.
     pub files_url: Option<Url>,
-    /// The bytes that an account may store.
+    /// Storage quota of an account, in bytes.
     pub quota_bytes: u64,
-    /// The points of a new account; an optimization costs one.
+    /// Points of a new account. An optimization costs one.
     pub initial_points: u64,
-    /// Requests a minute for each user, and for each address of strangers, uploads left out.
+    /// Maximum number of requests a minute of each user, and of each address without a token. Uploads do not count.
     pub requests_per_minute: u32,
-    /// How long an upload URL works.
     pub upload_url_lifetime: Duration,
-    /// How long a download URL works.
     pub download_url_lifetime: Duration,
-    /// Webhooks an account may have.
+    /// Maximum number of webhooks of an account.
     pub max_webhooks: u32,
-    /// Faults to begin with.
+    /// Faults that are injected from the start.
     pub chaos: Option<ChaosPlan>,
-    /// How many connections are served at the same time, and for how long without a use.
+    /// Maximum number of connections, and how long a connection may be idle.
     pub connections: ConnectionLimits,
 }
 
 impl ServiceConfig {
-    /// A service on a free port of this machine, with the defaults for everything else.
+    /// A service on a free port of the loopback address, otherwise with defaults.
     pub fn new(data_dir: impl Into<PathBuf>, worker: WorkerCommand) -> ServiceConfig {
         ServiceConfig {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),

@@ -1,7 +1,7 @@
-//! The first account: made with the data folder, kept in a file that only its owner can read.
+//! The first account: created with the data folder, and stored in a file that only its owner can read.
 //!
-//! The file holds the password and a token in plain text, for the person whose machine this is. It is
-//! written before the account is made final, so an account is never there without its file.
+//! The file holds the password and a token in plain text, for the owner of the machine. It is written before the
+//! account, so no account is ever without its file.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ struct Account {
     token: String,
 }
 
-/// The token of the first account, which is made when there is no account yet.
+/// The token of the first account. Creates the account if there is none.
 pub async fn account(
     records: &Records,
     config: &ServiceConfig,
@@ -34,7 +34,7 @@ pub async fn account(
     let path = data_dir.join("account.json");
     let account = match (read(&path)?, records.accounts().is_any().await?) {
         (Some(account), true) => account,
-        // Either file or account alone is the trace of a start that did not end, or of a deletion.
+        // Only one of file and account exists after an interrupted first start, or after a deletion.
         (None, true) => unknown_password(),
         (_, false) => make(records, config, &path).await?,
     };
@@ -63,7 +63,7 @@ fn read(path: &Path) -> Result<Option<Account>, ServiceError> {
     Ok(Some(account))
 }
 
-/// Removes what the data folder says in plain text about an account that was deleted.
+/// Removes the plain-text file of a deleted account.
 pub fn forget(data_dir: &Path, email: &str) -> Result<(), ServiceError> {
     let path = data_dir.join("account.json");
     if read(&path)?.is_none_or(|account| account.email != email) {
@@ -80,7 +80,7 @@ pub fn forget(data_dir: &Path, email: &str) -> Result<(), ServiceError> {
     Ok(())
 }
 
-/// Writes the file; `write_atomic` makes it readable for its owner only.
+/// Writes the file. `write_atomic` gives it mode 0600.
 fn write(path: &Path, account: &Account) -> Result<(), ServiceError> {
     let text = serde_json::to_string_pretty(account).expect("an account can be written");
     Ok(write_atomic(path, format!("{text}\n").as_bytes())?)
@@ -111,7 +111,7 @@ async fn make(
     Ok(account)
 }
 
-/// An account whose file is lost: it gets a new token, its password stays unknown.
+/// An account whose file is lost: it gets a new token; its password is unknown.
 fn unknown_password() -> Account {
     Account {
         email: EMAIL.to_owned(),
@@ -120,7 +120,7 @@ fn unknown_password() -> Account {
     }
 }
 
-/// Makes sure that the token in the file works: it may have been deleted, or never been written.
+/// Replaces the token in the file if it does not work, because it was deleted or never written.
 async fn with_good_token(
     records: &Records,
     mut account: Account,

@@ -1,8 +1,8 @@
-//! Random names: universal ids, secrets, keys of blobs. All come from the system's secure randomness.
+//! Random UUIDs, secrets and keys of blobs, from the system's secure random numbers.
 
 use std::fmt::Write as _;
 
-/// A random universal id (version 4).
+/// A random UUID (version 4).
 pub fn random_uuid() -> String {
     let mut bytes = rand::random::<u128>().to_be_bytes();
     bytes[6] = (bytes[6] & 0x0f) | 0x40;
@@ -37,7 +37,7 @@ pub fn hex(bytes: &[u8]) -> String {
     text
 }
 
-/// The bytes behind hexadecimal digits.
+/// Decodes hexadecimal digits.
 pub fn from_hex(text: &str) -> Option<Vec<u8>> {
     if !text.len().is_multiple_of(2) || !text.is_ascii() {
         return None;

@@ -1,7 +1,7 @@
-//! The request rate: so many requests a minute for each user, and for each address of those who are not
-//! known, counted in windows of a minute.
+//! The rate limit: a maximum number of requests a minute for each user, and for each address without a valid token,
+//! counted in windows of a minute.
 //!
-//! Memory stays bounded: windows are forgotten once they are over.
+//! Memory is bounded: expired windows are removed.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -19,11 +19,10 @@ const WINDOW: Duration = Duration::from_secs(60);
 pub enum Requester {
     /// All tokens of a user.
     User(UserId),
-    /// All requests without a good token from an address.
+    /// All requests without a valid token from an address.
     Peer(Peer),
 }
 
-/// Counts requests.
 #[derive(Debug)]
 pub struct RateLimiter {
     per_window: u32,
@@ -33,7 +32,7 @@ pub struct RateLimiter {
 #[derive(Debug)]
 struct Counts {
     windows: HashMap<Requester, Window>,
-    /// When windows that are over were forgotten last.
+    /// When expired windows were last removed.
     cleaned: Instant,
 }
 
@@ -43,10 +42,8 @@ struct Window {
     requests: u32,
 }
 
-/// There were too many requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooMany {
-    /// When the next one is welcome.
     pub retry_after: Duration,
 }
 
@@ -62,10 +59,10 @@ impl RateLimiter {
         }
     }
 
-    /// Counts a request of `requester`, or refuses it. Returns how many more the window holds.
+    /// Counts a request of `requester`, or refuses it. Returns how many more requests the window allows.
     ///
     /// # Errors
-    /// When the window is full.
+    /// If the limit of the window is reached.
     pub fn take(&self, requester: Requester) -> Result<u32, TooMany> {
         let now = Instant::now();
         let mut counts = self.counts.lock().expect("no holder of this lock panics");

@@ -3,7 +3,7 @@
 //! [`Service::start`] opens the data folder, binds the listeners and starts the workers;
 //! [`RunningService`] is the handle that stops all of it. What the service has acknowledged is
 //! durable: records and jobs commit together, an upload is on disk before its PUT is answered.
-//! The 3D work itself is done by `engine`, in processes of its own.
+//! `engine` does the 3D work, in separate processes.
 
 mod app;
 mod archive;
@@ -50,51 +50,35 @@ pub use config::{ServiceConfig, StorageOrigin, WorkerCommand, WorkerLimits};
 pub use presets::{FACTORY, FactoryPreset};
 pub use workers::{Failure, Outcome, Workers};
 
-/// File with only the token of the first account, for scripts; written by the caller that starts the service.
+/// File with only the token of the first account, for scripts. The starter of the service writes it.
 pub const TOKEN_FILE: &str = "token";
 
-/// How often files without an owner are looked for.
+/// Time between two sweeps.
 const SWEEP_PAUSE: Duration = Duration::from_secs(3_600);
 
 /// Why a service could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
-    /// The address is taken or not ours.
     #[error("cannot listen on {addr}")]
     Listen {
-        /// The address asked for.
         addr: SocketAddr,
-        /// What the system said.
         #[source]
         source: std::io::Error,
     },
-    /// The data folder cannot be used.
     #[error("the data folder of the service cannot be used")]
     DataDir(#[from] DurableError),
-    /// The database cannot be used.
     #[error("the records of the service cannot be used")]
     Records(#[from] RecordsError),
-    /// The file store cannot be used.
     #[error("the file store of the service cannot be used")]
     Files(#[from] FilesError),
-    /// A file of the data folder cannot be used.
     #[error("{path}: {source}", path = path.display())]
     Io {
-        /// The file.
         path: PathBuf,
-        /// What the system said.
         #[source]
         source: std::io::Error,
     },
-    /// The file with the first account cannot be read.
     #[error("{path} is damaged: {reason}", path = path.display())]
-    Account {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// Worker processes cannot be started.
+    Account { path: PathBuf, reason: String },
     #[error("the workers cannot be started")]
     Workers(#[source] std::io::Error),
 }
@@ -124,10 +108,10 @@ impl fmt::Debug for RunningService {
 }
 
 impl Service {
-    /// Starts a service and returns once it answers requests.
+    /// Starts a service. Returns when it answers requests.
     ///
     /// # Errors
-    /// When the data folder cannot be used or an address cannot be bound.
+    /// If the data folder cannot be used or an address cannot be bound.
     pub async fn start(config: ServiceConfig) -> Result<RunningService, ServiceError> {
         let data_dir = PrivateDir::open(&config.data_dir)?;
         let lock = DirLock::acquire(data_dir.path())?;
@@ -179,7 +163,7 @@ impl Service {
     }
 }
 
-/// Where a listener is reached.
+/// The URL of a listener.
 fn origin(public: Option<Url>, addr: SocketAddr) -> Url {
     public.unwrap_or_else(|| {
         Url::parse(&format!("http://{addr}/")).expect("an address makes a valid URL")
@@ -206,7 +190,7 @@ async fn signer(
     Ok(Signer::new(key.as_bytes(), base).reading_at(config.files_url.clone()))
 }
 
-/// A folder without the left-overs of the last run.
+/// Creates an empty folder; removes left-overs of the last run.
 fn empty_dir(path: PathBuf) -> Result<PathBuf, ServiceError> {
     let io = |source| ServiceError::Io {
         path: path.clone(),
@@ -255,30 +239,30 @@ impl RunningService {
         &self.base_url
     }
 
-    /// Where the API listens.
+    /// The address of the API.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// The token that was made with the first account, `<id>|<secret>`.
+    /// The token of the first account, `<id>|<secret>`.
     pub fn token(&self) -> &str {
         self.token.expose()
     }
 
-    /// Begins a plan of faults from its start; none ends the faults.
+    /// Starts a plan of faults from its beginning; `None` ends all faults.
     pub fn set_chaos(&self, plan: Option<ChaosPlan>) {
         self.app.set_chaos(plan);
     }
 
-    /// How often each rule of the plan has fired: those for requests, then those for connections.
+    /// How often each rule of the plan has fired: request rules, then connection rules.
     pub fn chaos_fired(&self) -> Vec<u64> {
         self.app.chaos.fired()
     }
 
-    /// Fills the first account with `count` complete assets, made directly in the records: for measuring.
+    /// Adds `count` complete assets to the first account, directly in the records: for benchmarks.
     ///
     /// # Errors
-    /// When the records or the files fail.
+    /// If the records or the files fail.
     pub async fn add_sample_assets(&self, count: u64) -> Result<(), ServiceError> {
         let token = self.token.id().expect("our own token has an id");
         let token = self.app.records.tokens().get(token).await?;
@@ -288,8 +272,8 @@ impl RunningService {
         }
     }
 
-    /// Stops: no new requests, those under way get a moment, workers end and their jobs go back
-    /// into the queue.
+    /// Stops the service: refuses new requests, gives those in flight a short time, ends the workers and puts their
+    /// jobs back into the queue.
     pub async fn shutdown(mut self) {
         self.app.stop.cancel();
         while self.tasks.join_next().await.is_some() {}
@@ -303,7 +287,7 @@ impl Drop for RunningService {
     }
 }
 
-/// Removes what has no owner, now and every hour.
+/// Runs the sweep now and every hour.
 async fn sweep(app: Arc<App>) {
     let sweeping = async {
         loop {

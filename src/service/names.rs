@@ -1,7 +1,7 @@
-//! Names that clients choose: which are accepted, and what they say about a model's format.
+//! Rules for names that clients choose, and the format that file names suggest.
 //!
-//! An accepted file name is safe as a path below any folder: its parts are neither empty nor `.` nor
-//! `..`, and no file has the name of a folder that another name needs. This module does no I/O.
+//! An accepted file name is a safe path below any folder: no part is empty, `.` or `..`, and no file has the name of
+//! a folder of another file. This module does no I/O.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -18,13 +18,13 @@ const LONGEST_PATH_BYTES: usize = 1_024;
 /// The most files of one upload.
 const MOST_FILES: usize = 10_000;
 
-/// Why a name is not accepted, as text for users.
+/// Why a name is refused, as text for users.
 pub type NameRefusal = String;
 
 /// Checks the name of an asset or another record.
 ///
 /// # Errors
-/// Empty, too long or with a NUL.
+/// If the name is empty, too long or contains a NUL.
 pub fn check_name(name: &str) -> Result<(), NameRefusal> {
     if name.is_empty() {
         return Err("must not be empty".to_owned());
@@ -62,7 +62,7 @@ fn check_file_name(name: &str) -> Result<(), NameRefusal> {
 /// Checks the names of all files of an upload.
 ///
 /// # Errors
-/// The first name that is not accepted, with the reason.
+/// The first refused name, with the reason.
 pub fn check_file_names(names: &[String]) -> Result<(), NameRefusal> {
     if names.is_empty() {
         return Err("must name at least one file".to_owned());
@@ -86,8 +86,8 @@ pub fn check_file_names(names: &[String]) -> Result<(), NameRefusal> {
     Ok(())
 }
 
-/// The file of an upload that is the model, judged by the names alone, and its format; where none is a
-/// model the first file. The analysis says which file was read in the end.
+/// The model file of an upload and its format, by the names only. If no name is a model, the first file. The analysis
+/// may choose another one.
 pub fn main_file(names: &[String]) -> (&str, String) {
     let wanted = names.iter().filter(|name| !is_system_path(Path::new(name)));
     let ranked = formats::rank_models(wanted.map(|name| (name.as_str(), 0)));
@@ -96,8 +96,8 @@ pub fn main_file(names: &[String]) -> (&str, String) {
     (main, formats::extension(main))
 }
 
-/// A name for exported files, made from a name that people chose: no folders, no characters that some
-/// system refuses, short enough for any extension.
+/// A name for exported files, made from a name that a user chose: no folders, only characters that every system
+/// accepts, short enough for any extension.
 pub fn file_stem(name: &str) -> String {
     const LONGEST_STEM_BYTES: usize = 150;
     let mut stem = String::with_capacity(name.len());

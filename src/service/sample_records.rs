@@ -1,17 +1,17 @@
-//! Fills an account with complete assets, for measuring how a client copes with large ones.
+//! Fills an account with complete assets, to measure clients with large accounts.
 //!
-//! The records are made directly, without uploads and analyses; the files are real, so that all of it
-//! can be listed, read and deleted like any other.
+//! The records are created directly, without uploads and analyses. The files are real, so the assets can be listed,
+//! read and deleted like others.
 
 use super::ServiceError;
 use super::app::App;
 use super::records::{Area, NewFile};
 use crate::wire::UserId;
 
-/// Assets that are made in one commit.
+/// Assets in one commit.
 const AT_ONCE: u64 = 1_000;
 
-/// The content of each asset's one file: the head of a glb, and no more.
+/// The content of each asset's only file: the header of a glb.
 const CONTENT: &[u8] = b"glTF\x02\0\0\0\x0c\0\0\0";
 
 /// Adds `count` assets named `sample 000000`, `sample 000001`, ….

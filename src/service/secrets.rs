@@ -1,7 +1,7 @@
-//! Hashes of what users know: passwords and the secrets of tokens.
+//! Hashes of passwords and of the secrets of tokens.
 //!
-//! Passwords are random and made by the service, so a modest number of rounds is enough. A token's
-//! secret has 256 random bits, so one plain hash is. Comparisons take the same time whatever differs.
+//! The service generates random passwords, so a modest number of rounds is enough. A token's secret has 256 random
+//! bits, so a plain hash is enough. Comparisons take constant time.
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest as _, Sha256};
@@ -10,14 +10,14 @@ use super::ids::{from_hex, hex, random_name};
 
 const ROUNDS: u32 = 50_000;
 
-/// The hash of a password with a salt of its own: `pbkdf2-sha256$<rounds>$<salt>$<hash>`.
+/// The salted hash of a password: `pbkdf2-sha256$<rounds>$<salt>$<hash>`.
 pub fn hash_password(password: &str) -> String {
     let salt = random_name();
     let hash = hex(&pbkdf2(password, &salt, ROUNDS));
     format!("pbkdf2-sha256${ROUNDS}${salt}${hash}")
 }
 
-/// Whether `password` is the one behind `stored`.
+/// Whether `password` has the hash `stored`.
 pub fn password_matches(password: &str, stored: &str) -> bool {
     let mut parts = stored.split('$');
     let (Some("pbkdf2-sha256"), Some(rounds), Some(salt), Some(hash), None) = (
@@ -40,7 +40,7 @@ pub fn hash_secret(secret: &str) -> String {
     hex(&Sha256::digest(secret.as_bytes()))
 }
 
-/// Whether `secret` is the one behind `stored`.
+/// Whether `secret` has the hash `stored`.
 pub fn secret_matches(secret: &str, stored: &str) -> bool {
     same(hash_secret(secret).as_bytes(), stored.as_bytes())
 }
@@ -65,7 +65,7 @@ fn pbkdf2(password: &str, salt: &str, rounds: u32) -> [u8; 32] {
     sum
 }
 
-/// Equality that takes the same time for any two texts of one length.
+/// Constant-time equality for two texts of the same length.
 pub fn same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |diff, (a, b)| diff | (a ^ b)) == 0
 }

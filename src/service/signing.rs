@@ -1,7 +1,7 @@
-//! Signed URLs: what a URL below `/storage/` may be used for, and until when.
+//! Signed URLs: a URL below `/storage/` allows one method until it expires.
 //!
-//! The signature is HMAC-SHA-256 over method, path and expiry. A URL works for exactly one method,
-//! one path as it is written, and until its second; nothing else about the request is looked at.
+//! The signature is HMAC-SHA-256 over method, path and expiry. A URL is valid for exactly one method and one path,
+//! byte for byte, until its expiry. Nothing else of the request is checked.
 
 use std::time::Duration;
 
@@ -15,17 +15,17 @@ use super::ids::{from_hex, hex};
 use super::records::FileId;
 use crate::wire::SignedUrl;
 
-/// What stays as it is in a path segment (RFC 3986, unreserved).
+/// Characters that are not encoded in a path segment (RFC 3986, unreserved).
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
 
-/// Begins the part of a path that signs its folder.
+/// First character of a path segment that is a folder signature.
 const FOLDER_MARK: char = '~';
 
-/// What a URL may be used for.
+/// The method that a URL allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Reading with GET.
@@ -46,10 +46,8 @@ impl Access {
 /// Why a URL is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SignatureError {
-    /// Its time is over.
     #[error("Request has expired")]
     Expired,
-    /// It was made for another method or path, or not by this service.
     #[error("The signature does not match this method and path")]
     Wrong,
 }
@@ -59,7 +57,7 @@ pub enum SignatureError {
 pub struct Signer {
     mac: Hmac<Sha256>,
     base: Url,
-    /// Where files are read, if not at `base`.
+    /// The base of URLs for reading, if it differs from `base`.
     read_base: Option<Url>,
 }
 
@@ -72,7 +70,7 @@ impl std::fmt::Debug for Signer {
 }
 
 impl Signer {
-    /// Signs with `key` for a storage that is reached at `base`.
+    /// Signs URLs below `base` with `key`.
     pub fn new(key: &[u8], base: Url) -> Signer {
         let mac = Hmac::new_from_slice(key).expect("HMAC takes a key of any length");
         Signer {
@@ -82,13 +80,13 @@ impl Signer {
         }
     }
 
-    /// Files are read at another origin, such as a mirror.
+    /// Uses another origin for reading, such as a mirror.
     #[must_use]
     pub fn reading_at(self, read_base: Option<Url>) -> Signer {
         Signer { read_base, ..self }
     }
 
-    /// The address of a file, by which it is found again; its name stands in it for people and tools.
+    /// The path of a file. The id identifies it; the name is for people and tools.
     pub fn path(file: FileId, name: &str) -> String {
         let mut path = format!("/storage/{file}");
         for segment in name.split('/') {
@@ -122,8 +120,8 @@ impl Signer {
         ))
     }
 
-    /// A folder URL for reading a file under whatever name is put behind it, and the file's own last name.
-    /// What a viewer gets: it puts the two together, and a query could not stand between them.
+    /// A folder URL with which a file can be read under any name, and the file's name. A viewer concatenates the two,
+    /// so the signature cannot be in the query.
     pub fn sign_folder(
         &self,
         file: FileId,
@@ -142,10 +140,10 @@ impl Signer {
         (SignedUrl::new(url), name.to_owned())
     }
 
-    /// Checks a request to read `path` (as written) whose folder is signed; false when it is not.
+    /// Checks a request to read `path` (as written) with a signed folder; false if the folder is not signed.
     ///
     /// # Errors
-    /// When the folder is signed for another file, not by this service, or not any more.
+    /// If the signature is for another file, of another service or expired.
     pub fn check_folder(
         &self,
         file: FileId,
@@ -158,7 +156,7 @@ impl Signer {
             return Ok(false);
         };
         let (expires, signature) = mark.split_once('-').ok_or(SignatureError::Wrong)?;
-        // What is no number was not made here.
+        // A signature of this service has a number here.
         let expires: i64 = expires.parse().map_err(|_| SignatureError::Wrong)?;
         let signature = from_hex(signature).ok_or(SignatureError::Wrong)?;
         let message = self.message(Access::Read, &folder(file), expires);
@@ -169,7 +167,7 @@ impl Signer {
     /// Checks a request for `access` to `path` (as written) with `query`.
     ///
     /// # Errors
-    /// When the URL is not good for it, or not any more.
+    /// If the signature does not match or has expired.
     pub fn check(
         &self,
         access: Access,
@@ -192,13 +190,13 @@ impl Signer {
         verify(message, &signature, expires, now)
     }
 
-    /// The origin where files are read, as content security policies name it.
+    /// The origin for reading, for content security policies.
     pub fn origin(&self) -> String {
         let base = self.read_base.as_ref().unwrap_or(&self.base);
         base.origin().ascii_serialization()
     }
 
-    /// The path without the prefix that a proxy in front of the service keeps in it.
+    /// The path without the prefix of a reverse proxy.
     fn own_path<'a>(&self, path: &'a str) -> &'a str {
         let prefix = self.base.path().trim_end_matches('/');
         path.strip_prefix(prefix).unwrap_or(path)
@@ -211,7 +209,7 @@ impl Signer {
     }
 }
 
-/// The folder of a file, which its signature may stand for.
+/// The folder of a file.
 fn folder(file: FileId) -> String {
     format!("/storage/{file}/")
 }
@@ -222,7 +220,7 @@ fn verify(
     expires: i64,
     now: Timestamp,
 ) -> Result<(), SignatureError> {
-    // The library's error says nothing more.
+    // The library's error adds nothing.
     let verified = message.verify_slice(signature);
     verified.map_err(|_| SignatureError::Wrong)?;
     if now.as_second() >= expires {

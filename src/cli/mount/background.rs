@@ -1,6 +1,6 @@
-//! Going to the background without forking a process that has threads: the command starts itself
-//! again in a session of its own, hands it the decided plan (with the token) over standard input, and
-//! waits until it says over standard output that the drive answers, or why it does not.
+//! Starts the background process without forking a process with threads. The command starts itself again in a new
+//! session, passes the plan (with the token) over standard input, and waits for the message on standard output that
+//! the drive answers, or why it does not.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt as _;
@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{Exit, MountPlan, daemon};
 
-/// How the C library is asked to share its heaps: one for each thread keeps megabytes that nobody
-/// uses any more, for a speed that a process waiting for disk and network has no use for.
+/// Limits the heaps of the C library. One heap for each thread would keep megabytes of unused memory, and this
+/// process waits mostly for disk and network.
 const ARENAS: (&str, &str) = ("MALLOC_ARENA_MAX", "2");
 
-/// What the background process says, once.
+/// The only message of the background process.
 #[derive(Serialize, Deserialize)]
 enum StartOutcome {
     Ready(daemon::Greeting),
@@ -29,7 +29,7 @@ pub(super) fn start(plan: &MountPlan) -> Result<Exit> {
         command.env(ARENAS.0, ARENAS.1);
     }
     let mut child = command
-        // Started by another name, it would be the helper of mount(8) once more.
+        // With the name of the mount(8) helper, it would act as that helper again.
         .arg0("assetfs")
         .args(["mount", "--background-child"])
         .env_remove("ASSETFS_TOKEN")
@@ -64,9 +64,9 @@ fn hear(child: &mut Child) -> Result<StartOutcome> {
     bail!("the process in the background ended before the drive answered ({status})")
 }
 
-/// The background process itself: reads its plan and serves it until the mount is gone.
+/// The background process: reads its plan and serves it until the drive is unmounted.
 pub(super) fn child() -> Result<Exit> {
-    // It was just started, so it leads no process group: this cannot fail.
+    // A new process is not a group leader, so this cannot fail.
     let _ = rustix::process::setsid();
     let result = read_plan().and_then(|plan| {
         daemon::serve(&plan, daemon::Logs::ToFile, |greeting| {
@@ -88,7 +88,7 @@ fn read_plan() -> Result<MountPlan> {
     serde_json::from_str(&line).context("nothing was handed over; use `assetfs mount`")
 }
 
-/// The parent may be gone; then the message is not needed.
+/// Sends the message. The parent may have ended; then nobody needs it.
 fn say(outcome: &StartOutcome) {
     if let Ok(mut line) = serde_json::to_vec(outcome) {
         line.push(b'\n');
@@ -97,7 +97,7 @@ fn say(outcome: &StartOutcome) {
     }
 }
 
-/// Gives the terminal back, so that closing it, or a pipe that the command was in, is not held up.
+/// Closes the terminal's descriptors, so that the terminal or a pipe can close.
 fn leave_the_terminal() {
     if let Ok(null) = std::fs::File::options()
         .read(true)

@@ -1,5 +1,5 @@
-//! The mount's process: joins the parts, answers until the mount is gone, then takes everything
-//! apart in order: kernel, drive, outbox, local service.
+//! The process of a mount: starts the parts, serves until the drive is unmounted, then stops the parts in order:
+//! kernel, drive, outbox, local service.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -21,18 +21,17 @@ use super::state_dirs::{self, Places};
 use super::{Account, Exit, MountPlan, dying};
 use crate::cli::{local, logging};
 
-/// How long the parts may take to stop before the process ends without them. Everything that counts
-/// is on disk by then.
+/// How long the parts may take to stop before the process exits. All important data is already on disk.
 const STOP_DEADLINE: Duration = Duration::from_secs(20);
 
-/// Where the log goes.
+/// The target of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Logs {
     ToStderr,
     ToFile,
 }
 
-/// What `mount` prints when the drive answers.
+/// The output of `mount` when the drive answers.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Greeting {
     account: String,
@@ -51,7 +50,7 @@ impl Greeting {
     }
 }
 
-/// Serves in this process and this terminal.
+/// Serves in this process, with `--foreground`.
 pub(super) fn serve_in_foreground(plan: &MountPlan) -> Result<Exit> {
     let logs = if plan.log_file.is_some() {
         Logs::ToFile
@@ -61,7 +60,7 @@ pub(super) fn serve_in_foreground(plan: &MountPlan) -> Result<Exit> {
     serve(plan, logs, |greeting| greeting.print(plan))
 }
 
-/// Serves the plan until the mount is gone; calls `ready` when the drive answers.
+/// Serves the plan until the drive is unmounted. Calls `ready` when the drive answers.
 pub(super) fn serve(plan: &MountPlan, logs: Logs, ready: impl FnOnce(Greeting)) -> Result<Exit> {
     protect_memory();
     start_log(plan, logs)?;
@@ -118,7 +117,7 @@ async fn serve_async(plan: &MountPlan, ready: impl FnOnce(Greeting)) -> Result<E
     Ok(Exit::Done)
 }
 
-/// Everything a mount is made of, from the bottom up.
+/// The parts of a mount, from the bottom up.
 struct Parts {
     service: Option<RunningService>,
     places: Places,
@@ -205,7 +204,7 @@ async fn open_drive(plan: &MountPlan, client: &Client, places: &Places) -> Resul
     Ok((outbox, drive))
 }
 
-/// Returns once a `stat` of the mount point comes back from the drive.
+/// Returns when the drive answers a `stat` of the mount point.
 async fn see_it_answer(mount_point: &Path) -> Result<()> {
     let path = mount_point.join(".assetfs/status.json");
     tokio::task::spawn_blocking(move || std::fs::read(path))
@@ -214,12 +213,12 @@ async fn see_it_answer(mount_point: &Path) -> Result<()> {
         .context("the drive was mounted but does not answer")
 }
 
-/// Waits for the end of the mount, by whatever hand; a signal to end takes it away.
+/// Waits until the drive is unmounted. SIGINT and SIGTERM unmount it.
 async fn until_unmounted(mounted: Mounted, mount_point: &Path) -> Result<()> {
     let mut gone = tokio::task::spawn_blocking(move || mounted.join());
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    // A closed terminal does not end a drive.
+    // SIGHUP is ignored: a closed terminal does not end a drive.
     let _hangup = signal(SignalKind::hangup())?;
     loop {
         tokio::select! {

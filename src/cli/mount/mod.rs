@@ -1,5 +1,5 @@
-//! `assetfs mount`: checks everything that can be checked before anything goes to the background,
-//! then serves the drive there (or here, with `--foreground`).
+//! `assetfs mount`: checks everything that can be checked, then serves the drive in a background process (or in this
+//! process, with `--foreground`).
 
 mod background;
 mod daemon;
@@ -26,14 +26,13 @@ use super::{Exit, WrongUse};
 pub(super) use mount_helper::Helper;
 use options::FstabOptions;
 
-/// How much of the disk the cache may take where nothing is said.
+/// The default of `--cache-size`.
 const DEFAULT_CACHE_SIZE: ByteSize = ByteSize(20 << 30);
 
 /// Mount an account as a drive
 ///
-/// Returns when the drive answers. `--local` mounts the local service of this machine, which needs no
-/// network and no account. On a terminal that is also what happens where no account is configured; a
-/// script has to say which it wants.
+/// Returns when the drive answers. `--local` mounts the local service of this machine, which needs no network and no
+/// account. On a terminal, this is also the default if no account is configured. A script must choose explicitly.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs mount ~/assets --local\n\
     Example: ASSETFS_TOKEN='17|…' assetfs mount ~/assets --base-url https://assets.example.com\n\
@@ -41,7 +40,7 @@ const DEFAULT_CACHE_SIZE: ByteSize = ByteSize(20 << 30);
     In /etc/fstab: local /mnt/assets fuse.assetfs allow_other 0 0\n\
     In /etc/fstab: https://assets.example.com /mnt/assets fuse.assetfs _netdev,allow_other,token_file=/etc/assetfs.token 0 0")]
 pub(super) struct MountArgs {
-    /// Folder to mount at; made if only it is missing [default: ~/assetfs]
+    /// Folder to mount at; created if its parent exists [default: ~/assetfs]
     pub(super) dir: Option<PathBuf>,
     #[command(flatten)]
     pub(super) account: AccountArgs,
@@ -54,7 +53,7 @@ pub(super) struct MountArgs {
     /// How many models may be deleted a minute
     #[arg(long, env = "ASSETFS_DELETE_LIMIT", value_name = "N")]
     delete_limit: Option<u32>,
-    /// How much of the disk the cache may take [default: 20G]
+    /// Maximum size of the cache [default: 20G]
     #[arg(long, env = "ASSETFS_CACHE_SIZE", value_name = "SIZE")]
     cache_size: Option<ByteSize>,
     /// Folder of the cache [default: $XDG_CACHE_HOME/assetfs]
@@ -66,28 +65,28 @@ pub(super) struct MountArgs {
     /// Folder of the local service's records [default: $XDG_DATA_HOME/assetfs/service]
     #[arg(long, env = "ASSETFS_DATA_DIR", value_name = "DIR")]
     pub(super) data_dir: Option<PathBuf>,
-    /// Have the local service meet the faults of this plan, for tests
+    /// Inject the faults of this plan into the local service, for tests
     #[arg(long, value_name = "PLAN")]
     chaos: Option<PathBuf>,
-    /// How long a copied model is quiet before it is sent [default: 2s]
+    /// How long a copied model must be unchanged before it is sent [default: 2s]
     #[arg(long, env = "ASSETFS_SETTLE", value_name = "TIME")]
     settle: Option<Span>,
-    /// How old a listing may be [default: 10s]
+    /// Maximum age of a listing [default: 10s]
     #[arg(long, env = "ASSETFS_REFRESH", value_name = "TIME")]
     refresh: Option<Span>,
-    /// Let other users of this machine in
+    /// Allow access by other users of this machine
     #[arg(long, env = "ASSETFS_ALLOW_OTHER")]
     allow_other: bool,
-    /// Allow plain http to other machines; everybody on the way can then read the token
+    /// Allow plain http to other machines; anybody in the network can then read the token
     #[arg(long, env = "ASSETFS_ALLOW_INSECURE")]
     allow_insecure: bool,
     /// File for the log [default: standard error, or mount.log in the state folder]
     #[arg(long, env = "ASSETFS_LOG_FILE", value_name = "FILE")]
     log_file: Option<PathBuf>,
-    /// Address to receive the service's events at, such as 127.0.0.1:9100; the ends of jobs then show within a second
+    /// Address to receive events of the service at, such as 127.0.0.1:9100; ended jobs then show within a second
     #[arg(long, env = "ASSETFS_WEBHOOK_LISTEN", value_name = "ADDR")]
     webhook_listen: Option<SocketAddr>,
-    /// Address under which the service reaches that [default: http://ADDR]
+    /// URL under which the service reaches that address [default: http://ADDR]
     #[arg(long, env = "ASSETFS_WEBHOOK_URL", value_name = "URL")]
     webhook_url: Option<String>,
     /// Options as in /etc/fstab, separated by commas
@@ -96,21 +95,21 @@ pub(super) struct MountArgs {
     /// Stay in the foreground
     #[arg(long, short = 'f')]
     foreground: bool,
-    /// Set for the process in the background: what it needs comes over standard input
+    /// Set for the background process, which reads its plan from standard input
     #[arg(long, hide = true)]
     pub(super) background_child: bool,
-    /// What the mount table shows as the source; set by the helper of mount(8).
+    /// The source in the mount table; set by the helper of mount(8).
     #[arg(skip)]
     source: Option<String>,
     /// Checks everything and mounts nothing; set by the helper of mount(8).
     #[arg(skip)]
     only_check: bool,
-    /// Says nothing when all went well; set by the helper of mount(8).
+    /// Prints nothing on success; set by the helper of mount(8).
     #[arg(skip)]
     quiet: bool,
 }
 
-/// Everything a mount needs to know, decided.
+/// All settings of a mount.
 #[derive(Debug, Serialize, Deserialize)]
 struct MountPlan {
     mount_point: PathBuf,
@@ -209,7 +208,7 @@ fn chosen_chaos(args: &MountArgs, account: &Account) -> Result<Option<PathBuf>> 
     Ok(Some(std::path::absolute(path)?))
 }
 
-/// An address that a service could call.
+/// Checks a URL that a service could call.
 fn web_address(url: Option<String>) -> Result<Option<String>> {
     if let Some(url) = &url {
         let parsed = url::Url::parse(url);
@@ -220,8 +219,8 @@ fn web_address(url: Option<String>) -> Result<Option<String>> {
     Ok(url)
 }
 
-/// The flag, else the profile's value, else the default; always absolute, since the background
-/// process lives in another folder.
+/// The flag, otherwise the profile's value, otherwise the default. Always absolute, because the background process
+/// has another working directory.
 fn or_else(
     flag: &Option<PathBuf>,
     profile: &Option<PathBuf>,

@@ -1,9 +1,8 @@
-//! The helper of mount(8): what `mount -t fuse.assetfs SOURCE DIR -o …` and a line of fstab start, as
-//! `/sbin/mount.fuse.assetfs` (a link to the binary) or, through the `mount.fuse` of libfuse, as
-//! `assetfs SOURCE DIR -o …`.
+//! The helper of mount(8). `mount -t fuse.assetfs SOURCE DIR -o …` and fstab start it as `/sbin/mount.fuse.assetfs`
+//! (a link to the binary), or through libfuse's `mount.fuse` as `assetfs SOURCE DIR -o …`.
 //!
-//! SOURCE says which account: `local`, the address of a service, the name of a profile, or `assetfs`
-//! for what the options and the configuration say. Exit codes are those of mount(8).
+//! SOURCE is the account: `local`, the address of a service, the name of a profile, or `assetfs` for the account of
+//! options and configuration. Exit codes are those of mount(8).
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -26,20 +25,20 @@ const FAILED: u8 = 32;
 #[derive(Debug, Parser)]
 #[command(name = "mount.fuse.assetfs", disable_version_flag = true)]
 pub(in crate::cli) struct Helper {
-    /// Which account: `local`, the address of a service, a profile, or `assetfs` for what the options say
+    /// Account: `local`, the address of a service, a profile, or `assetfs` for the account of the options
     source: String,
     /// Folder to mount at
     dir: PathBuf,
     /// Options, separated by commas
     #[arg(short = 'o', value_name = "OPTIONS", value_delimiter = ',')]
     options: Vec<String>,
-    /// Drop options that are not known
+    /// Ignore unknown options
     #[arg(short = 's')]
     sloppy: bool,
     /// Check everything and mount nothing
     #[arg(short = 'f')]
     fake: bool,
-    /// Say what was mounted
+    /// Print what was mounted
     #[arg(short = 'v')]
     verbose: bool,
     /// Write no mtab; there is none
@@ -54,14 +53,13 @@ pub(in crate::cli) struct Helper {
 }
 
 impl Helper {
-    /// The arguments of a helper, where the process was started as one.
+    /// The arguments, if the process was started as a helper.
     pub(in crate::cli) fn called_with(line: Vec<OsString>) -> Option<Vec<OsString>> {
         let name = line.first().map(Path::new).and_then(Path::file_name)?;
         let is_helper = NAMES.iter().any(|known| name == *known);
         (is_helper || is_from_mount_fuse(&line)).then_some(line)
     }
 
-    /// Mounts as the arguments say.
     pub(in crate::cli) fn run(line: Vec<OsString>) -> ExitCode {
         let helper = match Helper::try_parse_from(line) {
             Ok(helper) => helper,
@@ -113,7 +111,7 @@ impl Helper {
     }
 }
 
-/// What a source says of the account.
+/// The account that SOURCE names.
 #[derive(Debug, PartialEq, Eq)]
 enum Chosen {
     Nothing,
@@ -131,7 +129,7 @@ fn chosen_by(source: &str) -> Chosen {
     }
 }
 
-/// True for `assetfs SOURCE DIR -o OPTIONS`, as mount.fuse(8) puts it: a first word that is no command.
+/// True for `assetfs SOURCE DIR -o OPTIONS`, the form of mount.fuse(8), in which the first word is not a command.
 fn is_from_mount_fuse(line: &[OsString]) -> bool {
     let [_, source, dir, rest @ ..] = line else {
         return false;

@@ -1,6 +1,5 @@
-//! What `-o` may say: options of ours, which stand for flags; options of the kernel, which are passed
-//! on; and those that only mount(8) reads, which are dropped. Each is checked by name and value, and
-//! a wrong one is refused with its name.
+//! The options of `-o`: our own options, which set flags; options of the kernel, which are passed on; and options of
+//! mount(8), which are ignored. Names and values are checked, and a wrong option is refused with its name.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -10,7 +9,7 @@ use anyhow::Result;
 use super::MountArgs;
 use crate::cli::WrongUse;
 
-/// Options that say something to mount(8), systemd or the file managers, or that hold anyway.
+/// Options for mount(8), systemd or file managers, and options that always apply.
 const WITHOUT_EFFECT: &[&str] = &[
     "_netdev",
     "async",
@@ -52,7 +51,7 @@ const WITHOUT_EFFECT: &[&str] = &[
 ];
 /// The same with a value.
 const VALUES_WITHOUT_EFFECT: &[&str] = &["comment", "user"];
-/// Options that the kernel takes with a mount.
+/// Mount options of the kernel.
 const OF_THE_KERNEL: &[&str] = &[
     "context",
     "dirsync",
@@ -61,7 +60,7 @@ const OF_THE_KERNEL: &[&str] = &[
     "rootcontext",
     "sync",
 ];
-/// What can be asked of other drives and not of this one, and why.
+/// Options of other file systems that are not possible here, and why.
 const IMPOSSIBLE: &[(&str, &str)] = &[
     ("allow_root", "use allow_other"),
     (
@@ -71,7 +70,7 @@ const IMPOSSIBLE: &[(&str, &str)] = &[
     ("bind", "mount a folder of the drive with `mount --bind`"),
     ("remount", "unmount it and mount it again"),
 ];
-/// Options of ours that are switched on by their name.
+/// Our options without a value.
 const SWITCHES: &[&str] = &[
     "allow_insecure",
     "allow_other",
@@ -81,7 +80,7 @@ const SWITCHES: &[&str] = &[
     "ro",
     "rw",
 ];
-/// Options of ours that have a value: the flags of the same names.
+/// Our options with a value: the flags of the same names.
 const VALUES: &[&str] = &[
     "base_url",
     "cache_dir",
@@ -98,18 +97,17 @@ const VALUES: &[&str] = &[
     "webhook_url",
 ];
 
-/// What is left of `-o` once the flags are set.
+/// The options that are not flags.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct FstabOptions {
     /// Passed on to the kernel.
     pub(super) kernel: Vec<String>,
-    /// A folder with files in it may be mounted over.
+    /// Allows a mount point that contains files.
     pub(super) cover_files: bool,
 }
 
 impl FstabOptions {
-    /// Reads options and sets the flags that they stand for; an option that comes later wins, as for
-    /// mount(8).
+    /// Parses options and sets their flags. The last one wins, as with mount(8).
     pub(super) fn read(options: &[String], args: &mut MountArgs) -> Result<FstabOptions> {
         let mut read = FstabOptions::default();
         let options = options.iter().map(|option| option.trim());

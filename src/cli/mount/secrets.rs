@@ -1,13 +1,13 @@
-//! Keeps the token out of core dumps and out of other processes' sight.
+//! Protects the token from core dumps and from other processes.
 
-/// No core file, and no other process of the user may look into this one's memory.
+/// Disables core files, and access to this process's memory by other processes of the user.
 pub(super) fn protect_memory() {
     use rustix::process::{DumpableBehavior, Resource, Rlimit};
     let no_core = Rlimit {
         current: Some(0),
         maximum: Some(0),
     };
-    // Neither can fail in a way that a person could act on; the mount works without.
+    // An error is ignored: users cannot fix it, and the mount works without this protection.
     let _ = rustix::process::setrlimit(Resource::Core, no_core);
     let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }

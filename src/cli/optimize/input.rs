@@ -1,4 +1,4 @@
-//! What IN is: the folder that the engine may read in, and the files that may be the model.
+//! Resolves IN: the folder that the engine may read, and the possible model files.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -10,21 +10,20 @@ use super::super::WrongUse;
 /// Maximum number of files; more usually means that a whole disk was named by mistake.
 const MOST_FILES: usize = 50_000;
 
-/// A model to be optimized.
 #[derive(Debug)]
 pub(super) struct Model {
     /// The folder that holds its files.
     pub(super) dir: PathBuf,
-    /// The files among which the model is looked for, relative to it, with `/` between parts.
+    /// The files that may be the model, relative to `dir`, with `/` as separator.
     pub(super) files: Vec<String>,
     /// The name of the results.
     pub(super) name: String,
-    /// As it was given, for messages.
+    /// The argument, for messages.
     pub(super) shown: String,
 }
 
 impl Model {
-    /// What `input` names; `out` is left out where it lies inside.
+    /// Resolves `input`. Excludes `out` if it is inside of it.
     pub(super) fn find(input: &Path, out: &Path) -> Result<Model> {
         let shown = input.display().to_string();
         let wrong = |reason: String| WrongUse(reason).into();

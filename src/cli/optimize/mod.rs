@@ -1,8 +1,7 @@
 //! `assetfs optimize`: the engine alone, on local files: no service, no mount, no account.
 //!
-//! A model comes from anywhere, so the work is done by a worker process within limits, in a folder of its own
-//! inside OUT. Only a result that is whole is moved to where it is seen; Ctrl-C, a failure or a full disk leave OUT
-//! as it was.
+//! Models are not trusted, so a worker process with limits does the work, in a hidden folder inside OUT. Only
+//! complete results are moved into OUT. Ctrl-C, a failure or a full disk leave OUT unchanged.
 
 mod input;
 mod output;
@@ -29,7 +28,7 @@ use input::Model;
 use output::Landing;
 use summary::Finished;
 
-/// With less than this the program itself finds no room.
+/// The program itself needs this much.
 const LEAST_MEMORY_BYTES: u64 = 256 << 20;
 
 /// Optimize a model on this machine: no service, no mount
@@ -44,7 +43,7 @@ pub(super) struct OptimizeArgs {
     /// Model file (glb, gltf, obj, stl, ply, fbx), zip or folder
     #[arg(value_name = "IN", required_unless_present = "list_presets")]
     model: Option<PathBuf>,
-    /// Folder for the results; made when it is not there
+    /// Folder for the results; created if it is missing
     #[arg(value_name = "OUT", required_unless_present = "list_presets")]
     out: Option<PathBuf>,
     /// Name of a factory preset, or a file (.json, .rpdx) with a configuration or preset
@@ -61,7 +60,7 @@ pub(super) struct OptimizeArgs {
     /// Keep the pictures of all views in OUT/renders
     #[arg(long)]
     renders: bool,
-    /// Draw nothing and compare nothing: faster, without a similarity score
+    /// Render and compare nothing: faster, without a similarity score
     #[arg(long, conflicts_with = "renders")]
     no_pictures: bool,
     /// Memory that the engine may use
@@ -76,7 +75,7 @@ pub(super) struct OptimizeArgs {
     /// Print the outcome as JSON
     #[arg(long)]
     json: bool,
-    /// List the factory presets and what they are for
+    /// List the factory presets with their descriptions
     #[arg(long)]
     list_presets: bool,
 }
@@ -124,7 +123,7 @@ fn runtime() -> Result<tokio::runtime::Runtime> {
     built.context("cannot start the async runtime")
 }
 
-/// What the engine on this machine does with each model.
+/// Options of the engine for each model.
 #[derive(Debug, Clone)]
 pub(super) struct EngineOrder {
     pub(super) config: Config,
@@ -132,7 +131,7 @@ pub(super) struct EngineOrder {
     pub(super) overwrite: bool,
     /// Keep the pictures of all views.
     pub(super) renders: bool,
-    /// Draw and compare.
+    /// Render and compare.
     pub(super) pictures: bool,
     pub(super) memory: ByteSize,
     pub(super) timeout: Duration,
@@ -142,7 +141,8 @@ impl EngineOrder {
     /// Optimizes `input` into the folder `out`; returns the report and the names of the files in `out`.
     ///
     /// # Errors
-    /// When the input or the configuration is wrong, the engine fails, or `stop` is cancelled; then `out` is as before.
+    /// If the input or the configuration is invalid, the engine fails, or `stop` is cancelled. Then `out` is
+    /// unchanged.
     pub(super) async fn run(
         &self,
         input: &Path,
@@ -179,7 +179,7 @@ impl EngineOrder {
         Ok((report, files))
     }
 
-    /// Has the task done by a worker process, and shows its progress.
+    /// Runs the task in a worker process and shows its progress.
     async fn work(
         &self,
         model: &Model,
@@ -219,7 +219,7 @@ impl EngineOrder {
     }
 }
 
-/// The settings of a configuration; what the service would refuse is refused here as well.
+/// Parses a configuration. Refuses what the service would refuse.
 fn read_settings(config: &Config) -> Result<Settings> {
     let wrong = |what: String| WrongUse(format!("the configuration is not valid: {what}"));
     let settings = Settings::read(config).map_err(|error| wrong(error.to_string()))?;
@@ -232,7 +232,8 @@ fn read_settings(config: &Config) -> Result<Settings> {
     }
 }
 
-/// Ctrl-C and SIGTERM. Once made, neither ends the process by itself: what was made so far is always removed.
+/// Ctrl-C and SIGTERM. While this exists, they do not end the process directly, so unfinished results are always
+/// removed.
 pub(super) struct Interrupts {
     interrupt: Signal,
     terminate: Signal,
@@ -246,7 +247,7 @@ impl Interrupts {
         })
     }
 
-    /// Cancels `stop` at the first signal. Needs a runtime, which waits for it.
+    /// Cancels `stop` at the first signal. Must be called in a runtime.
     pub(super) fn cancel(mut self, stop: &CancellationToken) {
         let stop = stop.clone();
         tokio::spawn(async move {
@@ -271,5 +272,5 @@ fn worker(pictures: bool) -> Result<WorkerCommand> {
     })
 }
 
-/// A configuration as the engine takes it.
+/// A configuration of the engine.
 pub(super) type Config = Map<String, Value>;

@@ -1,7 +1,7 @@
-//! How results get into OUT: made in a hidden folder inside of it, moved when all of them are whole.
+//! Moves results into OUT: they are written into a hidden folder inside OUT, and moved when all of them are complete.
 //!
-//! Invariant: OUT holds either all results of a run or none of them, and no file that was there is replaced unless
-//! that was asked for. What was made on the way (the hidden folder, OUT itself) goes when the run fails.
+//! Invariant: OUT holds either all results of a run or none of them, and existing files are only replaced with
+//! `--overwrite`. If a run fails, everything that it created is removed (the hidden folder, OUT itself).
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,9 +16,9 @@ use crate::engine::pictures::{BEFORE_AFTER_NAME, RENDERS_FOLDER};
 
 /// The files that every run writes next to its exports.
 pub(super) const OWN_FILES: [&str; 2] = [BEFORE_AFTER_NAME, WARNING_LOG];
-/// Where the warnings of a run are.
+/// The file with the warnings of a run.
 pub(super) const WARNING_LOG: &str = "analysis/warning.log";
-/// More names than these are not listed in a refusal.
+/// Maximum number of names in an error message.
 const MOST_NAMES: usize = 5;
 
 /// OUT, and the hidden folder in it.
@@ -26,13 +26,13 @@ const MOST_NAMES: usize = 5;
 pub(super) struct Landing {
     out: PathBuf,
     scratch: Option<tempfile::TempDir>,
-    /// Folders that were made for this run, the outermost first.
+    /// Folders that this run created, the outermost first.
     made: Vec<PathBuf>,
     overwrite: bool,
 }
 
 impl Landing {
-    /// Makes OUT where it is not there, and the folder to work in.
+    /// Creates OUT if it is missing, and the hidden folder.
     pub(super) fn prepare(out: &Path, overwrite: bool) -> Result<Landing> {
         let cannot = || format!("cannot write to {}", out.display());
         if out.exists() && !out.is_dir() {
@@ -52,13 +52,13 @@ impl Landing {
         Ok(landing)
     }
 
-    /// The folder to work in.
+    /// The hidden folder.
     pub(super) fn scratch(&self) -> &Path {
         let scratch = self.scratch.as_ref();
         scratch.expect("it is made before it is asked for").path()
     }
 
-    /// Refuses names that OUT already has.
+    /// Fails if OUT already has one of the names.
     pub(super) fn refuse_taken(&self, names: &[String]) -> Result<()> {
         if self.overwrite {
             return Ok(());
@@ -90,7 +90,7 @@ impl Landing {
         let mut landed = Vec::new();
         for (source, target) in &moves {
             if let Err(error) = self.land_one(source, target) {
-                // With --overwrite something is gone already; then what is there is at least whole.
+                // With --overwrite older files are already replaced; the new ones, which are complete, stay.
                 if !self.overwrite {
                     landed.iter().for_each(|path| drop(fs::remove_file(path)));
                 }
@@ -111,7 +111,7 @@ impl Landing {
         fs::rename(&from, &to).with_context(cannot)
     }
 
-    /// Makes a folder and those above it, and remembers which were not there.
+    /// Creates a folder and its parents, and remembers the new ones.
     fn make_dir(&mut self, dir: &Path) -> io::Result<()> {
         let missing = dir
             .ancestors()
@@ -127,13 +127,13 @@ impl Drop for Landing {
     fn drop(&mut self) {
         self.scratch.take();
         for dir in self.made.iter().rev() {
-            // A folder with files of others stays.
+            // A folder that is not empty stays.
             let _ = fs::remove_dir(dir);
         }
     }
 }
 
-/// What the system said, without the name of the hidden folder.
+/// The system's error, without the path of the hidden folder.
 fn plain(error: io::Error) -> io::Error {
     error.kind().into()
 }

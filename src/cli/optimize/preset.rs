@@ -1,5 +1,5 @@
-//! Which configuration is meant: a factory preset by its name, or a file (`.json`, `.rpdx`) in any of the forms that a
-//! drop folder takes as well.
+//! Resolves a preset: a factory preset by its name, or a file (`.json`, `.rpdx`) in any of the forms of a drop
+//! folder.
 
 use std::fs;
 use std::path::Path;
@@ -13,14 +13,14 @@ use crate::outbox::{JobSettings, parse_job_text};
 use crate::service::{FACTORY, FactoryPreset};
 use crate::wire::PresetText;
 
-/// Names less alike than this are not offered: 0 nothing in common, 1 the same.
+/// Minimum similarity of suggested names, from 0 (nothing in common) to 1 (equal).
 const ALIKE: f64 = 0.8;
-/// A configuration is small; what is larger is not one.
+/// Maximum size of a configuration file.
 const LONGEST_BYTES: u64 = 8 << 20;
 
-/// The configuration that `preset` means.
+/// The configuration of `preset`.
 ///
-/// An existing file wins over a name; what looks like a path is never taken for a name.
+/// An existing file takes precedence over a name. A text that looks like a path is never a name.
 pub(in crate::cli) fn choose(preset: &str) -> Result<Config> {
     let path = Path::new(preset);
     let looks_like_a_path = preset.contains('/') || PresetText::is_file_name(preset);
@@ -62,7 +62,7 @@ fn by_name(name: &str) -> Result<Config> {
     }
 }
 
-/// A name regardless of case and of how its words are joined.
+/// A name without case and separators.
 fn plain(name: &str) -> String {
     let words = name.split(|c: char| !c.is_alphanumeric());
     let words: Vec<String> = words
@@ -82,7 +82,7 @@ fn unknown(name: &str) -> String {
     format!("there is no factory preset `{name}`; {hint}")
 }
 
-/// The names most like `name`, the most alike first.
+/// The names most similar to `name`, best first.
 fn near(name: &str) -> Vec<String> {
     let wanted = plain(name);
     let likeness = |preset: &FactoryPreset| {
@@ -105,7 +105,7 @@ fn near(name: &str) -> Vec<String> {
         .collect()
 }
 
-/// All factory presets for people, or as JSON with their configurations.
+/// All factory presets as a table, or as JSON with their configurations.
 pub(super) fn list(as_json: bool) -> String {
     if as_json {
         let presets = FACTORY.iter().map(|preset| {

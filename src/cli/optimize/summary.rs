@@ -1,4 +1,4 @@
-//! What became of a model, for people and for programs.
+//! The summary of a run, as text or as JSON.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,16 +11,16 @@ use super::output::WARNING_LOG;
 use crate::engine::job::{ExportedFile, Report};
 use crate::engine::pictures::BEFORE_AFTER_NAME;
 
-/// Warnings that are shown; all of them are in the log.
+/// Maximum number of shown warnings. The log contains all of them.
 const SHOWN_WARNINGS: usize = 5;
 
-/// A run that ended well.
+/// A successful run.
 pub(super) struct Finished<'a> {
     pub(super) input: &'a Path,
     pub(super) out: &'a Path,
     pub(super) preset: &'a str,
     pub(super) report: &'a Report,
-    /// What is in OUT now.
+    /// The new files in OUT.
     pub(super) files: &'a [String],
     pub(super) elapsed: Duration,
 }
@@ -62,7 +62,7 @@ impl Finished<'_> {
             .collect()
     }
 
-    /// The size, marked where it is more than that of the source.
+    /// The size, marked if it is larger than the source.
     fn size_of(&self, export: &ExportedFile) -> String {
         let size = bytes(export.size_bytes);
         match export.size_bytes > self.report.source.bytes {

@@ -1,4 +1,4 @@
-//! How much a result looks like its source: pictures from six sides in, scores, heat maps and warnings out.
+//! Compares a result with its source: from pictures of six sides to scores, heat maps and warnings.
 //!
 //! A mean over a picture hides a vanished part, so the worst tile and the parts that changed most are reported as
 //! well. Scores run from 0 (completely different) to 100 (equal) and count only the pixels where either model is
@@ -136,7 +136,7 @@ impl Comparison {
         tiles.min_by(|(_, one), (_, two)| one.score.total_cmp(&two.score))
     }
 
-    /// Differences that a person should check, as warnings; empty when the result looks like the source.
+    /// Differences that the user should check, as warnings; empty if the result looks like the source.
     pub fn warnings(&self) -> Vec<String> {
         const POOR_TILE: f64 = 55.0;
         let mut warnings: Vec<String> = self

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::super::number_text::{counted, plural};
 use super::error::DocumentError;
 
-/// A value of the document and where it stands.
+/// A value of the document and its path.
 #[derive(Debug, Clone)]
 pub struct Cursor<'a> {
     file: &'a str,
@@ -40,7 +40,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The member `key`, when it is there.
+    /// The member `key`, if it exists.
     pub fn get(&self, key: &str) -> Option<Cursor<'a>> {
         let value = self.value.as_object()?.get(key)?;
         let path = if self.path.is_empty() {
@@ -51,7 +51,7 @@ impl<'a> Cursor<'a> {
         Some(Cursor::new(self.file, path, value))
     }
 
-    /// The member `key`, which has to be there.
+    /// The required member `key`.
     pub fn require(&self, key: &str) -> Result<Cursor<'a>, DocumentError> {
         self.get(key)
             .ok_or_else(|| self.invalid(format!("has no \"{key}\"")))
@@ -80,7 +80,7 @@ impl<'a> Cursor<'a> {
             .collect())
     }
 
-    /// The elements of the array `key`; none when it is not there.
+    /// The elements of the array `key`; none if it is missing.
     pub fn list(&self, key: &str) -> Result<Vec<Cursor<'a>>, DocumentError> {
         self.get(key).map_or(Ok(Vec::new()), |list| list.elements())
     }
@@ -99,7 +99,7 @@ impl<'a> Cursor<'a> {
             })
     }
 
-    /// The number `key`, or `default` when it is not there.
+    /// The number `key`, or `default` if it is missing.
     pub fn number_or(&self, key: &str, default: usize) -> Result<usize, DocumentError> {
         self.get(key).map_or(Ok(default), |value| value.number())
     }

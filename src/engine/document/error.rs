@@ -1,4 +1,4 @@
-//! Errors in glTF and GLB files, worded for the person who exported the file.
+//! Errors in glTF and GLB files, for the user who exported the file.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! A glTF document as it stands in its file: ordered JSON and the bytes of its buffers.
+//! A glTF document as in its file: ordered JSON and the bytes of its buffers.
 //!
 //! The JSON is kept as it is, so what we do not know passes through. Opening checks the container,
 //! the lengths of buffers and views and every reference between objects; after that an index read
@@ -38,7 +38,7 @@ pub struct Document {
     buffers: Vec<Bytes>,
     /// Bytes of the file and of the files that its buffers name.
     len_bytes: u64,
-    /// Views whose bytes were unpacked by a compression extension, in the place of the packed ones.
+    /// The unpacked bytes of views that a compression extension packed.
     decoded_views: Vec<Option<Bytes>>,
 }
 
@@ -153,7 +153,7 @@ impl Document {
         self.buffers.get(index)
     }
 
-    /// Puts unpacked bytes in the place of a packed view.
+    /// Sets the unpacked bytes of a packed view.
     pub fn set_decoded_view(&mut self, view: usize, bytes: Bytes) {
         if self.decoded_views.len() <= view {
             self.decoded_views.resize(view + 1, None);
@@ -161,7 +161,7 @@ impl Document {
         self.decoded_views[view] = Some(bytes);
     }
 
-    /// The bytes and media type that a `uri` at `at` stands for.
+    /// The bytes and media type of the `uri` at `at`.
     pub fn read_uri(
         &self,
         at: &Cursor<'_>,

@@ -1,4 +1,4 @@
-//! Why an upload cannot be imported, worded for the person who made it.
+//! Why an upload cannot be imported, for the user who made it.
 
 use super::super::document::DocumentError;
 use super::super::intake::ZipError;

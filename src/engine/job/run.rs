@@ -1,4 +1,4 @@
-//! The order of the steps of a job, and the logs that every job leaves, whether it succeeds or not.
+//! The order of the steps of a job, and the logs that every job writes, whether it succeeds or not.
 
 use std::collections::HashSet;
 use std::fs;

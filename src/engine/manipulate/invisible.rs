@@ -16,9 +16,9 @@ const DIRECTIONS: usize = if cfg!(debug_assertions) { 24 } else { 96 };
 /// Samples on each side of each view.
 const SIZE: usize = if cfg!(debug_assertions) { 192 } else { 640 };
 
-/// Removes triangles that nobody sees; returns how many, each counted once however often it is drawn.
+/// Removes invisible triangles; returns their number, each counted once even if it is drawn several times.
 pub(super) fn remove(scene: &mut Scene) -> usize {
-    // Another material variant may be transparent.
+    // A material of another variant may be transparent.
     if scene.uses_extension("KHR_materials_variants") {
         return 0;
     }

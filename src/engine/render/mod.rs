@@ -242,7 +242,7 @@ impl Painter<'_> {
                         over.truncate() * over.w + below.truncate() * below.w * (1.0 - over.w);
                     light[at] = (colour / alpha).extend(alpha);
                 }
-                // Almost transparent glass does not replace the part number of what is behind it.
+                // Almost transparent glass does not replace the part number of the surface behind it.
                 if triangles[at] == NOTHING || over.w > 0.5 {
                     triangles[at] = number;
                 }

@@ -1,4 +1,4 @@
-//! A model in memory: geometry, images and numbers decoded, everything else as glTF JSON.
+//! A model in memory: geometry, images and numbers are decoded; everything else is glTF JSON.
 //!
 //! Every importer makes a [`Scene`], every step of the pipeline changes one, every exporter writes
 //! one. Nodes, materials, skins, animations and extensions stay glTF JSON, so unknown content passes

@@ -156,7 +156,7 @@ impl Scene {
         draws
     }
 
-    /// For each geometry the draw that shows it largest; `None` where nothing draws it.
+    /// For each geometry the draw that shows it largest; `None` if nothing draws it.
     pub fn largest_draws(&self) -> Vec<Option<Draw>> {
         let draws = self.draws();
         let mut largest: Vec<Option<(f32, usize)>> = vec![None; self.geometries.len()];

@@ -1,5 +1,5 @@
-//! Every key of the two layouts, and what becomes of it here: the list that the documentation and the
-//! warnings are made from, and that a test holds against the reader.
+//! All keys of the two layouts and their treatment. The documentation and the warnings are made from this list, and a
+//! test compares it with the reader.
 
 use super::FileFormat;
 
@@ -8,16 +8,15 @@ use super::FileFormat;
 pub struct Key {
     /// Its path; `[]` stands for each element of a list.
     pub path: &'static str,
-    /// What becomes of it.
     pub treatment: Treatment,
 }
 
-/// What becomes of a key.
+/// The treatment of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Treatment {
-    /// It is done as the documentation says.
+    /// It has its documented effect.
     Done,
-    /// It has no effect, for this reason, which stands in `warning.log`.
+    /// It has no effect; `warning.log` contains this reason.
     NotDone(&'static str),
 }
 
@@ -125,7 +124,7 @@ pub static KEYS: &[Key] = &[
 pub(super) enum Unread {
     /// We know it and do not do it, for this reason.
     NotDone(&'static str),
-    /// It is none of ours.
+    /// It is unknown.
     Unknown(UnknownKey),
 }
 
@@ -143,7 +142,7 @@ fn hint(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |nearest| format!("; did you mean {nearest}?"))
 }
 
-/// Judges the key at `path`, which nobody read.
+/// Classifies the key at `path`, which the reader did not read.
 pub(super) fn judge(path: &str) -> Unread {
     let plain = plain(path);
     let known = KEYS.iter().find_map(|key| match key.treatment {
@@ -170,7 +169,7 @@ fn plain(path: &str) -> String {
     below.unwrap_or(plain)
 }
 
-/// Keys less alike than this are not offered: 0 nothing in common, 1 the same.
+/// Minimum similarity of suggested keys, from 0 (nothing in common) to 1 (equal).
 const ALIKE: f64 = 0.8;
 
 /// The known path that `path` probably means: with its first unknown step replaced by one that is like

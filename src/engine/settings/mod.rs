@@ -45,7 +45,7 @@ pub struct Settings {
     pub exports: Vec<ExportSettings>,
     /// Keys that we know and that have no effect here, with the reason.
     pub not_done: Vec<String>,
-    /// Keys that are none of ours.
+    /// Unknown keys.
     pub unknown: Vec<UnknownKey>,
 }
 

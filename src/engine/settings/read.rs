@@ -46,7 +46,7 @@ impl Settings {
                 "schema is {schema}; the keys are read as those of 2.5"
             ));
         }
-        // These belong to the request, not to the engine, and are done by who starts the job.
+        // These belong to the request. The starter of the job handles them.
         for key in ["preset_id", "tags", "exportName"] {
             reader.take(key);
         }

@@ -159,7 +159,7 @@ impl<'a> ConfigReader<'a> {
         }
     }
 
-    /// The keys of an object; none when it is not there.
+    /// The keys of an object; none if it is missing.
     pub(super) fn keys(&mut self, path: &str) -> Result<Vec<String>, SettingsError> {
         match self.find(path)? {
             None | Some(Value::Null) => Ok(Vec::new()),
@@ -168,7 +168,7 @@ impl<'a> ConfigReader<'a> {
         }
     }
 
-    /// The paths of values that nobody read, in order.
+    /// The paths of unread values, in order.
     pub(super) fn unread(&self) -> Vec<String> {
         let mut found = Vec::new();
         for (key, value) in self.config {

@@ -8,7 +8,7 @@ use glam::Vec3;
 
 use super::super::scene::{Geometry, Pose, Scene};
 
-/// Moments of the animations that are looked at.
+/// Number of moments of the animations.
 const POSES: usize = 2;
 
 /// The poses of a scene, and where skinned vertices are in them.

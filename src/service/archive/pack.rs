@@ -1,5 +1,5 @@
-//! Packs files into a zip while it is sent: nothing is compressed (models and pictures are already), the
-//! length is known before the first byte, and memory holds one part of one file.
+//! Packs files into a zip while it is sent. Nothing is compressed, because models and pictures already are. The
+//! length is known before the first byte. Memory holds one part of one file.
 //!
 //! The format itself is in [`formats::zip`](crate::formats::zip).
 
@@ -10,12 +10,11 @@ use jiff::Timestamp;
 use crate::formats::zip::{ZipEntry, ZipHeaders};
 use crate::service::files::{ByteStream, FileStore};
 
-/// Where the bytes of an entry are.
 #[derive(Debug, Clone)]
 pub enum Content {
-    /// In the store, under this key.
+    /// The key of a blob in the file store.
     Blob(String),
-    /// At hand.
+    /// In memory.
     Bytes(Bytes),
 }
 
@@ -24,17 +23,14 @@ pub enum Content {
 pub struct Entry {
     /// Its path in the archive.
     pub name: String,
-    /// Its bytes.
     pub content: Content,
-    /// How many.
     pub size: u64,
     pub crc32: u32,
-    /// When they came to be.
     pub modified: Timestamp,
 }
 
 impl Entry {
-    /// An entry of bytes that are at hand.
+    /// An entry of bytes in memory.
     pub fn of_bytes(name: &str, bytes: impl Into<Bytes>, modified: Timestamp) -> Entry {
         let bytes = bytes.into();
         Entry {
@@ -86,7 +82,7 @@ impl Pack {
         self.len_bytes
     }
 
-    /// Sends the archive.
+    /// The bytes of the archive.
     pub fn into_stream(self, files: FileStore) -> ByteStream {
         let entries = stream::iter(self.parts).then(move |(header, content, size)| {
             let files = files.clone();

@@ -1,6 +1,6 @@
 //! Unpacks an uploaded archive into a folder, under the limits of the engine's own intake.
 //!
-//! What comes out has names that the service would take from a client as well. This module blocks.
+//! File names are checked like the names of uploaded files. The functions block.
 
 use std::io;
 use std::path::Path;
@@ -9,13 +9,13 @@ use crate::engine::intake::{self, ZipError, ZipLimits};
 use crate::formats::{self, Kind};
 use crate::service::names;
 
-/// Why an archive is refused, as text for the person who uploaded it.
+/// Why an archive is refused. The text is shown to the uploader.
 #[derive(Debug, thiserror::Error)]
 pub enum UnpackError {
     /// It is larger than the limits allow.
     #[error("{0}")]
     Limit(String),
-    /// It is broken, or holds what no model needs.
+    /// It is damaged, or contains something that no model needs.
     #[error("{0}")]
     Unusable(String),
     /// The disk failed.
@@ -42,7 +42,7 @@ impl From<ZipError> for UnpackError {
 pub fn unpack(path: &Path, target: &Path, limits: &ZipLimits) -> Result<Vec<String>, UnpackError> {
     let mut names = intake::unpack(path, target, limits)?;
     let found = names.len();
-    // One archive is opened, never one after the other.
+    // An archive inside the archive is not unpacked.
     names.retain(|name| !formats::of_name(name).is_some_and(|it| it.kind == Kind::Archive));
     if names.is_empty() && found > 0 {
         let reason = "archives in archives are not read; send the files themselves or one zip";

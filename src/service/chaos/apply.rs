@@ -1,4 +1,4 @@
-//! Puts the faults of a plan around the service, request by request.
+//! Applies the faults of a plan to each request.
 
 use std::time::Duration;
 
@@ -16,20 +16,20 @@ use serde_json::json;
 use super::{Chaos, Fault, body};
 use crate::listener::{RequestBody, Service};
 
-/// The service with its faults.
+/// A router with the faults of a plan.
 #[derive(Debug, Clone)]
 pub struct ChaosService {
     inner: TowerToHyperService<Router>,
     chaos: Chaos,
 }
 
-/// The connection is to be closed without an answer.
+/// Closes the connection without a response.
 #[derive(Debug, thiserror::Error)]
 #[error("the connection is dropped as planned")]
 pub struct Dropped;
 
 impl ChaosService {
-    /// Puts the faults of `chaos` around `router`.
+    /// Wraps `router` with the faults of `chaos`.
     pub fn new(router: Router, chaos: Chaos) -> ChaosService {
         ChaosService {
             inner: TowerToHyperService::new(router),
@@ -88,7 +88,7 @@ impl ChaosService {
         Ok(response)
     }
 
-    /// Shows the time of a clock that is wrong.
+    /// Sets the `Date` header to the time of the service's clock.
     fn date(&self, response: &mut Response) {
         let ahead = self.chaos.plan().map_or(0, |plan| plan.clock_ahead_secs);
         if ahead == 0 {
@@ -101,7 +101,7 @@ impl ChaosService {
     }
 }
 
-/// An answer of the plan's own.
+/// A response that the plan defines.
 fn answer(status: u16, retry_after: Option<&str>, body: Option<&str>) -> Response {
     let json = json!({ "message": "This answer was planned." }).to_string();
     let text = body.map_or(json, str::to_owned);
@@ -116,14 +116,14 @@ fn answer(status: u16, retry_after: Option<&str>, body: Option<&str>) -> Respons
     response
 }
 
-/// The length that an answer announces, or would.
+/// The `Content-Length` of a response, or the exact size of its body.
 fn announced(response: &Response) -> Option<u64> {
     let header = response.headers().get(CONTENT_LENGTH);
     let said = header.and_then(|value| value.to_str().ok()?.parse().ok());
     said.or_else(|| response.body().size_hint().exact())
 }
 
-/// Changes a body and announces the length that it had.
+/// Changes a body and keeps the `Content-Length` of the original.
 fn keep_length(response: Response, change: impl FnOnce(Body) -> Body) -> Response {
     let len = announced(&response);
     let mut response = response.map(change);

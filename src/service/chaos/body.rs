@@ -1,4 +1,4 @@
-//! Bodies that come to a bad end, or slowly.
+//! Response bodies that are cut, slow or of unknown length.
 
 use std::io;
 use std::time::Duration;
@@ -7,10 +7,9 @@ use axum::body::Body;
 use bytes::Bytes;
 use futures_util::stream::{self, Stream, StreamExt as _};
 
-/// Parts of a slow body, so many a second.
+/// Parts per second of a slow body.
 const PARTS_PER_SECOND: u64 = 10;
 
-/// The error with which a cut body ends.
 fn cut() -> axum::Error {
     axum::Error::new(io::Error::from(io::ErrorKind::ConnectionReset))
 }
@@ -35,12 +34,12 @@ pub fn cut_after(body: Body, bytes: u64) -> Body {
     Body::from_stream(cut_parts)
 }
 
-/// A body whose length is not known beforehand.
+/// A body of unknown length.
 pub fn of_unknown_length(body: Body) -> Body {
     Body::from_stream(body.into_data_stream())
 }
 
-/// A body that comes slowly.
+/// A body that is sent slowly.
 pub fn drip(body: Body, bytes_per_second: u64) -> Body {
     let len = usize::try_from(bytes_per_second.div_ceil(PARTS_PER_SECOND)).unwrap_or(usize::MAX);
     let pause = Duration::from_millis(1_000 / PARTS_PER_SECOND);

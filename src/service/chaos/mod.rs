@@ -1,7 +1,7 @@
-//! Faults on demand: a plan says which requests meet which fault, and a seed makes each run the same.
+//! Injected faults: a plan says which requests get which fault, and its seed makes each run the same.
 //!
-//! Faults are made around the service, not in it: a request is delayed, cut, answered wrongly or not at
-//! all, while the service itself does what it always does. Without a plan nothing here costs anything.
+//! Faults are injected in front of the service: a request is delayed, cut, answered wrongly or not at all. The
+//! service itself is unchanged. Without a plan, requests pass directly.
 
 mod apply;
 mod body;
@@ -23,7 +23,7 @@ pub struct Chaos {
     active: Arc<Mutex<Option<Arc<Active>>>>,
 }
 
-/// A plan and how far it is.
+/// A plan and the counters of its rules.
 #[derive(Debug)]
 struct Active {
     plan: ChaosPlan,
@@ -38,7 +38,7 @@ struct Count {
 }
 
 impl Chaos {
-    /// Begins a plan from its start; none ends the faults.
+    /// Starts a plan from its beginning; `None` ends all faults.
     pub fn set(&self, plan: Option<ChaosPlan>) {
         let active = plan.map(|plan| {
             Arc::new(Active {
@@ -50,7 +50,7 @@ impl Chaos {
         *self.active.lock().expect("no holder of this lock panics") = active;
     }
 
-    /// How often each rule has met a request, then how often each rule for connections.
+    /// How often each request rule fired, then how often each connection rule fired.
     pub fn fired(&self) -> Vec<u64> {
         let active = self.active();
         let counts = active
@@ -61,7 +61,7 @@ impl Chaos {
             .collect()
     }
 
-    /// The plan that runs.
+    /// The current plan.
     pub fn plan(&self) -> Option<ChaosPlan> {
         Some(self.active()?.plan.clone())
     }
@@ -73,7 +73,7 @@ impl Chaos {
             .clone()
     }
 
-    /// The faults that a request meets, in the order of the plan.
+    /// The faults for a request, in the order of the plan.
     fn faults(&self, method: &Method, uri: &Uri) -> Vec<Fault> {
         let Some(active) = self.active() else {
             return Vec::new();
@@ -90,7 +90,7 @@ impl Chaos {
         faults
     }
 
-    /// The fault that a new connection meets.
+    /// The fault for a new connection.
     pub fn on_connection(&self) -> Option<ConnectionFault> {
         let active = self.active()?;
         let met = |(number, rule): (usize, &ConnectionRule)| {
@@ -103,8 +103,8 @@ impl Chaos {
 }
 
 impl Count {
-    /// Counts a match and decides whether the fault comes. The n-th match of a rule decides the same
-    /// way in every run of a plan, whatever else happens.
+    /// Counts a match and decides whether the rule fires. The decision depends only on the seed, the rule and the
+    /// number of the match.
     fn fires(&self, when: &When, seed: u64, stream: u64) -> bool {
         let number = self.matched.fetch_add(1, Ordering::Relaxed);
         if number < when.after || draw(seed, stream, number) >= when.chance {
@@ -118,7 +118,7 @@ impl Count {
     }
 }
 
-/// A number from 0 up to 1 that only its three inputs decide (SplitMix64).
+/// A number in [0, 1) computed only from the three inputs (SplitMix64).
 fn draw(seed: u64, stream: u64, number: u64) -> f64 {
     let mut state = seed;
     for part in [stream, number] {
@@ -129,7 +129,7 @@ fn draw(seed: u64, stream: u64, number: u64) -> f64 {
         state = (state ^ (state >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         state ^= state >> 31;
     }
-    // The upper 53 bits are what a float holds exactly.
+    // A float holds 53 bits exactly.
     (state >> 11) as f64 / (1_u64 << 53) as f64
 }
 

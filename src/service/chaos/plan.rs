@@ -1,4 +1,4 @@
-//! The plan: which requests meet which fault. Written as TOML, so that it can be kept beside a test.
+//! The plan: which requests get which fault. It is TOML, so that a test can keep it in a file.
 
 use std::time::Duration;
 
@@ -9,22 +9,22 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChaosPlan {
-    /// Decides every chance in the plan.
+    /// The seed of all random decisions.
     #[serde(default)]
     pub seed: u64,
     /// By how many seconds the service's clock is ahead.
     #[serde(default)]
     pub clock_ahead_secs: i64,
-    /// How many seconds upload URLs work, instead of what the service was started with.
+    /// Lifetime of upload URLs in seconds, instead of the configured one.
     #[serde(default)]
     pub upload_url_secs: Option<u64>,
-    /// The same for download URLs.
+    /// Lifetime of download URLs in seconds, instead of the configured one.
     #[serde(default)]
     pub download_url_secs: Option<u64>,
-    /// What requests meet. A request that several rules match meets all their faults, in this order.
+    /// Rules for requests. A request that matches several rules gets all their faults, in this order.
     #[serde(default, rename = "rule")]
     pub rules: Vec<Rule>,
-    /// What new connections meet; the first rule that fires counts.
+    /// Rules for new connections. Only the first rule that fires counts.
     #[serde(default, rename = "connection")]
     pub connections: Vec<ConnectionRule>,
 }
@@ -32,13 +32,13 @@ pub struct ChaosPlan {
 /// When a rule fires.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct When {
-    /// So many matches pass untouched.
+    /// Number of first matches for which the rule does not fire.
     #[serde(default)]
     pub after: u64,
-    /// It fires at most so often.
+    /// Maximum number of times that the rule fires.
     #[serde(default)]
     pub times: Option<u64>,
-    /// From 0 (never) to 1 (each time).
+    /// Probability, from 0 to 1.
     #[serde(default = "always")]
     pub chance: f64,
 }
@@ -50,97 +50,72 @@ fn always() -> f64 {
 /// One rule for requests.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Rule {
-    /// The method; any when absent.
+    /// Absent: any method.
     #[serde(default)]
     pub method: Option<String>,
-    /// The path without its query, `*` standing for any text; any when absent.
+    /// The path without its query. `*` matches any text. Absent: any path.
     #[serde(default)]
     pub path: Option<String>,
-    /// When it fires.
     #[serde(flatten)]
     pub when: When,
-    /// What happens then.
     pub fault: Fault,
 }
 
 /// One rule for connections.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct ConnectionRule {
-    /// When it fires.
     #[serde(flatten)]
     pub when: When,
-    /// What happens then.
     pub fault: ConnectionFault,
 }
 
-/// What can happen to a request.
+/// A fault of a request.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Fault {
-    /// It waits before it is handled.
-    Latency {
-        /// So long.
-        ms: u64,
-    },
-    /// It is answered with a status instead of being handled.
+    /// It is delayed before it is handled.
+    Latency { ms: u64 },
+    /// It is not handled; the reply has this status.
     Status {
-        /// The status.
         status: u16,
-        /// The header `Retry-After`, as it stands.
+        /// Text of the header `Retry-After`.
         #[serde(default)]
         retry_after: Option<String>,
-        /// The body; a JSON `{message}` when absent.
+        /// Absent: a JSON object with a `message`.
         #[serde(default)]
         body: Option<String>,
     },
-    /// The connection is closed before anything has happened.
+    /// The connection is closed before the request is handled.
     DropBefore,
-    /// It is handled, and the connection is closed instead of an answer.
+    /// It is handled; the connection is closed without a reply.
     DropAfter,
-    /// The connection is closed after so many bytes of its body.
-    CutRequest {
-        /// So many.
-        bytes: u64,
-    },
-    /// The connection is closed after so many bytes of the answer's body.
-    CutReply {
-        /// So many.
-        bytes: u64,
-    },
-    /// The answer's body comes slowly.
-    Drip {
-        /// So slowly.
-        bytes_per_second: u64,
-    },
-    /// The answer's `Content-Length` is wrong by so many bytes.
-    WrongLength {
-        /// Added to the length.
-        by: i64,
-    },
-    /// The answer has no `Content-Length`.
+    /// The connection is closed after this many bytes of the request body.
+    CutRequest { bytes: u64 },
+    /// The connection is closed after this many bytes of the reply body.
+    CutReply { bytes: u64 },
+    /// The reply body is sent slowly.
+    Drip { bytes_per_second: u64 },
+    /// The `Content-Length` of the reply is wrong by this many bytes.
+    WrongLength { by: i64 },
+    /// The reply has no `Content-Length`.
     NoLength,
 }
 
-/// What can happen to a connection.
+/// A fault of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ConnectionFault {
     /// It is closed at once.
     Reset,
-    /// Nobody listens for a while: this connection is closed, the next ones are refused.
-    Refuse {
-        /// So long.
-        ms: u64,
-    },
+    /// This connection is closed, and new connections are refused for a while.
+    Refuse { ms: u64 },
 }
 
-/// Why a text is no plan.
+/// Why a plan is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum ChaosError {
-    /// It does not read as one.
     #[error("the plan of faults cannot be read: {0}")]
     Text(#[from] toml::de::Error),
-    /// A value in it makes no sense.
     #[error("the plan of faults makes no sense: {0}")]
     Value(String),
 }
@@ -149,7 +124,7 @@ impl ChaosPlan {
     /// Reads a plan.
     ///
     /// # Errors
-    /// When the text is no plan; the message says where.
+    /// If the text is not a valid plan. The message names the place.
     pub fn parse(text: &str) -> Result<ChaosPlan, ChaosError> {
         let plan: ChaosPlan = toml::from_str(text)?;
         for rule in &plan.rules {
@@ -167,12 +142,12 @@ impl ChaosPlan {
         Ok(plan)
     }
 
-    /// How long upload URLs work, where the plan says so.
+    /// Lifetime of upload URLs, if the plan sets one.
     pub fn upload_url_lifetime(&self) -> Option<Duration> {
         self.upload_url_secs.map(Duration::from_secs)
     }
 
-    /// How long download URLs work, where the plan says so.
+    /// Lifetime of download URLs, if the plan sets one.
     pub fn download_url_lifetime(&self) -> Option<Duration> {
         self.download_url_secs.map(Duration::from_secs)
     }
@@ -195,7 +170,7 @@ impl Rule {
         Err(ChaosError::Value(problem))
     }
 
-    /// Whether a request is one that this rule means.
+    /// Whether this rule applies to a request.
     pub(super) fn matches(&self, method: &Method, uri: &Uri) -> bool {
         let wanted = self.method.as_deref();
         wanted.is_none_or(|wanted| wanted.eq_ignore_ascii_case(method.as_str()))
@@ -206,7 +181,7 @@ impl Rule {
     }
 }
 
-/// Whether `text` has the form of `pattern`, in which `*` stands for any text.
+/// Whether `text` matches `pattern`, in which `*` matches any text.
 fn fits(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();

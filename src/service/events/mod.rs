@@ -1,7 +1,7 @@
 //! Events: sent to the webhooks of their user, each once, without retries.
 //!
-//! `emit` queues an event and returns; a full queue drops it, and a receiver that
-//! is slow delays no other. The result of each call is kept with the webhook.
+//! `emit` queues an event and returns. If the queue is full, the event is dropped. A slow receiver does not delay
+//! others. The result of each call is stored with the webhook.
 
 mod post;
 
@@ -25,10 +25,10 @@ use post::Poster;
 /// Maximum number of queued events.
 const QUEUE: usize = 1_024;
 
-/// Calls under way at the same time.
+/// Maximum number of calls in flight.
 const MOST_CALLS: usize = 32;
 
-/// How long calls under way may take when the service stops.
+/// Time that calls in flight get when the service stops.
 const LAST_MOMENT: Duration = Duration::from_secs(2);
 
 /// A queued event and its receivers.
@@ -44,7 +44,6 @@ enum Receivers {
     One(Box<WebhookRow>),
 }
 
-/// Queues events.
 #[derive(Clone)]
 pub struct Events {
     queue: mpsc::Sender<Notice>,

@@ -27,10 +27,9 @@ const DEADLINE: Duration = Duration::from_secs(10);
 /// Why a call got no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum PostError {
-    /// The URL cannot be called.
     #[error("the URL cannot be called")]
     Url,
-    /// No connection, or it broke.
+    /// No connection, or the connection broke.
     #[error("no connection: {0}")]
     Connection(#[from] io::Error),
     /// Certificates cannot be checked here.
@@ -39,12 +38,11 @@ pub enum PostError {
     /// The reply is not HTTP.
     #[error("no answer: {0}")]
     Http(#[from] hyper::Error),
-    /// It took too long.
     #[error("no answer in time")]
     Late,
 }
 
-/// Makes calls; keeps the certificates that it has read.
+/// Sends the calls. Caches the system's certificates.
 #[derive(Debug, Default)]
 pub struct Poster {
     checked: OnceLock<Arc<ClientConfig>>,
@@ -52,7 +50,7 @@ pub struct Poster {
 }
 
 impl Poster {
-    /// Posts JSON and returns the status of the answer.
+    /// Posts JSON and returns the status of the reply.
     pub async fn post(
         &self,
         url: &str,
@@ -60,7 +58,7 @@ impl Poster {
         signature: Option<String>,
         body: Bytes,
     ) -> Result<u16, PostError> {
-        // What was registered was a URL; its error would say no more.
+        // The URL was checked at registration, so the parser's error adds nothing.
         let url = Url::parse(url).map_err(|_| PostError::Url)?;
         let calling = self.call(&url, verify, signature, body);
         match tokio::time::timeout(DEADLINE, calling).await {
@@ -92,7 +90,7 @@ impl Poster {
             Host::Ipv4(addr) => Ok(ServerName::from(std::net::IpAddr::from(addr))),
             Host::Ipv6(addr) => Ok(ServerName::from(std::net::IpAddr::from(addr))),
         };
-        // A name that TLS does not know cannot be called.
+        // TLS needs a valid host name.
         let name = name.map_err(|_| PostError::Url)?;
         let connector = TlsConnector::from(self.tls(verify)?);
         exchange(connector.connect(name, stream).await?, request).await
@@ -122,7 +120,7 @@ fn request(url: &Url, signature: Option<String>, body: Bytes) -> Result<Request<
     if let Some(signature) = signature {
         request = request.header(SIGNATURE_HEADER, signature);
     }
-    // A URL that makes no request cannot be called.
+    // Some URLs are not valid in a request.
     request.body(Body::from(body)).map_err(|_| PostError::Url)
 }
 
@@ -135,7 +133,7 @@ async fn exchange(
     let mut sending = std::pin::pin!(sender.send_request(request));
     let answer = tokio::select! {
         answer = sending.as_mut() => answer?,
-        // A receiver may close at once: the answer is there already, or there is none.
+        // The receiver closed the connection: the reply was already received, or there is none.
         _ = connection => sending.await?,
     };
     Ok(answer.status().as_u16())

@@ -1,8 +1,8 @@
 //! The bytes of files: stored once under a key, read in ranges, removed when no record refers to them.
 //!
-//! A blob is complete and on disk before its key is given out, and never changes afterwards. Memory is
-//! bounded whatever the size: bytes pass through in parts. Which file has which blob is in `records`;
-//! a blob without a file (the service died in between) is swept away after a while.
+//! A blob is complete and on disk before its key is returned, and it never changes. Bytes are streamed in parts, so
+//! memory is bounded. `records` knows which file has which blob. A blob without a file (the service died in between)
+//! is removed later by the sweep.
 
 mod stream;
 mod sweep;
@@ -27,28 +27,24 @@ use crate::durable;
 
 pub use stream::ByteStream;
 
-/// What passes through at once.
+/// Size of a part.
 const PART_BYTES: usize = 1 << 20;
 
-/// How long an upload may be silent.
+/// Timeout of an upload that sends nothing.
 const SILENCE: Duration = Duration::from_secs(60);
 
 /// Why bytes could not be stored or read.
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
-    /// The store failed.
     #[error("the file store failed")]
     Store(#[from] object_store::Error),
     /// The disk failed.
     #[error("{path}: the disk failed", path = path.display())]
     Disk {
-        /// Where.
         path: PathBuf,
-        /// What the system said.
         #[source]
         source: std::io::Error,
     },
-    /// A folder could not be synced.
     #[error("the file store failed")]
     Durable(#[from] durable::DurableError),
     /// The client aborted the upload.
@@ -59,10 +55,7 @@ pub enum FilesError {
     Silent,
     /// More bytes than allowed.
     #[error("more than {limit} bytes")]
-    TooLarge {
-        /// What is allowed.
-        limit: u64,
-    },
+    TooLarge { limit: u64 },
     /// A background task was stopped; the service is going down.
     #[error("the service is stopping")]
     Stopping,
@@ -71,16 +64,14 @@ pub enum FilesError {
 /// Bytes that are stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
-    /// Their key.
     pub blob: String,
-    /// How many.
     pub size: u64,
-    /// Their MD5 in hexadecimal digits.
+    /// MD5, in hexadecimal digits.
     pub md5: String,
     pub crc32: u32,
 }
 
-/// What is computed over bytes while they pass.
+/// Size and checksums, computed while bytes are streamed.
 #[derive(Debug, Default)]
 struct Digest {
     md5: Md5,
@@ -103,10 +94,10 @@ impl Digest {
     }
 }
 
-/// The store of bytes.
+/// The blob store.
 #[derive(Debug, Clone)]
 pub struct FileStore {
-    /// The folder form; its type is the seam for other stores.
+    /// A folder. Other stores can replace this type.
     store: Arc<LocalFileSystem>,
     root: Arc<Path>,
 }
@@ -118,7 +109,7 @@ fn disk(path: &Path) -> impl FnOnce(std::io::Error) -> FilesError + '_ {
     }
 }
 
-/// Runs blocking work; it fails only when the runtime goes down.
+/// Runs blocking work. Fails only if the runtime shuts down.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, FilesError> + Send + 'static,
 ) -> Result<T, FilesError> {
@@ -129,10 +120,10 @@ async fn blocking<T: Send + 'static>(
 }
 
 impl FileStore {
-    /// Opens the store in a folder, which is made when it is missing.
+    /// Opens the store in a folder. Creates the folder if it is missing.
     ///
     /// # Errors
-    /// When the folder cannot be made.
+    /// If the folder cannot be created.
     pub fn open(root: &Path) -> Result<FileStore, FilesError> {
         std::fs::create_dir_all(root).map_err(disk(root))?;
         let store = LocalFileSystem::new_with_prefix(root)?.with_fsync(true);
@@ -142,7 +133,7 @@ impl FileStore {
         })
     }
 
-    /// Stores what `body` sends, at most `limit` bytes. What broke off leaves nothing behind.
+    /// Stores a body of at most `limit` bytes. An aborted upload leaves nothing behind.
     ///
     /// # Errors
     /// When the store or the sender fails.
@@ -159,7 +150,7 @@ impl FileStore {
                 Ok(digest.stored(&key, size))
             }
             Err(error) => {
-                // The error that broke the upload is the one to tell; the sweep gets what this leaves.
+                // The first error is reported; the sweep removes what is left over.
                 let _ = upload.abort().await;
                 Err(error)
             }
@@ -178,7 +169,7 @@ impl FileStore {
         let mut part = BytesMut::with_capacity(PART_BYTES);
         loop {
             let next = tokio::time::timeout(SILENCE, body.next());
-            // Elapsed time has no more to say than that it elapsed.
+            // The timeout error carries no details.
             let next = next.await.map_err(|_| FilesError::Silent)?;
             let ended = next.is_none();
             if let Some(chunk) = next {
@@ -207,7 +198,7 @@ impl FileStore {
         }
     }
 
-    /// Stores a few bytes at once, without waiting for the disk: for sample records only.
+    /// Stores a few bytes without a sync: for sample records only.
     ///
     /// # Errors
     /// When the disk fails.
@@ -222,7 +213,7 @@ impl FileStore {
         Ok(digest.stored(&key, bytes.len() as u64))
     }
 
-    /// Takes over a file that a worker left on the local disk; it is moved away from there.
+    /// Moves a file that a worker wrote into the store.
     ///
     /// # Errors
     /// When the disk fails.
@@ -242,7 +233,7 @@ impl FileStore {
                 hash.update(&buffer[..len]);
                 size += len as u64;
             }
-            // For the sweep it is new, however long ago the worker wrote it.
+            // The sweep judges by this time, so the file must not look old.
             file.set_modified(SystemTime::now()).map_err(disk(&path))?;
             file.sync_all().map_err(disk(&path))?;
             let folder = target.parent().expect("a key lies below the root");
@@ -261,7 +252,7 @@ impl FileStore {
         .await
     }
 
-    /// Puts a blob where a worker can read it, as a file of its own name.
+    /// Puts a blob at `target`, where a worker can read it.
     ///
     /// # Errors
     /// When the store or the disk fails.
@@ -271,7 +262,7 @@ impl FileStore {
             if let Some(folder) = target.parent() {
                 std::fs::create_dir_all(folder).map_err(disk(folder))?;
             }
-            // A link costs nothing; where the folders are on two file systems, a copy has to do.
+            // A hard link costs nothing. It fails across file systems; then the file is copied.
             if std::fs::hard_link(&source, &target).is_err() {
                 std::fs::copy(&source, &target).map_err(disk(&target))?;
             }
@@ -280,7 +271,7 @@ impl FileStore {
         .await
     }
 
-    /// The bytes of a blob in `range`, which lies within it.
+    /// The bytes of `range`, which lies within the blob.
     ///
     /// # Errors
     /// When the store fails or does not have the blob.

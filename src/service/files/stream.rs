@@ -15,11 +15,10 @@ use tokio::task::spawn_blocking;
 /// The bytes of a range, in order.
 pub type ByteStream = Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>;
 
-/// The first part is small, so that a small read answers at once; the following ones are large.
+/// The first part is small, so that small reads are fast; the next ones are large.
 const FIRST_PART_BYTES: u64 = 64 << 10;
 const PART_BYTES: u64 = 512 << 10;
 
-/// No bytes.
 pub(super) fn nothing() -> ByteStream {
     Box::pin(stream::empty())
 }
@@ -47,7 +46,7 @@ pub(super) fn of_file(file: File, range: Range<u64>) -> ByteStream {
     Box::pin(parts)
 }
 
-/// The bytes that a store other than a folder sends.
+/// The stream of a store that is not a folder.
 pub(super) fn of_store(
     parts: BoxStream<'static, Result<Bytes, object_store::Error>>,
 ) -> ByteStream {

@@ -1,7 +1,7 @@
-//! Removes what has no owner: staged uploads that broke off, blobs that no file has.
+//! Removes left-overs: aborted uploads, and blobs without a file.
 //!
-//! Only what is old is looked at. A blob gets its file within moments of its last byte; one that has none
-//! after an hour never gets one, so nothing that is under way is touched, whoever works on it.
+//! Only old blobs are checked. A blob gets its file moments after its last byte. A blob that has no file after an
+//! hour never gets one, so nothing in use is removed.
 
 use std::fs;
 use std::path::Path;
@@ -10,17 +10,17 @@ use std::time::{Duration, SystemTime};
 use super::{FileStore, FilesError, blocking, disk};
 use crate::service::records::{Records, RecordsError};
 
-/// What is younger may still get its owner.
+/// Younger blobs may still get a file.
 const YOUNG: Duration = Duration::from_secs(3_600);
 
-/// Blobs that are looked up at once.
+/// Blobs in one query.
 const BATCH: usize = 500;
 
 impl FileStore {
-    /// Removes what had no owner an hour before `now`; returns how many files there were.
+    /// Removes left-overs from more than an hour before `now`; returns their number.
     ///
     /// # Errors
-    /// When the disk or the database fails; what was not reached stays for the next time.
+    /// If the disk or the database fails. The rest is removed next time.
     pub async fn sweep(&self, records: &Records, now: SystemTime) -> Result<usize, SweepError> {
         let root = self.root.clone();
         let old = blocking(move || old_files(&root, now - YOUNG)).await?;
@@ -54,7 +54,7 @@ pub enum SweepError {
     Records(#[from] RecordsError),
 }
 
-/// The files below `root` from before `before`, as `<folder>/<file>`.
+/// The files below `root` older than `before`, as `<folder>/<file>`.
 fn old_files(root: &Path, before: SystemTime) -> Result<Vec<String>, FilesError> {
     let mut found = Vec::new();
     for folder in fs::read_dir(root).map_err(disk(root))? {
@@ -65,7 +65,7 @@ fn old_files(root: &Path, before: SystemTime) -> Result<Vec<String>, FilesError>
         for file in fs::read_dir(&folder).map_err(disk(&folder))? {
             let file = file.map_err(disk(&folder))?;
             let modified = file.metadata().and_then(|file| file.modified());
-            // One that is gone meanwhile needs no sweeping.
+            // A file that was removed meanwhile is skipped.
             if modified.is_ok_and(|modified| modified < before)
                 && let (Some(folder), Some(name)) = (
                     folder.file_name().and_then(|name| name.to_str()),

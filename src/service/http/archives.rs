@@ -1,5 +1,4 @@
-//! Everything that is sent as a zip: the files of an asset, and presets in the forms of the API and of
-//! the command line.
+//! Zip downloads: the files of an asset, and presets in the formats of the API and of the command line.
 
 use axum::body::Body;
 use axum::http::HeaderValue;
@@ -21,7 +20,7 @@ use crate::service::presets::{self, RPDX_VERSION};
 use crate::service::records::Area;
 use crate::wire::{ModelId, OptimizerConfig};
 
-/// A configuration with its name, as it goes into an archive.
+/// A named configuration.
 struct Named {
     name: String,
     description: String,
@@ -41,7 +40,7 @@ impl Named {
         Entry::of_bytes(&name, pretty(&value), self.modified)
     }
 
-    /// The preset file of the command line, and how to use it.
+    /// The preset file of the command line, and a text with an example command.
     fn command_form(&self) -> Vec<Entry> {
         let stem = file_stem(&self.name);
         let value = json!({
@@ -66,7 +65,7 @@ fn pretty(value: &serde_json::Value) -> String {
     format!("{value:#}\n")
 }
 
-/// A word that a shell takes as it is.
+/// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
@@ -120,7 +119,7 @@ pub async fn asset(call: ApiCall) -> Result<Response, ApiError> {
     Ok(send(&call.app, &row.name, entries))
 }
 
-/// A preset of the factory or of the caller.
+/// A factory preset, or a preset of the caller.
 async fn preset(call: &ApiCall) -> Result<Named, ApiError> {
     let id = call.ids.preset()?;
     if let Some(preset) = presets::factory(id) {

@@ -16,10 +16,10 @@ use crate::service::app::App;
 use crate::service::names;
 use crate::wire::{OptimizerConfig, PresetId, PresetText, PresetTextError};
 
-/// The largest JSON body; an embed's configuration carries pictures.
+/// The largest JSON body. The configuration of an embed contains pictures.
 const LARGEST_BODY_BYTES: usize = 8 << 20;
 
-/// How long a JSON body may take to come.
+/// Timeout for receiving a JSON body.
 const BODY_TIME: Duration = Duration::from_secs(30);
 
 /// The longest tag, in characters.
@@ -28,15 +28,14 @@ const LONGEST_TAG_CHARS: usize = crate::wire::tag::MAX_TAG_CHARS;
 /// The most tags or ids of one request.
 const MOST_ITEMS: usize = 10_000;
 
-/// Of several unknown keys so many are named.
+/// Maximum number of unknown keys that a message names.
 const NAMED_KEYS: usize = 3;
 
-/// What the configuration of a request asks for.
+/// The parsed configuration of an optimization request.
 #[derive(Debug, Default)]
 pub struct RequestedConfig {
-    /// The configuration itself.
     pub config: OptimizerConfig,
-    /// A preset instead of it.
+    /// A preset, instead of a configuration.
     pub preset: Option<PresetId>,
     /// Tags for the rapid model.
     pub tags: Option<Vec<String>>,
@@ -44,7 +43,7 @@ pub struct RequestedConfig {
     pub export_name: Option<String>,
 }
 
-/// The fields of a body that are still to be read, and what was wrong so far.
+/// The unread fields of a body, and the errors found so far.
 #[derive(Debug)]
 pub struct Fields {
     map: Map<String, Value>,
@@ -60,7 +59,7 @@ impl FromRequest<Arc<App>> for Fields {
 }
 
 async fn read(body: Body) -> Result<Bytes, ApiError> {
-    // Elapsed time has no more to say than that it elapsed.
+    // The timeout error carries no details.
     tokio::time::timeout(BODY_TIME, collect(body))
         .await
         .unwrap_or_else(|_| Err(ApiError::BrokeOff("The body took too long.".to_owned())))
@@ -98,7 +97,7 @@ impl Fields {
         }
     }
 
-    /// The fields of an object that is at hand.
+    /// The fields of a parsed object.
     pub fn of(map: Map<String, Value>) -> Fields {
         Fields {
             map,
@@ -106,7 +105,7 @@ impl Fields {
         }
     }
 
-    /// Notes that a field is not as it has to be.
+    /// Adds an error about a field.
     pub fn refuse(&mut self, name: &str, problem: &str) {
         let end = if problem.ends_with('?') { "" } else { "." };
         let problem = format!("The {name} field {problem}{end}");
@@ -121,12 +120,12 @@ impl Fields {
         self.map.remove(name).filter(|value| !value.is_null())
     }
 
-    /// Whether a field is there and not null.
+    /// Whether a field is present and not null.
     pub fn has(&self, name: &str) -> bool {
         self.map.get(name).is_some_and(|value| !value.is_null())
     }
 
-    /// A text that may be absent.
+    /// An optional text.
     pub fn optional_text(&mut self, name: &str) -> Option<String> {
         match self.take(name)? {
             Value::String(text) if text.contains('\0') => {
@@ -141,7 +140,7 @@ impl Fields {
         }
     }
 
-    /// A text that must be there; it may be empty.
+    /// A required text, which may be empty.
     pub fn text(&mut self, name: &str) -> String {
         if !self.has(name) {
             self.refuse(name, "is required");
@@ -149,7 +148,7 @@ impl Fields {
         self.optional_text(name).unwrap_or_default()
     }
 
-    /// A name that must be there.
+    /// A required name.
     pub fn name(&mut self, name: &str) -> String {
         let had = self.errors.len();
         let text = self.text(name);
@@ -161,7 +160,7 @@ impl Fields {
         text
     }
 
-    /// A name that may be absent.
+    /// An optional name.
     pub fn optional_name(&mut self, name: &str) -> Option<String> {
         let text = self.optional_text(name)?;
         match names::check_name(&text) {
@@ -173,7 +172,7 @@ impl Fields {
         }
     }
 
-    /// A truth value that may be absent.
+    /// An optional boolean.
     pub fn optional_flag(&mut self, name: &str) -> Option<bool> {
         match self.take(name)? {
             Value::Bool(flag) => Some(flag),
@@ -186,7 +185,7 @@ impl Fields {
         }
     }
 
-    /// A number that may be absent.
+    /// An optional number.
     pub fn optional_number(&mut self, name: &str) -> Option<f64> {
         let number = match self.take(name)? {
             Value::Number(number) => number.as_f64(),
@@ -200,7 +199,7 @@ impl Fields {
         number
     }
 
-    /// An id that may be absent.
+    /// An optional id.
     pub fn optional_id(&mut self, name: &str) -> Option<u64> {
         let value = self.take(name)?;
         let id = id(&value);
@@ -210,7 +209,7 @@ impl Fields {
         id
     }
 
-    /// An id that must be there.
+    /// A required id.
     pub fn id(&mut self, name: &str) -> u64 {
         if !self.has(name) {
             self.refuse(name, "is required");
@@ -218,7 +217,7 @@ impl Fields {
         self.optional_id(name).unwrap_or_default()
     }
 
-    /// A list that must be there.
+    /// A required list.
     fn list(&mut self, name: &str) -> Vec<Value> {
         match self.take(name) {
             Some(Value::Array(items)) if items.len() <= MOST_ITEMS => return items,
@@ -231,7 +230,7 @@ impl Fields {
         Vec::new()
     }
 
-    /// Ids, at least none.
+    /// A required list of ids, which may be empty.
     pub fn ids(&mut self, name: &str) -> Vec<u64> {
         let mut ids = Vec::new();
         for value in self.list(name) {
@@ -243,7 +242,7 @@ impl Fields {
         ids
     }
 
-    /// Texts.
+    /// A required list of texts.
     pub fn texts(&mut self, name: &str) -> Vec<String> {
         let mut texts = Vec::new();
         for value in self.list(name) {
@@ -255,7 +254,7 @@ impl Fields {
         texts
     }
 
-    /// Objects.
+    /// A required list of objects.
     pub fn objects(&mut self, name: &str) -> Vec<Map<String, Value>> {
         let mut objects = Vec::new();
         for value in self.list(name) {
@@ -267,7 +266,7 @@ impl Fields {
         objects
     }
 
-    /// Tags that must be there.
+    /// Required tags.
     pub fn tags(&mut self, name: &str) -> Vec<String> {
         let tags = self.texts(name);
         for tag in &tags {
@@ -284,13 +283,12 @@ impl Fields {
         tags
     }
 
-    /// Tags that may be absent.
+    /// Optional tags.
     pub fn optional_tags(&mut self, name: &str) -> Option<Vec<String>> {
         self.has(name).then(|| self.tags(name))
     }
 
-    /// An optimizer configuration that must be there and stands for itself: in a preset. Keys that
-    /// belong to a request are refused.
+    /// A required optimizer configuration, for a preset. Keys that belong to a request are refused.
     pub fn config(&mut self, name: &str) -> OptimizerConfig {
         let asked = self.asked(name);
         let of_requests = [
@@ -307,7 +305,7 @@ impl Fields {
         asked.config
     }
 
-    /// What a request asks for in a field that must be there.
+    /// A required configuration of an optimization request.
     pub fn asked(&mut self, name: &str) -> RequestedConfig {
         if !self.has(name) {
             self.refuse(name, "is required");
@@ -315,11 +313,10 @@ impl Fields {
         self.optional_asked(name).unwrap_or_default()
     }
 
-    /// What a request asks for: an optimizer configuration or a preset that holds one, as an object or
-    /// its JSON text, with what belongs to the request beside its keys.
+    /// The configuration of an optimization request: an optimizer configuration, or a preset that contains one, as an
+    /// object or as JSON text. Keys of the request may be among its keys.
     ///
-    /// Values that the engine would refuse are refused here, and so are unknown keys: nothing is paid
-    /// then.
+    /// Unknown keys and values that the engine would refuse are refused here, before the user pays.
     pub fn optional_asked(&mut self, name: &str) -> Option<RequestedConfig> {
         let value = self.take(name)?;
         let config = match PresetText::from_value(value) {
@@ -336,7 +333,7 @@ impl Fields {
         Some(self.check_asked(name, config.0))
     }
 
-    /// What the keys of a configuration ask for, of the field `name`.
+    /// Checks the configuration in the field `name`.
     pub fn check_asked(&mut self, name: &str, config: Map<String, Value>) -> RequestedConfig {
         let mut fields = Fields::of(config);
         let asked = RequestedConfig {
@@ -353,7 +350,7 @@ impl Fields {
         asked
     }
 
-    /// An object, or its JSON text, that may be absent.
+    /// An optional object, or its JSON text.
     pub fn optional_object(&mut self, name: &str) -> Option<Map<String, Value>> {
         let value = self.take(name)?;
         match OptimizerConfig::from_value(value) {
@@ -376,7 +373,7 @@ impl Fields {
         }
     }
 
-    /// Refuses every field that is left and was not taken.
+    /// Refuses all unread fields.
     pub fn refuse_unknown(&mut self, is_known: impl Fn(&str) -> bool) {
         let unknown: Vec<String> = self
             .map
@@ -392,15 +389,15 @@ impl Fields {
         }
     }
 
-    /// What is left after all known fields were taken.
+    /// All unread fields.
     pub fn rest(&mut self) -> Map<String, Value> {
         std::mem::take(&mut self.map)
     }
 
-    /// Ends the reading.
+    /// Reports the errors.
     ///
     /// # Errors
-    /// When anything was wrong: all of it.
+    /// If any field has an error; contains all of them.
     pub fn finish(self) -> Result<(), ApiError> {
         let Some(first) = self.errors.values().flatten().next() else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The options of the old command line, which version 1 takes as `config`, as a configuration.
+//! Converts the options of the old command line, which version 1 accepts as `config`, into a configuration.
 //!
 //! An option is known by its letters and digits in any case: `decimation-target`, `decimationTarget` and
 //! `--decimation_target` are one, and so is `{"decimation": {"target": …}}`. Keys of the current layouts may
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::engine::settings::most_alike;
 
-/// The options, in the spelling of the documentation first.
+/// The options, spelled as in the documentation.
 const OPTIONS: &[(&str, Setting)] = &[
     ("decimation-target", Setting::DecimationTarget),
     ("decimate:target", Setting::DecimationTarget),
@@ -20,7 +20,7 @@ const OPTIONS: &[(&str, Setting)] = &[
     ("texture-size", Setting::TextureSize),
 ];
 
-/// The keys at the top of the current layouts.
+/// The top-level keys of the current configuration layouts.
 const LAYOUT_KEYS: &[&str] = &[
     "schema",
     "limits",
@@ -32,13 +32,12 @@ const LAYOUT_KEYS: &[&str] = &[
     "export",
 ];
 
-/// The formats that version 1 names, without ctm, which is not written here. The first is the one that
-/// a target size is for.
+/// The formats of version 1 without ctm, which this service cannot write. A target size applies to the first one.
 pub const VERSION_1_FORMATS: &[&str] = &["glb", "usdz", "obj"];
 
 const TEXTURE_SLOTS: &[&str] = &["baseColor", "emissive", "normal", "orm"];
 
-/// The largest texture that can be asked for, in pixels.
+/// The largest texture size, in pixels.
 const LARGEST_TEXTURE: f64 = 65_536.0;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,14 +47,13 @@ enum Setting {
     TextureSize,
 }
 
-/// Why options cannot be followed, as the end of a sentence.
+/// Why options are refused, as the end of a sentence.
 pub type OptionRefusal = String;
 
-/// The configuration that `options` mean for a model whose bounding box has the longest side
-/// `longest_side`, where that is known.
+/// The configuration for `options`. `longest_side` is the longest side of the model's bounding box, if it is known.
 ///
 /// # Errors
-/// An option that is not known, or whose value is of the wrong kind.
+/// If an option is unknown or its value has the wrong type.
 pub fn configuration(
     options: Map<String, Value>,
     longest_side: Option<f64>,
@@ -98,7 +96,7 @@ pub fn configuration(
     Ok(config)
 }
 
-/// Options in groups by their whole names: `decimation:target`.
+/// Flattens grouped options to full names: `decimation:target`.
 fn flat(options: Map<String, Value>) -> Vec<(String, Value)> {
     let mut found = Vec::new();
     for (key, value) in options {
@@ -107,7 +105,7 @@ fn flat(options: Map<String, Value>) -> Vec<(String, Value)> {
                 let named = |(name, value)| (format!("{key}:{name}"), value);
                 found.extend(flat(group).into_iter().map(named));
             }
-            // Nothing was asked for.
+            // A null sets nothing.
             Value::Null => {}
             value => found.push((key, value)),
         }
@@ -115,7 +113,7 @@ fn flat(options: Map<String, Value>) -> Vec<(String, Value)> {
     found
 }
 
-/// Has a configuration that names no exports make the formats of version 1.
+/// If a configuration names no exports, adds the formats of version 1.
 pub fn with_formats(config: &mut Map<String, Value>) {
     let is_asked = |value: Option<&Value>| {
         value
@@ -139,7 +137,7 @@ pub fn with_formats(config: &mut Map<String, Value>) {
     }
 }
 
-/// Sets the value at a path; an existing value is kept.
+/// Sets the value at a path, unless it exists.
 pub fn put(
     config: &mut Map<String, Value>,
     path: &[&str],
@@ -178,7 +176,7 @@ fn setting(key: &str) -> Result<Setting, OptionRefusal> {
     })
 }
 
-/// A number of triangles, also as `f:5000`, or a percentage of those of the source.
+/// A number of triangles, also as `f:5000`, or a percentage of the source's.
 fn face_limit(key: &str, value: &Value) -> Result<(&'static str, Value), OptionRefusal> {
     if let Some(text) = value.as_str()
         && let Some(percentage) = text.trim().strip_suffix('%')
@@ -204,7 +202,7 @@ fn face_limit(key: &str, value: &Value) -> Result<(&'static str, Value), OptionR
     }
 }
 
-/// A number above 0; command lines write numbers as texts.
+/// A number above 0. Command lines write numbers as text.
 fn positive(key: &str, value: &Value) -> Result<f64, OptionRefusal> {
     let number = match value {
         Value::Number(number) => number.as_f64(),

@@ -28,11 +28,11 @@ use crate::wire::{
 const PER_PAGE: u64 = 12;
 const MOST_PER_PAGE: u64 = 50;
 
-/// Of several unknown keys so many are named, each with so many characters.
+/// Maximum number of unknown keys that a message names, and of characters of each.
 const NAMED_KEYS: usize = 10;
 const LONGEST_NAMED_KEY_CHARS: usize = 64;
 
-/// What both ways to make an embed ask for.
+/// The common fields of the two calls that create an embed.
 struct Wish {
     name: String,
     config: Option<String>,
@@ -54,7 +54,7 @@ impl Wish {
         }
     }
 
-    /// `done`, and which keys of the configuration the viewer does not know.
+    /// `done`, followed by the keys of the configuration that the viewer does not know.
     fn message(&self, done: &str) -> String {
         let unknown = self.config.as_deref().map(unknown_keys).unwrap_or_default();
         match unknown.is_empty() {
@@ -66,7 +66,7 @@ impl Wish {
         }
     }
 
-    /// Makes the embed; a configuration that is not given is the user's theme.
+    /// Creates the embed. Without a configuration it gets the user's theme.
     async fn grant(
         self,
         app: &App,
@@ -93,7 +93,7 @@ impl Wish {
     }
 }
 
-/// Why `text` is no configuration of the viewer: an object whose values are all texts.
+/// Why `text` is not a viewer configuration, which is an object whose values are all texts.
 fn problem_of(text: &str) -> Option<String> {
     let Ok(config) = serde_json::from_str::<serde_json::Map<String, Value>>(text) else {
         return Some("must be the JSON text of an object of texts".to_owned());
@@ -113,7 +113,7 @@ fn problem_of(text: &str) -> Option<String> {
     ))
 }
 
-/// Keys that the viewer does not know, each with the one that was probably meant.
+/// Keys that the viewer does not know, each with the most similar known key.
 fn unknown_keys(config: &str) -> Vec<String> {
     let config: serde_json::Map<String, Value> = serde_json::from_str(config).unwrap_or_default();
     let unknown = config
@@ -218,7 +218,7 @@ async fn has_glb(app: &App, owner: ModelId, area: Area) -> Result<bool, ApiError
     Ok(files.iter().any(is_glb))
 }
 
-/// Has a glb made for the viewer where the upload is not one file of that kind.
+/// Starts a conversion to glb, unless the viewer can show the upload itself.
 async fn prepare(app: &App, row: &AssetRow, user: UserId) -> Result<(), ApiError> {
     match exhibit::of_asset(app, row.id).await? {
         Model::Ready(_) | Model::Pending => Ok(()),
@@ -241,7 +241,7 @@ async fn prepare(app: &App, row: &AssetRow, user: UserId) -> Result<(), ApiError
     }
 }
 
-/// What the events of both ways to make an embed say.
+/// The event of a new embed.
 fn created(asset: AssetId, id: EmbedId, url: &str) -> EventData {
     let mut data = EventData {
         status: Some(EventStatus::Successful),
@@ -301,7 +301,7 @@ pub async fn delete(call: ApiCall) -> Result<StatusCode, ApiError> {
 async fn written(app: &App, row: &EmbedRow, form: EmbedForm) -> Result<Value, ApiError> {
     let (owner, number, asset) = match row.source {
         EmbedSource::Rapid(rapid) => (ModelId::Rapid(rapid), rapid, None),
-        // The API has an integer there whatever the embed shows.
+        // The API requires an integer here, also for the embed of an asset.
         EmbedSource::Asset(asset) => (ModelId::Asset(asset), RapidId(asset.0), Some(asset)),
     };
     let thumbnail = match form {

@@ -1,6 +1,6 @@
-//! Everything a request can be refused with, and the one place where that becomes an HTTP status.
+//! The reasons for which a request is refused, and their HTTP statuses.
 //!
-//! What went wrong inside goes to the log, never into an answer.
+//! Internal errors are logged and never sent to the client.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,71 +19,57 @@ use crate::wire::ErrorBody;
 /// Why a request is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
-    /// No token, a malformed one, or one that is not (any more) known.
+    /// No token, a malformed token, or an unknown or deleted one.
     #[error("Invalid token")]
     InvalidToken,
-    /// There is no such thing.
     #[error("{0}")]
     NotFound(String),
-    /// There is no such thing, said in plain text.
+    /// Not found, with a plain-text body.
     #[error("{0}")]
     PlainNotFound(String),
-    /// The path knows other methods.
     #[error("The method is not allowed here.")]
     MethodNotAllowed,
-    /// The body or a parameter is not as it has to be; each field with what is wrong with it.
+    /// Invalid body or parameters, with the errors of each field.
     #[error("{message}")]
     Invalid {
-        /// In one sentence.
         message: String,
-        /// Field by field.
         errors: BTreeMap<String, Vec<String>>,
     },
-    /// The request cannot be, whatever its fields.
+    /// The request is impossible, whatever its fields are.
     #[error("{0}")]
     BadRequest(String),
     /// A multi-optimize request that cannot be processed; plain text.
     #[error("{reason}")]
-    CouldNotProcess {
-        /// The status.
-        status: StatusCode,
-        /// Why.
-        reason: String,
-    },
-    /// A multi-optimize request failed inside; plain text.
+    CouldNotProcess { status: StatusCode, reason: String },
+    /// An internal error of a multi-optimize request; plain text.
     #[error("Something went wrong inside the service.")]
     ProcessingFailed(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// It belongs to another user, or is not allowed for anyone.
+    /// The object belongs to another user, or the change is not allowed.
     #[error("{0}")]
     Forbidden(String),
-    /// Something else has happened meanwhile.
+    /// The state has changed meanwhile.
     #[error("{0}")]
     Conflict(String),
-    /// No point is left.
+    /// Not enough points.
     #[error("{0}")]
     NoPoints(String),
-    /// The bytes do not fit.
+    /// The file does not fit into the account's storage.
     #[error("{0}")]
     TooLarge(String),
-    /// Too many requests.
     #[error("Too many requests.")]
-    TooManyRequests {
-        /// When the next is welcome.
-        retry_after: Duration,
-    },
-    /// No byte of the range exists.
+    TooManyRequests { retry_after: Duration },
+    /// The range starts behind the end of the file.
     #[error("The range lies behind the end.")]
     NoSuchRange {
-        /// The bytes there are.
+        /// Size of the file.
         size: u64,
     },
-    /// The account has all the webhooks it may have.
     #[error("The maximum number of webhooks is reached.")]
     TooManyWebhooks,
     /// The client aborted the body or sent nothing for too long.
     #[error("{0}")]
     BrokeOff(String),
-    /// Something failed inside.
+    /// An internal error.
     #[error("Something went wrong inside the service.")]
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
@@ -98,7 +84,7 @@ impl ApiError {
         }
     }
 
-    /// There is no `what` with this id.
+    /// The error for an unknown id of a `what`.
     pub fn no(what: &str) -> ApiError {
         ApiError::NotFound(format!("There is no such {what}."))
     }
@@ -111,8 +97,7 @@ impl ApiError {
         }
     }
 
-    /// The same as a multi-optimize request tells it: in plain text, and what is wrong with the request as a
-    /// 400.
+    /// The form of a multi-optimize request: plain text, and invalid fields as status 400.
     pub fn in_plain_text(self) -> ApiError {
         let status = match self {
             ApiError::Internal(cause) => return ApiError::ProcessingFailed(cause),
@@ -207,7 +192,7 @@ fn chain(error: &dyn std::error::Error) -> String {
 impl From<RecordsError> for ApiError {
     fn from(error: RecordsError) -> ApiError {
         match error {
-            // Its tokens are gone with it.
+            // Its tokens were deleted with it.
             RecordsError::NoAccount => ApiError::InvalidToken,
             inside => ApiError::Internal(Box::new(inside)),
         }

@@ -1,4 +1,4 @@
-//! What the viewer of an embed shows: a glb, where there is one or while one is being made.
+//! The files that the viewer of an embed shows, or the state of their conversion.
 
 use super::error::ApiError;
 use super::record_forms::Beside;
@@ -10,20 +10,17 @@ use crate::wire::{AssetId, Downloads, ModelId, SignedUrl};
 /// The model of an embed.
 #[derive(Debug)]
 pub enum Model {
-    /// The glb, and with it a usdz for phones.
     Ready(Files),
-    /// The glb is being made.
+    /// The glb is being converted.
     Pending,
-    /// There is no glb, for this reason where one is known.
+    /// There is no glb; with the reason, if it is known.
     None(Option<String>),
 }
 
-/// The files of a model that can be shown.
 #[derive(Debug)]
 pub struct Files {
-    /// For the viewer.
     pub glb: SignedUrl,
-    /// For the AR of phones that want it.
+    /// For AR on phones that need usdz.
     pub usdz: Option<SignedUrl>,
 }
 
@@ -42,7 +39,6 @@ impl Files {
     }
 }
 
-/// The model of what an embed shows.
 pub async fn of_source(app: &App, source: EmbedSource) -> Result<Model, ApiError> {
     match source {
         EmbedSource::Rapid(rapid) => {
@@ -53,8 +49,8 @@ pub async fn of_source(app: &App, source: EmbedSource) -> Result<Model, ApiError
     }
 }
 
-/// The model of a base asset: the upload itself where it is one glb file, else the glb that it was
-/// converted to. Of several files a viewer would get only one, and an archive it cannot open.
+/// The model of a base asset: the upload itself if it is one glb file, otherwise its conversion to glb. A viewer can
+/// load neither several files nor an archive.
 pub async fn of_asset(app: &App, asset: AssetId) -> Result<Model, ApiError> {
     let owner = ModelId::Asset(asset);
     let beside = Beside::read(app, &[owner]).await?;

@@ -1,6 +1,6 @@
-//! Version 1 of the API: deprecated, served for the clients that still speak it.
+//! Version 1 of the API: deprecated, for clients that still use it.
 //!
-//! It shares everything with version 2 but the form of some answers.
+//! Only the form of some replies differs from version 2.
 
 use axum::Json;
 use serde_json::{Map, Value, json};
@@ -126,7 +126,7 @@ pub async fn process(
     optimize_with(&call, &asset, asked).await
 }
 
-/// The longest side of a model's bounding box, where the analysis found one.
+/// The longest side of the model's bounding box, if the analysis found one.
 fn longest_side(asset: &AssetRow) -> Option<f64> {
     let metadata: Value = serde_json::from_str(asset.metadata.as_deref()?).ok()?;
     let sides = metadata["boundingBox"]["size"].as_array()?.iter();

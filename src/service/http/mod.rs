@@ -1,7 +1,7 @@
-//! The HTTP face: one file for each resource, all routes here.
+//! The HTTP API: one file for each resource; all routes are here.
 //!
-//! Each request is handled in a task of its own: a client that goes away cannot stop a change half
-//! way, and a bug that panics costs one answer. Refusals become statuses in `error` and nowhere else.
+//! Each request is handled in its own task: a client that disconnects cannot interrupt a change, and a panic fails
+//! only one request. Only `error` maps errors to statuses.
 
 mod archives;
 mod body;
@@ -64,7 +64,6 @@ pub fn storage_only(app: Arc<App>) -> Router {
     finish(storage_routes(), app)
 }
 
-/// The routes of both.
 pub fn api_and_storage(app: Arc<App>) -> Router {
     finish(api_routes().merge(storage_routes()), app)
 }

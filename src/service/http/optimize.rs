@@ -1,4 +1,4 @@
-//! Asking for optimizations, one or several. Nothing is queued and nothing paid unless all is right.
+//! Starts one or several optimizations. Nothing is queued or paid unless the whole request is valid.
 
 use axum::Json;
 use axum::http::StatusCode;
@@ -29,7 +29,7 @@ struct RequestedSettings {
 
 pub async fn one(call: ApiCall, mut fields: Fields) -> JsonReply {
     let id = call.ids.asset()?;
-    // The whole body may be a preset, as an archive of presets has it.
+    // The whole body may be a preset file.
     let is_preset = fields.has("config");
     if is_preset && fields.has("preset_id") {
         fields.refuse("config", "and the preset_id field exclude each other");
@@ -50,7 +50,7 @@ pub async fn one(call: ApiCall, mut fields: Fields) -> JsonReply {
     summary(&call, rapid).await
 }
 
-/// The tags of both places where a request may have them.
+/// The tags of the request and of its configuration.
 fn merged(one: Option<Vec<String>>, two: Option<Vec<String>>) -> Option<Vec<String>> {
     match (one, two) {
         (Some(one), Some(two)) => Some([one, two].concat()),
@@ -58,15 +58,14 @@ fn merged(one: Option<Vec<String>>, two: Option<Vec<String>>) -> Option<Vec<Stri
     }
 }
 
-/// The short form of a rapid model that was asked for just now, as it was then: a worker may have it
-/// already.
+/// The short form of a new rapid model, in its first state, even if a worker already runs it.
 async fn summary(call: &ApiCall, rapid: RapidId) -> JsonReply {
     let row = rapidmodel::existing(call, rapid).await?.into_accepted();
     let summary = record_forms::rapid(&call.app, &row, &Beside::default(), RapidForm::Summary);
     Ok(Json(summary))
 }
 
-/// The settings of a preset, of the factory or of the caller.
+/// The settings of a factory preset or of a preset of the caller.
 async fn preset_settings(
     call: &ApiCall,
     id: PresetId,
@@ -95,7 +94,7 @@ async fn preset_settings(
     }))
 }
 
-/// An optimization of `asset`, which has to be complete.
+/// An optimization of `asset`, which must be complete.
 pub(super) async fn new_rapid(
     call: &ApiCall,
     asset: &AssetRow,
@@ -139,7 +138,7 @@ fn not_complete(asset: AssetId, status: Option<&UploadStatus>) -> ApiError {
     )
 }
 
-/// Queues optimizations and pays for them, all or none.
+/// Queues and pays all optimizations, or none.
 pub(super) async fn start(call: &ApiCall, new: &[NewRapid]) -> Result<Vec<RapidId>, ApiError> {
     let started = call
         .records()
@@ -195,7 +194,7 @@ async fn item_of(call: &ApiCall, item: Map<String, Value>) -> Result<NewRapid, A
     new_rapid(call, &asset, asked).await
 }
 
-/// Says which of the optimizations is meant.
+/// Adds the index of the optimization to an error.
 fn named(number: usize, error: ApiError) -> ApiError {
     match error {
         ApiError::Invalid { message, errors } => ApiError::Invalid {

@@ -1,4 +1,4 @@
-//! The envelope of listings that come in pages.
+//! The envelope of paged listings.
 
 use serde_json::Value;
 use url::form_urlencoded::Serializer;
@@ -7,7 +7,7 @@ use super::request::ApiCall;
 use crate::service::records::PageOf;
 use crate::wire::{Page, PageButton, PageLinks, PageMeta};
 
-/// Puts `data`, the items of `page` as they are written, into the envelope.
+/// Wraps `data`, the serialized items of `page`.
 pub fn envelope<T>(call: &ApiCall, path: &str, page: &PageOf<T>, data: Vec<Value>) -> Page<Value> {
     let address = call.app.url(path);
     let last = page.last_page();
@@ -44,7 +44,7 @@ pub fn envelope<T>(call: &ApiCall, path: &str, page: &PageOf<T>, data: Vec<Value
     }
 }
 
-/// The buttons of a page bar: back, the first and last pages and those around the current, on.
+/// The buttons of a page bar: previous, the first and last pages, the pages around the current one, next.
 fn buttons(
     current: u64,
     last: u64,

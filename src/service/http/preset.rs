@@ -1,4 +1,4 @@
-//! Presets: those of the factory, read-only, and those of the user.
+//! Factory presets, which are read-only, and presets of users.
 
 use axum::Json;
 use axum::http::StatusCode;
@@ -156,11 +156,11 @@ fn filename_rule(fields: &mut Fields) -> Option<FilenameRule> {
         );
         return None;
     }
-    // Its kinds are checked.
+    // The types were checked above.
     serde_json::from_value(rule.clone()).ok()
 }
 
-/// The presets of the factory cannot be changed.
+/// Refuses changes of factory presets.
 fn refuse_factory(id: PresetId) -> Result<(), ApiError> {
     match presets::factory(id) {
         Some(preset) => Err(ApiError::Forbidden(format!(

@@ -1,4 +1,4 @@
-//! Rapid models: listed, shown, tagged, deleted, and where their files are.
+//! Rapid models: listing, records, tags and files.
 
 use axum::Json;
 use serde_json::{Value, json};
@@ -98,7 +98,7 @@ pub async fn exports(call: ApiCall) -> JsonReply {
     Ok(Json(json!({ "data": data })))
 }
 
-/// What is in an export; for glb and gltf only.
+/// Details of an export; only for glb and gltf.
 fn export_info(name: &str, report: Option<&Report>) -> Value {
     if !["glb", "gltf"].contains(&formats::extension(name).as_str()) {
         return Value::Null;

@@ -1,4 +1,4 @@
-//! Base assets: listed, shown, changed, deleted, and where their files are.
+//! Base assets: listing, records, changes and files.
 
 use axum::Json;
 use jiff::SignedDuration;
@@ -17,10 +17,10 @@ use crate::wire::{AssetForm, AssetId, Downloads, ModelId, Page};
 const DEFAULT_PER_PAGE: u64 = 10;
 const MOST_PER_PAGE: u64 = 50;
 
-/// The scale factors with which the coordinates of a model stay numbers that every format can hold.
+/// Scale factors that keep coordinates in the range of every format.
 const SCALES: std::ops::RangeInclusive<f64> = 1e-9..=1e9;
 
-/// How far back the running jobs are listed.
+/// Maximum age of the jobs in the list of running jobs.
 const JOBS_WINDOW: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 /// One asset of the caller.

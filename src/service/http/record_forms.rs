@@ -1,6 +1,6 @@
-//! How records are written: base assets, rapid models and tags in the forms of the API.
+//! Converts records of base assets, rapid models and tags to the JSON of the API.
 //!
-//! Tags carry a two-digit zone and the job behind a rapid model plain times, as the API has them.
+//! Times of tags have a two-digit zone and times of jobs have none, as in the API.
 
 use std::collections::HashMap;
 
@@ -34,7 +34,7 @@ impl Beside {
         Ok(Beside { files, tags })
     }
 
-    /// The files that one owner has in one area, and where they are.
+    /// The names and URLs of one owner's files in one area.
     pub async fn area(app: &App, owner: ModelId, area: Area) -> Result<Downloads, ApiError> {
         let beside = Beside::read(app, &[owner]).await?;
         Ok(beside.downloads(app, owner, area))
@@ -74,7 +74,7 @@ impl Beside {
     }
 }
 
-/// Gives the tags in a written record their own form of time.
+/// Converts the times of tags to the form of the API.
 fn dress_tags(value: &mut Value, tags: &[Tag]) {
     let written = value.get_mut("tags").and_then(Value::as_array_mut);
     for (written, tag) in written.into_iter().flatten().zip(tags) {
@@ -185,7 +185,7 @@ pub fn rapid(app: &App, row: &RapidRow, beside: &Beside, form: RapidForm) -> Val
     }
     let mut value = model.to_form(form);
     if form == RapidForm::Full {
-        // Not in the API's list of fields; shows what a model was made with.
+        // Not a field of the API.
         value["preset_id"] = serde_json::json!(row.preset);
         value["preset_name"] = serde_json::json!(row.preset_name);
     }
@@ -194,7 +194,7 @@ pub fn rapid(app: &App, row: &RapidRow, beside: &Beside, form: RapidForm) -> Val
     value
 }
 
-/// Adds what only the full form has.
+/// Adds the fields that only the full form has.
 fn complete(app: &App, row: &RapidRow, beside: &Beside, model: &mut RapidModel) {
     let owner = ModelId::Rapid(row.id);
     let report = report(row);
@@ -243,12 +243,12 @@ fn complete(app: &App, row: &RapidRow, beside: &Beside, model: &mut RapidModel) 
     });
 }
 
-/// What the worker reported.
+/// The report of the worker.
 pub fn report(row: &RapidRow) -> Option<Report> {
     serde_json::from_str(row.report.as_deref()?).ok()
 }
 
-/// The main file of each format: as reported, else judged by the extensions.
+/// The main file of each format: from the report, otherwise by extension.
 fn main_files<'a>(
     exports: &'a Downloads,
     report: Option<&'a Report>,
@@ -269,7 +269,7 @@ fn main_files<'a>(
     }
 }
 
-/// Where a viewer finds the model: a folder and the file in it, which together read the glb.
+/// The folder URL and file name of the glb, for a viewer.
 fn viewer_files(app: &App, beside: &Beside, owner: ModelId) -> Option<ModelFiles> {
     let mut exports = beside.files(owner, Area::Export);
     let glb = exports.find(|file| formats::extension(&file.name) == "glb")?;
@@ -321,7 +321,7 @@ fn job_status(job: &JobRow) -> JobStatus {
     }
 }
 
-/// Gives the job in a written rapid model its own form of time.
+/// Converts the times of a job to the form of the API.
 fn dress_job(value: &mut Value, job: Option<&JobRow>) {
     let (Some(job), Some(written)) = (job, value.get_mut("job_status")) else {
         return;

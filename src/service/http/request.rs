@@ -1,4 +1,4 @@
-//! What every handler reads from a request: who asks, the ids of the path, the query.
+//! Extractors: the caller, the ids of the path, the query.
 
 use std::collections::HashMap;
 use std::num::IntErrorKind;
@@ -18,14 +18,12 @@ use crate::service::records::{PageRequest, Records, Search};
 use crate::service::secrets::secret_matches;
 use crate::wire::{AssetId, EmbedId, PresetId, RapidId, TagId, TokenId, UserId, WebhookId};
 
-/// The longest `q` that is looked at.
 const LONGEST_QUERY_BYTES: usize = 4_096;
 
-/// A use of a token within this time of the last one is not written down again.
+/// Minimum time between two updates of a token's time of last use.
 const TOUCH_PAUSE_SECS: i64 = 60;
 
-/// Somebody without a token, such as one who logs in. To have one is to have been let in by the rate of
-/// its address.
+/// A client without a token, for example at login, within the rate limit of its address.
 #[derive(Debug, Clone, Copy)]
 pub struct Stranger;
 
@@ -85,7 +83,7 @@ fn count_stranger(parts: &Parts, app: &App) -> Result<(), ApiError> {
     count(parts, app, Requester::Peer(*peer))
 }
 
-/// Counts a request. Uploads are left out of the rate: their URLs and the calls around them.
+/// Counts a request, except for uploads: their URLs and calls are not limited.
 fn count(parts: &Parts, app: &App, requester: Requester) -> Result<(), ApiError> {
     if parts.uri.path().contains("/api-upload/") {
         return Ok(());
@@ -128,7 +126,7 @@ fn credentials(parts: &Parts) -> Option<(TokenId, &str)> {
     Some((TokenId(id.parse().ok()?), secret))
 }
 
-/// The ids of a path. A path whose id is no number names nothing.
+/// The ids of a path. An id that is not a number is not found.
 #[derive(Debug)]
 pub struct Ids(HashMap<String, String>);
 
@@ -146,7 +144,6 @@ impl<S: Send + Sync> FromRequestParts<S> for Ids {
 }
 
 impl Ids {
-    /// A part of the path as text.
     pub fn text(&self, name: &str) -> &str {
         self.0.get(name).map_or("", String::as_str)
     }
@@ -155,43 +152,36 @@ impl Ids {
         self.text(name).parse().map_err(|_| ApiError::no(what))
     }
 
-    /// The base asset.
     pub fn asset(&self) -> Result<AssetId, ApiError> {
         Ok(AssetId(self.number("id", "base asset")?))
     }
 
-    /// The rapid model.
     pub fn rapid(&self) -> Result<RapidId, ApiError> {
         Ok(RapidId(self.number("id", "rapid model")?))
     }
 
-    /// The preset.
     pub fn preset(&self) -> Result<PresetId, ApiError> {
         Ok(PresetId(self.number("id", "preset")?))
     }
 
-    /// The token.
     pub fn token(&self) -> Result<TokenId, ApiError> {
         Ok(TokenId(self.number("id", "token")?))
     }
 
-    /// The tag.
     pub fn tag(&self) -> Result<TagId, ApiError> {
         Ok(TagId(self.number("tagId", "tag")?))
     }
 
-    /// The embed.
     pub fn embed(&self) -> Result<EmbedId, ApiError> {
         Ok(EmbedId(self.number("id", "embed")?))
     }
 
-    /// The webhook.
     pub fn webhook(&self) -> Result<WebhookId, ApiError> {
         Ok(WebhookId(self.number("id", "webhook")?))
     }
 }
 
-/// The integer in `text` if it is above 0; the largest where it is larger.
+/// The integer in `text` if it is above 0. An integer beyond the range is the maximum.
 fn positive(text: &str) -> Option<u64> {
     match text.parse::<u64>() {
         Ok(number) => Some(number).filter(|&number| number > 0),
@@ -211,12 +201,11 @@ impl Query {
         Query(pairs.into_owned().collect())
     }
 
-    /// One value.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
 
-    /// What `q` asks for; everything when it is absent.
+    /// The search in `q`. Without `q` it matches everything.
     pub fn search(&self) -> Result<Search, ApiError> {
         let q = self.get("q").unwrap_or_default();
         if q.len() > LONGEST_QUERY_BYTES {
@@ -227,8 +216,8 @@ impl Query {
         Ok(Search::parse(q))
     }
 
-    /// Which page is asked for. What is no positive integer counts as absent; more than `most` items are
-    /// `most`. An integer may have any number of digits: a page beyond the last is the last.
+    /// The requested page. Values that are not positive integers count as absent. The page size is limited to `most`.
+    /// A page beyond the last one becomes the last one.
     pub fn page(&self, default: u64, most: u64) -> PageRequest {
         let number = |name| positive(self.get(name)?.trim());
         PageRequest {
@@ -237,7 +226,7 @@ impl Query {
         }
     }
 
-    /// The query without the page, to be repeated in links to other pages.
+    /// The query without the page, for links to other pages.
     pub fn without_page(&self) -> Vec<(&str, &str)> {
         let mut pairs: Vec<_> = self
             .0

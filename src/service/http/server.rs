@@ -1,5 +1,4 @@
-//! The listeners of the service: connections as `listener` serves them, with the faults that are planned,
-//! all of them ended when the service stops.
+//! The listeners of the service: connections of `listener`, with injected faults. All end when the service stops.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -15,18 +14,15 @@ use crate::service::chaos::{Chaos, ChaosService, ConnectionFault};
 /// Serves one listener.
 #[derive(Debug)]
 pub struct Server {
-    /// Where connections come from.
     pub listener: Listener,
-    /// The places for connections; shared by all listeners of a service.
+    /// The connection limit, shared by all listeners of a service.
     pub connections: Connections,
-    /// The faults that are planned.
     pub chaos: Chaos,
-    /// Tells to stop.
     pub stop: CancellationToken,
 }
 
 impl Server {
-    /// Accepts and serves until `stop`, then gives requests in flight a short time to end.
+    /// Serves until `stop`, then gives requests in flight a short time to finish.
     pub async fn serve(mut self, router: Router) {
         let mut tasks = JoinSet::new();
         let service = ChaosService::new(router, self.chaos.clone());
@@ -50,13 +46,13 @@ impl Server {
         listener::finish(tasks).await;
     }
 
-    /// Injects a fault: nothing listens for a while.
+    /// Injects a fault of a connection.
     async fn suffer(&mut self, fault: ConnectionFault) {
         let ConnectionFault::Refuse { ms } = fault else {
             return;
         };
         let addr = self.listener.addr();
-        // A listener cannot be closed in place: an unused one takes its place until then.
+        // A listener cannot be closed in place, so an unused one replaces it until then.
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         if let Ok(unused) = Listener::bind(any).await {
             self.listener = unused;
@@ -77,8 +73,8 @@ impl Server {
     }
 }
 
-/// Has the client see a reset instead of an orderly end.
+/// Makes the client see a reset instead of an orderly close.
 fn reset(stream: &TcpStream) {
-    // Where this cannot be set the client sees an end, which is as good.
+    // If this fails, the client sees an orderly close, which is good enough.
     let _ = stream.set_zero_linger();
 }

@@ -1,7 +1,7 @@
 //! The signed URLs below `/storage/`: PUT takes the bytes of an upload, GET gives those of a file.
 //!
-//! The signature is the whole authorization: a token beside it is refused, so that clients which leak
-//! theirs notice. Memory is bounded in both directions.
+//! The signature is the only authorization. A request that also has a token is refused, to reveal clients that leak
+//! their token. Memory is bounded in both directions.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -27,7 +27,6 @@ use crate::service::signing::Access;
 
 const CONTENT_MD5: HeaderName = HeaderName::from_static("content-md5");
 
-/// Answers any method below `/storage/`.
 pub async fn any(
     State(app): State<Arc<App>>,
     ids: Ids,
@@ -111,7 +110,7 @@ async fn write(app: &App, id: FileId, request: Request) -> Result<Response, ApiE
     }
 }
 
-/// Why bytes are not taken.
+/// The error for a refused upload.
 fn refusal(why: &Publish) -> ApiError {
     match why {
         Publish::Closed => ApiError::Conflict(
@@ -120,12 +119,12 @@ fn refusal(why: &Publish) -> ApiError {
         Publish::NoRoom => {
             ApiError::TooLarge("The file does not fit into the storage that is left.".to_owned())
         }
-        // What is done is no refusal; a file that has its bytes needs no others.
+        // `Done` is not an error and does not occur here.
         Publish::Gone | Publish::Done { .. } => ApiError::no("file"),
     }
 }
 
-/// Whether a Content-MD5 header (base64) means the same as hexadecimal digits.
+/// Whether a Content-MD5 header (base64) equals an MD5 in hexadecimal digits.
 fn is_md5(header: &str, hex: &str) -> bool {
     let sent = base64::engine::general_purpose::STANDARD.decode(header.trim());
     sent.ok() == from_hex(hex)
@@ -164,7 +163,7 @@ async fn read(app: &App, id: FileId, headers: &HeaderMap) -> Result<Response, Ap
     Ok((status, head, body).into_response())
 }
 
-/// Whether a list of entity tags has this one.
+/// Whether a list of entity tags contains `etag`.
 fn lists(known: &str, etag: &str) -> bool {
     known
         .split(',')
@@ -193,7 +192,7 @@ fn last_modified(file: &FileRow) -> String {
         .to_string()
 }
 
-/// The type of a file that a browser may show; anything else is just bytes.
+/// The media type of a file that a browser may show; otherwise `application/octet-stream`.
 fn media_type(name: &str) -> &'static str {
     match formats::media_type(name) {
         Some("text/plain") => "text/plain; charset=utf-8",
@@ -202,14 +201,13 @@ fn media_type(name: &str) -> &'static str {
     }
 }
 
-/// What a Range header asks of a file.
+/// The range that a Range header requests.
 #[derive(Debug, PartialEq, Eq)]
 enum RequestedRange {
-    /// The whole file: the header is not one that we serve, which means to leave it out.
+    /// The whole file: the header is ignored, because this service does not support its form.
     All,
-    /// A part.
     Some(Range<u64>),
-    /// Nothing that there is.
+    /// A range that the file does not have.
     None,
 }
 

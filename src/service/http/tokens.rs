@@ -1,4 +1,4 @@
-//! API tokens: made, listed, shown, deleted. The secret is shown once, when a token is made.
+//! API tokens. The secret is shown only when a token is created.
 
 use axum::Json;
 use axum::http::StatusCode;
@@ -12,7 +12,7 @@ use crate::service::records::{Records, RecordsError, TokenRow};
 use crate::service::secrets::hash_secret;
 use crate::wire::{ApiToken, TokenForm, UserId};
 
-/// Makes a token and returns its whole text.
+/// Creates a token and returns its text.
 pub async fn make(records: &Records, user: UserId, name: &str) -> Result<String, RecordsError> {
     let secret = random_secret();
     let token = records

@@ -1,6 +1,6 @@
-//! The calls around an upload: start, complete, retry. The files themselves come to `storage`.
+//! The calls of an upload: start, complete, retry. `storage` receives the files.
 //!
-//! Completing is idempotent: after the first time it changes nothing and answers the asset as it is.
+//! Completing is idempotent: a second call changes nothing and returns the asset.
 
 use axum::Json;
 use serde_json::json;
@@ -17,7 +17,7 @@ use crate::service::signing::Access;
 use crate::wire::paths::{fill, route};
 use crate::wire::{AssetForm, AssetId, Downloads, UploadLinks, UploadStarted, UploadStatus};
 
-/// As many missing files as a message names.
+/// Maximum number of missing files that a message names.
 const NAMED_FILES: usize = 20;
 
 pub async fn start(call: ApiCall, mut fields: Fields) -> Result<Json<UploadStarted>, ApiError> {
@@ -37,7 +37,6 @@ pub async fn start(call: ApiCall, mut fields: Fields) -> Result<Json<UploadStart
     Ok(Json(started(&call.app, id, &filenames, &files, complete)))
 }
 
-/// The checked names of the files.
 pub(super) fn file_names(fields: &mut Fields) -> Vec<String> {
     let had = fields.has("filenames");
     let filenames = fields.texts("filenames");
@@ -47,12 +46,11 @@ pub(super) fn file_names(fields: &mut Fields) -> Vec<String> {
     filenames
 }
 
-/// Whether an upload that does not say so is an archive to be unpacked.
+/// Whether an upload without `is_zip` is an archive to unpack.
 pub(super) fn is_one_zip(filenames: &[String]) -> bool {
     matches!(filenames, [name] if formats::extension(name) == "zip")
 }
 
-/// Makes the asset of an upload.
 pub(super) async fn create(
     call: &ApiCall,
     name: &str,
@@ -70,7 +68,7 @@ pub(super) async fn create(
     Ok(call.records().assets().create(call.user, &new).await?)
 }
 
-/// The answer to a start: one URL for each file.
+/// The reply to a start: one URL for each file.
 pub(super) fn started(
     app: &App,
     id: AssetId,
@@ -96,7 +94,7 @@ pub(super) fn started(
     }
 }
 
-/// Completes an upload, once.
+/// Completes an upload. Does nothing if it is already complete.
 pub(super) async fn finish(call: &ApiCall, id: AssetId) -> Result<(), ApiError> {
     match call.records().imports().start(call.user, id).await? {
         Completion::Started => call.app.queue.wake(),

@@ -1,4 +1,4 @@
-//! The account: logging in, points, storage, and its end.
+//! The account: login, points, storage, deletion.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ pub async fn login(State(app): State<Arc<App>>, _: Stranger, mut fields: Fields)
     Ok(Json(json!({ "token": token })))
 }
 
-/// Checks a password; one at a time, for it takes a processor a while.
+/// Checks a password. Only one at a time, because it takes much processor time.
 async fn is_password_of(app: &App, user: &UserRow, password: String) -> Result<bool, ApiError> {
     let _turn = app.password_turn.lock().await;
     let hash = user.password_hash.clone();

@@ -18,10 +18,8 @@ use crate::service::records::{Area, EmbedSource};
 use crate::service::viewer::{Exhibit, asset, page, waiting_page};
 use crate::wire::ModelId;
 
-/// Where the pages of embeds are.
 pub const PAGE: &str = "/embed/{identifier}";
 
-/// Where the files are that they load.
 pub const ASSET: &str = "/embed/assets/{name}";
 
 pub async fn show(State(app): State<Arc<App>>, ids: Ids) -> Result<Response, ApiError> {
@@ -54,7 +52,7 @@ pub async fn show(State(app): State<Arc<App>>, ids: Ids) -> Result<Response, Api
     let policy = HeaderValue::try_from(page.policy).expect("the policy is plain text");
     let mut headers = plain_headers("text/html; charset=utf-8");
     headers.insert(CONTENT_SECURITY_POLICY, policy);
-    // The page holds signed URLs, which end.
+    // The page contains signed URLs, which expire.
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     Ok((headers, page.html).into_response())
 }

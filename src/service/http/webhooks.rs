@@ -1,4 +1,4 @@
-//! Webhooks: registered, listed, deleted, tested.
+//! Webhooks.
 
 use axum::Json;
 use axum::http::StatusCode;

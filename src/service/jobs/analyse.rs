@@ -1,4 +1,4 @@
-//! Finds out what is in an upload.
+//! Analyses an upload.
 
 use tokio_util::sync::CancellationToken;
 
@@ -12,13 +12,13 @@ use crate::service::records::{AnalysisEnd, JobRow};
 use crate::service::workers::{Failure, Outcome};
 use crate::wire::UploadStatus;
 
-/// Statistics larger than this stay a file only.
+/// Larger statistics are only stored as a file, not in the record.
 const METADATA_LIMIT: u64 = 256 << 10;
 
-/// An error.log larger than this has errors for certain.
+/// A larger error.log is taken to contain errors, without reading it.
 const LOG_LIMIT: u64 = 1 << 20;
 
-/// Does one analysis.
+/// Runs one analysis.
 pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Done, JobError> {
     let Some(place) = prepare(app, job).await? else {
         return Ok(Done::Recorded);
@@ -43,7 +43,7 @@ pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Do
     Ok(Done::Recorded)
 }
 
-/// The state of an asset whose analysis is in `phase`.
+/// The state of an asset during a phase of its analysis.
 pub fn status_in(phase: Phase) -> UploadStatus {
     match phase {
         Phase::Reading => UploadStatus::Analysing,
@@ -52,7 +52,7 @@ pub fn status_in(phase: Phase) -> UploadStatus {
     }
 }
 
-/// Shows how far an asset is; false when the attempt has lost its job.
+/// Updates the state of an asset; false if the attempt has lost its job.
 async fn show(app: &App, job: &JobRow, status: &UploadStatus) -> Result<bool, JobError> {
     Ok(app
         .records
@@ -61,12 +61,12 @@ async fn show(app: &App, job: &JobRow, status: &UploadStatus) -> Result<bool, Jo
         .await?)
 }
 
-/// Lays the upload out, or records why it cannot be.
+/// Prepares the work folder, or records why that is impossible.
 async fn prepare(app: &App, job: &JobRow) -> Result<Option<Place>, JobError> {
     let asset = app.records.assets().get(job.user, job.asset).await?;
     let is_zip = asset.is_some_and(|asset| asset.is_zip);
     if is_zip {
-        // A lost job is noticed before its worker starts.
+        // A lost job is detected before its worker starts.
         show(app, job, &UploadStatus::Unzipping).await?;
     }
     match Place::lay_out(app, job).await? {
@@ -143,7 +143,7 @@ async fn store(app: &App, job: &JobRow, end: &AnalysisEnd) -> Result<(), JobErro
     Ok(())
 }
 
-/// Fails an analysis that no worker could be given.
+/// Fails an analysis that no worker can run.
 pub async fn fail(app: &App, job: &JobRow, reason: &str) -> Result<(), JobError> {
     fail_as(app, job, UploadStatus::ImportingFailed, reason).await
 }

@@ -1,7 +1,6 @@
-//! Takes over what a worker left in its output folder.
+//! Stores the files that a worker wrote into its output folder.
 //!
-//! Nothing about the folder is trusted: only plain files with names that are safe count, and only so
-//! many of them.
+//! The folder is not trusted: only regular files with safe names are stored, up to a maximum number.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,10 +14,10 @@ use crate::service::app::App;
 use crate::service::names;
 use crate::service::records::{Area, Lease, NewFile, RecordsError};
 
-/// More files than any export has.
+/// Maximum number of files; no export has so many.
 const MOST_FILES: usize = 20_000;
 
-/// A file of the output folder: what it is for, its name there, and where it is.
+/// A file of the output folder: its area, its name there, and its path.
 type Found = (Area, String, PathBuf);
 
 /// Stores every file of the output folder.
@@ -57,11 +56,12 @@ pub async fn store_text(app: &App, name: &str, text: String) -> Result<NewFile, 
     })
 }
 
-/// Ends the way of a job's files by what the records said to them. With an owner they replace what it
-/// had, whose bytes go; where the attempt has lost its job they are nobody's. True with an owner.
+/// Finishes storing a job's files, depending on the result of the commit. If the commit succeeded, the blobs that the
+/// files replace are removed. If the attempt has lost its job, the new blobs are removed. True if the files have an
+/// owner.
 ///
-/// When the records failed, the commit may have happened all the same: the records are asked again, and
-/// nothing is removed. The sweep removes blobs that no record refers to.
+/// If the commit failed, it may still have taken effect: the records are asked again, and nothing is removed. The
+/// sweep removes blobs that no record refers to.
 pub async fn settle(
     app: &App,
     lease: Lease,
@@ -94,7 +94,7 @@ pub async fn discard(app: &App, files: &[NewFile]) {
     app.files.remove(&blobs).await;
 }
 
-/// The file `name` of the output folder as text, if it is there and not larger than `limit` bytes.
+/// The text of the file `name` in the output folder, if it exists and has at most `limit` bytes.
 pub fn read_text(place: &Place, name: &str, limit: u64) -> Option<String> {
     let path = place.output().join(name);
     let metadata = fs::symlink_metadata(&path).ok()?;
@@ -124,7 +124,7 @@ fn find(output: &Path) -> std::io::Result<Vec<Found>> {
     Ok(found)
 }
 
-/// Adds the plain files of one folder, without its subfolders.
+/// Adds the regular files of one folder, without its subfolders.
 fn add_files(folder: &Path, area: Area, found: &mut Vec<Found>) -> std::io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -138,7 +138,7 @@ fn add_files(folder: &Path, area: Area, found: &mut Vec<Found>) -> std::io::Resu
     Ok(())
 }
 
-/// Adds the plain files of a folder and its subfolders, if there is such a folder.
+/// Adds the regular files of a folder and its subfolders, if the folder exists.
 fn add_tree(
     folder: &Path,
     prefix: &str,

@@ -1,4 +1,4 @@
-//! Converts an asset to other formats: an optimization that changes nothing but the format.
+//! Converts an asset to other formats: an optimization that only changes the format.
 
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
@@ -12,7 +12,7 @@ use crate::service::names::file_stem;
 use crate::service::records::{Area, JobRow, NewFile};
 use crate::service::workers::{Failure, Outcome};
 
-/// Does one conversion.
+/// Runs one conversion.
 pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Done, JobError> {
     let conversion = match job.conversion {
         Some(conversion) => app.records.conversions().get(conversion).await?,
@@ -72,7 +72,6 @@ fn config(formats: &[String]) -> Map<String, Value> {
     config
 }
 
-/// Fails a conversion.
 pub async fn fail(app: &App, job: &JobRow, reason: &str) -> Result<(), JobError> {
     end(app, job, Some(&Failure::of(reason)), Vec::new()).await
 }

@@ -6,7 +6,7 @@ use crate::service::app::App;
 use crate::service::records::{Area, JobRow};
 use crate::wire::{Downloads, EventData, EventStatus, EventType, ModelId, RapidId};
 
-/// An archive was unpacked, or cannot be.
+/// An archive was unpacked, or unpacking failed.
 pub fn unzipped(app: &App, job: &JobRow, failure: Option<&str>) {
     let done = "The archive was extracted.";
     app.events
@@ -27,14 +27,14 @@ pub fn analysed(app: &App, job: &JobRow, failure: Option<&str>) {
 pub async fn optimized(app: &App, job: &JobRow, rapid: RapidId, failure: Option<&str>) {
     let mut data = data(job, failure, "The optimization has finished.");
     data.rapidmodel_id = Some(rapid);
-    // Of a failed one there are the logs.
+    // A failed optimization has only logs.
     let area = match failure {
         None => Area::Export,
         Some(_) => Area::Analysis,
     };
     data.rapidmodel = files(app, rapid, area).await;
     if data.rapidmodel.is_empty() {
-        // The field is there all the same.
+        // The API requires the field.
         data.other.insert("rapidmodel".to_owned(), json!({}));
     }
     app.events

@@ -1,8 +1,8 @@
-//! The leases of the jobs that run here: renewed while they run, lost when another attempt has the job.
+//! The leases of the jobs that run in this process: renewed while they run, lost when another attempt has the job.
 //!
-//! A job belongs to the attempt that claimed it last. The database decides: a lease that cannot be renewed
-//! because the job is another's is lost, and its worker is killed. A job whose lease has run out (its
-//! process was killed, or stood still) goes back into the queue, a bounded number of times.
+//! A job belongs to the attempt that claimed it last, according to the database. If a lease cannot be renewed because
+//! another attempt has the job, its worker is killed. A job whose lease expired (its process was killed or suspended)
+//! goes back into the queue, a bounded number of times.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::queue::Running;
 use crate::service::app::App;
 use crate::service::records::{Lost, RecordsError};
 
-/// Leases are renewed so many times before they would run out.
+/// Renewals of a lease in its lifetime.
 const RENEWALS: u32 = 4;
 
 /// Renews leases and finds jobs that were lost, until the service stops.
@@ -22,7 +22,7 @@ pub async fn keep(app: Arc<App>) {
             () = app.stop.cancelled() => return,
             () = tokio::time::sleep(pause) => {}
         }
-        // In this order: after a sleep of the whole machine our own leases have run out too.
+        // In this order: after a suspend of the machine our own leases have expired, too.
         if let Err(error) = renew(&app).await {
             tracing::error!(%error, "the leases of jobs could not be renewed");
         } else if let Err(error) = requeue(&app, Lost::Expired).await {
@@ -36,17 +36,17 @@ async fn renew(app: &App) -> Result<(), RecordsError> {
     for Running { lease, stop } in running {
         let time = app.config.job_lease;
         if !app.records.jobs().renew_lease(lease, time).await? {
-            // The attempt has just ended and the token has no effect, or another attempt has claimed the job.
+            // Either the attempt has just ended and this has no effect, or another attempt has claimed the job.
             stop.cancel();
         }
     }
     Ok(())
 }
 
-/// Queues again what was running when the last service died, and fails what died too often with it.
+/// Queues the jobs again that ran when the last service died, and fails those that did so too often.
 ///
 /// # Errors
-/// When the records fail.
+/// If the records fail.
 pub async fn recover(app: &App) -> Result<(), RecordsError> {
     requeue(app, Lost::All).await
 }

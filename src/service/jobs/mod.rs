@@ -1,8 +1,8 @@
 //! Jobs: claimed from the job table, run by worker processes, and recorded.
 //!
 //! One attempt at a time runs a job and holds a lease on it (see `leases`). When the service
-//! stops, running jobs go back into the queue; when a job's record is deleted or its lease is lost, its
-//! worker is killed and its result thrown away.
+//! stops, running jobs go back into the queue. When a job's record is deleted or its lease is lost, its worker is
+//! killed and its result is discarded.
 
 mod analyse;
 mod collect;
@@ -36,31 +36,28 @@ const LOOK_AGAIN: Duration = Duration::from_secs(5);
 /// Minimum time between two writes of a job's progress.
 const PROGRESS_PAUSE: Duration = Duration::from_millis(200);
 
-/// Why a job could not be run. The cause is not the model, so the job is tried again.
+/// Why a job could not run. The model is not the cause, so the job is tried again.
 #[derive(Debug, thiserror::Error)]
 pub enum JobError {
-    /// The records failed.
     #[error(transparent)]
     Records(#[from] RecordsError),
-    /// The files failed.
     #[error(transparent)]
     Files(#[from] FilesError),
-    /// The disk of the work folder failed.
     #[error("the work folder failed")]
     Disk(#[from] std::io::Error),
 }
 
-/// What happens to a job after its worker has ended.
+/// The result of an attempt.
 enum Done {
-    /// Its end is recorded.
+    /// The result of the job is recorded.
     Recorded,
-    /// It was stopped: it goes back into the queue.
+    /// The attempt was stopped: the job goes back into the queue.
     Stopped,
     /// The attempt has lost its job, or the job's record was deleted: nothing is recorded.
     Lost,
 }
 
-/// Claims and runs jobs, one after the other, until the service stops.
+/// Claims and runs jobs, one at a time, until the service stops.
 pub async fn work(app: Arc<App>) {
     while !app.stop.is_cancelled() {
         match app.records.jobs().claim(app.config.job_lease).await {
@@ -116,12 +113,12 @@ async fn run(app: &Arc<App>, job: &JobRow) {
 
 async fn give_back(app: &App, job: &JobRow) {
     if let Err(error) = app.records.jobs().requeue(job.lease()).await {
-        // It stays `running` in the table until its lease runs out.
+        // It stays `running` in the table until its lease expires.
         tracing::error!(job = %job.id, %error, "a job could not be given back");
     }
 }
 
-/// Fails a job that cannot be done, with a reason.
+/// Fails a job for a reason.
 async fn give_up(app: &App, job: &JobRow, reason: &str) {
     let ended = match job.kind {
         JobKind::Analyse => analyse::fail(app, job, reason).await,
@@ -133,14 +130,14 @@ async fn give_up(app: &App, job: &JobRow, reason: &str) {
     }
 }
 
-/// Ends a job that has lost what it works for.
+/// Ends a job whose asset, rapid model or conversion was deleted.
 async fn end_for_nothing(app: &App, job: &JobRow) -> Result<Done, JobError> {
     let output = Failure::output(Some(&Failure::of("what this was for has been deleted")));
     app.records.jobs().fail(job.lease(), &output).await?;
     Ok(Done::Recorded)
 }
 
-/// Has a task done by a worker process and its progress written down meanwhile.
+/// Runs a task in a worker process and records its progress.
 async fn have_done(app: &App, job: &JobRow, task: &Task, stop: &CancellationToken) -> Outcome {
     let (latest, mut changes) = watch::channel(None::<Progress>);
     let working = app.workers.run(
@@ -173,8 +170,8 @@ async fn have_done(app: &App, job: &JobRow, task: &Task, stop: &CancellationToke
     }
 }
 
-/// Writes down how far a job is, and the phase of an analysis where it is not the one `shown`; false when
-/// the attempt has lost its job.
+/// Records the progress of a job, and the phase of an analysis if it differs from `shown`; false if the attempt has
+/// lost its job.
 async fn note(
     app: &App,
     job: &JobRow,

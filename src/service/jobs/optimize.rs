@@ -13,10 +13,10 @@ use crate::service::records::{JobRow, OptimizationEnd, RapidRow};
 use crate::service::workers::{Failure, Outcome};
 use crate::wire::{OptimizationStatus, RapidId};
 
-/// The longest name of a result with what a preset adds to it, in bytes.
+/// The longest name of a result with the additions of its preset, in bytes.
 const LONGEST_ADDED_TO: usize = 150;
 
-/// Does one optimization.
+/// Runs one optimization.
 pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Done, JobError> {
     let Some(rapid) = rapid_of(app, job).await? else {
         return end_for_nothing(app, job).await;
@@ -66,7 +66,7 @@ fn config(rapid: &RapidRow) -> Map<String, Value> {
     serde_json::from_str(&rapid.config).expect("what was stored is a configuration")
 }
 
-/// The name of the exported files where none is asked for: that of the asset with what the preset adds to it.
+/// The default name of the exported files: the asset's name with the additions of the preset.
 fn base_name(rapid: &RapidRow) -> String {
     let rule = &rapid.filename_rule;
     let suffix = rule.use_suffix.as_str().filter(|suffix| !suffix.is_empty());
@@ -82,7 +82,7 @@ fn base_name(rapid: &RapidRow) -> String {
         .flatten()
         .map(|part| format!("-{part}"))
         .collect();
-    // Where a name is cut, what is added stays: it tells one result from another.
+    // If the name is too long, the addition is kept, because it distinguishes the results.
     let added = names::file_stem(&format!("x{added}"));
     let room = LONGEST_ADDED_TO.saturating_sub(added.len());
     let name = names::file_stem(&rapid.name);
@@ -115,7 +115,7 @@ async fn record(
     Ok(())
 }
 
-/// Fails an optimization that no worker could be given; its error.log says why.
+/// Fails an optimization that no worker can run; its error.log says why.
 pub async fn fail(app: &App, job: &JobRow, reason: &str) -> Result<(), JobError> {
     let Some(rapid) = job.rapid else {
         return Ok(());

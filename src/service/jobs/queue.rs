@@ -1,4 +1,4 @@
-//! Wakes sleeping workers, and knows the attempts that run in this process.
+//! Wakes idle workers, and keeps the list of the attempts that run in this process.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -15,7 +15,7 @@ pub struct Queue {
     running: Mutex<HashMap<JobId, Running>>,
 }
 
-/// An attempt that is under way here.
+/// An attempt that runs in this process.
 #[derive(Debug, Clone)]
 pub(super) struct Running {
     pub(super) lease: Lease,
@@ -28,7 +28,6 @@ impl Queue {
         self.wake.notify_one();
     }
 
-    /// Waits until there is work.
     pub(super) async fn woken(&self) {
         self.wake.notified().await;
     }
@@ -43,7 +42,7 @@ impl Queue {
         }
     }
 
-    /// The attempts that are under way, by job.
+    /// The running attempts, by job.
     pub(super) fn running(&self) -> std::sync::MutexGuard<'_, HashMap<JobId, Running>> {
         self.running.lock().expect("no holder of this lock panics")
     }

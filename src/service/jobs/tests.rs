@@ -1,4 +1,4 @@
-//! What an attempt may do that has lost its job, and what happens when a commit has no answer.
+//! Tests: attempts that have lost their job, and commits whose result is unknown.
 
 use std::time::{Duration, SystemTime};
 
@@ -11,7 +11,7 @@ use crate::wire::{AssetId, UploadStatus, UserId};
 
 const LEASE: Duration = Duration::from_secs(60);
 
-/// A service that does no job by itself, and one asset that waits for its analysis.
+/// A service without workers, and one asset that waits for its analysis.
 struct Waiting {
     _dir: tempfile::TempDir,
     service: RunningService,
@@ -101,7 +101,7 @@ impl Waiting {
     }
 }
 
-/// What the database says when its answer to a COMMIT is lost.
+/// The error of a COMMIT whose reply is lost.
 fn lost_answer() -> RecordsError {
     RecordsError::Database(sqlx::Error::WorkerCrashed)
 }
@@ -151,11 +151,11 @@ async fn a_lost_answer_to_a_commit_costs_no_byte() {
     let job = waiting.claim().await;
     let file = waiting.file("the result").await;
     let files = std::slice::from_ref(&file);
-    // It did not happen: the job is tried again, and the bytes are left to the sweep.
+    // The commit had no effect: the job is tried again, and the sweep removes the bytes.
     let settled = settle(app, job.lease(), Err(lost_answer()), files).await;
     assert!(settled.is_err());
     assert!(waiting.is_stored(&file).await);
-    // It did happen: the files have their owner.
+    // The commit had an effect: the files have their owner.
     waiting.end(&job, &file).await.unwrap().unwrap();
     let settled = settle(app, job.lease(), Err(lost_answer()), files).await;
     assert!(settled.unwrap());

@@ -16,14 +16,14 @@ use crate::service::archive::{UnpackError, unpack};
 use crate::service::records::{Area, JobRow};
 use crate::wire::ModelId;
 
-/// The laid-out job.
+/// A prepared work folder.
 #[derive(Debug)]
 pub struct Place {
-    /// Always there; only dropping takes it.
+    /// `None` only while dropping.
     dir: Option<TempDir>,
     /// The uploaded files, by their names below the input folder.
     pub files: Vec<String>,
-    /// Whether these files come out of the archive that was uploaded.
+    /// Whether these files come from an uploaded archive.
     is_unpacked: bool,
 }
 
@@ -32,11 +32,11 @@ pub struct Place {
 pub enum LaidOut {
     /// The worker can begin.
     Ready(Place),
-    /// There is nothing to begin with.
+    /// The upload is refused.
     Refused {
         /// The reason, for the person who uploaded it.
         reason: String,
-        /// Whether it is beyond the limits of imports.
+        /// Whether it exceeds the limits of imports.
         limit: bool,
     },
 }
@@ -51,7 +51,7 @@ impl LaidOut {
 }
 
 impl Place {
-    /// Makes the folder and lays the files of the job's asset out in it, those of an archive unpacked.
+    /// Creates the folder and puts the files of the job's asset into it. An archive is unpacked.
     pub async fn lay_out(app: &App, job: &JobRow) -> Result<LaidOut, JobError> {
         let Some(asset) = app.records.assets().get(job.user, job.asset).await? else {
             return Ok(LaidOut::refused(
@@ -92,9 +92,9 @@ impl Place {
         }
     }
 
-    /// Puts the content of the archive in the place of the archive.
+    /// Replaces the archive with its content.
     async fn unpack(mut self, archive: &str) -> Result<LaidOut, JobError> {
-        // Refusals name the archive as its sender knows it.
+        // Messages use the archive's own name.
         let aside = self.path().join("packed");
         fs::create_dir(&aside)?;
         let packed = aside.join(Path::new(archive).file_name().unwrap_or_default());
@@ -117,8 +117,8 @@ impl Place {
         }
     }
 
-    /// The uploaded file that the engine read `model` from: the file itself, or the archive around it.
-    /// None where the service unpacked the archive, which is the only uploaded file then.
+    /// The uploaded file that the engine read `model` from: the file itself, or the archive around it. `None` if the
+    /// service unpacked the archive, which is then the only uploaded file.
     pub fn uploaded_file(&self, model: &ModelFile) -> Option<String> {
         let holds = |file: &&String| {
             let rest = model.path.strip_prefix(file.as_str());
@@ -139,12 +139,12 @@ impl Place {
         self.path().join("in")
     }
 
-    /// The folder that the worker fills.
+    /// The folder that the worker writes into.
     pub fn output(&self) -> PathBuf {
         self.path().join("out")
     }
 
-    /// Writes the reason of a failure where the worker left none.
+    /// Writes the reason of a failure if the worker wrote none.
     pub fn note_failure(&self, reason: &str) -> io::Result<()> {
         note_failure(&self.output().join("error.log"), reason)
     }
@@ -152,7 +152,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // Many files take their time to remove; the runtime's threads are not for that.
+        // Removing many files takes long, so it runs on a blocking thread.
         if let Some(dir) = self.dir.take() {
             tokio::task::spawn_blocking(move || drop(dir));
         }

@@ -1,28 +1,24 @@
-//! The presets of the factory: what people who publish 3D models ask for most.
+//! The factory presets: the most common requests of people who publish 3D models.
 //!
-//! Each has a number below 1001 that never changes its meaning; users' presets come after those.
+//! Each has an id below 1001 that never changes its meaning. Presets of users have higher ids.
 
 use crate::wire::{OptimizerConfig, PresetCategory, PresetId};
 
-/// A preset that comes with the service.
 #[derive(Debug)]
 pub struct FactoryPreset {
     pub id: PresetId,
     pub name: &'static str,
-    /// What it is for.
     pub description: &'static str,
-    /// The number of its category.
     pub category: u64,
     config: &'static str,
 }
 
 impl FactoryPreset {
-    /// Its configuration.
     pub fn config(&self) -> OptimizerConfig {
         OptimizerConfig::parse(self.config).expect("a test reads every factory preset")
     }
 
-    /// What a search looks at.
+    /// The text that a search matches, in lower case.
     pub fn folded(&self) -> String {
         format!("{}\n{}", self.name, self.description).to_lowercase()
     }
@@ -33,7 +29,6 @@ pub fn factory(id: PresetId) -> Option<&'static FactoryPreset> {
     FACTORY.iter().find(|preset| preset.id == id)
 }
 
-/// What the presets are sorted into.
 pub fn categories() -> Vec<PresetCategory> {
     let category = |id, name: &str, slug: &str, description: &str| PresetCategory {
         id,
@@ -96,14 +91,14 @@ macro_rules! glb {
     };
 }
 
-/// One glb for viewers on web pages, which read packed geometry: it is packed as the source is.
+/// One glb for web viewers, which can read compressed geometry: compressed like the source.
 macro_rules! web_glb {
     () => {
         r#"{"fileType":"glb","meshCompressionMethod":"auto","textureFormat":{"baseColor":"auto","normal":"auto","orm":"auto","emissive":"auto"}}"#
     };
 }
 
-/// Every preset of the factory, in the order of the lists.
+/// All factory presets, in the order of the list.
 pub static FACTORY: &[FactoryPreset] = &[
     FactoryPreset {
         id: PresetId(1),

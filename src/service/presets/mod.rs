@@ -1,4 +1,4 @@
-//! The presets of the factory and what is said about presets in general.
+//! Factory presets, and rules for all presets.
 
 mod factory;
 
@@ -7,13 +7,12 @@ pub use factory::{FACTORY, FactoryPreset, categories, factory};
 /// The version of the optimizer.
 pub const CORE_VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Whether a preset that asks for `version` of the optimizer asks for a newer one than this; none when it is
-/// no version.
+/// Whether a preset needs a newer optimizer than this one; `None` if `version` is not a version.
 pub fn needs_newer_core(version: &str) -> Option<bool> {
     Some(parts(version)? > parts(CORE_VERSION)?)
 }
 
-/// What is wrong with a preset that asks for `version`.
+/// The end of the message for a preset that needs a newer optimizer.
 pub fn too_old_for(version: &str) -> String {
     format!("needs version {version} of the optimizer core, and this one is {CORE_VERSION}")
 }
@@ -24,7 +23,7 @@ fn parts(version: &str) -> Option<[u64; 4]> {
     let numbers = numbers.split(['-', '+']).next().unwrap_or_default();
     let mut parts = [0; 4];
     for (place, number) in numbers.split('.').enumerate() {
-        // What is no number makes no version; its error says no more.
+        // The parser's error adds nothing: the text is not a version.
         *parts.get_mut(place)? = number.parse().ok()?;
     }
     Some(parts)

@@ -1,4 +1,4 @@
-//! Accounts. Only a hash of a password is here.
+//! Accounts. Passwords are stored as hashes.
 
 use super::AccountRecords;
 use super::database::{Result, Tx};
@@ -6,42 +6,33 @@ use super::removal::Removal;
 use super::sql::{record, sql};
 use crate::wire::UserId;
 
-/// An account that is about to be made.
 #[derive(Debug)]
 pub struct NewUser<'a> {
-    /// What the user logs in with.
     pub email: &'a str,
     pub password_hash: &'a str,
-    /// The points to begin with.
     pub points: u64,
-    /// The bytes the account may store.
     pub quota_bytes: u64,
 }
 
 record! {
-    /// An account.
     #[derive(Debug, Clone)]
     pub struct UserRow {
         pub id: UserId,
-        /// What the user logs in with.
         pub email: String,
         pub password_hash: String,
         pub points: u64,
-        /// Bytes it may store.
         pub quota_bytes: u64,
-        /// Bytes it stores.
         pub used_bytes: u64,
     }
 }
 
 impl UserRow {
-    /// Bytes that still fit.
     pub fn storage_left(&self) -> u64 {
         self.quota_bytes.saturating_sub(self.used_bytes)
     }
 }
 
-/// Counts `delta` bytes more for `user`, or less when it is negative.
+/// Adds `delta` to the used bytes of `user`.
 pub(super) async fn adjust_used(tx: &mut Tx, user: UserId, delta: i64) -> Result<()> {
     let update = sql!(
         "UPDATE users SET used_bytes = CASE WHEN used_bytes + $2 < 0 THEN 0 ELSE used_bytes + $2 END \
@@ -53,10 +44,10 @@ pub(super) async fn adjust_used(tx: &mut Tx, user: UserId, delta: i64) -> Result
 }
 
 impl AccountRecords<'_> {
-    /// Makes an account.
+    /// Creates an account.
     ///
     /// # Errors
-    /// When the database fails, or the e-mail address is taken.
+    /// If the database fails or the e-mail address is in use.
     pub async fn create(self, new: &NewUser<'_>) -> Result<UserId> {
         let mut tx = self.database.begin().await?;
         let insert = sql!(
@@ -73,7 +64,6 @@ impl AccountRecords<'_> {
         Ok(user)
     }
 
-    /// The account with this id.
     pub async fn get(self, user: UserId) -> Result<Option<UserRow>> {
         let query = sql!("SELECT * FROM users WHERE id = $1", user);
         self.database.optional(query).await
@@ -85,7 +75,6 @@ impl AccountRecords<'_> {
         self.database.optional(query).await
     }
 
-    /// Whether there is any account.
     pub async fn is_any(self) -> Result<bool> {
         let accounts: u64 = self
             .database
@@ -94,13 +83,14 @@ impl AccountRecords<'_> {
         Ok(accounts > 0)
     }
 
-    /// Sets what every account may store, as the service was started with it.
+    /// Sets the quota of all accounts.
     pub async fn set_quota(self, quota_bytes: u64) -> Result<()> {
         let update = "UPDATE users SET quota_bytes = $1 WHERE quota_bytes <> $1";
         self.database.run(sql!(update, quota_bytes)).await.map(drop)
     }
 
-    /// Deletes an account with all it has. What is made for it at the same time is deleted too, or not made.
+    /// Deletes an account and everything in it. Objects that are created for it at the same time are deleted, too, or
+    /// not created.
     pub async fn delete(self, user: UserId) -> Result<Removal> {
         let mut tx = self.database.begin().await?;
         let delete_jobs = sql!("DELETE FROM jobs WHERE user_id = $1 RETURNING id", user);
@@ -128,7 +118,7 @@ impl AccountRecords<'_> {
             tx.run(sql!(statement, user)).await?;
         }
         tx.commit().await?;
-        // The write-ahead log still has the pages as they were.
+        // The write-ahead log still contains the deleted data.
         self.database
             .run(sql!("PRAGMA wal_checkpoint(TRUNCATE)"))
             .await?;

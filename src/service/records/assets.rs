@@ -1,4 +1,4 @@
-//! Base assets: made, found, listed, deleted. How an upload becomes a complete asset is in `imports`.
+//! Records of base assets. `imports` holds the steps from an upload to a complete asset.
 
 use jiff::Timestamp;
 
@@ -10,23 +10,18 @@ use super::sql::{record, sql};
 use crate::service::ids::random_uuid;
 use crate::wire::{AssetId, ModelId, UploadStatus, UserId};
 
-/// An upload that is about to begin.
 #[derive(Debug)]
 pub struct NewAsset<'a> {
-    /// The name of the asset.
     pub name: &'a str,
-    /// The files that will come.
     pub filenames: &'a [String],
-    /// Whether the one file is an archive to be unpacked.
+    /// Whether the only file is an archive to unpack.
     pub is_zip: bool,
-    /// The file format, judged by the names.
+    /// The file format, by the file names.
     pub format: &'a str,
-    /// The file that is the model.
     pub main_file: &'a str,
 }
 
 record! {
-    /// A base asset.
     #[derive(Debug, Clone)]
     pub struct AssetRow {
         pub id: AssetId,
@@ -34,21 +29,17 @@ record! {
         pub name: String,
         /// Whether an archive was uploaded.
         pub is_zip: bool,
-        /// Its state.
         pub status: UploadStatus = "upload_status",
-        /// The file format.
         pub format: String,
-        /// The file that is the model.
         pub main_file: String,
         /// Bytes of the uploaded files.
         pub size: u64,
-        /// The scale that the user set; 1 at first.
+        /// The scale that the user set; 1 by default.
         pub scale_factor: f64,
-        /// Whether error.log has errors.
+        /// Whether error.log contains errors.
         pub has_errors: bool,
-        /// What went wrong.
         pub error_message: Option<String>,
-        /// What the analysis found, as JSON text.
+        /// The statistics of the analysis, as JSON text.
         pub metadata: Option<String>,
         /// When the upload began.
         pub created_at: Timestamp,
@@ -63,8 +54,8 @@ const LISTING: Listing = Listing {
 };
 
 impl AssetRecords<'_> {
-    /// Begins an upload: the asset and its files, whose bytes are awaited. The ids of the files are in
-    /// the order of their names in `new`.
+    /// Creates an asset and its files, still without bytes. The ids of the files have the order of their names in
+    /// `new`.
     pub async fn create(self, user: UserId, new: &NewAsset<'_>) -> Result<(AssetId, Vec<FileId>)> {
         let mut tx = self.database.begin_for(user).await?;
         let insert = sql!(
@@ -90,7 +81,7 @@ impl AssetRecords<'_> {
         Ok((asset, ids))
     }
 
-    /// Adds complete assets with one file each, as if they had been uploaded and analysed.
+    /// Adds complete assets with one file each, without upload and analysis.
     pub async fn add_complete(self, user: UserId, new: &[(String, NewFile)]) -> Result<()> {
         let mut tx = self.database.begin().await?;
         for (name, file) in new {

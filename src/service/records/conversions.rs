@@ -1,4 +1,4 @@
-//! Conversions of assets to other formats: what was asked for, and how it ended.
+//! Conversions of assets to other formats.
 
 use sqlx::sqlite::SqliteRow;
 
@@ -16,7 +16,6 @@ pub struct ConversionRow {
     pub formats: Vec<String>,
     /// The error, if it failed.
     pub message: Option<String>,
-    /// How far it is.
     pub state: JobState,
     /// 0 to 100.
     pub progress: u64,
@@ -49,22 +48,18 @@ macro_rules! select {
 /// Result of starting a conversion.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Conversion {
-    /// It is queued.
     Queued,
-    /// The asset has one of the formats, or is being converted to it; these are all that it has.
+    /// The asset has one of the formats or is being converted to it. Contains all its formats.
     Existing(Vec<String>),
-    /// The asset is not complete.
     NotComplete,
-    /// There is no such asset.
     Gone,
 }
 
-/// Whether an asset has the format that was uploaded.
+/// Whether the format of the upload counts as a format of the asset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Uploaded {
-    /// It has.
     Counts,
-    /// A viewer cannot show the upload as it is, so the format does not count.
+    /// It does not count, because a viewer cannot show the upload itself.
     NotShown,
 }
 
@@ -85,7 +80,7 @@ async fn existing_formats(tx: &mut Tx, asset: AssetId) -> Result<Vec<String>> {
 }
 
 impl ConversionRecords<'_> {
-    /// Asks for a conversion and queues its job, or says why not.
+    /// Creates a conversion and queues its job, or returns why that is impossible.
     pub async fn start(
         self,
         user: UserId,
@@ -138,8 +133,8 @@ impl ConversionRecords<'_> {
         self.database.optional(sql!(query, conversion)).await
     }
 
-    /// Records the end of a conversion together with the end of its job. Returns the blobs that it
-    /// replaced, or none when the conversion is gone or the attempt has lost its job: then the new files have no owner.
+    /// Records the result of a conversion together with the end of its job. Returns the replaced blobs; `None` if the
+    /// conversion was deleted or the attempt has lost its job: then the new files have no owner.
     pub async fn end(
         self,
         lease: Lease,

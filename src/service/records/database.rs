@@ -1,8 +1,8 @@
-//! The open database: connections, changes, migrations, and how rows are read.
+//! The open database: connections, transactions, migrations.
 //!
-//! One connection writes and several read (WAL), so that a write never meets a busy database. A
-//! commit is on disk when it returns. Statements are written so that SQLite and PostgreSQL both know them; each one
-//! that only SQLite knows says what its twin is.
+//! One connection writes and several read (WAL), so a write never finds the database busy. A commit is on disk when
+//! it returns. Statements are valid for SQLite and PostgreSQL. A comment with `PostgreSQL:` gives the equivalent of
+//! those that are not.
 
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
@@ -19,7 +19,7 @@ use super::sql::{Record, Statement, sql};
 use crate::service::clock::Clock;
 use crate::wire::{ModelId, UserId};
 
-/// The schema, step by step; a database is brought to the last one when it is opened.
+/// The steps of the schema. Opening a database applies the missing ones.
 const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_start.sql"),
     include_str!("migrations/0002_leases.sql"),
@@ -42,7 +42,7 @@ impl Tx {
         Ok(self.inner.commit().await?)
     }
 
-    /// Whether `user` has `owner`: it may have been deleted since the request began.
+    /// Whether `user` has `owner`. It may have been deleted since the request began.
     pub(super) async fn has(&mut self, user: UserId, owner: ModelId) -> Result<bool> {
         let query = match owner {
             ModelId::Asset(_) => "SELECT id FROM assets WHERE id = $1 AND user_id = $2",
@@ -108,13 +108,13 @@ impl Database {
     /// # Errors
     /// If the file cannot be opened, is not a database, or comes from a newer version.
     pub(super) async fn open(path: &Path, clock: Clock) -> Result<Database> {
-        // Both pools are SQLite's; on PostgreSQL they are one pool, and the pragmas fall away.
+        // PostgreSQL: one pool, without the pragmas.
         let options = SqliteConnectOptions::new()
             .filename(path)
             .create_if_missing(true)
             .journal_mode(SqliteJournalMode::Wal)
             .synchronous(SqliteSynchronous::Full)
-            // What is deleted is overwritten, not only forgotten.
+            // Deleted data is overwritten.
             .pragma("secure_delete", "ON")
             .busy_timeout(Duration::from_secs(10));
         let writer = SqlitePoolOptions::new()
@@ -140,12 +140,12 @@ impl Database {
         self.writer.close().await;
     }
 
-    /// Runs a statement in a transaction of its own; returns the number of changed rows.
+    /// Runs a statement in its own transaction; returns the number of changed rows.
     pub(super) async fn run(&self, statement: Statement<'_>) -> Result<u64> {
         Ok(statement.execute(&self.writer).await?.rows_affected())
     }
 
-    /// Runs a statement that changes rows in a transaction of its own; returns the first changed row.
+    /// Runs a statement that changes rows in its own transaction; returns the first changed row.
     pub(super) async fn change<T: Record>(&self, statement: Statement<'_>) -> Result<Option<T>> {
         let row = statement.fetch_optional(&self.writer).await?;
         Ok(row.as_ref().map(T::read).transpose()?)
@@ -167,7 +167,7 @@ impl Database {
     /// Begins a transaction on records of `user`.
     ///
     /// # Errors
-    /// When the account was deleted since the request began: nothing is made for it any more.
+    /// If the account was deleted since the request began: nothing is created for it any more.
     pub(super) async fn begin_for(&self, user: UserId) -> Result<Tx> {
         let mut tx = self.begin().await?;
         let account: Option<UserId> = tx
@@ -181,7 +181,7 @@ impl Database {
 
     /// Begins a transaction.
     pub(super) async fn begin(&self) -> Result<Tx> {
-        // Twin: a plain `BEGIN`; PostgreSQL locks rows, not the database.
+        // PostgreSQL: `BEGIN`, because it locks rows, not the database.
         Ok(Tx {
             inner: self.writer.begin_with("BEGIN IMMEDIATE").await?,
             now: self.now(),

@@ -12,41 +12,33 @@ use crate::wire::{AssetId, EmbedId, ModelId, RapidId, UserId};
 /// What an embed shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EmbedSource {
-    /// A rapid model.
     Rapid(RapidId),
-    /// A base asset in glb format.
     Asset(AssetId),
 }
 
-/// An embed that is about to be made.
 #[derive(Debug)]
 pub struct NewEmbed<'a> {
-    /// Its name in addresses, unguessable.
+    /// Its unguessable name in URLs.
     pub identifier: &'a str,
     pub name: &'a str,
-    /// What it shows.
     pub source: EmbedSource,
     /// The viewer configuration as JSON text.
     pub config: &'a str,
 }
 
 record! {
-    /// An embed.
     #[derive(Debug, Clone)]
     pub struct EmbedRow {
         pub id: EmbedId,
-        /// The owner.
         pub user: UserId = "user_id",
-        /// Its name in addresses.
+        /// Its name in URLs.
         pub identifier: String,
         pub name: String,
-        /// What it shows.
         pub source: EmbedSource => source_of,
-        /// The name of what it shows, where that is still there.
+        /// The name of the model, if it still exists.
         pub source_name: Option<String>,
         /// The viewer configuration as JSON text.
         pub config: String,
-        /// How often it was opened.
         pub view_count: u64,
         pub created_at: Timestamp,
         pub updated_at: Timestamp,
@@ -78,7 +70,7 @@ fn source_of(row: &SqliteRow) -> sqlx::Result<EmbedSource> {
 }
 
 impl EmbedRecords<'_> {
-    /// Makes an embed; none when what it shows is gone.
+    /// Creates an embed; `None` if its model was deleted.
     pub async fn create(self, user: UserId, new: &NewEmbed<'_>) -> Result<Option<EmbedId>> {
         let mut tx = self.database.begin_for(user).await?;
         let owner = match new.source {
@@ -110,7 +102,7 @@ impl EmbedRecords<'_> {
         Ok(Some(id))
     }
 
-    /// One page of the embeds of `user`, those of one rapid model where one is named, newest first.
+    /// One page of the embeds of `user`, or only of one rapid model, newest first.
     pub async fn list(
         self,
         user: UserId,
@@ -130,7 +122,7 @@ impl EmbedRecords<'_> {
         self.database.optional(sql!(query, embed, user)).await
     }
 
-    /// The embed that an address names; it counts as seen once more.
+    /// The embed with this name in URLs. Counts a view.
     pub async fn view(self, identifier: &str) -> Result<Option<EmbedRow>> {
         let update = "UPDATE embeds SET view_count = view_count + 1 WHERE identifier = $1";
         self.database.run(sql!(update, identifier)).await?;
@@ -144,14 +136,13 @@ impl EmbedRecords<'_> {
         Ok(self.database.run(sql!(delete, embed, user)).await? > 0)
     }
 
-    /// The viewer configuration that `user` saved as a theme; an empty object when there is none.
+    /// The viewer configuration that `user` saved as theme; an empty object if there is none.
     pub async fn theme(self, user: UserId) -> Result<String> {
         let query = "SELECT value FROM settings WHERE name = $1";
         let theme = self.database.optional(sql!(query, theme_setting(user)));
         Ok(theme.await?.unwrap_or_else(|| "{}".to_owned()))
     }
 
-    /// Saves the theme of `user`.
     pub async fn save_theme(self, user: UserId, config: &str) -> Result<()> {
         let mut tx = self.database.begin_for(user).await?;
         tx.run(sql!(

@@ -1,8 +1,8 @@
-//! Which files an asset or a rapid model has, and under which key the bytes of each are stored.
+//! The files of assets and rapid models, and the blob of each file.
 //!
-//! A row whose bytes have not come yet has no blob. A blob never changes: new bytes are a new blob,
-//! and the row moves over to it in one commit, so a reader sees the old bytes or the new ones.
-//! Functions that replace or remove rows return the blobs that are no longer needed.
+//! A row whose bytes were not received yet has no blob. A blob never changes. New bytes are a new blob, and one
+//! commit changes the row, so a reader sees either the old bytes or the new ones. Functions that replace or remove
+//! rows return the blobs that are no longer needed.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -17,7 +17,6 @@ use super::database::{Result, Tx, places};
 use super::sql::{Column, Value as _, record, sql};
 use crate::wire::{AssetId, ModelId, RapidId, UserId};
 
-/// A file that the service keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId(pub u64);
 
@@ -54,16 +53,16 @@ impl ModelId {
     }
 }
 
-/// What a file is for.
+/// The purpose of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Area {
     /// Uploaded by the user.
     Source,
     /// Logs, statistics and the thumbnail.
     Analysis,
-    /// A picture of one view.
+    /// A rendered view.
     Render,
-    /// A picture of the thumbnail that turns.
+    /// A frame of the rotating thumbnail.
     Turntable,
     /// A result of an optimization.
     Export,
@@ -78,7 +77,6 @@ pub enum Area {
 }
 
 impl Area {
-    /// Every area.
     pub const ALL: [Area; 9] = [
         Area::Source,
         Area::Analysis,
@@ -112,35 +110,30 @@ impl Area {
 }
 
 record! {
-    /// A file and where its bytes are.
     #[derive(Debug, Clone)]
     pub struct FileRow {
         pub id: FileId,
-        /// The owner.
         pub owner: ModelId => owner_of,
-        /// What it is for.
         pub area: Area,
-        /// Its name; `/` stands between folders.
+        /// Path in its area, separated by `/`.
         pub name: String,
-        /// The key of its bytes; none while they are awaited.
+        /// `None` until the bytes are received.
         pub blob: Option<String>,
         pub size: u64,
-        /// The MD5 of the bytes, in hexadecimal digits.
+        /// In hexadecimal digits.
         pub md5: String,
-        /// Their CRC-32, as archives need it.
+        /// For archives.
         pub crc32: u32,
-        /// When the bytes came.
+        /// When the bytes were received.
         pub modified_at: Timestamp,
     }
 }
 
-/// A file whose bytes are stored already and that is about to get its row.
+/// A stored file without a row.
 #[derive(Debug, Clone)]
 pub struct NewFile {
-    /// What it is for.
     pub area: Area,
     pub name: String,
-    /// The key of its bytes.
     pub blob: String,
     pub size: u64,
     pub md5: String,
@@ -156,7 +149,7 @@ fn owner_of(row: &SqliteRow) -> sqlx::Result<ModelId> {
     })
 }
 
-/// Adds a file whose bytes are awaited.
+/// Adds a file whose bytes were not received yet.
 pub(super) async fn expect(tx: &mut Tx, owner: ModelId, area: Area, name: &str) -> Result<FileId> {
     let insert = sql!(
         "INSERT INTO files (owner_kind, owner_id, area, name, blob, size, md5, crc32, modified_at) \
@@ -246,13 +239,12 @@ pub(super) async fn add(tx: &mut Tx, user: UserId, owner: ModelId, new: &[NewFil
 }
 
 impl FileRecords<'_> {
-    /// The file with this id.
     pub async fn get(self, file: FileId) -> Result<Option<FileRow>> {
         let query = sql!("SELECT * FROM files WHERE id = $1", file);
         self.database.optional(query).await
     }
 
-    /// All files of `owners`, those whose bytes are awaited too, in the order they were named.
+    /// All files of `owners`, including those without bytes, in the order of their creation.
     pub async fn list(self, owners: &[ModelId]) -> Result<Vec<FileRow>> {
         let Some(first) = owners.first() else {
             return Ok(Vec::new());
@@ -268,7 +260,7 @@ impl FileRecords<'_> {
         self.database.all(query).await
     }
 
-    /// Those of `blobs` that no file has.
+    /// The blobs that no file has.
     pub async fn unowned_blobs(self, blobs: &[String]) -> Result<Vec<String>> {
         if blobs.is_empty() {
             return Ok(Vec::new());

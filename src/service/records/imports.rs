@@ -1,8 +1,8 @@
-//! Imports: how an upload becomes a complete asset.
+//! Imports: the steps from an upload to a complete asset.
 //!
-//! The states of assets move here and nowhere else: `incomplete` → `waiting` → (`unzipping` →)
-//! `analysing` → `complete` or a failure. Completing an upload and queueing its analysis are one commit,
-//! and so are the end of an analysis and its result.
+//! Only this module changes the states of assets: `incomplete` → `waiting` → (`unzipping` →) `analysing` → `complete`
+//! or a failure. Completing an upload and queueing its analysis are one commit. The end of an analysis and its result
+//! are one commit, too.
 
 use super::ImportRecords;
 use super::database::{Result, Tx};
@@ -16,28 +16,26 @@ use crate::wire::{AssetId, ModelId, UploadStatus, UserId};
 pub enum Completion {
     /// The analysis is queued.
     Started,
-    /// It was completed before; nothing happened.
+    /// It was complete before; nothing changed.
     Before,
-    /// These files have not come yet; nothing happened.
+    /// These files were not received yet; nothing changed.
     Missing(Vec<String>),
-    /// There is no such asset.
     Gone,
 }
 
 /// How an analysis ended.
 #[derive(Debug)]
 pub struct AnalysisEnd {
-    /// Complete, or a failure.
+    /// `Complete` or a failure.
     pub status: UploadStatus,
-    /// Whether error.log has errors.
+    /// Whether error.log contains errors.
     pub has_errors: bool,
-    /// What went wrong.
     pub error_message: Option<String>,
-    /// The model's format, where it is known better than from the names.
+    /// The model's format, if it differs from what the names suggest.
     pub format: Option<String>,
-    /// The uploaded file that is the model, likewise.
+    /// The model file, if it differs from what the names suggest.
     pub main_file: Option<String>,
-    /// What was found, as JSON text.
+    /// The statistics, as JSON text.
     pub metadata: Option<String>,
     pub files: Vec<NewFile>,
     /// Exit code and error of the worker, as JSON.
@@ -55,7 +53,7 @@ async fn status_of(tx: &mut Tx, user: UserId, asset: AssetId) -> Result<Option<U
 }
 
 impl ImportRecords<'_> {
-    /// Completes an upload and queues its analysis, or says why not.
+    /// Completes an upload and queues its analysis, or returns why that is impossible.
     pub async fn start(self, user: UserId, asset: AssetId) -> Result<Completion> {
         let mut tx = self.database.begin().await?;
         match status_of(&mut tx, user, asset).await? {
@@ -78,7 +76,7 @@ impl ImportRecords<'_> {
         Ok(Completion::Started)
     }
 
-    /// Queues the analysis of an asset again whose import failed; false when it did not fail.
+    /// Queues the analysis of a failed import again; false if the import has not failed.
     pub async fn retry(self, user: UserId, asset: AssetId) -> Result<bool> {
         let mut tx = self.database.begin().await?;
         let status = status_of(&mut tx, user, asset).await?;
@@ -96,7 +94,7 @@ impl ImportRecords<'_> {
         Ok(true)
     }
 
-    /// Notes the state of an asset whose analysis runs; false when the attempt has lost its job.
+    /// Changes the state of an asset during its analysis; false if the attempt has lost its job.
     pub async fn set_status(
         self,
         lease: Lease,
@@ -114,8 +112,8 @@ impl ImportRecords<'_> {
         Ok(self.database.run(update).await? > 0)
     }
 
-    /// Records the end of an analysis together with the end of its job. Returns the blobs that it
-    /// replaced, or none when the asset is gone or the attempt has lost its job: then the new files have no owner.
+    /// Records the result of an analysis together with the end of its job. Returns the replaced blobs; `None` if the
+    /// asset was deleted or the attempt has lost its job: then the new files have no owner.
     pub async fn end(
         self,
         lease: Lease,

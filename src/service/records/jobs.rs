@@ -1,10 +1,9 @@
-//! The job table: what is to be done, what is being done and how it ended.
+//! The job table.
 //!
-//! A job is added in the commit that makes it necessary and ended in the commit that records its
-//! result. It is claimed by one statement, which raises its fence: every later write of an attempt names
-//! the fence, so an attempt that has lost its job changes nothing any more. A claim holds for the time of
-//! a lease, which the process of the attempt renews; a job whose lease ran out is claimed again, a
-//! bounded number of times.
+//! A job is added in the commit that makes it necessary and ended in the commit that records its result. One
+//! statement claims a job and increments its fencing token (`fence`). Every later write of the attempt names this
+//! number, so an attempt that has lost its job changes nothing any more. A claim is a lease, which the process
+//! renews. A job whose lease expired is claimed again, a bounded number of times.
 
 use std::fmt;
 use std::time::Duration;
@@ -17,7 +16,6 @@ use super::sql::{record, sql};
 use crate::service::ids::random_uuid;
 use crate::wire::{AssetId, RapidId, UserId};
 
-/// A job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobId(pub u64);
 
@@ -27,7 +25,7 @@ impl fmt::Display for JobId {
     }
 }
 
-/// The right of one attempt to write to its job, for as long as no other attempt has claimed it.
+/// The right of an attempt to change its job until another attempt claims the job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease {
     pub job: JobId,
@@ -35,16 +33,15 @@ pub struct Lease {
     pub fence: u64,
 }
 
-/// Which running jobs have lost their attempt.
+/// The running jobs that lost their process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lost {
-    /// All: the process that had them has ended.
+    /// All: their process has ended.
     All,
-    /// Those whose lease ran out.
+    /// Those with an expired lease.
     Expired,
 }
 
-/// What is to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobKind {
     /// Unpack an uploaded archive and find out what is in the model.
@@ -56,7 +53,7 @@ pub enum JobKind {
 }
 
 impl JobKind {
-    /// The word for it in records and in the API.
+    /// The word in records and in the API.
     pub fn text(self) -> &'static str {
         match self {
             JobKind::Analyse => "analyse",
@@ -74,21 +71,16 @@ impl JobKind {
     }
 }
 
-/// How far a job is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobState {
-    /// Waits for a worker.
     Queued,
-    /// A worker has it.
     Running,
-    /// Ended with success.
     Finished,
-    /// Ended with a failure.
     Failed,
 }
 
 impl JobState {
-    /// The word for it in records.
+    /// The word in records.
     pub fn text(self) -> &'static str {
         match self {
             JobState::Queued => "queued",
@@ -109,27 +101,20 @@ impl JobState {
 }
 
 record! {
-    /// One job.
     #[derive(Debug, Clone)]
     pub struct JobRow {
         pub id: JobId,
-        /// Its name outside.
+        /// Its id in the API.
         pub key: String,
-        /// What is to be done.
         pub kind: JobKind,
-        /// For whom.
         pub user: UserId = "user_id",
-        /// With which asset.
         pub asset: AssetId = "asset_id",
-        /// The rapid model that it makes.
+        /// The rapid model that it creates.
         pub rapid: Option<RapidId> = "rapid_id",
-        /// The row of `conversions` that it works off.
+        /// The id of its conversion.
         pub conversion: Option<u64> = "conversion_id",
-        /// How far it is.
         pub state: JobState,
-        /// How often a worker took it.
         pub attempts: u64,
-        /// The number of its last claim.
         pub fence: u64,
         /// 0 to 100.
         pub progress: u64,
@@ -139,14 +124,14 @@ record! {
         pub output: Option<String>,
         pub created_at: Timestamp,
         pub updated_at: Timestamp,
-        /// When a worker took it first.
+        /// When it was first claimed.
         pub started_at: Option<Timestamp>,
         pub finished_at: Option<Timestamp>,
     }
 }
 
 impl JobRow {
-    /// The right of the attempt that claimed this row.
+    /// The lease of the attempt that claimed this row.
     pub fn lease(&self) -> Lease {
         Lease {
             job: self.id,
@@ -155,7 +140,7 @@ impl JobRow {
     }
 }
 
-/// What a queued job says it is doing.
+/// The step of a queued job.
 pub(super) const QUEUED_STEP: &str = "Scheduled for processing";
 
 /// Adds a job to the queue.
@@ -183,7 +168,7 @@ pub(super) async fn add(
     tx.run(insert).await.map(drop)
 }
 
-/// Ends a job; false when the attempt has lost it.
+/// Ends a job; false if the attempt has lost it.
 pub(super) async fn end(
     tx: &mut Tx,
     lease: Lease,
@@ -205,23 +190,21 @@ pub(super) async fn end(
     Ok(tx.run(update).await? > 0)
 }
 
-/// The moment that leases are counted by, in microseconds: the clock of the machine, whatever the clock
-/// of the service is set to.
+/// The current time for leases, in microseconds: the clock of the machine, without the offset of the service's clock.
 fn lease_now() -> i64 {
-    // Twin: the clock of the database.
+    // PostgreSQL: the clock of the database.
     Timestamp::now().as_microsecond()
 }
 
-/// The end of a lease that begins now.
 fn lease_end(lease: Duration) -> i64 {
     let micros = i64::try_from(lease.as_micros()).unwrap_or(i64::MAX);
     lease_now().saturating_add(micros)
 }
 
 impl JobRecords<'_> {
-    /// Takes the job that waits longest, if one waits, for the time of `lease`.
+    /// Claims the oldest queued job, if there is one, for the time `lease`.
     pub async fn claim(self, lease: Duration) -> Result<Option<JobRow>> {
-        // Twin: the inner SELECT ends in `FOR UPDATE SKIP LOCKED`.
+        // PostgreSQL: the inner SELECT ends with `FOR UPDATE SKIP LOCKED`.
         let update = sql!(
             "UPDATE jobs SET state = 'running', attempts = attempts + 1, fence = fence + 1, \
              lease_until = $2, updated_at = $1, started_at = COALESCE(started_at, $1) \
@@ -232,7 +215,7 @@ impl JobRecords<'_> {
         self.database.change(update).await
     }
 
-    /// Prolongs a lease; false when it is lost.
+    /// Renews a lease; false if it is lost.
     pub async fn renew_lease(self, lease: Lease, time: Duration) -> Result<bool> {
         let update = sql!(
             "UPDATE jobs SET lease_until = $3 WHERE id = $1 AND fence = $2 AND state = 'running'",
@@ -243,7 +226,7 @@ impl JobRecords<'_> {
         Ok(self.database.run(update).await? > 0)
     }
 
-    /// Whether the end of this very attempt is recorded.
+    /// Whether the end of this attempt is recorded.
     pub async fn was_ended(self, lease: Lease) -> Result<bool> {
         let query = sql!(
             "SELECT id FROM jobs WHERE id = $1 AND fence = $2 AND state IN ('finished', 'failed')",
@@ -253,7 +236,7 @@ impl JobRecords<'_> {
         Ok(self.database.optional::<JobId>(query).await?.is_some())
     }
 
-    /// Notes how far a running job is; false when the attempt has lost it.
+    /// Records the progress of a running job; false if the attempt has lost it.
     pub async fn note_progress(self, lease: Lease, percent: u8, step: &str) -> Result<bool> {
         let update = sql!(
             "UPDATE jobs SET progress = $2, step = $3, updated_at = $4 \
@@ -267,7 +250,7 @@ impl JobRecords<'_> {
         Ok(self.database.run(update).await? > 0)
     }
 
-    /// Puts a job that was taken back as it was: nothing came of it, and it is not its fault.
+    /// Puts a job back into the queue. The attempt does not count.
     pub async fn requeue(self, lease: Lease) -> Result<()> {
         let update = sql!(
             "UPDATE jobs SET state = 'queued', attempts = attempts - 1, progress = 0, step = $2, \
@@ -281,15 +264,15 @@ impl JobRecords<'_> {
         self.database.run(update).await.map(drop)
     }
 
-    /// Ends a job whose asset, rapid model or conversion is gone: there is nothing to record but the end.
+    /// Fails a job whose asset, rapid model or conversion was deleted.
     pub async fn fail(self, lease: Lease, output: &str) -> Result<()> {
         let mut tx = self.database.begin().await?;
         end(&mut tx, lease, JobState::Failed, "Failed", output).await?;
         tx.commit().await
     }
 
-    /// Queues running jobs that have lost their worker; `lost` says which those are. Returns the jobs that have used up their
-    /// `attempts` and must be marked as failed, and the number of jobs queued.
+    /// Queues the running jobs that `lost` selects. Returns the jobs that already had all their `attempts` and must
+    /// be marked as failed, and the number of queued jobs.
     pub async fn recover(self, lost: Lost, attempts: u32) -> Result<(Vec<JobRow>, u64)> {
         let until = match lost {
             Lost::All => i64::MAX,
@@ -315,7 +298,7 @@ impl JobRecords<'_> {
         Ok((failed, queued))
     }
 
-    /// The analysis of an asset that was started last.
+    /// The newest analysis of an asset.
     pub async fn latest_analysis(self, asset: AssetId) -> Result<Option<JobRow>> {
         let query = sql!(
             "SELECT * FROM jobs WHERE asset_id = $1 AND kind = 'analyse' ORDER BY id DESC LIMIT 1",

@@ -1,4 +1,4 @@
-//! Every record of the service, in one SQL database: all SQL of the project is in this folder.
+//! All records of the service, in one SQL database. All SQL of the project is in this folder.
 //!
 //! `records.assets()` and its siblings group the calls by what they are about. What an API call changes, and the job
 //! that it starts, are committed together. Every call fails with [`RecordsError::Database`] if the database fails.
@@ -64,7 +64,7 @@ impl Records {
         Ok(Records { database })
     }
 
-    /// Closes the database once the statements under way have ended.
+    /// Closes the database after the running statements.
     pub async fn close(&self) {
         self.database.close().await;
     }
@@ -122,9 +122,9 @@ groups! {
     imports: ImportRecords,
     /// The job table.
     jobs: JobRecords,
-    /// Base assets and rapid models alike.
+    /// Base assets and rapid models.
     models: ModelRecords,
-    /// Starts and ends of optimizations.
+    /// Start and end of optimizations.
     optimizations: OptimizationRecords,
     /// Presets of users.
     presets: PresetRecords,

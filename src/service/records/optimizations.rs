@@ -1,4 +1,4 @@
-//! Optimizations as they begin and end: the rapid model, the job that makes it and what it costs are one commit.
+//! Start and end of optimizations. The rapid model, its job and its price are one commit.
 
 use super::OptimizationRecords;
 use super::accounts::UserRow;
@@ -13,24 +13,19 @@ use crate::wire::{
     UserId,
 };
 
-/// An optimization that is about to be accepted.
 #[derive(Debug, Clone)]
 pub struct NewRapid {
-    /// The asset that it starts from.
     pub asset: AssetId,
-    /// The name of that asset.
     pub asset_name: String,
     pub scale_factor: f64,
-    /// The name of the rapid model.
     pub name: String,
     pub config: String,
-    /// The preset that it comes from.
+    /// The preset and its name.
     pub preset: Option<(PresetId, String)>,
-    /// The name asked for the exported files.
+    /// The requested name of the exported files.
     pub export_name: Option<String>,
-    /// The rule of the preset for their names.
+    /// The preset's rule for names of exported files.
     pub filename_rule: FilenameRule,
-    /// Tags to begin with.
     pub tags: Vec<String>,
     pub core_version: String,
 }
@@ -38,14 +33,12 @@ pub struct NewRapid {
 /// Result of starting optimizations.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Started {
-    /// They are queued and paid for.
     Queued(Vec<RapidId>),
-    /// The points do not suffice; nothing happened.
+    /// Not enough points; nothing changed.
     NoPoints {
-        /// The points there are.
         left: u64,
     },
-    /// This asset is gone or not complete; nothing happened.
+    /// This asset was deleted or is not complete; nothing changed.
     NotComplete(AssetId),
 }
 
@@ -54,7 +47,7 @@ pub enum Started {
 pub struct OptimizationEnd {
     /// Done or failed.
     pub status: OptimizationStatus,
-    /// What the worker reported, as JSON text.
+    /// The worker's report, as JSON text.
     pub report: Option<String>,
     pub files: Vec<NewFile>,
     /// Exit code and error of the worker, as JSON.
@@ -89,8 +82,7 @@ async fn insert(tx: &mut Tx, user: UserId, token: TokenId, new: &NewRapid) -> Re
 }
 
 impl OptimizationRecords<'_> {
-    /// Accepts optimizations, all or none: takes a point for each, makes the rapid models and queues
-    /// their jobs.
+    /// Accepts all optimizations or none: takes a point for each, creates the rapid models and queues their jobs.
     pub async fn start(self, user: UserId, token: TokenId, new: &[NewRapid]) -> Result<Started> {
         let price = new.len() as u64;
         let mut tx = self.database.begin_for(user).await?;
@@ -134,8 +126,8 @@ impl OptimizationRecords<'_> {
         Ok(Started::Queued(ids))
     }
 
-    /// Records the end of an optimization together with the end of its job. Returns the blobs that it
-    /// replaced, or none when the rapid model is gone or the attempt has lost its job: then the new files have no owner.
+    /// Records the result of an optimization together with the end of its job. Returns the replaced blobs; `None` if
+    /// the rapid model was deleted or the attempt has lost its job: then the new files have no owner.
     pub async fn end(
         self,
         lease: Lease,

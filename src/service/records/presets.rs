@@ -1,4 +1,4 @@
-//! The presets that users made. Those of the factory are code, see `presets` of the service.
+//! The presets of users. Factory presets are code, in `presets` of the service.
 
 use jiff::Timestamp;
 
@@ -8,35 +8,30 @@ use super::search::Search;
 use super::sql::{Value, record, sql};
 use crate::wire::{FilenameRule, PresetId, UserId};
 
-/// A preset that is about to be made.
 #[derive(Debug)]
 pub struct NewPreset<'a> {
     pub name: &'a str,
-    /// What it is for.
     pub description: &'a str,
     /// The optimizer configuration as JSON text.
     pub config: &'a str,
-    /// The least version of the optimizer.
+    /// The oldest version of the optimizer that can use it.
     pub core_version: &'a str,
     /// The rule for the names of result files.
     pub filename_rule: FilenameRule,
 }
 
 record! {
-    /// A preset of a user.
     #[derive(Debug, Clone)]
     pub struct PresetRow {
         /// Its id, above those of the factory.
         pub id: PresetId,
-        /// The owner.
         pub user: UserId = "user_id",
-        /// Its name; two presets may have the same.
+        /// Not unique.
         pub name: String,
-        /// What it is for.
         pub description: String,
-        /// The optimizer configuration as JSON text, its keys in the order they were sent.
+        /// The optimizer configuration as JSON text, with the order of keys as sent.
         pub config: String,
-        /// The least version of the optimizer.
+        /// The oldest version of the optimizer that can use it.
         pub core_version: String,
         /// The rule for the names of result files.
         pub filename_rule: FilenameRule,
@@ -46,7 +41,6 @@ record! {
 }
 
 impl PresetRecords<'_> {
-    /// Makes a preset.
     pub async fn create(self, user: UserId, new: &NewPreset<'_>) -> Result<PresetRow> {
         let mut tx = self.database.begin_for(user).await?;
         let insert = sql!(
@@ -66,8 +60,8 @@ impl PresetRecords<'_> {
         Ok(preset)
     }
 
-    /// Gives a preset of `user` a new name, configuration and, where one is given, file-name rule; none when
-    /// there is no such preset.
+    /// Changes the name, the configuration and, if given, the file-name rule of a preset of `user`; `None` if there
+    /// is no such preset.
     pub async fn update(
         self,
         user: UserId,
@@ -117,7 +111,7 @@ impl PresetRecords<'_> {
     }
 }
 
-/// What a search looks at.
+/// The text that a search matches, in lower case.
 fn folded(name: &str, description: &str) -> String {
     format!("{name}\n{description}").to_lowercase()
 }

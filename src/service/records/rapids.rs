@@ -1,4 +1,4 @@
-//! Rapid models: listed, shown and deleted, each with the job behind it.
+//! Records of rapid models, each with its job.
 
 use jiff::Timestamp;
 use sqlx::sqlite::SqliteRow;
@@ -11,42 +11,37 @@ use super::sql::{Column, record, sql};
 use crate::wire::{AssetId, FilenameRule, ModelId, OptimizationStatus, PresetId, RapidId, UserId};
 
 record! {
-    /// A rapid model and the job behind it.
+    /// A rapid model and its job.
     #[derive(Debug, Clone)]
     pub struct RapidRow {
         pub id: RapidId,
         pub uuid: String,
         pub name: String,
-        /// The asset it was made from, which may be gone.
+        /// The source asset, which may be deleted.
         pub asset: AssetId = "asset_id",
-        /// The name that asset had.
+        /// The name of the source asset.
         pub asset_name: String,
-        /// How far it is.
         pub status: OptimizationStatus,
         pub config: String,
-        /// The preset that it was made with.
         pub preset: Option<PresetId> = "preset_id",
-        /// The name that preset had.
         pub preset_name: Option<String>,
-        /// The name asked for the exported files.
+        /// The requested name of the exported files.
         pub export_name: Option<String>,
-        /// The rule for their names where none was asked for.
+        /// The rule for their names if none was requested.
         pub filename_rule: FilenameRule,
         pub core_version: String,
-        /// The scale of the asset when it was made.
+        /// The scale of the asset when the optimization was started.
         pub scale_factor: f64,
-        /// What the worker reported, as JSON text.
+        /// The worker's report, as JSON text.
         pub report: Option<String>,
-        /// When it was asked for.
         pub created_at: Timestamp,
         pub updated_at: Timestamp,
-        /// The job behind it.
         pub job: Option<JobRow> => job_of,
     }
 }
 
 impl RapidRow {
-    /// The same as it was when it was accepted.
+    /// The rapid model as it was when the optimization was accepted.
     pub fn into_accepted(mut self) -> RapidRow {
         if let Some(job) = &mut self.job {
             job.state = JobState::Queued;
@@ -133,7 +128,7 @@ impl RapidRecords<'_> {
         self.database.all(sql!(query, asset, user)).await
     }
 
-    /// The rapid models of `user`, asked for since `since`, that are not done, oldest first.
+    /// The rapid models of `user` that were requested since `since` and are not done, oldest first.
     pub async fn list_unfinished(self, user: UserId, since: Timestamp) -> Result<Vec<RapidRow>> {
         let query = select!(
             "WHERE t.user_id = $1 AND t.created_at >= $2 AND t.status <> 'done' ORDER BY t.id"
@@ -141,7 +136,7 @@ impl RapidRecords<'_> {
         self.database.all(sql!(query, user, since)).await
     }
 
-    /// The ids of the rapid models made from an asset, oldest first.
+    /// The ids of the rapid models of an asset, oldest first.
     pub async fn ids_of_asset(self, asset: AssetId) -> Result<Vec<RapidId>> {
         let query = "SELECT id FROM rapids WHERE asset_id = $1 ORDER BY id";
         self.database.all(sql!(query, asset)).await

@@ -1,8 +1,8 @@
 //! Searching and paging of listings.
 //!
-//! A search is a list of terms, each of which must stand in the name or in a tag, upper and lower case
-//! alike; a quoted phrase is one term. A page beyond the last is the last. The SQL that is built here
-//! holds only places for values, never a value.
+//! A search is a list of terms, each of which must occur in the name or in a tag. Case is ignored. A quoted phrase is
+//! one term. A page beyond the last one becomes the last one. The generated SQL contains only placeholders, never
+//! values.
 
 use sqlx::AssertSqlSafe;
 
@@ -10,18 +10,18 @@ use super::database::{Database, Result};
 use super::sql::{Record, Value, sql};
 use crate::wire::UserId;
 
-/// Longer terms match no name and no tag.
+/// Longer terms match nothing.
 const LONGEST_TERM_BYTES: usize = 2_048;
 const MOST_TERMS: usize = 16;
 
-/// What `q` asks for.
+/// A parsed `q`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Search {
     terms: Vec<String>,
 }
 
 impl Search {
-    /// Reads `q`: words and quoted phrases. A quote that is not closed reaches to the end.
+    /// Parses `q`: words and quoted phrases. An unclosed quote reaches to the end.
     pub fn parse(q: &str) -> Search {
         let mut terms = Vec::new();
         for (number, part) in q.split('"').enumerate() {
@@ -36,7 +36,7 @@ impl Search {
         Search { terms }
     }
 
-    /// Whether `folded` (in lower case) has every term.
+    /// Whether `folded` (in lower case) contains every term.
     pub fn matches(&self, folded: &str) -> bool {
         self.terms.iter().all(|term| folded.contains(term.as_str()))
     }
@@ -56,7 +56,7 @@ impl Search {
     }
 }
 
-/// Which page of a listing.
+/// A requested page of a listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageRequest {
     /// From 1.
@@ -68,11 +68,11 @@ pub struct PageRequest {
 /// One page of a listing.
 #[derive(Debug, Clone)]
 pub struct PageOf<T> {
-    /// The page that this is: the one asked for, or the last.
+    /// The requested page, or the last one.
     pub page: u64,
-    /// The items of a full page.
+    /// Size of a full page.
     pub per_page: u64,
-    /// All items of the listing.
+    /// Number of items on all pages.
     pub total: u64,
     pub items: Vec<T>,
 }
@@ -84,7 +84,7 @@ impl<T> PageOf<T> {
     }
 }
 
-/// A table that can be listed: its columns, its joins and where names and tags are.
+/// A table that can be listed and searched.
 pub(super) struct Listing {
     /// The query without conditions; its first table is `t`.
     pub select: &'static str,

@@ -1,4 +1,4 @@
-//! Tags of assets and of rapid models. A name occurs once per owner; adding it again changes nothing.
+//! Tags of assets and rapid models. A name occurs once per owner; adding it again changes nothing.
 
 use std::collections::HashMap;
 
@@ -11,17 +11,15 @@ use super::sql::{record, sql};
 use crate::wire::{ModelId, TagId, UserId};
 
 record! {
-    /// One tag on one owner.
     #[derive(Debug, Clone)]
     pub struct TagRow {
-        /// Its id; the same name on another owner has another.
+        /// The same name on another owner has another id.
         pub id: TagId,
         /// The asset or rapid model.
         pub owner: u64 = "owner_id",
-        /// The text.
         pub name: String,
         pub created_at: Timestamp,
-        /// The same: a tag does not change.
+        /// Equal to `created_at`: a tag does not change.
         pub updated_at: Timestamp,
     }
 }
@@ -51,7 +49,7 @@ pub(super) async fn remove_all(tx: &mut Tx, owner: ModelId) -> Result<()> {
 }
 
 impl TagRecords<'_> {
-    /// Adds tags to an owner; false when `user` does not have it (any more).
+    /// Adds tags to an owner; false if `user` does not have it (any more).
     pub async fn add(self, user: UserId, owner: ModelId, names: &[String]) -> Result<bool> {
         let mut tx = self.database.begin().await?;
         if !tx.has(user, owner).await? {
@@ -62,7 +60,7 @@ impl TagRecords<'_> {
         Ok(true)
     }
 
-    /// Removes one tag; false if it was not there.
+    /// Removes a tag; false if it does not exist.
     pub async fn remove(self, user: UserId, owner: ModelId, tag: TagId) -> Result<bool> {
         let delete = sql!(
             "DELETE FROM tags WHERE id = $1 AND user_id = $2 AND owner_kind = $3 AND owner_id = $4",
@@ -95,7 +93,7 @@ impl TagRecords<'_> {
         Ok(found)
     }
 
-    /// All names of tags that `user` has on assets, or on rapid models, in order.
+    /// All names of tags that `user` has on assets, or on rapid models, sorted.
     pub async fn names(self, user: UserId, owner_kind: &str) -> Result<Vec<String>> {
         let query = sql!(
             "SELECT DISTINCT name FROM tags WHERE user_id = $1 AND owner_kind = $2 ORDER BY name",

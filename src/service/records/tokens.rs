@@ -1,4 +1,4 @@
-//! API tokens. Only a hash of a secret is here.
+//! API tokens. Secrets are stored as hashes.
 
 use jiff::Timestamp;
 
@@ -8,19 +8,16 @@ use super::sql::{record, sql};
 use crate::wire::{TokenId, UserId};
 
 record! {
-    /// A token; its secret is known by its hash only.
     #[derive(Debug, Clone)]
     pub struct TokenRow {
-        /// Its id, the part of the text before the bar.
+        /// The part of the token's text before `|`.
         pub id: TokenId,
-        /// The owner.
         pub user: UserId = "user_id",
-        /// What it is for.
         pub name: String,
         pub secret_hash: String,
-        /// Optimizations that were started with it.
+        /// Number of optimizations that were started with it.
         pub optimization_count: u64,
-        /// When it was last used, to the minute.
+        /// Precise to the minute.
         pub last_used_at: Option<Timestamp>,
         pub created_at: Timestamp,
         pub updated_at: Timestamp,
@@ -28,7 +25,6 @@ record! {
 }
 
 impl TokenRecords<'_> {
-    /// Makes a token.
     pub async fn create(self, user: UserId, name: &str, secret_hash: &str) -> Result<TokenId> {
         let mut tx = self.database.begin_for(user).await?;
         let insert = sql!(
@@ -62,7 +58,7 @@ impl TokenRecords<'_> {
         Ok(self.database.run(sql!(delete, token, user)).await? > 0)
     }
 
-    /// Notes that a token was used.
+    /// Updates the time of last use.
     pub async fn note_use(self, token: TokenId) -> Result<()> {
         let update = "UPDATE tokens SET last_used_at = $2 WHERE id = $1";
         let now = self.database.now();

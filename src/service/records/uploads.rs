@@ -1,7 +1,7 @@
-//! The bytes of uploads: whether they are welcome, and the moment they become a file's.
+//! Uploaded bytes: whether they are accepted, and the commit that gives them to their file.
 //!
-//! Bytes are welcome while the upload of their asset is under way and while they fit. Both are asked
-//! before the bytes are read, and decided in the commit that gives them to their file.
+//! Bytes are accepted while the upload of their asset is incomplete and while they fit into the account. Both are
+//! checked before the bytes are read, and again in the commit.
 
 use super::UploadRecords;
 use super::accounts;
@@ -14,25 +14,22 @@ use crate::wire::{AssetId, UploadStatus, UserId};
 /// Result of storing uploaded bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Publish {
-    /// The file has them; the blob that it had before must be removed.
-    Done {
-        /// That blob.
-        replaced: Option<String>,
-    },
-    /// The upload was completed meanwhile: the files of an asset do not change.
+    /// Stored. The blob that the file had before must be removed.
+    Done { replaced: Option<String> },
+    /// The upload was completed meanwhile. Files of a complete asset do not change.
     Closed,
-    /// They do not fit into the account.
+    /// The bytes do not fit into the account.
     NoRoom,
-    /// The asset is gone.
+    /// The asset was deleted.
     Gone,
 }
 
-/// Whether bytes are welcome.
+/// Whether bytes are accepted.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Welcome {
-    /// So many of them.
+    /// Up to this number of bytes.
     UpTo(u64),
-    /// They are not, and this is what publishing them would come to.
+    /// Not accepted; with the result that publishing would have.
     Not(Publish),
 }
 

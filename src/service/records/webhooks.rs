@@ -1,4 +1,4 @@
-//! Webhooks, and how the calls to them went.
+//! Webhooks, and the results of their calls.
 
 use std::fmt;
 
@@ -9,36 +9,31 @@ use super::database::Result;
 use super::sql::{record, sql};
 use crate::wire::{UserId, WebhookId};
 
-/// A webhook that is about to be made. `Debug` leaves the secret out.
+/// `Debug` omits the secret.
 pub struct NewWebhook<'a> {
-    /// Where events go.
     pub url: &'a str,
-    /// The key that signs them; empty for none.
+    /// The key that signs events; empty for none.
     pub secret: &'a str,
     /// Whether the receiver's certificate is checked.
     pub verify_ssl: bool,
 }
 
 record! {
-    /// A webhook. `Debug` leaves the secret out.
+    /// `Debug` omits the secret.
     #[derive(Clone)]
     pub struct WebhookRow {
         pub id: WebhookId,
-        /// The owner.
         pub user: UserId = "user_id",
-        /// Where events go.
         pub url: String,
-        /// The key that signs them; empty for none.
+        /// The key that signs events; empty for none.
         pub secret: String,
         /// Whether the receiver's certificate is checked.
         pub verify_ssl: bool,
-        /// The status that the last call got; 0 when there was no answer.
+        /// The HTTP status of the last call; 0 if there was no reply.
         pub last_status: Option<u64>,
-        /// Calls that failed.
         pub failed_calls: u64,
-        /// When it was last called.
         pub last_called_at: Option<Timestamp>,
-        /// When an event was last accepted by the receiver.
+        /// When the receiver last accepted an event.
         pub notified_at: Option<Timestamp>,
         pub created_at: Timestamp,
         pub updated_at: Timestamp,
@@ -60,7 +55,7 @@ impl fmt::Debug for WebhookRow {
 }
 
 impl WebhookRecords<'_> {
-    /// Makes a webhook, unless the user has `most` already: then none.
+    /// Creates a webhook; `None` if the user already has `most`.
     pub async fn create(
         self,
         user: UserId,
@@ -99,7 +94,7 @@ impl WebhookRecords<'_> {
         Ok(self.database.run(sql!(delete, webhook, user)).await? > 0)
     }
 
-    /// Notes how a call went: the status of the answer, none when there was no answer.
+    /// Records the result of a call: the status of the reply, or `None` without a reply.
     pub async fn note_call(self, webhook: WebhookId, status: Option<u16>) -> Result<()> {
         let good = status.is_some_and(|status| (200..300).contains(&status));
         let update = sql!(

@@ -1,5 +1,5 @@
-//! Confines a process before its program starts: limits of memory and processor time, low priority, a
-//! process group of its own, and death together with the thread that started it.
+//! Restricts a process before its program starts: limits of memory and processor time, low priority, its own process
+//! group, and SIGKILL when the thread that started it ends.
 
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
@@ -8,13 +8,13 @@ use rustix::process::{Resource, Rlimit, Signal};
 
 use super::WorkerLimits;
 
-/// The niceness of a worker: it gives way to everything else on the machine.
+/// The niceness of a worker, so that other programs have priority.
 const NICE: i32 = 10;
 
-/// What the kernel adds to the processor time before it kills a program that ignores the first signal.
+/// Processor time after SIGXCPU, until the kernel sends SIGKILL.
 const CPU_GRACE_SECS: u64 = 5;
 
-/// Makes `command` start confined to `limits`.
+/// Makes `command` start with `limits`.
 ///
 /// The process dies when the *thread* that spawned it ends; see `spawn`.
 #[expect(unsafe_code, reason = "limits can be set only between fork and exec")]

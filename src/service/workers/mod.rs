@@ -26,23 +26,22 @@ use output::Line;
 pub enum Outcome {
     /// Success. A worker of another program may send no report.
     Done(Option<Box<Report>>),
-    /// Badly.
     Failed(Failure),
-    /// It was stopped before it ended; its results are ignored.
+    /// It was stopped; its results are ignored.
     Stopped,
 }
 
 /// Why a task failed.
 #[derive(Debug)]
 pub struct Failure {
-    /// One sentence for the person who made the model.
+    /// One sentence for the user.
     pub reason: String,
-    /// The end of what the worker wrote on its standard error.
+    /// The end of the worker's standard error.
     stderr: String,
 }
 
 impl Failure {
-    /// A failure before there was a worker.
+    /// A failure before a worker was started.
     pub fn of(reason: impl Into<String>) -> Failure {
         Failure {
             reason: reason.into(),
@@ -50,7 +49,7 @@ impl Failure {
         }
     }
 
-    /// What is kept with the job about its end, as JSON text.
+    /// The `output` of the job's record, as JSON text.
     pub fn output(failure: Option<&Failure>) -> String {
         let value = match failure {
             None => json!({ "exitCode": 0 }),
@@ -62,7 +61,6 @@ impl Failure {
     }
 }
 
-/// Starts workers and watches them.
 #[derive(Debug)]
 pub struct Workers {
     spawner: spawn::Spawner,
@@ -70,7 +68,7 @@ pub struct Workers {
     limits: WorkerLimits,
 }
 
-/// The report and the error that a worker sent last.
+/// The last report and the last error of a worker.
 type LastWords = (Option<Box<Report>>, Option<String>);
 
 /// Why this process killed a worker.
@@ -83,7 +81,7 @@ impl Workers {
     /// Starts the thread that spawns workers; call it within an async runtime.
     ///
     /// # Errors
-    /// When the system has no thread left.
+    /// If the system cannot start a thread.
     pub fn start(command: WorkerCommand, limits: WorkerLimits) -> std::io::Result<Workers> {
         Ok(Workers {
             program: command.program.display().to_string(),
@@ -126,7 +124,7 @@ impl Workers {
         let last: Mutex<LastWords> = Mutex::default();
         let talk = async {
             let feeding = async {
-                // A worker that ended early does not read; its exit status says why.
+                // A worker that has already exited does not read; its exit status is reported.
                 let _ = stdin.write_all(&task).await;
                 drop(stdin);
             };
@@ -153,7 +151,7 @@ impl Workers {
             talked = talk => talked,
             () = watching => unreachable!("watching never ends"),
         };
-        // What it says cannot be understood any more.
+        // Its messages cannot be read any more.
         if heard.is_err() {
             kill(group);
         }
@@ -178,7 +176,7 @@ impl Workers {
         stderr: String,
     ) -> Outcome {
         if let Some(Killed::Stop) = killed {
-            // The order to stop may come after the end of the work, which then counts.
+            // If the work ended before the stop, its result counts.
             return match status {
                 Ok(status) if status.success() => Outcome::Done(report),
                 _ => Outcome::Stopped,
@@ -198,7 +196,7 @@ impl Workers {
         Outcome::Failed(Failure { reason, stderr })
     }
 
-    /// Why a worker ended as it did.
+    /// Why a worker failed.
     fn reason(&self, status: ExitStatus, error: Option<String>, stderr: &str) -> String {
         let memory = self.limits.memory_bytes >> 20;
         let out_of_memory = stderr.contains("memory allocation of")
@@ -243,12 +241,12 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 /// Kills a worker and everything it started.
 fn kill(group: Option<Pid>) {
     if let Some(group) = group {
-        // A group that is gone needs no killing.
+        // The group may have ended already.
         let _ = rustix::process::kill_process_group(group, Signal::KILL);
     }
 }
 
-/// A duration as people say it.
+/// A duration in words.
 fn spoken(duration: std::time::Duration) -> String {
     let secs = duration.as_secs();
     if secs >= 120 && secs.is_multiple_of(60) {

@@ -1,5 +1,5 @@
-//! What a worker says: progress, report or error as JSON lines on its standard output, anything on its
-//! standard error. Both are read within bounds, so a worker that runs wild fills no memory.
+//! The output of a worker: progress, report or error as JSON lines on standard output, any text on standard error.
+//! Both are read with limits, so a faulty worker cannot fill the memory.
 
 use std::collections::VecDeque;
 
@@ -8,36 +8,30 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _
 
 use crate::engine::job::{Progress, Report};
 
-/// The longest line; a report of many files and warnings is long.
+/// The longest line. A report can contain many files and warnings.
 const LONGEST_LINE_BYTES: u64 = 8 << 20;
 
-/// How much of the standard error is kept: its end.
+/// Bytes that are kept from the end of standard error.
 const KEPT_ERROR_BYTES: usize = 16 << 10;
 
-/// One line of a worker.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Line {
-    /// Why it cannot go on.
     Error {
-        /// In one sentence.
         error: String,
     },
-    /// How it ended.
     Report {
-        /// What it made.
         report: Report,
     },
-    /// How far it is, under a name.
+    /// Progress, wrapped in `progress`.
     Named {
-        /// How far.
         progress: Progress,
     },
-    /// How far it is, bare.
+    /// Progress, unwrapped.
     Progress(Progress),
 }
 
-/// Reads lines and hands each to `take`; lines that say nothing known are passed over.
+/// Reads lines and passes each to `take`. Unknown lines are skipped.
 pub async fn read_lines(
     output: impl AsyncRead + Unpin,
     mut take: impl FnMut(Line),
@@ -63,11 +57,11 @@ async fn read_line(output: &mut (impl AsyncBufRead + Unpin)) -> std::io::Result<
     Ok(Some(line))
 }
 
-/// Reads to the end and keeps the end.
+/// Reads to the end and returns the last bytes.
 pub async fn read_tail(mut errors: impl AsyncRead + Unpin) -> String {
     let mut tail = VecDeque::with_capacity(KEPT_ERROR_BYTES);
     let mut buffer = vec![0; 4 << 10];
-    // A pipe that fails has ended as well.
+    // A read error also ends the output.
     while let Ok(len @ 1..) = errors.read(&mut buffer).await {
         tail.extend(&buffer[..len]);
         let too_many = tail.len().saturating_sub(KEPT_ERROR_BYTES);

@@ -1,8 +1,8 @@
 //! The thread that starts worker processes.
 //!
-//! A worker dies with the thread that started it, not with the process: the kernel ties the two
-//! together. A thread of the async runtime may end at any time, so the workers get a thread of
-//! their own that lives exactly as long as the service.
+//! The kernel kills a worker when the thread that started it ends, not the process (PR_SET_PDEATHSIG). A thread of
+//! the async runtime may end at any time, so a separate thread, which lives as long as the service, starts the
+//! workers.
 
 use std::io;
 use std::process::Stdio;
@@ -24,7 +24,7 @@ pub struct Spawner {
 }
 
 impl Spawner {
-    /// Starts the thread. To be called within an async runtime, which will watch the processes.
+    /// Starts the thread. Must be called in an async runtime, which waits for the processes.
     ///
     /// # Errors
     /// When the system has no thread left.

@@ -150,7 +150,7 @@ impl<'s> GltfWriter<'s> {
                 self.json.insert(name.to_owned(), Value::Array(list));
             }
         }
-        // An empty array is an error in glTF wherever a list may be left out.
+        // glTF forbids empty arrays where a list is optional.
         self.json
             .retain(|_, member| member.as_array().is_none_or(|list| !list.is_empty()));
         (self.json, finished.buffer)

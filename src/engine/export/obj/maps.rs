@@ -21,7 +21,7 @@ impl Channel {
         }
     }
 
-    /// The factor beside the image: 1, so that readers that multiply by it and readers that ignore it agree.
+    /// The factor of the image: 1, so that readers that multiply by it and readers that ignore it agree.
     pub(super) fn number(&self) -> f32 {
         if self.file.is_some() { 1.0 } else { self.mean }
     }

@@ -1,7 +1,7 @@
 //! FBX, text and binary, through `ufbx`.
 //!
-//! Nodes, meshes, materials, textures (embedded or beside), skins, blend shapes and animations become
-//! what they are in glTF, in metres with y up. NURBS surfaces become triangles. Cameras, lights and curves are not read.
+//! Nodes, meshes, materials, textures (embedded or separate), skins, blend shapes and animations are converted to
+//! glTF, in metres with y up. NURBS surfaces become triangles. Cameras, lights and curves are not read.
 
 mod animation;
 mod material;

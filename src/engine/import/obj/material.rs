@@ -65,7 +65,7 @@ impl<'a> Library<'a> {
         }
     }
 
-    /// As written, by its last part, or beside the model under the model's name.
+    /// As written, by its last part, or in the model's folder under the model's name.
     fn find_library(&self, name: &str) -> Option<PathBuf> {
         let model = self.model.file_name()?.to_string_lossy().into_owned();
         let stem = Path::new(&model)
@@ -126,7 +126,7 @@ impl<'a> Library<'a> {
         }
         if let Some(texture) = self.surface_map(entry, builder, warnings) {
             pbr["metallicRoughnessTexture"] = json!({ "index": texture });
-            // Beside an image, a factor of zero or none at all means the image alone.
+            // With an image, a factor of zero or a missing factor means only the image.
             for (map, factor) in [("map_pr", "roughnessFactor"), ("map_pm", "metallicFactor")] {
                 let own = entry.one(&map[4..]).filter(|factor| *factor > 0.0);
                 if entry.maps.contains_key(map) {
