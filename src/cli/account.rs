@@ -63,7 +63,7 @@ pub(super) fn choose(args: &AccountArgs, profile: &Profile, data_dir: PathBuf) -
             return Ok(Account::Local { data_dir });
         }
         return Err(WrongUse(
-            "no account is configured, and without a terminal none is chosen for you: add --local for the local service of this machine, or name an account with --base-url or --profile"
+            "no account is configured; without a terminal, add --local for the local service of this machine, or name an account with --base-url or --profile"
                 .to_owned(),
         )
         .into());
@@ -76,12 +76,12 @@ pub(super) fn choose(args: &AccountArgs, profile: &Profile, data_dir: PathBuf) -
 fn parse_base_url(text: &str) -> Result<Url> {
     let mut url: Url = text
         .parse()
-        .map_err(|error| WrongUse(format!("`{text}` is no URL: {error}")))?;
+        .map_err(|error| WrongUse(format!("`{text}` is not a URL: {error}")))?;
     if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
-        return Err(WrongUse(format!("`{text}` is no http or https URL")).into());
+        return Err(WrongUse(format!("`{text}` is not an http or https URL")).into());
     }
     if !url.username().is_empty() || url.password().is_some() || url.query().is_some() {
-        return Err(WrongUse("the base URL holds a name, a password or a query; give the token by file or environment".to_owned()).into());
+        return Err(WrongUse("the base URL contains a user name, a password or a query; pass the token by file or environment".to_owned()).into());
     }
     if !url.path().ends_with('/') {
         url.set_path(&format!("{}/", url.path()));
@@ -139,7 +139,7 @@ fn parse_token(text: &str, source: &str) -> Result<Token> {
         && text.chars().all(|c| c.is_ascii_graphic());
     if !well_formed {
         return Err(WrongUse(format!(
-            "what {source} holds is no token; a token looks like `17|secret` and is shown once, when it is made"
+            "{source} does not contain a token; a token looks like `17|secret` and is shown once, when it is created"
         ))
         .into());
     }

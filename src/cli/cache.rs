@@ -194,7 +194,7 @@ pub(super) fn keeps_nothing_new(status: &CacheStatus) -> Option<String> {
         ));
     }
     status.is_taken_up.then(|| {
-        "The cache keeps nothing new: pinned and open files take all it may hold. \
+        "The cache keeps nothing new: pinned and open files take all of its size. \
          Mount with a larger --cache-size, or `assetfs unpin` some."
             .to_owned()
     })

@@ -218,7 +218,7 @@ impl DifferenceKind {
             DifferenceKind::Size { local, drive } => {
                 format!("has {local} bytes here and {drive} in the drive")
             }
-            DifferenceKind::Content => "has the same size and other bytes in the drive".to_owned(),
+            DifferenceKind::Content => "has the same size but other bytes in the drive".to_owned(),
             DifferenceKind::Unreadable { why } => format!("cannot be read from the drive: {why}"),
         }
     }

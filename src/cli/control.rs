@@ -50,7 +50,7 @@ fn commit_at(path: &Path, order: &'static str) -> Result<()> {
     loop {
         match outcome.recv_timeout(POLL_PERIOD) {
             Ok(done) => return done,
-            Err(RecvTimeoutError::Disconnected) => bail!("the order to send it is lost"),
+            Err(RecvTimeoutError::Disconnected) => bail!("the command to send it was lost"),
             Err(RecvTimeoutError::Timeout) => {}
         }
         let status = drive.status()?;
@@ -130,7 +130,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit> {
         );
         let (Some(name), Some(folder), Some(asset)) = parts else {
             return Err(WrongUse(format!(
-                "{} is no job in an optimize/ folder",
+                "{} is not a job in an optimize/ folder",
                 shell_quoted(path)
             ))
             .into());

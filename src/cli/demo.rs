@@ -103,7 +103,7 @@ impl Demo {
         }
         fs::write(
             demo.dir.join(MARKER),
-            "Made by `assetfs demo`; the next demo here empties it.\n",
+            "Made by `assetfs demo`; the next demo empties this folder.\n",
         )?;
         Ok(demo)
     }
@@ -269,7 +269,7 @@ impl Demo {
         let below = |path: &str| shell_quoted(&self.root().join(path));
         let (root, command) = (shell_quoted(&self.root()), &self.command);
         println!(
-            "\nThe drive stays mounted at {root}. A model of yours goes in with `cp MODEL.glb {rawmodels}`.\n\
+            "\nThe drive stays mounted at {root}. Copy your own model in with `cp MODEL.glb {rawmodels}`.\n\
              Try:\n  \
              ls {chair} {rapid}\n  \
              echo '{{\"limits\": {{\"faces\": {{\"count\": 5000}}}}}}' > {mine}\n  \

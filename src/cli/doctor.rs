@@ -81,7 +81,7 @@ fn fuse_helper() -> Finding {
         Verdict::Good("fusermount3 is here".to_owned())
     } else if rustix::process::geteuid().is_root() {
         Verdict::Advice(
-            "fusermount3 is missing; root can do without, others need `apt install fuse3`"
+            "fusermount3 is missing; root does not need it; other users need `apt install fuse3`"
                 .to_owned(),
         )
     } else {
@@ -146,7 +146,9 @@ fn folders() -> Finding {
     .into_iter()
     .try_for_each(|dir| can_hold_files(&dir?));
     let verdict = match checked {
-        Ok(()) => Verdict::Good("state, cache and local service have their folders".to_owned()),
+        Ok(()) => {
+            Verdict::Good("the folders for state, cache and local service are writable".to_owned())
+        }
         Err(error) => Verdict::Missing(super::sentence(&error)),
     };
     Finding {
@@ -176,7 +178,7 @@ fn open_files() -> Finding {
         Some(limit) if limit < ENOUGH => Verdict::Advice(format!(
             "only {limit} files can be open at a time; `ulimit -n 4096` helps large copies"
         )),
-        _ => Verdict::Good("enough files can be open".to_owned()),
+        _ => Verdict::Good("the limit of open files is high enough".to_owned()),
     };
     Finding {
         what: "Open files",

@@ -28,7 +28,7 @@ pub(super) fn run(args: &EngineWorkerArgs) -> Result<Exit> {
         .lock()
         .read_to_string(&mut text)
         .context("cannot read the task")?;
-    let task: Task = serde_json::from_str(&text).context("the task is not understood")?;
+    let task: Task = serde_json::from_str(&text).context("cannot parse the task")?;
     let mut out = io::stdout().lock();
     let pictures = match (args.no_pictures, args.before_after) {
         (true, _) => Pictures::Skipped,

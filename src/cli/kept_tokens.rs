@@ -27,7 +27,7 @@ pub(super) fn keep_token(base_url: &Url, token: &Token) -> Result<PathBuf> {
     let dir = path.parent().context("a token has a folder")?;
     fs::create_dir_all(dir.parent().context("that folder is in one")?)?;
     PrivateDir::open(dir).context("cannot use the folder of tokens")?;
-    write_atomic(&path, token.expose().as_bytes()).context("cannot keep the token")?;
+    write_atomic(&path, token.expose().as_bytes()).context("cannot store the token")?;
     Ok(path)
 }
 

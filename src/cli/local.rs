@@ -52,8 +52,7 @@ pub(super) async fn start(data_dir: &Path, chaos: Option<&Path>) -> Result<Start
         Err(ServiceError::Listen { .. }) => {
             let service = start_at(&config, 0).await.context(CANNOT_START)?;
             let warning = format!(
-                "port {port} of the local service is taken by another program, so it listens on {} until it \
-                 is mounted again; addresses of embeds that were given out before do not work meanwhile",
+                "port {port} of the local service is in use by another program, so it listens on {} until the next mount; existing URLs of embeds do not work until then",
                 service.addr().port()
             );
             (service, Some(warning))
@@ -98,8 +97,9 @@ fn kept_port(data_dir: &Path) -> Result<Option<u16>> {
     match fs::read_to_string(&path) {
         Ok(text) => {
             let port = text.trim().parse();
-            let port =
-                port.with_context(|| format!("{} holds no port; remove it", path.display()))?;
+            let port = port.with_context(|| {
+                format!("{} does not contain a port; remove it", path.display())
+            })?;
             Ok(Some(port))
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -171,7 +171,7 @@ fn read(data_dir: &Path, name: &str) -> Result<String> {
     match fs::read_to_string(&path) {
         Ok(text) => Ok(text.trim().to_owned()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => bail!(
-            "the local service runs, but {} does not say where; mount it anew",
+            "the local service runs, but {} does not contain its address; mount it again",
             path.display()
         ),
         Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),

@@ -24,8 +24,7 @@ pub(super) fn to_file(path: &Path) -> Result<()> {
     if std::fs::metadata(path).is_ok_and(|metadata| metadata.len() > KEEP_UP_TO_BYTES) {
         let mut old = path.as_os_str().to_owned();
         old.push(".old");
-        std::fs::rename(path, old)
-            .with_context(|| format!("cannot set {} aside", path.display()))?;
+        std::fs::rename(path, old).with_context(|| format!("cannot rename {}", path.display()))?;
     }
     let file = File::options()
         .create(true)

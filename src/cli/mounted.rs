@@ -92,10 +92,10 @@ impl MountedDrive {
         let root = shell_quoted(&self.root);
         if error.raw_os_error() == Some(libc::ENOTCONN) {
             anyhow::anyhow!(
-                "the process behind {root} is gone; `assetfs mount {root}` starts it again and finishes what was under way"
+                "the process of the drive at {root} has ended; `assetfs mount {root}` starts it again and finishes the unfinished uploads"
             )
         } else if error.raw_os_error() == Some(libc::EROFS) && self.is_read_only() {
-            anyhow::anyhow!("the drive at {root} is mounted read-only and takes no orders")
+            anyhow::anyhow!("the drive at {root} is mounted read-only and accepts no commands")
         } else {
             anyhow::Error::new(error).context(format!("cannot reach the drive at {root}"))
         }
@@ -108,7 +108,7 @@ fn only(mut own: Vec<PathBuf>, command: &str) -> Result<PathBuf> {
         (Some(root), true) => Ok(root),
         (Some(last), false) => {
             own.push(last);
-            let mut text = "you have mounted several drives; say which one:".to_owned();
+            let mut text = "you have mounted several drives; name one of them:".to_owned();
             for root in &own {
                 text.push_str(&format!("\n  assetfs {command} {}", shell_quoted(root)));
             }
@@ -142,7 +142,7 @@ fn order_about(path: &Path, folder: &Path, order: &str, noted_at: &Path) -> Resu
             // The path has no `ctl` file, so the command was not sent.
             Some(libc::ENOENT | libc::ENOTDIR) => {
                 return anyhow::anyhow!(
-                    "{} is no model and no draft: `{order}` cannot be given to it",
+                    "{} is neither a model nor a draft, so `{order}` is not possible",
                     path.display()
                 );
             }
@@ -162,7 +162,7 @@ pub(super) fn check_exists(path: &Path) -> Result<()> {
         return Ok(());
     };
     if is_missing(&error) {
-        bail!("there is nothing at {}", path.display());
+        bail!("{} does not exist", path.display());
     }
     match why(path).ok().flatten() {
         Some(sentence) => bail!("{}: {sentence}", path.display()),

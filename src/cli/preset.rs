@@ -73,7 +73,7 @@ fn export(client: &Client, preset: &str, out: &Path, cli: bool) -> Result<Exit> 
         let download = if is_file {
             let text = fs::read_to_string(file).with_context(|| file.display().to_string())?;
             let preset = PresetText::from_value(Value::String(text))
-                .with_context(|| format!("{} is no preset", file.display()))?;
+                .with_context(|| format!("{} is not a preset", file.display()))?;
             client.presets().config_rpdx(&preset.config).await?
         } else {
             let id = named(client, preset).await?;
@@ -111,7 +111,7 @@ async fn whole(mut download: Download) -> Result<Vec<u8>> {
     while let Some(chunk) = download.stream.next().await {
         bytes.extend_from_slice(&chunk?);
         if bytes.len() > MAX_BYTES {
-            bail!("the service sends more than a preset can be");
+            bail!("the preset that the service sends is too large");
         }
     }
     Ok(bytes)

@@ -168,7 +168,7 @@ fn take(args: &TakeArgs) -> Result<Exit> {
         println!("{}", serde_json::to_string_pretty(&taken)?);
     } else {
         let (files, target) = (taken.files.len(), taken.target.display());
-        println!("Took {files} files back to {target}.");
+        println!("Restored {files} files to {target}.");
     }
     Ok(Exit::Done)
 }
@@ -185,7 +185,7 @@ fn copy_new(from: &Path, to: &Path) -> Result<()> {
         Ok(target) => target,
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             bail!(
-                "{} is there already; choose another target or move it away",
+                "{} already exists; choose another target or move it away",
                 to.display()
             )
         }

@@ -65,7 +65,7 @@ fn family_of(root: &Path, path: &Path) -> Result<Option<&'static str>> {
         ["rapidmodels", _] => Ok(Some("rapidmodels")),
         ["presets" | "embeds" | "jobs", _] => Ok(None),
         _ => Err(WrongUse(format!(
-            "{} is no model, preset or embed; the service deletes only whole models",
+            "{} is not a model, preset or embed; the service deletes only whole models",
             shell_quoted(path)
         ))
         .into()),

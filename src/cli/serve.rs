@@ -111,7 +111,7 @@ async fn until_stopped(args: &ServeArgs, service: &RunningService) -> Result<()>
                 let Some(path) = &args.chaos else { return Ok(()) };
                 match read_plan(path) {
                     Ok(plan) => service.set_chaos(Some(plan)),
-                    Err(error) => eprintln!("assetfs: {error:#}; the earlier plan goes on"),
+                    Err(error) => eprintln!("assetfs: {error:#}; the previous plan stays active"),
                 }
             }
         }

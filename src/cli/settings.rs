@@ -92,7 +92,7 @@ impl FromStr for ByteSize {
     type Err = String;
 
     fn from_str(text: &str) -> Result<ByteSize, String> {
-        let wrong = || format!("`{text}` is no size; write it like 500M, 20G or 1.5T");
+        let wrong = || format!("`{text}` is not a size; write it like 500M, 20G or 1.5T");
         let end = text
             .find(|c: char| !c.is_ascii_digit() && c != '.')
             .unwrap_or(text.len());
@@ -128,7 +128,7 @@ impl FromStr for Span {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Span, String> {
-        let wrong = || format!("`{text}` is no time; write it like 500ms, 10s, 2m or 1h");
+        let wrong = || format!("`{text}` is not a time; write it like 500ms, 10s, 2m or 1h");
         let text = text.trim();
         let end = text
             .find(|c: char| !c.is_ascii_digit() && c != '.')

@@ -66,7 +66,7 @@ pub(super) fn logout(args: &LogoutArgs) -> Result<Exit> {
     let kept = kept_token(client.base_url())?;
     let Some(id) = kept.as_ref().and_then(Token::id) else {
         bail!(
-            "no token of `assetfs login` is kept for {}",
+            "no token of `assetfs login` is stored for {}",
             client.base_url()
         );
     };
@@ -148,7 +148,7 @@ pub(super) fn account(args: &AccountCommandArgs) -> Result<Exit> {
     let AccountCommand::Delete { service } = &args.command;
     let client = service.client()?;
     eprintln!(
-        "This deletes the account at {} with all its models, presets and embeds, for ever.",
+        "This deletes the account at {} with all its models, presets and embeds permanently.",
         client.base_url()
     );
     let password = Password::new(secretly_asked("Password of the account: ")?);

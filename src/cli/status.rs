@@ -63,7 +63,7 @@ fn describe(root: &Path, status: &MountStatus) -> String {
             .as_deref()
             .unwrap_or("the service cannot be reached");
         page.push_str(&format!(
-            "Offline: {because}. What is cached can be read, drafts can be written.\n"
+            "Offline: {because}. Cached files can be read, and drafts can be written.\n"
         ));
     }
     section(&mut page, "Drafts", &status.drafts, |draft| {
@@ -137,7 +137,7 @@ fn transfer_lines(root: &Path, transfer: &TransferStatus) -> String {
 
 fn cache_and_requests(status: &MountStatus) -> String {
     format!(
-        "Cache: {} of {} in {} objects. Requests: {} could go out now, {} a minute.\n",
+        "Cache: {} of {} in {} objects. Requests: {} available now, {} a minute.\n",
         bytes(status.cache.used_bytes),
         bytes(status.cache.limit_bytes),
         grouped(status.cache.objects),

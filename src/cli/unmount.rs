@@ -51,7 +51,7 @@ pub(super) fn run(args: &UnmountArgs) -> Result<Exit> {
     let may_send = status.as_ref().is_some_and(|status| !status.read_only);
     if may_send && !args.now && !drain(&drive, args.timeout.map(|span| span.0))? {
         eprintln!(
-            "assetfs: still sending; it stays mounted (`--now` leaves the rest to the next mount)"
+            "assetfs: still sending, so the drive stays mounted (`--now` leaves the rest to the next mount)"
         );
         return Ok(Exit::TimedOut);
     }
@@ -73,7 +73,9 @@ fn drain(drive: &MountedDrive, timeout: Option<Duration>) -> Result<bool> {
         match outcome.recv_timeout(POLL_PERIOD) {
             Err(RecvTimeoutError::Timeout) => {}
             Ok(drained) => break drained,
-            Err(RecvTimeoutError::Disconnected) => bail!("the order to send what is ready is lost"),
+            Err(RecvTimeoutError::Disconnected) => {
+                bail!("the command to send the ready drafts was lost")
+            }
         }
         if let Some(line) = under_way(drive.root(), &drive.status()?) {
             task.get_or_insert_with(|| progress.task("sending"))
@@ -83,7 +85,7 @@ fn drain(drive: &MountedDrive, timeout: Option<Duration>) -> Result<bool> {
             return Ok(false);
         }
     };
-    drained.context("cannot tell the drive to send what is ready")?;
+    drained.context("cannot tell the drive to send the ready drafts")?;
     let status = drive.status()?;
     if let Some(task) = task {
         let done = match under_way(drive.root(), &status) {

@@ -90,7 +90,7 @@ pub(super) fn webhook(args: &WebhookArgs) -> Result<Exit> {
         }
         WebhookCommand::Test { id, service } => {
             service.ask(async |it| it.webhooks().test(WebhookId(*id)).await)?;
-            println!("A test event is on its way; `assetfs webhook list` shows whether it came");
+            println!("A test event is being sent; `assetfs webhook list` shows whether it arrived");
         }
         WebhookCommand::Delete { id, service } => {
             service.ask(async |it| it.webhooks().delete(WebhookId(*id)).await)?;

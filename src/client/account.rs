@@ -79,7 +79,7 @@ impl AccountCalls<'_> {
             .map(|reply| reply.token)
             .ok_or_else(|| ClientError::Protocol {
                 what: what.to_owned(),
-                reason: "there is no token in it".to_owned(),
+                reason: "the reply contains no token".to_owned(),
             })
     }
 

@@ -37,7 +37,7 @@ impl TokenCalls<'_> {
             .ok_or_else(|| ClientError::LostReply {
                 what: what.to_owned(),
                 status: None,
-                reason: "there is no token in it".to_owned(),
+                reason: "the reply contains no token".to_owned(),
             })
     }
 

@@ -294,7 +294,7 @@ async fn sweep(app: Arc<App>) {
             match app.files.sweep(&app.records, SystemTime::now()).await {
                 Ok(0) => {}
                 Ok(files) => tracing::info!(files, "files without an owner removed"),
-                Err(error) => tracing::warn!(%error, "files without an owner stay"),
+                Err(error) => tracing::warn!(%error, "files without an owner could not be removed"),
             }
             tokio::time::sleep(SWEEP_PAUSE).await;
         }

@@ -49,7 +49,7 @@ fn check_file_name(name: &str) -> Result<(), NameRefusal> {
     }
     for part in name.split('/') {
         check_name(part).map_err(|refusal| match part {
-            "" => "must have no empty part between its slashes".to_owned(),
+            "" => "must not have an empty part between slashes".to_owned(),
             _ => refusal,
         })?;
         if part == "." || part == ".." {

@@ -4,7 +4,7 @@
 //! of one form, including nulls; the local service uses it.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::id::{AssetId, RapidId};
 use super::lenient::{self, Other};
@@ -69,80 +69,25 @@ pub enum AssetForm {
     UploadComplete,
 }
 
-const LIST_FIELDS: &[&str] = &[
-    "id",
-    "name",
-    "external",
-    "upload_status",
-    "size",
-    "created_at",
-    "scale_factor",
-    "has_errors",
-    "format",
-    "tags",
-    "downloads",
-];
-const DETAIL_FIELDS: &[&str] = &[
-    "id",
-    "uuid",
-    "name",
-    "external",
-    "upload_status",
-    "import_status",
-    "progress",
-    "error_message",
-    "size",
-    "created_at",
-    "scale_factor",
-    "has_errors",
-    "format",
-    "tags",
-    "metadata",
-    "rapid_models",
-    "downloads",
-];
-const UPLOAD_COMPLETE_FIELDS: &[&str] = &[
-    "id",
-    "name",
-    "external",
-    "processing",
-    "upload_status",
-    "size",
-    "created_at",
-    "scale_factor",
-    "has_errors",
-    "rapid_models",
-    "downloads",
-];
+const LIST_FIELDS: &str = "id name external upload_status size created_at scale_factor has_errors format tags \
+     downloads";
+const DETAIL_FIELDS: &str = "id uuid name external upload_status import_status progress error_message size created_at \
+     scale_factor has_errors format tags metadata rapid_models downloads";
+const UPLOAD_COMPLETE_FIELDS: &str = "id name external processing upload_status size created_at scale_factor has_errors \
+     rapid_models downloads";
+
+const CONVERTED_FIELDS: &str =
+    "converted_glb converted_gltf converted_max converted_fbx converted_usdz";
 
 impl BaseAsset {
     /// A record with only an id, a name and a state.
     pub fn new(id: AssetId, name: impl Into<String>, upload_status: UploadStatus) -> Self {
+        let record: Self =
+            serde_json::from_value(json!({ "id": id })).expect("a record needs only its id");
         Self {
-            id,
-            uuid: None,
             name: name.into(),
-            external: None,
-            processing: None,
             upload_status,
-            import_status: None,
-            progress: None,
-            error_message: None,
-            size: None,
-            created_at: None,
-            scale_factor: None,
-            has_errors: None,
-            format: None,
-            tags: Vec::new(),
-            metadata: None,
-            rapid_models: Vec::new(),
-            downloads: Downloads::default(),
-            converted_glb: None,
-            converted_gltf: None,
-            converted_max: None,
-            converted_fbx: None,
-            converted_usdz: None,
-            other: Other::new(),
+            ..record
         }
     }
 
@@ -167,31 +112,26 @@ impl BaseAsset {
             AssetForm::Detail => DETAIL_FIELDS,
             AssetForm::UploadComplete => UPLOAD_COMPLETE_FIELDS,
         };
-        let optional: &[&str] = match form {
-            AssetForm::Detail => &[
-                "converted_glb",
-                "converted_gltf",
-                "converted_max",
-                "converted_fbx",
-                "converted_usdz",
-            ],
-            AssetForm::List | AssetForm::UploadComplete => &[],
+        let optional = match form {
+            AssetForm::Detail => CONVERTED_FIELDS,
+            AssetForm::List | AssetForm::UploadComplete => "",
         };
         in_form(self, fields, optional)
     }
 }
 
-/// Writes a record as an object with `fields` (null if absent), and those of `optional` that have a value.
-pub(super) fn in_form<T: Serialize>(record: &T, fields: &[&str], optional: &[&str]) -> Value {
+/// Writes a record as an object with `fields` (null if absent), and those of `optional` that have a value. Both are
+/// names separated by spaces.
+pub(super) fn in_form<T: Serialize>(record: &T, fields: &str, optional: &str) -> Value {
     let value = serde_json::to_value(record).expect("a record can be written as JSON");
     let Value::Object(mut all) = value else {
         unreachable!("a record is a JSON object")
     };
     let mut form = Other::new();
-    for &field in fields {
+    for field in fields.split_whitespace() {
         form.insert(field.to_owned(), all.remove(field).unwrap_or_default());
     }
-    for &field in optional {
+    for field in optional.split_whitespace() {
         if let Some(value) = all.remove(field).filter(|value| !value.is_null()) {
             form.insert(field.to_owned(), value);
         }

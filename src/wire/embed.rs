@@ -54,30 +54,9 @@ pub enum EmbedForm {
     Detail,
 }
 
-const DETAIL_FIELDS: &[&str] = &[
-    "id",
-    "identifier",
-    "name",
-    "user_id",
-    "model_id",
-    "view_count",
-    "created_at",
-    "updated_at",
-];
-const LIST_FIELDS: &[&str] = &[
-    "id",
-    "identifier",
-    "name",
-    "user_id",
-    "model_id",
-    "view_count",
-    "created_at",
-    "updated_at",
-    "rapidModelId",
-    "rapidModelName",
-    "thumbnail",
-    "url",
-];
+const DETAIL_FIELDS: &str = "id identifier name user_id model_id view_count created_at updated_at";
+const LIST_FIELDS: &str = "id identifier name user_id model_id view_count created_at updated_at rapidModelId \
+     rapidModelName thumbnail url";
 
 impl Embed {
     /// The rapid model; `None` for the embed of a base asset.
@@ -92,8 +71,8 @@ impl Embed {
     /// embed of a base asset also has its id.
     pub fn to_form(&self, form: EmbedForm) -> Value {
         let mut value = match form {
-            EmbedForm::List => in_form(self, LIST_FIELDS, &[]),
-            EmbedForm::Detail => in_form(self, DETAIL_FIELDS, &[]),
+            EmbedForm::List => in_form(self, LIST_FIELDS, ""),
+            EmbedForm::Detail => in_form(self, DETAIL_FIELDS, ""),
         };
         if let Some(asset) = self.raw_model_id {
             value["raw_model_id"] = asset.0.into();

@@ -50,31 +50,16 @@ pub enum TokenForm {
     Single,
 }
 
-const LIST_FIELDS: &[&str] = &[
-    "id",
-    "name",
-    "last_used_at",
-    "created_at",
-    "optimization_count",
-];
-const SINGLE_FIELDS: &[&str] = &[
-    "id",
-    "name",
-    "last_used_at",
-    "created_at",
-    "updated_at",
-    "tokenable_type",
-    "tokenable_id",
-    "abilities",
-    "plain_text",
-];
+const LIST_FIELDS: &str = "id name last_used_at created_at optimization_count";
+const SINGLE_FIELDS: &str = "id name last_used_at created_at updated_at tokenable_type tokenable_id abilities \
+     plain_text";
 
 impl ApiToken {
     /// The record with exactly the fields of one form; a field of the form that has no value is null.
     pub fn to_form(&self, form: TokenForm) -> Value {
         match form {
-            TokenForm::List => in_form(self, LIST_FIELDS, &[]),
-            TokenForm::Single => in_form(self, SINGLE_FIELDS, &[]),
+            TokenForm::List => in_form(self, LIST_FIELDS, ""),
+            TokenForm::Single => in_form(self, SINGLE_FIELDS, ""),
         }
     }
 }

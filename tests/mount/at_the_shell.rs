@@ -222,7 +222,7 @@ fn the_local_service_keeps_its_port_over_remounts_and_says_when_it_is_taken() {
     drive.unmount();
     let taken = std::net::TcpListener::bind(first.trim_start_matches("http://")).unwrap();
     let said = drive.mount();
-    assert!(said.contains("is taken by another program"), "{said}");
+    assert!(said.contains("is in use by another program"), "{said}");
     assert_ne!(drive.address(), first);
     drive.unmount();
     drop(taken);

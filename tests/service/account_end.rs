@@ -1,4 +1,4 @@
-//! The end of an account: nothing of it is left in the data folder.
+//! Deletion of an account: nothing of it remains in the data folder.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::support::Fixture;
 
-/// Stands in everything that the account makes.
+/// Part of everything that the account creates.
 const MARK: &str = "zebrafish";
 
-/// An analysis leaves a file; an optimization runs for as long as it may.
+/// An analysis writes a file; an optimization runs until it is killed.
 const WORKER: &str = r#"
 task=$(cat)
 out=$(printf %s "$task" | sed 's/.*"output_dir":"\([^"]*\)".*/\1/')
@@ -26,7 +26,7 @@ fn marked(dir: &Path, found: &mut Vec<String>) {
             marked(&path, found);
             continue;
         }
-        // What is gone meanwhile has no mark.
+        // A file may be deleted meanwhile.
         let bytes = std::fs::read(&path).unwrap_or_default();
         let in_bytes = bytes
             .windows(MARK.len())
@@ -106,7 +106,7 @@ async fn nothing_of_a_deleted_account_is_left_in_the_data_folder() {
         .post("/api/v2/user/delete", password)
         .await
         .expect(200);
-    // What was allowed before is not any more.
+    // URLs and tokens of before are refused.
     let url = begun["links"]["s3_upload_urls"][&file].as_str().unwrap();
     service.put(url, MARK.as_bytes()).await.expect(404);
     service.get("/api/v2/rawmodel").await.expect(401);

@@ -173,7 +173,7 @@ async fn an_archive_is_unpacked_for_the_worker() {
         assert!(log.contains("fuze uv.jpg\nfuze.obj"), "{log}");
         assert!(!log.contains("MACOSX"), "{log}");
     }
-    // What was uploaded is what comes back.
+    // The download equals the upload.
     let id = asset["id"].as_u64().unwrap();
     let downloads = service
         .get(&format!("/api/v2/rawmodel/{id}/downloads"))

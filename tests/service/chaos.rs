@@ -1,4 +1,4 @@
-//! Faults on demand: each kind does what it says, and nothing else.
+//! Injected faults: each kind has its effect and no other.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ fn plan(text: &str) -> Option<ChaosPlan> {
     Some(ChaosPlan::parse(text).unwrap())
 }
 
-/// A request on a connection of its own, so that no answer is taken for another's.
+/// A request on its own connection, so that replies cannot be mixed up.
 async fn try_get(service: &Fixture, url: &str) -> Result<Vec<u8>, reqwest::Error> {
     let http = reqwest::Client::builder().no_proxy().build().unwrap();
     let token = format!("Bearer {}", service.service.token());

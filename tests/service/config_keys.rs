@@ -1,5 +1,5 @@
-//! The keys of configurations: what nobody knows is refused before it is paid, what belongs to a request
-//! is done, and a preset in its wrapper is understood.
+//! The keys of configurations: unknown keys are refused before the user pays, keys of a request have their effect,
+//! and presets in their wrapper are accepted.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ async fn points(service: &Fixture) -> u64 {
     points["rapidpoints"].as_u64().unwrap()
 }
 
-/// The configuration that a rapid model was made with.
+/// The configuration of a rapid model.
 async fn used(service: &Fixture, rapid: u64) -> Value {
     let zip = service
         .get(&format!("/api/v2/rapidmodel/{rapid}/download/preset"))
@@ -130,10 +130,10 @@ async fn an_unknown_key_is_refused_without_cost_and_names_the_nearest_one() {
         .json(Method::PATCH, "/api/v2/preset/update", change)
         .await
         .expect(422);
-    // A configuration beside the config field, not in it.
+    // A configuration next to the config field, not in it.
     let bare = service.post(&optimize, faces()).await.expect(422);
     assert!(
-        bare.text().contains("go into the config field"),
+        bare.text().contains("belong into the config field"),
         "{}",
         bare.text()
     );
@@ -142,7 +142,7 @@ async fn an_unknown_key_is_refused_without_cost_and_names_the_nearest_one() {
         .await
         .expect(422);
     assert_eq!(points(&service).await, before);
-    // What we know and do not do is no reason to refuse.
+    // Known keys without effect are not refused.
     let known = json!({ "assetSimplification": { "meshDecimation": { "method": "rebake" } }, "import": null });
     service
         .post(&optimize, json!({ "config": known }))
@@ -199,7 +199,9 @@ async fn what_belongs_to_a_request_is_done_in_a_configuration_too() {
             .await
             .expect(422);
         assert!(
-            refused.text().contains("belongs to the request"),
+            refused
+                .text()
+                .contains("belongs to an optimization request"),
             "{}",
             refused.text()
         );
@@ -309,7 +311,7 @@ async fn the_commands_of_a_preset_archive_run_as_they_stand() {
         String::from_utf8_lossy(&ran.stderr)
     );
     assert!(dir.path().join("OUTPUT/INPUT.stl").is_file());
-    // The body for the API is taken as well.
+    // The body for the API is also accepted.
     let (api, _) = files
         .iter()
         .find(|(name, _)| name.ends_with(".api.json"))

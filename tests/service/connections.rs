@@ -1,4 +1,4 @@
-//! Clients that hold connections and do nothing useful with them: the others are served all the same.
+//! Clients that keep connections without using them: other clients are still served.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ async fn connect(addr: SocketAddr) -> TcpStream {
     TcpStream::connect(addr).await.unwrap()
 }
 
-/// A request on a connection of its own, which has to be answered in time.
+/// A request on its own connection, which must get a reply in time.
 async fn ask(service: &Fixture, within: Duration) {
     let http = reqwest::Client::builder().no_proxy().build().unwrap();
     let request = http
@@ -40,12 +40,12 @@ async fn ask(service: &Fixture, within: Duration) {
     assert_eq!(answer.status(), 200);
 }
 
-/// How long the service lets a connection live.
+/// How long the service keeps a connection open.
 async fn until_closed(stream: &mut TcpStream) -> Duration {
     let began = Instant::now();
     let mut rest = Vec::new();
     let closing = stream.read_to_end(&mut rest);
-    // A reset is an end as well.
+    // A reset also closes it.
     let _ = tokio::time::timeout(Duration::from_secs(30), closing)
         .await
         .expect("the service closes the connection");
@@ -56,7 +56,7 @@ async fn until_closed(stream: &mut TcpStream) -> Duration {
 async fn six_hundred_idle_connections_leave_room_for_a_client() {
     allow_many_files();
     let service = Fixture::start().await;
-    // The connection of this client was there before and stays: it has asked for something.
+    // The older connection of this client stays, because it has sent a request.
     service.get("/api/v2/user/rapidpoints").await.expect(200);
     let mut idle = Vec::new();
     for _ in 0..600 {
@@ -68,7 +68,7 @@ async fn six_hundred_idle_connections_leave_room_for_a_client() {
     }
     let id = service.upload("chair", &[("chair.glb", b"bytes")]).await;
     assert_eq!(service.analysed(id).await["upload_status"], "complete");
-    // The oldest made room, the newest are still there.
+    // The oldest was closed, the newest are still open.
     assert!(until_closed(&mut idle[0]).await < Duration::from_secs(1));
     let newest = idle.last_mut().unwrap();
     let more = tokio::time::timeout(Duration::from_millis(100), newest.read_u8()).await;
@@ -95,7 +95,7 @@ async fn a_connection_that_sends_no_request_in_time_is_closed() {
         assert!(lived > Duration::from_millis(500), "{begin:?}: {lived:?}");
         assert!(lived < Duration::from_secs(4), "{begin:?}: {lived:?}");
     }
-    // After an answer: the head of the next request has its own time, silence another.
+    // After a reply: the head of the next request has its own timeout, an idle connection another.
     for (next, least, most) in [(&b"GET /"[..], 0.5, 4.0), (b"", 1.5, 5.0)] {
         let mut stream = connect(addr).await;
         let request = b"GET /api/v2/user/rapidpoints HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -152,7 +152,7 @@ async fn bodies_that_stall_make_room_for_a_client() {
         stream.write_all(head).await.unwrap();
         slow.push(stream);
     }
-    // All places are taken by requests that are under way; those whose clients are silent go.
+    // Requests in flight take all slots; those with silent clients are closed.
     for _ in 0..5 {
         ask(&service, Duration::from_secs(8)).await;
     }

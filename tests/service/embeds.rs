@@ -102,7 +102,7 @@ async fn an_embed_lives_from_its_making_to_its_end() {
         .get(&format!("/api/v2/embeds/{id}"))
         .await
         .expect(404);
-    // An embed ends with what it shows.
+    // An embed is deleted with its model.
     service
         .delete(&format!("/api/v2/rawmodel/{asset}"))
         .await
@@ -134,7 +134,7 @@ async fn what_cannot_be_shown_is_refused() {
             .await
             .expect(422);
     }
-    // All values are texts; the refusal names the key.
+    // All values are texts; the error names the key.
     for value in [json!(1), json!(true), json!(null), json!([]), json!({})] {
         let config = json!({ "fxaaOn": "true", "shadowBlur": value }).to_string();
         for (path, id) in [("create", "model_id"), ("raw", "raw_model_id")] {
@@ -213,7 +213,7 @@ async fn an_upload_that_is_not_one_glb_file_is_converted_for_its_embed() {
             .expect(200)
             .json();
         let url = made["embed_url"].as_str().unwrap();
-        // Two at once need one conversion.
+        // Two parallel requests need one conversion.
         service.post("/api/v2/embeds/raw", body).await.expect(200);
         let processed = format!("/api/v2/rawmodel/{id}/processedFormats");
         let is_direct = name == "alone";

@@ -1,4 +1,4 @@
-//! Requests that no client should send: each gets a refusal as JSON, none gets anything else.
+//! Invalid requests: each gets an error as JSON.
 
 use assetfs::wire::paths::endpoints;
 use reqwest::Method;

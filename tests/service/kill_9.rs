@@ -64,7 +64,7 @@ impl Process {
         }
     }
 
-    /// Ends it as a power cut would.
+    /// Kills it.
     fn kill(self) {
         drop(self);
     }

@@ -1,5 +1,5 @@
-//! Jobs and the processes that have them: a lost lease ends its worker, a finished job stays finished, and
-//! a data folder of an older version goes on.
+//! Leases of jobs: a lost lease ends its worker, a finished job stays finished, and a data folder of an older version
+//! still works.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqlitePool};
 
 use super::support::{COPYING_WORKER, Fixture, script};
 
-/// Optimizing says who it is and waits until it is let go.
+/// Optimizing writes its process id and waits until a file exists.
 const WAITING_WORKER: &str = r#"
 task=$(cat)
 here=$(dirname "$0")
@@ -68,7 +68,7 @@ async fn a_worker_whose_job_was_claimed_by_another_is_killed() {
     // Beyond the first lease: it is renewed.
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert!(Path::new(&worker).exists(), "its lease is renewed");
-    // As another process does that claims it.
+    // As if another process had claimed it.
     let taken = "UPDATE jobs SET fence = fence + 1, lease_until = 9e18 WHERE state = 'running'";
     assert_eq!(change(dir, taken).await, 1);
     until("the worker is dead", || !Path::new(&worker).exists()).await;
@@ -119,7 +119,7 @@ async fn a_restart_runs_no_finished_job_again() {
     assert_eq!(after["updated_at"], before["updated_at"]);
 }
 
-/// Optimizing notes that it ran, leaves a result and ends at once.
+/// Optimizing records its run, writes a result and ends at once.
 const QUICK_WORKER: &str = r#"
 task=$(cat)
 here=$(dirname "$0")
@@ -133,8 +133,7 @@ esac
 
 #[tokio::test]
 async fn stored_results_survive_a_shutdown_at_any_time() {
-    // The service is stopped at many moments around the end of a job: it runs once, or its first run
-    // left nothing.
+    // The service is stopped at many moments around the end of a job: it runs once, or its first run has no effect.
     for pause in [0, 5, 10, 20, 40, 80] {
         let service = Fixture::with(QUICK_WORKER, |_| {}).await;
         let rapid = optimize(&service).await;
@@ -178,7 +177,7 @@ async fn a_data_folder_of_the_first_version_still_works() {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let http = reqwest::Client::builder().no_proxy().build().unwrap();
     let service = Fixture { dir, service, http };
-    // One that was done stays as it was; one that ran and one that waited are done now.
+    // The finished job stays as it was; the running and the queued one are finished now.
     let done = service.optimized(1).await;
     assert_eq!(done["job_status"]["attempts"], 1);
     assert_eq!(done["job_status"]["output"], "{\"exitCode\":0}");

@@ -1,4 +1,4 @@
-//! The local service, driven over HTTP as any client would.
+//! Tests of the local service over HTTP.
 
 mod account_end;
 mod archives;

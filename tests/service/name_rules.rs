@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::support::Fixture;
 
-/// Optimizing leaves a file of the name that is asked for.
+/// Optimizing writes a file with the requested name.
 const NAMING_WORKER: &str = r#"
 task=$(cat)
 out=$(printf %s "$task" | sed 's/.*"output_dir":"\([^"]*\)".*/\1/')
@@ -39,7 +39,7 @@ async fn the_file_name_rule_of_a_preset_names_its_results() {
     let named = create(meta.clone()).await.expect(200).json();
     let (id, name) = name_of_result(&service, asset, &named).await;
     assert_eq!(name, format!("chair-low-web-{id}.glb"));
-    // The list form, whose meta is JSON text, says so and can be sent again.
+    // The list form has meta as JSON text, and it can be sent back.
     let list = service.get("/api/v2/preset").await.json();
     let text = list[1]["meta"].as_str().unwrap();
     assert_eq!(serde_json::from_str::<Value>(text).unwrap(), meta);

@@ -46,7 +46,7 @@ async fn record_metadata_renders_and_formats_name_one_file() {
         ("in/b.obj", OBJ),
     ]);
     let uploads: [(&str, Upload<'_>, &str, &str); 4] = [
-        // The glb lies deeper than the obj.
+        // The glb is in a deeper folder than the obj.
         (
             "deeper",
             vec![("parts/a.glb", &glb), ("chair.obj", OBJ)],
@@ -86,7 +86,7 @@ async fn record_metadata_renders_and_formats_name_one_file() {
             .json();
         let key = format!("{format}-front.png");
         assert!(renders[&key].is_string(), "{name}: {renders}");
-        // What it is already, it is not converted to.
+        // It is not converted to its own format.
         let body = json!({ "formats": [format] });
         service
             .post(&format!("{path}/addFormats"), body)

@@ -1,4 +1,4 @@
-//! Presets and asking for optimizations.
+//! Presets and the start of optimizations.
 
 use reqwest::Method;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Requests at the same moment: each promise of the API holds as if they had come one after the other.
+//! Parallel requests have the same effect as one after the other.
 
 use futures_util::future::join_all;
 use reqwest::Method;
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use super::support::{COPYING_WORKER, Fixture};
 
-/// How many requests come at once.
+/// Number of parallel requests.
 const AT_ONCE: usize = 16;
 
-/// What the copying worker does, and a line in a file for each run.
+/// The copying worker, which also writes a line to a file for each run.
 fn counting() -> String {
     format!("echo run >> \"$(dirname \"$0\")/runs\"\n{COPYING_WORKER}")
 }
@@ -64,7 +64,7 @@ async fn retrying_twice_at_once_makes_one_analysis() {
 #[tokio::test]
 async fn one_of_many_equal_conversions_is_accepted() {
     let service = Fixture::with(COPYING_WORKER, |config| config.workers = 0).await;
-    // Nobody analyses: the asset is complete because the record says so.
+    // No worker analyses it: the record is changed directly.
     let id = complete_asset(&service).await;
     let path = format!("/api/v2/rawmodel/{id}/addFormats");
     let ask = |_| service.post(&path, json!({ "formats": ["usdz"] }));

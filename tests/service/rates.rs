@@ -1,4 +1,4 @@
-//! The request rate: counted for a user over all tokens, and for an address of those who are not known.
+//! The rate limit: counted for a user over all tokens, and for an address without a valid token.
 
 use serde_json::json;
 
@@ -47,7 +47,7 @@ async fn strangers_share_the_rate_of_their_address_and_take_nothing_from_users()
     login().await.expect(429);
     nobody().await.expect(429);
     with_token(&service, "1|wrong").await.expect(429);
-    // The user behind the same address is not among them, and uploads are left out.
+    // The user at the same address is not affected, and uploads are not counted.
     with_token(&service, &good).await.expect(200);
     let upload = service
         .http

@@ -1,5 +1,5 @@
-//! Answers in the very form that the API gives: states of imports, errors of multi-optimize, versions of
-//! presets, the parts of a viewer's URL.
+//! Replies exactly as in the API: states of imports, errors of multi-optimize, versions of presets, the parts of a
+//! viewer's URL.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use super::support::{Fixture, engine};
 
 const MULTI: &str = "/api/v2/rawmodel/optimize";
 
-/// An analysis that goes through its phases, each for as long as it is not let go.
+/// An analysis that waits for a file in each of its phases.
 const PHASED_WORKER: &str = r#"
 cat > /dev/null
 here=$(dirname "$0")
@@ -82,7 +82,7 @@ async fn errors_of_multi_optimize_are_plain_text() {
         );
         assert!(text.contains(reason), "{body}: {text}");
     }
-    // What fails inside says so in its own words, and nothing of the inside.
+    // An internal error has its documented text and no details.
     let options = sqlx::sqlite::SqliteConnectOptions::new()
         .filename(service.dir.path().join("data/records.sqlite"));
     let database = sqlx::SqlitePool::connect_with(options).await.unwrap();
@@ -119,7 +119,7 @@ async fn a_preset_that_needs_a_newer_optimizer_is_refused_when_made_and_when_use
     let id = service.upload("chair", &[("a.glb", b"x")]).await;
     let presets = service.get("/api/v2/preset").await.json();
     let preset = presets[0]["id"].as_u64().unwrap();
-    // As a newer version of the program would have left it.
+    // As written by a newer version of the program.
     let options = sqlx::sqlite::SqliteConnectOptions::new()
         .filename(service.dir.path().join("data/records.sqlite"));
     let database = sqlx::SqlitePool::connect_with(options).await.unwrap();
@@ -163,7 +163,7 @@ async fn the_parts_of_a_viewers_url_read_the_model_and_nothing_else() {
         .read(&format!("{tampered}chair.glb"))
         .await
         .expect(403);
-    // The signature of one file is none for another.
+    // The signature of one file is not valid for another.
     let file: u64 = root.split('/').nth_back(2).unwrap().parse().unwrap();
     let other = root.replace(&format!("/{file}/"), &format!("/{}/", file - 1));
     service.read(&format!("{other}chair.glb")).await.expect(403);

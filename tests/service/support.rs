@@ -1,4 +1,4 @@
-//! A service on a free port for one test, and a small HTTP client that shows all of an answer.
+//! A service on a free port for one test, and a small HTTP client that returns the whole reply.
 //!
 //! The worker is a shell script that a test writes, or the engine itself.
 
@@ -13,7 +13,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Copies the task's first file into the place of its result, reporting progress on the way.
+/// Copies the task's first file to the result, and reports progress.
 pub const COPYING_WORKER: &str = r#"
 task=$(cat)
 out=$(printf %s "$task" | sed 's/.*"output_dir":"\([^"]*\)".*/\1/')
@@ -41,7 +41,7 @@ pub struct Fixture {
     pub http: reqwest::Client,
 }
 
-/// All of an answer.
+/// A whole reply.
 #[derive(Debug)]
 pub struct Answer {
     pub status: StatusCode,
@@ -105,7 +105,7 @@ impl Fixture {
         let mut config = ServiceConfig::new(dir.path().join("data"), script(dir.path(), worker));
         change(&mut config);
         let service = Service::start(config).await.unwrap();
-        // Whoever comes second finds it installed.
+        // Fails if another test has already installed it.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let http = reqwest::Client::builder().no_proxy().build().unwrap();
         Fixture { dir, service, http }
@@ -205,7 +205,7 @@ impl Fixture {
             .clone()
     }
 
-    /// Asks until the answer is as wanted.
+    /// Repeats a request until the reply is as wanted.
     pub async fn until(&self, path: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         let deadline = Instant::now() + Duration::from_secs(300);
         let mut pause = Duration::from_millis(10);

@@ -1,4 +1,4 @@
-//! Uploads: what is accepted, what a signed URL is good for, and that nothing half is ever kept.
+//! Uploads: accepted files, signed URLs, and no partial files.
 
 use std::time::Duration;
 
@@ -154,7 +154,7 @@ async fn what_does_not_fit_is_refused_and_leaves_nothing() {
     let b = urls["b.glb"].as_str().unwrap();
     service.put(a, &vec![1; 900_000]).await.expect(200);
     service.put(b, &vec![1; 100_001]).await.expect(413);
-    // Without a length it is found out on the way.
+    // Without a length it is detected while receiving.
     let parts = (0..3).map(|_| Ok::<_, std::io::Error>(vec![2; 60_000]));
     let parts = futures_util::stream::iter(parts);
     let unsized_put = service.http.put(b).body(reqwest::Body::wrap_stream(parts));
@@ -280,7 +280,7 @@ async fn signed_urls_may_live_on_another_origin() {
     let parsed = url::Url::parse(url).unwrap();
     assert_ne!(parsed.port(), Some(service.service.addr().port()));
     service.put(url, b"x").await.expect(200);
-    // The two origins share nothing.
+    // Each origin only serves its own paths.
     let path = format!("{}?{}", parsed.path(), parsed.query().unwrap());
     let there = service.http.put(service.url(&path)).body("x");
     service.send(there).await.expect(404);
@@ -304,7 +304,7 @@ async fn a_client_that_pipelines_and_leaves_changes_nothing_half_way() {
             body.len()
         );
         stream.write_all(request.as_bytes()).await.unwrap();
-        // Gone at once, the answer unread.
+        // The client disconnects without reading the reply.
         drop(stream);
     }
     let mut stream = tokio::net::TcpStream::connect(service.service.addr())

@@ -1,4 +1,4 @@
-//! Version 1 of the API with the real engine: its options act, and it gives the formats that it names.
+//! Version 1 of the API with the real engine: its options have an effect, and it returns its documented formats.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Webhooks: what they are told, how it is signed, and that a bad receiver harms nobody.
+//! Webhooks: their events and signatures, and faulty receivers.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -14,10 +14,10 @@ use super::zips;
 
 const WEBHOOKS: &str = "/api/v2/user/webhooks";
 
-/// Requests that a receiver got: head and body.
+/// The requests of a receiver: head and body.
 type Received = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
 
-/// A receiver that answers with `status` and keeps what it gets.
+/// A receiver that replies with `status` and records requests.
 async fn receiver(status: &'static str) -> (String, Received) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/hook?x=1", listener.local_addr().unwrap());
@@ -169,7 +169,7 @@ async fn failing_receivers_are_recorded_and_delay_no_other() {
     }
 }
 
-/// Analyses well and optimizes badly.
+/// Analyses succeed and optimizations fail.
 const FAILING_WORKER: &str = r#"
 task=$(cat)
 case "$task" in *'"task":"optimize"'*) echo '{"error":"no triangle is left"}'; exit 1 ;; esac
@@ -258,7 +258,7 @@ async fn an_archive_says_that_it_is_unpacked_also_where_the_start_did_not_call_i
         assert_eq!(event["data"]["status"], "Successful", "{event}");
         assert_eq!(event["data"]["rawmodel_id"], id, "{event}");
     }
-    // What is no archive has nothing to unpack.
+    // Without an archive there is nothing to unpack.
     service.upload("loose", &[("a.glb", b"x")]).await;
     let told = events(&received, 3).await;
     assert_eq!(kinds(&told[2..]), ["analysis_finished"]);

@@ -1,4 +1,4 @@
-//! What a worker may do to itself, and never to the service.
+//! Faulty workers never harm the service.
 
 use std::time::{Duration, Instant};
 
@@ -63,7 +63,7 @@ async fn every_death_of_a_worker_has_a_reason_and_the_next_job_runs() {
     let asset = service.analysed(id).await;
     assert_eq!(asset["upload_status"], "complete");
     assert_eq!(asset["has_errors"], true);
-    // What is no plain file is not taken over.
+    // Only regular files are stored.
     let id = service.upload("x", &[("link.glb", b"x")]).await;
     let asset = service.analysed(id).await;
     assert_eq!(asset["downloads"].as_object().unwrap().len(), 1, "{asset}");
@@ -102,7 +102,7 @@ async fn a_failed_import_can_be_tried_again() {
         .expect(404);
 }
 
-/// Optimizing says where it is and waits until it is let go.
+/// Optimizing writes its process id and waits until a file exists.
 const WAITING_WORKER: &str = r#"
 task=$(cat)
 here=$(dirname "$0")
@@ -171,7 +171,7 @@ async fn deleting_a_rapid_model_stops_its_worker() {
     service.until(&path, half_way).await;
     service.delete(&path).await.expect(200);
     until_dead(service.dir.path()).await;
-    // And the worker's place is free.
+    // And the next job can run.
     service.upload("table", &[("a.glb", b"x")]).await;
 }
 

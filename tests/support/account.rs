@@ -1,5 +1,5 @@
-//! One account for one test: the local service on a free port, and a drive over it that can be
-//! closed and opened again as a remount does.
+//! One account for one test: the local service on a free port, and a drive over it that can be closed and opened
+//! again, as by a remount.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -18,7 +18,7 @@ use tempfile::TempDir;
 
 use super::tree::Tree;
 
-/// A triangle, whole in itself.
+/// A complete glTF with one triangle.
 pub const MINIMAL_GLTF: &[u8] = br#"{"asset":{"version":"2.0"},"scene":0,"scenes":[{"nodes":[0]}],"nodes":[{"mesh":0}],
 "meshes":[{"primitives":[{"attributes":{"POSITION":1},"indices":0}]}],
 "buffers":[{"uri":"data:application/octet-stream;base64,AAABAAIAAAAAAAAAAAAAAAAAAAAAAIA/AAAAAAAAAAAAAAAAAACAPwAAAAA=","byteLength":44}],
@@ -26,7 +26,7 @@ pub const MINIMAL_GLTF: &[u8] = br#"{"asset":{"version":"2.0"},"scene":0,"scenes
 "accessors":[{"bufferView":0,"byteOffset":0,"componentType":5123,"count":3,"type":"SCALAR","max":[2],"min":[0]},
 {"bufferView":1,"byteOffset":0,"componentType":5126,"count":3,"type":"VEC3","max":[1.0,1.0,0.0],"min":[0.0,0.0,0.0]}]}"#;
 
-/// The service, the place of all state, and what is opened over them.
+/// The service and the folder of all state.
 pub struct Account {
     pub dir: TempDir,
     pub client: Client,
@@ -34,7 +34,7 @@ pub struct Account {
     service_config: ServiceConfig,
 }
 
-/// A drive that is open.
+/// An open drive.
 pub struct Mounted {
     pub drive: Drive,
     pub outbox: Outbox,
@@ -68,7 +68,7 @@ impl Account {
         .await
     }
 
-    /// An account on a new service whose 3D work is done by this.
+    /// An account on a new service with this worker.
     pub async fn with_worker(worker: WorkerCommand) -> Account {
         let _ = tracing_subscriber::fmt()
             .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
@@ -100,19 +100,19 @@ impl Account {
         filled.expect("records are made");
     }
 
-    /// Requests that went out so far.
+    /// Number of requests so far.
     pub fn requests(&self) -> u64 {
         self.client.budget().taken
     }
 
-    /// The service goes away, as a dead network does.
+    /// Stops the service.
     pub async fn stop_service(&mut self) {
         if let Some(service) = self.service.take() {
             service.shutdown().await;
         }
     }
 
-    /// The service is back at its address.
+    /// Starts the service again at its address.
     pub async fn start_service(&mut self) {
         self.service = Some(
             Service::start(self.service_config.clone())
@@ -121,7 +121,7 @@ impl Account {
         );
     }
 
-    /// The service goes on with the faults of a plan.
+    /// Injects the faults of a plan.
     pub async fn meet_faults(&mut self, plan: &str) {
         self.stop_service().await;
         let plan = ChaosPlan::parse(plan).expect("a plan");
@@ -129,8 +129,7 @@ impl Account {
         self.start_service().await;
     }
 
-    /// Opens the drive over a copy of the state as it is on disk now: what a mount finds after the one
-    /// before was killed.
+    /// Opens the drive over a copy of the current state on disk, as after a kill.
     pub async fn mount_after_kill(&self) -> Mounted {
         let (state, copy) = (
             self.dir.path().join("state"),
@@ -146,12 +145,12 @@ impl Account {
         self.mount_with(|_| {}).await
     }
 
-    /// Opens the drive as another machine does, which knows nothing yet.
+    /// Opens the drive without state, as on another machine.
     pub async fn mount_elsewhere(&self) -> Mounted {
         self.mount_at("elsewhere", |_| {}).await
     }
 
-    /// Opens the drive with settings of its own.
+    /// Opens the drive with changed settings.
     pub async fn mount_with(&self, change: impl FnOnce(&mut DriveConfig)) -> Mounted {
         self.mount_at("state", change).await
     }
@@ -189,12 +188,12 @@ impl Account {
         }
     }
 
-    /// Uploads an asset without the drive, as another machine does. Waits until it is final.
+    /// Uploads an asset without the drive, as from another machine. Waits until its state is final.
     pub async fn upload_elsewhere(&self, name: &str, files: &[(&str, &[u8])]) -> AssetId {
         self.upload(name, files, false).await
     }
 
-    /// The same with one zip that the service is to unpack.
+    /// Uploads a zip that the service unpacks.
     pub async fn upload_zip_elsewhere(&self, name: &str, zip: &[u8]) -> AssetId {
         let file = format!("{name}.zip");
         self.upload(name, &[(&file, zip)], true).await
@@ -237,7 +236,7 @@ impl Account {
         started.id
     }
 
-    /// Starts an upload elsewhere and leaves it.
+    /// Starts an upload without the drive and does not complete it.
     pub async fn begin_elsewhere(&self, name: &str) -> AssetId {
         let request = StartUpload {
             model_name: name.to_owned(),
@@ -280,7 +279,7 @@ impl Account {
         panic!("asset {asset} is not imported within 300 s");
     }
 
-    /// How many assets the service has.
+    /// The assets of the service.
     pub async fn assets(&self) -> Vec<(AssetId, String)> {
         let pages = self
             .client
@@ -303,7 +302,7 @@ impl Account {
 }
 
 pub fn reqwest_client() -> reqwest::Client {
-    // Whoever comes second finds it installed.
+    // Fails if another test has already installed it.
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder()
         .no_proxy()
@@ -311,7 +310,7 @@ pub fn reqwest_client() -> reqwest::Client {
         .expect("a client")
 }
 
-/// A process that does nothing, whose number stands for somebody else's.
+/// A process that does nothing, for tests that need the id of another process.
 pub struct OtherProcess(Child);
 
 impl OtherProcess {

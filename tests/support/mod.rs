@@ -1,5 +1,5 @@
-//! A drive without a kernel over the real local service, and a walker that reads, writes and lists
-//! it by path, as a program would on a mounted one.
+//! A drive without a kernel over the real local service, and functions that read, write and list it by path, like a
+//! program on a mounted drive.
 
 #![allow(dead_code, reason = "each test binary uses its own part")]
 

@@ -1,8 +1,8 @@
-//! Where the sample models are, on machines that have them. Needs `skip` beside it.
+//! The folder of the sample models, on machines that have them. Needs the module `skip`.
 
 use std::path::{Path, PathBuf};
 
-/// The folder of the sample models, where it is; says loudly when it is not.
+/// The folder of the sample models. If it is missing, the test is reported as skipped.
 pub fn samples() -> Option<PathBuf> {
     let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/samples");
     if !samples.is_dir() {

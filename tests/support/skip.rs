@@ -1,16 +1,16 @@
-//! What a machine may lack. A test that cannot run says so by name; with `CI=true` that is a failure, unless
-//! `tests/skips.txt` lists what is missing, and why it may be.
+//! Skipped tests. A test that cannot run reports its name. With `CI=true` this is a failure, unless `tests/skips.txt`
+//! lists the missing program or file with a reason.
 
 #![allow(dead_code, reason = "each test binary uses its own part")]
 #![allow(clippy::print_stderr, reason = "what is skipped is said loudly")]
 
-/// What may be missing in CI: one a line, with the reason after a colon.
+/// The programs and files that may be missing in CI: one a line, with the reason after a colon.
 const LIST: &str = include_str!("../skips.txt");
 
-/// Says that the running test, or a part of it, is skipped, because of `what`.
+/// Reports that the running test, or a part of it, is skipped because `what` is missing.
 ///
 /// # Panics
-/// In CI, where `what` is not on the list.
+/// In CI, if `what` is not on the list.
 #[track_caller]
 pub fn skipped(what: &str) {
     let thread = std::thread::current();
@@ -23,7 +23,7 @@ pub fn skipped(what: &str) {
     );
 }
 
-/// True where a program can be started by its name; else says what is skipped.
+/// True if a program is in `PATH`; otherwise reports a skip.
 #[track_caller]
 pub fn has_program_or_skips(name: &str) -> bool {
     let is_here = has_program(name);
@@ -33,7 +33,7 @@ pub fn has_program_or_skips(name: &str) -> bool {
     is_here
 }
 
-/// True where a program can be started by its name.
+/// True if a program is in `PATH`.
 pub fn has_program(name: &str) -> bool {
     std::env::var_os("PATH")
         .is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join(name).is_file()))

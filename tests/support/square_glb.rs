@@ -1,9 +1,9 @@
-//! The smallest GLB that is a model: a square of two triangles, with whatever a test changes about it.
+//! A minimal GLB: a square of two triangles, with the changes of a test.
 
 use assetfs::engine::document::glb;
 use serde_json::{Value, json};
 
-/// The square, its JSON changed.
+/// The square with changed JSON.
 pub fn changed_glb(change: impl FnOnce(&mut Value)) -> Vec<u8> {
     let positions = [0f32, 0., 0., 1., 0., 0., 0., 1., 0., 1., 1., 0.].map(f32::to_le_bytes);
     let indices = [0u16, 1, 2, 2, 1, 3].map(u16::to_le_bytes);

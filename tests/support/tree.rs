@@ -1,4 +1,4 @@
-//! A drive by path: what a program does with system calls, done with the drive's own operations.
+//! A drive by path: the effects of system calls, made with the drive's operations.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -111,7 +111,7 @@ impl Tree {
         Ok(names)
     }
 
-    /// Names and kinds, as `readdir` gives them.
+    /// Names and kinds, as from `readdir`.
     pub async fn rows(&self, path: &str) -> DriveResult<Vec<(String, FileKind)>> {
         let ino = self.walk(path, true).await?.attributes.ino;
         let fh = self.drive.open_dir(ino, &self.caller).await?;
@@ -137,7 +137,7 @@ impl Tree {
         self.read_number(ino).await
     }
 
-    /// Reads what an inode number stands for, as the kernel does for a name that it remembers.
+    /// Reads a file by its inode number, as the kernel does for a cached name.
     pub async fn read_number(&self, ino: Ino) -> DriveResult<Vec<u8>> {
         let opened = self
             .drive
@@ -342,7 +342,7 @@ impl Tree {
         self.rmdir(path).await
     }
 
-    /// Waits until a status line is as wanted; the last line when it never is.
+    /// Waits until a status line is as wanted; returns the last line.
     pub async fn until(&self, path: &str, is_wanted: impl Fn(&str) -> bool) -> String {
         let mut status = String::new();
         for _ in 0..6000 {

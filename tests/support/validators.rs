@@ -1,13 +1,13 @@
-//! The verdicts of public tools on exported files: gltf-validator and the validators of USD.
+//! Checks exported files with public tools: gltf-validator and the validators of USD.
 //!
-//! `scripts/test` installs both below `target/`; where they are missing, what is skipped is said.
+//! `scripts/test` installs both below `target/`. If they are missing, the skip is reported.
 
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where `scripts/test` puts what only tests need.
+/// The path of a tool that `scripts/test` installs.
 fn test_tool(below: &str, what: &str) -> Option<PathBuf> {
     let found = std::env::var_os("ASSETFS_TEST_TOOLS")
         .map(|tools| Path::new(&tools).join(below))
@@ -18,7 +18,7 @@ fn test_tool(below: &str, what: &str) -> Option<PathBuf> {
     found
 }
 
-/// The files below a folder that a validator judges, judged.
+/// Validates all supported files below a folder.
 pub fn assert_valid(folder: &Path) {
     let mut judged = 0;
     for entry in std::fs::read_dir(folder).expect("a folder") {
@@ -33,7 +33,7 @@ pub fn assert_valid(folder: &Path) {
     assert!(judged > 0, "{} holds no model to judge", folder.display());
 }
 
-/// Asserts that gltf-validator finds no error, with the files that a glTF names beside it.
+/// Asserts that gltf-validator finds no error, in the glTF and the files that it names.
 pub fn assert_gltf_has_no_error(model: &Path) {
     let Some(validator) = test_tool("node_modules/gltf-validator", "gltf-validator") else {
         return;
@@ -51,7 +51,7 @@ pub fn assert_gltf_has_no_error(model: &Path) {
     );
 }
 
-/// Asserts that no validator of USD has anything to say, and that every face is drawn.
+/// Asserts that the validators of USD report nothing, and that every face is drawn.
 pub fn assert_usd_has_no_issue(model: &Path) {
     let Some(python) = test_tool("venv/bin/python", "usd-core") else {
         return;

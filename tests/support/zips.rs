@@ -1,4 +1,4 @@
-//! Zip archives that nobody should unpack, each with the reason that a person is told.
+//! Malicious zip archives, each with the expected error message.
 
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
@@ -7,13 +7,13 @@ use std::io::{Cursor, Write as _};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-/// An archive that has to be refused.
+/// An archive that must be refused.
 pub struct Hostile {
     pub name: &'static str,
     pub bytes: Vec<u8>,
-    /// Part of the sentence.
+    /// Part of the message.
     pub reason: &'static str,
-    /// Whether it is beyond the limits, and nothing else is wrong with it.
+    /// Whether it only exceeds the limits.
     pub is_limit: bool,
 }
 
@@ -120,7 +120,7 @@ fn with_link() -> Vec<u8> {
     writer.finish().unwrap().into_inner()
 }
 
-/// Entries that all lead to the same packed bytes: small as a file, large when unpacked.
+/// Entries that share the same packed bytes: a small file, but large when unpacked.
 fn overlapping() -> Vec<u8> {
     let packed = zip_of(
         &[("0000.bin", &vec![0; 8 << 20])],

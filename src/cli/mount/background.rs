@@ -37,7 +37,7 @@ pub(super) fn start(plan: &MountPlan) -> Result<Exit> {
         .stdout(Stdio::piped())
         .stderr(Stdio::inherit())
         .spawn()
-        .context("cannot start the process in the background")?;
+        .context("cannot start the background process")?;
     let mut stdin = child.stdin.take().expect("it is piped");
     serde_json::to_writer(&mut stdin, plan)?;
     stdin.write_all(b"\n")?;
@@ -56,12 +56,12 @@ fn hear(child: &mut Child) -> Result<StartOutcome> {
     let stdout = child.stdout.take().expect("it is piped");
     BufReader::new(stdout)
         .read_line(&mut line)
-        .context("cannot hear the background process")?;
+        .context("cannot read from the background process")?;
     if let Ok(outcome) = serde_json::from_str(&line) {
         return Ok(outcome);
     }
     let status = child.wait()?;
-    bail!("the process in the background ended before the drive answered ({status})")
+    bail!("the background process ended before the drive answered ({status})")
 }
 
 /// The background process: reads its plan and serves it until the drive is unmounted.
@@ -85,7 +85,7 @@ pub(super) fn child() -> Result<Exit> {
 fn read_plan() -> Result<MountPlan> {
     let mut line = String::new();
     io::stdin().lock().read_line(&mut line)?;
-    serde_json::from_str(&line).context("nothing was handed over; use `assetfs mount`")
+    serde_json::from_str(&line).context("no plan on standard input; use `assetfs mount`")
 }
 
 /// Sends the message. The parent may have ended; then nobody needs it.

@@ -161,7 +161,7 @@ impl Parts {
             }
         });
         if stopped.await.is_err() {
-            tracing::warn!("not everything stopped in time; what was accepted is on disk");
+            tracing::warn!("not all parts stopped in time; all accepted data is on disk");
         }
     }
 }
@@ -230,7 +230,7 @@ async fn until_unmounted(mounted: Mounted, mount_point: &Path) -> Result<()> {
 }
 
 async fn detach(mount_point: &Path) {
-    tracing::info!("asked to end: unmounting");
+    tracing::info!("received a signal: unmounting");
     let path = mount_point.to_owned();
     let detached = tokio::task::spawn_blocking(move || fuse::detach_now(&path)).await;
     if let Ok(Err(error)) = detached {

@@ -213,7 +213,7 @@ fn web_address(url: Option<String>) -> Result<Option<String>> {
     if let Some(url) = &url {
         let parsed = url::Url::parse(url);
         if !parsed.is_ok_and(|url| matches!(url.scheme(), "http" | "https")) {
-            return Err(WrongUse(format!("{url} is no address of the web")).into());
+            return Err(WrongUse(format!("{url} is not an http or https URL")).into());
         }
     }
     Ok(url)

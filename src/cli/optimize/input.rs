@@ -39,7 +39,7 @@ impl Model {
         };
         if out == dir {
             return Err(wrong(format!(
-                "{} is the folder of the source; choose another one, so that no source file is ever replaced",
+                "{} is the folder of the source; choose another one, so that no source file is replaced",
                 out.display()
             )));
         }
@@ -96,7 +96,7 @@ fn files_below(dir: &Path, out: &Path) -> Result<Vec<String>> {
             }
             if found.len() > MOST_FILES {
                 return Err(WrongUse(format!(
-                    "{} holds more than {MOST_FILES} files; name the model's own file or folder",
+                    "{} contains more than {MOST_FILES} files; name the file or folder of the model",
                     dir.display()
                 ))
                 .into());

@@ -228,7 +228,7 @@ fn read_settings(config: &Config) -> Result<Settings> {
     }
     match config.get("exportName") {
         None | Some(Value::Null | Value::String(_)) => Ok(settings),
-        Some(other) => Err(wrong(format!("exportName is {other}; it has to be a text")).into()),
+        Some(other) => Err(wrong(format!("exportName is {other}; it must be a text")).into()),
     }
 }
 

@@ -48,7 +48,7 @@ fn of_file(path: &Path) -> Result<Config> {
         JobSettings::PresetId(id) => match FACTORY.iter().find(|preset| preset.id == id) {
             Some(preset) => Ok(preset.config().0),
             None => Err(wrong(format!(
-                "{shown} names the preset {id}, which no factory preset has; presets of an account are known to its service alone"
+                "{shown} names the preset {id}, which is not a factory preset; only the service knows the presets of an account"
             ))),
         },
     }
@@ -75,7 +75,7 @@ fn plain(name: &str) -> String {
 fn unknown(name: &str) -> String {
     let near = near(name);
     let hint = if near.is_empty() {
-        "`assetfs optimize --list-presets` lists them, and a JSON file will do as well".to_owned()
+        "`assetfs optimize --list-presets` lists them; a JSON file is possible, too".to_owned()
     } else {
         format!("did you mean {}?", near.join(" or "))
     };
@@ -173,7 +173,7 @@ mod tests {
             ("[]", "has to be a JSON object"),
             ("{}", "says nothing"),
             (r#"{"preset": "nope"}"#, "no factory preset `nope`"),
-            (r#"{"preset_id": 1234}"#, "no factory preset has"),
+            (r#"{"preset_id": 1234}"#, "is not a factory preset"),
         ] {
             let error = chosen(text).unwrap_err();
             assert!(

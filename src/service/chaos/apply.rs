@@ -25,7 +25,7 @@ pub struct ChaosService {
 
 /// Closes the connection without a response.
 #[derive(Debug, thiserror::Error)]
-#[error("the connection is dropped as planned")]
+#[error("the plan of faults drops the connection")]
 pub struct Dropped;
 
 impl ChaosService {
@@ -103,7 +103,7 @@ impl ChaosService {
 
 /// A response that the plan defines.
 fn answer(status: u16, retry_after: Option<&str>, body: Option<&str>) -> Response {
-    let json = json!({ "message": "This answer was planned." }).to_string();
+    let json = json!({ "message": "This reply comes from the plan of faults." }).to_string();
     let text = body.map_or(json, str::to_owned);
     let mut response = Response::new(Body::from(text));
     *response.status_mut() =

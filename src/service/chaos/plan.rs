@@ -116,7 +116,7 @@ pub enum ConnectionFault {
 pub enum ChaosError {
     #[error("the plan of faults cannot be read: {0}")]
     Text(#[from] toml::de::Error),
-    #[error("the plan of faults makes no sense: {0}")]
+    #[error("the plan of faults is not valid: {0}")]
     Value(String),
 }
 

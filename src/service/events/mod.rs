@@ -87,7 +87,7 @@ impl Events {
             other: Default::default(),
         };
         if self.queue.try_send(Notice { to, event }).is_err() {
-            tracing::warn!("an event is dropped: too many wait to be told");
+            tracing::warn!("an event is dropped: the queue is full");
         }
     }
 }
@@ -145,7 +145,7 @@ async fn call(records: Records, poster: Arc<Poster>, webhook: WebhookRow, body: 
         }
     };
     if let Err(error) = records.webhooks().note_call(webhook.id, status).await {
-        tracing::error!(webhook = %webhook.id, %error, "a call could not be noted");
+        tracing::error!(webhook = %webhook.id, %error, "the result of a call could not be recorded");
     }
 }
 

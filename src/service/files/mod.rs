@@ -48,10 +48,10 @@ pub enum FilesError {
     #[error("the file store failed")]
     Durable(#[from] durable::DurableError),
     /// The client aborted the upload.
-    #[error("the upload broke off: {0}")]
+    #[error("the upload was aborted: {0}")]
     BrokeOff(String),
     /// The client sent nothing for too long.
-    #[error("no byte came for {} seconds", SILENCE.as_secs())]
+    #[error("no byte was received for {} seconds", SILENCE.as_secs())]
     Silent,
     /// More bytes than allowed.
     #[error("more than {limit} bytes")]

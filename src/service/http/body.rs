@@ -70,7 +70,7 @@ async fn collect(body: Body) -> Result<Bytes, ApiError> {
     let mut whole = BytesMut::new();
     while let Some(chunk) = chunks.next().await {
         let chunk =
-            chunk.map_err(|error| ApiError::BrokeOff(format!("The body broke off: {error}")))?;
+            chunk.map_err(|error| ApiError::BrokeOff(format!("The body was aborted: {error}")))?;
         if whole.len() + chunk.len() > LARGEST_BODY_BYTES {
             return Err(ApiError::TooLarge(format!(
                 "The body must not be larger than {LARGEST_BODY_BYTES} bytes."
@@ -298,7 +298,7 @@ impl Fields {
         ];
         for (key, is_there) in of_requests {
             if is_there {
-                let problem = format!("has {key}, which belongs to the request that optimizes");
+                let problem = format!("has {key}, which belongs to an optimization request");
                 self.refuse(name, &problem);
             }
         }
@@ -384,7 +384,7 @@ impl Fields {
         for key in unknown.iter().take(NAMED_KEYS) {
             self.refuse(
                 key,
-                "is not known here; the keys of a configuration go into the config field",
+                "is unknown; keys of a configuration belong into the config field",
             );
         }
     }

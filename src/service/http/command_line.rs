@@ -154,7 +154,7 @@ pub fn put(
         }
         at = next
             .as_object_mut()
-            .ok_or_else(|| format!("has {parent:?}, which has to be an object"))?;
+            .ok_or_else(|| format!("has {parent:?}, which must be an object"))?;
     }
     at.entry(*last).or_insert(value);
     Ok(())
@@ -172,7 +172,7 @@ fn setting(key: &str) -> Result<Setting, OptionRefusal> {
         let names = OPTIONS.iter().map(|(name, _)| *name);
         let nearest = most_alike(key, names.chain(LAYOUT_KEYS.iter().copied()));
         let hint = nearest.map_or_else(String::new, |name| format!("; did you mean {name}?"));
-        format!("has {key:?}, which is no option{hint}")
+        format!("has {key:?}, which is not an option{hint}")
     })
 }
 
@@ -185,7 +185,7 @@ fn face_limit(key: &str, value: &Value) -> Result<(&'static str, Value), OptionR
         let percentage = percentage.filter(|it| *it > 0.0 && *it <= 100.0);
         return percentage
             .map(|percentage| ("percentage", json!(percentage)))
-            .ok_or_else(|| format!("has {key:?}, which has to be above 0 % and up to 100 %"));
+            .ok_or_else(|| format!("has {key:?}, which must be above 0 % and up to 100 %"));
     }
     let faces = value
         .as_str()
@@ -197,7 +197,7 @@ fn face_limit(key: &str, value: &Value) -> Result<(&'static str, Value), OptionR
     match count >= 1.0 && count.fract() == 0.0 {
         true => Ok(("count", json!(count as u64))),
         false => Err(format!(
-            "has {key:?}, which has to be a whole number of triangles or a percentage"
+            "has {key:?}, which must be a whole number of triangles or a percentage"
         )),
     }
 }
@@ -211,7 +211,7 @@ fn positive(key: &str, value: &Value) -> Result<f64, OptionRefusal> {
     };
     number
         .filter(|number| *number > 0.0 && number.is_finite())
-        .ok_or_else(|| format!("has {key:?}, which has to be a number above 0"))
+        .ok_or_else(|| format!("has {key:?}, which must be a number above 0"))
 }
 
 #[cfg(test)]

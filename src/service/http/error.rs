@@ -42,7 +42,7 @@ pub enum ApiError {
     #[error("{reason}")]
     CouldNotProcess { status: StatusCode, reason: String },
     /// An internal error of a multi-optimize request; plain text.
-    #[error("Something went wrong inside the service.")]
+    #[error("Internal error of the service.")]
     ProcessingFailed(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The object belongs to another user, or the change is not allowed.
     #[error("{0}")]
@@ -59,7 +59,7 @@ pub enum ApiError {
     #[error("Too many requests.")]
     TooManyRequests { retry_after: Duration },
     /// The range starts behind the end of the file.
-    #[error("The range lies behind the end.")]
+    #[error("The range starts behind the end of the file.")]
     NoSuchRange {
         /// Size of the file.
         size: u64,
@@ -70,7 +70,7 @@ pub enum ApiError {
     #[error("{0}")]
     BrokeOff(String),
     /// An internal error.
-    #[error("Something went wrong inside the service.")]
+    #[error("Internal error of the service.")]
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
@@ -156,7 +156,7 @@ impl ApiError {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         if let ApiError::Internal(cause) | ApiError::ProcessingFailed(cause) = &self {
-            tracing::error!(error = %chain(cause.as_ref()), "a request failed inside");
+            tracing::error!(error = %chain(cause.as_ref()), "internal error");
         }
         let mut response = self.body();
         *response.status_mut() = self.status();

@@ -29,7 +29,7 @@ pub async fn add(call: ApiCall, mut fields: Fields) -> Result<Json<FormatsAdded>
         let known = written.join(", ");
         fields.refuse(
             "formats",
-            &format!("has {unknown:?}, which is none of {known}"),
+            &format!("has {unknown:?}, which is not one of {known}"),
         );
     } else if asked.is_empty() {
         fields.refuse("formats", "must name at least one format");

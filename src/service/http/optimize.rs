@@ -130,7 +130,7 @@ pub(super) async fn new_rapid(
 fn not_complete(asset: AssetId, status: Option<&UploadStatus>) -> ApiError {
     let state = match status {
         Some(status) => format!("its upload_status is {:?}", status.as_str()),
-        None => "it was deleted or changed meanwhile".to_owned(),
+        None => "it was deleted or changed in the meantime".to_owned(),
     };
     ApiError::field(
         "id",

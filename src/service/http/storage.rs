@@ -88,7 +88,7 @@ async fn write(app: &App, id: FileId, request: Request) -> Result<Response, ApiE
     if expected_md5.is_some_and(|expected| !is_md5(&expected, &stored.md5)) {
         app.files.remove(&[stored.blob]).await;
         return Err(ApiError::BadRequest(
-            "The bytes that came do not have the Content-MD5 that was sent.".to_owned(),
+            "The received bytes do not match the Content-MD5.".to_owned(),
         ));
     }
     let published = app.records.uploads().publish(id, &stored).await;
@@ -113,11 +113,11 @@ async fn write(app: &App, id: FileId, request: Request) -> Result<Response, ApiE
 /// The error for a refused upload.
 fn refusal(why: &Publish) -> ApiError {
     match why {
-        Publish::Closed => ApiError::Conflict(
-            "The upload is complete; its files do not change any more.".to_owned(),
-        ),
+        Publish::Closed => {
+            ApiError::Conflict("The upload is complete; its files cannot be changed.".to_owned())
+        }
         Publish::NoRoom => {
-            ApiError::TooLarge("The file does not fit into the storage that is left.".to_owned())
+            ApiError::TooLarge("The file is larger than the remaining storage.".to_owned())
         }
         // `Done` is not an error and does not occur here.
         Publish::Gone | Publish::Done { .. } => ApiError::no("file"),

@@ -78,7 +78,7 @@ pub async fn settle(
             Ok(false)
         }
         Err(error) => {
-            tracing::warn!(job = %lease.job, %error, "it is not known whether a job ended: looking again");
+            tracing::warn!(job = %lease.job, %error, "it is unknown whether a job ended: checking again");
             if app.records.jobs().was_ended(lease).await? {
                 Ok(true)
             } else {

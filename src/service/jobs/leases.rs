@@ -26,7 +26,7 @@ pub async fn keep(app: Arc<App>) {
         if let Err(error) = renew(&app).await {
             tracing::error!(%error, "the leases of jobs could not be renewed");
         } else if let Err(error) = requeue(&app, Lost::Expired).await {
-            tracing::error!(%error, "lost jobs could not be queued again");
+            tracing::error!(%error, "jobs with expired leases could not be queued again");
         }
     }
 }
@@ -55,14 +55,11 @@ async fn requeue(app: &App, lost: Lost) -> Result<(), RecordsError> {
     let attempts = app.config.worker_limits.attempts;
     let (failed, queued) = app.records.jobs().recover(lost, attempts).await?;
     if queued > 0 {
-        tracing::info!(
-            jobs = queued,
-            "jobs whose attempt was lost are queued again"
-        );
+        tracing::info!(jobs = queued, "jobs with expired leases are queued again");
         app.queue.wake();
     }
     for job in failed {
-        let reason = format!("the service was lost {attempts} times while it worked on this");
+        let reason = format!("the service died {attempts} times during this job");
         give_up(app, &job, &reason).await;
     }
     Ok(())

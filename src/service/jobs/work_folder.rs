@@ -55,7 +55,7 @@ impl Place {
     pub async fn lay_out(app: &App, job: &JobRow) -> Result<LaidOut, JobError> {
         let Some(asset) = app.records.assets().get(job.user, job.asset).await? else {
             return Ok(LaidOut::refused(
-                "the base asset was deleted before the work on it began",
+                "the base asset was deleted before the job started",
             ));
         };
         let dir = tempfile::Builder::new()

@@ -184,10 +184,10 @@ impl Workers {
         }
         let reason = match (status, killed) {
             (_, Some(Killed::Wall)) => format!(
-                "processing took longer than {} and was ended",
+                "processing took longer than {} and was stopped",
                 spoken(self.limits.wall)
             ),
-            (Err(error), None) => format!("the worker cannot be watched: {error}"),
+            (Err(error), None) => format!("cannot wait for the worker: {error}"),
             (Ok(status), None) if status.success() => return Outcome::Done(report),
             (Ok(status), None) => self.reason(status, error, &stderr),
             (_, Some(Killed::Stop)) => unreachable!("returned above"),
@@ -212,15 +212,14 @@ impl Workers {
         }
         match status.signal() {
             Some(libc::SIGXCPU) => format!(
-                "processing took more than {} of processor time and was ended",
+                "processing took more than {} of processor time and was stopped",
                 spoken(self.limits.cpu)
             ),
             Some(libc::SIGKILL) => {
-                "the worker was killed from outside, most likely for lack of memory".to_owned()
+                "another process killed the worker, probably because memory was short".to_owned()
             }
             Some(signal) => format!(
-                "the worker crashed with signal {signal}; the model is most likely broken in a way \
-                 that was not foreseen"
+                "the worker crashed with signal {signal}; the model is probably damaged in an unexpected way"
             ),
             None => {
                 let last = stderr.lines().rev().find(|line| !line.trim().is_empty());

@@ -5,7 +5,7 @@
 mod parts;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::asset::in_form;
 use super::id::RapidId;
@@ -77,43 +77,11 @@ pub enum RapidForm {
     Full,
 }
 
-const SUMMARY_FIELDS: &[&str] = &[
-    "id",
-    "name",
-    "optimization_status",
-    "job_status",
-    "progress",
-    "processing_step",
-    "external",
-    "rawmodel",
-];
-const FULL_FIELDS: &[&str] = &[
-    "id",
-    "name",
-    "optimization_status",
-    "job_status",
-    "progress",
-    "processing_step",
-    "external",
-    "rawmodel",
-    "created_at",
-    "updated_at",
-    "engine_core_version",
-    "tags",
-    "export_name",
-    "uuid",
-    "accepted",
-    "meta",
-    "origin",
-    "optimization_formats",
-    "thumbnail",
-    "model",
-    "rpd_info",
-    "rpd_warnings",
-    "rpd_error",
-    "metrics",
-    "downloads",
-];
+const SUMMARY_FIELDS: &str =
+    "id name optimization_status job_status progress processing_step external rawmodel";
+const FULL_FIELDS: &str = "id name optimization_status job_status progress processing_step external rawmodel \
+     created_at updated_at engine_core_version tags export_name uuid accepted meta origin \
+     optimization_formats thumbnail model rpd_info rpd_warnings rpd_error metrics downloads";
 
 impl RapidModel {
     /// A record with only an id, a name and a state.
@@ -122,41 +90,20 @@ impl RapidModel {
         name: impl Into<String>,
         optimization_status: OptimizationStatus,
     ) -> Self {
+        let record: Self =
+            serde_json::from_value(json!({ "id": id })).expect("a record needs only its id");
         Self {
-            id,
             name: name.into(),
             optimization_status,
-            job_status: None,
-            progress: 0,
-            processing_step: None,
-            external: None,
-            rawmodel: None,
-            created_at: None,
-            updated_at: None,
-            engine_core_version: None,
-            tags: Vec::new(),
-            export_name: None,
-            uuid: None,
-            accepted: None,
-            meta: None,
-            origin: None,
-            optimization_formats: None,
-            thumbnail: None,
-            model: None,
-            rpd_info: None,
-            rpd_warnings: None,
-            rpd_error: None,
-            metrics: None,
-            downloads: RapidDownloads::default(),
-            other: Other::new(),
+            ..record
         }
     }
 
     /// The record with exactly the fields of one form; a field of the form that has no value is null.
     pub fn to_form(&self, form: RapidForm) -> Value {
         match form {
-            RapidForm::Summary => in_form(self, SUMMARY_FIELDS, &[]),
-            RapidForm::Full => in_form(self, FULL_FIELDS, &[]),
+            RapidForm::Summary => in_form(self, SUMMARY_FIELDS, ""),
+            RapidForm::Full => in_form(self, FULL_FIELDS, ""),
         }
     }
 }

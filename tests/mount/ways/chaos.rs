@@ -34,7 +34,10 @@ fn serve_meets_the_faults_of_its_plan_and_reads_it_again_on_sighup() {
     fs::write(&plan, "no plan").unwrap();
     fixture.service.hang_up();
     wait_until("the bad plan is told", || {
-        fixture.service.log().contains("the earlier plan goes on")
+        fixture
+            .service
+            .log()
+            .contains("the previous plan stays active")
     });
     assert_eq!(answer(&fixture), 429);
 }

@@ -1,4 +1,4 @@
-//! Files behind signed URLs, found by the last part of the path. Answers are spoiled on order or by chance.
+//! Files behind signed URLs, found by the last part of the path. Replies get faults by request or at random.
 
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
@@ -7,38 +7,38 @@ use std::time::Duration;
 
 use super::{Asked, Bound, Ending, FaultServer, Reply, range_reply};
 
-/// How an answer is spoiled.
+/// A fault of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// The connection ends before the answer.
+    /// The connection closes before the reply.
     NoHead,
-    /// The body breaks off after so many bytes.
+    /// The connection closes after this many bytes of the body.
     CutAfter(usize),
     /// 503.
     Busy,
-    /// 403, as for a URL that has expired. Where URLs are numbered, only the next one is accepted.
+    /// 403, as for an expired URL. If URLs are numbered, only the next number is accepted from now on.
     Refused,
-    /// 200 and everything, whatever was asked for.
+    /// 200 and the whole file, without regard to the range.
     Whole,
-    /// A part from one byte further on.
+    /// A range that starts one byte later.
     WrongRange,
-    /// A part that is whole in itself and shorter than asked.
+    /// A valid, but shorter range.
     Shorter,
     /// More bytes than announced.
     TooLong,
-    /// A few bytes at a time.
+    /// A few bytes at a time, slowly.
     Drip,
-    /// To another path on the same server.
+    /// Redirect to another path on the same server.
     Redirect,
     /// The connection is reset in the middle of the body.
     Reset,
-    /// No answer, and no end of the connection.
+    /// No reply, and the connection stays open.
     Silence,
-    /// Bytes in the middle of the body that are not what the protocol below it allows.
+    /// Bytes in the middle of the body that violate the transport protocol.
     Garbage,
 }
 
-/// What happens by chance.
+/// The faults that occur at random.
 const FAULTS: [Fault; 12] = [
     Fault::NoHead,
     Fault::Reset,
@@ -54,22 +54,21 @@ const FAULTS: [Fault; 12] = [
     Fault::Redirect,
 ];
 
-/// What is served, and how.
 #[derive(Debug, Default)]
 pub struct Files {
     /// Content and ETag by file name.
     pub files: HashMap<String, (Arc<Vec<u8>>, Option<String>)>,
-    /// One of so many answers is spoiled; none if it is 0.
+    /// One of this many replies gets a random fault; none if 0.
     pub fault_in: u64,
-    /// The faults of the next answers with a range, besides; `None` is a good answer.
+    /// The faults of the next replies to ranges; `None` is a correct reply.
     pub orders: VecDeque<Option<Fault>>,
-    /// Before each answer.
+    /// Delay of each reply.
     pub latency: Duration,
-    /// Of one connection.
+    /// Speed limit of each connection.
     pub bytes_per_second: Option<usize>,
     /// Only URLs with this number as a part of their path are accepted.
     pub url_number: Option<u64>,
-    /// Requests so far, and bytes of their bodies.
+    /// Number of requests so far.
     pub requests: u64,
     pub sent: u64,
     chance: Chance,
@@ -137,7 +136,7 @@ impl FileServer {
         change(&mut self.files.lock().expect("no panic while it is held"))
     }
 
-    /// The next answers with a range are spoiled like this.
+    /// Sets the faults of the next replies to ranges.
     pub fn order(&self, faults: impl IntoIterator<Item = Fault>) {
         self.with(|it| it.orders.extend(faults.into_iter().map(Some)));
     }

@@ -25,7 +25,7 @@ pub use files::{Chance, Fault, FileServer, Files};
 pub use relay::{Relay, RelayFault};
 pub use reply::{Ending, Reply, range_reply};
 
-/// A request as it came.
+/// A received request.
 #[derive(Debug, Clone)]
 pub struct Asked {
     pub method: String,
@@ -98,7 +98,7 @@ struct Record {
     hang_ups: AtomicUsize,
 }
 
-/// A port that nobody answers yet: connections wait.
+/// A bound port without a server: connections wait.
 pub struct Bound {
     listener: TcpListener,
     tls: Option<Arc<ServerConfig>>,
@@ -137,7 +137,7 @@ impl Bound {
         format!("{scheme}://{}", self.addr())
     }
 
-    /// Answers by the script, which gets each request and the number of requests before it.
+    /// Replies with the script, which gets each request and the number of requests before it.
     pub fn serve(
         self,
         script: impl Fn(&Asked, usize) -> Reply + Send + Sync + 'static,
@@ -168,7 +168,7 @@ impl Bound {
                 }
                 let (record, welcome) = (Arc::clone(&record), Arc::clone(&welcome));
                 let tls = self.tls.clone();
-                // A client may hang up at any time.
+                // A client may disconnect at any time.
                 std::thread::spawn(move || {
                     welcome(BufReader::new(secured(stream, tls)?), connection, &record)
                 });
@@ -216,12 +216,12 @@ impl FaultServer {
         self.record.asked.lock().expect("no panic").len()
     }
 
-    /// How many requests were answered at the same time at most.
+    /// The maximum number of parallel requests so far.
     pub fn most_open(&self) -> usize {
         self.record.most_open.load(Ordering::SeqCst)
     }
 
-    /// The next connections end before anything is said.
+    /// Closes the next connections at once.
     pub fn hang_up(&self, connections: usize) {
         self.record.hang_ups.store(connections, Ordering::SeqCst);
     }
@@ -248,7 +248,7 @@ fn serve(
 }
 
 impl Record {
-    /// Keeps a request; tells how many were before it.
+    /// Records a request; returns the number of requests before it.
     fn keep(&self, request: Asked) -> usize {
         let mut asked = self.asked.lock().expect("no panic");
         asked.push(request);
@@ -286,7 +286,7 @@ fn read_head(reader: &mut impl BufRead, connection: usize) -> io::Result<Option<
 
 fn read_body(asked: &mut Asked, reader: &mut impl Read) -> io::Result<()> {
     let len = asked.body_len();
-    // `break-at` makes the first connection break in the middle of a body.
+    // `break-at` closes the first connection in the middle of a body.
     let break_at = asked.query().split('&').find_map(|pair| {
         let bytes = pair.strip_prefix("break-at=")?;
         bytes.parse().ok()

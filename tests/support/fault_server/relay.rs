@@ -1,4 +1,4 @@
-//! Stands before a service: loses, refuses, delays and slows down what it is ordered to.
+//! A proxy of a service that loses, refuses, delays and slows down requests.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -7,16 +7,15 @@ use std::time::Duration;
 
 use super::{Asked, Bound, FaultServer, Incoming, Record, Reply, read_body, read_head};
 
-/// What happens to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RelayFault {
-    /// The service never hears of it; the connection breaks.
+    /// The request is not passed on; the connection closes.
     LostBefore,
-    /// The service does it; the connection breaks before the answer.
+    /// The request is passed on; the connection closes before the reply.
     LostAfter,
-    /// The service never hears of it; this status is answered.
+    /// The request is not passed on; the reply has this status.
     Status(u16),
-    /// It goes through late.
+    /// The request is delayed.
     Late(Duration),
 }
 
@@ -45,7 +44,7 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Its port; requests are lost until [`Relay::to`] says where they go.
+    /// Binds a port. Requests are lost until [`Relay::to`] sets the service.
     pub fn start() -> Relay {
         let plan: Arc<Mutex<Plan>> = Arc::default();
         let followed = Arc::clone(&plan);
@@ -54,7 +53,7 @@ impl Relay {
         Relay { server, plan }
     }
 
-    /// Requests go there from now on.
+    /// Sets the service.
     pub fn to(&self, upstream: SocketAddr) {
         self.with(|plan| plan.upstream = Some(upstream));
     }
@@ -63,7 +62,7 @@ impl Relay {
         self.server.url()
     }
 
-    /// What happens to the next `times` requests of this method whose target contains `path`.
+    /// Sets the fault of the next `times` requests of this method whose target contains `path`.
     pub fn fault(&self, method: &'static str, path: &'static str, fault: RelayFault, times: usize) {
         let left = times;
         self.with(|plan| {
@@ -76,22 +75,22 @@ impl Relay {
         });
     }
 
-    /// Nobody answers any more, or again.
+    /// Stops or resumes replying.
     pub fn set_dead(&self, is_dead: bool) {
         self.with(|plan| plan.is_dead = is_dead);
     }
 
-    /// How fast the bodies of requests go through on one connection.
+    /// Sets the speed of request bodies on each connection.
     pub fn set_speed(&self, bytes_per_second: Option<u64>) {
         self.with(|plan| plan.bytes_per_second = bytes_per_second);
     }
 
-    /// Bytes of bodies that the service was given.
+    /// Bytes of request bodies that were passed on.
     pub fn passed_bytes(&self) -> u64 {
         self.with(|plan| plan.passed_bytes)
     }
 
-    /// The requests that came, of this method, whose target contains `path`.
+    /// The received requests of this method whose target contains `path`.
     pub fn calls(&self, method: &str, path: &str) -> Vec<Asked> {
         let mut calls = self.server.asked();
         calls.retain(|it| it.method == method && it.target.contains(path));
@@ -177,7 +176,7 @@ fn pass(
     reader.get_mut().flush()
 }
 
-/// Passes the body on while it comes.
+/// Passes the body on while it is received.
 fn pass_body(
     asked: &mut Asked,
     reader: &mut impl Read,

@@ -1,4 +1,4 @@
-//! What a script answers, byte by byte, and how the connection goes on.
+//! The replies of a script, byte by byte, and what follows on the connection.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -8,14 +8,14 @@ use super::Connection;
 /// What happens to the connection after the reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// It takes the next request.
+    /// It accepts the next request.
     Open,
     HangUp,
     /// A TCP reset.
     Reset,
-    /// It stays silent for two minutes.
+    /// It sends nothing for two minutes.
     Stall,
-    /// Bytes below TLS that are no TLS.
+    /// Bytes that are not TLS.
     Garbage,
 }
 
@@ -26,7 +26,7 @@ pub struct Reply {
     body: Vec<u8>,
     /// Bytes of the body to send before `ending`.
     send: usize,
-    /// How often the body is sent.
+    /// How many times the body is sent.
     times: usize,
     ending: Ending,
     delay: Duration,
@@ -35,7 +35,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// Its length is announced unless a header says something else.
+    /// The length is announced unless a header sets something else.
     pub fn new(status: u16, headers: &[(&str, &str)], body: impl Into<Vec<u8>>) -> Reply {
         let body = body.into();
         let mut head = format!("HTTP/1.1 {status} Scripted\r\n");
@@ -69,7 +69,7 @@ impl Reply {
         Reply::json_text(value.to_string())
     }
 
-    /// A text that is announced as JSON.
+    /// A text with the content type of JSON.
     pub fn json_text(text: impl Into<Vec<u8>>) -> Reply {
         Reply::new(200, &[("content-type", "application/json")], text)
     }
@@ -88,7 +88,7 @@ impl Reply {
         }
     }
 
-    /// The connection ends without a reply.
+    /// The connection closes without a reply.
     pub fn hang_up() -> Reply {
         Reply {
             head: Vec::new(),
@@ -97,7 +97,7 @@ impl Reply {
         }
     }
 
-    /// No reply, and no end of the connection.
+    /// No reply, and the connection stays open.
     pub fn silence() -> Reply {
         Reply {
             ending: Ending::Stall,
@@ -105,12 +105,12 @@ impl Reply {
         }
     }
 
-    /// The connection ends after so many bytes of the body.
+    /// The connection closes after this many bytes of the body.
     pub fn cut_after(self, bytes: usize) -> Reply {
         self.ending_after(bytes, Ending::HangUp)
     }
 
-    /// Nothing follows so many bytes of the body.
+    /// Nothing is sent after this many bytes of the body.
     pub fn stall_after(self, bytes: usize) -> Reply {
         self.ending_after(bytes, Ending::Stall)
     }
@@ -126,13 +126,13 @@ impl Reply {
         self.paced(1, Duration::from_millis(20))
     }
 
-    /// So many bytes at once, and a pause after them.
+    /// This many bytes at a time, with a pause after each.
     pub fn paced(mut self, bytes: usize, pause: Duration) -> Reply {
         self.pace = Some((bytes.max(1), pause));
         self
     }
 
-    /// Waits before it answers.
+    /// Delays the reply.
     pub fn after(mut self, delay: Duration) -> Reply {
         self.delay = delay;
         self
@@ -150,7 +150,7 @@ impl Reply {
         self.body.len()
     }
 
-    /// Sends it; tells whether the connection can take another request.
+    /// Sends the reply; returns whether the connection can be reused.
     pub(super) fn send(&self, stream: &mut dyn Connection) -> io::Result<bool> {
         std::thread::sleep(self.delay);
         stream.write_all(&self.head)?;
