@@ -125,39 +125,53 @@ impl Fields {
         self.map.get(name).is_some_and(|value| !value.is_null())
     }
 
+    /// An optional field; refused with `problem` if `parse` returns `None`.
+    fn parsed<T>(
+        &mut self,
+        name: &str,
+        problem: &str,
+        parse: impl FnOnce(Value) -> Option<T>,
+    ) -> Option<T> {
+        let parsed = parse(self.take(name)?);
+        if parsed.is_none() {
+            self.refuse(name, problem);
+        }
+        parsed
+    }
+
+    /// A required field. After an error, the default, which is not used.
+    fn required<T: Default>(
+        &mut self,
+        name: &str,
+        read: impl FnOnce(&mut Self, &str) -> Option<T>,
+    ) -> T {
+        if !self.has(name) {
+            self.refuse(name, "is required");
+        }
+        read(self, name).unwrap_or_default()
+    }
+
     /// An optional text.
     pub fn optional_text(&mut self, name: &str) -> Option<String> {
-        match self.take(name)? {
-            Value::String(text) if text.contains('\0') => {
-                self.refuse(name, "must not contain a NUL character");
-                None
-            }
+        let text = self.parsed(name, "must be a text", |value| match value {
             Value::String(text) => Some(text),
-            _ => {
-                self.refuse(name, "must be a text");
-                None
-            }
+            _ => None,
+        })?;
+        if text.contains('\0') {
+            self.refuse(name, "must not contain a NUL character");
+            return None;
         }
+        Some(text)
     }
 
     /// A required text, which may be empty.
     pub fn text(&mut self, name: &str) -> String {
-        if !self.has(name) {
-            self.refuse(name, "is required");
-        }
-        self.optional_text(name).unwrap_or_default()
+        self.required(name, Self::optional_text)
     }
 
     /// A required name.
     pub fn name(&mut self, name: &str) -> String {
-        let had = self.errors.len();
-        let text = self.text(name);
-        if self.errors.len() == had
-            && let Err(problem) = names::check_name(&text)
-        {
-            self.refuse(name, &problem);
-        }
-        text
+        self.required(name, Self::optional_name)
     }
 
     /// An optional name.
@@ -174,96 +188,87 @@ impl Fields {
 
     /// An optional boolean.
     pub fn optional_flag(&mut self, name: &str) -> Option<bool> {
-        match self.take(name)? {
+        self.parsed(name, "must be true or false", |value| match value {
             Value::Bool(flag) => Some(flag),
             Value::Number(number) if number.as_u64() == Some(0) => Some(false),
             Value::Number(number) if number.as_u64() == Some(1) => Some(true),
-            _ => {
-                self.refuse(name, "must be true or false");
-                None
-            }
-        }
+            _ => None,
+        })
     }
 
     /// An optional number.
     pub fn optional_number(&mut self, name: &str) -> Option<f64> {
-        let number = match self.take(name)? {
-            Value::Number(number) => number.as_f64(),
-            Value::String(text) => text.trim().parse().ok(),
-            _ => None,
-        };
-        let number = number.filter(|number| number.is_finite());
-        if number.is_none() {
-            self.refuse(name, "must be a number");
-        }
-        number
+        self.parsed(name, "must be a number", |value| {
+            let number = match value {
+                Value::Number(number) => number.as_f64(),
+                Value::String(text) => text.trim().parse().ok(),
+                _ => None,
+            };
+            number.filter(|number| number.is_finite())
+        })
     }
 
     /// An optional id.
     pub fn optional_id(&mut self, name: &str) -> Option<u64> {
-        let value = self.take(name)?;
-        let id = id(&value);
-        if id.is_none() {
-            self.refuse(name, "must be an integer");
-        }
-        id
+        self.parsed(name, "must be an integer", id)
     }
 
     /// A required id.
     pub fn id(&mut self, name: &str) -> u64 {
-        if !self.has(name) {
-            self.refuse(name, "is required");
-        }
-        self.optional_id(name).unwrap_or_default()
+        self.required(name, Self::optional_id)
     }
 
     /// A required list.
-    fn list(&mut self, name: &str) -> Vec<Value> {
-        match self.take(name) {
-            Some(Value::Array(items)) if items.len() <= MOST_ITEMS => return items,
+    fn items<T>(
+        &mut self,
+        name: &str,
+        problem: &str,
+        parse: impl Fn(Value) -> Option<T>,
+    ) -> Vec<T> {
+        let items = match self.take(name) {
+            Some(Value::Array(items)) if items.len() <= MOST_ITEMS => items,
             Some(Value::Array(_)) => {
                 self.refuse(name, &format!("must not have more than {MOST_ITEMS} items"));
+                return Vec::new();
             }
-            Some(_) => self.refuse(name, "must be a list"),
-            None => self.refuse(name, "is required"),
+            Some(_) => {
+                self.refuse(name, "must be a list");
+                return Vec::new();
+            }
+            None => {
+                self.refuse(name, "is required");
+                return Vec::new();
+            }
+        };
+        let mut found = Vec::with_capacity(items.len());
+        for item in items {
+            match parse(item) {
+                Some(item) => found.push(item),
+                None => self.refuse(name, problem),
+            }
         }
-        Vec::new()
+        found
     }
 
     /// A required list of ids, which may be empty.
     pub fn ids(&mut self, name: &str) -> Vec<u64> {
-        let mut ids = Vec::new();
-        for value in self.list(name) {
-            match id(&value) {
-                Some(id) => ids.push(id),
-                None => self.refuse(name, "must be a list of integers"),
-            }
-        }
-        ids
+        self.items(name, "must be a list of integers", id)
     }
 
     /// A required list of texts.
     pub fn texts(&mut self, name: &str) -> Vec<String> {
-        let mut texts = Vec::new();
-        for value in self.list(name) {
-            match value {
-                Value::String(text) => texts.push(text),
-                _ => self.refuse(name, "must be a list of texts"),
-            }
-        }
-        texts
+        self.items(name, "must be a list of texts", |value| match value {
+            Value::String(text) => Some(text),
+            _ => None,
+        })
     }
 
     /// A required list of objects.
     pub fn objects(&mut self, name: &str) -> Vec<Map<String, Value>> {
-        let mut objects = Vec::new();
-        for value in self.list(name) {
-            match value {
-                Value::Object(map) => objects.push(map),
-                _ => self.refuse(name, "must be a list of objects"),
-            }
-        }
-        objects
+        self.items(name, "must be a list of objects", |value| match value {
+            Value::Object(map) => Some(map),
+            _ => None,
+        })
     }
 
     /// Required tags.
@@ -307,10 +312,7 @@ impl Fields {
 
     /// A required configuration of an optimization request.
     pub fn asked(&mut self, name: &str) -> RequestedConfig {
-        if !self.has(name) {
-            self.refuse(name, "is required");
-        }
-        self.optional_asked(name).unwrap_or_default()
+        self.required(name, Self::optional_asked)
     }
 
     /// The configuration of an optimization request: an optimizer configuration, or a preset that contains one, as an
@@ -415,7 +417,7 @@ impl Fields {
     }
 }
 
-fn id(value: &Value) -> Option<u64> {
+fn id(value: Value) -> Option<u64> {
     match value {
         Value::Number(number) => number.as_u64(),
         Value::String(text) => text.trim().parse().ok(),

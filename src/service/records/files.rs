@@ -14,7 +14,7 @@ use sqlx::sqlite::SqliteRow;
 use super::FileRecords;
 use super::accounts;
 use super::database::{Result, Tx, places};
-use super::sql::{Column, Value as _, record, sql};
+use super::sql::{Column, Value as _, record, sql, words};
 use crate::wire::{AssetId, ModelId, RapidId, UserId};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -53,60 +53,29 @@ impl ModelId {
     }
 }
 
-/// The purpose of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Area {
-    /// Uploaded by the user.
-    Source,
-    /// Logs, statistics and the thumbnail.
-    Analysis,
-    /// A rendered view.
-    Render,
-    /// A frame of the rotating thumbnail.
-    Turntable,
-    /// A result of an optimization.
-    Export,
-    /// A conversion of an asset.
-    Converted,
-    /// A material file of a converted asset.
-    PbrMaterial,
-    /// A quality-control picture of a converted asset.
-    PbrQc,
-    /// A quality-control report of an export.
-    Qc,
-}
-
-impl Area {
-    pub const ALL: [Area; 9] = [
-        Area::Source,
-        Area::Analysis,
-        Area::Render,
-        Area::Turntable,
-        Area::Export,
-        Area::Converted,
-        Area::PbrMaterial,
-        Area::PbrQc,
-        Area::Qc,
-    ];
-
-    pub(super) fn text(self) -> &'static str {
-        match self {
-            Area::Source => "source",
-            Area::Analysis => "analysis",
-            Area::Render => "render",
-            Area::Turntable => "turntable",
-            Area::Export => "export",
-            Area::Converted => "converted",
-            Area::PbrMaterial => "pbr_material",
-            Area::PbrQc => "pbr_qc",
-            Area::Qc => "qc",
-        }
+words! {
+    /// The purpose of a file.
+    pub enum Area {
+        /// Uploaded by the user.
+        Source = "source",
+        /// Logs, statistics and the thumbnail.
+        Analysis = "analysis",
+        /// A rendered view.
+        Render = "render",
+        /// A frame of the rotating thumbnail.
+        Turntable = "turntable",
+        /// A result of an optimization.
+        Export = "export",
+        /// A conversion of an asset.
+        Converted = "converted",
+        /// A material file of a converted asset.
+        PbrMaterial = "pbr_material",
+        /// A quality-control picture of a converted asset.
+        PbrQc = "pbr_qc",
+        /// A quality-control report of an export.
+        Qc = "qc",
     }
-
-    pub(super) fn from_text(text: &str) -> Area {
-        let known = Area::ALL.into_iter().find(|area| area.text() == text);
-        known.unwrap_or(Area::Source)
-    }
+    else Source
 }
 
 record! {

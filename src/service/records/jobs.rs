@@ -12,7 +12,7 @@ use jiff::Timestamp;
 
 use super::JobRecords;
 use super::database::{Result, Tx};
-use super::sql::{record, sql};
+use super::sql::{record, sql, words};
 use crate::service::ids::random_uuid;
 use crate::wire::{AssetId, RapidId, UserId};
 
@@ -42,62 +42,26 @@ pub enum Lost {
     Expired,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum JobKind {
-    /// Unpack an uploaded archive and find out what is in the model.
-    Analyse,
-    /// Make a rapid model.
-    Optimize,
-    /// Convert an asset to other formats.
-    Convert,
+words! {
+    pub enum JobKind {
+        /// Unpack an uploaded archive and analyse the model.
+        Analyse = "analyse",
+        /// Create a rapid model.
+        Optimize = "optimize",
+        /// Convert an asset to other formats.
+        Convert = "convert",
+    }
+    else Analyse
 }
 
-impl JobKind {
-    /// The word in records and in the API.
-    pub fn text(self) -> &'static str {
-        match self {
-            JobKind::Analyse => "analyse",
-            JobKind::Optimize => "optimize",
-            JobKind::Convert => "convert",
-        }
+words! {
+    pub enum JobState {
+        Queued = "queued",
+        Running = "running",
+        Finished = "finished",
+        Failed = "failed",
     }
-
-    pub(super) fn from_text(text: &str) -> JobKind {
-        match text {
-            "optimize" => JobKind::Optimize,
-            "convert" => JobKind::Convert,
-            _ => JobKind::Analyse,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum JobState {
-    Queued,
-    Running,
-    Finished,
-    Failed,
-}
-
-impl JobState {
-    /// The word in records.
-    pub fn text(self) -> &'static str {
-        match self {
-            JobState::Queued => "queued",
-            JobState::Running => "running",
-            JobState::Finished => "finished",
-            JobState::Failed => "failed",
-        }
-    }
-
-    pub(super) fn from_text(text: &str) -> JobState {
-        match text {
-            "queued" => JobState::Queued,
-            "running" => JobState::Running,
-            "finished" => JobState::Finished,
-            _ => JobState::Failed,
-        }
-    }
+    else Failed
 }
 
 record! {

@@ -155,7 +155,7 @@ impl OptimizationRecords<'_> {
             return Ok(None);
         }
         let owner = ModelId::Rapid(rapid);
-        let replaced = files::remove(&mut tx, user, owner, &Area::ALL).await?;
+        let replaced = files::remove(&mut tx, user, owner, Area::ALL).await?;
         files::add(&mut tx, user, owner, &end.files).await?;
         tx.commit().await?;
         Ok(Some(replaced))

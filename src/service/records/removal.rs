@@ -44,7 +44,7 @@ impl ModelRecords<'_> {
                 continue;
             }
             removal.records += 1;
-            let blobs = files::remove(&mut tx, user, model, &Area::ALL).await?;
+            let blobs = files::remove(&mut tx, user, model, Area::ALL).await?;
             removal.blobs.extend(blobs);
             tags::remove_all(&mut tx, model).await?;
             for &statement in others {

@@ -55,6 +55,40 @@ impl<A: Column, B: Column> Record for (A, B) {
     }
 }
 
+/// Declares an enum whose variants are stored as words. An unknown word is read as the variant behind `else`.
+macro_rules! words {
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident {
+            $($(#[$doc:meta])* $variant:ident = $word:literal,)+
+        }
+        else $other:ident
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum $name {
+            $($(#[$doc])* $variant,)+
+        }
+
+        impl $name {
+            pub const ALL: &[$name] = &[$($name::$variant,)+];
+
+            /// The word in records.
+            pub fn text(self) -> &'static str {
+                match self {
+                    $($name::$variant => $word,)+
+                }
+            }
+
+            pub(super) fn from_text(text: &str) -> $name {
+                let known = $name::ALL.iter().copied().find(|known| known.text() == text);
+                known.unwrap_or($name::$other)
+            }
+        }
+    };
+}
+pub(super) use words;
+
 /// Declares a struct that rows are read into. A field is read from the column of its name, or from the column behind
 /// `=`, or by the function behind `=>`.
 macro_rules! record {
