@@ -94,7 +94,7 @@ fn drain(drive: &MountedDrive, timeout: Option<Duration>) -> Result<bool> {
         };
         super::progress::Task::finish(task, done);
     }
-    report_what_stays(drive.root(), &status);
+    report_unsent_drafts(drive.root(), &status);
     Ok(true)
 }
 
@@ -130,7 +130,7 @@ fn under_way(root: &Path, status: &MountStatus) -> Option<String> {
 }
 
 /// Reports the drafts that cannot be sent now.
-fn report_what_stays(root: &Path, status: &MountStatus) {
+fn report_unsent_drafts(root: &Path, status: &MountStatus) {
     let stays = |draft: &&DraftStatus| {
         draft.stuck || draft.asset.is_none() || draft.state == StatusWord::Uploading
     };

@@ -92,17 +92,17 @@ pub(super) struct WaitOutcome {
 }
 
 /// How long to wait for a draft with missing files: the copy may still be running.
-const STANDSTILL: Duration = Duration::from_secs(60);
+const MISSING_FILES_PATIENCE: Duration = Duration::from_secs(60);
 
 /// A status, and since when a path has it.
-struct Standing {
+struct StatusTimer {
     text: String,
     since: Instant,
 }
 
-impl Standing {
-    fn new() -> Standing {
-        Standing {
+impl StatusTimer {
+    fn new() -> StatusTimer {
+        StatusTimer {
             text: String::new(),
             since: Instant::now(),
         }
@@ -117,7 +117,7 @@ impl Standing {
             self.since = Instant::now();
             self.text.clone_from(&text);
         }
-        match patience_with(&word) {
+        match patience_in(&word) {
             Some(patience) if self.since.elapsed() >= patience => State::Failed(text),
             _ => State::Going(word, text),
         }
@@ -125,13 +125,13 @@ impl Standing {
 }
 
 /// How long to wait in a status that only the user can change; `None` if it changes by itself.
-fn patience_with(state: &StatusWord) -> Option<Duration> {
+fn patience_in(state: &StatusWord) -> Option<Duration> {
     match state {
         StatusWord::NeedsFolder | StatusWord::NeedsCommit => Some(Duration::ZERO),
         StatusWord::Incomplete
         | StatusWord::TemporaryName
         | StatusWord::NeedsFiles
-        | StatusWord::NoModel => Some(STANDSTILL),
+        | StatusWord::NoModel => Some(MISSING_FILES_PATIENCE),
         _ => None,
     }
 }
@@ -148,11 +148,11 @@ pub(super) fn wait_for(
         .iter()
         .map(|path| Some(progress.task(shell_quoted(path))))
         .collect();
-    let mut standing: Vec<_> = targets.iter().map(|_| Standing::new()).collect();
+    let mut timers: Vec<_> = targets.iter().map(|_| StatusTimer::new()).collect();
     loop {
         let mut states = Vec::with_capacity(targets.len());
-        for ((path, task), standing) in targets.iter().zip(&mut tasks).zip(&mut standing) {
-            let state = standing.judge(state_of(path)?);
+        for ((path, task), timer) in targets.iter().zip(&mut tasks).zip(&mut timers) {
+            let state = timer.judge(state_of(path)?);
             match &state {
                 State::Going(_, text) => {
                     if let Some(task) = task {
@@ -282,7 +282,7 @@ mod tests {
 
     fn judged(state: StatusWord) -> State {
         let status = "in any words".to_owned();
-        Standing::new().judge(state_in(ItemReport { state, status }))
+        StatusTimer::new().judge(state_in(ItemReport { state, status }))
     }
 
     #[test]
@@ -312,17 +312,17 @@ mod tests {
     #[test]
     fn what_stays_unfinished_is_waited_for_for_a_while() {
         for (word, patience) in [
-            (StatusWord::Incomplete, Some(STANDSTILL)),
-            (StatusWord::TemporaryName, Some(STANDSTILL)),
-            (StatusWord::NeedsFiles, Some(STANDSTILL)),
-            (StatusWord::NoModel, Some(STANDSTILL)),
+            (StatusWord::Incomplete, Some(MISSING_FILES_PATIENCE)),
+            (StatusWord::TemporaryName, Some(MISSING_FILES_PATIENCE)),
+            (StatusWord::NeedsFiles, Some(MISSING_FILES_PATIENCE)),
+            (StatusWord::NoModel, Some(MISSING_FILES_PATIENCE)),
             (StatusWord::Draft, None),
             (StatusWord::BeingWritten, None),
             (StatusWord::MissingFiles, None),
             (StatusWord::Uploading, None),
             (StatusWord::Other("of_a_later_version".to_owned()), None),
         ] {
-            assert_eq!(patience_with(&word), patience, "{word}");
+            assert_eq!(patience_in(&word), patience, "{word}");
         }
     }
 }

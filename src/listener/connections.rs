@@ -39,7 +39,7 @@ struct Entry {
 
 /// Drop guard: the slot of one connection.
 #[derive(Debug)]
-pub struct Place {
+pub struct Slot {
     shared: Arc<Shared>,
     number: u64,
     pub activity: Arc<Activity>,
@@ -64,12 +64,12 @@ impl Connections {
 
     /// A slot for a connection of `peer`. If all are taken, closes the least useful connection. If all connections
     /// are in use, waits; `None` after a timeout or if too many already wait.
-    pub(super) async fn place(&self, peer: Peer) -> Option<Place> {
+    pub(super) async fn slot(&self, peer: Peer) -> Option<Slot> {
         let limits = self.limits();
         {
             let mut taken = self.taken();
-            if let Some(place) = self.try_place(&mut taken, peer) {
-                return Some(place);
+            if let Some(slot) = self.try_slot(&mut taken, peer) {
+                return Some(slot);
             }
             if taken.waiting >= limits.total {
                 return None;
@@ -80,8 +80,8 @@ impl Connections {
         let waiting = async {
             loop {
                 let freed = self.shared.freed.notified();
-                if let Some(place) = self.try_place(&mut self.taken(), peer) {
-                    return place;
+                if let Some(slot) = self.try_slot(&mut self.taken(), peer) {
+                    return slot;
                 }
                 // A connection may stall meanwhile, so this is checked repeatedly.
                 let again = tokio::time::sleep(limits.stalled() / 5);
@@ -97,7 +97,7 @@ impl Connections {
         taken.expect("no holder of this lock panics")
     }
 
-    fn try_place(&self, taken: &mut Taken, peer: Peer) -> Option<Place> {
+    fn try_slot(&self, taken: &mut Taken, peer: Peer) -> Option<Slot> {
         let of_peer = |entry: &Entry| entry.peer == peer;
         let theirs = taken.by_number.values().filter(|&entry| of_peer(entry));
         if theirs.count() >= self.limits().per_peer {
@@ -105,7 +105,7 @@ impl Connections {
         } else if taken.by_number.len() >= self.limits().total {
             taken.make_room(self.limits(), |_| true)?;
         }
-        let place = Place {
+        let slot = Slot {
             shared: Arc::clone(&self.shared),
             number: taken.next,
             activity: Arc::new(Activity::begin()),
@@ -113,14 +113,14 @@ impl Connections {
         };
         taken.next += 1;
         taken.by_number.insert(
-            place.number,
+            slot.number,
             Entry {
                 peer,
-                activity: Arc::clone(&place.activity),
-                end: place.lost.clone(),
+                activity: Arc::clone(&slot.activity),
+                end: slot.lost.clone(),
             },
         );
-        Some(place)
+        Some(slot)
     }
 }
 
@@ -155,7 +155,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
         let taken = self.shared.taken.lock();
         let mut taken = taken.expect("no holder of this lock panics");
@@ -183,28 +183,28 @@ mod tests {
             per_peer: 3,
             ..ConnectionLimits::new(4)
         });
-        let busy = connections.place(peer(1)).await.unwrap();
+        let busy = connections.slot(peer(1)).await.unwrap();
         busy.activity.begin_request();
-        let idle = connections.place(peer(1)).await.unwrap();
+        let idle = connections.slot(peer(1)).await.unwrap();
         idle.activity.begin_request();
         idle.activity.end_request();
-        let silent = connections.place(peer(1)).await.unwrap();
+        let silent = connections.slot(peer(1)).await.unwrap();
         advance(Duration::from_secs(1)).await;
-        let silent_too = connections.place(peer(1)).await.unwrap();
+        let silent_too = connections.slot(peer(1)).await.unwrap();
         assert!(silent.lost.is_cancelled(), "the fourth of one peer");
-        let other = connections.place(peer(2)).await.unwrap();
+        let other = connections.slot(peer(2)).await.unwrap();
         assert!(!silent_too.lost.is_cancelled(), "room was kept for others");
         other.activity.begin_request();
-        let another = connections.place(peer(2)).await.unwrap();
+        let another = connections.slot(peer(2)).await.unwrap();
         assert!(silent_too.lost.is_cancelled());
         another.activity.begin_request();
-        let last = connections.place(peer(2)).await.unwrap();
+        let last = connections.slot(peer(2)).await.unwrap();
         assert!(idle.lost.is_cancelled());
         last.activity.begin_request();
-        assert!(connections.place(peer(2)).await.is_none(), "all are of use");
+        assert!(connections.slot(peer(2)).await.is_none(), "all are of use");
         busy.activity.wait();
         advance(Duration::from_secs(6)).await;
-        assert!(connections.place(peer(3)).await.is_some());
+        assert!(connections.slot(peer(3)).await.is_some());
         assert!(busy.lost.is_cancelled(), "its client has stalled");
     }
 
@@ -213,20 +213,20 @@ mod tests {
         let connections = Connections::new(ConnectionLimits::new(4));
         let mut busy = Vec::new();
         for last in 0..4 {
-            let place = connections.place(peer(last)).await.unwrap();
-            place.activity.begin_request();
-            busy.push(place);
+            let slot = connections.slot(peer(last)).await.unwrap();
+            slot.activity.begin_request();
+            busy.push(slot);
         }
         let waiting = tokio::spawn({
             let connections = connections.clone();
-            async move { connections.place(peer(9)).await }
+            async move { connections.slot(peer(9)).await }
         });
         tokio::time::sleep(Duration::from_secs(1)).await;
         busy.pop();
-        let place = waiting.await.unwrap().expect("a place");
-        place.activity.begin_request();
+        let slot = waiting.await.unwrap().expect("a slot");
+        slot.activity.begin_request();
         let began = tokio::time::Instant::now();
-        assert!(connections.place(peer(8)).await.is_none(), "in vain");
+        assert!(connections.slot(peer(8)).await.is_none(), "in vain");
         assert_eq!(began.elapsed(), Duration::from_secs(10));
     }
 }

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::activity::Activity;
 use super::connections::Connections;
-use super::connections::Place;
+use super::connections::Slot;
 use super::limits::{ConnectionLimits, Peer};
 use super::stream::WatchedStream;
 
@@ -144,12 +144,12 @@ impl Connections {
         service: S,
         stop: CancellationToken,
     ) {
-        let place = tokio::select! {
-            place = self.place(peer) => place,
+        let slot = tokio::select! {
+            slot = self.slot(peer) => slot,
             () = stop.cancelled() => return,
         };
-        match place {
-            Some(place) => self.serve_at(&place, stream, peer, service, stop).await,
+        match slot {
+            Some(slot) => self.serve_at(&slot, stream, peer, service, stop).await,
             None => {
                 tracing::warn!("a connection is refused: too many are served already");
                 // A client that does not read it sees the connection close, which is enough.
@@ -160,13 +160,13 @@ impl Connections {
 
     async fn serve_at<S: Service>(
         &self,
-        place: &Place,
+        slot: &Slot,
         stream: TcpStream,
         peer: Peer,
         service: S,
         stop: CancellationToken,
     ) {
-        let activity = &place.activity;
+        let activity = &slot.activity;
         let answering = hyper::service::service_fn(|request: Request<Incoming>| {
             let in_flight = InFlight::begin(activity);
             let (service, activity) = (service.clone(), Arc::clone(activity));
@@ -196,7 +196,7 @@ impl Connections {
         let mut connection = std::pin::pin!(connection);
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,
-            () = place.lost.cancelled() => return,
+            () = slot.lost.cancelled() => return,
             () = expired(activity, self.limits()) => return,
             () = stop.cancelled() => {
                 connection.as_mut().graceful_shutdown();

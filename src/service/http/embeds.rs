@@ -10,7 +10,7 @@ use super::exhibit::{self, Model};
 use super::page::envelope;
 use super::rapidmodel;
 use super::rawmodel;
-use super::record_forms::Beside;
+use super::record_forms::RelatedRows;
 use super::request::{ApiCall, JsonReply};
 use crate::engine::settings::most_alike;
 use crate::formats;
@@ -33,21 +33,21 @@ const NAMED_KEYS: usize = 10;
 const LONGEST_NAMED_KEY_CHARS: usize = 64;
 
 /// The common fields of the two calls that create an embed.
-struct Wish {
+struct EmbedRequest {
     name: String,
     config: Option<String>,
     save_theme: bool,
 }
 
-impl Wish {
-    fn read(fields: &mut Fields) -> Wish {
+impl EmbedRequest {
+    fn read(fields: &mut Fields) -> EmbedRequest {
         let name = fields.name("name");
         let save_theme = fields.optional_flag("save_user_theme").unwrap_or(false);
         let config = fields.optional_text("config");
         if let Some(problem) = config.as_deref().and_then(problem_of) {
             fields.refuse("config", &problem);
         }
-        Wish {
+        EmbedRequest {
             name,
             config,
             save_theme,
@@ -67,7 +67,7 @@ impl Wish {
     }
 
     /// Creates the embed. Without a configuration it gets the user's theme.
-    async fn grant(
+    async fn create(
         self,
         app: &App,
         user: UserId,
@@ -146,7 +146,7 @@ pub async fn create(
     mut fields: Fields,
 ) -> Result<(StatusCode, Json<Value>), ApiError> {
     let rapid = RapidId(fields.id("model_id"));
-    let wish = Wish::read(&mut fields);
+    let request = EmbedRequest::read(&mut fields);
     fields.finish()?;
     let row = rapidmodel::existing(&call, rapid).await?;
     if row.status != OptimizationStatus::Done {
@@ -159,9 +159,9 @@ pub async fn create(
              among its exports.",
         ));
     }
-    let message = wish.message("The embed was created.");
-    let (id, url) = wish
-        .grant(&call.app, call.user, EmbedSource::Rapid(rapid))
+    let message = request.message("The embed was created.");
+    let (id, url) = request
+        .create(&call.app, call.user, EmbedSource::Rapid(rapid))
         .await?;
     let data = EventData {
         rapidmodel_id: Some(rapid),
@@ -182,7 +182,7 @@ pub async fn create(
 
 pub async fn create_raw(call: ApiCall, mut fields: Fields) -> JsonReply {
     let asset = AssetId(fields.id("raw_model_id"));
-    let wish = Wish::read(&mut fields);
+    let request = EmbedRequest::read(&mut fields);
     fields.finish()?;
     let row = rawmodel::existing(&call, asset).await?;
     if row.format != "glb" {
@@ -193,9 +193,9 @@ pub async fn create_raw(call: ApiCall, mut fields: Fields) -> JsonReply {
         return Err(not_complete());
     }
     prepare(&call.app, &row, call.user).await?;
-    let message = wish.message("The embed is being created.");
-    let (id, url) = wish
-        .grant(&call.app, call.user, EmbedSource::Asset(asset))
+    let message = request.message("The embed is being created.");
+    let (id, url) = request
+        .create(&call.app, call.user, EmbedSource::Asset(asset))
         .await?;
     let data = created(asset, id, &url);
     call.app
@@ -307,7 +307,7 @@ async fn written(app: &App, row: &EmbedRow, form: EmbedForm) -> Result<Value, Ap
     let thumbnail = match form {
         EmbedForm::Detail => None,
         EmbedForm::List => Some(
-            Beside::area(app, owner, Area::Analysis)
+            RelatedRows::area(app, owner, Area::Analysis)
                 .await?
                 .get("thumb.jpg")
                 .map_or_else(String::new, |url| url.expose().to_owned()),

@@ -1,7 +1,7 @@
 //! The files that the viewer of an embed shows, or the state of their conversion.
 
 use super::error::ApiError;
-use super::record_forms::Beside;
+use super::record_forms::RelatedRows;
 use crate::formats;
 use crate::service::app::App;
 use crate::service::records::{Area, EmbedSource, JobState};
@@ -42,7 +42,7 @@ impl Files {
 pub async fn of_source(app: &App, source: EmbedSource) -> Result<Model, ApiError> {
     match source {
         EmbedSource::Rapid(rapid) => {
-            let exports = Beside::area(app, ModelId::Rapid(rapid), Area::Export).await?;
+            let exports = RelatedRows::area(app, ModelId::Rapid(rapid), Area::Export).await?;
             Ok(Files::among(&exports).map_or(Model::None(None), Model::Ready))
         }
         EmbedSource::Asset(asset) => of_asset(app, asset).await,
@@ -53,9 +53,9 @@ pub async fn of_source(app: &App, source: EmbedSource) -> Result<Model, ApiError
 /// load neither several files nor an archive.
 pub async fn of_asset(app: &App, asset: AssetId) -> Result<Model, ApiError> {
     let owner = ModelId::Asset(asset);
-    let beside = Beside::read(app, &[owner]).await?;
-    let uploaded = beside.downloads(app, owner, Area::Source);
-    let converted = beside.downloads(app, owner, Area::Converted);
+    let related = RelatedRows::read(app, &[owner]).await?;
+    let uploaded = related.downloads(app, owner, Area::Source);
+    let converted = related.downloads(app, owner, Area::Converted);
     let whole = Some(&uploaded).filter(|files| files.iter().count() == 1);
     let found = whole
         .and_then(Files::among)

@@ -11,7 +11,7 @@ use super::error::ApiError;
 use super::optimize::{new_rapid, start};
 use super::rapidmodel;
 use super::rawmodel;
-use super::record_forms::Beside;
+use super::record_forms::RelatedRows;
 use super::request::{ApiCall, JsonReply};
 use super::upload;
 use crate::formats;
@@ -73,7 +73,7 @@ pub async fn list_rapids(call: ApiCall) -> Result<Json<Page<Value>>, ApiError> {
 
 pub async fn rapid(call: ApiCall) -> JsonReply {
     let row = rapidmodel::existing(&call, call.ids.rapid()?).await?;
-    let exports = Beside::area(&call.app, ModelId::Rapid(row.id), Area::Export).await?;
+    let exports = RelatedRows::area(&call.app, ModelId::Rapid(row.id), Area::Export).await?;
     let mut downloads = serde_json::Map::new();
     for (name, url) in exports.iter() {
         let format = formats::extension(name);

@@ -8,7 +8,7 @@ use super::body::{Fields, RequestedConfig};
 use super::error::ApiError;
 use super::rapidmodel;
 use super::rawmodel;
-use super::record_forms::{self, Beside};
+use super::record_forms::{self, RelatedRows};
 use super::request::{ApiCall, JsonReply};
 use crate::service::presets::{self, CORE_VERSION};
 use crate::service::records::{AssetRow, NewRapid, Started};
@@ -61,7 +61,7 @@ fn merged(one: Option<Vec<String>>, two: Option<Vec<String>>) -> Option<Vec<Stri
 /// The short form of a new rapid model, in its first state, even if a worker already runs it.
 async fn summary(call: &ApiCall, rapid: RapidId) -> JsonReply {
     let row = rapidmodel::existing(call, rapid).await?.into_accepted();
-    let summary = record_forms::rapid(&call.app, &row, &Beside::default(), RapidForm::Summary);
+    let summary = record_forms::rapid(&call.app, &row, &RelatedRows::default(), RapidForm::Summary);
     Ok(Json(summary))
 }
 

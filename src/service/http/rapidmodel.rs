@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::body::Fields;
 use super::error::ApiError;
 use super::page::envelope;
-use super::record_forms::{self, Beside};
+use super::record_forms::{self, RelatedRows};
 use super::request::{ApiCall, JsonReply};
 use crate::engine::job::Report;
 use crate::formats;
@@ -36,10 +36,10 @@ pub(super) async fn named(call: &ApiCall) -> Result<RapidRow, ApiError> {
 /// Rapid models in their full form.
 pub(super) async fn written_all(app: &App, rows: &[RapidRow]) -> Result<Vec<Value>, ApiError> {
     let owners: Vec<ModelId> = rows.iter().map(|row| ModelId::Rapid(row.id)).collect();
-    let beside = Beside::read(app, &owners).await?;
+    let related = RelatedRows::read(app, &owners).await?;
     let written = rows
         .iter()
-        .map(|row| record_forms::rapid(app, row, &beside, RapidForm::Full));
+        .map(|row| record_forms::rapid(app, row, &related, RapidForm::Full));
     Ok(written.collect())
 }
 
@@ -86,7 +86,7 @@ pub async fn update(call: ApiCall, mut fields: Fields) -> JsonReply {
 pub async fn exports(call: ApiCall) -> JsonReply {
     let row = existing(&call, call.ids.rapid()?).await?;
     let report = record_forms::report(&row);
-    let files = Beside::area(&call.app, ModelId::Rapid(row.id), Area::Export).await?;
+    let files = RelatedRows::area(&call.app, ModelId::Rapid(row.id), Area::Export).await?;
     let data: serde_json::Map<String, Value> = files
         .iter()
         .map(|(name, url)| {
@@ -124,7 +124,7 @@ fn export_info(name: &str, report: Option<&Report>) -> Value {
 
 pub async fn renders(call: ApiCall) -> Result<Json<Downloads>, ApiError> {
     let row = named(&call).await?;
-    let renders = Beside::area(&call.app, ModelId::Rapid(row.id), Area::Render).await?;
+    let renders = RelatedRows::area(&call.app, ModelId::Rapid(row.id), Area::Render).await?;
     if renders.is_empty() {
         let message = "There are no renders of this rapid model.";
         return Err(ApiError::PlainNotFound(message.to_owned()));

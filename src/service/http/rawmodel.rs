@@ -8,7 +8,7 @@ use super::body::Fields;
 use super::error::ApiError;
 use super::page::envelope;
 use super::rapidmodel;
-use super::record_forms::{self, Beside};
+use super::record_forms::{self, RelatedRows};
 use super::request::{ApiCall, JsonReply};
 use crate::service::records::{Area, AssetRow};
 use crate::wire::paths::route;
@@ -36,8 +36,8 @@ pub(super) async fn written(
     form: AssetForm,
 ) -> Result<Value, ApiError> {
     let row = existing(call, id).await?;
-    let beside = Beside::read(&call.app, &[ModelId::Asset(id)]).await?;
-    record_forms::asset(&call.app, &row, &beside, form).await
+    let related = RelatedRows::read(&call.app, &[ModelId::Asset(id)]).await?;
+    record_forms::asset(&call.app, &row, &related, form).await
 }
 
 pub async fn list(call: ApiCall) -> Result<Json<Page<Value>>, ApiError> {
@@ -58,10 +58,10 @@ pub(super) async fn page(call: &ApiCall, path: &str) -> Result<Page<Value>, ApiE
         .iter()
         .map(|row| ModelId::Asset(row.id))
         .collect();
-    let beside = Beside::read(&call.app, &owners).await?;
+    let related = RelatedRows::read(&call.app, &owners).await?;
     let mut data = Vec::with_capacity(page.items.len());
     for row in &page.items {
-        data.push(record_forms::asset(&call.app, row, &beside, AssetForm::List).await?);
+        data.push(record_forms::asset(&call.app, row, &related, AssetForm::List).await?);
     }
     Ok(envelope(call, path, &page, data))
 }
@@ -100,7 +100,7 @@ pub async fn update(call: ApiCall, mut fields: Fields) -> JsonReply {
 async fn area(call: &ApiCall, area: Area) -> Result<Downloads, ApiError> {
     let id = call.ids.asset()?;
     existing(call, id).await?;
-    Beside::area(&call.app, ModelId::Asset(id), area).await
+    RelatedRows::area(&call.app, ModelId::Asset(id), area).await
 }
 
 pub async fn downloads(call: ApiCall) -> Result<Json<Downloads>, ApiError> {

@@ -18,26 +18,26 @@ use crate::wire::{
 
 /// Files and tags of all models of a listing, read with one query each.
 #[derive(Debug, Default)]
-pub struct Beside {
+pub struct RelatedRows {
     files: HashMap<ModelId, Vec<FileRow>>,
     tags: HashMap<ModelId, Vec<TagRow>>,
 }
 
-impl Beside {
+impl RelatedRows {
     /// Reads files and tags of `owners`, which are of one kind.
-    pub async fn read(app: &App, owners: &[ModelId]) -> Result<Beside, ApiError> {
+    pub async fn read(app: &App, owners: &[ModelId]) -> Result<RelatedRows, ApiError> {
         let mut files: HashMap<ModelId, Vec<FileRow>> = HashMap::new();
         for file in app.records.files().list(owners).await? {
             files.entry(file.owner).or_default().push(file);
         }
         let tags = app.records.tags().list(owners).await?;
-        Ok(Beside { files, tags })
+        Ok(RelatedRows { files, tags })
     }
 
     /// The names and URLs of one owner's files in one area.
     pub async fn area(app: &App, owner: ModelId, area: Area) -> Result<Downloads, ApiError> {
-        let beside = Beside::read(app, &[owner]).await?;
-        Ok(beside.downloads(app, owner, area))
+        let related = RelatedRows::read(app, &[owner]).await?;
+        Ok(related.downloads(app, owner, area))
     }
 
     fn files(&self, owner: ModelId, area: Area) -> impl Iterator<Item = &FileRow> {
@@ -75,7 +75,7 @@ impl Beside {
 }
 
 /// Converts the times of tags to the form of the API.
-fn dress_tags(value: &mut Value, tags: &[Tag]) {
+fn convert_tag_times(value: &mut Value, tags: &[Tag]) {
     let written = value.get_mut("tags").and_then(Value::as_array_mut);
     for (written, tag) in written.into_iter().flatten().zip(tags) {
         for (name, moment) in [
@@ -93,7 +93,7 @@ fn dress_tags(value: &mut Value, tags: &[Tag]) {
 pub async fn asset(
     app: &App,
     row: &AssetRow,
-    beside: &Beside,
+    related: &RelatedRows,
     form: AssetForm,
 ) -> Result<Value, ApiError> {
     let owner = ModelId::Asset(row.id);
@@ -107,15 +107,15 @@ pub async fn asset(
     asset.scale_factor = Some(row.scale_factor);
     asset.has_errors = Some(row.has_errors);
     asset.format = Some(row.format.clone());
-    asset.tags = beside.tags(owner);
+    asset.tags = related.tags(owner);
     asset.error_message = row.error_message.clone();
     asset.metadata = row
         .metadata
         .as_deref()
         .and_then(|text| serde_json::from_str(text).ok());
-    asset.downloads = asset_downloads(app, row, beside);
+    asset.downloads = asset_downloads(app, row, related);
     if form == AssetForm::Detail {
-        add_conversions(app, &mut asset, beside, owner);
+        add_conversions(app, &mut asset, related, owner);
         if let Some(job) = app.records.jobs().latest_analysis(row.id).await? {
             asset.progress = Some(job.progress as f64);
             asset.import_status = Some(job.step);
@@ -125,18 +125,18 @@ pub async fn asset(
         asset.rapid_models = app.records.rapids().ids_of_asset(row.id).await?;
     }
     let mut value = asset.to_form(form);
-    dress_tags(&mut value, &asset.tags);
+    convert_tag_times(&mut value, &asset.tags);
     Ok(value)
 }
 
 /// The files of the analysis, and the uploaded model under its own name.
-fn asset_downloads(app: &App, row: &AssetRow, beside: &Beside) -> Downloads {
+fn asset_downloads(app: &App, row: &AssetRow, related: &RelatedRows) -> Downloads {
     let owner = ModelId::Asset(row.id);
     let mut downloads = Downloads::default();
-    let model = beside
+    let model = related
         .files(owner, Area::Source)
         .filter(|file| file.name == row.main_file);
-    for file in model.chain(beside.files(owner, Area::Analysis)) {
+    for file in model.chain(related.files(owner, Area::Analysis)) {
         if let Some(url) = app.download_url(file) {
             downloads.0.insert(file.name.clone(), url);
         }
@@ -144,8 +144,8 @@ fn asset_downloads(app: &App, row: &AssetRow, beside: &Beside) -> Downloads {
     downloads
 }
 
-fn add_conversions(app: &App, asset: &mut BaseAsset, beside: &Beside, owner: ModelId) {
-    for file in beside.files(owner, Area::Converted) {
+fn add_conversions(app: &App, asset: &mut BaseAsset, related: &RelatedRows, owner: ModelId) {
+    for file in related.files(owner, Area::Converted) {
         let Some(url) = app.download_url(file) else {
             continue;
         };
@@ -167,7 +167,7 @@ fn add_conversions(app: &App, asset: &mut BaseAsset, beside: &Beside, owner: Mod
 }
 
 /// A rapid model in one of its forms.
-pub fn rapid(app: &App, row: &RapidRow, beside: &Beside, form: RapidForm) -> Value {
+pub fn rapid(app: &App, row: &RapidRow, related: &RelatedRows, form: RapidForm) -> Value {
     let owner = ModelId::Rapid(row.id);
     let mut model = RapidModel::new(row.id, row.name.clone(), row.status.clone());
     model.job_status = row.job.as_ref().map(job_status);
@@ -181,7 +181,7 @@ pub fn rapid(app: &App, row: &RapidRow, beside: &Beside, form: RapidForm) -> Val
         other: Default::default(),
     });
     if form == RapidForm::Full {
-        complete(app, row, beside, &mut model);
+        complete(app, row, related, &mut model);
     }
     let mut value = model.to_form(form);
     if form == RapidForm::Full {
@@ -189,33 +189,33 @@ pub fn rapid(app: &App, row: &RapidRow, beside: &Beside, form: RapidForm) -> Val
         value["preset_id"] = serde_json::json!(row.preset);
         value["preset_name"] = serde_json::json!(row.preset_name);
     }
-    dress_tags(&mut value, &beside.tags(owner));
-    dress_job(&mut value, row.job.as_ref());
+    convert_tag_times(&mut value, &related.tags(owner));
+    convert_job_times(&mut value, row.job.as_ref());
     value
 }
 
 /// Adds the fields that only the full form has.
-fn complete(app: &App, row: &RapidRow, beside: &Beside, model: &mut RapidModel) {
+fn complete(app: &App, row: &RapidRow, related: &RelatedRows, model: &mut RapidModel) {
     let owner = ModelId::Rapid(row.id);
     let report = report(row);
-    let logs = beside.downloads(app, owner, Area::Analysis);
+    let logs = related.downloads(app, owner, Area::Analysis);
     let log = |name: &str| logs.get(name).cloned();
-    let exports = beside.downloads(app, owner, Area::Export);
-    let size = beside
+    let exports = related.downloads(app, owner, Area::Export);
+    let size = related
         .files(owner, Area::Export)
         .map(|file| file.size)
         .sum();
     model.created_at = Some(row.created_at.into());
     model.updated_at = Some(row.updated_at.into());
     model.engine_core_version = Some(row.core_version.clone());
-    model.tags = beside.tags(owner);
+    model.tags = related.tags(owner);
     model.export_name = row.export_name.clone();
     model.uuid = Some(row.uuid.clone());
     model.accepted = Some(true);
     model.origin = Some("api".to_owned());
     model.thumbnail = Some(Thumbnail {
         first: log("thumb.jpg"),
-        turntable: beside.downloads(app, owner, Area::Turntable),
+        turntable: related.downloads(app, owner, Area::Turntable),
         other: Default::default(),
     });
     model.rpd_info = log("rpd_info.json");
@@ -233,7 +233,7 @@ fn complete(app: &App, row: &RapidRow, beside: &Beside, model: &mut RapidModel) 
             .map(|(format, _)| format.to_owned())
             .collect(),
     ));
-    model.model = viewer_files(app, beside, owner);
+    model.model = viewer_files(app, related, owner);
     model.downloads.all = exports;
     model.meta = Some(RapidMeta {
         size: Some(size),
@@ -270,8 +270,8 @@ fn main_files<'a>(
 }
 
 /// The folder URL and file name of the glb, for a viewer.
-fn viewer_files(app: &App, beside: &Beside, owner: ModelId) -> Option<ModelFiles> {
-    let mut exports = beside.files(owner, Area::Export);
+fn viewer_files(app: &App, related: &RelatedRows, owner: ModelId) -> Option<ModelFiles> {
+    let mut exports = related.files(owner, Area::Export);
     let glb = exports.find(|file| formats::extension(&file.name) == "glb")?;
     let (root_url, file_name) = app.viewer_parts(glb)?;
     Some(ModelFiles {
@@ -322,7 +322,7 @@ fn job_status(job: &JobRow) -> JobStatus {
 }
 
 /// Converts the times of a job to the form of the API.
-fn dress_job(value: &mut Value, job: Option<&JobRow>) {
+fn convert_job_times(value: &mut Value, job: Option<&JobRow>) {
     let (Some(job), Some(written)) = (job, value.get_mut("job_status")) else {
         return;
     };

@@ -25,14 +25,14 @@ const TOUCH_PAUSE_SECS: i64 = 60;
 
 /// A client without a token, for example at login, within the rate limit of its address.
 #[derive(Debug, Clone, Copy)]
-pub struct Stranger;
+pub struct Anonymous;
 
-impl FromRequestParts<Arc<App>> for Stranger {
+impl FromRequestParts<Arc<App>> for Anonymous {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Stranger, ApiError> {
-        count_stranger(parts, app)?;
-        Ok(Stranger)
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Anonymous, ApiError> {
+        count_anonymous(parts, app)?;
+        Ok(Anonymous)
     }
 }
 
@@ -55,7 +55,7 @@ impl FromRequestParts<Arc<App>> for ApiCall {
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<ApiCall, ApiError> {
         let (user, token) = match identify(parts, app).await {
             Err(ApiError::InvalidToken) => {
-                count_stranger(parts, app)?;
+                count_anonymous(parts, app)?;
                 return Err(ApiError::InvalidToken);
             }
             identified => identified?,
@@ -77,7 +77,7 @@ impl ApiCall {
     }
 }
 
-fn count_stranger(parts: &Parts, app: &App) -> Result<(), ApiError> {
+fn count_anonymous(parts: &Parts, app: &App) -> Result<(), ApiError> {
     let peer = parts.extensions.get::<Peer>();
     let peer = peer.expect("the listener adds the peer to every request");
     count(parts, app, Requester::Peer(*peer))

@@ -35,7 +35,7 @@ impl Server {
             if let Some(fault) = self.chaos.on_connection() {
                 reset(&stream);
                 drop(stream);
-                self.suffer(fault).await;
+                self.inject(fault).await;
                 continue;
             }
             let (connections, service) = (self.connections.clone(), service.clone());
@@ -47,7 +47,7 @@ impl Server {
     }
 
     /// Injects a fault of a connection.
-    async fn suffer(&mut self, fault: ConnectionFault) {
+    async fn inject(&mut self, fault: ConnectionFault) {
         let ConnectionFault::Refuse { ms } = fault else {
             return;
         };

@@ -22,7 +22,7 @@ use super::request::Ids;
 use crate::formats;
 use crate::service::app::App;
 use crate::service::ids::from_hex;
-use crate::service::records::{FileId, FileRow, Publish, Welcome};
+use crate::service::records::{FileId, FileRow, Publish, UploadRoom};
 use crate::service::signing::Access;
 
 const CONTENT_MD5: HeaderName = HeaderName::from_static("content-md5");
@@ -76,9 +76,9 @@ async fn write(app: &App, id: FileId, request: Request) -> Result<Response, ApiE
     };
     let len = header(CONTENT_LENGTH).and_then(|text| text.parse().ok());
     let expected_md5 = header(CONTENT_MD5);
-    let room = match app.records.uploads().welcome(id).await? {
-        Welcome::UpTo(room) => room,
-        Welcome::Not(why) => return Err(refusal(&why)),
+    let room = match app.records.uploads().room(id).await? {
+        UploadRoom::UpTo(room) => room,
+        UploadRoom::Refused(why) => return Err(refusal(&why)),
     };
     if len.is_some_and(|len: u64| len > room) {
         return Err(refusal(&Publish::NoRoom));

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::body::Fields;
 use super::error::ApiError;
-use super::request::{ApiCall, JsonReply, Stranger};
+use super::request::{Anonymous, ApiCall, JsonReply};
 use super::tokens;
 use crate::service::app::App;
 use crate::service::first_start;
@@ -17,7 +17,7 @@ use crate::service::records::UserRow;
 use crate::service::secrets::password_matches;
 use crate::wire::{RapidPoints, StorageLeft};
 
-pub async fn login(State(app): State<Arc<App>>, _: Stranger, mut fields: Fields) -> JsonReply {
+pub async fn login(State(app): State<Arc<App>>, _: Anonymous, mut fields: Fields) -> JsonReply {
     let email = fields.text("email");
     let password = fields.text("password");
     fields.finish()?;

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse as _, Response};
 
 use super::error::ApiError;
 use super::exhibit::{self, Model};
-use super::record_forms::Beside;
+use super::record_forms::RelatedRows;
 use super::request::Ids;
 use crate::service::app::App;
 use crate::service::records::{Area, EmbedSource};
@@ -32,7 +32,7 @@ pub async fn show(State(app): State<Arc<App>>, ids: Ids) -> Result<Response, Api
     };
     let page = match exhibit::of_source(&app, embed.source).await? {
         Model::Ready(files) => {
-            let logs = Beside::area(&app, owner, Area::Analysis).await?;
+            let logs = RelatedRows::area(&app, owner, Area::Analysis).await?;
             page(&Exhibit {
                 name: &embed.name,
                 model: files.glb.expose(),

@@ -3,8 +3,8 @@
 use tokio_util::sync::CancellationToken;
 
 use super::collect::{collect, read_text, settle, store_text};
-use super::work_folder::{LaidOut, Place};
-use super::{Done, JobError, have_done, job_events};
+use super::work_folder::{Prepared, WorkFolder};
+use super::{Done, JobError, job_events, run_worker};
 use crate::engine::job::{AnalyseTask, ModelFile, Phase, Task};
 use crate::service::app::App;
 use crate::service::names;
@@ -31,7 +31,7 @@ pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Do
         files: place.files.clone(),
         output_dir: place.output(),
     });
-    let outcome = match have_done(app, job, &task, stop).await {
+    let outcome = match run_worker(app, job, &task, stop).await {
         Outcome::Done(report) => Ok(report.and_then(|report| report.model)),
         Outcome::Failed(failure) => Err(failure),
         Outcome::Stopped => {
@@ -62,21 +62,21 @@ async fn show(app: &App, job: &JobRow, status: &UploadStatus) -> Result<bool, Jo
 }
 
 /// Prepares the work folder, or records why that is impossible.
-async fn prepare(app: &App, job: &JobRow) -> Result<Option<Place>, JobError> {
+async fn prepare(app: &App, job: &JobRow) -> Result<Option<WorkFolder>, JobError> {
     let asset = app.records.assets().get(job.user, job.asset).await?;
     let is_zip = asset.is_some_and(|asset| asset.is_zip);
     if is_zip {
         // A lost job is detected before its worker starts.
         show(app, job, &UploadStatus::Unzipping).await?;
     }
-    match Place::lay_out(app, job).await? {
-        LaidOut::Ready(place) => {
+    match WorkFolder::lay_out(app, job).await? {
+        Prepared::Ready(place) => {
             if is_zip {
                 job_events::unzipped(app, job, None);
             }
             Ok(Some(place))
         }
-        LaidOut::Refused { reason, limit } => {
+        Prepared::Refused { reason, limit } => {
             if is_zip {
                 job_events::unzipped(app, job, Some(&reason));
             }
@@ -94,7 +94,7 @@ async fn prepare(app: &App, job: &JobRow) -> Result<Option<Place>, JobError> {
 async fn record(
     app: &App,
     job: &JobRow,
-    place: &Place,
+    place: &WorkFolder,
     outcome: Result<Option<ModelFile>, Failure>,
 ) -> Result<(), JobError> {
     let (model, failure) = match outcome {

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures_util::stream;
 
 use super::JobError;
-use super::work_folder::Place;
+use super::work_folder::WorkFolder;
 use crate::service::app::App;
 use crate::service::names;
 use crate::service::records::{Area, Lease, NewFile, RecordsError};
@@ -21,7 +21,7 @@ const MOST_FILES: usize = 20_000;
 type Found = (Area, String, PathBuf);
 
 /// Stores every file of the output folder.
-pub async fn collect(app: &App, place: &Place) -> Result<Vec<NewFile>, JobError> {
+pub async fn collect(app: &App, place: &WorkFolder) -> Result<Vec<NewFile>, JobError> {
     let mut files = Vec::new();
     for (area, name, path) in find(&place.output())? {
         match app.files.adopt(path).await {
@@ -95,7 +95,7 @@ pub async fn discard(app: &App, files: &[NewFile]) {
 }
 
 /// The text of the file `name` in the output folder, if it exists and has at most `limit` bytes.
-pub fn read_text(place: &Place, name: &str, limit: u64) -> Option<String> {
+pub fn read_text(place: &WorkFolder, name: &str, limit: u64) -> Option<String> {
     let path = place.output().join(name);
     let metadata = fs::symlink_metadata(&path).ok()?;
     if !metadata.is_file() || metadata.len() > limit {

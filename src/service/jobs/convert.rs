@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::collect::{collect, discard, settle};
-use super::work_folder::{LaidOut, Place};
-use super::{Done, JobError, end_for_nothing, have_done};
+use super::work_folder::{Prepared, WorkFolder};
+use super::{Done, JobError, fail_orphaned, run_worker};
 use crate::engine::job::{OptimizeTask, Task};
 use crate::service::app::App;
 use crate::service::names::file_stem;
@@ -20,11 +20,11 @@ pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Do
     };
     let asset = app.records.assets().get(job.user, job.asset).await?;
     let (Some(conversion), Some(asset)) = (conversion, asset) else {
-        return end_for_nothing(app, job).await;
+        return fail_orphaned(app, job).await;
     };
-    let place = match Place::lay_out(app, job).await? {
-        LaidOut::Ready(place) => place,
-        LaidOut::Refused { reason, .. } => {
+    let place = match WorkFolder::lay_out(app, job).await? {
+        Prepared::Ready(place) => place,
+        Prepared::Refused { reason, .. } => {
             fail(app, job, &reason).await?;
             return Ok(Done::Recorded);
         }
@@ -38,7 +38,7 @@ pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Do
         base_name: file_stem(&asset.name),
         scale: asset.scale_factor,
     });
-    match have_done(app, job, &task, stop).await {
+    match run_worker(app, job, &task, stop).await {
         Outcome::Stopped => Ok(Done::Stopped),
         Outcome::Failed(failure) => {
             end(app, job, Some(&failure), Vec::new()).await?;

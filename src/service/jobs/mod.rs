@@ -131,14 +131,14 @@ async fn give_up(app: &App, job: &JobRow, reason: &str) {
 }
 
 /// Ends a job whose asset, rapid model or conversion was deleted.
-async fn end_for_nothing(app: &App, job: &JobRow) -> Result<Done, JobError> {
+async fn fail_orphaned(app: &App, job: &JobRow) -> Result<Done, JobError> {
     let output = Failure::output(Some(&Failure::of("what this was for has been deleted")));
     app.records.jobs().fail(job.lease(), &output).await?;
     Ok(Done::Recorded)
 }
 
 /// Runs a task in a worker process and records its progress.
-async fn have_done(app: &App, job: &JobRow, task: &Task, stop: &CancellationToken) -> Outcome {
+async fn run_worker(app: &App, job: &JobRow, task: &Task, stop: &CancellationToken) -> Outcome {
     let (latest, mut changes) = watch::channel(None::<Progress>);
     let working = app.workers.run(
         task,

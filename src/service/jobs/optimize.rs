@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::collect::{collect, settle, store_text};
-use super::work_folder::{LaidOut, Place};
-use super::{Done, JobError, end_for_nothing, have_done, job_events};
+use super::work_folder::{Prepared, WorkFolder};
+use super::{Done, JobError, fail_orphaned, job_events, run_worker};
 use crate::engine::job::{OptimizeTask, Task};
 use crate::service::app::App;
 use crate::service::names;
@@ -19,11 +19,11 @@ const LONGEST_ADDED_TO: usize = 150;
 /// Runs one optimization.
 pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Done, JobError> {
     let Some(rapid) = rapid_of(app, job).await? else {
-        return end_for_nothing(app, job).await;
+        return fail_orphaned(app, job).await;
     };
-    let place = match Place::lay_out(app, job).await? {
-        LaidOut::Ready(place) => place,
-        LaidOut::Refused { reason, .. } => {
+    let place = match WorkFolder::lay_out(app, job).await? {
+        Prepared::Ready(place) => place,
+        Prepared::Refused { reason, .. } => {
             fail(app, job, &reason).await?;
             return Ok(Done::Recorded);
         }
@@ -37,7 +37,7 @@ pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Do
         base_name: base_name(&rapid),
         scale: rapid.scale_factor,
     });
-    let (failure, report) = match have_done(app, job, &task, stop).await {
+    let (failure, report) = match run_worker(app, job, &task, stop).await {
         Outcome::Done(report) => (None, report),
         Outcome::Failed(failure) => (Some(failure), None),
         Outcome::Stopped => return Ok(Done::Stopped),

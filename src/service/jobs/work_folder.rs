@@ -18,7 +18,7 @@ use crate::wire::ModelId;
 
 /// A prepared work folder.
 #[derive(Debug)]
-pub struct Place {
+pub struct WorkFolder {
     /// `None` only while dropping.
     dir: Option<TempDir>,
     /// The uploaded files, by their names below the input folder.
@@ -29,9 +29,9 @@ pub struct Place {
 
 /// Result of preparing a work folder.
 #[derive(Debug)]
-pub enum LaidOut {
+pub enum Prepared {
     /// The worker can begin.
-    Ready(Place),
+    Ready(WorkFolder),
     /// The upload is refused.
     Refused {
         /// The reason, for the person who uploaded it.
@@ -41,27 +41,27 @@ pub enum LaidOut {
     },
 }
 
-impl LaidOut {
-    fn refused(reason: &str) -> LaidOut {
-        LaidOut::Refused {
+impl Prepared {
+    fn refused(reason: &str) -> Prepared {
+        Prepared::Refused {
             reason: reason.to_owned(),
             limit: false,
         }
     }
 }
 
-impl Place {
+impl WorkFolder {
     /// Creates the folder and puts the files of the job's asset into it. An archive is unpacked.
-    pub async fn lay_out(app: &App, job: &JobRow) -> Result<LaidOut, JobError> {
+    pub async fn lay_out(app: &App, job: &JobRow) -> Result<Prepared, JobError> {
         let Some(asset) = app.records.assets().get(job.user, job.asset).await? else {
-            return Ok(LaidOut::refused(
+            return Ok(Prepared::refused(
                 "the base asset was deleted before the job started",
             ));
         };
         let dir = tempfile::Builder::new()
             .prefix(&format!("job-{}-", job.id))
             .tempdir_in(&app.work_dir)?;
-        let mut place = Place {
+        let mut place = WorkFolder {
             dir: Some(dir),
             files: Vec::new(),
             is_unpacked: false,
@@ -83,17 +83,17 @@ impl Place {
             }
         }
         match (place.files.as_slice(), asset.is_zip) {
-            ([], _) => Ok(LaidOut::refused("the base asset has no files")),
+            ([], _) => Ok(Prepared::refused("the base asset has no files")),
             ([archive], true) => {
                 let archive = archive.clone();
                 place.unpack(&archive).await
             }
-            _ => Ok(LaidOut::Ready(place)),
+            _ => Ok(Prepared::Ready(place)),
         }
     }
 
     /// Replaces the archive with its content.
-    async fn unpack(mut self, archive: &str) -> Result<LaidOut, JobError> {
+    async fn unpack(mut self, archive: &str) -> Result<Prepared, JobError> {
         // Messages use the archive's own name.
         let aside = self.path().join("packed");
         fs::create_dir(&aside)?;
@@ -107,10 +107,10 @@ impl Place {
             Ok(files) => {
                 self.files = files;
                 self.is_unpacked = true;
-                Ok(LaidOut::Ready(self))
+                Ok(Prepared::Ready(self))
             }
             Err(UnpackError::Disk(error)) => Err(error.into()),
-            Err(refusal) => Ok(LaidOut::Refused {
+            Err(refusal) => Ok(Prepared::Refused {
                 limit: matches!(refusal, UnpackError::Limit(_)),
                 reason: refusal.to_string(),
             }),
@@ -150,7 +150,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for WorkFolder {
     fn drop(&mut self) {
         // Removing many files takes long, so it runs on a blocking thread.
         if let Some(dir) = self.dir.take() {

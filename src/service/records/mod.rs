@@ -45,7 +45,7 @@ pub use removal::Removal;
 pub use search::{PageOf, PageRequest, Search};
 pub use tags::TagRow;
 pub use tokens::TokenRow;
-pub use uploads::{Publish, Welcome};
+pub use uploads::{Publish, UploadRoom};
 pub use webhooks::{NewWebhook, WebhookRow};
 
 /// All records of the service; clones share everything.

@@ -26,11 +26,11 @@ pub enum Publish {
 
 /// Whether bytes are accepted.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Welcome {
+pub enum UploadRoom {
     /// Up to this number of bytes.
     UpTo(u64),
     /// Not accepted; with the result that publishing would have.
-    Not(Publish),
+    Refused(Publish),
 }
 
 record! {
@@ -52,14 +52,14 @@ const TARGET: &str = "SELECT a.id, a.user_id, a.upload_status, f.size, f.blob, u
 
 impl UploadRecords<'_> {
     /// Whether bytes for `file` are accepted: what [`Self::publish`] would decide now.
-    pub async fn welcome(self, file: FileId) -> Result<Welcome> {
+    pub async fn room(self, file: FileId) -> Result<UploadRoom> {
         let target: Option<Target> = self.database.optional(sql!(TARGET, file)).await?;
         Ok(match target {
-            None => Welcome::Not(Publish::Gone),
+            None => UploadRoom::Refused(Publish::Gone),
             Some(target) if target.status != UploadStatus::Incomplete => {
-                Welcome::Not(Publish::Closed)
+                UploadRoom::Refused(Publish::Closed)
             }
-            Some(target) => Welcome::UpTo(u64::try_from(target.free + target.size).unwrap_or(0)),
+            Some(target) => UploadRoom::UpTo(u64::try_from(target.free + target.size).unwrap_or(0)),
         })
     }
 

@@ -69,7 +69,7 @@ pub struct Workers {
 }
 
 /// The last report and the last error of a worker.
-type LastWords = (Option<Box<Report>>, Option<String>);
+type LastMessages = (Option<Box<Report>>, Option<String>);
 
 /// Why this process killed a worker.
 enum Killed {
@@ -121,7 +121,7 @@ impl Workers {
         let mut stdin = child.stdin.take().expect("the worker's input is a pipe");
         let stdout = child.stdout.take().expect("the worker's output is a pipe");
         let stderr = child.stderr.take().expect("the worker's errors are a pipe");
-        let last: Mutex<LastWords> = Mutex::default();
+        let last: Mutex<LastMessages> = Mutex::default();
         let talk = async {
             let feeding = async {
                 // A worker that has already exited does not read; its exit status is reported.
@@ -172,7 +172,7 @@ impl Workers {
         &self,
         status: std::io::Result<ExitStatus>,
         killed: Option<Killed>,
-        (report, error): LastWords,
+        (report, error): LastMessages,
         stderr: String,
     ) -> Outcome {
         if let Some(Killed::Stop) = killed {
@@ -185,7 +185,7 @@ impl Workers {
         let reason = match (status, killed) {
             (_, Some(Killed::Wall)) => format!(
                 "processing took longer than {} and was stopped",
-                spoken(self.limits.wall)
+                in_words(self.limits.wall)
             ),
             (Err(error), None) => format!("cannot wait for the worker: {error}"),
             (Ok(status), None) if status.success() => return Outcome::Done(report),
@@ -213,7 +213,7 @@ impl Workers {
         match status.signal() {
             Some(libc::SIGXCPU) => format!(
                 "processing took more than {} of processor time and was stopped",
-                spoken(self.limits.cpu)
+                in_words(self.limits.cpu)
             ),
             Some(libc::SIGKILL) => {
                 "another process killed the worker, probably because memory was short".to_owned()
@@ -246,7 +246,7 @@ fn kill(group: Option<Pid>) {
 }
 
 /// A duration in words.
-fn spoken(duration: std::time::Duration) -> String {
+fn in_words(duration: std::time::Duration) -> String {
     let secs = duration.as_secs();
     if secs >= 120 && secs.is_multiple_of(60) {
         format!("{} minutes", secs / 60)
