@@ -5,7 +5,7 @@ use reqwest::Method;
 use super::budget::Priority;
 use super::call::Call;
 use super::error::ClientError;
-use super::{AccountCalls, TokenCalls};
+use super::groups::{AccountCalls, TokenCalls};
 use crate::wire::paths::route;
 use crate::wire::{
     DeleteAccount, Login, LoginReply, Password, RapidPoints, StorageLeft, Token, TokenId, UserId,

@@ -2,10 +2,10 @@
 
 use reqwest::Method;
 
-use super::EmbedCalls;
 use super::budget::Priority;
 use super::call::Call;
 use super::error::ClientError;
+use super::groups::EmbedCalls;
 use super::listing::{EmbedQuery, List, PageOrder, collect};
 use crate::wire::paths::{fill, route};
 use crate::wire::{

@@ -14,6 +14,7 @@ mod config;
 mod embeds;
 mod error;
 mod exchange;
+mod groups;
 mod listing;
 mod meta;
 mod models;
@@ -48,6 +49,9 @@ pub use body::{ByteStream, Download};
 pub use budget::{BudgetStatus, Priority};
 pub use config::{ClientConfig, Deadlines, RetryPolicy};
 pub use error::ClientError;
+pub use groups::{
+    AccountCalls, EmbedCalls, OptimizationCalls, PresetCalls, TokenCalls, WebhookCalls,
+};
 pub use listing::{EmbedQuery, ListQuery, PageStream};
 pub use meta::ObjectMeta;
 pub use put::PutReply;
@@ -142,17 +146,9 @@ impl std::fmt::Debug for Client {
     }
 }
 
-/// Declares groups of calls, and a method of [`Client`] for each.
-macro_rules! groups {
-    ($($(#[$doc:meta])* $method:ident: $group:ident,)*) => {
-        $(
-            $(#[$doc])*
-            #[derive(Clone, Copy)]
-            pub struct $group<'a> {
-                exchange: &'a Arc<Exchange>,
-            }
-        )*
-
+/// Declares a method of [`Client`] for each group.
+macro_rules! accessors {
+    ($($method:ident: $group:ident,)*) => {
         impl Client {
             $(
                 pub fn $method(&self) -> $group<'_> {
@@ -163,17 +159,11 @@ macro_rules! groups {
     };
 }
 
-groups! {
-    /// Calls about the account itself: identity, sign-in, points, storage.
+accessors! {
     account: AccountCalls,
-    /// Calls about embeds.
     embeds: EmbedCalls,
-    /// Calls about optimizations.
     optimizations: OptimizationCalls,
-    /// Calls about presets.
     presets: PresetCalls,
-    /// Calls about API tokens.
     tokens: TokenCalls,
-    /// Calls about webhooks.
     webhooks: WebhookCalls,
 }

@@ -2,10 +2,10 @@
 
 use reqwest::Method;
 
-use super::OptimizationCalls;
 use super::budget::Priority;
 use super::call::Call;
 use super::error::ClientError;
+use super::groups::OptimizationCalls;
 use crate::wire::paths::{fill, route};
 use crate::wire::{AssetId, MultiOptimize, OptimizeRequest, RapidModel};
 

@@ -2,11 +2,11 @@
 
 use reqwest::Method;
 
-use super::PresetCalls;
 use super::body::Download;
 use super::budget::Priority;
 use super::call::Call;
 use super::error::ClientError;
+use super::groups::PresetCalls;
 use crate::wire::paths::{fill, route};
 use crate::wire::{
     CreatePreset, FactoryPreset, OptimizerConfig, Preset, PresetCategory, PresetId, RpdxRequest,

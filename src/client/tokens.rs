@@ -2,10 +2,10 @@
 
 use reqwest::Method;
 
-use super::TokenCalls;
 use super::budget::Priority;
 use super::call::Call;
 use super::error::ClientError;
+use super::groups::TokenCalls;
 use crate::wire::paths::{fill, route};
 use crate::wire::{ApiToken, CreateToken, LoginReply, Token, TokenId};
 

@@ -2,10 +2,10 @@
 
 use reqwest::Method;
 
-use super::WebhookCalls;
 use super::budget::Priority;
 use super::call::Call;
 use super::error::ClientError;
+use super::groups::WebhookCalls;
 use crate::wire::paths::{fill, route};
 use crate::wire::{CreateWebhook, Data, Webhook, WebhookId};
 

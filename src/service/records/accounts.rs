@@ -1,8 +1,8 @@
 //! Accounts. Passwords are stored as hashes.
 
-use super::AccountRecords;
 use super::database::{Result, Tx};
-use super::removal::Removal;
+use super::groups::AccountRecords;
+use super::jobs::Removal;
 use super::sql::{record, sql};
 use crate::wire::UserId;
 

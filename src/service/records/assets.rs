@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 
-use super::AssetRecords;
 use super::database::Result;
 use super::files::{self, Area, FileId, NewFile};
+use super::groups::AssetRecords;
 use super::search::{Listing, PageOf, PageRequest, Search};
 use super::sql::{record, sql};
 use crate::service::ids::random_uuid;

@@ -2,9 +2,9 @@
 
 use sqlx::sqlite::SqliteRow;
 
-use super::ConversionRecords;
 use super::database::{Result, Tx};
 use super::files::{self, Area, NewFile};
+use super::groups::ConversionRecords;
 use super::jobs::{self, JobKind, JobState, Lease};
 use super::sql::{Column, Record, sql};
 use crate::formats;

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use sqlx::sqlite::SqliteRow;
 
-use super::EmbedRecords;
 use super::database::Result;
+use super::groups::EmbedRecords;
 use super::search::{Listing, PageOf, PageRequest, Search};
 use super::sql::{Column, record, sql};
 use crate::wire::{AssetId, EmbedId, ModelId, RapidId, UserId};

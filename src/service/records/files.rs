@@ -11,14 +11,16 @@ use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 use sqlx::sqlite::SqliteRow;
 
-use super::FileRecords;
 use super::accounts;
 use super::database::{Result, Tx, places};
-use super::sql::{Column, Value as _, record, sql, words};
+use super::groups::FileRecords;
+use super::sql::{Column, Value as _, ids, record, sql, words};
 use crate::wire::{AssetId, ModelId, RapidId, UserId};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId(pub u64);
+
+ids!(FileId);
 
 impl fmt::Display for FileId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -4,9 +4,9 @@
 //! or a failure. Completing an upload and queueing its analysis are one commit. The end of an analysis and its result
 //! are one commit, too.
 
-use super::ImportRecords;
 use super::database::{Result, Tx};
 use super::files::{self, Area, NewFile};
+use super::groups::ImportRecords;
 use super::jobs::{self, JobKind, JobState, Lease};
 use super::sql::sql;
 use crate::wire::{AssetId, ModelId, UploadStatus, UserId};

@@ -10,14 +10,16 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::JobRecords;
 use super::database::{Result, Tx};
-use super::sql::{record, sql, words};
+use super::groups::JobRecords;
+use super::sql::{ids, record, sql, words};
 use crate::service::ids::random_uuid;
 use crate::wire::{AssetId, RapidId, UserId};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobId(pub u64);
+
+ids!(JobId);
 
 impl fmt::Display for JobId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -102,6 +104,16 @@ impl JobRow {
             fence: self.fence,
         }
     }
+}
+
+/// What is left to do after a deletion: blobs to remove, jobs whose workers must stop.
+#[derive(Debug, Default)]
+pub struct Removal {
+    /// How many of the named records existed.
+    pub records: usize,
+    pub blobs: Vec<String>,
+    /// Deleted jobs.
+    pub jobs: Vec<JobId>,
 }
 
 /// The step of a queued job.

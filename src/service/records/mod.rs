@@ -11,6 +11,7 @@ mod database;
 mod embeds;
 mod error;
 mod files;
+mod groups;
 mod imports;
 mod jobs;
 mod optimizations;
@@ -37,11 +38,10 @@ pub use embeds::{EmbedRow, EmbedSource, NewEmbed};
 pub use error::RecordsError;
 pub use files::{Area, FileId, FileRow, NewFile};
 pub use imports::{AnalysisEnd, Completion};
-pub use jobs::{JobId, JobKind, JobRow, JobState, Lease, Lost};
+pub use jobs::{JobId, JobKind, JobRow, JobState, Lease, Lost, Removal};
 pub use optimizations::{NewRapid, OptimizationEnd, Started};
 pub use presets::{NewPreset, PresetRow};
 pub use rapids::RapidRow;
-pub use removal::Removal;
 pub use search::{PageOf, PageRequest, Search};
 pub use tags::TagRow;
 pub use tokens::TokenRow;
@@ -86,56 +86,33 @@ impl Records {
     }
 }
 
-/// Declares groups of calls, and a method of [`Records`] for each.
-macro_rules! groups {
-    ($($(#[$doc:meta])* $method:ident: $group:ident,)*) => {
-        $(
-            $(#[$doc])*
-            #[derive(Clone, Copy)]
-            pub struct $group<'a> {
-                database: &'a Database,
-            }
-        )*
-
+/// Declares a method of [`Records`] for each group.
+macro_rules! accessors {
+    ($($method:ident: $group:ident,)*) => {
         impl Records {
             $(
-                pub fn $method(&self) -> $group<'_> {
-                    $group { database: &self.database }
+                pub fn $method(&self) -> groups::$group<'_> {
+                    groups::$group { database: &self.database }
                 }
             )*
         }
     };
 }
 
-groups! {
-    /// Accounts.
+accessors! {
     accounts: AccountRecords,
-    /// Base assets.
     assets: AssetRecords,
-    /// Conversions of base assets to other formats.
     conversions: ConversionRecords,
-    /// Embeds, and the theme that a user saved for them.
     embeds: EmbedRecords,
-    /// Files of models.
     files: FileRecords,
-    /// Imports of uploaded models.
     imports: ImportRecords,
-    /// The job table.
     jobs: JobRecords,
-    /// Base assets and rapid models.
     models: ModelRecords,
-    /// Start and end of optimizations.
     optimizations: OptimizationRecords,
-    /// Presets of users.
     presets: PresetRecords,
-    /// Rapid models.
     rapids: RapidRecords,
-    /// Tags of models.
     tags: TagRecords,
-    /// API tokens.
     tokens: TokenRecords,
-    /// Uploads of files.
     uploads: UploadRecords,
-    /// Webhooks.
     webhooks: WebhookRecords,
 }

@@ -1,9 +1,9 @@
 //! Start and end of optimizations. The rapid model, its job and its price are one commit.
 
-use super::OptimizationRecords;
 use super::accounts::UserRow;
 use super::database::{Result, Tx};
 use super::files::{self, Area, NewFile};
+use super::groups::OptimizationRecords;
 use super::jobs::{self, JobKind, JobState, Lease};
 use super::sql::sql;
 use super::tags;

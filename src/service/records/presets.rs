@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 
-use super::PresetRecords;
 use super::database::Result;
+use super::groups::PresetRecords;
 use super::search::Search;
 use super::sql::{Value, record, sql};
 use crate::wire::{FilenameRule, PresetId, UserId};

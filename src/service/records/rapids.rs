@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use sqlx::sqlite::SqliteRow;
 
-use super::RapidRecords;
 use super::database::Result;
+use super::groups::RapidRecords;
 use super::jobs::{self, JobKind, JobRow, JobState};
 use super::search::{Listing, PageOf, PageRequest, Search};
 use super::sql::{Column, record, sql};

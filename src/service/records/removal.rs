@@ -1,22 +1,12 @@
 //! Deletion of models with everything that belongs to them.
 
-use super::ModelRecords;
 use super::database::Result;
 use super::files::{self, Area};
-use super::jobs::JobId;
+use super::groups::ModelRecords;
+use super::jobs::{JobId, Removal};
 use super::sql::sql;
 use super::tags;
 use crate::wire::{ModelId, UserId};
-
-/// What is left to do after a deletion: blobs to remove, jobs whose workers must stop.
-#[derive(Debug, Default)]
-pub struct Removal {
-    /// How many of the named records existed.
-    pub records: usize,
-    pub blobs: Vec<String>,
-    /// Deleted jobs.
-    pub jobs: Vec<JobId>,
-}
 
 impl ModelRecords<'_> {
     /// Deletes those of `models` that `user` has, with their files, tags, jobs, conversions and embeds. Rapid models

@@ -8,8 +8,6 @@ use jiff::Timestamp;
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{ColumnIndex, Encode, Row as _, Sqlite, Type, ValueRef as _};
 
-use super::files::{Area, FileId};
-use super::jobs::{JobId, JobKind, JobState};
 use crate::wire::{
     AssetId, EmbedId, FilenameRule, OptimizationStatus, PresetId, RapidId, TagId, TokenId,
     UploadStatus, UserId, WebhookId,
@@ -84,6 +82,10 @@ macro_rules! words {
                 let known = $name::ALL.iter().copied().find(|known| known.text() == text);
                 known.unwrap_or($name::$other)
             }
+        }
+
+        crate::service::records::sql::converted! {
+            $name as String: |word| word.text().to_owned(), |word| $name::from_text(&word);
         }
     };
 }
@@ -186,7 +188,7 @@ impl Value for str {
 /// Types that are stored as an integer or as text: how they are stored, and how they are read.
 macro_rules! converted {
     ($($type:ty as $stored:ty: |$value:ident| $write:expr, |$read_value:ident| $read:expr;)*) => {$(
-        impl Value for $type {
+        impl crate::service::records::sql::Value for $type {
             type Stored = $stored;
 
             fn stored(&self) -> $stored {
@@ -195,14 +197,19 @@ macro_rules! converted {
             }
         }
 
-        impl Column for $type {
-            fn read<I: ColumnIndex<SqliteRow>>(row: &SqliteRow, column: I) -> sqlx::Result<Self> {
-                let $read_value: $stored = row.try_get(column)?;
+        impl crate::service::records::sql::Column for $type {
+            fn read<I: sqlx::ColumnIndex<sqlx::sqlite::SqliteRow>>(
+                row: &sqlx::sqlite::SqliteRow,
+                column: I,
+            ) -> sqlx::Result<Self> {
+                let $read_value: $stored = sqlx::Row::try_get(row, column)?;
                 Ok($read)
             }
         }
     )*};
 }
+pub(super) use converted;
+
 converted! {
     // The schema lets no number go below zero.
     u64 as i64: |number| i64::try_from(*number).unwrap_or(i64::MAX), |number| number.try_into().unwrap_or(0);
@@ -213,9 +220,6 @@ converted! {
     UploadStatus as String: |status| status.as_str().to_owned(), |word| UploadStatus::from_word(&word);
     OptimizationStatus as String: |status| status.as_str().to_owned(),
         |word| OptimizationStatus::from_word(&word);
-    JobKind as String: |kind| kind.text().to_owned(), |word| JobKind::from_text(&word);
-    JobState as String: |state| state.text().to_owned(), |word| JobState::from_text(&word);
-    Area as String: |area| area.text().to_owned(), |word| Area::from_text(&word);
     // A rule without text is the default. A rule of a newer version that cannot be read does nothing.
     FilenameRule as Option<String>: |rule| serde_json::to_string(rule).ok(),
         |text| text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
@@ -224,11 +228,13 @@ converted! {
 /// Ids. No row has a negative id, so an id beyond the range of the column finds nothing.
 macro_rules! ids {
     ($($id:ident),*) => {
-        converted! {
+        crate::service::records::sql::converted! {
             $($id as i64: |id| i64::try_from(id.0).unwrap_or(-1), |id| $id(id.try_into().unwrap_or(0));)*
         }
     };
 }
+pub(super) use ids;
+
 ids!(
-    AssetId, EmbedId, FileId, JobId, PresetId, RapidId, TagId, TokenId, UserId, WebhookId
+    AssetId, EmbedId, PresetId, RapidId, TagId, TokenId, UserId, WebhookId
 );

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 
-use super::TagRecords;
 use super::database::{Result, Tx, places};
+use super::groups::TagRecords;
 use super::sql::{record, sql};
 use crate::wire::{ModelId, TagId, UserId};
 

@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 
-use super::TokenRecords;
 use super::database::Result;
+use super::groups::TokenRecords;
 use super::sql::{record, sql};
 use crate::wire::{TokenId, UserId};
 

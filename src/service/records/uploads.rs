@@ -3,10 +3,10 @@
 //! Bytes are accepted while the upload of their asset is incomplete and while they fit into the account. Both are
 //! checked before the bytes are read, and again in the commit.
 
-use super::UploadRecords;
 use super::accounts;
 use super::database::Result;
 use super::files::FileId;
+use super::groups::UploadRecords;
 use super::sql::{Value as _, record, sql};
 use crate::service::files::Stored;
 use crate::wire::{AssetId, UploadStatus, UserId};

@@ -4,8 +4,8 @@ use std::fmt;
 
 use jiff::Timestamp;
 
-use super::WebhookRecords;
 use super::database::Result;
+use super::groups::WebhookRecords;
 use super::sql::{record, sql};
 use crate::wire::{UserId, WebhookId};
 
