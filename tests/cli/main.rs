@@ -1,4 +1,4 @@
-//! The commands that need no mount, as a person or a script runs them.
+//! Commands that need no mount, run as in a shell.
 
 mod memory;
 mod optimize;

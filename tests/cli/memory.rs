@@ -1,4 +1,4 @@
-//! What a worker's memory depends on: the size of the model, and nothing else.
+//! The memory of a worker grows only with the size of the model.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::support::{ASSETFS, Bench};
 
-/// A wavy square of so many squares along a side, as binary STL: two triangles each.
+/// A wavy surface of `side` × `side` squares of two triangles, as binary STL.
 fn waves(side: u32) -> Vec<u8> {
     let height = |x: u32, y: u32| (x as f32 * 0.11).sin() + (y as f32 * 0.07).cos();
     let mut bytes = vec![0; 80];
@@ -30,7 +30,7 @@ fn waves(side: u32) -> Vec<u8> {
     bytes
 }
 
-/// The most memory that a worker used for giving such a model half of its triangles.
+/// The peak memory of a worker that halves the triangles of such a model.
 fn peak_bytes(side: u32) -> u64 {
     let bench = Bench::new();
     bench.write("in/waves.stl", &waves(side));

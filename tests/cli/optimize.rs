@@ -1,4 +1,4 @@
-//! `assetfs optimize` where it works: what it leaves, what it prints, and what it leaves when it is interrupted.
+//! Successful `assetfs optimize`: its files and output, and the state after an interruption.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -157,7 +157,7 @@ fn what_is_in_the_way_is_replaced_only_when_asked() {
             .starts_with(b"glTF")
     );
     assert_eq!(bench.names("out"), ["analysis", "chair.glb", "notes.txt"]);
-    // The source is safe from its own results.
+    // Results never replace the source.
     let own = bench
         .optimize(&["chair", "chair", "-p", "Web Viewer", "--overwrite"])
         .expect(2);

@@ -1,4 +1,4 @@
-//! The files that `assetfs optimize --preset` takes, and what it refuses before it begins.
+//! The presets that `assetfs optimize --preset` accepts, and those that it refuses before it starts.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! `assetfs optimize` where it cannot work: each refusal says why, has its exit code, and leaves nothing behind.
+//! Failing `assetfs optimize`: each failure has its reason and exit code, and leaves no files.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -8,7 +8,7 @@ use super::samples::samples;
 use super::support::Bench;
 use super::zips;
 
-/// The worst that a hostile model may take here.
+/// The memory limit for hostile models.
 const LITTLE_MEMORY: &str = "1G";
 
 #[test]
@@ -126,7 +126,7 @@ fn blank(side: u32) -> Vec<u8> {
 #[test]
 fn a_model_beyond_the_limits_ends_its_worker_and_not_the_command() {
     let bench = Bench::with_chair();
-    // A small file with an image that is large once its pixels stand in memory.
+    // A small file with an image that is large when decoded.
     bench.write(
         "hungry.obj",
         b"mtllib m.mtl\nusemtl m\nv 0 0 0\nv 1 0 0\nv 0 1 0\nvt 0 0\nf 1/1 2/1 3/1\n",

@@ -9,7 +9,7 @@ use assetfs::engine::sample::{ChairDetail, write_chair_with};
 /// The binary under test.
 pub const ASSETFS: &str = env!("CARGO_BIN_EXE_assetfs");
 
-/// A folder that goes with the test.
+/// A folder that is removed after the test.
 pub struct Bench {
     dir: tempfile::TempDir,
 }
@@ -49,7 +49,7 @@ impl Bench {
         Ran(command.output().unwrap())
     }
 
-    /// The names in a folder, sorted; none when it is not there.
+    /// The names in a folder, sorted; none if it is missing.
     pub fn names(&self, dir: &str) -> Vec<String> {
         let entries = fs::read_dir(self.path(dir)).into_iter().flatten();
         let mut names: Vec<String> = entries
@@ -60,7 +60,7 @@ impl Bench {
     }
 }
 
-/// A command that has ended.
+/// The result of a command.
 pub struct Ran(pub Output);
 
 impl Ran {
@@ -76,7 +76,7 @@ impl Ran {
         String::from_utf8(self.0.stderr.clone()).unwrap()
     }
 
-    /// Panics with what was said unless it ended with `code`.
+    /// Panics with the output unless the exit code is `code`.
     #[track_caller]
     pub fn expect(self, code: i32) -> Ran {
         assert_eq!(self.code(), code, "{}\n{}", self.out(), self.err());

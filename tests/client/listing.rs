@@ -1,4 +1,4 @@
-//! Paged lists: where they end, and that no item comes twice.
+//! Paged lists: their end, and that each item is returned once.
 
 use assetfs::client::{ListQuery, Priority};
 use futures_util::TryStreamExt;

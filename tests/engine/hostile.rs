@@ -1,5 +1,5 @@
-//! Damaged and hostile files: an error or a model, never a panic, never memory that the file does
-//! not pay for.
+//! Damaged and hostile files: an error or a model, never a panic, never more memory than the size of the file
+//! justifies.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! The smallest inputs that once ended the engine instead of being read or refused; all were found by mutated files.
+//! The smallest inputs that once crashed the engine; all were found with mutated files.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What moves in a source moves the same way in its result: skins, animations, morph targets, at several times.
+//! The motion of a source is kept in its result: skins, animations, morph targets, at several times.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -177,8 +177,8 @@ fn positions(scene: &Scene, draw: &Draw) -> Vec<(Vec3, Vec3)> {
         .collect()
 }
 
-/// Holds the posed vertices of `result` against those that were nearest in the source at rest: they may be off by what
-/// they were off at rest, and by `slack` of the model's size.
+/// Compares the posed vertices of `result` with those that are nearest in the source at rest. The allowed distance is
+/// the distance at rest plus `slack` of the model's size.
 fn assert_moves_alike(source: &Scene, result: &Scene, slack: f32, what: &str) {
     let size = source.bounds().unwrap().diagonal();
     let (before, after) = (source.draws(), result.draws());

@@ -1,4 +1,4 @@
-//! Every key of the two layouts is in our list, does what the list says, and stands in the documentation.
+//! Every key of the two layouts is in our list, has the effect in the list, and is in the documentation.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -32,7 +32,7 @@ fn leaves(path: String, value: &Value, found: &mut Vec<(String, Value)>) {
     }
 }
 
-/// Every key that the API knows, with a value as it stands in configurations.
+/// Every key of the API, with a typical value.
 fn known() -> Vec<(String, Value)> {
     let mut found = Vec::new();
     for name in ["config-layout-a.json", "config-layout-b.json"] {
@@ -43,7 +43,7 @@ fn known() -> Vec<(String, Value)> {
     found
 }
 
-/// A configuration that holds this key alone, and asks for something by it.
+/// A configuration with only this key, with an effective value.
 fn asking(path: &str, value: &Value) -> Map<String, Value> {
     let value = match value {
         Value::Bool(_) => json!(true),
@@ -90,7 +90,7 @@ fn no_key_is_ignored_in_silence() {
 
 #[test]
 fn a_done_key_changes_the_settings() {
-    // Stand for what is done anyway.
+    // These have the default effect.
     let plain = ["schema", "compressionAndExport.fileExports[].fileType"];
     let empty = Settings::read(&Map::new()).unwrap();
     for (path, value) in known() {

@@ -1,5 +1,5 @@
-//! What simplification does to models of few triangles: solids stay solid, textures stay where they were, and the same
-//! model gives the same file.
+//! Simplification of models with few triangles: solids stay solid, textures keep their places, and the same model
+//! gives the same file.
 
 use std::fmt::Write as _;
 use std::fs;

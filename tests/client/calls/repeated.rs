@@ -1,4 +1,4 @@
-//! Reading calls: repeated until they succeed, after the pauses that the service asks for.
+//! Read-only calls: repeated until they succeed, after the pauses that the service asks for.
 
 use std::time::Duration;
 

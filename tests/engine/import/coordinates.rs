@@ -1,4 +1,4 @@
-//! Textures whose texture coordinates a mesh lacks: no importer hands them on.
+//! Textures whose texture coordinates a mesh lacks: no importer keeps them.
 
 use assetfs::engine::export::gltf::write_glb;
 use assetfs::engine::import::Imported;
@@ -135,7 +135,7 @@ fn fbx_textures_read_the_set_that_they_name_and_no_set_that_a_mesh_lacks() {
         [
             [Some(0), Some(1)],
             [Some(1), Some(0)],
-            // A set of another name is no mistake: the first stands in for it.
+            // An unknown name of a set is not an error: the first set is used.
             [Some(0), Some(0)],
             [None, None],
         ]

@@ -1,4 +1,4 @@
-//! The sample models beside the project, where they are there.
+//! The sample models, if they are installed.
 
 use assetfs::engine::import::import;
 

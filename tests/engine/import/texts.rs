@@ -1,4 +1,4 @@
-//! Importing files that stand in the tests themselves.
+//! Imports of files that are literals in the tests.
 
 use assetfs::engine::import::import;
 

@@ -1,4 +1,4 @@
-//! A glTF model in the making, and in a folder of its own from which jobs read it.
+//! A builder of glTF models, and a folder from which jobs read them.
 
 use std::fs;
 
@@ -66,7 +66,7 @@ impl Model {
     }
 }
 
-/// Buffers and accessors in the making.
+/// A builder of buffers and accessors.
 #[derive(Default)]
 pub struct Maker {
     pub bin: Vec<u8>,
@@ -115,7 +115,7 @@ impl Maker {
         self.accessor(numbers, accessor)
     }
 
-    /// Stores the bytes in a view of their own; gives the accessor's number.
+    /// Stores the bytes in a new view; returns the accessor's index.
     fn accessor(&mut self, bytes: Vec<u8>, mut accessor: Value) -> usize {
         accessor["bufferView"] = json!(self.views.len());
         self.accessors.push(accessor);

@@ -1,4 +1,4 @@
-//! How many faces and bytes a result may have, and who pays for it.
+//! Limits of faces and bytes of a result, and how they are distributed over its parts.
 
 use serde_json::{Value, json};
 

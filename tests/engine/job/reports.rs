@@ -1,4 +1,4 @@
-//! What a job tells: logs, counts, progress, pictures and scores.
+//! The output of a job: logs, counts, progress, pictures and scores.
 
 use std::fs;
 use std::path::Path;

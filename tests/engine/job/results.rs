@@ -1,5 +1,5 @@
-//! What every result holds to: it has triangles, keeps the names of its images, writes each image once, and says so when it
-//! is larger than its source.
+//! Properties of every result: it has triangles, keeps the names of its images, writes each image once, and a warning
+//! says if it is larger than its source.
 
 use std::fs;
 

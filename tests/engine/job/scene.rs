@@ -1,4 +1,4 @@
-//! What passes through a job, what is discarded, and where it stands afterwards.
+//! The data that a job keeps or discards, and its transforms.
 
 use serde_json::json;
 
@@ -82,7 +82,7 @@ fn invisible_geometry_is_removed_if_configured() {
             .log("info.log")
             .contains("12 triangles that are invisible")
     );
-    // Seen through, or seen a moment later: it stays.
+    // Visible through glass, or visible during an animation: it stays.
     let glass = json!({ "alphaMode": "BLEND", "pbrMetallicRoughness": { "baseColorFactor": [1, 1, 1, 0.2] } });
     let liquid =
         json!({ "extensions": { "KHR_materials_transmission": { "transmissionFactor": 1 } } });

@@ -184,7 +184,7 @@ fn cuboid(maker: &mut Maker, center: [f32; 3], half: f32) -> Value {
     })
 }
 
-/// A box, one inside of it and one beside it; what the material and the rest say is up to the test.
+/// A box, one inside of it and one next to it, with the material and changes of a test.
 pub fn boxes(material: Value, mut rest: impl FnMut(&mut Maker, &mut Value)) -> Model {
     let mut maker = Maker::default();
     let meshes: Vec<Value> = [

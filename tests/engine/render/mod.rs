@@ -1,4 +1,4 @@
-//! The rasterizer through its front door: silhouettes, colours, masks, skins' rest pose, determinism.
+//! The rasterizer through its public interface: silhouettes, colours, masks, skins' rest pose, determinism.
 
 mod scenes;
 mod shapes;

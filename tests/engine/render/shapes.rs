@@ -1,4 +1,4 @@
-//! Where something is drawn: silhouettes, sides, seams, and the same picture each time.
+//! The covered pixels: silhouettes, sides, seams, and determinism.
 
 use assetfs::engine::render::{
     NO_PART, PreparedScene, RenderAlpha, RenderMaterial, RenderMesh, View,

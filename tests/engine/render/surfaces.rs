@@ -1,4 +1,4 @@
-//! In which colour: textures, masks, blending, light, vertex colours.
+//! The colours of pixels: textures, masks, blending, light, vertex colours.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Which triangles somebody can see, and what lies in their shadow.
+//! Visible triangles, and shadows.
 
 use assetfs::engine::render::{
     NO_PART, PreparedScene, RenderAlpha, RenderMaterial, RenderMesh, RenderSettings, View,
