@@ -120,8 +120,14 @@ fn client_has(call: &str) -> bool {
     let Some((resource, method)) = call.split_once("().") else {
         return false;
     };
-    let file = root().join(format!("src/client/{resource}.rs"));
-    fs::read_to_string(file).is_ok_and(|source| source.contains(&format!("pub async fn {method}(")))
+    // Calls that assets and rapid models have in common are in one file.
+    let common = ["assets", "rapids"].contains(&resource).then_some("models");
+    let mut files = common.into_iter().chain([resource]);
+    files.any(|file| {
+        let file = root().join(format!("src/client/{file}.rs"));
+        fs::read_to_string(file)
+            .is_ok_and(|source| source.contains(&format!("pub async fn {method}(")))
+    })
 }
 
 #[test]

@@ -257,7 +257,7 @@ async fn a_preset_in_its_wrapper_is_the_configuration_in_it() {
         ),
         (
             json!({ "rpdx_version": "2.5", "name": "Web" }),
-            "field is not known here",
+            "field is unknown",
         ),
     ] {
         let refused = service
