@@ -23,6 +23,14 @@ impl Moment {
         }
         SystemTime::now().into()
     }
+
+    /// Rounded down to the microsecond.
+    pub fn whole_micros(self) -> Moment {
+        Moment {
+            nanos: self.nanos / 1000 * 1000,
+            ..self
+        }
+    }
 }
 
 impl From<SystemTime> for Moment {

@@ -23,3 +23,4 @@ mod refused_by_service;
 mod reports;
 mod staged_zips;
 mod webhooks;
+mod written_texts;

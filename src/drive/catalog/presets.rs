@@ -20,8 +20,10 @@ pub(in crate::drive) fn preset_overlay(catalog: &Catalog) -> PresetOverlay {
     }
     known.preset_saves = Some(overlay.saves);
     drop(known);
-    for saved in &overlay.saved {
-        write_preset(catalog, saved);
+    for saved in catalog.outbox.presets().saved() {
+        if !saved.is_listed {
+            write_preset(catalog, &saved);
+        }
     }
     doubt(catalog, ListingKind::Presets);
     overlay
@@ -29,9 +31,7 @@ pub(in crate::drive) fn preset_overlay(catalog: &Catalog) -> PresetOverlay {
 
 fn write_preset(catalog: &Catalog, saved: &SavedPreset) {
     let mut known = catalog.known();
-    let Some(row) = KnownPreset::saved(saved, known.presets.row(saved.preset.0)) else {
-        return;
-    };
+    let row = KnownPreset::saved(saved, known.presets.row(saved.preset.0));
     let changes = known
         .presets
         .write(row, Instant::now(), &Default::default());

@@ -12,7 +12,7 @@ use crate::outbox::{ItemStatus, SavedPreset};
 use crate::wire::secret::json_without_secrets;
 use crate::wire::{
     ApiToken, AssetId, BaseAsset, Embed, EmbedId, FactoryPreset, OptimizationStatus, Preset,
-    PresetId, PresetText, RapidId, RapidModel, Tag, TagId, Timestamp, UploadStatus, Webhook,
+    PresetId, RapidId, RapidModel, Tag, TagId, Timestamp, UploadStatus, Webhook,
 };
 
 /// A tag of a model.
@@ -225,7 +225,7 @@ pub struct KnownPreset {
     pub id: PresetId,
     /// Its name on the service.
     pub name: String,
-    /// Its config, pretty-printed.
+    /// Its config as it was written, or rendered.
     pub text: String,
     /// Its description.
     pub description: Option<String>,
@@ -236,35 +236,36 @@ pub struct KnownPreset {
 }
 
 impl KnownPreset {
-    /// From the record of an own preset.
-    pub fn from_record(record: &Preset) -> KnownPreset {
+    /// From the record of an own preset. One of the `written` texts with the same value is its text.
+    pub fn from_record(record: &Preset, written: &[SavedPreset]) -> KnownPreset {
+        let mut written = written.iter();
+        let written =
+            written.find(|it| it.preset == record.id && it.config.meaning_eq(&record.config));
         KnownPreset {
             id: record.id,
             name: record.name.clone(),
-            text: pretty(&record.config),
+            text: written.map_or_else(|| record.config.to_pretty_text(), |it| it.text.clone()),
             description: record.description.clone(),
             rpdx_version: record.rpdx_version.clone(),
-            updated: record.updated_at.or(record.created_at),
+            updated: written
+                .map(|it| Timestamp::from(it.mtime))
+                .or(record.updated_at)
+                .or(record.created_at),
         }
     }
 
-    /// From a preset that the outbox saved, and what was known of it `before`; `None` if the text cannot be
-    /// parsed.
-    pub fn saved(saved: &SavedPreset, before: Option<&KnownPreset>) -> Option<KnownPreset> {
-        let text = std::str::from_utf8(&saved.text).ok()?;
-        let preset = PresetText::from_value(text.into()).ok()?;
+    /// From a preset that the outbox saved, and what was known of it `before`.
+    pub fn saved(saved: &SavedPreset, before: Option<&KnownPreset>) -> KnownPreset {
         let name = saved.name.rsplit_once('.').map_or(&*saved.name, |it| it.0);
         let described = before.and_then(|before| before.description.clone());
-        Some(KnownPreset {
+        KnownPreset {
             id: saved.preset,
             name: name.to_owned(),
-            text: pretty(&preset.config),
-            description: described
-                .or_else(|| saved.description.clone())
-                .or(preset.description),
+            text: saved.text.clone(),
+            description: described.or_else(|| saved.description.clone()),
             rpdx_version: before.and_then(|before| before.rpdx_version.clone()),
             updated: Some(Timestamp::from(saved.mtime)),
-        })
+        }
     }
 
     /// From the record of a factory preset.
@@ -272,7 +273,7 @@ impl KnownPreset {
         KnownPreset {
             id: record.id,
             name: record.name.clone(),
-            text: pretty(&record.config),
+            text: record.config.to_pretty_text(),
             description: None,
             rpdx_version: None,
             updated: None,
@@ -405,14 +406,6 @@ fn text_of(record: &impl Serialize, left_out: &[&str]) -> String {
         map.retain(|name, _| !left_out.contains(&name.as_str()));
     }
     format!("{:#}\n", json_without_secrets(value))
-}
-
-fn pretty(config: &crate::wire::OptimizerConfig) -> String {
-    let mut text = config.to_pretty_text();
-    if !text.ends_with('\n') {
-        text.push('\n');
-    }
-    text
 }
 
 /// A time as the file system shows it; the epoch if there is none.

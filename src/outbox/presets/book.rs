@@ -1,9 +1,9 @@
 //! The texts of the presets folder that are held here, as the journal has them. Pure.
 //!
-//! A text stays in the book after the service took it, until a list of presets that was asked for
-//! later came in: answers to earlier questions, and what an earlier mount knew, say the old text. A
-//! preset whose file was renamed to a backup name is parked, so that the file that then appears
-//! under the old name updates the same preset.
+//! A text stays in the book after the service took it. Until a list of presets that was requested later has arrived,
+//! it replaces what the service lists: earlier answers, and what an earlier mount knew, have the old text. After that it
+//! is kept as the form in which the service's value is shown, until another value is listed. A preset whose file was
+//! renamed to a backup name is parked, so that the file that then appears under the old name updates the same preset.
 
 use std::collections::BTreeMap;
 
@@ -34,6 +34,9 @@ pub struct HeldPreset {
     /// The preset that has the text on the service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved: Option<PresetId>,
+    /// A list of presets that was requested after the text was saved had its value.
+    #[serde(default)]
+    pub listed: bool,
 }
 
 impl HeldPreset {
@@ -42,8 +45,8 @@ impl HeldPreset {
         self.saved.is_none()
     }
 
-    fn mark_saved(&mut self, preset: Option<PresetId>) {
-        self.saved = preset;
+    fn mark_saved(&mut self, preset: PresetId) {
+        self.saved = Some(preset);
         self.wanted = false;
         self.in_doubt = false;
         self.failure = None;
@@ -127,7 +130,8 @@ pub enum PresetRecord {
         text: Blob,
         at: Moment,
     },
-    /// A list of presets that was asked for after the text was saved came in.
+    /// A list of presets that was requested after the text was saved had its value. Earlier versions wrote
+    /// this for any value, and dropped the text.
     Listed {
         /// The file.
         name: String,
@@ -213,7 +217,13 @@ impl PresetBook {
                 self.held.remove(name);
                 self.parked.remove(name);
             }
-            PresetRecord::Saved { name, preset } => {
+            PresetRecord::Saved {
+                name,
+                preset: Some(preset),
+            } => {
+                // A text that was written under another name is not the preset's any more.
+                self.held
+                    .retain(|other, held| other == name || held.saved != Some(*preset));
                 if let Some(held) = self.held.get_mut(name) {
                     held.mark_saved(*preset);
                 }
@@ -228,13 +238,13 @@ impl PresetBook {
                 self.held.retain(|_, held| held.saved != Some(*preset));
                 self.hold(name, text, *at, false);
                 if let Some(held) = self.held.get_mut(name) {
-                    held.mark_saved(Some(*preset));
+                    held.mark_saved(*preset);
                 }
                 self.parked.remove(name);
             }
             PresetRecord::Listed { name } => {
-                if self.held.get(name).is_some_and(|held| !held.is_local()) {
-                    self.held.remove(name);
+                if let Some(held) = self.held.get_mut(name) {
+                    held.listed = !held.is_local();
                 }
             }
             PresetRecord::Refused { name, reason } => {
@@ -263,6 +273,7 @@ impl PresetBook {
             in_doubt: false,
             failure: None,
             saved: None,
+            listed: false,
         };
         self.held.insert(name.to_owned(), held);
     }

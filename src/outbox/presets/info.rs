@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use crate::wire::PresetId;
+use crate::wire::{OptimizerConfig, PresetId};
 
 /// How far the text of a preset file is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,27 +41,29 @@ pub struct PresetFile {
     pub mtime: SystemTime,
 }
 
-/// A preset that this outbox changed on the service, until a later list of presets shows it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The written text of a preset that this outbox saved on the service.
+#[derive(Debug, Clone, PartialEq)]
 pub struct SavedPreset {
     /// The file, with the extension.
     pub name: String,
     pub preset: PresetId,
-    /// The text that the service has.
-    pub text: Vec<u8>,
-    /// Its description, if one was set through the drive.
+    /// The value of the text.
+    pub config: OptimizerConfig,
+    /// The text as it is shown: as it was written, or the configuration in a file of another kind (`.rpdx`).
+    pub text: String,
+    /// Its description, from the text or set through the drive.
     pub description: Option<String>,
     /// When the text was written.
     pub mtime: SystemTime,
+    /// A later list of presets had this value. Until then the text replaces what lists say.
+    pub is_listed: bool,
 }
 
 /// What the outbox adds to, and takes from, the service's list of presets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PresetOverlay {
-    /// How often a preset was changed on the service in this run: `saved` is news when it grows.
+    /// How often a preset was changed on the service in this run.
     pub saves: u64,
-    /// What the service has since, in place of what earlier lists say.
-    pub saved: Vec<SavedPreset>,
     /// Files held here. One of the same name as a preset of the service is shown in its place.
     pub files: Vec<PresetFile>,
     /// Presets whose file was renamed to a backup name: not shown under their own.

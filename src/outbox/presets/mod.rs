@@ -1,5 +1,6 @@
 //! The presets folder: texts that are held here ([`book`], folded from the journal's records), what to do next ([`plan`]),
-//! and saving them on the service ([`save`]). [`Presets`] is the face.
+//! saving them on the service ([`save`]), and how long a
+//! written text is shown in place of the service's ([`written`]). [`Presets`] is the face.
 
 mod book;
 mod info;
@@ -8,6 +9,7 @@ mod ops;
 mod parts;
 mod plan;
 mod save;
+mod written;
 
 pub use book::{PresetBook, PresetRecord};
 pub use info::{PresetFile, PresetOverlay, PresetState, SavedPreset};

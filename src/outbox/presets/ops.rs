@@ -13,6 +13,7 @@ use crate::outbox::presets::info::{PresetFile, PresetOverlay, PresetState, Saved
 use crate::outbox::presets::parts::PresetParts;
 use crate::outbox::presets::save;
 use crate::outbox::presets::save::SaveOutcome;
+use crate::outbox::presets::written::{self, is_shown_name};
 use crate::outbox::texts::{check_length, is_sendable_name};
 use crate::outbox::{names, texts};
 use crate::wire::{Preset, PresetId, UpdatePreset};
@@ -74,38 +75,32 @@ impl Presets {
             description: held.description.clone(),
             mtime: held.at.into(),
         });
-        let saved = book.held.iter().filter_map(|(name, held)| {
-            Some(SavedPreset {
-                name: name.clone(),
-                preset: held.saved?,
-                text: held.text.0.clone(),
-                description: held.description.clone(),
-                mtime: held.at.into(),
-            })
-        });
         PresetOverlay {
             saves: memory.saves,
-            saved: saved.collect(),
             files: files.collect(),
             hidden: book.parked.values().map(|parked| parked.preset).collect(),
         }
     }
 
-    /// Drops the texts that `overlay` tells as saved: a list of presets that was asked for after it was
-    /// taken is kept durably, so they are not needed any more. What was written since stays.
-    pub async fn listed(&self, overlay: &PresetOverlay) -> OutboxResult<()> {
+    /// The written texts of presets that the service has.
+    pub fn saved(&self) -> Vec<SavedPreset> {
+        let memory = self.parts.memory();
+        let held = memory.book.held.iter();
+        held.filter_map(|(name, held)| written::saved(name, held))
+            .collect()
+    }
+
+    /// Compares the texts with `presets`, a list that was requested after [`Presets::saved`] returned `texts` and that
+    /// is stored durably. A text stays as long as the service has its value. What was written since stays too.
+    pub async fn listed(&self, texts: &[SavedPreset], presets: &[Preset]) -> OutboxResult<()> {
         let ticket = {
             let mut memory = self.parts.memory();
             let mut ticket = None;
-            for listed in &overlay.saved {
-                let held = memory.book.held.get(&listed.name);
-                let is_same = held.is_some_and(|held| {
-                    held.saved == Some(listed.preset) && held.text.0 == listed.text
-                });
-                if is_same {
-                    let name = listed.name.clone();
-                    ticket = Some(memory.record(PresetRecord::Listed { name })?);
-                }
+            for record in written::records_of_list(&memory.book, texts, presets) {
+                ticket = Some(memory.record(record)?);
+            }
+            while let Some(name) = written::surplus(&memory.book) {
+                ticket = Some(memory.record(PresetRecord::Dropped { name })?);
             }
             ticket
         };
@@ -133,11 +128,22 @@ impl Presets {
     pub async fn save(&self, file_name: &str, text: &[u8]) -> OutboxResult<PresetState> {
         check_preset_name(file_name)?;
         check_length(file_name, text)?;
-        let wanted = texts::is_sendable(file_name, text);
+        // The precision of the service's times: the time is the same before and after the service has the text.
+        let at = Moment::now().whole_micros();
+        self.save_written(file_name, Blob(text.to_vec()), at).await
+    }
+
+    async fn save_written(
+        &self,
+        file_name: &str,
+        text: Blob,
+        at: Moment,
+    ) -> OutboxResult<PresetState> {
+        let wanted = texts::is_sendable(file_name, &text.0);
         let record = PresetRecord::TextKept {
             name: file_name.to_owned(),
-            text: Blob(text.to_vec()),
-            at: Moment::now(),
+            text,
+            at,
             wanted,
         };
         self.parts.record(record).await?;
@@ -159,9 +165,10 @@ impl Presets {
         let turn = self.preset_turn().await?;
         let (held, parked) = self.is_here(from);
         if held {
-            let text = self.rename_held(from, to).await?;
+            let (text, at) = self.rename_held(from, to).await?;
             drop(turn);
-            self.after_rename(to, text).await?;
+            // Under a name that does not go to the service this cancels the pending save.
+            self.save_written(to, text, at).await?;
             return Ok(None);
         }
         let preset = match parked {
@@ -199,12 +206,12 @@ impl Presets {
         if let Some(preset) = &preset {
             self.delete_on_service(preset).await?;
         }
-        if self.is_in_book(file_name) {
-            let name = file_name.to_owned();
+        let preset = preset.map(|preset| preset.id);
+        for name in self.texts_of(file_name, preset) {
             self.parts.record(PresetRecord::Dropped { name }).await?;
         }
         self.parts.events.send(OutboxEvent::PresetsChanged);
-        Ok(preset.map(|preset| preset.id))
+        Ok(preset)
     }
 
     async fn delete_on_service(&self, preset: &Preset) -> OutboxResult<()> {
@@ -232,22 +239,24 @@ impl Presets {
         )
     }
 
-    /// Whether anything is known here of a name, be it on the service or not.
-    fn is_in_book(&self, file_name: &str) -> bool {
-        self.parts.memory().book.held.contains_key(file_name)
+    /// The names under which a text of this file or of this preset is held.
+    fn texts_of(&self, file_name: &str, preset: Option<PresetId>) -> Vec<String> {
+        let memory = self.parts.memory();
+        let held = memory.book.held.iter();
+        held.filter(|(name, held)| *name == file_name || (preset.is_some() && held.saved == preset))
+            .map(|(name, _)| name.clone())
+            .collect()
     }
 
     /// Keeps a preset under a backup's name; the file that then appears under its own updates it.
     async fn park(&self, preset: Preset, from: &str, to: &str) -> OutboxResult<()> {
+        let (text, at) = written::shown(&self.parts.memory().book, &preset);
         let record = PresetRecord::Parked {
             name: from.to_owned(),
             preset: preset.id,
             backup: to.to_owned(),
-            text: Blob(preset.config.to_pretty_text().into_bytes()),
-            at: preset.updated_at.map_or_else(Moment::now, |at| Moment {
-                secs: at.unix_seconds(),
-                nanos: 0,
-            }),
+            text,
+            at,
         };
         self.parts.record(record).await?;
         self.parts.events.send(OutboxEvent::PresetsChanged);
@@ -306,9 +315,9 @@ impl Presets {
         )
     }
 
-    /// Renames a held text, and gives it.
-    async fn rename_held(&self, from: &str, to: &str) -> OutboxResult<Vec<u8>> {
-        let (ticket, text) = {
+    /// Renames a held text, and returns it with the time when it was written.
+    async fn rename_held(&self, from: &str, to: &str) -> OutboxResult<(Blob, Moment)> {
+        let (ticket, written) = {
             let mut memory = self.parts.memory();
             let held = memory.book.held.get(from);
             let held = held
@@ -318,28 +327,10 @@ impl Presets {
                 from: from.to_owned(),
                 to: to.to_owned(),
             })?;
-            (ticket, held.text.0)
+            (ticket, (held.text, held.at))
         };
         self.parts.journal.settled(ticket).await?;
-        Ok(text)
-    }
-
-    /// Sends a text whose name is one that goes to the service now, and keeps any other.
-    async fn after_rename(&self, to: &str, text: Vec<u8>) -> OutboxResult<()> {
-        if is_sendable_name(to) {
-            self.save(to, &text).await?;
-            return Ok(());
-        }
-        // Cancels the pending save under the old name.
-        let record = PresetRecord::TextKept {
-            name: to.to_owned(),
-            text: Blob(text),
-            at: Moment::now(),
-            wanted: false,
-        };
-        self.parts.record(record).await?;
-        self.parts.events.send(OutboxEvent::PresetsChanged);
-        Ok(())
+        Ok(written)
     }
 
     async fn rename_on_service(
@@ -363,6 +354,7 @@ impl Presets {
         }
         let ticket = {
             let mut memory = self.parts.memory();
+            let (text, at) = written::shown(&memory.book, &preset);
             if memory.book.held.contains_key(from) {
                 let name = from.to_owned();
                 memory.record(PresetRecord::Dropped { name })?;
@@ -370,8 +362,8 @@ impl Presets {
             let ticket = memory.record(PresetRecord::RenamedThere {
                 name: to.to_owned(),
                 preset: target,
-                text: Blob(preset.config.to_pretty_text().into_bytes()),
-                at: Moment::now(),
+                text,
+                at,
             })?;
             memory.saves += 1;
             ticket
@@ -381,12 +373,6 @@ impl Presets {
         self.parts.events.send(OutboxEvent::PresetsChanged);
         Ok(standing.map(|_| preset.id))
     }
-}
-
-/// True for the names under which presets of the service are shown. Files with other names of presets
-/// (`.rpdx`) are taken in, and never stand for the preset that came of them.
-fn is_shown_name(name: &str) -> bool {
-    is_sendable_name(name) && names::extension(name) == "json"
 }
 
 /// Refuses what is neither a preset nor a name that editors and copying tools give to a file for a

@@ -117,21 +117,25 @@ async fn fetch_rapids(catalog: &Catalog) -> DriveResult<()> {
 }
 
 async fn fetch_presets(catalog: &Catalog) -> DriveResult<()> {
-    let before = preset_overlay(catalog);
-    let all = catalog.client.presets().list(NOW);
-    fetch_whole(
+    preset_overlay(catalog);
+    let began = Instant::now();
+    let outbox = catalog.outbox.presets();
+    let written = outbox.saved();
+    let records = asked(catalog, catalog.client.presets().list(NOW)).await?;
+    let rows = records
+        .iter()
+        .map(|record| KnownPreset::from_record(record, &written));
+    told_all(
         catalog,
         ListingKind::Presets,
         |known| &mut known.presets,
-        all,
-        KnownPreset::from_record,
-    )
-    .await?;
-    if !before.saved.is_empty() {
+        rows.collect(),
+        began,
+    );
+    if written.iter().any(|text| !text.is_listed) {
         keep_for_good(catalog).await?;
-        catalog.outbox.presets().listed(&before).await?;
     }
-    Ok(())
+    Ok(outbox.listed(&written, &records).await?)
 }
 
 async fn fetch_factory(catalog: &Catalog) -> DriveResult<()> {
