@@ -16,7 +16,6 @@ use crate::drive::catalog::data::blobs::Blobs;
 use crate::drive::catalog::data::file_maps::FileMaps;
 use crate::drive::catalog::data::known::Known;
 use crate::drive::catalog::data::staged_zips::StagedZips;
-use crate::drive::catalog::data::watched::Watched;
 use crate::drive::catalog::flight::Flights;
 use crate::drive::catalog::parts::{Catalog, OnChange};
 use crate::drive::config::DriveConfig;
@@ -61,7 +60,7 @@ impl Catalog {
             staged_zips: StagedZips::default(),
             blobs: Blobs::default(),
             flights: Flights::new(background.clone()),
-            watched: Watched::default(),
+            watched: Arc::default(),
             pages_arrived: watch::Sender::default(),
             known: Mutex::new(Known::restore(meta)),
             shown: Mutex::new(made.keys().copied().collect()),

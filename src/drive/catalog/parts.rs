@@ -53,7 +53,7 @@ pub(in crate::drive) struct Catalog {
     pub(super) staged_zips: StagedZips,
     pub(super) blobs: Blobs,
     pub(super) flights: Flights<FlightKey>,
-    pub(super) watched: Watched,
+    pub(super) watched: Arc<Watched>,
     /// Incremented with each page of a long listing.
     pub(super) pages_arrived: watch::Sender<u64>,
     pub(super) known: Mutex<Known>,

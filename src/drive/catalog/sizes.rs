@@ -168,10 +168,10 @@ async fn probe(catalog: &Arc<Catalog>, folder: RemoteFolder, path: &Arc<str>) ->
 
 /// A tool that lists a folder and looks at its first file will look at the others.
 fn size_ahead(catalog: &Arc<Catalog>, folder: RemoteFolder, asked: &Arc<str>) {
-    if !catalog.watched.begin_sizing(folder) {
-        return;
-    }
     let Some(map) = known_map(catalog, folder) else {
+        return;
+    };
+    let Some(turn) = catalog.watched.begin_sizing(folder) else {
         return;
     };
     let unknown: Vec<Arc<str>> = map
@@ -199,6 +199,6 @@ fn size_ahead(catalog: &Arc<Catalog>, folder: RemoteFolder, asked: &Arc<str>) {
         for task in tasks {
             let _ = task.await;
         }
-        shared.watched.end_sizing(folder);
+        drop(turn);
     });
 }

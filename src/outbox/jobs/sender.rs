@@ -302,8 +302,9 @@ impl Sender {
             if !stands || (!again && sent.is_some()) {
                 return Ok(None);
             }
+            let ticket = memory.record(outgoing.intent.clone())?;
             memory.calls.insert(outgoing.request.clone());
-            (memory.record(outgoing.intent.clone())?, again)
+            (ticket, again)
         };
         match self.parts.journal.settled(ticket).await {
             Ok(()) => Ok(Some(again)),

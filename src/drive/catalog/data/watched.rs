@@ -1,7 +1,7 @@
 //! The objects that were looked at lately, and when each is polled next.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use crate::drive::values::node::RemoteFolder;
@@ -106,14 +106,16 @@ impl Watched {
             .is_some_and(|at| at.elapsed() < lately)
     }
 
-    /// True for the first caller that requests all sizes of a folder.
-    pub(in crate::drive) fn begin_sizing(&self, folder: RemoteFolder) -> bool {
-        self.lock().sizing.insert(folder)
-    }
-
-    /// All sizes of a folder were requested.
-    pub(in crate::drive) fn end_sizing(&self, folder: RemoteFolder) {
-        self.lock().sizing.remove(&folder);
+    /// The turn to request all sizes of a folder; `None` while another caller has it.
+    pub(in crate::drive) fn begin_sizing(
+        self: &Arc<Self>,
+        folder: RemoteFolder,
+    ) -> Option<SizingTurn> {
+        let is_first = self.lock().sizing.insert(folder);
+        is_first.then(|| SizingTurn {
+            watched: Arc::clone(self),
+            folder,
+        })
     }
 
     /// Ends the task.
@@ -195,9 +197,32 @@ impl Watched {
     }
 }
 
+/// Drop guard: however the requests end, the sizes of the folder can be requested again.
+pub(in crate::drive) struct SizingTurn {
+    watched: Arc<Watched>,
+    folder: RemoteFolder,
+}
+
+impl Drop for SizingTurn {
+    fn drop(&mut self) {
+        self.watched.lock().sizing.remove(&self.folder);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_of_a_folder_can_be_requested_again_however_the_turn_ended() {
+        let watched = Arc::new(Watched::default());
+        let folder = RemoteFolder::AssetMembers(AssetId(1));
+        let turn = watched.begin_sizing(folder);
+        assert!(turn.is_some());
+        assert!(watched.begin_sizing(folder).is_none(), "one at a time");
+        drop(turn);
+        assert!(watched.begin_sizing(folder).is_some());
+    }
 
     #[test]
     fn running_work_is_polled_with_growing_pauses() {
