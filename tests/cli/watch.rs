@@ -9,13 +9,8 @@ use std::{fs, thread};
 
 use serde_json::Value;
 
-use super::square_glb::changed_glb;
+use super::square_glb::numbered_glb;
 use super::support::{ASSETFS, Bench, Ran};
-
-/// A square with its number as the generator, so that no two have the same bytes.
-fn square(number: usize) -> Vec<u8> {
-    changed_glb(|json| json["asset"]["generator"] = format!("number {number}").into())
-}
 
 fn watch(bench: &Bench, args: &[&str]) -> Command {
     let mut command = Command::new(ASSETFS);
@@ -60,7 +55,7 @@ fn results(bench: &Bench) -> BTreeMap<String, u64> {
 #[test]
 fn a_dropped_model_comes_out_once_under_its_name() {
     let bench = Bench::with_chair();
-    bench.write("hot/a.glb", &square(1));
+    bench.write("hot/a.glb", &numbered_glb(1));
     fs::rename(bench.path("chair"), bench.path("hot/chair")).unwrap();
     let ran = once(&bench, &["--json"]).expect(0);
     let done = lines(&ran);
@@ -71,7 +66,7 @@ fn a_dropped_model_comes_out_once_under_its_name() {
     let before = results(&bench);
     assert_eq!(before.len(), 2);
     // Touched, copied over with the same bytes, taken away: nothing is done a second time.
-    bench.write("hot/a.glb", &square(1));
+    bench.write("hot/a.glb", &numbered_glb(1));
     assert_eq!(once(&bench, &["--json"]).expect(0).out(), "");
     assert_eq!(results(&bench), before);
     fs::remove_dir_all(bench.path("done/a")).unwrap();
@@ -83,7 +78,7 @@ fn a_dropped_model_comes_out_once_under_its_name() {
 fn a_model_or_preset_that_changes_is_done_again_in_its_place() {
     let bench = Bench::new();
     bench.write("mine.json", br#"{"limits":{"faces":{"percentage":90}}}"#);
-    bench.write("hot/a.glb", &square(1));
+    bench.write("hot/a.glb", &numbered_glb(1));
     let run = || {
         Ran(watch(&bench, &["--once", "--json", "-p", "mine.json"])
             .output()
@@ -92,7 +87,7 @@ fn a_model_or_preset_that_changes_is_done_again_in_its_place() {
     };
     assert_eq!(lines(&run()).len(), 1);
     let first = results(&bench);
-    bench.write("hot/a.glb", &square(2));
+    bench.write("hot/a.glb", &numbered_glb(2));
     assert_eq!(lines(&run()).len(), 1);
     let second = results(&bench);
     assert_eq!((second.len(), first.len()), (1, 1));
@@ -107,7 +102,7 @@ fn a_model_or_preset_that_changes_is_done_again_in_its_place() {
 fn several_presets_and_models_of_one_stem_have_results_of_their_own() {
     let bench = Bench::new();
     bench.write("half.json", br#"{"limits":{"faces":{"percentage":50}}}"#);
-    bench.write("hot/a.glb", &square(1));
+    bench.write("hot/a.glb", &numbered_glb(1));
     bench.write("hot/a.stl", b"solid a\nfacet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 1 0 0\nvertex 0 1 0\nendloop\nendfacet\nendsolid a\n");
     once(&bench, &["--preset", "half.json"]).expect(0);
     let names: Vec<String> = results(&bench).into_keys().collect();
@@ -125,7 +120,7 @@ fn several_presets_and_models_of_one_stem_have_results_of_their_own() {
 #[test]
 fn a_failure_is_a_text_in_the_place_of_the_results_until_the_model_is_mended() {
     let bench = Bench::new();
-    let whole = square(1);
+    let whole = numbered_glb(1);
     bench.write("hot/a.glb", &whole[..whole.len() - 8]);
     let ran = once(&bench, &[]).expect(1);
     assert!(
@@ -164,6 +159,11 @@ fn what_cannot_work_is_refused_with_what_to_do() {
             &["--preset", "Web Viewer", "--drive", "hot"],
             1,
             "not in a mounted assetfs drive",
+        ),
+        (
+            &["--preset", "Web Viewer", "--memory", "1M"],
+            2,
+            "at least 256M",
         ),
     ] {
         let usual = ["watch", "hot", "--once"];
@@ -237,7 +237,7 @@ fn killed_at_random_moments_each_result_comes_out_once() {
     let hot = bench.path("hot");
     let dropping = thread::spawn(move || {
         for number in 0..models {
-            let whole = square(number);
+            let whole = numbered_glb(number);
             let path = hot.join(format!("m{number}.glb"));
             // In two parts, as a copy over a slow line.
             fs::write(&path, &whole[..100]).unwrap();

@@ -7,8 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use crate::needs_fuse;
-use crate::square_glb::changed_glb;
-use crate::support::{ASSETFS, Fixture, file_names, run, wait_until};
+use crate::square_glb::numbered_glb;
+use crate::support::{ASSETFS, Fixture, file_names, names_in, run, wait_until};
 
 const MODELS: usize = 6;
 const KILLS: u64 = 6;
@@ -29,30 +29,24 @@ fn kill(child: &mut Child) {
     child.wait().expect("waited for");
 }
 
-/// The names in a folder, sorted.
-fn names_in(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).unwrap();
-    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let mut names: Vec<String> = names.collect();
-    names.sort();
-    names
+/// A drive, and beside it a folder to watch and a preset.
+fn watched_folder() -> Fixture {
+    let fixture = Fixture::new();
+    let dir = fixture.scratch.path();
+    fs::create_dir(dir.join("hot")).unwrap();
+    let config = r#"{"limits":{"faces":{"percentage":50}}}"#;
+    fs::write(dir.join("half.json"), config).unwrap();
+    fixture
 }
 
 #[test]
 fn a_drive_that_does_the_work_uploads_and_pays_each_model_once_whatever_is_killed() {
     needs_fuse!();
-    let fixture = Fixture::new();
+    let fixture = watched_folder();
     let dir = fixture.scratch.path();
-    fs::create_dir(dir.join("hot")).unwrap();
-    fs::write(
-        dir.join("half.json"),
-        r#"{"limits":{"faces":{"percentage":50}}}"#,
-    )
-    .unwrap();
     for number in 0..MODELS {
-        let model =
-            changed_glb(|json| json["asset"]["generator"] = format!("number {number}").into());
-        fs::write(dir.join(format!("hot/m{number}.glb")), model).unwrap();
+        let path = dir.join(format!("hot/m{number}.glb"));
+        fs::write(path, numbered_glb(number)).unwrap();
     }
     for number in 0..KILLS {
         let mut child = watch(&fixture).stderr(Stdio::null()).spawn().unwrap();
@@ -81,29 +75,23 @@ fn a_drive_that_does_the_work_uploads_and_pays_each_model_once_whatever_is_kille
 #[test]
 fn a_changed_model_goes_into_the_drive_under_a_name_of_its_own() {
     needs_fuse!();
-    let fixture = Fixture::new();
+    let fixture = watched_folder();
     let dir = fixture.scratch.path();
-    fs::create_dir(dir.join("hot")).unwrap();
-    fs::write(
-        dir.join("half.json"),
-        r#"{"limits":{"faces":{"percentage":50}}}"#,
-    )
-    .unwrap();
-    let glb = |text: &str| changed_glb(|json| json["asset"]["generator"] = text.into());
-    fs::write(dir.join("hot/m.glb"), glb("one")).unwrap();
+    fs::write(dir.join("hot/m.glb"), numbered_glb(1)).unwrap();
     run(watch(&fixture).arg("--once"));
-    fs::write(dir.join("hot/m.glb"), glb("two")).unwrap();
+    fs::write(dir.join("hot/m.glb"), numbered_glb(2)).unwrap();
     run(watch(&fixture).arg("--once"));
     wait_until("both are listed", || {
         names_in(&fixture.path("rawmodels")).len() == 2
     });
     let names = names_in(&fixture.path("rawmodels"));
     assert_eq!(names[0], "m");
-    assert!(names[1].starts_with("m-"), "{names:?}");
+    let second = names[1].to_string_lossy();
+    assert!(second.starts_with("m-"), "{names:?}");
     let results = names_in(&dir.join("done"));
     let shown: Vec<_> = results
         .iter()
-        .filter(|name| !name.starts_with('.'))
+        .filter(|name| !name.to_string_lossy().starts_with('.'))
         .collect();
     assert_eq!(shown, ["m (Lossless Clean-Up)", "m (half)"]);
 }

@@ -1,5 +1,7 @@
 //! A minimal GLB: a square of two triangles, with the changes of a test.
 
+#![allow(dead_code, reason = "each test binary uses its own part")]
+
 use assetfs::engine::document::glb;
 use serde_json::{Value, json};
 
@@ -23,4 +25,9 @@ pub fn changed_glb(change: impl FnOnce(&mut Value)) -> Vec<u8> {
     });
     change(&mut json);
     glb::join(json.to_string().as_bytes(), &bin)
+}
+
+/// The square with a number as its generator, so that no two have the same bytes.
+pub fn numbered_glb(number: usize) -> Vec<u8> {
+    changed_glb(|json| json["asset"]["generator"] = format!("number {number}").into())
 }

@@ -10,6 +10,7 @@ mod summary;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -65,7 +66,7 @@ pub(super) struct OptimizeArgs {
     no_pictures: bool,
     /// Memory that the engine may use
     #[arg(long, value_name = "SIZE", default_value = "4G")]
-    memory: ByteSize,
+    memory: EngineMemory,
     /// Give up after this time
     #[arg(long, value_name = "TIME", default_value = "30m")]
     timeout: Span,
@@ -91,8 +92,8 @@ pub(super) fn run(args: &OptimizeArgs) -> Result<Exit> {
     let runtime = runtime()?;
     runtime.block_on(async { Interrupts::new().map(|it| it.cancel(&interrupts)) })?;
     let start = Instant::now();
-    let order = EngineOrder {
-        config: preset::choose(preset)?,
+    let config = preset::choose(preset)?;
+    let engine = EngineSettings {
         overwrite: args.overwrite,
         renders: args.renders,
         pictures: !args.no_pictures,
@@ -100,7 +101,8 @@ pub(super) fn run(args: &OptimizeArgs) -> Result<Exit> {
         timeout: args.timeout.0,
     };
     let progress = Progress::new(args.quiet || args.json);
-    let (report, files) = runtime.block_on(order.run(input, out, &progress, &interrupts))?;
+    let (report, files) =
+        runtime.block_on(engine.run(&config, (input, out), &progress, &interrupts))?;
     let finished = Finished {
         input,
         out,
@@ -123,38 +125,52 @@ fn runtime() -> Result<tokio::runtime::Runtime> {
     built.context("cannot start the async runtime")
 }
 
+/// Memory that the engine may use for one model: enough that the program itself finds room.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct EngineMemory(ByteSize);
+
+impl FromStr for EngineMemory {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<EngineMemory, String> {
+        let size: ByteSize = text.parse()?;
+        match size.0 < LEAST_MEMORY_BYTES {
+            true => Err(format!(
+                "the engine needs at least {}M",
+                LEAST_MEMORY_BYTES >> 20
+            )),
+            false => Ok(EngineMemory(size)),
+        }
+    }
+}
+
 /// Options of the engine for each model.
 #[derive(Debug, Clone)]
-pub(super) struct EngineOrder {
-    pub(super) config: Config,
+pub(super) struct EngineSettings {
     /// Replace files of the same name.
     pub(super) overwrite: bool,
     /// Keep the pictures of all views.
     pub(super) renders: bool,
     /// Render and compare.
     pub(super) pictures: bool,
-    pub(super) memory: ByteSize,
+    pub(super) memory: EngineMemory,
     pub(super) timeout: Duration,
 }
 
-impl EngineOrder {
-    /// Optimizes `input` into the folder `out`; returns the report and the names of the files in `out`.
+impl EngineSettings {
+    /// Optimizes a model with `config` into the folder `out`; returns the report and the names of the files in `out`.
     ///
     /// # Errors
     /// If the input or the configuration is invalid, the engine fails, or `stop` is cancelled. Then `out` is
     /// unchanged.
     pub(super) async fn run(
         &self,
-        input: &Path,
-        out: &Path,
+        config: &Config,
+        (input, out): (&Path, &Path),
         progress: &Progress,
         stop: &CancellationToken,
     ) -> Result<(Report, Vec<String>)> {
-        if self.memory.0 < LEAST_MEMORY_BYTES {
-            let least = LEAST_MEMORY_BYTES >> 20;
-            return Err(WrongUse(format!("the engine needs at least {least}M of --memory")).into());
-        }
-        let mut config = self.config.clone();
+        let mut config = config.clone();
         let settings = read_settings(&config)?;
         let export_name = config.shift_remove("exportName");
         let export_name = export_name.as_ref().and_then(Value::as_str);
@@ -211,7 +227,7 @@ impl EngineOrder {
         let wall = self.timeout.max(Duration::from_secs(1));
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
         WorkerLimits {
-            memory_bytes: self.memory.0,
+            memory_bytes: self.memory.0.0,
             cpu: wall * cores,
             wall,
             attempts: 1,

@@ -18,8 +18,8 @@ use notify::{RecursiveMode, Watcher as _};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::optimize::{EngineOrder, Interrupts, preset};
-use super::settings::{ByteSize, Span};
+use super::optimize::{EngineMemory, EngineSettings, Interrupts};
+use super::settings::Span;
 use super::{Exit, WrongUse};
 use queue::Queue;
 use work::{Back, WatchPreset};
@@ -70,7 +70,7 @@ pub(super) struct WatchArgs {
         default_value = "4G",
         conflicts_with = "drive"
     )]
-    memory: ByteSize,
+    memory: EngineMemory,
     /// Give up a model after this time
     #[arg(long, value_name = "TIME", default_value = "30m")]
     timeout: Span,
@@ -117,8 +117,7 @@ fn open(args: &WatchArgs) -> Result<Queue> {
     let presets = WatchPreset::read(&args.presets)?;
     let back = match &args.drive {
         Some(mount) => Back::drive(mount)?,
-        None => Back::Engine(EngineOrder {
-            config: preset::choose(&args.presets[0])?,
+        None => Back::Engine(EngineSettings {
             overwrite: true,
             renders: false,
             pictures: !args.no_pictures,

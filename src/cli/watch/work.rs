@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::super::mounted::{self, MountedDrive};
-use super::super::optimize::{Config, EngineOrder, preset};
+use super::super::optimize::{Config, EngineSettings, preset};
 use super::super::progress::Progress;
 use super::super::wait::{State, wait_for};
 use super::super::{WrongUse, files, sentence};
@@ -76,8 +76,8 @@ impl WatchPreset {
 /// Who does the work.
 #[derive(Debug, Clone)]
 pub(super) enum Back {
-    /// The engine, with these limits; the configuration in it is replaced by each preset's.
-    Engine(EngineOrder),
+    /// The engine on this machine.
+    Engine(EngineSettings),
     /// The drive that is mounted here.
     Drive(PathBuf),
 }
@@ -131,8 +131,10 @@ impl Back {
         events: mpsc::UnboundedSender<WorkEvent>,
     ) {
         match self.clone() {
-            Back::Engine(order) => {
-                tokio::spawn(async move { engine(&order, &job, &progress, &stop, &events).await });
+            Back::Engine(settings) => {
+                tokio::spawn(
+                    async move { engine(&settings, &job, &progress, &stop, &events).await },
+                );
             }
             Back::Drive(root) => {
                 tokio::task::spawn_blocking(move || drive(&root, &job, &events));
@@ -142,18 +144,15 @@ impl Back {
 }
 
 async fn engine(
-    order: &EngineOrder,
+    settings: &EngineSettings,
     job: &Job,
     progress: &Progress,
     stop: &CancellationToken,
     events: &mpsc::UnboundedSender<WorkEvent>,
 ) {
     for (preset, folder) in &job.makes {
-        let order = EngineOrder {
-            config: preset.config.clone(),
-            ..order.clone()
-        };
-        let made = order.run(&job.source.path, folder, progress, stop).await;
+        let paths = (job.source.path.as_path(), folder.as_path());
+        let made = settings.run(&preset.config, paths, progress, stop).await;
         if stop.is_cancelled() {
             break;
         }

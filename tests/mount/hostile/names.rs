@@ -124,11 +124,6 @@ fn with_names(names: Vec<String>) -> FaultServer {
     })
 }
 
-fn names_in(dir: &Path) -> Vec<std::ffi::OsString> {
-    let entries = fs::read_dir(dir).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
-    entries.map(|entry| entry.unwrap().file_name()).collect()
-}
-
 fn assert_safe(name: &std::ffi::OsStr) {
     let parts: Vec<_> = Path::new(name).components().collect();
     assert!(matches!(parts[..], [Component::Normal(_)]), "{name:?}");

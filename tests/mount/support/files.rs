@@ -1,5 +1,6 @@
 //! Looks at local files and at files of the drive.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
@@ -10,6 +11,16 @@ pub fn file_names(dir: &Path) -> Vec<String> {
         .map(|entry| entry.expect("an entry"))
         .filter(|entry| entry.file_type().expect("a type").is_file())
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+/// All names in a folder, sorted.
+pub fn names_in(dir: &Path) -> Vec<OsString> {
+    let entries = fs::read_dir(dir).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
+    let mut names: Vec<_> = entries
+        .map(|entry| entry.expect("an entry").file_name())
         .collect();
     names.sort();
     names

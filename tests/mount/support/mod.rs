@@ -9,7 +9,7 @@ mod needs;
 mod service;
 mod shell;
 
-pub use files::{assert_same_files, exists, file_names, read};
+pub use files::{assert_same_files, exists, file_names, names_in, read};
 pub use fixture::{Fixture, MountPoint};
 pub use http::{fetch, post_json, request, status_of};
 pub use models::{model, sample, small_chair, triangles_of};
