@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
@@ -34,6 +35,8 @@ pub(super) struct Profile {
     pub(super) log_file: Option<PathBuf>,
     pub(super) webhook_listen: Option<SocketAddr>,
     pub(super) webhook_url: Option<String>,
+    pub(super) limit_up: Option<ByteRate>,
+    pub(super) limit_down: Option<ByteRate>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -115,6 +118,39 @@ impl TryFrom<toml::Value> for ByteSize {
     type Error = String;
 
     fn try_from(value: toml::Value) -> Result<ByteSize, String> {
+        text_of(&value)?.parse()
+    }
+}
+
+/// A number of bytes per second, written as a [`ByteSize`]; 0 is no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "toml::Value")]
+pub(super) struct ByteRate(pub(super) Option<NonZeroU64>);
+
+/// With less than this the many files of a model would time out.
+const LEAST_RATE: u64 = 64 << 10;
+
+impl FromStr for ByteRate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<ByteRate, String> {
+        let ByteSize(bytes) = text.parse()?;
+        match NonZeroU64::new(bytes) {
+            Some(rate) if rate.get() < LEAST_RATE => {
+                let least = LEAST_RATE >> 10;
+                Err(format!(
+                    "the lowest limit is {least}K a second; 0 is no limit"
+                ))
+            }
+            rate => Ok(ByteRate(rate)),
+        }
+    }
+}
+
+impl TryFrom<toml::Value> for ByteRate {
+    type Error = String;
+
+    fn try_from(value: toml::Value) -> Result<ByteRate, String> {
         text_of(&value)?.parse()
     }
 }
@@ -224,14 +260,44 @@ mod tests {
             );
         }
         assert!("ten".parse::<Span>().is_err() && "5X".parse::<ByteSize>().is_err());
+        assert_eq!("0".parse(), Ok(ByteRate(None)));
+        assert_eq!("2M".parse(), Ok(ByteRate(NonZeroU64::new(2 << 20))));
+        assert!("1K".parse::<ByteRate>().unwrap_err().contains("64K"));
+    }
+
+    #[test]
+    fn every_key_of_the_file_is_documented() {
+        let page = include_str!("../../docs/semantics.md");
+        let table = page.split("| key | value | default |").nth(1).unwrap();
+        let rows = table
+            .lines()
+            .skip(2)
+            .take_while(|line| line.starts_with('|'));
+        let keys: Vec<&str> = rows
+            .filter_map(|row| row.split('|').nth(1))
+            .flat_map(|cell| cell.split('`').skip(1).step_by(2))
+            .collect();
+        for key in &keys {
+            let value = match *key {
+                "base_url" | "token_file" | "log_file" | "cache_dir" | "state_dir" => "\"x\"",
+                "webhook_url" => "\"http://x\"",
+                "webhook_listen" => "\"127.0.0.1:1\"",
+                "read_only" | "no_delete" | "allow_other" | "allow_insecure" => "true",
+                _ => "1000000",
+            };
+            parse_profile(&format!("{key} = {value}"), None).unwrap();
+        }
+        let whole = format!("{:?}", Profile::default());
+        assert_eq!(whole.matches(": None").count(), keys.len(), "{keys:?}");
     }
 
     #[test]
     fn a_profile_stands_over_the_top_of_the_file() {
-        let text = "cache_size = \"1G\"\nrefresh = 5\n[profiles.studio]\nbase_url = \"https://a.example\"\nrefresh = \"20s\"\n";
+        let text = "cache_size = \"1G\"\nrefresh = 5\nlimit_up = \"1M\"\n[profiles.studio]\nbase_url = \"https://a.example\"\nrefresh = \"20s\"\nlimit_up = 0\n";
         let profile = parse_profile(text, Some("studio")).unwrap();
         assert_eq!(profile.base_url.as_deref(), Some("https://a.example"));
         assert_eq!(profile.cache_size, Some(ByteSize(1 << 30)));
+        assert_eq!(profile.limit_up, Some(ByteRate(None)));
         assert_eq!(profile.refresh, Some(Span(Duration::from_secs(20))));
         assert_eq!(
             parse_profile(text, None).unwrap().refresh,

@@ -1,5 +1,6 @@
 //! Settings of a client: address, token, rate, timeouts and retries.
 
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 use url::Url;
@@ -24,6 +25,10 @@ pub struct ClientConfig {
     pub retries: RetryPolicy,
     /// Maximum size of a JSON body.
     pub max_json_bytes: usize,
+    /// Bytes per second that all uploads of files together may send; `None` is no limit.
+    pub limit_up: Option<NonZeroU64>,
+    /// The same for downloads of files.
+    pub limit_down: Option<NonZeroU64>,
 }
 
 impl ClientConfig {
@@ -44,6 +49,8 @@ impl ClientConfig {
             deadlines: Deadlines::default(),
             retries: RetryPolicy::default(),
             max_json_bytes: 64 * 1024 * 1024,
+            limit_up: None,
+            limit_down: None,
         })
     }
 

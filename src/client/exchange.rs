@@ -11,6 +11,7 @@ use reqwest::{Method, Request, Response, StatusCode};
 use serde::de::DeserializeOwned;
 use url::Url;
 
+use super::bandwidth::Bandwidth;
 use super::body::{self, BodyFault, Download};
 use super::budget::{Priority, RateBudget};
 use super::call::{Call, Lane, Repeat};
@@ -39,6 +40,8 @@ impl Exchange {
             transport: transport.clone(),
             deadlines: config.deadlines,
             retries: config.retries,
+            up: Bandwidth::new(config.limit_up),
+            down: Bandwidth::new(config.limit_down),
         };
         Self {
             budget: RateBudget::new(config.requests_per_minute, config.burst),
@@ -115,6 +118,7 @@ impl Exchange {
             response,
             self.config.deadlines.stall,
             call.what,
+            &self.storage.down,
         ))
     }
 

@@ -7,6 +7,7 @@
 
 mod account;
 mod assets;
+mod bandwidth;
 mod body;
 mod budget;
 mod call;

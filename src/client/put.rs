@@ -86,7 +86,8 @@ where
     for _ in 0..=storage::MAX_HOPS {
         transport.rule.check_url(&url)?;
         let sending = Arc::new(Sending::new(len));
-        let body = sending.clone().body(open(), progress.clone()).await?;
+        let file = object.storage.up.limit(open());
+        let body = sending.clone().body(file, progress.clone()).await?;
         let mut request = Request::new(Method::PUT, url);
         request
             .headers_mut()

@@ -122,7 +122,11 @@ impl Source {
             StatusCode::OK => {
                 self.check_version(&meta, if_range)?;
                 let end = meta.size;
-                let body = Box::pin(body::chunks(response, stall));
+                let body = self
+                    .object
+                    .storage
+                    .down
+                    .limit(body::chunks(response, stall));
                 Ok(Part {
                     meta,
                     partial: false,
@@ -134,7 +138,11 @@ impl Source {
             StatusCode::PARTIAL_CONTENT => {
                 self.check_version(&meta, if_range)?;
                 let part_end = self.check_range(&response, offset, end)?;
-                let body = Box::pin(body::chunks(response, stall));
+                let body = self
+                    .object
+                    .storage
+                    .down
+                    .limit(body::chunks(response, stall));
                 Ok(Part {
                     meta,
                     partial: true,

@@ -10,6 +10,7 @@ use reqwest::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue, LOCATION};
 use reqwest::{Method, Request, Response, StatusCode};
 use url::Url;
 
+use super::bandwidth::Bandwidth;
 use super::body::{self, BodyFault, Download};
 use super::config::{Deadlines, RetryPolicy};
 use super::error::{ClientError, message_of};
@@ -24,6 +25,8 @@ pub(super) struct Storage {
     pub(super) transport: Arc<Transport>,
     pub(super) deadlines: Deadlines,
     pub(super) retries: RetryPolicy,
+    pub(super) up: Bandwidth,
+    pub(super) down: Bandwidth,
 }
 
 /// The object behind a signed URL.
@@ -152,9 +155,14 @@ fn refusal_of(
 }
 
 /// The body of a reply as a download that fails if it is truncated.
-pub(super) fn whole_body(response: Response, stall: Duration, what: &'static str) -> Download {
+pub(super) fn whole_body(
+    response: Response,
+    stall: Duration,
+    what: &'static str,
+    bandwidth: &Bandwidth,
+) -> Download {
     let len = response.content_length();
-    let chunks = body::chunks(response, stall);
+    let chunks = bandwidth.limit(body::chunks(response, stall));
     let mut received = 0;
     let stream = chunks.map(move |chunk| match chunk {
         Ok(bytes) => {

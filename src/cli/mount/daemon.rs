@@ -169,6 +169,8 @@ impl Parts {
 fn connect(plan: &MountPlan, base_url: &url::Url, token: crate::wire::Token) -> Result<Client> {
     Client::new(ClientConfig {
         allow_insecure: plan.allow_insecure,
+        limit_up: plan.limit_up,
+        limit_down: plan.limit_down,
         ..ClientConfig::new(base_url.as_str())?.with_token(token)
     })
     .context("cannot use this service")

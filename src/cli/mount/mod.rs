@@ -10,6 +10,7 @@ mod secrets;
 mod state_dirs;
 
 use std::net::SocketAddr;
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use crate::fuse;
 
 use super::account::{self, Account, AccountArgs};
 use super::serve;
-use super::settings::{self, ByteSize, Profile, Span};
+use super::settings::{self, ByteRate, ByteSize, Profile, Span};
 use super::{Exit, WrongUse};
 
 pub(super) use mount_helper::Helper;
@@ -74,6 +75,12 @@ pub(super) struct MountArgs {
     /// Maximum age of a listing [default: 10s]
     #[arg(long, env = "ASSETFS_REFRESH", value_name = "TIME")]
     refresh: Option<Span>,
+    /// Bytes a second that all uploads together may send, such as 500K or 2M; 0 is no limit [default: 0]
+    #[arg(long, env = "ASSETFS_LIMIT_UP", value_name = "SIZE")]
+    limit_up: Option<ByteRate>,
+    /// Bytes a second that all downloads together may receive; reads from the cache do not count [default: 0]
+    #[arg(long, env = "ASSETFS_LIMIT_DOWN", value_name = "SIZE")]
+    limit_down: Option<ByteRate>,
     /// Allow access by other users of this machine
     #[arg(long, env = "ASSETFS_ALLOW_OTHER")]
     allow_other: bool,
@@ -122,6 +129,8 @@ struct MountPlan {
     state_dir: PathBuf,
     settle: Option<Duration>,
     refresh: Duration,
+    limit_up: Option<NonZeroU64>,
+    limit_down: Option<NonZeroU64>,
     allow_other: bool,
     allow_insecure: bool,
     log_file: Option<PathBuf>,
@@ -161,6 +170,7 @@ fn plan(args: &MountArgs, profile: &Profile, fstab: FstabOptions) -> Result<Moun
         Some(dir) => dir.clone(),
         None => settings::home_dir()?.join("assetfs"),
     };
+    let rate = |flag: Option<ByteRate>, profile| flag.or(profile).and_then(|rate| rate.0);
     let span = |flag: Option<Span>, profile: Option<Span>| flag.or(profile).map(|span| span.0);
     let account = account::choose(&args.account, profile, data_dir)?;
     Ok(MountPlan {
@@ -179,6 +189,8 @@ fn plan(args: &MountArgs, profile: &Profile, fstab: FstabOptions) -> Result<Moun
         state_dir: or_else(&args.state_dir, &profile.state_dir, settings::state_dir)?,
         settle: span(args.settle, profile.settle),
         refresh: span(args.refresh, profile.refresh).unwrap_or(Duration::from_secs(10)),
+        limit_up: rate(args.limit_up, profile.limit_up),
+        limit_down: rate(args.limit_down, profile.limit_down),
         allow_other: args.allow_other || profile.allow_other.unwrap_or(false),
         allow_insecure: args.allow_insecure || profile.allow_insecure.unwrap_or(false),
         log_file: args.log_file.clone().or_else(|| profile.log_file.clone()),

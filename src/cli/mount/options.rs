@@ -87,6 +87,8 @@ const VALUES: &[&str] = &[
     "cache_size",
     "data_dir",
     "delete_limit",
+    "limit_down",
+    "limit_up",
     "log_file",
     "profile",
     "refresh",
@@ -204,6 +206,8 @@ fn set_flag(name: &str, value: &str, args: &mut MountArgs) -> Result<(), String>
         "cache_size" => args.cache_size = Some(parse(value)?),
         "data_dir" => args.data_dir = Some(parse(value)?),
         "delete_limit" => args.delete_limit = Some(parse(value)?),
+        "limit_down" => args.limit_down = Some(parse(value)?),
+        "limit_up" => args.limit_up = Some(parse(value)?),
         "log_file" => args.log_file = Some(parse(value)?),
         "profile" => args.account.profile = Some(parse(value)?),
         "refresh" => args.refresh = Some(parse(value)?),
@@ -270,6 +274,7 @@ mod tests {
         for name in VALUES {
             let value = match *name {
                 "webhook_listen" => "127.0.0.1:9100",
+                "limit_down" | "limit_up" => "1M",
                 _ => "5",
             };
             read(&format!("{name}={value}")).unwrap();
@@ -285,6 +290,7 @@ mod tests {
             "cache_size",
             "cache_size=",
             "settle=soon",
+            "limit_up=1K",
             "delete_limit=-1",
             "webhook_listen=here",
             "max_read=much",
