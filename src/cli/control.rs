@@ -192,7 +192,7 @@ fn each(paths: &[PathBuf], give: impl Fn(&Path) -> Result<()>) -> Result<Exit> {
     for path in paths {
         if let Err(error) = give(path) {
             eprintln!("assetfs: {}", super::sentence(&error));
-            exit = Exit::Failed;
+            exit = exit.max(Exit::of(&error));
         }
     }
     Ok(exit)

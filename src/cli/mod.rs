@@ -1,7 +1,6 @@
 //! One file per command; builds and joins the parts. The only place that prints.
 //!
-//! Results go to standard output, everything else to standard error. Exit codes: 0 done, 1 failed,
-//! 2 wrong use, 3 timed out.
+//! Results go to standard output, everything else to standard error.
 
 #![expect(
     clippy::print_stdout,
@@ -19,6 +18,7 @@ mod demo;
 mod doctor;
 mod engine_compare;
 mod engine_worker;
+mod exit;
 mod files;
 mod kept_tokens;
 mod local;
@@ -47,36 +47,13 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// How a command ended, as its exit code says it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Exit {
-    Done,
-    Failed,
-    WrongUse,
-    TimedOut,
-}
-
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> ExitCode {
-        ExitCode::from(match exit {
-            Exit::Done => 0,
-            Exit::Failed => 1,
-            Exit::WrongUse => 2,
-            Exit::TimedOut => 3,
-        })
-    }
-}
-
-/// A command used in a way that cannot work: exit code 2.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct WrongUse(String);
+use exit::{Exit, WrongUse};
 
 /// A drive for 3D assets: copy a model in, drop a preset, read the optimized model.
 #[derive(Parser)]
 #[command(
     name = "assetfs",
-    version,
+    version = env!("ASSETFS_VERSION"),
     about,
     after_help = "Example: assetfs mount ~/assets --local && cp -r chair ~/assets/rawmodels/\n\
                   Nothing at hand? `assetfs demo` shows the main job on a model of its own."
@@ -169,11 +146,7 @@ pub fn run() -> ExitCode {
     };
     let exit = result.unwrap_or_else(|error| {
         eprintln!("assetfs: {}", sentence(&error));
-        if error.is::<WrongUse>() {
-            Exit::WrongUse
-        } else {
-            Exit::Failed
-        }
+        Exit::of(&error)
     });
     exit.into()
 }

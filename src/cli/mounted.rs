@@ -11,6 +11,7 @@ use crate::drive::{MountStatus, StatusWord};
 use crate::fuse::{self, shell_quoted};
 
 use super::WrongUse;
+use super::exit::TimedOut;
 
 /// How often a command polls a state that it waits for.
 pub(super) const POLL_PERIOD: Duration = Duration::from_millis(200);
@@ -149,6 +150,9 @@ fn order_about(path: &Path, folder: &Path, order: &str, noted_at: &Path) -> Resu
             _ => why(noted_at).ok().flatten(),
         };
         match said {
+            Some(sentence) if error.raw_os_error() == Some(libc::ETIMEDOUT) => {
+                TimedOut(format!("{}: {sentence}", shell_quoted(path))).into()
+            }
             Some(sentence) => anyhow::anyhow!("{}: {sentence}", shell_quoted(path)),
             None => anyhow::Error::new(error)
                 .context(format!("{}: `{order}` failed", shell_quoted(path))),

@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
 
 use super::{Cli, Exit};
 
@@ -69,7 +70,20 @@ fn write_pages(dir: &Path) -> Result<()> {
 fn page(command: Command) -> Result<Vec<u8>> {
     let mut text = Vec::new();
     Man::new(command).render(&mut text)?;
+    exit_status().to_writer(&mut text)?;
     Ok(text)
+}
+
+/// The exit codes, which are the same for all commands.
+fn exit_status() -> Roff {
+    let mut section = Roff::default();
+    section.control("SH", ["EXIT STATUS"]);
+    for exit in Exit::ALL {
+        section.control("TP", []);
+        section.text([bold(exit.code().to_string())]);
+        section.text([roman(exit.meaning())]);
+    }
+    section
 }
 
 #[cfg(test)]
@@ -88,6 +102,9 @@ mod tests {
             if !command.is_hide_set() {
                 let text = fs::read_to_string(&path).unwrap();
                 assert!(text.contains("Example"), "{}", path.display());
+                for exit in Exit::ALL {
+                    assert!(text.contains(exit.meaning()), "{}", path.display());
+                }
             }
         }
     }
