@@ -23,6 +23,7 @@ pub(super) struct EngineWorkerArgs {
 }
 
 pub(super) fn run(args: &EngineWorkerArgs) -> Result<Exit> {
+    super::allocator::exit_without_memory();
     let mut text = String::new();
     io::stdin()
         .lock()

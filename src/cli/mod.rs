@@ -9,6 +9,7 @@
 )]
 
 mod account;
+mod allocator;
 mod before_after;
 mod cache;
 mod check;
@@ -47,6 +48,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+pub use allocator::ProgramAllocator;
 use exit::{Exit, WrongUse};
 
 /// A drive for 3D assets: copy a model in, drop a preset, read the optimized model.

@@ -48,7 +48,7 @@ use signing::Signer;
 pub use chaos::{ChaosError, ChaosPlan};
 pub use config::{ServiceConfig, StorageOrigin, WorkerCommand, WorkerLimits};
 pub use presets::{FACTORY, FactoryPreset};
-pub use workers::{Failure, Outcome, Workers};
+pub use workers::{Failure, OUT_OF_MEMORY, Outcome, Workers};
 
 /// File with only the token of the first account, for scripts. The starter of the service writes it.
 pub const TOKEN_FILE: &str = "token";

@@ -17,7 +17,9 @@ case "$task" in
 *mute*) echo 'the last words' >&2; exit 3 ;;
 *spin*) while :; do :; done ;;
 *hang*) sleep 1000 & sleep 1000 ;;
-*hog*) exec dd if=/dev/zero of=/dev/null bs=300M count=1 ;;
+*hog*) exit 12 ;;
+*abort*) kill -ABRT $$ ;;
+*words*) echo 'memory allocation of 5 bytes failed' >&2; exit 1 ;;
 *flood*) yes '{"percent":5,"step":"x"}' | head -c 20000000; yes > /dev/stderr | head -c 1000000 ;;
 *huge*) head -c 20000000 /dev/zero ; exit 1 ;;
 *errors*) echo 'one texture is missing' > "$out/error.log" ;;
@@ -37,7 +39,13 @@ async fn every_death_of_a_worker_has_a_reason_and_the_next_job_runs() {
         ("refuse.glb", "ends in the middle of a chunk"),
         ("mute.glb", "the last words"),
         ("spin.glb", "processor time"),
-        ("hog.glb", "200 MiB"),
+        (
+            "hog.glb",
+            "processing needs more memory than its limit of 200 MiB",
+        ),
+        ("abort.glb", "the worker aborted"),
+        // The words of a program decide nothing.
+        ("words.glb", "the worker ended with code 1"),
         ("huge.glb", "worker"),
     ];
     for (file, reason) in cases {

@@ -21,6 +21,9 @@ use super::config::{WorkerCommand, WorkerLimits};
 use crate::engine::job::{Progress, Report, Task};
 use output::Line;
 
+/// The exit code of a worker that had no memory left: `ENOMEM`.
+pub const OUT_OF_MEMORY: i32 = 12;
+
 /// How a task ended.
 #[derive(Debug)]
 pub enum Outcome {
@@ -199,18 +202,18 @@ impl Workers {
     /// Why a worker failed.
     fn reason(&self, status: ExitStatus, error: Option<String>, stderr: &str) -> String {
         let memory = self.limits.memory_bytes >> 20;
-        let out_of_memory = stderr.contains("memory allocation of")
-            || stderr.contains("memory exhausted")
-            || stderr.contains("Cannot allocate memory")
-            || stderr.contains("failed to map segment")
-            || stderr.contains("std::bad_alloc");
         if let Some(error) = error {
             return error;
         }
-        if out_of_memory {
+        if status.code() == Some(OUT_OF_MEMORY) {
             return format!("processing needs more memory than its limit of {memory} MiB");
         }
         match status.signal() {
+            // C and C++ code aborts if it has no memory.
+            Some(libc::SIGABRT) => format!(
+                "the worker aborted; the model is broken in a way that was not foreseen, or needs more memory than its \
+                 limit of {memory} MiB"
+            ),
             Some(libc::SIGXCPU) => format!(
                 "processing took more than {} of processor time and was stopped",
                 in_words(self.limits.cpu)
