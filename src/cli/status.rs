@@ -1,7 +1,8 @@
 //! `assetfs status`: the current activity of a mount.
 
+mod watch;
+
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::Result;
 
@@ -13,12 +14,10 @@ use super::cache::keeps_nothing_new;
 use super::mounted::MountedDrive;
 use super::table::{bytes, grouped};
 
-/// Interval of `--watch`.
-const WATCH_PERIOD: Duration = Duration::from_millis(500);
-
 /// Show drafts, transfers, jobs, cache and failures of a mounted drive
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs status ~/assets\n\
+    Example: assetfs status --watch\n\
     Example: assetfs status --json | jq '.drafts[] | select(.stuck)'")]
 pub(super) struct StatusArgs {
     /// A path in the drive; not needed if only one is mounted
@@ -26,26 +25,24 @@ pub(super) struct StatusArgs {
     /// Print as JSON
     #[arg(long)]
     json: bool,
-    /// Refresh continuously
+    /// Show what is going on until Ctrl-C: bars of uploads and downloads, rates and the queue; without a terminal a line
+    /// for each change
     #[arg(long, conflicts_with = "json")]
     watch: bool,
 }
 
 pub(super) fn run(args: &StatusArgs) -> Result<Exit> {
     let drive = MountedDrive::at_or_only(args.dir.as_deref(), "status")?;
-    loop {
-        let status = drive.status()?;
-        if args.json {
-            println!("{}", serde_json::to_string_pretty(&status)?);
-        } else {
-            let clear = if args.watch { "\x1b[H\x1b[2J" } else { "" };
-            print!("{clear}{}", describe(drive.root(), &status));
-        }
-        if !args.watch {
-            return Ok(Exit::Done);
-        }
-        std::thread::sleep(WATCH_PERIOD);
+    if args.watch {
+        return watch::run(&drive);
     }
+    let status = drive.status()?;
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&status)?);
+    } else {
+        print!("{}", describe(drive.root(), &status));
+    }
+    Ok(Exit::Done)
 }
 
 /// The status as a page of text.

@@ -1,6 +1,7 @@
 //! The client and a scripted server: which calls are repeated, where the token is sent, and that a transfer
 //! returns exactly the bytes or an error.
 
+mod bandwidth;
 mod calls;
 #[path = "../support/fault_server/mod.rs"]
 mod fault_server;

@@ -302,3 +302,31 @@ async fn retry_tries_a_failed_import_again() {
     assert!(why.contains("copy the whole model in again"), "{why}");
     mounted.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_status_lists_the_files_that_are_being_downloaded() {
+    let mut account = Account::new().await;
+    let asset = account
+        .upload_elsewhere("big", &[("big.stl", &[7; 400_000])])
+        .await;
+    let slow = "[[rule]]\nmethod = \"GET\"\npath = \"/storage/*\"\nfault = { kind = \"drip\", bytes_per_second = 100000 }\n";
+    account.meet_faults(slow).await;
+    let mounted = account.mount().await;
+    let tree = mounted.tree.clone();
+    let reading =
+        tokio::spawn(async move { tree.read("/rawmodels/big/big.stl").await.unwrap().len() });
+    let mut seen = Vec::new();
+    while !reading.is_finished() {
+        seen.extend(mounted.drive.status().transfers);
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    assert_eq!(reading.await.unwrap(), 400_000, "{asset}");
+    let download = seen.last().expect("a download is listed");
+    assert_eq!(download.path, "/rawmodels/big/big.stl");
+    assert_eq!(download.direction, assetfs::drive::Direction::Down);
+    assert_eq!(download.total_bytes, 400_000);
+    assert!(seen.iter().any(|it| it.done_bytes > 0), "{seen:?}");
+    let after = mounted.drive.status().transfers;
+    assert_eq!(after, [], "nothing is left after the read");
+    mounted.close().await;
+}

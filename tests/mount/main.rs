@@ -28,6 +28,7 @@ mod skip;
 #[path = "../support/square_glb.rs"]
 mod square_glb;
 mod stale;
+mod status_watch;
 mod stuck;
 mod support;
 #[path = "../support/validators.rs"]

@@ -1,7 +1,6 @@
 //! `assetfs watch --drive`: the drive does the work of a hot folder, and nothing is uploaded or paid twice.
 
 use std::fs;
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;

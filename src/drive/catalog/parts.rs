@@ -24,7 +24,7 @@ use crate::drive::catalog::flight::Flights;
 use crate::drive::config::DriveConfig;
 use crate::drive::error::DriveResult;
 use crate::drive::failures::Failures;
-use crate::drive::reading::Reading;
+use crate::drive::reading::{Download, Reading};
 use crate::drive::values::sizes::ContentTable;
 use crate::durable::MetaStore;
 use crate::outbox::{DraftId, Outbox};
@@ -72,6 +72,11 @@ impl Catalog {
     /// Bytes downloaded since the mount started.
     pub(in crate::drive) fn fetched_bytes(&self) -> u64 {
         self.reading.fetched_bytes()
+    }
+
+    /// The files that are being downloaded.
+    pub(in crate::drive) fn downloads(&self) -> Vec<Download> {
+        self.reading.downloads()
     }
 
     /// Ends the polling task.

@@ -2,6 +2,7 @@
 
 use super::cache_status::cache_status;
 use super::drop::job_folder_path;
+use super::remote::path_of_content;
 use crate::drive::status::{
     Direction, DraftStatus, FailureLine, FileTransferStatus, JobStatusLine, MountStatus,
     OrphanStatus, RateStatus, RecoveredStatus, TrafficStatus, TransferStatus,
@@ -36,6 +37,7 @@ pub(in crate::drive) fn mount_status(tree: &Tree) -> MountStatus {
         transfers: transfers
             .iter()
             .map(|transfer| transfer_status(tree, transfer))
+            .chain(downloads(tree))
             .collect(),
         jobs: job_lines(tree),
         orphans: orphans_at_hand(tree),
@@ -111,6 +113,22 @@ fn transfer_status(tree: &Tree, transfer: &TransferInfo) -> TransferStatus {
             })
             .collect(),
     }
+}
+
+/// The files that are being downloaded because something reads them.
+fn downloads(tree: &Tree) -> Vec<TransferStatus> {
+    let downloads = tree.catalog().downloads().into_iter();
+    let status = downloads.filter_map(|download| {
+        Some(TransferStatus {
+            path: path_of_content(tree, &download.name)?,
+            direction: Direction::Down,
+            done_bytes: download.cached_bytes,
+            total_bytes: download.total_bytes,
+            total_files: 1,
+            ..TransferStatus::default()
+        })
+    });
+    status.collect()
 }
 
 fn job_lines(tree: &Tree) -> Vec<JobStatusLine> {

@@ -205,6 +205,12 @@ impl Place for ServiceFile {
     }
 }
 
+/// The path of a content that is read through the cache; `None` for one that is not a file of the service.
+pub(super) fn path_of_content(tree: &Tree, name: &str) -> Option<String> {
+    let (folder, path) = ContentTable::place_of(name)?;
+    Some(path_in(tree, folder, &path))
+}
+
 fn path_in(tree: &Tree, folder: RemoteFolder, path: &str) -> String {
     let model = model_path(tree.catalog(), shown_as(tree.catalog(), folder.subject()));
     let parts = [

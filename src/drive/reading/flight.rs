@@ -148,6 +148,11 @@ impl Course {
         self.changed.notify_waiters();
     }
 
+    /// True if nothing more will be delivered.
+    pub(super) fn is_over(&self) -> bool {
+        self.state().over.is_some()
+    }
+
     fn outcome(&self, block: u64) -> Option<Result<Landed, ReadError>> {
         let state = self.state();
         if block < state.landed {

@@ -58,6 +58,15 @@ struct Shared {
     objects: Mutex<HashMap<ObjectKey, Weak<RemoteObject>>>,
 }
 
+/// A content that is being fetched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Download {
+    /// Its name in the cache.
+    pub name: String,
+    pub cached_bytes: u64,
+    pub total_bytes: u64,
+}
+
 impl Reading {
     /// Creates the reader of a mount; fetches run on the runtime.
     pub fn new(
@@ -98,6 +107,18 @@ impl Reading {
             new
         });
         RemoteFile::new(object, self.shared.limits)
+    }
+
+    /// The open contents that are being fetched, by name.
+    pub fn downloads(&self) -> Vec<Download> {
+        let open: Vec<Arc<RemoteObject>> = {
+            let objects = self.shared.objects.lock();
+            let objects = objects.unwrap_or_else(PoisonError::into_inner);
+            objects.values().filter_map(Weak::upgrade).collect()
+        };
+        let mut downloads: Vec<_> = open.iter().filter_map(|object| object.download()).collect();
+        downloads.sort_by(|one, other| one.name.cmp(&other.name));
+        downloads
     }
 
     /// Bytes downloaded since the mount started.

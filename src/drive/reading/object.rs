@@ -9,6 +9,7 @@ use bytes::Bytes;
 use tokio::runtime::Handle;
 use tracing::debug;
 
+use super::Download;
 use super::budget::{Budget, Share};
 use super::fetch::{Landing, fly};
 use super::flight::{Course, Flight};
@@ -128,6 +129,21 @@ impl RemoteObject {
         }
         self.uncached.store(stored.is_err(), Ordering::Relaxed);
         stored.is_ok()
+    }
+
+    /// How much of it is cached, while something of it is being fetched.
+    pub(super) fn download(&self) -> Option<Download> {
+        let flights = self.flights.lock().unwrap_or_else(PoisonError::into_inner);
+        let flights: Vec<Arc<Flight>> = flights.iter().filter_map(Weak::upgrade).collect();
+        let is_fetched = flights.iter().any(|flight| !flight.course.is_over());
+        let cached = self.cached.as_ref().filter(|_| is_fetched)?;
+        let missing = cached.missing(0..self.key.size);
+        let missing: u64 = missing.iter().map(|range| range.end - range.start).sum();
+        Some(Download {
+            name: self.key.name.clone(),
+            cached_bytes: self.key.size.saturating_sub(missing),
+            total_bytes: self.key.size,
+        })
     }
 
     /// Finds or starts flights for uncached blocks: for all of `wanted`, and for as much of `ahead`, which

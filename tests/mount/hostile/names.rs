@@ -12,7 +12,7 @@ use super::service::{answer, asset, hostile, id_after, page, page_number};
 use super::{Mounted, file};
 use crate::fault_server::{FaultServer, Reply};
 use crate::needs_fuse;
-use crate::support::{run, shell};
+use crate::support::{names_in, run, shell};
 
 /// Names that would do harm if they were taken as they are.
 fn hostile_names() -> Vec<String> {

@@ -1,0 +1,406 @@
+//! `assetfs status --watch`: bars of what is uploaded and downloaded, rates and the queue. On a terminal the picture is
+//! redrawn in place; elsewhere each change is a line. Ctrl-C ends it.
+
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
+use tokio_util::sync::CancellationToken;
+
+use super::super::Exit;
+use super::super::mounted::MountedDrive;
+use super::super::optimize::Interrupts;
+use super::super::table::bytes;
+use crate::drive::{Direction, MountStatus, StatusWord, TransferStatus};
+
+/// How often the drive is asked.
+const PERIOD: Duration = Duration::from_millis(500);
+/// Columns beside the name of a transfer.
+const FIXED_COLUMNS: usize = 57;
+const BAR_COLUMNS: usize = 14;
+const SMALLEST_WIDTH: usize = 60;
+/// Without a terminal a percentage is told in steps of this.
+const PERCENT_STEP: u64 = 10;
+
+pub(super) fn run(drive: &MountedDrive) -> Result<Exit> {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.enable_all().build();
+    let runtime = runtime.context("cannot start the async runtime")?;
+    runtime.block_on(watch(drive))
+}
+
+/// Until a signal, or until the drive is gone.
+async fn watch(drive: &MountedDrive) -> Result<Exit> {
+    let stop = CancellationToken::new();
+    Interrupts::new()?.cancel(&stop);
+    let mut screen = io::stdout().is_terminal().then(Screen::new);
+    let mut changes = Changes::default();
+    let mut rates = Rates::default();
+    let mut period = tokio::time::interval(PERIOD);
+    period.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return Ok(Exit::Done),
+            _ = period.tick() => {}
+        }
+        let mut status = drive.status()?;
+        rates.fill_in(&mut status, Instant::now());
+        match &mut screen {
+            Some(screen) => screen.show(drive.root(), &status, rates.down),
+            None => changes
+                .lines(&status)
+                .iter()
+                .for_each(|line| println!("{line}")),
+        }
+    }
+}
+
+/// Lines on a terminal that replace each other.
+struct Screen {
+    bars: MultiProgress,
+    lines: Vec<ProgressBar>,
+}
+
+impl Screen {
+    fn new() -> Screen {
+        Screen {
+            bars: MultiProgress::with_draw_target(ProgressDrawTarget::stdout()),
+            lines: Vec::new(),
+        }
+    }
+
+    fn show(&mut self, root: &Path, status: &MountStatus, down: u64) {
+        let (height, width) = match rustix::termios::tcgetwinsize(io::stdout()) {
+            Ok(size) if size.ws_col > 0 => (size.ws_row.into(), size.ws_col.into()),
+            _ => (24, 80),
+        };
+        let frame = frame(root, status, down, (width, height));
+        while self.lines.len() > frame.len() {
+            let line = self.lines.pop().expect("there is one more");
+            self.bars.remove(&line);
+        }
+        for (at, text) in frame.into_iter().enumerate() {
+            if self.lines.len() == at {
+                let style = ProgressStyle::with_template("{msg}").expect("it is well-formed");
+                let line = ProgressBar::new_spinner()
+                    .with_style(style)
+                    .with_finish(ProgressFinish::AndLeave);
+                self.lines.push(self.bars.add(line));
+            }
+            self.lines[at].set_message(text);
+            self.lines[at].tick();
+        }
+    }
+}
+
+/// The picture: at most so many columns and lines.
+fn frame(
+    root: &Path,
+    status: &MountStatus,
+    down: u64,
+    (width, height): (usize, usize),
+) -> Vec<String> {
+    let width = width.max(SMALLEST_WIDTH) - 1;
+    let mut head = vec![format!("{}  {}", root.display(), status.account)];
+    if !status.online {
+        let reason = status.offline_because.as_deref();
+        head.push(format!(
+            "Offline: {}",
+            reason.unwrap_or("the service cannot be reached")
+        ));
+    }
+    let transfers = status.transfers.iter().map(|it| transfer_line(it, width));
+    let waiting =
+        waiting(status).map(|(path, status)| format!("· {}  {status}", shortened(path, width / 2)));
+    let body: Vec<String> = transfers.chain(waiting).collect();
+    let room = height.saturating_sub(head.len() + 3).max(1);
+    let hidden = body.len().saturating_sub(room);
+    let mut lines = head;
+    lines.extend(body.into_iter().take(room));
+    if hidden > 0 {
+        lines.push(format!("  … and {hidden} more"));
+    }
+    lines.push(summary(status, down));
+    lines.into_iter().map(|line| cut(&line, width)).collect()
+}
+
+/// Drafts that are not on their way, and jobs.
+fn waiting(status: &MountStatus) -> impl Iterator<Item = (&str, &str)> {
+    let is_shown = |path: &str| status.transfers.iter().any(|it| it.path == path);
+    let drafts = status.drafts.iter();
+    let drafts = drafts.filter(move |draft| !is_shown(&draft.path));
+    let drafts = drafts.map(|draft| (draft.path.as_str(), draft.status.as_str()));
+    let jobs = status.jobs.iter();
+    drafts.chain(jobs.map(|job| (job.path.as_str(), job.status.as_str())))
+}
+
+fn transfer_line(transfer: &TransferStatus, width: usize) -> String {
+    let (done, total) = (transfer.done_bytes, transfer.total_bytes.max(1));
+    let done = done.min(total);
+    let filled = (done as f64 / total as f64 * BAR_COLUMNS as f64) as usize;
+    let bar = format!("{}{}", "━".repeat(filled), "╌".repeat(BAR_COLUMNS - filled));
+    let amount = format!("{} of {}", bytes(done), bytes(total));
+    let rate = transfer.bytes_per_second;
+    let rate = rate.map_or_else(String::new, |rate| format!("{}/s", bytes(rate)));
+    let left = match transfer.seconds_left {
+        Some(left) if left >= 60 => format!("{} min", left.div_ceil(60)),
+        Some(left) => format!("{left} s"),
+        None => String::new(),
+    };
+    let name_columns = width - FIXED_COLUMNS;
+    let name = shortened(&transfer.path, name_columns);
+    let percent = (done as f64 / total as f64 * 100.0) as u64;
+    format!(
+        "{} {name:<name_columns$} {bar} {percent:>3}% {amount:>18} {rate:>9} {left:>6}",
+        arrow(transfer.direction)
+    )
+}
+
+fn arrow(direction: Direction) -> char {
+    match direction {
+        Direction::Up => '↑',
+        Direction::Down => '↓',
+    }
+}
+
+fn summary(status: &MountStatus, down: u64) -> String {
+    let of = |direction| {
+        let transfers = status.transfers.iter();
+        transfers.filter(move |it| it.direction == direction)
+    };
+    let up: u64 = of(Direction::Up).filter_map(|it| it.bytes_per_second).sum();
+    let mut counts = vec![
+        (of(Direction::Up).count(), "uploading"),
+        (of(Direction::Down).count(), "downloading"),
+        (waiting(status).count() - status.jobs.len(), "waiting"),
+        (status.jobs.len(), "jobs"),
+        (status.failures.len(), "failures"),
+    ];
+    counts.retain(|(count, _)| *count > 0);
+    let counts = counts
+        .into_iter()
+        .map(|(count, name)| format!("{count} {name}"));
+    let counts = counts.collect::<Vec<_>>().join(", ");
+    let counts = if counts.is_empty() {
+        "idle".to_owned()
+    } else {
+        counts
+    };
+    format!("↑ {}/s  ↓ {}/s  {counts}", bytes(up), bytes(down))
+}
+
+/// The end of a path, which tells more than its beginning.
+fn shortened(path: &str, columns: usize) -> String {
+    let path = path.trim_start_matches('/');
+    let path = path.strip_prefix("rawmodels/").unwrap_or(path);
+    let len = path.chars().count();
+    if len <= columns {
+        return path.to_owned();
+    }
+    let end: String = path.chars().skip(len + 1 - columns).collect();
+    format!("…{end}")
+}
+
+fn cut(line: &str, columns: usize) -> String {
+    match line.chars().count() > columns {
+        true => format!("{}…", line.chars().take(columns - 1).collect::<String>()),
+        false => line.trim_end().to_owned(),
+    }
+}
+
+/// Rates that the drive does not report, from two looks.
+#[derive(Default)]
+struct Rates {
+    looked_at: Option<Instant>,
+    fetched: u64,
+    /// Bytes a second of all downloads.
+    down: u64,
+    done: BTreeMap<String, u64>,
+}
+
+impl Rates {
+    fn fill_in(&mut self, status: &mut MountStatus, now: Instant) {
+        let elapsed = self
+            .looked_at
+            .map(|at| now.duration_since(at).as_secs_f64());
+        let rate = |before: u64, after: u64| {
+            let elapsed = elapsed.filter(|elapsed| *elapsed > 0.0)?;
+            Some((after.saturating_sub(before) as f64 / elapsed) as u64)
+        };
+        let fetched = status.traffic.fetched_bytes;
+        self.down = rate(self.fetched, fetched).unwrap_or(0);
+        let mut done = BTreeMap::new();
+        let downloads = status.transfers.iter_mut();
+        for transfer in downloads.filter(|it| it.direction == Direction::Down) {
+            let before = self.done.get(&transfer.path);
+            transfer.bytes_per_second = before.and_then(|it| rate(*it, transfer.done_bytes));
+            let rest = transfer.total_bytes.saturating_sub(transfer.done_bytes);
+            transfer.seconds_left = match transfer.bytes_per_second {
+                Some(rate @ 1..) => Some(rest.div_ceil(rate)),
+                _ => None,
+            };
+            done.insert(transfer.path.clone(), transfer.done_bytes);
+        }
+        (self.looked_at, self.fetched, self.done) = (Some(now), fetched, done);
+    }
+}
+
+/// What was told last of each path.
+#[derive(Default)]
+struct Changes {
+    told: BTreeMap<String, String>,
+}
+
+impl Changes {
+    /// A line for each path of which there is something new to tell.
+    fn lines(&mut self, status: &MountStatus) -> Vec<String> {
+        let mut now: BTreeMap<String, String> = BTreeMap::new();
+        for draft in &status.drafts {
+            let text = match (draft.state.clone(), draft.percent) {
+                (StatusWord::Uploading, Some(percent)) => {
+                    format!("uploading {}%", step(percent.into()))
+                }
+                _ => draft.status.clone(),
+            };
+            now.insert(draft.path.clone(), text);
+        }
+        for job in &status.jobs {
+            now.insert(job.path.clone(), job.status.clone());
+        }
+        let transfers = status.transfers.iter();
+        for transfer in transfers.filter(|it| it.direction == Direction::Down) {
+            let percent = transfer.done_bytes * 100 / transfer.total_bytes.max(1);
+            let text = format!("downloading {}%", step(percent));
+            now.insert(transfer.path.clone(), text);
+        }
+        let is_new = |(path, text): &(&String, &String)| self.told.get(*path) != Some(*text);
+        let news = now.iter().filter(is_new);
+        let news = news.map(|(path, text)| format!("{path}: {text}"));
+        let gone = self.told.keys().filter(|path| !now.contains_key(*path));
+        let gone = gone.map(|path| format!("{path}: over"));
+        let lines = news.chain(gone).collect();
+        self.told = now;
+        lines
+    }
+}
+
+fn step(percent: u64) -> u64 {
+    percent / PERCENT_STEP * PERCENT_STEP
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drive::{DraftStatus, JobStatusLine};
+
+    fn ten_uploads() -> MountStatus {
+        let upload = |number: u64| TransferStatus {
+            path: format!("/rawmodels/a model with quite a long name {number}"),
+            direction: Direction::Up,
+            done_bytes: number * 123_456_789,
+            total_bytes: 1_234_567_890,
+            bytes_per_second: Some(12_345_678),
+            seconds_left: Some(100 - number * 10),
+            ..TransferStatus::default()
+        };
+        MountStatus {
+            account: "studio at https://assets.example.com".into(),
+            online: true,
+            transfers: (0..10).map(upload).collect(),
+            drafts: vec![DraftStatus {
+                path: "/rawmodels/lamp".into(),
+                status: "settling 2 s".into(),
+                ..DraftStatus::default()
+            }],
+            jobs: vec![JobStatusLine {
+                path: "/rawmodels/chair/optimize/web.json".into(),
+                status: "running 40%".into(),
+                ..JobStatusLine::default()
+            }],
+            ..MountStatus::default()
+        }
+    }
+
+    #[test]
+    fn ten_uploads_fit_into_80_columns_and_24_lines() {
+        let frame = frame(
+            Path::new("/home/me/assets"),
+            &ten_uploads(),
+            2_000_000,
+            (80, 24),
+        );
+        for line in &frame {
+            assert!(line.chars().count() < 80, "{line}");
+        }
+        assert_eq!(frame.len(), 1 + 10 + 2 + 1, "{frame:#?}");
+        assert!(frame[5].starts_with("↑ …"), "{}", frame[5]);
+        assert!(frame[5].contains("━━━━━╌╌╌╌╌╌╌╌╌  40%"), "{}", frame[5]);
+        assert!(frame[11].contains("lamp  settling 2 s"), "{}", frame[11]);
+        let summary = &frame[13];
+        assert!(
+            summary.contains("10 uploading, 1 waiting, 1 jobs"),
+            "{summary}"
+        );
+        assert!(summary.contains("↓ 2.0 MB/s"), "{summary}");
+    }
+
+    #[test]
+    fn what_does_not_fit_is_counted() {
+        let frame = frame(Path::new("/mnt"), &ten_uploads(), 0, (80, 10));
+        assert!(frame.len() < 10, "{frame:#?}");
+        assert!(
+            frame[frame.len() - 2].contains("… and 6 more"),
+            "{frame:#?}"
+        );
+    }
+
+    #[test]
+    fn without_a_terminal_each_change_is_one_line() {
+        let mut changes = Changes::default();
+        let mut status = MountStatus::default();
+        let mut draft = DraftStatus {
+            path: "/rawmodels/chair".into(),
+            state: StatusWord::Uploading,
+            percent: Some(41),
+            ..DraftStatus::default()
+        };
+        status.drafts = vec![draft.clone()];
+        assert_eq!(changes.lines(&status), ["/rawmodels/chair: uploading 40%"]);
+        draft.percent = Some(44);
+        status.drafts = vec![draft.clone()];
+        assert_eq!(changes.lines(&status), [""; 0]);
+        draft.percent = Some(50);
+        status.drafts = vec![draft];
+        assert_eq!(changes.lines(&status), ["/rawmodels/chair: uploading 50%"]);
+        status.drafts.clear();
+        assert_eq!(changes.lines(&status), ["/rawmodels/chair: over"]);
+    }
+
+    #[test]
+    fn the_rate_of_a_download_is_what_came_between_two_looks() {
+        let mut rates = Rates::default();
+        let mut status = MountStatus::default();
+        let start = Instant::now();
+        let mut download = |done, at: u64| {
+            status.transfers = vec![TransferStatus {
+                path: "a".into(),
+                direction: Direction::Down,
+                done_bytes: done,
+                total_bytes: 1000,
+                ..TransferStatus::default()
+            }];
+            status.traffic.fetched_bytes = done;
+            rates.fill_in(&mut status, start + Duration::from_secs(at));
+            (
+                status.transfers[0].bytes_per_second,
+                status.transfers[0].seconds_left,
+                rates.down,
+            )
+        };
+        assert_eq!(download(100, 0), (None, None, 0));
+        assert_eq!(download(300, 2), (Some(100), Some(7), 100));
+    }
+}
