@@ -55,6 +55,14 @@ pub(super) fn choose(args: &AccountArgs, profile: &Profile, data_dir: PathBuf) -
     if args.local {
         return Ok(Account::Local { data_dir });
     }
+    if args.base_url.is_none() && profile.local == Some(true) {
+        if profile.base_url.is_some() {
+            let text =
+                "the configuration names both `local` and `base_url`; an account is one of them";
+            return Err(WrongUse(text.to_owned()).into());
+        }
+        return Ok(Account::Local { data_dir });
+    }
     let Some(base_url) = args.base_url.as_ref().or(profile.base_url.as_ref()) else {
         if io::stderr().is_terminal() {
             eprintln!(
@@ -167,6 +175,27 @@ mod token_text {
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn the_configuration_may_choose_the_local_service_and_a_flag_another_account() {
+        let mut profile = Profile {
+            local: Some(true),
+            ..Profile::default()
+        };
+        let mut args = AccountArgs::default();
+        let chosen = choose(&args, &profile, PathBuf::from("/data")).unwrap();
+        assert!(matches!(chosen, Account::Local { .. }));
+        profile.base_url = Some("https://a.example".to_owned());
+        assert!(choose(&args, &profile, PathBuf::from("/data")).is_err());
+        let dir = tempfile::tempdir().unwrap();
+        let token = dir.path().join("token");
+        fs::write(&token, "17|secret\n").unwrap();
+        fs::set_permissions(&token, fs::Permissions::from_mode(0o600)).unwrap();
+        args.token_file = Some(token);
+        args.base_url = Some("https://b.example".to_owned());
+        let chosen = choose(&args, &profile, PathBuf::from("/data")).unwrap();
+        assert!(matches!(chosen, Account::Remote { .. }));
+    }
 
     #[test]
     fn a_token_file_that_others_can_read_is_refused() {

@@ -22,6 +22,7 @@ use crate::fuse::shell_quoted;
 use super::Exit;
 use super::WrongUse;
 use super::before_after::{rows, score_row};
+use super::settings;
 use super::table::{grouped, table};
 use super::wait;
 
@@ -288,11 +289,7 @@ impl Demo {
 
 /// The command that starts this program: its name if it is in `PATH`, otherwise its path.
 fn typed(exe: &Path) -> String {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let first = std::env::split_paths(&path)
-        .map(|dir| dir.join("assetfs"))
-        .find(|candidate| candidate.is_file());
-    match first.and_then(|found| found.canonicalize().ok()) {
+    match settings::program("assetfs").and_then(|found| found.canonicalize().ok()) {
         Some(found) if found == exe => "assetfs".to_owned(),
         _ => shell_quoted(exe),
     }

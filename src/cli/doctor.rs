@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::{Exit, settings};
+use super::{Exit, indexers, settings};
 
 /// Check what this machine has and lacks for mounting a drive
 #[derive(Debug, clap::Args)]
@@ -37,6 +37,7 @@ pub(super) fn run(args: &DoctorArgs) -> Result<Exit> {
         passthrough(),
         folders(),
         open_files(),
+        search(),
     ];
     let missing = findings
         .iter()
@@ -74,10 +75,7 @@ fn fuse_device() -> Finding {
 }
 
 fn fuse_helper() -> Finding {
-    let found = std::env::var_os("PATH").is_some_and(|path| {
-        std::env::split_paths(&path).any(|dir| dir.join("fusermount3").is_file())
-    });
-    let verdict = if found {
+    let verdict = if settings::program("fusermount3").is_some() {
         Verdict::Good("fusermount3 is here".to_owned())
     } else if rustix::process::geteuid().is_root() {
         Verdict::Advice(
@@ -182,6 +180,19 @@ fn open_files() -> Finding {
     };
     Finding {
         what: "Open files",
+        verdict,
+    }
+}
+
+fn search() -> Finding {
+    let advice = indexers::advice();
+    let verdict = if advice.is_empty() {
+        Verdict::Good("no indexer reads drives".to_owned())
+    } else {
+        Verdict::Advice(advice.join("; "))
+    };
+    Finding {
+        what: "Indexers",
         verdict,
     }
 }

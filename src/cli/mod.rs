@@ -21,6 +21,7 @@ mod engine_compare;
 mod engine_worker;
 mod exit;
 mod files;
+mod indexers;
 mod kept_tokens;
 mod local;
 mod logging;

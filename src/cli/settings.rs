@@ -20,6 +20,7 @@ use super::WrongUse;
 #[derive(Debug, Clone, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Profile {
+    pub(super) local: Option<bool>,
     pub(super) base_url: Option<String>,
     pub(super) token_file: Option<PathBuf>,
     pub(super) read_only: Option<bool>,
@@ -37,6 +38,7 @@ pub(super) struct Profile {
     pub(super) webhook_url: Option<String>,
     pub(super) limit_up: Option<ByteRate>,
     pub(super) limit_down: Option<ByteRate>,
+    pub(super) notify: Option<bool>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -80,6 +82,12 @@ fn parse_profile(text: &str, name: Option<&str>) -> Result<Profile> {
             .get("profiles")
             .and_then(|profiles| profiles.get(name))
         {
+            // The account of the profile replaces the other kind of account at the top.
+            for (named, replaced) in [("local", "base_url"), ("base_url", "local")] {
+                if own.contains_key(named) {
+                    merged.remove(replaced);
+                }
+            }
             merged.extend(own.clone());
         }
     }
@@ -237,6 +245,13 @@ pub(super) fn home_dir() -> Result<PathBuf> {
         )
 }
 
+/// Where `PATH` has a program.
+pub(super) fn program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let mut candidates = std::env::split_paths(&path).map(|dir| dir.join(name));
+    candidates.find(|candidate| candidate.is_file())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -305,5 +320,16 @@ mod tests {
         );
         assert!(parse_profile(text, Some("other")).is_err());
         assert!(parse_profile("cache_sise = 1", None).is_err());
+    }
+
+    #[test]
+    fn a_profile_names_another_account_than_the_top() {
+        let text = "local = true\n[profiles.studio]\nbase_url = \"https://a.example\"\n";
+        assert_eq!(parse_profile(text, None).unwrap().local, Some(true));
+        let studio = parse_profile(text, Some("studio")).unwrap();
+        assert_eq!((studio.local, studio.base_url.is_some()), (None, true));
+        let text = "base_url = \"https://a.example\"\n[profiles.here]\nlocal = true\n";
+        let here = parse_profile(text, Some("here")).unwrap();
+        assert_eq!((here.local, here.base_url), (Some(true), None));
     }
 }

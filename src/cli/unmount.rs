@@ -110,16 +110,8 @@ fn order_drain(drive: MountedDrive) -> Receiver<Result<()>> {
 
 /// The transfers in flight, in one line; `None` if there are none.
 fn under_way(root: &Path, status: &MountStatus) -> Option<String> {
-    let sending: Vec<_> = status
-        .drafts
-        .iter()
-        .filter(|draft| draft.state == StatusWord::Uploading && !draft.stuck)
-        .collect();
-    let first = sending.first()?;
-    let (sent, total) = sending.iter().fold((0, 0), |(sent, total), draft| {
-        (sent + draft.sent_bytes, total + draft.total_bytes)
-    });
-    let percent = (sent * 100).checked_div(total).unwrap_or(0);
+    let first = status.uploading().next()?;
+    let percent = status.percent_uploaded();
     let pace = status.transfers.iter().find(|it| it.path == first.path);
     let pace = pace.map(super::status::pace).unwrap_or_default();
     Some(format!(

@@ -63,14 +63,14 @@ use crate::drive::ops::write::{
 use crate::drive::ops::xattr::{get_xattr, list_xattr, remove_xattr, set_xattr};
 use crate::durable::MetaStore;
 pub use crate::outbox::StatusWord;
-use crate::outbox::{Outbox, OutboxEvent};
+use crate::outbox::{JobFolder, Outbox, OutboxEvent};
 
 use catalog::{Receiver, follow, watch};
 use failures::Deed;
 use mount::Mount;
 use ops::rename::rename;
 use ops::why::noted;
-use places::mount_status;
+use places::{job_folder_path, mount_status};
 
 /// One mounted account. Clones share it.
 #[derive(Clone)]
@@ -124,6 +124,11 @@ impl Drive {
     /// The state of the mount, as far as it is known without requests.
     pub fn status(&self) -> MountStatus {
         mount_status(&self.mount)
+    }
+
+    /// The path of a job's text from the top of the drive.
+    pub fn job_path(&self, folder: &JobFolder, name: &str) -> String {
+        format!("{}/{name}", job_folder_path(&self.mount, folder))
     }
 
     /// Stops and joins the tasks of the drive. Drafts stay; the outbox is stopped by its owner.

@@ -49,6 +49,22 @@ pub struct MountStatus {
     pub handles: u64,
 }
 
+impl MountStatus {
+    /// The drafts that are being uploaded, without those that need the user's help.
+    pub fn uploading(&self) -> impl Iterator<Item = &DraftStatus> {
+        let is_sent = |draft: &&DraftStatus| draft.state == StatusWord::Uploading && !draft.stuck;
+        self.drafts.iter().filter(is_sent)
+    }
+
+    /// How much of these is uploaded.
+    pub fn percent_uploaded(&self) -> u64 {
+        let (sent, total) = self.uploading().fold((0, 0), |(sent, total), draft| {
+            (sent + draft.sent_bytes, total + draft.total_bytes)
+        });
+        (sent * 100).checked_div(total).unwrap_or(0)
+    }
+}
+
 /// A folder with files that the journal did not name.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RecoveredStatus {

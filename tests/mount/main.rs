@@ -30,6 +30,7 @@ mod square_glb;
 mod stale;
 mod status_watch;
 mod stuck;
+mod supervised;
 mod support;
 #[path = "../support/validators.rs"]
 mod validators;

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
-use super::{Exit, MountPlan, daemon};
+use super::{Exit, MountPlan, daemon, supervisor};
 
 /// Limits the heaps of the C library. One heap for each thread would keep megabytes of unused memory, and this
 /// process waits mostly for disk and network.
@@ -33,6 +33,8 @@ pub(super) fn start(plan: &MountPlan) -> Result<Exit> {
         .arg0("assetfs")
         .args(["mount", "--background-child"])
         .env_remove("ASSETFS_TOKEN")
+        // systemd takes reports only from the process that it started, which is this one.
+        .env_remove(supervisor::SOCKET_VARIABLE)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::inherit())

@@ -16,9 +16,11 @@ use crate::fuse::{self, Access, MountOptions, Mounted};
 use crate::outbox::{Outbox, OutboxConfig};
 use crate::service::RunningService;
 
+use super::notifications;
 use super::secrets::protect_memory;
 use super::state_dirs::{self, Places};
 use super::{Account, Exit, MountPlan, dying};
+use super::supervisor::Supervisor;
 use crate::cli::{local, logging};
 
 /// How long the parts may take to stop before the process exits. All important data is already on disk.
@@ -90,6 +92,7 @@ fn start_log(plan: &MountPlan, logs: Logs) -> Result<()> {
 }
 
 async fn serve_async(plan: &MountPlan, ready: impl FnOnce(Greeting)) -> Result<Exit> {
+    let supervisor = Supervisor::from_environment();
     let parts = Parts::open(plan).await?;
     let greeting = Greeting {
         account: parts.places.label.clone(),
@@ -111,8 +114,13 @@ async fn serve_async(plan: &MountPlan, ready: impl FnOnce(Greeting)) -> Result<E
     dying::store_connection(&parts.places.state, &plan.mount_point);
     tracing::info!(mount_point = %plan.mount_point.display(), "mounted");
     ready(greeting);
-    until_unmounted(mounted, &plan.mount_point).await?;
+    supervisor.ready();
+    tokio::select! {
+        ended = until_unmounted(mounted, &plan.mount_point) => ended?,
+        never = supervisor.report(&parts.drive, &plan.mount_point) => match never {},
+    }
     tracing::info!("unmounted");
+    supervisor.stopping();
     parts.close().await;
     Ok(Exit::Done)
 }
@@ -189,8 +197,13 @@ async fn open_drive(plan: &MountPlan, client: &Client, places: &Places) -> Resul
     if let Some(settle) = plan.settle {
         config.settle = settle;
     }
-    let (outbox, events) =
+    let (outbox, mut events) =
         Outbox::open(config, client.clone()).context("cannot open the drafts")?;
+    let mut changed_jobs = None;
+    if plan.notify {
+        let (for_drive, changed) = notifications::tap(events);
+        (events, changed_jobs) = (for_drive, Some(changed));
+    }
     let config = DriveConfig {
         refresh: plan.refresh,
         read_only: plan.read_only,
@@ -203,6 +216,16 @@ async fn open_drive(plan: &MountPlan, client: &Client, places: &Places) -> Resul
         ..DriveConfig::new(&places.label, outbox_dir)
     };
     let drive = Drive::open(config, client.clone(), cache, outbox.clone(), events, meta).await?;
+    if let Some(changed) = changed_jobs {
+        let jobs = outbox.jobs().clone();
+        let mount_point = plan.mount_point.clone();
+        tokio::spawn(notifications::show(
+            changed,
+            jobs,
+            drive.clone(),
+            mount_point,
+        ));
+    }
     Ok((outbox, drive))
 }
 

@@ -5,9 +5,11 @@ mod background;
 mod daemon;
 mod dying;
 mod mount_helper;
+mod notifications;
 mod options;
 mod secrets;
 mod state_dirs;
+mod supervisor;
 
 use std::net::SocketAddr;
 use std::num::NonZeroU64;
@@ -96,6 +98,9 @@ pub(super) struct MountArgs {
     /// URL under which the service reaches that address [default: http://ADDR]
     #[arg(long, env = "ASSETFS_WEBHOOK_URL", value_name = "URL")]
     webhook_url: Option<String>,
+    /// Show a notification of the desktop at the end of each job; needs notify-send
+    #[arg(long, env = "ASSETFS_NOTIFY")]
+    notify: bool,
     /// Options as in /etc/fstab, separated by commas
     #[arg(short = 'o', value_name = "OPTIONS", value_delimiter = ',')]
     options: Vec<String>,
@@ -139,6 +144,7 @@ struct MountPlan {
     kernel_options: Vec<String>,
     source: Option<String>,
     cover_files: bool,
+    notify: bool,
     quiet: bool,
     chaos: Option<PathBuf>,
 }
@@ -156,6 +162,11 @@ pub(super) fn run(mut args: MountArgs) -> Result<Exit> {
     }
     // Before the mount point is looked at, which may be the one that does not answer.
     dying::free_dying_mounts(&plan.state_dir);
+    if plan.notify
+        && let Some(why) = notifications::missing_program()
+    {
+        eprintln!("assetfs: {why}");
+    }
     plan.mount_point = fuse::prepare_mount_point(&plan.mount_point, plan.cover_files)?;
     if args.foreground {
         daemon::serve_in_foreground(&plan)
@@ -203,6 +214,7 @@ fn plan(args: &MountArgs, profile: &Profile, fstab: FstabOptions) -> Result<Moun
         kernel_options: fstab.kernel,
         source: args.source.clone(),
         cover_files: fstab.cover_files,
+        notify: args.notify || profile.notify.unwrap_or(false),
         quiet: args.quiet,
     })
 }

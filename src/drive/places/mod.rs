@@ -46,7 +46,7 @@ mod walk;
 
 pub(in crate::drive) use attributes::file;
 pub(in crate::drive) use changes::tell;
-pub(in crate::drive) use drop::shown_parts;
+pub(in crate::drive) use drop::{job_folder_path, shown_parts};
 pub(in crate::drive) use entry::{DraftEntry, can_be_compared, loose_row, sent_loose_file};
 pub(in crate::drive) use errors::dismiss_error;
 pub(in crate::drive) use hidden_text::control_help;

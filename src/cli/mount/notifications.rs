@@ -1,0 +1,137 @@
+//! `assetfs mount --notify`: a notification of the desktop at the end of each job, shown by the program `notify-send`.
+//! The events of the outbox pass through here on their way to the drive.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::process::Command;
+use tokio::sync::mpsc;
+
+use crate::cli::settings;
+use crate::drive::{Drive, StatusWord};
+use crate::fuse::shell_quoted;
+use crate::outbox::{JobFolder, Jobs, OutboxEvent};
+
+/// The program that shows a notification (package `libnotify-bin`).
+const PROGRAM: &str = "notify-send";
+/// How long the program may take; a desktop that does not answer must not collect processes.
+const PROGRAM_DEADLINE: Duration = Duration::from_secs(10);
+/// Capacity of the channels of events, as that of the outbox.
+const EVENTS_WAITING: usize = 256;
+
+/// What to do for `--notify`, if the program is missing.
+pub(super) fn missing_program() -> Option<&'static str> {
+    settings::program(PROGRAM).is_none().then_some(
+        "--notify shows nothing, because notify-send is missing: run `apt install libnotify-bin`",
+    )
+}
+
+/// A job that changed, by its folder and the name of its text.
+type ChangedJob = (JobFolder, String);
+
+/// Passes on all events and reports the jobs that changed.
+pub(super) fn tap(
+    mut events: mpsc::Receiver<OutboxEvent>,
+) -> (mpsc::Receiver<OutboxEvent>, mpsc::Receiver<ChangedJob>) {
+    let (to_drive, for_drive) = mpsc::channel(EVENTS_WAITING);
+    let (to_here, changed) = mpsc::channel(EVENTS_WAITING);
+    tokio::spawn(async move {
+        while let Some(event) = events.recv().await {
+            if let OutboxEvent::JobChanged(folder, name) = &event {
+                // The drive does not wait for notifications: one that finds no room is not shown.
+                let _ = to_here.try_send((*folder, name.clone()));
+            }
+            if to_drive.send(event).await.is_err() {
+                return;
+            }
+        }
+    });
+    (for_drive, changed)
+}
+
+/// Shows the end of each job that was running since the mount started. Ends with the outbox.
+pub(super) async fn show(
+    mut changed: mpsc::Receiver<ChangedJob>,
+    jobs: Jobs,
+    drive: Drive,
+    mount_point: PathBuf,
+) {
+    let mut running = HashSet::new();
+    while let Some((folder, name)) = changed.recv().await {
+        let Some(job) = jobs.get(&folder, &name) else {
+            running.remove(&(folder, name));
+            continue;
+        };
+        let Some(title) = end_of(&folder, &job.status.word()) else {
+            running.insert((folder, name));
+            continue;
+        };
+        let path = drive.job_path(&folder, &name);
+        if running.remove(&(folder, name)) {
+            let text = body(&mount_point, &path, job.failure.as_deref());
+            notify(title, &text).await;
+        }
+    }
+}
+
+/// The title of a notification, if a job with this status is over.
+fn end_of(folder: &JobFolder, word: &StatusWord) -> Option<&'static str> {
+    let makes_an_embed = matches!(folder, JobFolder::Embeds(_) | JobFolder::RapidEmbeds(_));
+    match (word, makes_an_embed) {
+        (StatusWord::Done, false) => Some("Optimization done"),
+        (StatusWord::Failed, false) => Some("Optimization failed"),
+        (StatusWord::Done, true) => Some("Embed made"),
+        (StatusWord::Failed, true) => Some("Embed failed"),
+        _ => None,
+    }
+}
+
+fn body(mount_point: &Path, path: &str, failure: Option<&str>) -> String {
+    let path = shell_quoted(&mount_point.join(path.trim_start_matches('/')));
+    match failure {
+        Some(failure) => format!("{path}: {failure}"),
+        None => path,
+    }
+}
+
+async fn notify(title: &str, text: &str) {
+    let shown = Command::new(PROGRAM)
+        .args(["--app-name=assetfs", "--", title])
+        .arg(escaped(text))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .status();
+    match tokio::time::timeout(PROGRAM_DEADLINE, shown).await {
+        Ok(Ok(status)) if status.success() => {}
+        Ok(Ok(status)) => tracing::warn!(%status, "notify-send failed"),
+        Ok(Err(error)) => tracing::warn!(%error, "cannot start notify-send"),
+        Err(_) => tracing::warn!("the desktop took no notification in time"),
+    }
+}
+
+/// Escapes what a notification server reads as markup.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_no_markup_and_a_failure_has_its_reason() {
+        let text = body(
+            Path::new("/mnt"),
+            "/rawmodels/a<b>&c/optimize/web.json",
+            Some("no points"),
+        );
+        assert_eq!(text, "'/mnt/rawmodels/a<b>&c/optimize/web.json': no points");
+        assert_eq!(escaped("a<b>&c"), "a&lt;b&gt;&amp;c");
+    }
+}
