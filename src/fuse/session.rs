@@ -50,21 +50,17 @@ pub struct MountOptions {
 pub struct MountError {
     mount_point: PathBuf,
     hint: String,
-    #[source]
-    source: io::Error,
 }
 
 impl MountError {
-    fn new(mount_point: &Path, source: io::Error) -> MountError {
+    fn new(mount_point: &Path, source: &io::Error) -> MountError {
         let hint = match source.kind() {
             _ if !Path::new("/dev/fuse").exists() => {
                 "this machine has no /dev/fuse; load it with `modprobe fuse`, or run the container \
                  with `--device /dev/fuse --cap-add SYS_ADMIN`"
                     .to_owned()
             }
-            io::ErrorKind::NotFound => {
-                "fusermount3 is missing; install the package fuse3".to_owned()
-            }
+            io::ErrorKind::NotFound => "fusermount3 is missing: run `apt install fuse3`".to_owned(),
             io::ErrorKind::PermissionDenied => {
                 format!(
                     "{source}; to allow access by other users, add user_allow_other to /etc/fuse.conf"
@@ -75,7 +71,6 @@ impl MountError {
         MountError {
             mount_point: mount_point.to_owned(),
             hint,
-            source,
         }
     }
 }
@@ -94,7 +89,7 @@ pub fn mount(
     runtime: Handle,
 ) -> Result<Mounted, MountError> {
     let adapter = Adapter::new(drive.clone(), Dispatcher::new(runtime, DISK_THREADS));
-    let failed = |error| MountError::new(mount_point, error);
+    let failed = |error| MountError::new(mount_point, &error);
     let session = Session::new(adapter, mount_point, &config(options)).map_err(failed)?;
     let session = session.spawn().map_err(failed)?;
     drive.attach_kernel(Arc::new(NotifiedKernel::new(session.notifier())));

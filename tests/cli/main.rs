@@ -6,6 +6,7 @@ mod presets;
 mod refusals;
 #[path = "../support/samples.rs"]
 mod samples;
+mod setup;
 #[path = "../support/skip.rs"]
 mod skip;
 #[path = "../support/square_glb.rs"]
