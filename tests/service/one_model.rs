@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use zip::CompressionMethod;
 
 use super::square_glb::changed_glb;
-use super::support::{Fixture, engine};
+use super::support::{Fixture, engine, engine_without_pictures};
 use super::zips::zip_of;
 
 const OBJ: &[u8] = b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n";
@@ -102,7 +102,8 @@ const STL: &[u8] = b"solid a\nfacet normal 0 0 1\nouter loop\nvertex 0 0 0\nvert
 
 #[tokio::test]
 async fn a_scale_factor_scales_every_export_and_adds_none() {
-    let service = with_engine().await;
+    let worker = engine_without_pictures();
+    let service = Fixture::with("", |config| config.worker = worker).await;
     let id = service
         .upload("square", &[("a.glb", &changed_glb(|_| {}))])
         .await;

@@ -1,6 +1,7 @@
 //! Replies exactly as in the API: states of imports, errors of multi-optimize, versions of presets, the parts of a
 //! viewer's URL.
 
+use assetfs::engine::sample::{ChairDetail, write_chair_with};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -173,7 +174,7 @@ async fn the_parts_of_a_viewers_url_read_the_model_and_nothing_else() {
 async fn an_empty_file_name_counts_as_absent_and_usdz_has_a_quality_report() {
     let service = Fixture::with("", |config| config.worker = engine()).await;
     let dir = tempfile::tempdir().unwrap();
-    assetfs::engine::sample::write_chair(dir.path()).unwrap();
+    write_chair_with(dir.path(), ChairDetail::Small).unwrap();
     let mut files = Vec::new();
     super::support::add_files(dir.path(), "", &mut files);
     let bytes: Vec<Vec<u8>> = files

@@ -93,6 +93,13 @@ pub fn engine() -> WorkerCommand {
     }
 }
 
+/// The same for tests of files alone: drawing the views takes most of a job's time.
+pub fn engine_without_pictures() -> WorkerCommand {
+    let mut worker = engine();
+    worker.args.push("--no-pictures".into());
+    worker
+}
+
 impl Fixture {
     /// A service whose worker copies.
     pub async fn start() -> Fixture {
