@@ -19,8 +19,8 @@ use crate::service::RunningService;
 use super::notifications;
 use super::secrets::protect_memory;
 use super::state_dirs::{self, Places};
-use super::{Account, Exit, MountPlan, dying};
 use super::supervisor::Supervisor;
+use super::{Account, Exit, MountPlan, dying};
 use crate::cli::{local, logging};
 
 /// How long the parts may take to stop before the process exits. All important data is already on disk.
