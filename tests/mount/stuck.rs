@@ -83,7 +83,7 @@ fn hanging_process() {
     let drive = Hanging {
         notifier: &NOTIFIER,
     };
-    let session = Session::new(drive, &variable(MOUNT_POINT), &config).expect("it mounts");
+    let session = Session::new(drive, variable(MOUNT_POINT), &config).expect("it mounts");
     assert!(NOTIFIER.set(session.notifier()).is_ok());
     session.spawn().expect("it runs").join().expect("it ends");
 }
