@@ -220,7 +220,6 @@ impl Drive {
         noted(&self.mount, parent, name.to_str(), Deed::Remove, result)
     }
 
-    /// Removes an empty folder.
     pub async fn remove_dir(&self, parent: Ino, name: &OsStr, caller: &Caller) -> DriveResult<()> {
         let result = remove_dir(&self.mount, parent, name, caller).await;
         noted(&self.mount, parent, name.to_str(), Deed::Remove, result)

@@ -59,7 +59,6 @@ impl Caller {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FileKind {
-    /// A folder.
     Folder,
     /// A regular file.
     File,
@@ -194,9 +193,7 @@ pub enum SetTime {
 pub struct SetAttributes {
     /// Permission bits.
     pub mode: Option<u32>,
-    /// Owner to show.
     pub uid: Option<u32>,
-    /// Group to show.
     pub gid: Option<u32>,
     /// New length.
     pub size: Option<u64>,

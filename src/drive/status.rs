@@ -89,7 +89,6 @@ pub struct TrafficStatus {
     pub written_bytes: u64,
 }
 
-/// One draft.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DraftStatus {
     /// Path from the top of the drive.
@@ -181,7 +180,6 @@ pub struct JobStatusLine {
 pub struct OrphanStatus {
     /// The asset's id, where it could be found.
     pub id: u64,
-    /// Its name.
     pub name: String,
     /// When it was first seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]

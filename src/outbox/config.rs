@@ -6,19 +6,19 @@ use std::time::Duration;
 /// Settings of one outbox.
 #[derive(Debug, Clone)]
 pub struct OutboxConfig {
-    /// The private directory of one account: journal and staged bytes live below it.
+    /// The private directory of one account, with the journal and the staged bytes.
     pub dir: PathBuf,
-    /// How long a whole, well-referenced copy has to be quiet; scales the other waiting times.
+    /// How long nothing may change before a complete draft is sent. The other waiting times scale with it.
     pub settle: Duration,
-    /// How many files are sent at once, over all drafts.
+    /// Files that are sent in parallel, over all drafts.
     pub parallel_puts: usize,
-    /// How long a lost optimize reply is looked for.
+    /// How long to search for an optimization whose reply was lost.
     pub look_for_lost: Duration,
-    /// How long `submit_job` and the preset calls wait for an answer.
+    /// How long submitting a job and saving a preset wait for the reply.
     pub answer_within: Duration,
-    /// The first pause between two looks at running work; later ones grow.
+    /// The first pause between two polls of running work; later pauses grow.
     pub first_poll: Duration,
-    /// Nothing goes out by itself: drafts can be made and read.
+    /// Sends nothing: drafts can only be made and read.
     pub paused: bool,
 }
 

@@ -1,29 +1,29 @@
-//! What an error says about a call that changes something: whether it may have done so, and whether the same
-//! call may work later. Pure.
+//! Classifies errors of requests that change something: whether the request may have taken effect, and whether it may
+//! succeed later. Pure.
 
 use std::time::Duration;
 
 use crate::client::ClientError;
 
-/// How long a call whose answer was lost may still take effect. What the service does not show after this time never
-/// arrived.
+/// How long a request whose reply was lost may still take effect. Changes that the service does not show after this
+/// time did not happen.
 pub const LATE_EFFECT: Duration = Duration::from_secs(8);
 
-/// What an error says about the effect of a call.
+/// The effect of a failed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// It had none, and the same may work later without anybody changing anything.
+    /// None; a retry may succeed.
     NotYet,
-    /// It had none, and will have none as it is.
+    /// None; a retry would fail too.
     Refused,
-    /// What it was about does not exist.
+    /// None; its object does not exist.
     Gone,
-    /// Nobody can tell: whatever it made has to be looked for.
+    /// Unknown; what it may have made has to be searched for.
     Unknown,
 }
 
 impl Effect {
-    /// Of a call that was sent once.
+    /// The effect of a request that was sent once.
     pub fn of(error: &ClientError) -> Effect {
         match error {
             ClientError::LostReply { .. }
@@ -36,7 +36,7 @@ impl Effect {
     }
 }
 
-/// True when a call that does no harm when it is repeated is worth repeating.
+/// True if an idempotent request should be retried.
 pub fn passes(error: &ClientError) -> bool {
     matches!(Effect::of(error), Effect::NotYet | Effect::Unknown)
 }

@@ -1,5 +1,5 @@
-//! Everything that can go wrong in the outbox, by cause. `Display` is the sentence that a person
-//! reads (what, why, what to do); the caller chooses an error number from the variant.
+//! The errors of the outbox, by cause. `Display` is the message for the user (what failed, why, what to do). The
+//! caller maps the variant to an errno.
 
 use std::io;
 use std::path::Path;
@@ -8,7 +8,6 @@ use thiserror::Error;
 
 use crate::client::ClientError;
 
-/// Why the outbox could not do something.
 #[derive(Debug, Error)]
 pub enum OutboxError {
     /// There is no such draft, entry, job or attribute.
@@ -34,16 +33,15 @@ pub enum OutboxError {
     BadName {
         /// The name asked for.
         name: String,
-        /// What is wrong with it.
         reason: &'static str,
     },
     /// The name is longer than 255 bytes.
     #[error("the name is longer than 255 bytes")]
     NameTooLong,
-    /// A thing that is never made here, such as a trash folder.
+    /// Something that must not be made, such as a trash folder.
     #[error("{0}")]
     NotPermitted(String),
-    /// The service has accepted the upload: nothing can be added to it.
+    /// The service has accepted the upload, so the draft cannot change.
     #[error(
         "{0} has been uploaded and the service cannot add files to an asset; copy the model in under another name"
     )]
@@ -54,19 +52,16 @@ pub enum OutboxError {
     /// The attribute exists already.
     #[error("the extended attribute exists already")]
     AttributeExists,
-    /// The copy has not ended, or what was copied is not whole.
+    /// The copy has not ended, or is incomplete.
     #[error("{what}. Finish the copy, or send it as it is with `assetfs commit --force`")]
-    NotWhole {
-        /// What is missing or still going on.
-        what: String,
-    },
-    /// There is nothing in it that could be sent.
+    NotWhole { what: String },
+    /// It contains nothing that can be sent.
     #[error("{0}")]
     NothingToSend(String),
-    /// The text is not what it has to be.
+    /// A text is invalid.
     #[error("{0}")]
     Invalid(String),
-    /// No room on the staging disk.
+    /// The staging disk is full.
     #[error(
         "no room for {what} on the disk that holds {dir}; free space there or remove drafts, then try again \
          (drafts that are complete are still sent)"
@@ -79,32 +74,29 @@ pub enum OutboxError {
         #[source]
         source: io::Error,
     },
-    /// The file would be larger than anything that can be sent.
+    /// The file would be too large to be sent.
     #[error(
         "a file of {asked} cannot be sent: the account takes {limit} at most; delete models or enlarge the plan"
     )]
     TooLarge {
-        /// The length asked for, for people.
+        /// The requested length, formatted.
         asked: String,
-        /// The largest length, for people.
+        /// The largest length, formatted.
         limit: String,
     },
-    /// The account has not enough room.
+    /// The account has not enough free storage.
     #[error(
         "{name} needs {needed} and the account has {left} left; delete assets or enlarge the plan, then `assetfs retry`"
     )]
     QuotaExceeded {
-        /// The draft.
         name: String,
-        /// Its size, for people.
+        /// Its size, formatted.
         needed: String,
-        /// What is left, for people.
+        /// The free storage, formatted.
         left: String,
     },
-    /// The upload failed and waits for the user.
     #[error("{name} could not be sent: {reason}")]
     UploadFailed {
-        /// The draft.
         name: String,
         /// Why, and what to do.
         reason: String,
@@ -112,12 +104,10 @@ pub enum OutboxError {
     /// The service could not import the model.
     #[error("the service could not import {name}: {reason}")]
     ImportFailed {
-        /// The draft.
         name: String,
         /// What the service said.
         reason: String,
     },
-    /// The service refused, or could not be reached.
     #[error("{what}: {source}")]
     Service {
         /// What was being done.
@@ -125,13 +115,11 @@ pub enum OutboxError {
         #[source]
         source: ClientError,
     },
-    /// It takes longer than the caller waits; it goes on in the background.
-    #[error("{0} takes longer; it goes on in the background")]
+    /// It takes longer than the caller waits, and continues in the background.
+    #[error("{0} takes longer; it continues in the background")]
     StillGoing(String),
-    /// It was cancelled or removed meanwhile.
     #[error("{0} was cancelled")]
     Cancelled(String),
-    /// The handle was opened for reading only.
     #[error("the file is open for reading only")]
     NotWritable,
     /// The staging disk failed.
@@ -145,18 +133,16 @@ pub enum OutboxError {
     /// The journal cannot be read or written.
     #[error("the journal failed: {reason}; the staged files are kept in {dir}")]
     Journal {
-        /// What happened.
         reason: String,
-        /// Where the state is.
+        /// The state directory.
         dir: String,
     },
-    /// The outbox has been shut down.
     #[error("the drive is shutting down")]
     ShutDown,
 }
 
 impl OutboxError {
-    /// Says which disk is full.
+    /// Sets the folder of the full disk.
     pub(super) fn on_disk_of(mut self, folder: &Path) -> OutboxError {
         if let OutboxError::StagingFull { dir, .. } = &mut self {
             *dir = folder.display().to_string();
@@ -165,10 +151,9 @@ impl OutboxError {
     }
 }
 
-/// The result of an operation of the outbox.
 pub type OutboxResult<T> = Result<T, OutboxError>;
 
-/// Adds to an I/O error what was being done, and recognizes a full disk.
+/// Adds the failed operation to an I/O error, and recognizes a full disk.
 pub fn staging_error(what: impl Into<String>) -> impl FnOnce(io::Error) -> OutboxError {
     let what = what.into();
     move |source| match is_full(&source) {
@@ -181,7 +166,7 @@ pub fn staging_error(what: impl Into<String>) -> impl FnOnce(io::Error) -> Outbo
     }
 }
 
-/// True when the disk, or the quota of the user, is full.
+/// True if the disk, or the disk quota of the user, is full.
 pub fn is_full(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),

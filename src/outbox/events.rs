@@ -1,6 +1,6 @@
-//! News of the outbox: events for the receiver that [`Outbox::open`](super::Outbox::open) gives, and two signals for tasks
-//! inside. An event that waits already is not queued again, so the queue is bounded by the number of things that can
-//! change, and sending never blocks.
+//! Events for the receiver that [`Outbox::open`](super::Outbox::open) returns, and two signals for tasks of the
+//! outbox. An event that is queued already is not queued again, so the queue is bounded by the number of objects that
+//! can change, and sending never blocks.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -10,10 +10,9 @@ use tokio::sync::{Notify, mpsc, watch};
 use crate::outbox::ids::{DraftId, JobFolder};
 use crate::wire::{AssetId, RapidId};
 
-/// What happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OutboxEvent {
-    /// A draft's phase, status or content changed, or it is gone.
+    /// A draft's phase, status or content changed, or it was removed.
     DraftChanged(DraftId),
     /// The service has accepted a draft.
     AssetCreated {
@@ -21,11 +20,11 @@ pub enum OutboxEvent {
         /// The asset it became.
         asset: AssetId,
     },
-    /// An asset that is watched has another state.
+    /// The state of an asset changed.
     AssetChanged(AssetId),
-    /// A job has another state.
+    /// The state of a job changed.
     JobChanged(JobFolder, String),
-    /// A rapid model came to be or changed.
+    /// A rapid model was made or changed.
     RapidFound(RapidId),
     /// An embed was made.
     EmbedsChanged,
@@ -81,7 +80,7 @@ impl Events {
         }
     }
 
-    /// Wakes all who wait for any change.
+    /// Wakes all tasks that wait for any change.
     pub fn something_changed(&self) {
         self.changes.send_modify(|n| *n += 1);
     }
@@ -90,7 +89,7 @@ impl Events {
         self.changes.subscribe()
     }
 
-    /// Wakes all who wait for another state of an asset.
+    /// Wakes all tasks that wait for the state of an asset.
     pub fn asset_may_have_changed(&self) {
         self.assets.send_modify(|n| *n += 1);
     }

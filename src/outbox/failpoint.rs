@@ -1,7 +1,7 @@
-//! Points at which a test can make the process die, by name.
+//! Named points at which a test can kill the process.
 //!
-//! `ASSETFS_FAILPOINT=name` aborts the process when it comes there, `name:3` the third time. Without
-//! the variable a point costs one load.
+//! `ASSETFS_FAILPOINT=name` aborts the process at that point, `name:3` when it passes the third time. Without the
+//! variable a point costs one load.
 
 use std::io;
 use std::sync::OnceLock;
@@ -37,56 +37,56 @@ failpoints! {
     AfterJournal = "after-journal",
     /// Data is durable, its record is not made yet.
     AfterData = "after-data",
-    /// The intent to start an upload is in the journal.
+    /// The record of the start request is durable.
     BeforeStart = "before-start",
-    /// The service has answered, the journal does not know.
+    /// The service has answered; this is not recorded.
     AfterStart = "after-start",
-    /// The asset's id is in the journal.
+    /// The asset's id is recorded.
     BeforePuts = "before-puts",
-    /// A file is on the service.
+    /// A file was sent.
     AfterPut = "after-put",
-    /// Every file is on the service.
+    /// Every file was sent.
     AfterPuts = "after-puts",
-    /// The intent to complete is in the journal.
+    /// The record of the completion request is durable.
     BeforeComplete = "before-complete",
     /// The service has answered, the journal does not know.
     AfterComplete = "after-complete",
-    /// The journal knows that the service has accepted.
+    /// The acceptance is recorded.
     AfterAccepted = "after-accepted",
-    /// The service is done with the import.
+    /// The import is complete.
     AfterImport = "after-import",
-    /// The service's files match; the staged copy is still there.
+    /// The service's files are equal; the staged copy still exists.
     AfterVerified = "after-verified",
-    /// The journal says that the staged copy may go; it is still there.
+    /// The deletion of the staged copy is recorded; it still exists.
     BeforeDrop = "before-drop",
-    /// An asset that nobody wants is about to be deleted.
+    /// An unwanted asset is about to be deleted.
     BeforeDiscard = "before-discard",
-    /// It is deleted, the journal does not know.
+    /// It is deleted; this is not recorded.
     AfterDiscard = "after-discard",
-    /// A job's text is in the journal.
+    /// A job's text is recorded.
     AfterJobText = "after-job-text",
-    /// The intent to optimize is in the journal.
+    /// The record of the optimize request is durable.
     BeforeOptimize = "before-optimize",
     /// The service has answered, the journal does not know.
     AfterOptimize = "after-optimize",
-    /// The journal knows the rapid model; its one-off tag is still there.
+    /// The rapid model is recorded; its one-off tag still exists.
     BeforeTagRemoval = "before-tag-removal",
-    /// The tag is gone, the journal does not know.
+    /// The tag is removed; this is not recorded.
     AfterTagRemoval = "after-tag-removal",
-    /// The intent to make an embed is in the journal.
+    /// The record of the embed request is durable.
     BeforeEmbed = "before-embed",
     /// The service has answered, the journal does not know.
     AfterEmbed = "after-embed",
-    /// The intent to save a preset is in the journal.
+    /// The record of the preset request is durable.
     BeforePreset = "before-preset",
     /// The service has answered, the journal does not know.
     AfterPreset = "after-preset",
 }
 
-/// The point that is armed, and how many times it may be passed.
+/// The armed point, and how many times it may be passed.
 static ARMED: OnceLock<Option<(Failpoint, AtomicU32)>> = OnceLock::new();
 
-/// Dies here when the point is armed.
+/// Aborts the process if the point is armed.
 pub fn hit(point: Failpoint) {
     #[cfg(test)]
     crate::outbox::simulator::hook::hit(point);
@@ -100,14 +100,14 @@ pub fn hit(point: Failpoint) {
     }
 }
 
-/// Refuses work on the local disk where a test says that it is full.
+/// Fails if a test simulates a full disk.
 pub fn disk() -> io::Result<()> {
     #[cfg(test)]
     crate::outbox::simulator::hook::check_disk()?;
     Ok(())
 }
 
-/// Takes a while where a test asks for a slow disk: `ASSETFS_SLOW_SYNC_MS`.
+/// Sleeps if a test simulates a slow disk: `ASSETFS_SLOW_SYNC_MS`.
 pub fn slow_sync() {
     static SLOW: OnceLock<Option<Duration>> = OnceLock::new();
     let slow = SLOW.get_or_init(|| {
@@ -119,7 +119,7 @@ pub fn slow_sync() {
     }
 }
 
-/// False for a process that a test has killed: it must not touch the disk any more.
+/// False for a process that a test has killed, which must not write to the disk.
 pub fn alive() -> bool {
     #[cfg(test)]
     if crate::outbox::simulator::hook::is_dead() {

@@ -1,13 +1,15 @@
-//! What each of the three machines is given when the outbox opens.
+//! What the three machines are made of: one foundation for all, and for each its memory and what only it has.
 
-use std::sync::Arc;
+use std::ops::Deref;
+use std::sync::{Arc, MutexGuard};
 
 use crate::client::Client;
 use crate::outbox::config::OutboxConfig;
 use crate::outbox::events::Events;
-use crate::outbox::journal::Journal;
+use crate::outbox::journal::{Held, Journal, Part};
 use crate::outbox::tasks::Tasks;
 
+/// What all machines share. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Foundation {
     pub config: Arc<OutboxConfig>,
@@ -15,4 +17,39 @@ pub struct Foundation {
     pub journal: Arc<Journal>,
     pub events: Arc<Events>,
     pub tasks: Arc<Tasks>,
+}
+
+/// A machine with the memory `M`; `own` is what only this machine has.
+pub struct Machine<M, T> {
+    foundation: Foundation,
+    memory: Arc<Part<M>>,
+    pub own: T,
+}
+
+impl<M, T> Machine<M, T> {
+    pub fn new(foundation: &Foundation, memory: Arc<Part<M>>, own: T) -> Arc<Machine<M, T>> {
+        Arc::new(Machine {
+            foundation: foundation.clone(),
+            memory,
+            own,
+        })
+    }
+
+    /// Locks the memory, for short work.
+    pub fn memory(&self) -> Held<'_, M> {
+        self.memory.lock()
+    }
+
+    /// Locks the memory for code that holds the memory of another machine already.
+    pub fn peek(&self) -> MutexGuard<'_, M> {
+        self.memory.peek()
+    }
+}
+
+impl<M, T> Deref for Machine<M, T> {
+    type Target = Foundation;
+
+    fn deref(&self) -> &Foundation {
+        &self.foundation
+    }
 }

@@ -1,4 +1,4 @@
-//! Periodic work: makes late records durable, removes staged bytes that nothing refers to, keeps the journal short.
+//! Periodic work: writes late records, deletes unused staged bytes, rewrites a long journal.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,12 +6,12 @@ use std::time::Duration;
 use crate::outbox::machines::Machines;
 use crate::outbox::off_thread::off_thread;
 
-/// How long a change that nobody waits for may stay in memory alone.
+/// How long a change that no caller waits for may be in memory only.
 const LATE_RECORDS: Duration = Duration::from_secs(1);
-/// The journal is rewritten when it is longer than this and than a multiple of what it says.
+/// The journal is rewritten if it is longer than this, and longer than a multiple of its last rewritten length.
 const REWRITE_ABOVE_BYTES: u64 = 4 << 20;
 const REWRITE_FACTOR: u64 = 4;
-/// The same while no draft is left: what a day of copying wrote goes when the last of it has gone.
+/// The same while there are no drafts.
 const REWRITE_IDLE_ABOVE_BYTES: u64 = 16 << 10;
 
 /// Runs until the outbox closes.
@@ -19,7 +19,7 @@ pub async fn run(machines: Arc<Machines>) {
     let mut rewritten_len = 0;
     while machines.foundation.tasks.pause(LATE_RECORDS).await {
         if let Err(error) = machines.drafts.remove_doomed().await {
-            tracing::warn!(%error, "staged bytes that nobody needs are kept for now");
+            tracing::warn!(%error, "unused staged bytes could not be deleted yet");
         }
         let work = Arc::clone(&machines);
         let outcome = off_thread(move || look_after_journal(&work, rewritten_len)).await;
@@ -29,7 +29,7 @@ pub async fn run(machines: Arc<Machines>) {
     }
 }
 
-/// Writes late records, and rewrites the journal if it has become long; gives its length then.
+/// Writes late records, and rewrites a long journal; returns its length if it was rewritten.
 fn look_after_journal(machines: &Machines, rewritten_len: u64) -> Option<u64> {
     let journal = &machines.foundation.journal;
     if journal.has_waiting()
@@ -40,12 +40,12 @@ fn look_after_journal(machines: &Machines, rewritten_len: u64) -> Option<u64> {
     }
     journal.keep_reserve();
     if !machines.recovered().is_empty() {
-        // `assetfs recover` may have taken them back.
+        // `assetfs recover` may have moved them back.
         machines.look_for_recovered();
     }
     let is_idle = machines.drafts.is_idle();
     if is_idle {
-        machines.drafts.staging.drop_spares();
+        machines.drafts.own.staging.drop_spares();
     }
     let len = journal.len_bytes();
     let above = match is_idle {

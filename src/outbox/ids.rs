@@ -1,4 +1,4 @@
-//! What drafts, their entries and drop folders are called. All three machines and their records use these names.
+//! The ids of drafts, entries and drop folders.
 
 use std::fmt;
 
@@ -22,37 +22,36 @@ macro_rules! local_id {
 }
 
 local_id! {
-    /// The number of a draft. Never used twice in one state directory.
+    /// The id of a draft. Never reused in one state directory.
     DraftId
 }
 
 local_id! {
-    /// The number of an entry of a draft. Never used twice in one state directory, so an entry keeps
-    /// it when it is renamed, moved to another folder or moved to another draft.
+    /// The id of an entry of a draft. Never reused in one state directory. An entry keeps it when it is renamed or
+    /// moved, also to another draft.
     EntryId
 }
 
 impl EntryId {
-    /// The draft's folder itself, the same number in every draft.
+    /// The draft's folder itself, the same in every draft.
     pub const ROOT: EntryId = EntryId(0);
 }
 
-/// Who asks. `pid` is the id of a thread, which is what the kernel reports; zero where it does not.
+/// The caller of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Caller {
-    /// The thread that made the system call.
+    /// The id of the thread that made the system call, as the kernel reports it; 0 if it does not.
     pub pid: u32,
-    /// Its user.
     pub uid: u32,
     /// Its group.
     pub gid: u32,
 }
 
-/// Whose folder a job was dropped into.
+/// The owner of a drop folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OwnerFolder {
-    /// A draft that has been accepted; the same folder as its asset's.
+    /// A draft. After it is accepted, this is the same folder as its asset's.
     Draft(DraftId),
     /// An asset.
     Asset(AssetId),
@@ -73,7 +72,7 @@ pub enum JobFolder {
 }
 
 impl JobFolder {
-    /// The draft or asset whose folder it is in.
+    /// The draft or asset that it belongs to.
     pub fn owner(self) -> Option<OwnerFolder> {
         match self {
             JobFolder::Optimize(owner) | JobFolder::Embeds(owner) => Some(owner),

@@ -14,13 +14,13 @@ use crate::outbox::error::OutboxResult;
 use crate::outbox::events::Events;
 use crate::outbox::foundation::Foundation;
 use crate::outbox::ids::DraftId;
-use crate::outbox::jobs::{DraftModel, JobNeeds, JobParts, Jobs, JobsMemory, PresetSaved};
+use crate::outbox::jobs::{DraftModel, JobNeeds, JobParts, JobTools, JobsMemory, PresetSaved};
 use crate::outbox::journal::{Part, Ticket};
-use crate::outbox::presets::{PresetParts, Presets, SaveOutcome};
+use crate::outbox::presets::{PresetParts, PresetTools, Presets, PresetsMemory, SaveOutcome};
 use crate::outbox::recovery::{Recovered, recovered_in};
 use crate::outbox::state::{State, follow};
 use crate::outbox::tasks::Tasks;
-use crate::outbox::{drafts, recovery};
+use crate::outbox::{drafts, jobs, presets, recovery};
 
 pub struct Machines {
     pub foundation: Foundation,
@@ -48,7 +48,7 @@ impl Machines {
         };
         let journal = &foundation.journal;
         let jobs = JobsMemory::new(state.jobs, Arc::clone(journal));
-        let jobs = Arc::new(Part::new(Arc::clone(journal), jobs));
+        let jobs = Part::new(journal, jobs);
         let job_news = Arc::new(Notify::new());
         let on_fate: FateListener = {
             let (jobs, job_news) = (Arc::clone(&jobs), Arc::clone(&job_news));
@@ -57,18 +57,25 @@ impl Machines {
                 job_news.notify_one();
             })
         };
-        let drafts = DraftParts::new(foundation.clone(), staging, state.drafts, on_fate);
-        let drafts = Arc::new(drafts);
-        let presets = Arc::new(PresetParts::new(foundation.clone(), state.presets));
+        let drafts = DraftParts::open(&foundation, staging, state.drafts, on_fate);
+        let presets = PresetsMemory::new(state.presets, Arc::clone(journal));
+        let presets = Part::new(journal, presets);
+        let presets = PresetParts::new(&foundation, presets, PresetTools::default());
         let needs = Answers {
             drafts: Arc::clone(&drafts),
-            presets: Presets::new(Arc::clone(&presets)),
+            presets: Presets {
+                parts: Arc::clone(&presets),
+            },
         };
-        let jobs = JobParts::new(foundation.clone(), jobs, job_news, Box::new(needs));
+        let tools = JobTools {
+            needs: Box::new(needs),
+            news: job_news,
+            progress_news: Notify::new(),
+        };
         let machines = Machines {
+            jobs: JobParts::new(&foundation, jobs, tools),
             foundation,
             drafts,
-            jobs: Arc::new(jobs),
             presets,
             recovered: Mutex::new(Arc::new([])),
         };
@@ -79,8 +86,9 @@ impl Machines {
     /// Starts the tasks of all machines.
     pub fn start(&self) {
         drafts::start(&self.drafts);
-        Jobs::new(Arc::clone(&self.jobs)).start();
-        Presets::new(Arc::clone(&self.presets)).start();
+        jobs::start(&self.jobs);
+        let tasks = &self.foundation.tasks;
+        tasks.spawn(presets::run(Arc::clone(&self.presets)));
     }
 
     /// Signals all tasks to stop.
@@ -99,8 +107,8 @@ impl Machines {
         }
         let state = State {
             drafts: drafts.state.clone(),
-            jobs: self.jobs.book_beside(),
-            presets: self.presets.book_beside(),
+            jobs: self.jobs.peek().book.clone(),
+            presets: self.presets.peek().book.clone(),
         };
         Some(self.foundation.journal.push_snapshot(&state))
     }
@@ -131,7 +139,7 @@ struct Answers {
 
 impl JobNeeds for Answers {
     fn model_of(&self, draft: DraftId) -> DraftModel {
-        match self.drafts.model_beside(draft) {
+        match self.drafts.model_of(draft) {
             None => DraftModel::Removed,
             Some(None) => DraftModel::Expected,
             Some(Some(asset)) => DraftModel::Asset(asset),

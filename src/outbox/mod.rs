@@ -115,13 +115,17 @@ impl Outbox {
         let events = start(&machines);
         let drafts = || Arc::clone(&machines.drafts);
         let outbox = Outbox {
-            drafts: Drafts::new(drafts()),
-            entries: Entries::new(drafts()),
-            uploads: Uploads::new(drafts()),
-            orphans: Orphans::new(drafts()),
-            deletions: Deletions::new(drafts()),
-            jobs: Jobs::new(Arc::clone(&machines.jobs)),
-            presets: Presets::new(Arc::clone(&machines.presets)),
+            drafts: Drafts { parts: drafts() },
+            entries: Entries { parts: drafts() },
+            uploads: Uploads { parts: drafts() },
+            orphans: Orphans { parts: drafts() },
+            deletions: Deletions { parts: drafts() },
+            jobs: Jobs {
+                parts: Arc::clone(&machines.jobs),
+            },
+            presets: Presets {
+                parts: Arc::clone(&machines.presets),
+            },
             owner: Arc::new(Owner {
                 machines,
                 _lock: lock,

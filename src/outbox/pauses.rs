@@ -21,7 +21,6 @@ impl Pauses {
         }
     }
 
-    /// The next pause.
     pub fn next_pause(&mut self) -> Duration {
         let pause = self.next;
         self.next = (pause * 5 / 4).min(self.longest);

@@ -43,12 +43,10 @@ pub struct Recovered {
     pub files: Vec<RecoveredFile>,
 }
 
-/// One recovered file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecoveredFile {
     /// Its path below the folder: the draft's name first, where that is known.
     pub path: String,
-    /// Its length.
     pub bytes: u64,
 }
 
@@ -61,9 +59,7 @@ struct About {
 pub struct Opened {
     /// The journal, which says what `state` says.
     pub journal: Journal,
-    /// The state.
     pub state: State,
-    /// The staged bytes.
     pub staging: Staging,
 }
 

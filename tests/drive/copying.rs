@@ -319,7 +319,7 @@ async fn a_failed_import_puts_its_reason_into_error_txt_until_that_is_removed() 
     assert_eq!(
         tree.read("/rawmodels/cut/cut.glb").await.unwrap(),
         glb,
-        "the staged copy is kept"
+        "the local copy is kept"
     );
     tree.unlink("/rawmodels/cut/ERROR.txt").await.unwrap();
     assert!(!tree.exists("/rawmodels/cut/ERROR.txt").await);

@@ -29,9 +29,7 @@ pub(super) const LOCAL_BYTES: u64 = 30;
 /// The compression method of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// Stored.
     Stored,
-    /// Deflate.
     Deflated,
     /// An unsupported method.
     Other(u16),
@@ -43,11 +41,8 @@ pub struct Member {
     /// Its name, with `/` between folders.
     pub name: String,
     pub method: Method,
-    /// It is encrypted.
     pub is_encrypted: bool,
-    /// Its uncompressed length.
     pub size: u64,
-    /// Its compressed length.
     pub stored_len: u64,
     /// CRC-32 of its uncompressed bytes.
     pub crc: u32,
@@ -113,7 +108,6 @@ impl Directory {
         self.members.values()
     }
 
-    /// One file.
     pub fn member(&self, name: &str) -> Option<&Member> {
         self.members.get(name)
     }

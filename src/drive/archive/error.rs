@@ -10,11 +10,8 @@ pub enum ArchiveError {
     /// The data of a member does not match the directory.
     #[error("{name} is damaged inside {zip}: {reason}; copy the model in again")]
     Damaged {
-        /// The member.
         name: String,
-        /// The zip.
         zip: String,
-        /// What is wrong.
         reason: String,
     },
     /// The compression method or encryption of a member is not supported.
@@ -22,7 +19,6 @@ pub enum ArchiveError {
         "{name} cannot be read out of the zip: {reason}; `.assetfs/source.zip` has it as it is"
     )]
     Unreadable {
-        /// The member.
         name: String,
         /// What is in the way.
         reason: String,

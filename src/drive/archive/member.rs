@@ -27,7 +27,6 @@ const BLOCKS_IN_A_ROW: u32 = 32;
 pub type Proof = OnceCell<Result<Proven, ArchiveError>>;
 
 pub struct OpenMember {
-    /// The zip.
     pub zip: ZipSource,
     pub zip_name: String,
     /// What the directory says of the member.
@@ -85,7 +84,6 @@ impl MemberFile {
         })
     }
 
-    /// Its length.
     pub fn size(&self) -> u64 {
         self.open.member.size
     }

@@ -19,9 +19,7 @@ const WRITE_BYTES: usize = 1 << 20;
 /// Where the verified bytes of a member are.
 #[derive(Debug, Clone)]
 pub enum Proven {
-    /// In the zip.
     InZip,
-    /// In memory.
     Memory(Bytes),
     /// In an unnamed file.
     File(Arc<File>),
@@ -51,7 +49,6 @@ impl Gathering {
         })
     }
 
-    /// Adds bytes.
     pub(super) async fn push(&mut self, bytes: &[u8]) -> Result<(), ArchiveError> {
         self.pending.extend_from_slice(bytes);
         if self.file.is_some() && self.pending.len() >= WRITE_BYTES {

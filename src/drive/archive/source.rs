@@ -14,9 +14,7 @@ use crate::drive::reading::RemoteFile;
 /// The bytes of a zip.
 #[derive(Debug)]
 pub enum ZipSource {
-    /// On the service.
     Remote(Box<RemoteFile>),
-    /// On the local disk.
     Local(LocalZip),
 }
 
@@ -33,7 +31,6 @@ pub struct LocalZip {
 }
 
 impl ZipSource {
-    /// Its length.
     pub fn size(&self) -> u64 {
         match self {
             ZipSource::Remote(remote) => remote.size(),

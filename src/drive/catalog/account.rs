@@ -59,38 +59,35 @@ pub(in crate::drive) fn doubt_points(catalog: &Catalog) {
 }
 
 fn account_landing(catalog: &Arc<Catalog>, file: AccountFile) -> FlightEnd {
-    let shared = Arc::clone(catalog);
-    catalog
-        .flights
-        .join(FlightKey::Account(file), || async move {
-            let (client, now) = (&shared.client, Priority::Interactive);
-            let value = match file {
-                AccountFile::Points => {
-                    asked(&shared, client.account().points(now))
-                        .await?
-                        .rapidpoints
-                }
-                AccountFile::StorageLeft => {
-                    asked(&shared, client.account().storage_left(now))
-                        .await?
-                        .storage_left
-                }
-            };
-            if file == AccountFile::StorageLeft {
-                shared.outbox.storage_is_left(value);
+    catalog.join_flight(FlightKey::Account(file), |shared| async move {
+        let (client, now) = (&shared.client, Priority::Interactive);
+        let value = match file {
+            AccountFile::Points => {
+                asked(&shared, client.account().points(now))
+                    .await?
+                    .rapidpoints
             }
-            let before = shared
-                .known()
-                .account
-                .insert(file, (value, Some(Instant::now())));
-            if before.map(|(value, _)| value) != Some(value) {
-                if let Err(error) = shared.meta.relaxed().put(TABLE, file.name(), &value) {
-                    tracing::warn!(error = %error, "could not keep a value of the account");
-                }
-                shared.report(Change::Account(file));
+            AccountFile::StorageLeft => {
+                asked(&shared, client.account().storage_left(now))
+                    .await?
+                    .storage_left
             }
-            Ok(())
-        })
+        };
+        if file == AccountFile::StorageLeft {
+            shared.outbox.storage_is_left(value);
+        }
+        let before = shared
+            .known()
+            .account
+            .insert(file, (value, Some(Instant::now())));
+        if before.map(|(value, _)| value) != Some(value) {
+            if let Err(error) = shared.meta.relaxed().put(TABLE, file.name(), &value) {
+                tracing::warn!(error = %error, "could not keep a value of the account");
+            }
+            shared.report(Change::Account(file));
+        }
+        Ok(())
+    })
 }
 
 fn known_account_value(catalog: &Catalog, file: AccountFile) -> Option<(u64, Option<Instant>)> {

@@ -32,10 +32,9 @@ pub(in crate::drive) async fn read_blob(catalog: &Arc<Catalog>, blob: &Blob) -> 
     {
         return Ok(bytes);
     }
-    let (shared, fetched) = (Arc::clone(catalog), blob.clone());
+    let fetched = blob.clone();
     catalog
-        .flights
-        .join(FlightKey::Blob(blob.clone()), || async move {
+        .join_flight(FlightKey::Blob(blob.clone()), |shared| async move {
             let bytes = fetch_blob(&shared, &fetched).await?;
             keep_blob(&shared, fetched, bytes);
             Ok(())

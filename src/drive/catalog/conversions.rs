@@ -18,8 +18,7 @@ const MAX_LOOKS: u32 = 300;
 
 /// Starts polling, so that converted files are shown as soon as they exist.
 pub(in crate::drive) fn watch_conversions(catalog: &Arc<Catalog>, asset: AssetId) {
-    let shared = Arc::clone(catalog);
-    catalog.background.spawn(async move {
+    catalog.spawn(|shared| async move {
         let mut pause = FIRST_PAUSE;
         for _ in 0..MAX_LOOKS {
             tokio::time::sleep(pause).await;

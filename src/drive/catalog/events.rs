@@ -34,8 +34,7 @@ pub(in crate::drive) async fn follow(
             }
             OutboxEvent::RapidFound(rapid) => {
                 doubt(&catalog, ListingKind::Jobs);
-                let shared = Arc::clone(&catalog);
-                catalog.background.spawn(async move {
+                catalog.spawn(|shared| async move {
                     let found = refreshed_rapid(&shared, rapid, Duration::ZERO).await;
                     if let Ok(Some(source)) = found.map(|row| row.source) {
                         doubt_rapids_of(&shared, source);
@@ -113,7 +112,7 @@ pub(in crate::drive) fn recall_made(catalog: &Catalog) {
         return;
     }
     for record in catalog.outbox.uploads().sent_records() {
-        if catalog.known().assets.row(record.asset.0).is_none() {
+        if catalog.asset(record.asset).is_none() {
             told_made(
                 catalog,
                 record.asset,
@@ -126,8 +125,7 @@ pub(in crate::drive) fn recall_made(catalog: &Catalog) {
 }
 
 pub(super) fn asset_moved(catalog: &Arc<Catalog>, asset: AssetId) {
-    let shared = Arc::clone(catalog);
-    catalog.background.spawn(async move {
+    catalog.spawn(|shared| async move {
         if let Err(error) = refreshed_asset(&shared, asset, Duration::ZERO).await {
             tracing::debug!(asset = %asset, error = %error, "could not look at an asset that changed");
         }
@@ -164,8 +162,7 @@ fn job_changed(catalog: &Catalog, folder: &JobFolder, name: &str) {
 
 fn embeds_changed(catalog: &Arc<Catalog>) {
     doubt(catalog, ListingKind::Embeds);
-    let shared = Arc::clone(catalog);
-    catalog.background.spawn(async move {
+    catalog.spawn(|shared| async move {
         if let Err(error) = refreshed(&shared, ListingKind::Embeds).await {
             tracing::debug!(error = %error, "could not look at the embeds");
         }
@@ -174,8 +171,7 @@ fn embeds_changed(catalog: &Arc<Catalog>) {
 
 fn presets_changed(catalog: &Arc<Catalog>) {
     doubt(catalog, ListingKind::Presets);
-    let shared = Arc::clone(catalog);
-    catalog.background.spawn(async move {
+    catalog.spawn(|shared| async move {
         if let Err(error) = refreshed(&shared, ListingKind::Presets).await {
             tracing::debug!(error = %error, "could not look at the presets");
         }

@@ -3,8 +3,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use crate::drive::catalog::data::listing_refs::ListingRef;
 use crate::drive::catalog::parts::Catalog;
-use crate::drive::values::known::KnownAsset;
+use crate::drive::values::known::{KnownAsset, KnownRapid};
+use crate::drive::values::listing::Record;
 use crate::drive::values::local::HiddenParent;
 use crate::drive::values::names::HIDDEN_FOLDER;
 use crate::drive::values::node::{Home, Model};
@@ -52,6 +54,23 @@ impl Catalog {
             .collect()
     }
 
+    /// The record of an asset, if it is known.
+    pub(in crate::drive) fn asset(&self, asset: AssetId) -> Option<KnownAsset> {
+        self.known().assets.row(asset.0).cloned()
+    }
+
+    /// The record of an optimized model, if it is known.
+    pub(in crate::drive) fn rapid(&self, rapid: RapidId) -> Option<KnownRapid> {
+        self.known().rapids.row(rapid.0).cloned()
+    }
+
+    /// The name under which a listing shows a record, else its id.
+    pub(in crate::drive) fn name_in<R: Record>(&self, listing: &ListingRef<R>, id: u64) -> String {
+        let mut known = self.known();
+        let name = (listing.rows)(&mut known).name(id).map(str::to_owned);
+        name.unwrap_or_else(|| id.to_string())
+    }
+
     /// The asset that a draft became.
     pub(in crate::drive) fn asset_of_draft(&self, draft: DraftId) -> Option<AssetId> {
         let mut made = self.made.lock().expect("no panic while models are held");
@@ -92,7 +111,7 @@ impl Catalog {
     /// The present state of a source model; `None` if it is gone.
     pub(in crate::drive) fn model(&self, home: Home) -> Option<ModelView> {
         let asset = self.asset_of(home);
-        let known = asset.and_then(|asset| self.known().assets.row(asset.0).cloned());
+        let known = asset.and_then(|asset| self.asset(asset));
         let draft = match home {
             Home::Made(draft) => self.outbox.drafts().get(draft),
             Home::Found(_) => None,

@@ -36,7 +36,8 @@ pub(super) use blobs::{blob_len, read_blob, report_at};
 pub(super) use conversions::watch_conversions;
 pub(super) use data::blobs::Blob;
 pub(super) use data::flight_key::FlightKey;
-pub(super) use data::known::Known;
+pub(super) use data::listing_refs;
+pub(super) use data::listing_refs::ListingRef;
 pub(super) use data::staged_zips::StagedZip;
 pub(super) use events::{became, follow, is_asset_by_now, recall_made};
 pub(super) use flight::FlightEnd;
@@ -49,8 +50,8 @@ pub(super) use listings::{begin_first_listing, confirmed, refreshed};
 pub(super) use maps::store::{known_map, rapid_ended, rapid_is_final};
 pub(super) use maps::{content_count, doubt_files, file_map, learn_folders};
 pub(super) use models::{
-    detail_text, doubt_rapids_of, fresh_text, keep_detail, keep_detail_text, known_rapid,
-    rapids_of, refreshed_asset, refreshed_rapid,
+    detail_text, doubt_rapids_of, fresh_text, keep_detail, keep_detail_text, known_asset,
+    known_rapid, rapids_of, refreshed_asset, refreshed_rapid,
 };
 pub(super) use orphans::refresh_orphans;
 pub(super) use parts::{Catalog, OnChange};

@@ -30,35 +30,23 @@ pub(in crate::drive) async fn refreshed_asset(
     believed: Duration,
 ) -> DriveResult<KnownAsset> {
     if !detail_is_young(catalog, &FlightKey::Asset(asset), believed) {
-        let shared = Arc::clone(catalog);
-        let landing = catalog
-            .flights
-            .join(FlightKey::Asset(asset), || async move {
-                let began = Instant::now();
-                let record = asked(
-                    &shared,
-                    shared.client.assets().get(asset, Priority::Interactive),
-                )
-                .await;
-                match record {
-                    Ok(record) => told_asset_detail(&shared, &record, began),
-                    Err(DriveError::NotFound) => {
-                        asset_gone(&shared, asset);
-                        return Err(DriveError::NotFound);
-                    }
-                    Err(error) => return Err(error),
-                }
-                Ok(())
-            });
-        let is_known = catalog.known().assets.row(asset.0).is_some();
+        let landing = catalog.join_flight(FlightKey::Asset(asset), |shared| async move {
+            let began = Instant::now();
+            let record = asked(
+                &shared,
+                shared.client.assets().get(asset, Priority::Interactive),
+            )
+            .await;
+            if let Err(DriveError::NotFound) = record {
+                asset_gone(&shared, asset);
+            }
+            told_asset_detail(&shared, &record?, began);
+            Ok(())
+        });
+        let is_known = catalog.asset(asset).is_some();
         landed(catalog, landing, is_known).await?;
     }
-    catalog
-        .known()
-        .assets
-        .row(asset.0)
-        .cloned()
-        .ok_or(DriveError::NotFound)
+    catalog.asset(asset).ok_or(DriveError::NotFound)
 }
 
 /// Requests an optimized model unless its record is younger than `believed`.
@@ -68,35 +56,34 @@ pub(in crate::drive) async fn refreshed_rapid(
     believed: Duration,
 ) -> DriveResult<KnownRapid> {
     if !detail_is_young(catalog, &FlightKey::Rapid(rapid), believed) {
-        let shared = Arc::clone(catalog);
-        let landing = catalog
-            .flights
-            .join(FlightKey::Rapid(rapid), || async move {
-                let began = Instant::now();
-                let record = asked(
-                    &shared,
-                    shared.client.rapids().get(rapid, Priority::Interactive),
-                )
-                .await;
-                match record {
-                    Ok(record) => told_rapid_detail(&shared, &record, began),
-                    Err(DriveError::NotFound) => {
-                        rapid_gone(&shared, rapid);
-                        return Err(DriveError::NotFound);
-                    }
-                    Err(error) => return Err(error),
-                }
-                Ok(())
-            });
-        let is_known = catalog.known().rapids.row(rapid.0).is_some();
+        let landing = catalog.join_flight(FlightKey::Rapid(rapid), |shared| async move {
+            let began = Instant::now();
+            let record = asked(
+                &shared,
+                shared.client.rapids().get(rapid, Priority::Interactive),
+            )
+            .await;
+            if let Err(DriveError::NotFound) = record {
+                rapid_gone(&shared, rapid);
+            }
+            told_rapid_detail(&shared, &record?, began);
+            Ok(())
+        });
+        let is_known = catalog.rapid(rapid).is_some();
         landed(catalog, landing, is_known).await?;
     }
-    catalog
-        .known()
-        .rapids
-        .row(rapid.0)
-        .cloned()
-        .ok_or(DriveError::NotFound)
+    catalog.rapid(rapid).ok_or(DriveError::NotFound)
+}
+
+/// A known source model, else requested.
+pub(in crate::drive) async fn known_asset(
+    catalog: &Arc<Catalog>,
+    asset: AssetId,
+) -> DriveResult<KnownAsset> {
+    match catalog.asset(asset) {
+        Some(row) => Ok(row),
+        None => refreshed_asset(catalog, asset, Duration::ZERO).await,
+    }
 }
 
 /// A known optimized model, else requested: links need its name.
@@ -104,7 +91,7 @@ pub(in crate::drive) async fn known_rapid(
     catalog: &Arc<Catalog>,
     rapid: RapidId,
 ) -> DriveResult<KnownRapid> {
-    let known = catalog.known().rapids.row(rapid.0).cloned();
+    let known = catalog.rapid(rapid);
     match known {
         Some(row) => Ok(row),
         None => refreshed_rapid(catalog, rapid, Duration::ZERO).await,
@@ -122,30 +109,27 @@ pub(in crate::drive) async fn rapids_of(
     {
         return Ok(still_there(catalog, rapids));
     }
-    let shared = Arc::clone(catalog);
-    let landing = catalog
-        .flights
-        .join(FlightKey::RapidsOf(asset), || async move {
-            let began = Instant::now();
-            let records = asked(
-                &shared,
-                shared
-                    .client
-                    .assets()
-                    .rapid_models(asset, Priority::Interactive),
-            )
-            .await?;
-            for record in &records {
-                told_rapid(&shared, KnownRapid::from_record(record), began);
-            }
-            let mut rapids: Vec<RapidId> = records.iter().map(|record| record.id).collect();
-            rapids.sort_unstable();
+    let landing = catalog.join_flight(FlightKey::RapidsOf(asset), |shared| async move {
+        let began = Instant::now();
+        let records = asked(
+            &shared,
             shared
-                .known()
-                .rapids_of
-                .insert(asset, (rapids, Instant::now()));
-            Ok(())
-        });
+                .client
+                .assets()
+                .rapid_models(asset, Priority::Interactive),
+        )
+        .await?;
+        for record in &records {
+            told_rapid(&shared, KnownRapid::from_record(record), began);
+        }
+        let mut rapids: Vec<RapidId> = records.iter().map(|record| record.id).collect();
+        rapids.sort_unstable();
+        shared
+            .known()
+            .rapids_of
+            .insert(asset, (rapids, Instant::now()));
+        Ok(())
+    });
     // The listing may contain the source of models too.
     let is_known = known.is_some() || is_listed(catalog, ListingKind::Rapids);
     landed(catalog, landing, is_known).await?;

@@ -24,8 +24,7 @@ pub(in crate::drive) async fn refresh_orphans(catalog: &Arc<Catalog>) {
     if is_young {
         return;
     }
-    let shared = Arc::clone(catalog);
-    let landing = catalog.flights.join(FlightKey::Orphans, || async move {
+    let landing = catalog.join_flight(FlightKey::Orphans, |shared| async move {
         let orphans = shared
             .outbox
             .orphans()

@@ -20,7 +20,7 @@ use crate::drive::catalog::data::flight_key::FlightKey;
 use crate::drive::catalog::data::known::Known;
 use crate::drive::catalog::data::staged_zips::StagedZips;
 use crate::drive::catalog::data::watched::Watched;
-use crate::drive::catalog::flight::Flights;
+use crate::drive::catalog::flight::{FlightEnd, Flights};
 use crate::drive::config::DriveConfig;
 use crate::drive::error::DriveResult;
 use crate::drive::failures::Failures;
@@ -87,6 +87,26 @@ impl Catalog {
     /// Reports a change.
     pub(super) fn report(&self, change: Change) {
         (self.on_change)(change);
+    }
+
+    /// Joins the flight for `key`, or starts `work` as a new one.
+    pub(super) fn join_flight<F>(
+        self: &Arc<Catalog>,
+        key: FlightKey,
+        work: impl FnOnce(Arc<Catalog>) -> F,
+    ) -> FlightEnd
+    where
+        F: Future<Output = DriveResult<()>> + Send + 'static,
+    {
+        self.flights.join(key, || work(Arc::clone(self)))
+    }
+
+    /// Starts a background task.
+    pub(super) fn spawn<F>(self: &Arc<Catalog>, work: impl FnOnce(Arc<Catalog>) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.background.spawn(work(Arc::clone(self)));
     }
 
     pub(in crate::drive) fn known(&self) -> MutexGuard<'_, Known> {

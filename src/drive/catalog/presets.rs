@@ -3,6 +3,7 @@
 
 use std::time::Instant;
 
+use crate::drive::catalog::data::listing_refs::PRESETS;
 use crate::drive::catalog::listings::freshness::doubt;
 use crate::drive::catalog::listings::records::{removed, told_changes};
 use crate::drive::catalog::parts::Catalog;
@@ -35,21 +36,10 @@ fn write_preset(catalog: &Catalog, saved: &SavedPreset) {
     let changes = known
         .presets
         .write(row, Instant::now(), &Default::default());
-    told_changes(
-        catalog,
-        ListingKind::Presets,
-        |known| &mut known.presets,
-        known,
-        &changes,
-    );
+    told_changes(catalog, &PRESETS, known, &changes);
 }
 
 /// Removes a preset that was deleted on the service.
 pub(in crate::drive) fn preset_gone(catalog: &Catalog, preset: PresetId) {
-    removed(
-        catalog,
-        ListingKind::Presets,
-        |known| &mut known.presets,
-        preset.0,
-    );
+    removed(catalog, &PRESETS, preset.0);
 }

@@ -32,12 +32,9 @@ pub(in crate::drive) async fn learn_reason(catalog: &Arc<Catalog>, model: Model)
     if kept_reason(catalog, subject).is_some() {
         return;
     }
-    let shared = Arc::clone(catalog);
-    let landing = catalog
-        .flights
-        .join(FlightKey::Reason(subject), || async move {
-            fetch_reason(&shared, subject).await
-        });
+    let landing = catalog.join_flight(FlightKey::Reason(subject), |shared| async move {
+        fetch_reason(&shared, subject).await
+    });
     if let Some(Err(error)) = landing.within(patience(catalog)).await {
         tracing::debug!(subject = %subject, error = %error, "the reason of a failure is not known");
     }
@@ -64,7 +61,7 @@ pub(in crate::drive) async fn model_status(
         _ => refreshed_asset(catalog, asset, STATUS_HOLDS).await?,
     };
     learn_reason(catalog, Model::Raw(home)).await;
-    let row = catalog.known().assets.row(asset.0).cloned().unwrap_or(row);
+    let row = catalog.asset(asset).unwrap_or(row);
     Ok(asset_status(catalog, &row))
 }
 

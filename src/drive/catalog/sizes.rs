@@ -13,6 +13,7 @@ use crate::drive::catalog::asking::asked;
 use crate::drive::catalog::blobs::probe_report;
 use crate::drive::catalog::change::Change;
 use crate::drive::catalog::data::flight_key::FlightKey;
+use crate::drive::catalog::flight::FlightEnd;
 use crate::drive::catalog::identity::shown_as;
 use crate::drive::catalog::maps::fetch::fetch_map;
 use crate::drive::catalog::maps::store::known_map;
@@ -79,16 +80,12 @@ pub(in crate::drive) async fn content_changed(
     });
 }
 
-fn size_landing(
-    catalog: &Arc<Catalog>,
-    folder: RemoteFolder,
-    path: Arc<str>,
-) -> impl Future<Output = DriveResult<()>> + Send + use<> {
-    let shared = Arc::clone(catalog);
+fn size_landing(catalog: &Arc<Catalog>, folder: RemoteFolder, path: Arc<str>) -> FlightEnd {
     let key = FlightKey::Size(folder, Arc::clone(&path));
-    catalog
-        .flights
-        .join(key, || async move { probe(&shared, folder, &path).await })
+    catalog.join_flight(
+        key,
+        |shared| async move { probe(&shared, folder, &path).await },
+    )
 }
 
 /// Requests size and first block in one request, and stores the block: a small file needs no more.
@@ -96,10 +93,9 @@ pub(in crate::drive) fn first_block_landing(
     catalog: &Arc<Catalog>,
     folder: RemoteFolder,
     path: Arc<str>,
-) -> impl Future<Output = DriveResult<()>> + Send + use<> {
-    let shared = Arc::clone(catalog);
+) -> FlightEnd {
     let key = FlightKey::Size(folder, Arc::clone(&path));
-    catalog.flights.join(key, || async move {
+    catalog.join_flight(key, |shared| async move {
         match take_first_block(&shared, folder, &path).await {
             Some(()) => Ok(()),
             None => probe(&shared, folder, &path).await,
@@ -181,8 +177,7 @@ fn size_ahead(catalog: &Arc<Catalog>, folder: RemoteFolder, asked: &Arc<str>) {
         .take(MAX_AHEAD)
         .cloned()
         .collect();
-    let shared = Arc::clone(catalog);
-    catalog.background.spawn(async move {
+    catalog.spawn(|shared| async move {
         let permits = Arc::new(Semaphore::new(AT_ONCE));
         let mut tasks = Vec::new();
         for path in unknown {

@@ -30,13 +30,13 @@ pub(in crate::drive) fn look_at(catalog: &Catalog, model: Model) {
             let Some(asset) = catalog.asset_of(home) else {
                 return;
             };
-            let row = catalog.known().assets.row(asset.0).cloned();
+            let row = catalog.asset(asset);
             if row.is_some_and(|row| row.state != UploadStatus::Complete) {
                 catalog.watched.look_at_asset(asset);
             }
         }
         Model::Rapid(rapid) => {
-            let row = catalog.known().rapids.row(rapid.0).cloned();
+            let row = catalog.rapid(rapid);
             if row.is_some_and(|row| !row.state.is_final()) {
                 catalog.watched.look_at_rapid(rapid);
             }
@@ -78,9 +78,7 @@ fn due_assets(catalog: &Catalog) -> Vec<AssetId> {
 
 fn is_moving(catalog: &Catalog, asset: AssetId) -> bool {
     let moves = catalog
-        .known()
-        .assets
-        .row(asset.0)
+        .asset(asset)
         .is_some_and(|row| !row.state.is_final());
     let outbox_watches = match catalog.home_of(asset) {
         Home::Made(draft) => catalog.outbox.drafts().get(draft).is_some(),
@@ -99,11 +97,7 @@ async fn look_after_asset(catalog: &Arc<Catalog>, asset: AssetId) {
     let status = match reply {
         Ok(record) => {
             told_asset_detail(catalog, &record, began);
-            catalog
-                .known()
-                .assets
-                .row(asset.0)
-                .map(|row| Some(row.status()))
+            catalog.asset(asset).map(|row| Some(row.status()))
         }
         Err(DriveError::NotFound) => {
             asset_gone(catalog, asset);
@@ -147,8 +141,7 @@ fn running_states(catalog: &Catalog) -> Vec<(RapidId, u64)> {
 
 async fn fetch_running_jobs(catalog: &Arc<Catalog>) -> DriveResult<()> {
     let running = running_rapids(catalog);
-    let shared = Arc::clone(catalog);
-    let landing = catalog.flights.join(FlightKey::RunningJobs, || async move {
+    let landing = catalog.join_flight(FlightKey::RunningJobs, |shared| async move {
         let began = Instant::now();
         let records = asked(
             &shared,

@@ -261,8 +261,7 @@ fn take_hint(catalog: &Arc<Catalog>, event: &Event) {
                 doubt_rapids_of(catalog, asset);
             }
             if let Some(rapid) = rapid {
-                let shared = Arc::clone(catalog);
-                catalog.background.spawn(async move {
+                catalog.spawn(|shared| async move {
                     if let Err(error) = refreshed_rapid(&shared, rapid, Duration::ZERO).await {
                         tracing::debug!(rapid = %rapid, error = %error, "an event's model could not be looked at");
                     }

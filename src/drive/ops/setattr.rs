@@ -15,7 +15,6 @@ use crate::drive::posix::{Caller, Entry, Ino, SetAttributes, SetTime};
 use crate::drive::values::local::TextTarget;
 use crate::outbox::{AttributeChange, DraftId, EntryId};
 
-/// Changes attributes and returns the new ones.
 pub(in crate::drive) async fn setattr(
     mount: &Arc<Mount>,
     ino: Ino,

@@ -8,14 +8,12 @@ use super::attributes::changed;
 use super::node::{Node, Row};
 use super::place::{Answer, Lifetime, Place};
 use super::rapid_links::linked_rapid;
-use crate::drive::catalog::{
-    hidden_path, known_rapid, refreshed, refreshed_asset, refreshed_rapid,
-};
+use crate::drive::catalog::{hidden_path, known_asset, known_rapid, refreshed, refreshed_rapid};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::posix::FileKind;
 use crate::drive::tree::Tree;
 use crate::drive::values::local::HiddenParent;
-use crate::drive::values::node::{Family, ListingKind, Model};
+use crate::drive::values::node::{Family, Model};
 use crate::wire::{AssetId, RapidId};
 
 pub(super) struct IdFolder(pub(super) Family);
@@ -46,25 +44,11 @@ impl Place for IdFolder {
 
     fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
         Box::pin(async {
+            refreshed(tree.catalog(), self.0.listing()).await?;
+            let known = tree.catalog().known();
             let ids: Vec<u64> = match self.0 {
-                Family::Raw => {
-                    refreshed(tree.catalog(), ListingKind::Assets).await?;
-                    tree.catalog()
-                        .known()
-                        .assets
-                        .rows()
-                        .map(|row| row.id.0)
-                        .collect()
-                }
-                Family::Rapid => {
-                    refreshed(tree.catalog(), ListingKind::Rapids).await?;
-                    tree.catalog()
-                        .known()
-                        .rapids
-                        .rows()
-                        .map(|row| row.id.0)
-                        .collect()
-                }
+                Family::Raw => known.assets.rows().map(|row| row.id.0).collect(),
+                Family::Rapid => known.rapids.rows().map(|row| row.id.0).collect(),
             };
             let rows = ids.into_iter();
             let rows = rows.map(|id| Row::new(id.to_string(), IdLink(self.0, id)));
@@ -79,15 +63,8 @@ impl Place for IdFolder {
                 return Err(DriveError::NotFound);
             }
             match self.0 {
-                Family::Raw => {
-                    let is_known = tree.catalog().known().assets.row(id).is_some();
-                    if !is_known {
-                        refreshed_asset(tree.catalog(), AssetId(id), Duration::ZERO).await?;
-                    }
-                }
-                Family::Rapid => {
-                    known_rapid(tree.catalog(), RapidId(id)).await?;
-                }
+                Family::Raw => drop(known_asset(tree.catalog(), AssetId(id)).await?),
+                Family::Rapid => drop(known_rapid(tree.catalog(), RapidId(id)).await?),
             }
             Ok(IdLink(self.0, id).into())
         })
@@ -162,10 +139,7 @@ impl Place for SourceLink {
                 row = refreshed_rapid(tree.catalog(), self.0, Duration::ZERO).await?;
             }
             let source = row.source.ok_or(DriveError::NotFound)?;
-            let is_known = tree.catalog().known().assets.row(source.0).is_some();
-            if !is_known {
-                refreshed_asset(tree.catalog(), source, Duration::ZERO).await?;
-            }
+            known_asset(tree.catalog(), source).await?;
             let name = tree.catalog().model_name(tree.catalog().home_of(source));
             let name = name.ok_or(DriveError::NotFound)?;
             Ok(format!("../../../rawmodels/{name}"))

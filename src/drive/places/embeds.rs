@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use super::kept::cached_json;
+use super::kept::record_text;
 use super::node::Row;
 use super::page::embed_page;
 use super::place::{Answer, Lifetime, Place, Removal, Text};
 use crate::client::Priority;
-use crate::drive::catalog::{FlightKey, asked, hidden_path, keep_detail, refreshed};
+use crate::drive::catalog::listing_refs::EMBEDS;
+use crate::drive::catalog::{FlightKey, hidden_path, refreshed};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::posix::FileKind;
 use crate::drive::tree::Tree;
@@ -29,13 +30,7 @@ impl Place for EmbedPage {
     }
 
     fn path(&self, tree: &Tree) -> String {
-        let name = tree
-            .catalog()
-            .known()
-            .embeds
-            .name(self.0.0)
-            .map(str::to_owned);
-        format!("/embeds/{}", name.unwrap_or_else(|| self.0.to_string()))
+        format!("/embeds/{}", tree.catalog().name_in(&EMBEDS, self.0.0))
     }
 
     fn lifetime(&self) -> Lifetime {
@@ -90,22 +85,17 @@ impl Place for EmbedRecord {
     fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {
         Box::pin(async {
             let (embed, row) = (self.0, known_embed(tree, self.0)?);
-            let (of, url) = (Arc::clone(tree), row.url.clone());
-            let told = cached_json(tree, FlightKey::Embed(embed), async move {
-                let asked = asked(
-                    of.catalog(),
-                    of.client().embeds().get(embed, Priority::Interactive),
-                );
-                let mut record = asked.await?;
+            let url = row.url.clone();
+            let text = record_text(tree, FlightKey::Embed(embed), move |client| async move {
+                let mut record = client.embeds().get(embed, Priority::Interactive).await?;
                 record.url = record.url.or(url);
-                keep_detail(of.catalog(), FlightKey::Embed(embed), &record);
-                Ok(())
+                Ok(record)
             });
-            match told.await {
+            match text.await {
                 Err(error) if error.leaves_the_tree_as_it_was() => {
                     Ok(Text::new(row.text, system_time(row.created)))
                 }
-                told => told,
+                text => text,
             }
         })
     }

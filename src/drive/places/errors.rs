@@ -133,7 +133,7 @@ pub(super) fn shown_failure(tree: &Tree, parent: HiddenParent) -> Option<String>
 
 /// Why an optimized model failed.
 pub(super) fn rapid_failure(tree: &Tree, rapid: RapidId) -> Option<String> {
-    let row = tree.catalog().known().rapids.row(rapid.0).cloned()?;
+    let row = tree.catalog().rapid(rapid)?;
     row.state
         .is_failure()
         .then(|| rapid_status(tree.catalog(), &row).to_string())

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::place::{Answer, Lifetime, Place, Text};
+use crate::drive::catalog::listing_refs::FACTORY;
 use crate::drive::error::DriveError;
 use crate::drive::posix::FileKind;
 use crate::drive::tree::Tree;
@@ -28,13 +29,7 @@ impl Place for FactoryPreset {
     }
 
     fn path(&self, tree: &Tree) -> String {
-        let name = tree
-            .catalog()
-            .known()
-            .factory
-            .name(self.0.0)
-            .map(str::to_owned);
-        let name = name.unwrap_or_else(|| self.0.to_string());
+        let name = tree.catalog().name_in(&FACTORY, self.0.0);
         format!("/presets/factory/{name}")
     }
 

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::kept::{cached_json, detail};
+use super::kept::{cached_json, detail, record_text};
 use super::metrics;
 use super::mount_status::mount_status;
 use super::place::Text;
 use crate::client::Priority;
 use crate::drive::catalog::{
-    Blob, FlightKey, asked, keep_detail, keep_detail_text, known_rapid, learn_reason, model_status,
+    Blob, FlightKey, asked, keep_detail_text, known_rapid, learn_reason, model_status,
     rapid_status, read_blob, refresh_orphans, refreshed_asset, refreshed_rapid,
 };
 use crate::drive::error::{DriveError, DriveResult};
@@ -52,14 +52,8 @@ pub(super) async fn top_text(
         )),
         (HiddenName::Control, parent) => Ok(Text::new(control_help(parent), tree.opened())),
         (HiddenName::Categories, _) => {
-            let of = Arc::clone(tree);
-            cached_json(tree, FlightKey::Categories, async move {
-                let asked = asked(
-                    of.catalog(),
-                    of.client().presets().categories(Priority::Interactive),
-                );
-                keep_detail(of.catalog(), FlightKey::Categories, &asked.await?);
-                Ok(())
+            record_text(tree, FlightKey::Categories, move |client| async move {
+                client.presets().categories(Priority::Interactive).await
             })
             .await
         }
@@ -98,7 +92,7 @@ pub(super) async fn model_text(
             };
             refreshed_asset(tree.catalog(), asset, tree.config().refresh).await?;
             let known = || {
-                let row = tree.catalog().known().assets.row(asset.0).cloned()?;
+                let row = tree.catalog().asset(asset)?;
                 serde_json::to_string_pretty(&row).ok()
             };
             detail(tree, &FlightKey::Asset(asset), known)
@@ -107,16 +101,11 @@ pub(super) async fn model_text(
             let Some(asset) = tree.catalog().asset_of(home) else {
                 return Ok(Text::new("[]\n", tree.opened()));
             };
-            let of = Arc::clone(tree);
-            cached_json(tree, FlightKey::Formats(asset), async move {
-                let asked = asked(
-                    of.catalog(),
-                    of.client()
-                        .assets()
-                        .processed_formats(asset, Priority::Interactive),
-                );
-                keep_detail(of.catalog(), FlightKey::Formats(asset), &asked.await?);
-                Ok(())
+            record_text(tree, FlightKey::Formats(asset), move |client| async move {
+                client
+                    .assets()
+                    .processed_formats(asset, Priority::Interactive)
+                    .await
             })
             .await
         }
@@ -154,20 +143,14 @@ pub(super) async fn rapid_text(
         HiddenName::Detail => {
             refreshed_rapid(tree.catalog(), rapid, tree.config().refresh).await?;
             let known = || {
-                let row = tree.catalog().known().rapids.row(rapid.0).cloned()?;
+                let row = tree.catalog().rapid(rapid)?;
                 serde_json::to_string_pretty(&row).ok()
             };
             detail(tree, &FlightKey::Rapid(rapid), known)
         }
         HiddenName::Exports => {
-            let of = Arc::clone(tree);
-            cached_json(tree, FlightKey::Exports(rapid), async move {
-                let asked = asked(
-                    of.catalog(),
-                    of.client().rapids().exports(rapid, Priority::Interactive),
-                );
-                keep_detail(of.catalog(), FlightKey::Exports(rapid), &asked.await?);
-                Ok(())
+            record_text(tree, FlightKey::Exports(rapid), move |client| async move {
+                client.rapids().exports(rapid, Priority::Interactive).await
             })
             .await
         }

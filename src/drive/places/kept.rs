@@ -3,8 +3,11 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use serde::Serialize;
+
 use super::place::Text;
-use crate::drive::catalog::{FlightKey, detail_text, fresh_text};
+use crate::client::{Client, ClientError};
+use crate::drive::catalog::{FlightKey, asked, detail_text, fresh_text, keep_detail};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::tree::Tree;
 
@@ -16,6 +19,25 @@ pub(super) async fn cached_json(
 ) -> DriveResult<Text> {
     let text = fresh_text(tree.catalog(), key, fetch).await?;
     Ok(Text::new(&*text, SystemTime::now()))
+}
+
+/// The JSON of a record that `request` asks for, at most as old as the refresh time.
+pub(super) async fn record_text<R, Reply>(
+    tree: &Arc<Tree>,
+    key: FlightKey,
+    request: impl FnOnce(Client) -> Reply + Send + 'static,
+) -> DriveResult<Text>
+where
+    R: Serialize + Send,
+    Reply: Future<Output = Result<R, ClientError>> + Send,
+{
+    let (of, kept) = (Arc::clone(tree), key.clone());
+    cached_json(tree, key, async move {
+        let record = asked(of.catalog(), request(of.client().clone())).await?;
+        keep_detail(of.catalog(), kept, &record);
+        Ok(())
+    })
+    .await
 }
 
 /// The last record of the service, or what is `known` of it while the service is away.

@@ -4,78 +4,59 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::account_record::{AccountRecord, RecordKind};
+use super::account_record::AccountRecord;
 use super::attributes::changed;
 use super::embeds::EmbedPage;
 use super::factory::FactoryPreset;
 use super::node::{Node, Row};
 use super::place::{Answer, AttributeRule, Lifetime, Place};
-use crate::drive::catalog::{Known, refreshed};
+use crate::drive::catalog::{ListingRef, listing_refs, refreshed};
 use crate::drive::error::DriveError;
 use crate::drive::posix::FileKind;
 use crate::drive::tree::Tree;
+use crate::drive::values::known::{KnownEmbed, KnownPreset, KnownRecord};
 use crate::drive::values::listing::{Listing, Record};
 use crate::drive::values::local::HiddenParent;
-use crate::drive::values::node::ListingKind;
 
-pub(super) const FACTORY: ListingFolder = ListingFolder {
-    listing: ListingKind::Factory,
+pub(super) const FACTORY: ListingFolder<KnownPreset, FactoryPreset> = ListingFolder {
+    listing: &listing_refs::FACTORY,
     path: "/presets/factory",
     hidden_parent: None,
-    rows: |known| named_rows(&known.factory, FactoryPreset::of),
-    find: |known, name| Some(FactoryPreset::of(known.factory.find(name)?).into()),
+    file: FactoryPreset::of,
 };
 
-pub(super) const EMBEDS: ListingFolder = ListingFolder {
-    listing: ListingKind::Embeds,
+pub(super) const EMBEDS: ListingFolder<KnownEmbed, EmbedPage> = ListingFolder {
+    listing: &listing_refs::EMBEDS,
     path: "/embeds",
     hidden_parent: Some(HiddenParent::Embeds),
-    rows: |known| named_rows(&known.embeds, |row| EmbedPage(row.id)),
-    find: |known, name| Some(EmbedPage(known.embeds.find(name)?.id).into()),
+    file: |row| EmbedPage(row.id),
 };
 
-pub(super) const TOKENS: ListingFolder = ListingFolder {
-    listing: ListingKind::Tokens,
+pub(super) const TOKENS: ListingFolder<KnownRecord, AccountRecord> = ListingFolder {
+    listing: &listing_refs::TOKENS,
     path: "/account/tokens",
     hidden_parent: None,
-    rows: |known| {
-        named_rows(&known.tokens, |row| {
-            AccountRecord(RecordKind::Token, row.id)
-        })
-    },
-    find: |known, name| {
-        let row = known.tokens.find(name)?;
-        Some(AccountRecord(RecordKind::Token, row.id).into())
-    },
+    file: |row| AccountRecord(&listing_refs::TOKENS, row.id),
 };
 
-pub(super) const WEBHOOKS: ListingFolder = ListingFolder {
-    listing: ListingKind::Webhooks,
+pub(super) const WEBHOOKS: ListingFolder<KnownRecord, AccountRecord> = ListingFolder {
+    listing: &listing_refs::WEBHOOKS,
     path: "/account/webhooks",
     hidden_parent: None,
-    rows: |known| {
-        named_rows(&known.webhooks, |row| {
-            AccountRecord(RecordKind::Webhook, row.id)
-        })
-    },
-    find: |known, name| {
-        let row = known.webhooks.find(name)?;
-        Some(AccountRecord(RecordKind::Webhook, row.id).into())
-    },
+    file: |row| AccountRecord(&listing_refs::WEBHOOKS, row.id),
 };
 
 /// A folder that shows one listing.
-pub(super) struct ListingFolder {
-    listing: ListingKind,
+pub(super) struct ListingFolder<R: 'static, P> {
+    listing: &'static ListingRef<R>,
     path: &'static str,
     hidden_parent: Option<HiddenParent>,
-    rows: fn(&Known) -> Vec<Row>,
-    find: fn(&Known, &str) -> Option<Node>,
+    file: fn(&R) -> P,
 }
 
-impl Place for ListingFolder {
+impl<R: Record, P: Place + 'static> Place for ListingFolder<R, P> {
     fn identity(&self) -> String {
-        format!("top/{}", self.listing.table())
+        format!("top/{}", self.listing.kind.table())
     }
 
     fn kind(&self) -> Option<FileKind> {
@@ -91,21 +72,23 @@ impl Place for ListingFolder {
     }
 
     fn modified(&self, tree: &Tree) -> SystemTime {
-        changed(tree, self.listing)
+        changed(tree, self.listing.kind)
     }
 
     fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
         Box::pin(async {
-            refreshed(tree.catalog(), self.listing).await?;
-            Ok((self.rows)(&tree.catalog().known()))
+            refreshed(tree.catalog(), self.listing.kind).await?;
+            let mut known = tree.catalog().known();
+            Ok(named_rows((self.listing.rows)(&mut known), self.file))
         })
     }
 
     fn child<'a>(&'a self, tree: &'a Arc<Tree>, name: &'a str) -> Answer<'a, Node> {
         Box::pin(async move {
-            refreshed(tree.catalog(), self.listing).await?;
-            let found = (self.find)(&tree.catalog().known(), name);
-            found.ok_or(DriveError::NotFound)
+            refreshed(tree.catalog(), self.listing.kind).await?;
+            let mut known = tree.catalog().known();
+            let row = (self.listing.rows)(&mut known).find(name);
+            Ok((self.file)(row.ok_or(DriveError::NotFound)?).into())
         })
     }
 

@@ -96,15 +96,12 @@ pub(in crate::drive) enum Removal {
     Model(Model),
     /// Removes the entry of a draft; hides that of an asset.
     Entry(DraftId, EntryId),
-    /// Removes the job.
     Job(DropFolder, Arc<str>),
     /// Forgets a part that a removed job left; hides any other.
     JobPart(JobEntry),
     /// Hides the text until something else fails.
     ErrorText(ErrorParent),
-    /// Removes the preset.
     Preset,
-    /// Deletes the embed.
     Embed(EmbedId),
     /// Hides the part of a model until the model is deleted, or for a while.
     Part,

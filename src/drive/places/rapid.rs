@@ -148,7 +148,6 @@ fn service_folders(tree: &Tree, rapid: RapidId, state: &OptimizationStatus) -> V
 }
 
 impl Model {
-    /// Its folder.
     pub(in crate::drive) fn folder(self) -> Node {
         match self {
             Model::Raw(home) => ModelFolder(home).into(),

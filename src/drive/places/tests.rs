@@ -1,7 +1,7 @@
 //! Identities are durable: inode numbers are made from them, and programs keep numbers over remounts.
 
 use super::account::{AccountFolder, AccountValue};
-use super::account_record::{AccountRecord, RecordKind};
+use super::account_record::AccountRecord;
 use super::bundles::{BundleFile, BundleFolder};
 use super::by_id::{IdFolder, IdLink, SourceLink};
 use super::embeds::{EmbedPage, EmbedRecord};
@@ -171,11 +171,11 @@ fn the_identity_of_a_path_is_what_earlier_versions_made_numbers_from() {
         (FactoryPreset(PresetId(3), 0xabc).into(), "factory/3/abc"),
         (AccountValue(AccountFile::Points).into(), "account/points"),
         (
-            AccountRecord(RecordKind::Token, 4).into(),
+            AccountRecord(&listing_refs::TOKENS, 4).into(),
             "account/tokens/4",
         ),
         (
-            AccountRecord(RecordKind::Webhook, 4).into(),
+            AccountRecord(&listing_refs::WEBHOOKS, 4).into(),
             "account/webhooks/4",
         ),
         (EmbedPage(EmbedId(9)).into(), "embed/9"),

@@ -13,22 +13,14 @@ pub enum ReadError {
         "{} changed on the service while it was open; open it again to read the new content",
         file_name(.name)
     )]
-    Stale {
-        /// The object.
-        name: String,
-    },
+    Stale { name: String },
     /// No data arrived within the deadline.
     #[error(
         "{}: nothing came from the service within {} s; reading it again tries again",
         file_name(.name),
         .after.as_secs()
     )]
-    TimedOut {
-        /// The object.
-        name: String,
-        /// The deadline.
-        after: Duration,
-    },
+    TimedOut { name: String, after: Duration },
     /// The transfer failed after retries.
     #[error(transparent)]
     Transfer(#[from] ClientError),
@@ -37,10 +29,7 @@ pub enum ReadError {
     NoUrl(DriveError),
     /// The fetch was aborted because the mount ends.
     #[error("{}: the fetch was stopped", file_name(.name))]
-    Stopped {
-        /// The object.
-        name: String,
-    },
+    Stopped { name: String },
 }
 
 impl From<ReadError> for DriveError {

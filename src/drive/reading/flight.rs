@@ -51,7 +51,6 @@ struct State {
 /// A delivered block.
 #[derive(Debug, Clone)]
 pub(super) enum Landed {
-    /// In memory.
     Held(Bytes),
     /// It is in the cache.
     Cached,

@@ -102,7 +102,6 @@ impl FileMap {
         folders.chain(files).collect()
     }
 
-    /// All files.
     pub fn files(&self) -> impl Iterator<Item = (&Arc<str>, &RemoteSource)> {
         self.files.iter()
     }

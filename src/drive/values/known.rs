@@ -18,9 +18,7 @@ use crate::wire::{
 /// A tag of a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownTag {
-    /// Its id.
     pub id: TagId,
-    /// Its text.
     pub name: String,
 }
 
@@ -38,7 +36,6 @@ impl KnownTag {
 /// A source model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KnownAsset {
-    /// Its id.
     pub id: AssetId,
     /// Its name on the service.
     pub name: String,
@@ -93,7 +90,6 @@ impl KnownAsset {
         known.is_none_or(|format| format.kind == Kind::Authoring)
     }
 
-    /// How far it is.
     pub fn status(&self) -> ItemStatus {
         match &self.state {
             UploadStatus::Complete => ItemStatus::Complete,
@@ -144,7 +140,6 @@ impl Record for KnownAsset {
 /// An optimized model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KnownRapid {
-    /// Its id.
     pub id: RapidId,
     /// Its name on the service.
     pub name: String,
@@ -180,7 +175,6 @@ impl KnownRapid {
         }
     }
 
-    /// How far it is.
     pub fn status(&self) -> ItemStatus {
         match &self.state {
             OptimizationStatus::Done => ItemStatus::Done,
@@ -221,7 +215,6 @@ impl Record for KnownRapid {
 /// A preset, the user's own or one of the service.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KnownPreset {
-    /// Its id.
     pub id: PresetId,
     /// Its name on the service.
     pub name: String,
@@ -298,7 +291,6 @@ impl Record for KnownPreset {
 /// A viewer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KnownEmbed {
-    /// Its id.
     pub id: EmbedId,
     /// Its name on the service.
     pub name: String,
@@ -348,9 +340,7 @@ impl Record for KnownEmbed {
 /// A record of the account that is only shown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KnownRecord {
-    /// Its id.
     pub id: u64,
-    /// Its name.
     pub name: String,
     /// Creation time.
     pub created: Option<Timestamp>,

@@ -1,5 +1,4 @@
-//! The recent activity of a draft: who wrote and when, what delays its upload, how far it is. In memory only; a new run
-//! starts without it.
+//! The recent activity of a draft: its writers, what delays its upload, its progress. In memory only.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicU64;
@@ -12,6 +11,7 @@ use tokio::time::Instant;
 use crate::client::ClientError;
 use crate::outbox::drafts::process::Process;
 use crate::outbox::drafts::settle::readiness::human_size;
+use crate::outbox::drafts::upload::info::FileTransfer;
 use crate::outbox::drafts::upload::rate::RateMeter;
 use crate::outbox::status::ItemStatus;
 
@@ -20,43 +20,43 @@ use crate::outbox::status::ItemStatus;
 pub struct Activity {
     /// The last change, on the clock of drafts.
     pub last_change: Duration,
-    /// Raised by every change, so that prepared work can be checked for being out of date.
+    /// Incremented by every change, to detect that prepared work is outdated.
     pub generation: u64,
     /// Processes that wrote and may still run.
     pub writers: BTreeSet<Process>,
     /// All processes that ever wrote. Their `fsync` of the folder does not commit the draft.
     pub all_writers: BTreeSet<Process>,
-    /// When the last writer was seen to have ended.
+    /// When all writers were first seen to have ended.
     pub writers_ended: Option<Duration>,
-    /// The folder got its times set as the last thing.
+    /// The times of the folder were set after the last change.
     pub folder_times_set: bool,
-    /// What the settle rule said last.
+    /// The last answer of the settle rule.
     pub held_by: ItemStatus,
-    /// What the model names and that is not there, as the settle rule found it.
+    /// The missing files that the model refers to, as the settle rule found them.
     pub lacking: Lacking,
-    /// What the service does with the accepted upload.
+    /// The state of the import on the service.
     pub import: Option<ItemStatus>,
-    /// What keeps the upload from going on right now; it is tried again by itself.
+    /// Why the upload is interrupted. It is retried automatically.
     pub trouble: Option<Trouble>,
-    /// When what is in the way is tried again.
+    /// When the interrupted upload is retried.
     pub next_try: Option<Instant>,
-    /// What the last comparison with the service's files has found.
+    /// The difference that the last comparison with the service's files found.
     pub comparison: Option<String>,
-    /// The upload that is running.
+    /// The running upload.
     pub upload: Option<LiveUpload>,
 }
 
-/// What a draft is without.
+/// The files that a draft lacks.
 #[derive(Debug, Clone, Default)]
 pub struct Lacking {
-    /// The files that its models name and that are not there.
+    /// Files that its models refer to and that it does not have.
     pub missing: Vec<String>,
-    /// When it goes without them; never by itself where that is not said.
+    /// When the draft is sent without them; `None`: only by command.
     pub goes_at: Option<Instant>,
 }
 
 impl Lacking {
-    /// As a sentence; none where nothing is missing.
+    /// As a sentence; `None` if nothing is missing.
     pub fn sentence(&self) -> Option<String> {
         let names = self.missing.join(", ");
         let when = match self.goes_at {
@@ -76,24 +76,23 @@ impl Lacking {
     }
 }
 
-/// Something that keeps an upload from going on, and that may pass.
+/// A temporary obstacle to an upload.
 #[derive(Debug, Clone)]
 pub enum Trouble {
     /// The service cannot be reached, or refuses the token.
     Service(ClientError),
-    /// The account is too full.
+    /// The account has not enough free storage.
     Quota {
         /// Bytes to send.
         needed: u64,
         /// Bytes that the account has left.
         left: u64,
     },
-    /// The local disk refuses.
+    /// The local disk reports an error.
     Local(String),
 }
 
 impl Trouble {
-    /// As a sentence.
     pub fn sentence(&self) -> String {
         match self {
             Trouble::Service(error) => format!("{error}; it is tried again by itself"),
@@ -107,47 +106,33 @@ impl Trouble {
     }
 }
 
-/// An object that is being sent.
-#[derive(Debug, Clone)]
-pub struct LiveObject {
-    pub name: String,
-    /// Bytes of it that have gone out.
-    pub sent: u64,
-    /// All of them.
-    pub total: u64,
-}
-
-/// A running upload.
 #[derive(Debug, Clone)]
 pub struct LiveUpload {
-    /// Bytes that the service took, over all objects.
+    /// Bytes that were sent, over all objects.
     pub sent: Arc<AtomicU64>,
     /// Bytes of all objects.
     pub total: u64,
-    /// Objects that the service has.
+    /// Objects that were sent completely.
     pub files_sent: usize,
-    /// All objects.
     pub files: usize,
-    /// Objects that are being sent, by their place in the manifest.
-    pub objects: Arc<Mutex<BTreeMap<usize, LiveObject>>>,
-    /// How fast it is.
+    /// Objects that are being sent, by their index in the manifest.
+    pub objects: Arc<Mutex<BTreeMap<usize, FileTransfer>>>,
     pub rate: Arc<Mutex<RateMeter>>,
     /// Set to stop it.
     pub stop: watch::Sender<bool>,
-    /// Wakes it out of a pause.
+    /// Ends its pause.
     pub poke: Arc<Notify>,
 }
 
 impl LiveUpload {
-    /// Returns when it is to stop.
+    /// Returns when it is to be stopped.
     pub async fn stopped(&self) {
         let mut stop = self.stop.subscribe();
         // An error means that the sender is gone; this upload holds one itself.
         let _ = stop.wait_for(|stop| *stop).await;
     }
 
-    /// The objects that are being sent.
-    pub fn objects(&self) -> MutexGuard<'_, BTreeMap<usize, LiveObject>> {
+    pub fn objects(&self) -> MutexGuard<'_, BTreeMap<usize, FileTransfer>> {
         self.objects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -156,14 +141,14 @@ impl LiveUpload {
         self.rate.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// True when both are the same upload.
+    /// True if both are the same upload.
     pub fn is(&self, other: &LiveUpload) -> bool {
         Arc::ptr_eq(&self.sent, &other.sent)
     }
 }
 
 impl Activity {
-    /// What is in the way, and when it is tried again.
+    /// The obstacle, and when the upload is retried.
     pub fn obstacle(&self) -> Option<String> {
         let sentence = self.trouble.as_ref()?.sentence();
         let left = self
@@ -175,7 +160,7 @@ impl Activity {
         })
     }
 
-    /// A draft of an earlier run: its writers have ended.
+    /// For a draft of an earlier run: its writers have ended.
     pub fn restarted(now: Duration) -> Activity {
         Activity {
             last_change: now,

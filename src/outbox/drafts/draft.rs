@@ -1,4 +1,4 @@
-//! One draft as the journal has it: its tree, and how far the attempt to send it is.
+//! One draft as the journal records it: its tree, and the attempt to send it.
 
 use std::collections::BTreeSet;
 
@@ -13,61 +13,56 @@ use crate::outbox::moment::Moment;
 use crate::outbox::staging::ContentId;
 use crate::wire::AssetId;
 
-/// A draft.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Draft {
-    /// Its name at the top.
+    /// Its name in `rawmodels/`.
     pub name: String,
     pub kind: DraftKind,
     /// When it was made.
     pub created: Moment,
-    /// What is in it.
     pub tree: Tree,
-    /// Somebody asked for it to be sent; `Some(true)` even if it is not whole.
+    /// A command ordered its upload; `Some(true)` with `--force`.
     #[serde(default)]
     pub ordered: Option<bool>,
-    /// The present attempt to send it.
     #[serde(default)]
     pub attempt: Option<Attempt>,
-    /// Why sending it cannot go on by itself, or why the import failed.
+    /// Why the upload stopped until the user acts, or why the import failed.
     #[serde(default)]
     pub failure: Option<String>,
-    /// What its owner should know.
+    /// A warning for the user.
     #[serde(default)]
     pub warning: Option<String>,
 }
 
-/// A start whose outcome nobody knows.
+/// A start request whose outcome is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenStart {
-    /// The name that the asset was to have.
+    /// The requested name of the asset.
     pub model_name: String,
     pub at: Moment,
 }
 
-/// One attempt to send a draft.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Attempt {
-    /// Its number, of all attempts.
+    /// Its number, unique over all drafts.
     pub number: u64,
-    /// What is sent.
     pub manifest: Manifest,
     pub stage: Stage,
-    /// The objects that the service has.
+    /// The objects that were sent.
     #[serde(default)]
     pub put: BTreeSet<usize>,
-    /// Where its objects go, as JSON under a seal.
+    /// The encrypted upload URLs of its objects, as JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub urls: Option<String>,
 }
 
-/// How far an attempt is.
+/// The stage of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
     /// The start request is in flight.
     StartSent,
-    /// The service gave an asset.
+    /// The service created the asset.
     Started { asset: AssetId },
     /// The completion request is in flight.
     CompleteSent { asset: AssetId },
@@ -80,7 +75,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// The asset, as soon as there is one.
+    /// The asset, once the service has created it.
     pub fn asset(&self) -> Option<AssetId> {
         match self {
             Stage::StartSent => None,
@@ -92,7 +87,7 @@ impl Stage {
         }
     }
 
-    /// True once the service may have accepted it: nothing can change any more.
+    /// True once the service may have accepted it: the draft cannot change any more.
     pub fn is_frozen(&self) -> bool {
         !matches!(self, Stage::StartSent | Stage::Started { .. })
     }
@@ -107,12 +102,12 @@ impl Stage {
 }
 
 impl Draft {
-    /// How far its present attempt is.
+    /// The stage of its present attempt.
     pub fn stage(&self) -> Option<Stage> {
         self.attempt.as_ref().map(|attempt| attempt.stage)
     }
 
-    /// True once nothing can change any more.
+    /// True once it cannot change any more.
     pub fn is_frozen(&self) -> bool {
         self.stage().is_some_and(|stage| stage.is_frozen())
     }
@@ -132,7 +127,7 @@ impl Draft {
         self.tree.files().map(|file| file.size).sum()
     }
 
-    /// What is sent of it, as it was copied in.
+    /// Its entries, with the names of those that are sent.
     pub fn sent_entries(&self, manifest: &Manifest) -> Vec<SentEntry> {
         let sent: BTreeSet<EntryId> = manifest.files.iter().map(|file| file.entry).collect();
         let walked = self.tree.walk().into_iter();

@@ -1,5 +1,5 @@
-//! Files and folders inside of drafts. Synchronous, local disk only. Each operation checks everything first, then makes
-//! its change as one record.
+//! Files and folders in drafts. Synchronous; uses the local disk only. Each operation checks everything first, then
+//! makes its change as one record.
 
 use std::sync::Arc;
 
@@ -20,17 +20,13 @@ use crate::outbox::moment::Moment;
 use crate::outbox::names;
 use crate::outbox::staging::Content;
 
-/// What is inside of drafts.
+/// Files and folders in drafts.
 #[derive(Clone)]
 pub struct Entries {
-    pub(super) parts: Arc<DraftParts>,
+    pub(in crate::outbox) parts: Arc<DraftParts>,
 }
 
 impl Entries {
-    pub fn new(parts: Arc<DraftParts>) -> Entries {
-        Entries { parts }
-    }
-
     /// One entry; [`EntryId::ROOT`] is the draft's folder.
     pub fn get(&self, draft: DraftId, entry: EntryId) -> Option<EntryInfo> {
         entry_info(&self.parts.memory(), draft, entry)
@@ -56,7 +52,7 @@ impl Entries {
             .collect())
     }
 
-    /// Makes a file and opens it for writing. Fails where the name is taken. Durable at its flush.
+    /// Makes a file and opens it for writing. Fails if the name is taken. The file is durable after its first flush.
     pub fn create_file(
         &self,
         draft: DraftId,
@@ -71,7 +67,7 @@ impl Entries {
             memory.check_holds_many(draft)?;
             check_free(&memory, draft, parent, name)?;
         }
-        let (content, file) = self.parts.staging.create()?;
+        let (content, file) = self.parts.own.staging.create()?;
         let mut memory = self.parts.memory();
         check_free(&memory, draft, parent, name)?;
         memory.begin_change(draft)?;
@@ -144,8 +140,8 @@ impl Entries {
             staged
         };
         if writes {
-            // An upload that this takes back has to be over durably before the bytes change: after a
-            // crash it would go on with bytes that it never promised.
+            // The end of a cancelled upload must be durable before the bytes change. Otherwise the upload would
+            // continue after a crash, with other bytes than its manifest says.
             self.parts.journal.settle(self.parts.journal.last())?;
         }
         if mode == OpenMode::Truncate {
@@ -157,7 +153,7 @@ impl Entries {
         Ok(file)
     }
 
-    /// Length and checksum of a file of a draft, where all of it was flushed.
+    /// Length and checksum of a file, if all of it was flushed.
     pub fn flushed_content(&self, draft: DraftId, entry: EntryId) -> Option<(u64, String)> {
         let memory = self.parts.memory();
         let file = memory.state.drafts.get(&draft)?.tree.node(entry)?.file()?;
@@ -165,8 +161,8 @@ impl Entries {
         is_flushed.then_some((file.size, file.hash?.to_string()))
     }
 
-    /// Why an entry of a draft is not sent (junk, in flight, a service folder, a loose file of a
-    /// kind that needs a folder), as a sentence.
+    /// Why an entry is not sent (junk, a temporary name, a service folder, a loose file that needs a folder), as a
+    /// sentence.
     pub fn why_kept_back(&self, draft: DraftId, entry: EntryId) -> Option<String> {
         let memory = self.parts.memory();
         let found = memory.state.drafts.get(&draft)?;
@@ -188,7 +184,7 @@ impl Entries {
         })
     }
 
-    /// Changes attributes; shown as set. A changed size cuts or extends the staged file.
+    /// Changes attributes. A changed size truncates or extends the staged file.
     pub fn set_attributes(
         &self,
         draft: DraftId,
@@ -207,11 +203,7 @@ impl Entries {
             if found.is_frozen() {
                 return Err(OutboxError::Frozen(found.name.clone()));
             }
-            let node = found
-                .tree
-                .node(entry)
-                .ok_or_else(|| not_found("the entry"))?;
-            let content = node.file().map(|file| file.content);
+            let content = memory.entry(draft, entry)?.file().map(|file| file.content);
             let record = memory.attributes_record(draft, entry, change, Moment::now())?;
             memory.record(record)?;
             if let Some(open) = content.and_then(|content| memory.open.get(&content))
@@ -230,13 +222,10 @@ impl Entries {
         Ok(info)
     }
 
-    /// Reads an extended attribute.
     pub fn get_xattr(&self, draft: DraftId, entry: EntryId, name: &str) -> OutboxResult<Vec<u8>> {
         let memory = self.parts.memory();
-        let node = memory.draft(draft)?.tree.node(entry);
-        let node = node.ok_or_else(|| not_found("the entry"))?;
-        let value = node.xattrs.get(name).ok_or(OutboxError::NoAttribute)?;
-        Ok(value.0.clone())
+        let value = memory.entry(draft, entry)?.xattrs.get(name);
+        Ok(value.ok_or(OutboxError::NoAttribute)?.0.clone())
     }
 
     /// Sets an extended attribute. `create` and `replace` are the flags of `setxattr(2)`.
@@ -249,52 +238,47 @@ impl Entries {
         create: bool,
         replace: bool,
     ) -> OutboxResult<()> {
-        let mut memory = self.parts.memory();
-        let node = memory.draft(draft)?.tree.node(entry);
-        let node = node.ok_or_else(|| not_found("the entry"))?;
-        match node.xattrs.contains_key(name) {
-            true if create => return Err(OutboxError::AttributeExists),
-            false if replace => return Err(OutboxError::NoAttribute),
-            _ => {}
-        }
         let value = Some(Blob(value.to_vec()));
-        let name = name.to_owned();
-        memory.record(DraftRecord::XattrSet {
-            draft,
-            entry,
-            name,
-            value,
-        })?;
-        Ok(())
+        self.record_xattr(draft, entry, name, value, |exists| match exists {
+            true if create => Err(OutboxError::AttributeExists),
+            false if replace => Err(OutboxError::NoAttribute),
+            _ => Ok(()),
+        })
     }
 
     /// The names of an entry's extended attributes.
     pub fn list_xattrs(&self, draft: DraftId, entry: EntryId) -> OutboxResult<Vec<String>> {
         let memory = self.parts.memory();
-        let node = memory.draft(draft)?.tree.node(entry);
-        let node = node.ok_or_else(|| not_found("the entry"))?;
-        Ok(node.xattrs.keys().cloned().collect())
+        Ok(memory.entry(draft, entry)?.xattrs.keys().cloned().collect())
     }
 
-    /// Removes an extended attribute.
     pub fn remove_xattr(&self, draft: DraftId, entry: EntryId, name: &str) -> OutboxResult<()> {
+        self.record_xattr(draft, entry, name, None, |exists| match exists {
+            true => Ok(()),
+            false => Err(OutboxError::NoAttribute),
+        })
+    }
+
+    fn record_xattr(
+        &self,
+        draft: DraftId,
+        entry: EntryId,
+        name: &str,
+        value: Option<Blob>,
+        check: impl FnOnce(bool) -> OutboxResult<()>,
+    ) -> OutboxResult<()> {
         let mut memory = self.parts.memory();
-        let node = memory.draft(draft)?.tree.node(entry);
-        let node = node.ok_or_else(|| not_found("the entry"))?;
-        if !node.xattrs.contains_key(name) {
-            return Err(OutboxError::NoAttribute);
-        }
+        check(memory.entry(draft, entry)?.xattrs.contains_key(name))?;
         let name = name.to_owned();
-        memory.record(DraftRecord::XattrSet {
+        let record = DraftRecord::XattrSet {
             draft,
             entry,
             name,
-            value: None,
-        })?;
-        Ok(())
+            value,
+        };
+        memory.record(record).map(|_| ())
     }
 
-    /// Removes a file.
     pub fn remove_file(
         &self,
         draft: DraftId,
@@ -305,7 +289,6 @@ impl Entries {
         self.remove_entry(draft, parent, name, EntryKind::File, caller)
     }
 
-    /// Removes an empty folder.
     pub fn remove_dir(
         &self,
         draft: DraftId,
@@ -353,7 +336,7 @@ impl Entries {
             memory.note_change(draft, Some(caller), self.parts.now());
         }
         self.parts.draft_changed(draft);
-        self.parts.discard_news.notify_one();
+        self.parts.own.discard_news.notify_one();
         Ok(())
     }
 }

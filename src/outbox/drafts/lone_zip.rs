@@ -1,7 +1,7 @@
-//! A draft that is one zip: the service will show what is in it, and so can the drive before.
+//! A draft that is one zip. The service will show the files in it, so the drive shows them before the upload.
 //!
-//! The invariant: a [`LoneZip`] was flushed whole, nobody has it open for writing, and it is all that the
-//! draft sends. A folder has to be quiet too, because the copy into it may bring more files.
+//! Invariant: a [`LoneZip`] was flushed completely, is not open for writing, and is the only file that the draft
+//! sends. A folder also has to be quiet, because more files may be copied into it.
 
 use std::time::SystemTime;
 
@@ -20,7 +20,6 @@ use crate::outbox::names::{self, FileName};
 pub struct LoneZip {
     /// Its entry in the draft.
     pub entry: EntryId,
-    /// Its name.
     pub name: String,
     /// Its length in bytes.
     pub size: u64,
@@ -31,8 +30,8 @@ pub struct LoneZip {
 }
 
 impl Entries {
-    /// The zip that is all a draft sends, while its staged copy is kept. None while it is written, and
-    /// while more files may still be copied beside it.
+    /// The zip that is the only file of a draft, while its staged copy is kept. `None` while it is written, and while
+    /// more files may still be copied into the folder.
     pub fn lone_zip(&self, draft: DraftId) -> Option<LoneZip> {
         let memory = self.parts.memory();
         let found = memory.state.drafts.get(&draft)?;
@@ -46,8 +45,8 @@ impl Entries {
         (!may_get_more && !is_being_written(&memory, zip.entry)).then_some(zip)
     }
 
-    /// True while the bytes of a zip that was opened for reading are the same as then. One that was
-    /// removed stays as it is for processes that have it open.
+    /// True while a zip has the bytes that it had when it was opened. A removed zip does not change for processes
+    /// that have it open.
     pub fn is_unchanged(&self, draft: DraftId, zip: &LoneZip) -> bool {
         let memory = self.parts.memory();
         let Some(home) = memory.home_of(draft, zip.entry) else {
@@ -70,7 +69,7 @@ fn is_being_written(memory: &DraftsMemory, entry: EntryId) -> bool {
 
 fn only_zip(draft: &Draft) -> Option<LoneZip> {
     let tree = &draft.tree;
-    // The second file of a large draft ends this.
+    // In a large draft this stops at the second file.
     let mut plain_files = tree.root().folder()?.values().filter(|id| {
         let node = tree.node(**id);
         node.is_some_and(|node| {

@@ -1,4 +1,4 @@
-//! What drafts and uploads hold in memory: the lasting state, what is open, who wrote, how uploads come along.
+//! Drafts and uploads in memory: the durable state, open files, writers, the progress of uploads.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -12,20 +12,20 @@ use crate::outbox::drafts::record::{DraftRecord, UploadRecord};
 use crate::outbox::drafts::settle::inspect::Findings;
 use crate::outbox::drafts::settle::rule::WriterState;
 use crate::outbox::drafts::state::{DraftsChange, DraftsState, ModelFate};
+use crate::outbox::drafts::tree::Node;
 use crate::outbox::error::{OutboxError, OutboxResult};
 use crate::outbox::ids::{Caller, DraftId, EntryId};
 use crate::outbox::journal::{Journal, Ticket};
 use crate::outbox::moment::Moment;
 use crate::outbox::staging::{Content, ContentId};
 
-/// Called with the fate of drafts and assets, in the order of records and while the journal's turn is held.
+/// Called with each fate of a draft or asset, in the order of records, under the journal's lock.
 pub type FateListener = Box<dyn Fn(ModelFate) + Send + Sync>;
 
 pub struct DraftsMemory {
-    /// What lasts.
+    /// The durable state.
     pub state: DraftsState,
     pub open: HashMap<ContentId, OpenContent>,
-    /// What inspecting files has found.
     pub findings: Findings,
     /// Contents to be removed from disk once the ticket is durable.
     pub doomed: Vec<(Ticket, ContentId)>,
@@ -37,10 +37,9 @@ pub struct DraftsMemory {
     on_fate: FateListener,
 }
 
-/// A content that has handles.
+/// A staged content that is open.
 pub struct OpenContent {
     pub content: Arc<Content>,
-    /// The entry it belongs to.
     pub entry: EntryId,
     /// All handles.
     pub handles: usize,
@@ -92,13 +91,17 @@ impl DraftsMemory {
         Ok(ticket)
     }
 
-    /// A draft.
     pub fn draft(&self, draft: DraftId) -> OutboxResult<&Draft> {
         let found = self.state.drafts.get(&draft);
         found.ok_or_else(|| OutboxError::NotFound(format!("draft {draft}")))
     }
 
-    /// What happened to a draft lately.
+    pub fn entry(&self, draft: DraftId, entry: EntryId) -> OutboxResult<&Node> {
+        let node = self.draft(draft)?.tree.node(entry);
+        node.ok_or_else(|| OutboxError::NotFound("the entry".to_owned()))
+    }
+
+    /// The recent activity of a draft.
     pub fn activity(&mut self, draft: DraftId) -> &mut Activity {
         self.activity.entry(draft).or_default()
     }
@@ -120,8 +123,7 @@ impl DraftsMemory {
         });
     }
 
-    /// Prepares a change of a draft's content: refuses it once the draft is frozen, and takes back
-    /// an upload under way.
+    /// Prepares a change of a draft's content: refuses it if the draft is frozen, and cancels a running upload.
     pub fn begin_change(&mut self, draft: DraftId) -> OutboxResult<()> {
         let found = self.draft(draft)?;
         if found.is_frozen() {
@@ -156,12 +158,12 @@ impl DraftsMemory {
             activity.writers.insert(process);
             activity.all_writers.insert(process);
         }
-        // Without a writer to wait for, the change itself is the end.
+        // Without a known writer, the copy ends with this change.
         activity.writers_ended = activity.writers.is_empty().then_some(now);
     }
 
-    /// Notes that a file was closed. The kernel reports that late: it may come after the folder's times
-    /// were set as the last act of a copy, which it therefore does not take back.
+    /// Notes that a file was closed. The kernel may report it late, after the tool has set the folder's times as its
+    /// last step. So it does not reset that note.
     pub fn released(&mut self, draft: DraftId, caller: &Caller, now: Duration) {
         let times_set = self.activity(draft).folder_times_set;
         self.note_change(draft, Some(caller), now);
@@ -175,13 +177,13 @@ impl DraftsMemory {
         activity.folder_times_set |= times_set;
     }
 
-    /// True when the caller's process wrote into the draft.
+    /// True if the caller's process wrote into the draft.
     pub fn wrote_into(&mut self, draft: DraftId, caller: &Caller, now: Duration) -> bool {
         let process = self.processes.of(caller.pid, now);
         self.activity(draft).all_writers.contains(&process)
     }
 
-    /// Adds the writers of a draft to those of another, into which all or part of it moved.
+    /// Adds the writers of a draft to those of another draft, into which entries of it were moved.
     pub fn share_writers(&mut self, from: DraftId, to: DraftId) {
         let (writers, all) = match self.activity_of(from) {
             Some(activity) => (activity.writers.clone(), activity.all_writers.clone()),
@@ -192,7 +194,7 @@ impl DraftsMemory {
         activity.all_writers.extend(all);
     }
 
-    /// Checks which writers have ended, for the settle rule.
+    /// The state of the writers, for the settle rule.
     pub fn writer_state(&mut self, draft: DraftId, now: Duration) -> WriterState {
         let activity = self.activity(draft);
         if activity.writers_ended.is_none() {
@@ -206,7 +208,7 @@ impl DraftsMemory {
         }
     }
 
-    /// The draft that an entry is in now.
+    /// The draft that contains an entry now.
     pub fn home_of(&self, hint: DraftId, entry: EntryId) -> Option<DraftId> {
         let holds = |draft: &Draft| draft.tree.node(entry).is_some();
         if self.state.drafts.get(&hint).is_some_and(holds) {
@@ -239,7 +241,7 @@ impl DraftsMemory {
         }
     }
 
-    /// The record of an entry's attributes as they are to be.
+    /// The record that sets an entry's attributes.
     pub fn attributes_record(
         &self,
         draft: DraftId,
@@ -247,9 +249,7 @@ impl DraftsMemory {
         change: &AttributeChange,
         now: Moment,
     ) -> OutboxResult<DraftRecord> {
-        let node = self.draft(draft)?.tree.node(entry);
-        let node = node.ok_or_else(|| OutboxError::NotFound(format!("entry {entry}")))?;
-        let mut attributes = node.attributes;
+        let mut attributes = self.entry(draft, entry)?.attributes;
         attributes.mode = change.mode.map_or(attributes.mode, |mode| mode & 0o7777);
         attributes.uid = change.uid.or(attributes.uid);
         attributes.gid = change.gid.or(attributes.gid);

@@ -1,6 +1,7 @@
-//! Drafts: what is copied in, when a copy has ended, and sending it. [`state`] is folded from the journal's [`record`]s,
-//! [`settle`] and [`upload`] decide and act on it; [`Drafts`], [`Entries`], [`Uploads`], [`Orphans`] and [`Deletions`] are
-//! the faces. Imports neither jobs nor presets: they learn from [`ModelFate`]s what became of a draft.
+//! Drafts: models that are copied in, the rule when a copy has ended, and the upload. [`state`] is folded from the
+//! journal's [`record`]s, [`settle`] and [`upload`] decide and act on it; [`Drafts`], [`Entries`], [`Uploads`],
+//! [`Orphans`] and [`Deletions`] are the public interfaces. Imports neither jobs nor presets; [`ModelFate`]s report
+//! to them what became of a draft.
 
 mod activity;
 mod draft;

@@ -18,7 +18,7 @@ pub fn not_found(what: &str) -> OutboxError {
     OutboxError::NotFound(what.to_owned())
 }
 
-/// Fails where the name is taken at the top.
+/// Fails if the name is taken in `rawmodels/`.
 pub fn check_free_at_top(memory: &DraftsMemory, name: &str) -> OutboxResult<()> {
     match memory.state.top.contains_key(name) {
         true => Err(OutboxError::Exists(name.to_owned())),
@@ -87,7 +87,7 @@ pub fn open_file(
     let bytes = match memory.open.get(&content) {
         Some(open) => Arc::clone(&open.content),
         None => {
-            let opened = parts.staging.open_content(content);
+            let opened = parts.own.staging.open_content(content);
             let opened = opened.and_then(|file| Content::existing(content, file, flushed));
             Arc::new(opened.map_err(staging_error(format!("opening {path}")))?)
         }

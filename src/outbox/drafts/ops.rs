@@ -1,4 +1,4 @@
-//! Drafts as wholes: making, finding, renaming and removing them. Synchronous, local disk only. Each operation checks
+//! Making, finding, renaming and removing drafts. Synchronous; uses the local disk only. Each operation checks
 //! everything first, then makes its change as one record.
 
 use std::sync::Arc;
@@ -18,17 +18,13 @@ use crate::outbox::moment::Moment;
 use crate::outbox::names;
 use crate::outbox::staging::Content;
 
-/// Models that were copied in and that the service has not taken over yet.
+/// Models that were copied in and whose staged copy is kept.
 #[derive(Clone)]
 pub struct Drafts {
-    parts: Arc<DraftParts>,
+    pub(in crate::outbox) parts: Arc<DraftParts>,
 }
 
 impl Drafts {
-    pub fn new(parts: Arc<DraftParts>) -> Drafts {
-        Drafts { parts }
-    }
-
     /// All drafts, by number.
     pub fn all(&self) -> Vec<DraftInfo> {
         let memory = self.parts.memory();
@@ -40,12 +36,11 @@ impl Drafts {
             .collect()
     }
 
-    /// One draft.
     pub fn get(&self, draft: DraftId) -> Option<DraftInfo> {
         draft_info(&self.parts.memory(), draft)
     }
 
-    /// The draft of that name at the top.
+    /// The draft of that name in `rawmodels/`.
     pub fn find(&self, name: &str) -> Option<DraftInfo> {
         let memory = self.parts.memory();
         let id = *memory.state.top.get(name)?;
@@ -80,7 +75,7 @@ impl Drafts {
         self.get(id).ok_or_else(|| not_found(name))
     }
 
-    /// Makes a loose file at the top: a draft of kind [`DraftKind::LooseFile`] and its one file.
+    /// Makes a loose file in `rawmodels/`: a draft of kind [`DraftKind::LooseFile`] with one file.
     pub fn create_loose_file(
         &self,
         name: &str,
@@ -89,7 +84,7 @@ impl Drafts {
     ) -> OutboxResult<(DraftInfo, EntryInfo, StagedFile)> {
         names::check_new(name)?;
         check_free_at_top(&self.parts.memory(), name)?;
-        let (content, file) = self.parts.staging.create()?;
+        let (content, file) = self.parts.own.staging.create()?;
         let mut memory = self.parts.memory();
         check_free_at_top(&memory, name)?;
         let draft = DraftId(memory.state.next_id());
@@ -108,8 +103,8 @@ impl Drafts {
         Ok((info, made.0, made.1))
     }
 
-    /// True when the caller's process wrote into the draft: its `fsync` of the folder only makes
-    /// durable, anyone else's commits.
+    /// True if the caller's process wrote into the draft. Its `fsync` of the folder only makes the draft durable;
+    /// that of another process commits it.
     pub fn wrote_into(&self, draft: DraftId, caller: &Caller) -> bool {
         let now = self.parts.now();
         let mut memory = self.parts.memory();
@@ -122,8 +117,8 @@ impl Drafts {
         self.parts.journal.settle_all()
     }
 
-    /// Renames or moves within a draft, between drafts, to the top or from it. Replaces like
-    /// `rename(2)` unless `noreplace`. Durable on return.
+    /// Renames or moves within a draft, between drafts, and from or to `rawmodels/` itself. Replaces the target as
+    /// `rename(2)` does, unless `noreplace`. Durable on return.
     pub fn rename(
         &self,
         from: &Place,
@@ -153,12 +148,12 @@ impl Drafts {
         if source != renamed.draft {
             self.parts.draft_changed(source);
         }
-        self.parts.discard_news.notify_one();
+        self.parts.own.discard_news.notify_one();
         Ok(renamed)
     }
 
-    /// Removes a draft with everything in it: cancels an upload under way and deletes what the
-    /// service already has of it. Durable on return.
+    /// Removes a draft with everything in it. Cancels a running upload and deletes its unfinished asset on the
+    /// service. Durable on return.
     pub fn remove(&self, draft: DraftId) -> OutboxResult<()> {
         remove_draft(&self.parts, draft)
     }

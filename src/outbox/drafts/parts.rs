@@ -1,4 +1,4 @@
-//! What drafts and uploads work with: their memory, the staged bytes, the journal, the service.
+//! The machine of drafts and uploads: their memory and the staged bytes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,39 +7,33 @@ use std::time::Duration;
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
 
-use crate::client::Client;
-use crate::outbox::config::OutboxConfig;
 use crate::outbox::drafts::memory::{DraftsMemory, FateListener};
 use crate::outbox::drafts::settle::readiness::human_size;
 use crate::outbox::drafts::settle::rule::SettleTimes;
 use crate::outbox::drafts::state::{DraftsChange, DraftsState};
 use crate::outbox::drafts::upload::seal::Seal;
 use crate::outbox::error::{OutboxError, OutboxResult};
-use crate::outbox::events::{Events, OutboxEvent};
-use crate::outbox::foundation::Foundation;
+use crate::outbox::events::OutboxEvent;
+use crate::outbox::foundation::{Foundation, Machine};
 use crate::outbox::ids::DraftId;
-use crate::outbox::journal::{Held, Journal, Part, Ticket};
+use crate::outbox::journal::{Part, Ticket};
 use crate::outbox::off_thread::off_thread;
 use crate::outbox::staging::{ContentId, Staging};
-use crate::outbox::tasks::Tasks;
 use crate::wire::AssetId;
 
-/// How much larger than what the account has left a file may be: room may be made until it is sent.
+/// How far a file may exceed the account's free storage: the user may free storage before it is sent.
 const MORE_THAN_IS_LEFT_BYTES: u64 = 64 << 30;
-/// The largest file while nobody knows what the account has left.
+/// The largest file while the account's free storage is unknown.
 const LARGEST_WITHOUT_SERVICE_BYTES: u64 = 1 << 40;
 /// Stands for a number of bytes that is not known.
 const UNKNOWN: u64 = u64::MAX;
 
-pub struct DraftParts {
-    pub config: Arc<OutboxConfig>,
-    pub client: Client,
-    pub journal: Arc<Journal>,
-    pub events: Arc<Events>,
-    pub tasks: Arc<Tasks>,
+pub type DraftParts = Machine<DraftsMemory, DraftTools>;
+
+pub struct DraftTools {
     pub staging: Staging,
     pub times: SettleTimes,
-    /// Keeps signed URLs out of clear view.
+    /// Encrypts signed URLs in the journal.
     pub seal: Seal,
     /// Wakes the settle rule.
     pub draft_news: Notify,
@@ -47,62 +41,45 @@ pub struct DraftParts {
     pub discard_news: Notify,
     /// Limits how many files are sent at once.
     pub puts: Semaphore,
-    memory: Part<DraftsMemory>,
     /// Bytes that the account has left, as far as known.
     storage_left: AtomicU64,
     epoch: Instant,
 }
 
 impl DraftParts {
-    pub fn new(
-        foundation: Foundation,
+    pub fn open(
+        foundation: &Foundation,
         staging: Staging,
         state: DraftsState,
         on_fate: FateListener,
-    ) -> DraftParts {
-        let Foundation {
-            config,
-            client,
-            journal,
-            events,
-            tasks,
-        } = foundation;
+    ) -> Arc<DraftParts> {
+        let (config, journal) = (&foundation.config, &foundation.journal);
         let epoch = Instant::now();
-        let memory = DraftsMemory::new(state, Arc::clone(&journal), on_fate, epoch.elapsed());
-        DraftParts {
+        let memory = DraftsMemory::new(state, Arc::clone(journal), on_fate, epoch.elapsed());
+        let tools = DraftTools {
             seal: Seal::open(&config.dir.join("seal.key")),
             times: SettleTimes::scaled(config.settle),
             puts: Semaphore::new(config.parallel_puts.max(1)),
-            memory: Part::new(Arc::clone(&journal), memory),
-            config,
-            client,
-            journal,
-            events,
-            tasks,
             staging,
             draft_news: Notify::new(),
             discard_news: Notify::new(),
             storage_left: AtomicU64::new(UNKNOWN),
             epoch,
-        }
-    }
-
-    /// The memory, for short work.
-    pub fn memory(&self) -> Held<'_, DraftsMemory> {
-        self.memory.lock()
+        };
+        Machine::new(foundation, Part::new(journal, memory), tools)
     }
 
     /// The asset that a draft became. `Some(None)` while the service has not accepted it; `None` if the draft was removed.
-    /// For code that holds another part of the same journal.
-    pub fn model_beside(&self, draft: DraftId) -> Option<Option<AssetId>> {
-        let memory = self.memory.peek();
+    /// For code that holds the memory of another machine.
+    pub fn model_of(&self, draft: DraftId) -> Option<Option<AssetId>> {
+        let memory = self.peek();
         let asset = memory.state.asset_of(draft);
         (asset.is_some() || memory.state.drafts.contains_key(&draft)).then_some(asset)
     }
 
     /// The present time on the clock of drafts, which is monotonic.
     pub fn now(&self) -> Duration {
-        self.epoch.elapsed()
+        self.own.epoch.elapsed()
     }
 
     /// True while there is no draft and no open file.
@@ -111,14 +88,14 @@ impl DraftParts {
         memory.state.drafts.is_empty() && memory.open.is_empty()
     }
 
-    /// Notes what the account has left.
+    /// Notes the free storage of the account.
     pub fn storage_is_left(&self, bytes: u64) {
-        self.storage_left.store(bytes, Ordering::Relaxed);
+        self.own.storage_left.store(bytes, Ordering::Relaxed);
     }
 
-    /// Refuses a length that can never be sent, before anything of it is on the disk.
+    /// Refuses a length that can never be sent, before anything is written.
     pub fn check_len(&self, len: u64) -> OutboxResult<()> {
-        let limit = match self.storage_left.load(Ordering::Relaxed) {
+        let limit = match self.own.storage_left.load(Ordering::Relaxed) {
             UNKNOWN => LARGEST_WITHOUT_SERVICE_BYTES,
             left => left.saturating_add(MORE_THAN_IS_LEFT_BYTES),
         };
@@ -131,10 +108,15 @@ impl DraftParts {
         Ok(())
     }
 
-    /// Something about a draft changed: sends the event, wakes the settle rule and all who wait for changes.
+    /// Sends the event that a draft changed; wakes the settle rule and all tasks that wait for changes.
     pub fn draft_changed(&self, draft: DraftId) {
+        self.own.draft_news.notify_one();
+        self.status_changed(draft);
+    }
+
+    /// The same for a change that the settle rule need not look at.
+    pub fn status_changed(&self, draft: DraftId) {
         self.events.send(OutboxEvent::DraftChanged(draft));
-        self.draft_news.notify_one();
         self.events.something_changed();
     }
 
@@ -144,7 +126,7 @@ impl DraftParts {
         self.journal.settled(ticket).await
     }
 
-    /// Removes, at once, what is only waiting to be removed from disk; false where that is nothing.
+    /// Removes the contents that wait to be removed from disk; false if there are none.
     /// Blocks on local disk.
     pub fn make_room(&self) -> bool {
         let doomed = std::mem::take(&mut self.memory().doomed);
@@ -164,12 +146,12 @@ impl DraftParts {
             return Err(error);
         }
         for (_, content) in doomed {
-            self.staging.remove(content);
+            self.own.staging.remove(content);
         }
         Ok(())
     }
 
-    /// Removes from disk the contents that the journal, durably, does not refer to any more.
+    /// Deletes the contents that the durable journal no longer refers to.
     pub async fn remove_doomed(self: &Arc<DraftParts>) -> OutboxResult<()> {
         let doomed = std::mem::take(&mut self.memory().doomed);
         if doomed.is_empty() {

@@ -1,13 +1,13 @@
-//! Which process wrote, and whether it still lives. Looks at `/proc` alone.
+//! Finds the process of a writer, and whether it still runs, in `/proc`.
 
 use std::collections::HashMap;
 use std::fs;
 use std::time::Duration;
 
-/// How long it is believed that a thread id still means the same process.
+/// How long the process of a thread id is cached.
 const BELIEVED_FOR: Duration = Duration::from_secs(1);
 
-/// A process. Its start time distinguishes it from a later one of the same number.
+/// A process. Its start time distinguishes it from a later process with the same id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Process {
     pid: u32,
@@ -15,7 +15,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// A process that cannot be seen from here; it counts as alive.
+    /// An unknown process, such as one of another pid namespace. It counts as alive.
     pub const UNSEEN: Process = Process { pid: 0, start: 0 };
 
     /// The process that a thread belongs to.
@@ -25,7 +25,7 @@ impl Process {
         }
         let pid = thread_group(tid).unwrap_or(tid);
         let Some((_, start)) = state_and_start(pid) else {
-            // It has ended already: no process that starts later can be taken for it.
+            // It has ended already. No later process has this start time.
             return Process { pid, start: 0 };
         };
         Process { pid, start }
@@ -40,7 +40,7 @@ impl Process {
     }
 }
 
-/// Remembers for a moment which process a thread belongs to: a copying tool makes many calls.
+/// Caches the process of each thread for a short time, because a copy makes many calls.
 #[derive(Debug, Default)]
 pub struct Processes {
     seen: HashMap<u32, (Duration, Process)>,
@@ -71,7 +71,7 @@ fn thread_group(tid: u32) -> Option<u32> {
 
 fn state_and_start(pid: u32) -> Option<(char, u64)> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The command's name may hold anything; its closing bracket is the last one.
+    // The command's name may contain brackets; the last one ends it.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     Some((
         fields.first()?.chars().next()?,

@@ -1,4 +1,4 @@
-//! What the journal says about drafts, record by record. Fields may be added with a default, never renamed.
+//! The records of drafts in the journal. Fields may be added with a default, but never renamed.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,23 +17,18 @@ use crate::wire::AssetId;
 pub enum DraftRecord {
     /// A draft was made.
     Made {
-        /// Its number.
         draft: DraftId,
-        /// Its name at the top.
+        /// Its name in `rawmodels/`.
         name: String,
         kind: DraftKind,
         /// Attributes of its folder.
         attributes: Attributes,
     },
     /// A draft was removed with everything in it.
-    Removed {
-        /// Its number.
-        draft: DraftId,
-    },
+    Removed { draft: DraftId },
     /// A file was made, empty.
     FileMade {
         draft: DraftId,
-        /// Its number.
         entry: EntryId,
         /// The folder it is in.
         parent: EntryId,
@@ -45,7 +40,6 @@ pub enum DraftRecord {
     /// A folder was made.
     FolderMade {
         draft: DraftId,
-        /// Its number.
         entry: EntryId,
         /// The folder it is in.
         parent: EntryId,
@@ -63,11 +57,11 @@ pub enum DraftRecord {
     },
     /// A write into a file failed.
     WriteFailed { draft: DraftId, entry: EntryId },
-    /// Something was renamed or moved; what stood at the target is gone.
+    /// Something was renamed or moved; a replaced target is removed.
     Moved {
         /// The draft it was in.
         draft: DraftId,
-        /// What was moved; the root for the whole draft.
+        /// The root for the whole draft.
         entry: EntryId,
         /// Where it is now.
         to: Target,
@@ -83,40 +77,35 @@ pub enum DraftRecord {
     /// Attributes were set.
     AttributesSet {
         draft: DraftId,
-        /// Whose.
         entry: EntryId,
-        /// All of them as they are now.
+        /// All attributes, changed or not.
         attributes: Attributes,
     },
     /// An extended attribute was set or, without a value, removed.
     XattrSet {
         draft: DraftId,
-        /// Whose.
         entry: EntryId,
         name: String,
-        /// Its value.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         value: Option<Blob>,
     },
 }
 
-/// Where something was moved to.
+/// The target of a move.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Target {
-    /// The top: it is a draft.
+    /// `rawmodels/`: it is a draft.
     Top {
-        /// The draft's number; its present one when a draft was renamed.
+        /// The draft's own id if a draft was renamed.
         draft: DraftId,
         name: String,
     },
-    /// A folder of a draft.
     In {
         draft: DraftId,
         parent: EntryId,
-        /// Its name there.
         name: String,
-        /// Its number there; its present one unless it was a draft's folder.
+        /// A new id if it was a draft's folder, else its own.
         entry: EntryId,
     },
 }
@@ -125,32 +114,31 @@ pub enum Target {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UploadRecord {
-    /// Somebody asked for the draft to be sent.
+    /// A command ordered the upload.
     Ordered {
         draft: DraftId,
-        /// Even if it is not whole.
+        /// Even if it is incomplete.
         force: bool,
     },
     /// The start request is about to be sent.
     StartSent {
         draft: DraftId,
-        /// The number of this attempt, of all uploads.
+        /// The number of this attempt, unique over all uploads.
         attempt: u64,
         at: Moment,
-        /// What is sent.
         manifest: Manifest,
-        /// A warning for its owner.
+        /// A warning for the user.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         warning: Option<String>,
     },
-    /// The service did not start it, for sure.
+    /// The service certainly did not start it.
     StartRefused { draft: DraftId, attempt: u64 },
-    /// The service gave an asset.
+    /// The service created the asset.
     Started {
         draft: DraftId,
         attempt: u64,
         asset: AssetId,
-        /// Where its objects go, as JSON under a seal.
+        /// The encrypted upload URLs of its objects, as JSON.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         urls: Option<String>,
     },
@@ -158,32 +146,32 @@ pub enum UploadRecord {
     FilePut {
         draft: DraftId,
         attempt: u64,
-        /// The file's place in the manifest.
+        /// The index of the object in the manifest.
         file: usize,
     },
     /// The completion request is about to be sent.
     CompleteSent { draft: DraftId, attempt: u64 },
-    /// The service did not take the completion, for sure: the draft can change again.
+    /// The service certainly refused the completion: the draft can change again.
     CompleteRefused { draft: DraftId, attempt: u64 },
     /// The service has accepted the upload.
     Accepted { draft: DraftId, attempt: u64 },
-    /// An attempt is given up; what the service has of it is to be deleted.
+    /// An attempt was given up; its asset is to be deleted.
     AttemptDropped { draft: DraftId, attempt: u64 },
-    /// An asset that nobody wants is gone from the service.
+    /// An unwanted asset is gone from the service.
     Discarded { asset: AssetId },
-    /// The upload cannot go on by itself.
+    /// The upload stopped until the user acts.
     Failed {
         draft: DraftId,
         /// Why, as a sentence.
         reason: String,
     },
-    /// The failure is taken back: it is tried again.
+    /// The upload or the import is retried.
     Retried { draft: DraftId },
     /// The service has imported the model.
     Imported { draft: DraftId },
     /// The service could not import the model.
     ImportFailed { draft: DraftId, reason: String },
-    /// What the service has was compared with what was sent: the staged copy may go.
+    /// The service has what was sent: the staged copy can be deleted.
     Verified { draft: DraftId },
     /// A DELETE request for an asset is about to be sent, whether the asset was made here or elsewhere.
     DeletionSent { asset: AssetId },
@@ -191,7 +179,7 @@ pub enum UploadRecord {
     DeletionRefused { asset: AssetId },
     /// An asset is gone from the service.
     AssetGone { asset: AssetId },
-    /// An orphan of a lost start was dealt with.
+    /// A start request without a reply is no longer searched for.
     StartForgotten {
         /// The attempt whose reply was lost.
         attempt: u64,

@@ -1,12 +1,12 @@
-//! Removing a draft. What was removed is deleted from disk only when the journal says so durably.
+//! Removes drafts. The staged bytes are deleted once the record of the removal is durable.
 
 use crate::outbox::drafts::parts::DraftParts;
 use crate::outbox::drafts::record::DraftRecord;
 use crate::outbox::error::OutboxResult;
 use crate::outbox::ids::DraftId;
 
-/// Removes a draft with everything in it: cancels an upload under way and deletes what the
-/// service already has of it. Durable on return.
+/// Removes a draft with everything in it. Cancels a running upload and deletes its unfinished asset on the service.
+/// Durable on return.
 pub fn remove_draft(parts: &DraftParts, draft: DraftId) -> OutboxResult<()> {
     let (ticket, there) = {
         let mut memory = parts.memory();
@@ -17,13 +17,13 @@ pub fn remove_draft(parts: &DraftParts, draft: DraftId) -> OutboxResult<()> {
                 memory.forget_gone();
                 (ticket, Ok(()))
             }
-            // An earlier removal may not be durable yet: "not there" has to be true tomorrow, too.
+            // An earlier removal may not be durable yet. "Not found" is answered once it is.
             Err(gone) => (parts.journal.last(), Err(gone)),
         }
     };
     parts.journal.settle(ticket)?;
     there?;
     parts.draft_changed(draft);
-    parts.discard_news.notify_one();
+    parts.own.discard_news.notify_one();
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Renames: within a draft, between drafts, to the top and from it. One record, durable on return.
+//! Renames within a draft, between drafts, and from or to `rawmodels/` itself. Each is one record.
 
 use crate::outbox::drafts::info::{DraftKind, EntryKind, Place, Renamed};
 use crate::outbox::drafts::memory::DraftsMemory;
@@ -9,18 +9,18 @@ use crate::outbox::ids::{DraftId, EntryId};
 use crate::outbox::moment::Moment;
 use crate::outbox::names;
 
-/// What is to be moved.
+/// The source of a move.
 struct Source {
     draft: DraftId,
-    /// The root for a whole draft.
+    /// `ROOT` for a whole draft.
     entry: EntryId,
     kind: EntryKind,
     name: String,
-    /// The number of the file itself, where it is one.
+    /// The id of the file itself, if it is one.
     file: Option<EntryId>,
 }
 
-/// What stands at the target.
+/// What the move replaces.
 struct Occupant {
     draft: DraftId,
     entry: EntryId,
@@ -28,15 +28,14 @@ struct Occupant {
     is_empty: bool,
 }
 
-/// How a move ended.
+/// The outcome of a move.
 pub enum Moved {
-    /// Something left this draft for a new place.
+    /// It was moved out of this draft, or within it.
     From(DraftId, Renamed),
     /// Source and target are the same.
     Nowhere(Renamed),
 }
 
-/// Makes a move and records it.
 pub fn record_move(
     memory: &mut DraftsMemory,
     from: &Place,
@@ -219,7 +218,7 @@ fn make_target(memory: &mut DraftsMemory, source: &Source, to: &Place) -> Outbox
     }
 }
 
-/// Refuses what is frozen and takes back uploads of whatever the move touches.
+/// Refuses to change frozen drafts, and cancels the uploads of all drafts that the move changes.
 fn prepare(
     memory: &mut DraftsMemory,
     source: &Source,
@@ -244,7 +243,7 @@ fn prepare(
     Ok(())
 }
 
-/// Where the moved thing is afterwards. A file keeps its number, in a loose draft of its own as well.
+/// The new place. A file keeps its id, also as a loose file.
 fn whereabouts(source: &Source, target: &Target) -> Renamed {
     match target {
         Target::Top { draft, .. } => Renamed {

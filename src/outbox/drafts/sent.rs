@@ -1,4 +1,4 @@
-//! What was copied in to make an asset, as the journal keeps it.
+//! The record of the files that an asset was made from.
 
 use std::time::SystemTime;
 
@@ -8,41 +8,36 @@ use crate::outbox::drafts::info::{DraftKind, EntryKind};
 use crate::outbox::ids::{DraftId, EntryId};
 use crate::wire::AssetId;
 
-/// One file or folder of what was copied in.
+/// One file or folder that was copied in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SentEntry {
-    /// The number it had in the draft.
+    /// Its id in the draft.
     pub id: EntryId,
     /// Its path from the draft's folder, with `/` between names.
     pub path: String,
-    /// File or folder.
     pub kind: EntryKind,
     pub size: u64,
     pub mode: u32,
-    /// Owner to show.
     pub uid: Option<u32>,
-    /// Group to show.
     pub gid: Option<u32>,
     /// Modification time as it was set.
     #[serde(with = "crate::outbox::moment::as_moment")]
     pub mtime: SystemTime,
     /// Checksum of the staged bytes (XXH3, 128 bits, hex).
     pub hash: Option<String>,
-    /// The name under which the service has it; `None` for what was kept back.
+    /// Its name on the service; `None` if it was not sent.
     pub sent_as: Option<String>,
 }
 
-/// The tree that was copied in; kept for as long as the asset exists.
+/// The tree that was copied in. Kept as long as the asset exists.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SentRecord {
-    /// The asset it became.
     pub asset: AssetId,
-    /// The draft it was.
     pub draft: DraftId,
-    /// The draft's name at the top (for a loose file with its extension).
+    /// The draft's name in `rawmodels/`; a loose file's with its extension.
     pub name: String,
     pub kind: DraftKind,
-    /// The name of the zip it was sent as, if it was.
+    /// The name of the zip that it was sent as, if any.
     pub zip_name: Option<String>,
     /// When the draft was made.
     #[serde(with = "crate::outbox::moment::as_moment")]
@@ -52,6 +47,6 @@ pub struct SentRecord {
     /// Modification time of the draft's folder.
     #[serde(with = "crate::outbox::moment::as_moment")]
     pub mtime: SystemTime,
-    /// Everything in it, folders before what they hold.
+    /// All entries, folders before their contents.
     pub entries: Vec<SentEntry>,
 }

@@ -1,5 +1,4 @@
-//! What entries and drafts show: sizes, times, phases and statuses. Reads the memory and
-//! changes nothing.
+//! The sizes, times, phases and statuses of entries and drafts. Read-only.
 
 use crate::outbox::drafts::activity::{Activity, Trouble};
 use crate::outbox::drafts::draft::{Draft, Stage};
@@ -10,7 +9,6 @@ use crate::outbox::moment::Moment;
 use crate::outbox::status::ItemStatus;
 use crate::wire::UploadStatus;
 
-/// What an entry shows.
 pub fn entry_info(memory: &DraftsMemory, draft: DraftId, entry: EntryId) -> Option<EntryInfo> {
     let found = memory.state.drafts.get(&draft)?;
     let node = found.tree.node(entry)?;
@@ -53,7 +51,6 @@ pub fn entry_info(memory: &DraftsMemory, draft: DraftId, entry: EntryId) -> Opti
     Some(info)
 }
 
-/// What a draft shows.
 pub fn draft_info(memory: &DraftsMemory, id: DraftId) -> Option<DraftInfo> {
     let draft = memory.state.drafts.get(&id)?;
     let activity = memory.activity_of(id);
@@ -100,7 +97,7 @@ fn phase(memory: &DraftsMemory, id: DraftId, draft: &Draft) -> DraftPhase {
     }
 }
 
-/// Percent of the bytes that the service has.
+/// Percentage of the bytes that were sent.
 pub fn percent(memory: &DraftsMemory, draft: DraftId) -> u8 {
     let upload = memory
         .activity_of(draft)
@@ -110,7 +107,7 @@ pub fn percent(memory: &DraftsMemory, draft: DraftId) -> u8 {
     if upload.total == 0 {
         return 0;
     }
-    // The last percent belongs to the completion.
+    // The last percent is left for the completion request.
     (u128::from(sent) * 99 / u128::from(upload.total)).min(99) as u8
 }
 

@@ -1,7 +1,7 @@
 //! An open file of a draft.
 //!
-//! Invariant: `flush` returns `Ok` only when the bytes are durable and the journal says so durably, in
-//! that order; and a draft knows each handle that may still write into it.
+//! Invariant: `flush` returns `Ok` only after the bytes and then their record in the journal are durable. A draft
+//! knows each handle that may write into it.
 
 use std::fmt;
 use std::fs::File;
@@ -16,7 +16,7 @@ use crate::outbox::failpoint::Failpoint;
 use crate::outbox::ids::{Caller, DraftId, EntryId};
 use crate::outbox::staging::{Content, OnFull, Written};
 
-/// An open file of a draft, with its bytes on local disk. Dropping it releases it.
+/// An open file of a draft. Dropping it closes it.
 pub struct StagedFile {
     parts: Arc<DraftParts>,
     content: Arc<Content>,
@@ -36,7 +36,7 @@ impl fmt::Debug for StagedFile {
 }
 
 impl StagedFile {
-    /// Opens a content that is registered in the memory under the same lock.
+    /// Registers a handle of a content in the memory, which the caller has locked.
     pub(super) fn register(
         parts: &Arc<DraftParts>,
         memory: &mut crate::outbox::drafts::memory::DraftsMemory,
@@ -65,7 +65,6 @@ impl StagedFile {
         }
     }
 
-    /// The entry it belongs to.
     pub fn entry(&self) -> EntryId {
         self.entry
     }
@@ -75,12 +74,11 @@ impl StagedFile {
         self.draft
     }
 
-    /// Its present length.
     pub fn size(&self) -> u64 {
         self.content.size()
     }
 
-    /// The staged file itself, for reading alone (passthrough, `pread` in place).
+    /// The staged file itself, for reading only (passthrough).
     pub fn file(&self) -> Arc<File> {
         Arc::clone(self.content.file())
     }
@@ -100,7 +98,8 @@ impl StagedFile {
         self.write(data, None)
     }
 
-    /// Writes all of `data` at `offset`, or at the end; `None` where that needs a caller that may wait for the disk.
+    /// Writes all of `data` at `offset`, or at the end. `None` if the disk is full: only a caller that may block can
+    /// make room.
     pub fn try_write(&self, data: &[u8], offset: Option<u64>) -> Option<OutboxResult<()>> {
         match self.write_with(data, offset, OnFull::Leave) {
             Ok(Written::All) => Some(Ok(())),
@@ -129,7 +128,7 @@ impl StagedFile {
         self.note_failure(written)
     }
 
-    /// Cuts or extends the file.
+    /// Truncates or extends the file.
     pub fn truncate(&self, size: u64) -> OutboxResult<()> {
         self.check_writable()?;
         if size > self.content.size() {
@@ -152,8 +151,8 @@ impl StagedFile {
         allocated.map_err(|error| error.on_disk_of(&self.parts.config.dir))
     }
 
-    /// Makes durable what was written through any handle, and the file's place in its folder: data
-    /// first, then a journal record of size and hash. Does nothing when nothing changed.
+    /// Makes the bytes written through any handle durable, then a journal record of size and hash. Does nothing if
+    /// nothing changed.
     pub fn flush(&self) -> OutboxResult<()> {
         if self.writer.is_none() {
             return Ok(());
@@ -165,7 +164,7 @@ impl StagedFile {
         let ticket = {
             let mut memory = self.parts.memory();
             let Some(draft) = memory.home_of(self.draft, self.entry) else {
-                // Removed while it was open: nobody can miss it.
+                // Removed while it was open: there is nothing to record.
                 return Ok(());
             };
             if let Some(flushed) = &flushed {
@@ -192,7 +191,7 @@ impl StagedFile {
         Ok(())
     }
 
-    /// Closes the handle. The last writer's release is what the settle rule counts from.
+    /// Closes the handle. The settle rule counts from the close of the last writer.
     pub fn release(self) {}
 
     fn check_writable(&self) -> OutboxResult<()> {
@@ -208,13 +207,13 @@ impl StagedFile {
         open.is_none_or(|open| open.writers <= 1)
     }
 
-    /// A write that failed keeps the draft from being sent, over a restart as well.
+    /// A failed write prevents the upload, also after a restart.
     fn note_failure<T>(&self, outcome: OutboxResult<T>) -> OutboxResult<T> {
         if outcome.is_err() && self.content.has_failed() {
             let mut memory = self.parts.memory();
             if let Some(draft) = memory.home_of(self.draft, self.entry) {
                 let entry = self.entry;
-                // The journal may be as full as the disk; the open handle remembers until it goes.
+                // The record may fail because the disk is full. Until the handle is closed, it remembers the failure.
                 let _ = memory.record(DraftRecord::WriteFailed { draft, entry });
             }
         }
@@ -230,7 +229,7 @@ impl Drop for StagedFile {
             && !self.content.has_failed()
             && let Err(error) = self.flush()
         {
-            tracing::warn!(draft = self.draft.0, %error, "a file was closed without a flush and could not be kept");
+            tracing::warn!(draft = self.draft.0, %error, "a file was closed without a flush, and its bytes could not be made durable");
         }
         let mut memory = self.parts.memory();
         let id = self.content.id();

@@ -23,7 +23,7 @@ pub async fn embeds_of(
     Ok(listed.iter().filter(same).map(|embed| embed.id).collect())
 }
 
-/// False when the record says that the embed shows something else.
+/// False if the embed shows another model according to its record.
 fn may_show(embed: &Embed, of: ModelId) -> bool {
     match of {
         ModelId::Rapid(rapid) => {

@@ -1,5 +1,5 @@
-//! Follows the optimizations that run: one request covers them all, with growing pauses. Removes the
-//! one-off tag of each as soon as its rapid model is known.
+//! Polls running optimizations: one request for all, with growing pauses. Removes the one-off tag of each once its
+//! rapid model is known.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,24 +16,18 @@ use crate::outbox::jobs::parts::JobParts;
 use crate::outbox::pauses::Pauses;
 use crate::wire::{RapidId, RapidModel};
 
-/// The longest pause between two looks.
+/// The longest pause between two polls.
 const LONGEST_LOOK: Duration = Duration::from_secs(10);
-/// What is done with no job running.
+/// The pause while no job runs.
 const IDLE: Duration = Duration::from_secs(600);
 
 /// Runs until the outbox closes.
 pub async fn run(parts: Arc<JobParts>) {
     let mut pauses = Pauses::new(parts.config.first_poll, LONGEST_LOOK);
     loop {
-        let running = if parts.config.paused {
-            Vec::new()
-        } else {
-            running(&parts)
-        };
-        let tagged = if parts.config.paused {
-            Vec::new()
-        } else {
-            tagged(&parts)
+        let (running, tagged) = match parts.config.paused {
+            true => (Vec::new(), Vec::new()),
+            false => (running(&parts), tagged(&parts)),
         };
         let mut moved = false;
         if !running.is_empty() {
@@ -41,7 +35,7 @@ pub async fn run(parts: Arc<JobParts>) {
                 return;
             };
             moved = looked.unwrap_or_else(|error| {
-                tracing::debug!(%error, "running jobs could not be looked at");
+                tracing::debug!(%error, "running jobs could not be polled");
                 false
             });
         }
@@ -60,7 +54,7 @@ pub async fn run(parts: Arc<JobParts>) {
         tokio::select! {
             biased;
             () = tokio::time::sleep(wait) => {}
-            () = parts.progress_news.notified() => pauses.reset(),
+            () = parts.own.progress_news.notified() => pauses.reset(),
             () = parts.tasks.closed() => return,
         }
     }
@@ -86,7 +80,7 @@ fn tagged(parts: &JobParts) -> Vec<(String, RapidId)> {
         .collect()
 }
 
-/// Polls all running jobs. True if any of them moved.
+/// Polls all running jobs. True if any of them changed.
 async fn look(parts: &Arc<JobParts>, running: &[(String, RapidId)]) -> Result<bool, ClientError> {
     let listed = parts
         .client
@@ -98,7 +92,7 @@ async fn look(parts: &Arc<JobParts>, running: &[(String, RapidId)]) -> Result<bo
     for (tag, rapid) in running {
         let model = match listed.get(rapid) {
             Some(model) => Ok(model.clone()),
-            // What is not in the list any more has ended well, or is gone.
+            // One that is no longer listed has succeeded, or was deleted.
             None => {
                 parts
                     .client
@@ -121,7 +115,7 @@ async fn look(parts: &Arc<JobParts>, running: &[(String, RapidId)]) -> Result<bo
         };
         moved = true;
         if let Err(error) = end(parts, tag, *rapid, failure).await {
-            tracing::warn!(%error, "the end of a job could not be written down");
+            tracing::warn!(%error, "the end of a job could not be recorded");
         }
     }
     Ok(moved)
@@ -156,7 +150,7 @@ fn note_progress(parts: &JobParts, tag: &str, model: &RapidModel) -> bool {
     moved
 }
 
-/// Why it failed: what its error log says, else what its record says.
+/// Why it failed: from its error log, else from its record.
 async fn reason(parts: &JobParts, model: &RapidModel) -> String {
     if let Some(log) = &model.rpd_error {
         match fetch_reason(&parts.client, log).await {
@@ -184,11 +178,11 @@ fn reason_in_record(model: &RapidModel) -> String {
     }
 }
 
-/// Removes a one-off tag. True if it is gone.
+/// Removes a one-off tag. True if it is removed.
 async fn remove_tag(parts: &Arc<JobParts>, tag: &str, rapid: RapidId) -> bool {
-    // Without its tag the rapid model is found by the journal alone, which has to know it durably.
+    // Without its tag the rapid model is found only by the journal, so its record must be durable first.
     if let Err(error) = parts.journal.settled(parts.journal.last()).await {
-        tracing::debug!(tag, %error, "a one-off tag stays until the journal can be written");
+        tracing::debug!(tag, %error, "a one-off tag is kept until the journal can be written");
         return false;
     }
     let work = async {

@@ -1,4 +1,4 @@
-//! What the files of drop folders look like from outside.
+//! The files of drop folders as callers see them.
 
 use std::time::SystemTime;
 
@@ -11,25 +11,22 @@ use crate::wire::{EmbedId, RapidId};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobState {
-    /// A text that has not been submitted: empty, a temporary name, or just written.
+    /// Not submitted: empty, a temporary name, or just written.
     Editing,
-    /// Submitted; goes out when the asset is complete or the service answers again.
+    /// Submitted; sent when the asset is complete or the service answers again.
     Waiting,
-    /// The service has it, or is being asked.
+    /// The service has it, or it is being sent.
     Queued,
     /// The service works on it.
-    Running {
-        /// How far, from 0 to 100.
-        percent: u8,
-    },
-    /// What it asked for is there.
+    Running { percent: u8 },
+    /// Its result exists.
     Done,
-    /// Refused, or it failed on the service.
+    /// It was refused, or failed on the service.
     Failed {
         /// Why, as a sentence.
         reason: String,
     },
-    /// It cannot be found out whether the service has it; it is not sent again by itself.
+    /// It is unknown whether the service has it. It is not sent again automatically.
     Unknown,
 }
 
@@ -40,17 +37,16 @@ pub struct JobInfo {
     pub name: String,
     /// The text that was written.
     pub text: Vec<u8>,
-    /// How far it is.
     pub state: JobState,
-    /// The same for its status file, with what it waits for.
+    /// The status, with the obstacle that it waits for.
     pub status: ItemStatus,
     /// The last failure, as a sentence.
     pub failure: Option<String>,
-    /// The rapid model, as soon as it is known.
+    /// The rapid model, once it is known.
     pub rapid: Option<RapidId>,
-    /// All rapid models of a job for several assets, as far as they are known.
+    /// The known rapid models of a job for several assets.
     pub rapids: Vec<RapidId>,
-    /// The embed, as soon as it is known.
+    /// The embed, once it is known.
     pub embed: Option<EmbedId>,
     /// When the text was written.
     pub mtime: SystemTime,

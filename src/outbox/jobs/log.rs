@@ -1,17 +1,17 @@
-//! The reason of a failure, read out of the service's own log.
+//! The reason of a failure, from the service's error log.
 
 use futures_util::StreamExt as _;
 
 use crate::client::{Client, ClientError};
 use crate::wire::SignedUrl;
 
-/// Of a longer log the beginning is read.
+/// Bytes read from the start of a log.
 const LOG_BYTES: u64 = 64 * 1024;
-/// Lines of a log that are shown, and the longest text in characters.
+/// Maximum number of lines and of characters that are shown.
 const LINES: usize = 3;
 const CHARS: usize = 500;
 
-/// What a log says in a sentence: its first lines that say something.
+/// The first lines of a log that are not empty, in one line.
 pub fn reason_in_log(log: &str) -> Option<String> {
     let lines = log.lines().map(str::trim).filter(|line| !line.is_empty());
     let told = lines.take(LINES).collect::<Vec<_>>().join("; ");
@@ -22,7 +22,7 @@ pub fn reason_in_log(log: &str) -> Option<String> {
     (!cut.is_empty()).then_some(cut)
 }
 
-/// Reads a log and says what it says.
+/// Downloads a log and returns its reason.
 pub async fn fetch_reason(client: &Client, log: &SignedUrl) -> Result<Option<String>, ClientError> {
     let mut reply = client
         .transfers()

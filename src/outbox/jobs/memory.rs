@@ -1,4 +1,4 @@
-//! What jobs hold in memory: the book that lasts, and what is under way.
+//! Jobs in memory: the durable book, and running tasks.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use crate::outbox::journal::{Journal, Ticket};
 
 pub struct JobsMemory {
     pub book: JobBook,
-    /// Percent done of rapid models that the service works on, by submission.
+    /// The progress of running optimizations in percent, by submission.
     pub progress: HashMap<String, u8>,
     /// Jobs that have a task.
     pub tasks: BTreeMap<JobKey, JobTask>,
-    /// Requests in flight, and requests that are looked for.
+    /// Requests that are in flight, or searched for.
     pub calls: HashSet<String>,
     journal: Arc<Journal>,
 }

@@ -1,7 +1,7 @@
-//! Drop folders: what their files ask for ([`text`]), what became of each ([`book`], folded from the journal's records),
-//! what to do next ([`plan`]), sending exactly once ([`send`], [`sender`], [`request`], [`resolve`], [`search`]), following
-//! what runs ([`follow`]), and what the files show ([`show`]). [`Jobs`] is the face. What a job needs to know of drafts and
-//! presets is asked through [`JobNeeds`].
+//! Drop folders: parsing their texts ([`text`]), the files and their requests ([`book`], folded from the journal's
+//! records), the planner ([`plan`]), sending exactly once ([`send`], [`sender`], [`request`], [`resolve`],
+//! [`search`]), polling running optimizations ([`follow`]), and states and statuses ([`show`]). [`Jobs`] is the
+//! public interface. Jobs read drafts and presets through [`JobNeeds`].
 
 mod book;
 mod embeds;
@@ -28,6 +28,6 @@ pub use info::{JobInfo, JobState};
 pub use log::reason_in_log;
 pub use memory::JobsMemory;
 pub use needs::{DraftModel, JobNeeds, PresetSaved};
-pub use ops::Jobs;
-pub use parts::JobParts;
+pub use ops::{Jobs, start};
+pub use parts::{JobParts, JobTools};
 pub use text::{JobText, Settings as JobSettings, parse as parse_job_text};

@@ -1,4 +1,4 @@
-//! What jobs need to know of drafts and presets. The owner of the three machines answers.
+//! What jobs need of drafts and presets. Implemented by the owner of the three machines.
 
 use futures_util::future::BoxFuture;
 
@@ -7,10 +7,10 @@ use crate::outbox::error::OutboxResult;
 use crate::outbox::ids::DraftId;
 use crate::wire::AssetId;
 
-/// How far the model is whose drop folder a job is in.
+/// The model of a draft's drop folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DraftModel {
-    /// The draft was not accepted by the service yet.
+    /// The service has not accepted the draft yet.
     Expected,
     Asset(AssetId),
     /// The draft was removed before it was sent.
@@ -20,10 +20,9 @@ pub enum DraftModel {
 /// The outcome of saving a preset that a job names.
 #[derive(Debug)]
 pub enum PresetSaved {
-    /// Saved, or there was nothing to save.
     Saved,
     Refused(String),
-    /// The service could not be asked.
+    /// The service cannot be reached.
     Trouble(ClientError),
 }
 
@@ -31,7 +30,7 @@ pub trait JobNeeds: Send + Sync {
     /// May be called while jobs are locked, so it must not lock them.
     fn model_of(&self, draft: DraftId) -> DraftModel;
 
-    /// The file whose text is to become the preset of this name, or was refused as such.
+    /// The file whose text is not saved as this preset yet, or was refused.
     fn unsaved_preset(&self, preset: &str) -> Option<String>;
 
     /// Saves the text of a preset file.

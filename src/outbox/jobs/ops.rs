@@ -1,4 +1,4 @@
-//! What the drive does to the files of drop folders.
+//! Operations on the files of drop folders.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::outbox::texts::{check_length, is_sendable};
 use crate::outbox::{failpoint, names};
 use crate::wire::{AssetId, RapidId};
 
-/// The state of a job that the user waits for.
+/// The state of a job that a caller waits for.
 enum JobStanding {
     Settled(JobState),
     Going(JobState),
@@ -30,23 +30,18 @@ enum JobStanding {
 /// The files of drop folders.
 #[derive(Clone)]
 pub struct Jobs {
-    parts: Arc<JobParts>,
+    pub(in crate::outbox) parts: Arc<JobParts>,
+}
+
+/// Starts the tasks that run until the outbox closes.
+pub fn start(parts: &Arc<JobParts>) {
+    parts.tasks.spawn(send::run(Arc::clone(parts)));
+    parts.tasks.spawn(follow::run(Arc::clone(parts)));
+    parts.own.news.notify_one();
 }
 
 impl Jobs {
-    pub fn new(parts: Arc<JobParts>) -> Jobs {
-        Jobs { parts }
-    }
-
-    /// Starts what runs until the outbox closes.
-    pub fn start(&self) {
-        let tasks = &self.parts.tasks;
-        tasks.spawn(send::run(Arc::clone(&self.parts)));
-        tasks.spawn(follow::run(Arc::clone(&self.parts)));
-        self.parts.news.notify_one();
-    }
-
-    /// True if something was optimized of the asset.
+    /// True if the asset was optimized from here.
     pub fn knows_asset(&self, asset: AssetId) -> bool {
         let memory = self.parts.memory();
         let mut submissions = memory.book.submissions.values();
@@ -56,7 +51,7 @@ impl Jobs {
     /// The files of a drop folder, by name.
     pub fn in_folder(&self, folder: &JobFolder) -> Vec<JobInfo> {
         let memory = self.parts.memory();
-        let folder = canonical(&*self.parts.needs, *folder);
+        let folder = canonical(&*self.parts.own.needs, *folder);
         let files = memory.book.files.iter();
         files
             .filter(|(key, _)| key.folder == folder)
@@ -67,12 +62,12 @@ impl Jobs {
     /// One file of a drop folder.
     pub fn get(&self, folder: &JobFolder, name: &str) -> Option<JobInfo> {
         let memory = self.parts.memory();
-        let key = key_of(&*self.parts.needs, folder, name);
+        let key = key_of(&*self.parts.own.needs, folder, name);
         let file = memory.book.files.get(&key)?;
         Some(info(&memory, &key, file))
     }
 
-    /// All drop folders that hold something.
+    /// All drop folders with files.
     pub fn folders(&self) -> Vec<JobFolder> {
         let memory = self.parts.memory();
         let mut folders: Vec<JobFolder> = memory.book.files.keys().map(|key| key.folder).collect();
@@ -80,13 +75,13 @@ impl Jobs {
         folders
     }
 
-    /// Keeps the text of a job file. Local, durable on return, sends nothing.
+    /// Stores the text of a job file. Local; durable on return; sends nothing.
     pub fn write(&self, folder: &JobFolder, name: &str, text: &[u8]) -> OutboxResult<()> {
         names::check_new(name)?;
         check_length(name, text)?;
         let (ticket, job) = {
             let mut memory = self.parts.memory();
-            let job = key_of(&*self.parts.needs, folder, name);
+            let job = key_of(&*self.parts.own.needs, folder, name);
             let record = JobRecord::TextKept {
                 job: job.clone(),
                 text: Blob(text.to_vec()),
@@ -100,24 +95,24 @@ impl Jobs {
         Ok(())
     }
 
-    /// Checks the text and sends it, unless it is empty, has a temporary name or was sent before.
-    /// Answers within ten seconds: later answers come as events. Dropping the future stops nothing.
+    /// Checks the text and sends it, unless it is empty, has a temporary name or was sent before. Returns within ten
+    /// seconds; later answers are events. Dropping the future stops nothing.
     pub async fn submit(&self, folder: &JobFolder, name: &str) -> OutboxResult<JobState> {
         self.want(folder, name, false).await
     }
 
-    /// Sends a job again, whether or not its text was sent before: this pays again.
+    /// Sends a job, also if its text was sent before: this pays again.
     pub async fn run(&self, folder: &JobFolder, name: &str) -> OutboxResult<JobState> {
         self.want(folder, name, true).await
     }
 
-    /// Renames a job file, replacing another. Local, durable on return, sends nothing.
+    /// Renames a job file; replaces another. Local; durable on return; sends nothing.
     pub fn rename(&self, folder: &JobFolder, from: &str, to: &str) -> OutboxResult<()> {
         names::check_new(to)?;
         let (ticket, old, new) = {
             let mut memory = self.parts.memory();
-            let old = key_of(&*self.parts.needs, folder, from);
-            let new = key_of(&*self.parts.needs, folder, to);
+            let old = key_of(&*self.parts.own.needs, folder, from);
+            let new = key_of(&*self.parts.own.needs, folder, to);
             if !memory.book.files.contains_key(&old) {
                 return Err(OutboxError::NotFound(from.to_owned()));
             }
@@ -130,19 +125,19 @@ impl Jobs {
         self.parts.journal.settle(ticket)?;
         self.parts.changed(&old);
         self.parts.changed(&new);
-        self.parts.news.notify_one();
+        self.parts.own.news.notify_one();
         Ok(())
     }
 
-    /// Removes a job file; what was not sent yet is cancelled.
+    /// Removes a job file; cancels it if it was not sent yet.
     pub fn remove(&self, folder: &JobFolder, name: &str) -> OutboxResult<()> {
         let (ticket, job, there) = {
             let mut memory = self.parts.memory();
-            let job = key_of(&*self.parts.needs, folder, name);
+            let job = key_of(&*self.parts.own.needs, folder, name);
             let there = memory.book.files.contains_key(&job);
             let ticket = match there {
                 true => memory.record(JobRecord::Removed { job: job.clone() })?,
-                // An earlier removal may not be durable yet: "not there" has to be true tomorrow, too.
+                // An earlier removal may not be durable yet. "Not found" is answered once it is.
                 false => self.parts.journal.last(),
             };
             (ticket, job, there)
@@ -155,8 +150,8 @@ impl Jobs {
         Ok(())
     }
 
-    /// The paths that a text for several assets names. The drive resolves them and answers with
-    /// [`Jobs::set_paths`] before the job is submitted.
+    /// The paths in a text for several assets. The drive resolves them with [`Jobs::set_paths`] before it submits the
+    /// job.
     pub fn paths_in(name: &str, text: &[u8]) -> OutboxResult<Vec<String>> {
         let items = text::many::parse(name, text).map_err(OutboxError::Invalid)?;
         let paths = items.into_iter().filter_map(|item| match item.model {
@@ -166,12 +161,12 @@ impl Jobs {
         Ok(paths.collect())
     }
 
-    /// Says whose the paths in the text of a job for several assets are, as the job is submitted; they
-    /// stay what they are when things are renamed later. Local, durable on return.
+    /// Stores the owners of the paths in a job for several assets. Later renames do not change them. Local; durable
+    /// on return.
     pub fn set_paths(&self, name: &str, paths: BTreeMap<String, OwnerFolder>) -> OutboxResult<()> {
         let ticket = {
             let mut memory = self.parts.memory();
-            let job = key_of(&*self.parts.needs, &JobFolder::Multi, name);
+            let job = key_of(&*self.parts.own.needs, &JobFolder::Multi, name);
             if !memory.book.files.contains_key(&job) {
                 return Err(OutboxError::NotFound(name.to_owned()));
             }
@@ -180,7 +175,7 @@ impl Jobs {
         self.parts.journal.settle(ticket)
     }
 
-    /// Takes note that a rapid model is gone from the service, and drops its drop folder.
+    /// Handles that a rapid model is gone from the service: removes its drop folder.
     pub fn rapid_gone(&self, rapid: RapidId) {
         let recorded = {
             let mut memory = self.parts.memory();
@@ -189,7 +184,7 @@ impl Jobs {
             if !book.files.keys().any(|key| key.folder == folder) {
                 return;
             }
-            // The next sync makes it durable. If it is lost, the service is asked once more.
+            // The next sync makes it durable. If it is lost, the model is requested once more.
             memory.record(JobRecord::RapidGone { rapid })
         };
         if recorded.is_ok() {
@@ -197,22 +192,22 @@ impl Jobs {
         }
     }
 
-    /// Takes note that an embed was made, changed or deleted elsewhere.
+    /// Handles that an embed was made, changed or deleted elsewhere.
     pub fn embeds_changed(&self) {
         self.parts.events.send(OutboxEvent::EmbedsChanged);
-        self.parts.news.notify_one();
+        self.parts.own.news.notify_one();
     }
 
-    /// Takes note of a webhook about an optimization: running jobs are polled now.
+    /// Handles a webhook about an optimization: running jobs are polled now.
     pub fn changed(&self) {
-        self.parts.progress_news.notify_one();
-        self.parts.news.notify_one();
+        self.parts.own.progress_news.notify_one();
+        self.parts.own.news.notify_one();
     }
 
     async fn want(&self, folder: &JobFolder, name: &str, again: bool) -> OutboxResult<JobState> {
         let (job, text, went) = {
             let memory = self.parts.memory();
-            let job = key_of(&*self.parts.needs, folder, name);
+            let job = key_of(&*self.parts.own.needs, folder, name);
             let file = memory.book.files.get(&job);
             let file = file.ok_or_else(|| OutboxError::NotFound(name.to_owned()))?;
             if !is_sendable(name, &file.text.0) && !again {
@@ -223,8 +218,8 @@ impl Jobs {
             (job, file.text.0.clone(), went.then_some(state))
         };
         if let Some(state) = went.filter(|_| !again) {
-            // Whoever wanted it first may have heard that the disk is full: it is durable now, or not
-            // promised.
+            // An earlier caller may have got the error of a full disk. So the record must be durable before this
+            // returns.
             self.parts
                 .journal
                 .settled(self.parts.journal.last())
@@ -245,15 +240,15 @@ impl Jobs {
             again,
         };
         self.parts.record(wanted).await?;
-        self.parts.news.notify_one();
+        self.parts.own.news.notify_one();
         self.parts.changed(&job);
         self.wait_for_answer(&job).await
     }
 
-    /// Why a text is no job that could ever go out.
+    /// Checks that the text is a valid job.
     fn check_job(&self, job: &JobKey, text: &[u8]) -> Result<(), String> {
         let request = text::read(job.folder, &job.name, text)?;
-        models_of(&*self.parts.needs, &self.parts.memory(), job, &request).map(|_| ())
+        models_of(&*self.parts.own.needs, &self.parts.memory(), job, &request).map(|_| ())
     }
 
     async fn wait_for_answer(&self, job: &JobKey) -> OutboxResult<JobState> {
@@ -281,8 +276,8 @@ impl Jobs {
 
     fn job_standing(&self, job: &JobKey) -> JobStanding {
         let memory = self.parts.memory();
-        // The draft may have become an asset meanwhile, and the file gone with it.
-        let key = key_of(&*self.parts.needs, &job.folder, &job.name);
+        // The draft may have become an asset meanwhile, or was removed with the file.
+        let key = key_of(&*self.parts.own.needs, &job.folder, &job.name);
         let Some(file) = memory.book.files.get(&key) else {
             return JobStanding::Failed(OutboxError::Cancelled(job.name.clone()));
         };

@@ -37,7 +37,6 @@ pub enum Models {
 /// What to do next about a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobStep {
-    /// Nothing.
     Rest,
     /// Write down why it does not go out.
     Hold(String),

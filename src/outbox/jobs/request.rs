@@ -113,11 +113,9 @@ enum OutgoingCall {
 /// What a request made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Made {
-    /// A rapid model.
     Rapid(RapidId),
     /// Several rapid models; the answer does not name them.
     Rapids,
-    /// An embed.
     Embed(EmbedId),
 }
 
@@ -256,7 +254,7 @@ impl Preparation<'_> {
                 file.and_then(|file| file.paths.get(path).copied())
             }
         };
-        let asset = owner.and_then(|owner| asset_of(&*self.parts.needs, owner));
+        let asset = owner.and_then(|owner| asset_of(&*self.parts.own.needs, owner));
         asset.ok_or_else(|| Unresolved::Wrong("a model that it names is gone".to_owned()))
     }
 

@@ -44,7 +44,7 @@ impl PresetLookup {
                 // One that is about to change may say something else when the job is read.
                 let same = known.iter().find(|preset| {
                     preset.config.meaning_eq(config)
-                        && parts.needs.unsaved_preset(&preset.name).is_none()
+                        && parts.own.needs.unsaved_preset(&preset.name).is_none()
                 });
                 Ok(match same {
                     Some(preset) => OptimizeSettings::Preset(preset.id),
@@ -52,7 +52,7 @@ impl PresetLookup {
                 })
             }
             Settings::PresetName(name) => {
-                if let Some(file) = parts.needs.unsaved_preset(name) {
+                if let Some(file) = parts.own.needs.unsaved_preset(name) {
                     save_first(parts, name, &file).await?;
                     self.known = None;
                 }
@@ -81,7 +81,7 @@ impl PresetLookup {
 
 /// Saves the text of a preset that a job names.
 async fn save_first(parts: &JobParts, preset: &str, file: &str) -> Result<(), Unresolved> {
-    let saving = parts.tasks.until_closed(parts.needs.save_preset(file));
+    let saving = parts.tasks.until_closed(parts.own.needs.save_preset(file));
     match saving.await.ok_or(Unresolved::Closed)? {
         Ok(PresetSaved::Saved) => Ok(()),
         Ok(PresetSaved::Trouble(error)) => Err(Unresolved::Trouble(error)),

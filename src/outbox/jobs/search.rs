@@ -41,7 +41,7 @@ pub async fn taken(parts: &Arc<JobParts>, tag: &str, made: Made) -> OutboxResult
             parts.record(record).await?;
             failpoint::hit(Failpoint::BeforeTagRemoval);
             parts.events.send(OutboxEvent::RapidFound(rapid));
-            parts.progress_news.notify_one();
+            parts.own.progress_news.notify_one();
         }
         Made::Embed(embed) => {
             let record = JobRecord::EmbedMade {
@@ -52,7 +52,7 @@ pub async fn taken(parts: &Arc<JobParts>, tag: &str, made: Made) -> OutboxResult
             parts.events.send(OutboxEvent::EmbedsChanged);
         }
         // Each of them is looked for by its own tag.
-        Made::Rapids => parts.news.notify_one(),
+        Made::Rapids => parts.own.news.notify_one(),
     }
     parts.submission_changed(&tag);
     Ok(())

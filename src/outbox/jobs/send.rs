@@ -20,7 +20,7 @@ pub async fn run(parts: Arc<JobParts>) {
         }
         tokio::select! {
             biased;
-            () = parts.news.notified() => {}
+            () = parts.own.news.notified() => {}
             () = parts.tasks.closed() => return,
         }
     }

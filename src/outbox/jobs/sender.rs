@@ -110,7 +110,7 @@ impl Sender {
         self.parts.memory().tasks.remove(&self.key);
         self.tell();
         // Somebody may have wanted it again just before the task left the list.
-        self.parts.news.notify_one();
+        self.parts.own.news.notify_one();
     }
 
     /// Returns when the file is not wanted any more, or when its models are others: a draft was accepted
@@ -167,7 +167,7 @@ impl Sender {
         let text = file.text.0.clone();
         let request = text::read(self.key.folder, &self.key.name, &text);
         let found = match &request {
-            Ok(request) => models_of(&*self.parts.needs, &memory, &self.key, request),
+            Ok(request) => models_of(&*self.parts.own.needs, &memory, &self.key, request),
             Err(_) => Ok(None),
         };
         let models = match &found {
@@ -280,7 +280,7 @@ impl Sender {
     /// Leaves a lost request to the search.
     fn release(&self, request: &str) {
         self.parts.memory().calls.remove(request);
-        self.parts.news.notify_one();
+        self.parts.own.news.notify_one();
     }
 
     /// Writes down that the request is about to go out; gives whether it pays again. `None` when the

@@ -23,9 +23,9 @@ pub struct Held<'a, T> {
 }
 
 impl<T> Part<T> {
-    pub fn new(journal: Arc<Journal>, own: T) -> Part<T> {
-        let own = Mutex::new(own);
-        Part { journal, own }
+    pub fn new(journal: &Arc<Journal>, own: T) -> Arc<Part<T>> {
+        let (journal, own) = (Arc::clone(journal), Mutex::new(own));
+        Arc::new(Part { journal, own })
     }
 
     pub fn lock(&self) -> Held<'_, T> {

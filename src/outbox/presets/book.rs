@@ -67,7 +67,6 @@ pub struct Parked {
 pub enum PresetRecord {
     /// A text was written.
     TextKept {
-        /// The file.
         name: String,
         text: Blob,
         at: Moment,
@@ -75,24 +74,11 @@ pub enum PresetRecord {
         wanted: bool,
     },
     /// It was said what the preset of a held text is for.
-    Described {
-        /// The file.
-        name: String,
-        /// In words.
-        description: String,
-    },
+    Described { name: String, description: String },
     /// A held text has another name; one at the target is gone.
-    Renamed {
-        /// The file.
-        from: String,
-        /// Its new name.
-        to: String,
-    },
+    Renamed { from: String, to: String },
     /// A held text is dropped.
-    Dropped {
-        /// The file.
-        name: String,
-    },
+    Dropped { name: String },
     /// A preset's file was renamed to a backup name.
     Parked {
         /// The file's old name.
@@ -110,13 +96,9 @@ pub enum PresetRecord {
         name: String,
     },
     /// A request to save a text is about to go out.
-    Sent {
-        /// The file.
-        name: String,
-    },
+    Sent { name: String },
     /// The service has the text.
     Saved {
-        /// The file.
         name: String,
         /// The preset that has it. Earlier versions did not record it and dropped the text.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -132,16 +114,9 @@ pub enum PresetRecord {
     },
     /// A list of presets that was requested after the text was saved had its value. Earlier versions wrote
     /// this for any value, and dropped the text.
-    Listed {
-        /// The file.
-        name: String,
-    },
+    Listed { name: String },
     /// It was refused.
-    Refused {
-        /// The file.
-        name: String,
-        reason: String,
-    },
+    Refused { name: String, reason: String },
 }
 
 impl Journaled for PresetRecord {
@@ -158,7 +133,6 @@ pub struct PresetBook {
 }
 
 impl PresetBook {
-    /// Applies a record.
     pub fn apply(&mut self, record: &PresetRecord) {
         match record {
             PresetRecord::TextKept {

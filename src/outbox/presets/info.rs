@@ -19,7 +19,6 @@ pub enum PresetState {
         /// The preset on the service.
         preset: PresetId,
     },
-    /// Refused.
     Failed {
         /// Why, as a sentence.
         reason: String,
@@ -33,7 +32,6 @@ pub struct PresetFile {
     pub name: String,
     /// The text that was written.
     pub text: Vec<u8>,
-    /// How far it is.
     pub state: PresetState,
     /// Its description, if one was set through the drive.
     pub description: Option<String>,

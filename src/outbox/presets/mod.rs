@@ -13,6 +13,7 @@ mod written;
 
 pub use book::{PresetBook, PresetRecord};
 pub use info::{PresetFile, PresetOverlay, PresetState, SavedPreset};
+pub use memory::PresetsMemory;
 pub use ops::Presets;
-pub use parts::PresetParts;
-pub use save::SaveOutcome;
+pub use parts::{PresetParts, PresetTools};
+pub use save::{SaveOutcome, run};

@@ -21,19 +21,10 @@ use crate::wire::{Preset, PresetId, UpdatePreset};
 /// The files of the presets folder.
 #[derive(Clone)]
 pub struct Presets {
-    parts: Arc<PresetParts>,
+    pub(in crate::outbox) parts: Arc<PresetParts>,
 }
 
 impl Presets {
-    pub fn new(parts: Arc<PresetParts>) -> Presets {
-        Presets { parts }
-    }
-
-    /// Starts what runs until the outbox closes.
-    pub fn start(&self) {
-        self.parts.tasks.spawn(save::run(Arc::clone(&self.parts)));
-    }
-
     /// The file whose text, held here, is to become the preset of that name or was refused as such.
     pub fn unsaved_file(&self, preset: &str) -> Option<String> {
         let memory = self.parts.memory();
@@ -226,7 +217,7 @@ impl Presets {
 
     /// Waits until no other request about presets is under way: they are found by name.
     async fn preset_turn(&self) -> OutboxResult<tokio::sync::MutexGuard<'_, ()>> {
-        within(&self.parts, async { Ok(self.parts.turn.lock().await) }).await
+        within(&self.parts, async { Ok(self.parts.own.turn.lock().await) }).await
     }
 
     /// Whether a text is held under a name that the service does not have, and whether the preset of that name is parked.
@@ -272,7 +263,7 @@ impl Presets {
         self.parts.tasks.spawn(async move {
             let outcome = save::save(&parts, &name).await;
             if matches!(outcome, Ok(SaveOutcome::Later(_)) | Err(_)) {
-                parts.news.notify_one();
+                parts.own.news.notify_one();
             }
             // Nobody listens when the caller has gone.
             let _ = told.send(outcome);

@@ -64,7 +64,7 @@ pub async fn run(parts: Arc<PresetParts>) {
         tokio::select! {
             biased;
             () = tokio::time::sleep(wait) => {}
-            () = parts.news.notified() => {}
+            () = parts.own.news.notified() => {}
             () = parts.tasks.closed() => return,
         }
     }
@@ -81,7 +81,7 @@ fn wanted(parts: &PresetParts) -> Vec<String> {
 /// Saves the text held under `name`, once.
 pub async fn save(parts: &Arc<PresetParts>, name: &str) -> OutboxResult<SaveOutcome> {
     // One at a time: two files may be about the same preset.
-    let _turn = parts.turn.lock().await;
+    let _turn = parts.own.turn.lock().await;
     let (held, parked) = {
         let memory = parts.memory();
         let book = &memory.book;

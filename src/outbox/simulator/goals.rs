@@ -59,7 +59,6 @@ pub struct JobGoal {
     pub run_again: bool,
 }
 
-/// Which drop folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobKind {
     Optimize,

@@ -36,7 +36,6 @@ use crate::wire::Token;
 /// How long the last life may take, in virtual time, until everything has ended.
 const LONGEST_END: Duration = Duration::from_secs(3 * 3600);
 
-/// One run.
 struct World {
     dir: PathBuf,
     service: SimulatedService,

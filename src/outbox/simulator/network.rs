@@ -25,7 +25,6 @@ pub struct Weather {
     pub revoked: bool,
 }
 
-/// Fair weather.
 pub const FAIR: Weather = Weather {
     trouble: 0,
     death: 0,
@@ -33,7 +32,6 @@ pub const FAIR: Weather = Weather {
     revoked: false,
 };
 
-/// The service.
 #[derive(Debug, Clone)]
 pub struct SimulatedService {
     holdings: Arc<Mutex<Holdings>>,

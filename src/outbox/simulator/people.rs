@@ -312,7 +312,6 @@ fn folder_of(outbox: &Outbox, goal: &JobGoal) -> Option<JobFolder> {
     })
 }
 
-/// Edits a preset.
 pub async fn pursue_preset(outbox: Outbox, goal: Arc<Mutex<PresetGoal>>) {
     loop {
         rest(6000).await;

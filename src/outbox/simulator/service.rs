@@ -34,7 +34,6 @@ pub struct Asset {
     import: Option<(Instant, String)>,
 }
 
-/// A rapid model.
 #[derive(Debug, Clone)]
 pub struct Rapid {
     pub asset: u64,
@@ -44,7 +43,6 @@ pub struct Rapid {
     fails: bool,
 }
 
-/// An embed.
 #[derive(Debug, Clone)]
 pub struct Embed {
     pub of: (bool, u64),
@@ -53,7 +51,6 @@ pub struct Embed {
     pub foreign: bool,
 }
 
-/// A preset.
 #[derive(Debug, Clone)]
 pub struct Preset {
     pub name: String,

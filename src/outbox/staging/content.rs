@@ -121,7 +121,6 @@ impl Content {
         }
     }
 
-    /// Its id.
     pub fn id(&self) -> ContentId {
         self.id
     }

@@ -101,7 +101,6 @@ impl State {
         state
     }
 
-    /// Applies a record.
     pub fn apply(&mut self, record: &Record) -> Result<(), ReplayError> {
         match record {
             Record::Snapshot(state) => {

@@ -1,6 +1,7 @@
 //! The objects that were looked at lately, and when each is polled next.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -63,27 +64,11 @@ impl Watch {
 
 impl Watched {
     pub(in crate::drive) fn look_at_asset(&self, asset: AssetId) {
-        let now = Instant::now();
-        let mut state = self.lock();
-        if state.assets.len() < MAX_WATCHED || state.assets.contains_key(&asset) {
-            state
-                .assets
-                .entry(asset)
-                .or_insert_with(|| Watch::new(now))
-                .looked = now;
-        }
+        look_at(&mut self.lock().assets, asset);
     }
 
     pub(in crate::drive) fn look_at_rapid(&self, rapid: RapidId) {
-        let now = Instant::now();
-        let mut state = self.lock();
-        if state.rapids.len() < MAX_WATCHED || state.rapids.contains_key(&rapid) {
-            state
-                .rapids
-                .entry(rapid)
-                .or_insert_with(|| Watch::new(now))
-                .looked = now;
-        }
+        look_at(&mut self.lock().rapids, rapid);
     }
 
     pub(in crate::drive) fn list(&self, folder: RemoteFolder) {
@@ -206,6 +191,14 @@ pub(in crate::drive) struct SizingTurn {
 impl Drop for SizingTurn {
     fn drop(&mut self) {
         self.watched.lock().sizing.remove(&self.folder);
+    }
+}
+
+fn look_at<K: Eq + Hash>(watched: &mut HashMap<K, Watch>, object: K) {
+    let now = Instant::now();
+    if watched.len() < MAX_WATCHED || watched.contains_key(&object) {
+        let watch = watched.entry(object);
+        watch.or_insert_with(|| Watch::new(now)).looked = now;
     }
 }
 

@@ -9,7 +9,9 @@ use serde::Serialize;
 
 use crate::client::{ClientError, EmbedQuery, ListQuery, Priority};
 use crate::drive::catalog::asking::asked;
-use crate::drive::catalog::data::known::Known;
+use crate::drive::catalog::data::listing_refs::{
+    EMBEDS, FACTORY, ListingRef, PRESETS, TOKENS, WEBHOOKS,
+};
 use crate::drive::catalog::listings::changes::assets_changed;
 use crate::drive::catalog::listings::first::{first_assets, first_rapids};
 use crate::drive::catalog::listings::freshness::is_listed;
@@ -22,7 +24,7 @@ use crate::drive::catalog::parts::Catalog;
 use crate::drive::catalog::presets::preset_overlay;
 use crate::drive::error::DriveResult;
 use crate::drive::values::known::{KnownAsset, KnownEmbed, KnownPreset, KnownRapid, KnownRecord};
-use crate::drive::values::listing::{Confirmation, Listing, Record};
+use crate::drive::values::listing::{Confirmation, Record};
 use crate::drive::values::node::ListingKind;
 
 /// A caller waits for each listing requested here.
@@ -125,13 +127,7 @@ async fn fetch_presets(catalog: &Catalog) -> DriveResult<()> {
     let rows = records
         .iter()
         .map(|record| KnownPreset::from_record(record, &written));
-    told_all(
-        catalog,
-        ListingKind::Presets,
-        |known| &mut known.presets,
-        rows.collect(),
-        began,
-    );
+    told_all(catalog, &PRESETS, rows.collect(), began);
     if written.iter().any(|text| !text.is_listed) {
         keep_for_good(catalog).await?;
     }
@@ -140,57 +136,30 @@ async fn fetch_presets(catalog: &Catalog) -> DriveResult<()> {
 
 async fn fetch_factory(catalog: &Catalog) -> DriveResult<()> {
     let all = catalog.client.presets().factory(NOW);
-    fetch_whole(
-        catalog,
-        ListingKind::Factory,
-        |known| &mut known.factory,
-        all,
-        KnownPreset::from_factory_record,
-    )
-    .await
+    fetch_whole(catalog, &FACTORY, all, KnownPreset::from_factory_record).await
 }
 
 async fn fetch_tokens(catalog: &Catalog) -> DriveResult<()> {
     let all = catalog.client.tokens().list(NOW);
-    fetch_whole(
-        catalog,
-        ListingKind::Tokens,
-        |known| &mut known.tokens,
-        all,
-        KnownRecord::from_token,
-    )
-    .await
+    fetch_whole(catalog, &TOKENS, all, KnownRecord::from_token).await
 }
 
 async fn fetch_webhooks(catalog: &Catalog) -> DriveResult<()> {
     let all = catalog.client.webhooks().list(NOW);
-    fetch_whole(
-        catalog,
-        ListingKind::Webhooks,
-        |known| &mut known.webhooks,
-        all,
-        KnownRecord::from_webhook,
-    )
-    .await
+    fetch_whole(catalog, &WEBHOOKS, all, KnownRecord::from_webhook).await
 }
 
 /// A listing that fits one request.
 async fn fetch_whole<T, R: Record + Serialize>(
     catalog: &Catalog,
-    which: ListingKind,
-    listing: fn(&mut Known) -> &mut Listing<R>,
+    listing: &ListingRef<R>,
     all: impl Future<Output = Result<Vec<T>, ClientError>>,
     row: fn(&T) -> R,
 ) -> DriveResult<()> {
     let began = Instant::now();
     let records = asked(catalog, all).await?;
-    told_all(
-        catalog,
-        which,
-        listing,
-        records.iter().map(row).collect(),
-        began,
-    );
+    let rows = records.iter().map(row).collect();
+    told_all(catalog, listing, rows, began);
     Ok(())
 }
 
@@ -216,25 +185,13 @@ async fn fetch_embeds(catalog: &Catalog) -> DriveResult<()> {
             &HashSet::new(),
         );
         if let Confirmation::Holds(changes) = confirmation {
-            told_changes(
-                catalog,
-                ListingKind::Embeds,
-                |known| &mut known.embeds,
-                known,
-                &changes,
-            );
+            told_changes(catalog, &EMBEDS, known, &changes);
             return Ok(());
         }
     }
     let records = asked(catalog, catalog.client.embeds().all(None, NOW)).await?;
     let rows = records.iter().map(KnownEmbed::from_record).collect();
-    told_all(
-        catalog,
-        ListingKind::Embeds,
-        |known| &mut known.embeds,
-        rows,
-        began,
-    );
+    told_all(catalog, &EMBEDS, rows, began);
     Ok(())
 }
 

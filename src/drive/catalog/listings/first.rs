@@ -11,6 +11,7 @@ use futures_util::TryStreamExt as _;
 
 use crate::client::{PageStream, Priority};
 use crate::drive::catalog::asking::asked;
+use crate::drive::catalog::data::listing_refs::RAPIDS;
 use crate::drive::catalog::listings::changes::{assets_changed, rapids_changed};
 use crate::drive::catalog::listings::records::{learned_rows, told_asset_changes, told_rapids};
 use crate::drive::catalog::listings::store::keep;
@@ -18,7 +19,6 @@ use crate::drive::catalog::parts::Catalog;
 use crate::drive::error::DriveResult;
 use crate::drive::values::known::{KnownAsset, KnownRapid};
 use crate::drive::values::listing::{Changes, Listing, Order, Record};
-use crate::drive::values::node::ListingKind;
 use crate::wire::{BaseAsset, Page, RapidModel};
 
 /// All base assets, page by page; false if incomplete.
@@ -59,13 +59,7 @@ pub(super) async fn first_rapids(catalog: &Catalog, began: Instant) -> DriveResu
             .rapids
             .put_all(rows, began, Instant::now(), &HashSet::new());
         known.rapids.pass_reached(highest);
-        keep(
-            catalog,
-            ListingKind::Rapids,
-            &mut known,
-            |known| &mut known.rapids,
-            &changes,
-        );
+        keep(catalog, &RAPIDS, &mut known, &changes);
         drop(known);
         rapids_changed(catalog, &unasked(changes));
     };

@@ -80,12 +80,9 @@ pub(in crate::drive) fn begin_first_listing(
 
 /// Joins or starts the flight for a listing.
 fn asking(catalog: &Arc<Catalog>, which: ListingKind) -> FlightEnd {
-    let shared = Arc::clone(catalog);
-    catalog
-        .flights
-        .join(FlightKey::Listing(which), || async move {
-            fetch(&shared, which).await
-        })
+    catalog.join_flight(FlightKey::Listing(which), |shared| async move {
+        fetch(&shared, which).await
+    })
 }
 
 /// Confirms a listing, so that it proves that a name is free; the listing of an earlier mount does not. True if

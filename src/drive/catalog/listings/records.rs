@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::drive::catalog::change::{Change, Listed};
 use crate::drive::catalog::data::known::Known;
+use crate::drive::catalog::data::listing_refs::{ASSETS, EMBEDS, ListingRef, RAPIDS};
 use crate::drive::catalog::data::stored_listings::keep_jobs;
 use crate::drive::catalog::listings::changes::{
     MAX_TOLD, assets_changed, forget_files, rapids_changed,
@@ -43,7 +44,7 @@ pub(in crate::drive) fn write_tags(catalog: &Catalog, subject: ModelId, tags: Ve
     let now = Instant::now();
     match subject {
         ModelId::Asset(asset) => {
-            let row = catalog.known().assets.row(asset.0).cloned();
+            let row = catalog.asset(asset);
             let rows = row.map(|row| KnownAsset { tags, ..row }).into_iter();
             let changes = learned_rows(catalog, rows.collect(), |listing, rows, taken| {
                 rows.into_iter()
@@ -67,12 +68,7 @@ pub(in crate::drive) fn write_tags(catalog: &Catalog, subject: ModelId, tags: Ve
 /// Removes a source model that is gone from the service.
 pub(in crate::drive) fn asset_gone(catalog: &Catalog, asset: AssetId) {
     let home = catalog.home_of(asset);
-    let changes = removed(
-        catalog,
-        ListingKind::Assets,
-        |known| &mut known.assets,
-        asset.0,
-    );
+    let changes = removed(catalog, &ASSETS, asset.0);
     catalog.outbox.asset_gone(asset);
     forget_files(catalog, &format!("raw/{asset}"));
     for (_, name) in &changes.gone {
@@ -82,12 +78,7 @@ pub(in crate::drive) fn asset_gone(catalog: &Catalog, asset: AssetId) {
 
 /// Removes an embed that is gone from the service.
 pub(in crate::drive) fn embed_gone(catalog: &Catalog, embed: EmbedId) {
-    let changes = removed(
-        catalog,
-        ListingKind::Embeds,
-        |known| &mut known.embeds,
-        embed.0,
-    );
+    let changes = removed(catalog, &EMBEDS, embed.0);
     for (_, name) in &changes.gone {
         catalog.report(Change::Gone(Listed::Embed(embed), name.clone()));
     }
@@ -95,12 +86,7 @@ pub(in crate::drive) fn embed_gone(catalog: &Catalog, embed: EmbedId) {
 
 /// Removes an optimized model that is gone from the service.
 pub(in crate::drive) fn rapid_gone(catalog: &Catalog, rapid: RapidId) {
-    let changes = removed(
-        catalog,
-        ListingKind::Rapids,
-        |known| &mut known.rapids,
-        rapid.0,
-    );
+    let changes = removed(catalog, &RAPIDS, rapid.0);
     catalog.outbox.jobs().rapid_gone(rapid);
     rapids_changed(catalog, &changes);
 }
@@ -108,13 +94,12 @@ pub(in crate::drive) fn rapid_gone(catalog: &Catalog, rapid: RapidId) {
 /// Removes a record from its listing.
 pub(in crate::drive) fn removed<R: Record + Serialize>(
     catalog: &Catalog,
-    which: ListingKind,
-    listing: fn(&mut Known) -> &mut Listing<R>,
+    listing: &ListingRef<R>,
     id: u64,
 ) -> Changes {
     let mut known = catalog.known();
-    let changes = listing(&mut known).remove(id, Instant::now());
-    keep(catalog, which, &mut known, listing, &changes);
+    let changes = (listing.rows)(&mut known).remove(id, Instant::now());
+    keep(catalog, listing, &mut known, &changes);
     changes
 }
 
@@ -145,13 +130,7 @@ pub(super) fn learned_rows(
         claim_made(catalog, &mut known, row);
     }
     let changes = learn(&mut known.assets, rows, &taken)?;
-    keep(
-        catalog,
-        ListingKind::Assets,
-        &mut known,
-        |known| &mut known.assets,
-        &changes,
-    );
+    keep(catalog, &ASSETS, &mut known, &changes);
     Some(changes)
 }
 
@@ -161,13 +140,7 @@ pub(super) fn told_asset_changes(
     mut known: MutexGuard<'_, Known>,
     changes: &Changes,
 ) {
-    keep(
-        catalog,
-        ListingKind::Assets,
-        &mut known,
-        |known| &mut known.assets,
-        changes,
-    );
+    keep(catalog, &ASSETS, &mut known, changes);
     drop(known);
     assets_changed(catalog, changes);
 }
@@ -182,13 +155,7 @@ fn claim_made(catalog: &Catalog, known: &mut Known, row: &KnownAsset) {
 }
 
 pub(super) fn told_rapids(catalog: &Catalog, mut known: MutexGuard<'_, Known>, changes: &Changes) {
-    keep(
-        catalog,
-        ListingKind::Rapids,
-        &mut known,
-        |known| &mut known.rapids,
-        changes,
-    );
+    keep(catalog, &RAPIDS, &mut known, changes);
     drop(known);
     rapids_changed(catalog, changes);
 }
@@ -219,25 +186,23 @@ pub(in crate::drive) fn told_jobs(catalog: &Catalog, mut rapids: Vec<RapidId>, a
 /// Stores a complete listing.
 pub(super) fn told_all<R: Record + Serialize>(
     catalog: &Catalog,
-    which: ListingKind,
-    listing: fn(&mut Known) -> &mut Listing<R>,
+    listing: &ListingRef<R>,
     rows: Vec<R>,
     began: Instant,
 ) {
     let mut known = catalog.known();
-    let changes = listing(&mut known).replace(rows, began, Instant::now(), &HashSet::new());
-    told_changes(catalog, which, listing, known, &changes);
+    let changes = (listing.rows)(&mut known).replace(rows, began, Instant::now(), &HashSet::new());
+    told_changes(catalog, listing, known, &changes);
 }
 
 pub(in crate::drive) fn told_changes<R: Record + Serialize>(
     catalog: &Catalog,
-    which: ListingKind,
-    listing: fn(&mut Known) -> &mut Listing<R>,
+    listing: &ListingRef<R>,
     mut known: MutexGuard<'_, Known>,
     changes: &Changes,
 ) {
-    keep(catalog, which, &mut known, listing, changes);
-    let rows = listing(&mut known);
+    keep(catalog, listing, &mut known, changes);
+    let rows = (listing.rows)(&mut known);
     let mut names: Vec<String> = changes
         .gone
         .iter()
@@ -249,6 +214,6 @@ pub(in crate::drive) fn told_changes<R: Record + Serialize>(
     drop(known);
     // Another text is another inode: the name stands for another node.
     for name in names.into_iter().take(MAX_TOLD) {
-        catalog.report(Change::Named(which, name));
+        catalog.report(Change::Named(listing.kind, name));
     }
 }

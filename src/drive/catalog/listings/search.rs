@@ -41,11 +41,10 @@ pub(in crate::drive) async fn found(
     {
         return Ok(ids.clone());
     }
-    let shared = Arc::clone(catalog);
     let asked = Arc::clone(query);
-    let landing = catalog.flights.join(
+    let landing = catalog.join_flight(
         FlightKey::Search(family, Arc::clone(query)),
-        || async move { run_search(&shared, family, asked).await },
+        |shared| async move { run_search(&shared, family, asked).await },
     );
     landed(catalog, landing, known.is_some()).await?;
     let known = catalog.known();

@@ -6,23 +6,22 @@ use serde::Serialize;
 
 use crate::drive::catalog::asking::blocking;
 use crate::drive::catalog::data::known::Known;
+use crate::drive::catalog::data::listing_refs::ListingRef;
 use crate::drive::catalog::data::stored_listings::keep_rows;
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::error::DriveResult;
-use crate::drive::values::listing::{Changes, Listing, Record};
-use crate::drive::values::node::ListingKind;
+use crate::drive::values::listing::{Changes, Record};
 
 /// Stores changes of a listing and sets the time of its folder.
 pub(super) fn keep<R: Record + Serialize>(
     catalog: &Catalog,
-    which: ListingKind,
+    listing: &ListingRef<R>,
     known: &mut Known,
-    listing: fn(&mut Known) -> &mut Listing<R>,
     changes: &Changes,
 ) {
-    keep_rows(&catalog.meta, which, listing(known), changes);
+    keep_rows(&catalog.meta, listing.kind, (listing.rows)(known), changes);
     if !changes.is_empty() {
-        known.changed.insert(which, SystemTime::now());
+        known.changed.insert(listing.kind, SystemTime::now());
     }
 }
 

@@ -79,7 +79,7 @@ pub(in crate::drive) async fn learn_folders(catalog: &Arc<Catalog>, model: Model
         Model::Raw(home) => match catalog.asset_of(home) {
             Some(asset) if asset_is_final(catalog, asset) => {
                 let pbr = RemoteFolder::AssetPbr(asset);
-                let row = catalog.known().assets.row(asset.0).cloned();
+                let row = catalog.asset(asset);
                 let has_pbr = row.is_some_and(|row| row.may_have_materials());
                 let always = [
                     RemoteFolder::AssetRenders(asset),
@@ -134,12 +134,9 @@ async fn fetched_map(catalog: &Arc<Catalog>, folder: RemoteFolder) -> DriveResul
 }
 
 fn map_landing(catalog: &Arc<Catalog>, folder: RemoteFolder) -> FlightEnd {
-    let shared = Arc::clone(catalog);
-    catalog
-        .flights
-        .join(FlightKey::Files(folder), || async move {
-            fetch_map(&shared, folder).await
-        })
+    catalog.join_flight(FlightKey::Files(folder), |shared| async move {
+        fetch_map(&shared, folder).await
+    })
 }
 
 fn usable_url(kept: &Kept, path: &str) -> Option<SignedUrl> {

@@ -88,18 +88,12 @@ pub(in crate::drive) fn told_names(
 
 pub(in crate::drive) fn asset_is_final(catalog: &Catalog, asset: AssetId) -> bool {
     catalog
-        .known()
-        .assets
-        .row(asset.0)
+        .asset(asset)
         .is_some_and(|row| row.state == UploadStatus::Complete)
 }
 
 pub(in crate::drive) fn rapid_is_final(catalog: &Catalog, rapid: RapidId) -> bool {
-    catalog
-        .known()
-        .rapids
-        .row(rapid.0)
-        .is_some_and(|row| row.state.is_final())
+    catalog.rapid(rapid).is_some_and(|row| row.state.is_final())
 }
 
 /// If the service only names formats, the file name is the last part of the URL.

@@ -17,7 +17,6 @@ use super::claims::NameClaims;
 
 /// A record of a listing.
 pub trait Record: Clone + PartialEq {
-    /// Its id.
     fn number(&self) -> u64;
     /// Its name on the service.
     fn service_name(&self) -> &str;

@@ -87,10 +87,8 @@ pub enum AccountFile {
 }
 
 impl AccountFile {
-    /// All of them.
     pub const ALL: [AccountFile; 2] = [AccountFile::Points, AccountFile::StorageLeft];
 
-    /// The file's name.
     pub fn name(self) -> &'static str {
         match self {
             AccountFile::Points => "points",

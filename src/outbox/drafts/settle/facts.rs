@@ -1,5 +1,5 @@
-//! What the settle rule asks of a draft, gathered from its tree and from what looking into its files
-//! has told. Says which files still have to be looked into; touches no disk itself.
+//! The facts of a draft for the settle rule, from its tree and from inspected files. Lists the files that still have
+//! to be inspected. Does no I/O.
 
 use std::collections::BTreeSet;
 
@@ -16,21 +16,20 @@ use crate::outbox::ids::DraftId;
 use crate::outbox::names;
 use crate::outbox::names::FolderName;
 
-/// What is known of a draft.
+/// The known facts of a draft.
 #[derive(Debug)]
 pub enum Knowledge {
-    /// Everything.
     All(DraftFacts),
     /// These files have to be inspected first.
     NeedsLook(Vec<Subject>),
 }
 
-/// Gathers what is known of a draft.
+/// Gathers the known facts of a draft.
 pub fn gather(memory: &DraftsMemory, id: DraftId) -> Option<Knowledge> {
     let draft = memory.state.drafts.get(&id)?;
     let being_written = memory.being_written(id);
     if !being_written.is_empty() {
-        // Whatever else there is, it is going to change.
+        // The other files do not matter yet: the draft is going to change.
         return Some(Knowledge::All(DraftFacts {
             being_written,
             ..empty(draft)

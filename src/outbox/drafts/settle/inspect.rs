@@ -1,8 +1,7 @@
 //! Inspects staged files for the settle rule, once for each state of their bytes.
 //!
-//! A finding holds for one name, content and checksum; anything else is inspected again. After a
-//! restart the checksum itself is proven first, because a write that was never flushed may have
-//! changed the bytes behind it.
+//! A finding is valid for one name, content and checksum; anything else is inspected again. After a restart the
+//! checksum itself is verified first, because a write that was never flushed may have changed the bytes.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -14,29 +13,28 @@ use crate::outbox::drafts::settle::readiness::BytesState;
 
 use crate::outbox::staging::{ContentHash, ContentId, hash_upto};
 
-/// A file to look into.
+/// A file to inspect.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Subject {
-    /// Its path from the draft's folder, which its references start from.
+    /// Its path from the draft's folder; its references are relative to it.
     pub path: String,
     /// Its staged bytes.
     pub content: ContentId,
-    /// Their checksum, as the journal has it.
+    /// Their checksum in the journal.
     pub hash: ContentHash,
-    /// Their number.
     pub size: u64,
 }
 
-/// What was found in a file.
+/// The result of inspecting a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// What its bytes tell.
+    /// Whether its bytes are complete.
     pub state: BytesState,
-    /// The files it names.
+    /// The files that it refers to.
     pub references: Vec<Reference>,
 }
 
-/// What was found so far.
+/// The results so far.
 #[derive(Debug, Default)]
 pub struct Findings {
     known: HashMap<ContentId, (Subject, Finding)>,
@@ -45,23 +43,23 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// What is known of a file, if anything.
+    /// The result for a file, if there is one.
     pub fn of(&self, subject: &Subject) -> Option<&Finding> {
         let (known, finding) = self.known.get(&subject.content)?;
         (known == subject).then_some(finding)
     }
 
-    /// The bytes of a content have this hash: they were written, and hashed, in this run.
+    /// Notes that the bytes of a content have this hash, because they were hashed in this run.
     pub fn prove(&mut self, content: ContentId, hash: ContentHash) {
         self.proven.insert(content, hash);
     }
 
-    /// True when the bytes have to be hashed before they are believed.
+    /// True if the checksum has to be verified first.
     pub fn needs_proof(&self, subject: &Subject) -> bool {
         self.proven.get(&subject.content) != Some(&subject.hash)
     }
 
-    /// Keeps what was found.
+    /// Stores a result.
     pub fn keep(&mut self, subject: Subject, finding: Finding) {
         if finding.state != BytesState::Interrupted {
             self.proven.insert(subject.content, subject.hash);
@@ -76,7 +74,7 @@ impl Findings {
     }
 }
 
-/// Looks into a file. Blocks on local disk.
+/// Inspects a file. Blocks on local disk.
 pub fn look_into(subject: &Subject, file: &File, needs_proof: bool) -> io::Result<Finding> {
     let interrupted = Finding {
         state: BytesState::Interrupted,

@@ -1,4 +1,4 @@
-//! Gathers what the settle rule asks of a draft, and inspects the files that were not inspected yet.
+//! Gathers the facts of a draft for the settle rule, and inspects files that were not inspected yet.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -12,11 +12,10 @@ use crate::outbox::error::{OutboxError, OutboxResult};
 use crate::outbox::ids::DraftId;
 use crate::outbox::off_thread::off_thread;
 
-/// Everything the rule asks of a draft; inspects the files that are not known. `None` if the
-/// draft is gone.
+/// All facts of a draft; inspects the files for which there is no result. `None` if the draft is gone.
 pub async fn look(parts: &Arc<DraftParts>, draft: DraftId) -> OutboxResult<Option<DraftFacts>> {
     loop {
-        // Nothing is inspected any more: without this the loop would not end.
+        // Files are no longer inspected: without this the loop would not end.
         if parts.tasks.is_closing() {
             return Err(OutboxError::ShutDown);
         }
@@ -37,7 +36,7 @@ fn look_at_all(parts: &DraftParts, subjects: Vec<Subject>) {
             return;
         }
         let needs_proof = parts.memory().findings.needs_proof(&subject);
-        let path = parts.staging.path(subject.content);
+        let path = parts.own.staging.path(subject.content);
         let finding = File::open(path).and_then(|file| look_into(&subject, &file, needs_proof));
         let finding = finding.unwrap_or_else(|error| {
             tracing::warn!(content = %subject.content, %error, "a staged file cannot be read");

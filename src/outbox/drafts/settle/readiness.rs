@@ -1,4 +1,4 @@
-//! Whether the content of a draft is ready to be sent, whatever the clock says. Pure.
+//! Whether the content of a draft is ready to be sent, regardless of time. Pure.
 
 use std::collections::BTreeSet;
 
@@ -9,29 +9,27 @@ use crate::outbox::error::OutboxError;
 use crate::outbox::names;
 use crate::outbox::status::ItemStatus;
 
-/// What is known of one file of a draft that is not junk.
+/// A file of a draft that is not junk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileFacts {
-    /// Its path from the draft's folder.
     pub path: String,
     pub size: u64,
-    /// What its bytes tell.
     pub state: BytesState,
-    /// The files it names.
+    /// The files that it refers to.
     pub references: Vec<Reference>,
 }
 
-/// What the bytes of a file tell.
+/// Whether the bytes of a file are complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BytesState {
-    /// Whole, as far as its format can say.
+    /// Complete, as far as its format tells.
     Whole,
     /// Some are missing.
     Short {
-        /// How many there should be, where that is known.
+        /// The complete length, if the format tells it.
         expected: Option<u64>,
     },
-    /// It was written and never closed.
+    /// It was never flushed: its writer did not finish.
     Interrupted,
     /// A write failed.
     WriteFailed,
@@ -46,53 +44,53 @@ impl From<Wholeness> for BytesState {
     }
 }
 
-/// What is in a draft, for the rule.
+/// The contents of a draft, for the rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DraftFacts {
     pub kind: DraftKind,
     /// Files that may be sent.
     pub files: Vec<FileFacts>,
-    /// Files with a name that says they are not finished.
+    /// Files with the temporary name of a copy.
     pub in_flight: Vec<String>,
-    /// A version control folder it holds.
+    /// A version control folder in it.
     pub version_control: Option<String>,
     /// Files that are open for writing.
     pub being_written: Vec<String>,
 }
 
-/// The content of a draft is ready.
+/// A content that is ready.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadyContent {
-    /// References that lead nowhere.
+    /// Referenced files that are missing.
     pub missing: Vec<String>,
-    /// True if references prove that the model is whole.
+    /// True if its references prove that the model is complete.
     pub references_tell: bool,
 }
 
 /// Why a draft cannot be sent as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Obstacle {
-    /// There is nothing in it that is sent.
+    /// It contains no file that is sent.
     Empty,
     /// Files, but no model.
     NoModel,
-    /// A loose file that cannot stand alone.
+    /// A loose file that needs a folder.
     NeedsFolder {
         /// Why, as a sentence.
         why: String,
     },
-    /// Somebody has a file open for writing.
+    /// A file is open for writing.
     BeingWritten(String),
-    /// A file has a name that says it is not finished.
+    /// A file has the temporary name of a copy.
     InFlight(String),
-    /// A file is not whole; the text says which and how.
+    /// A file is incomplete; the text says which and how.
     NotWhole(String),
-    /// These files are missing, and without them the service is certain to refuse the model.
+    /// Files are missing without which the service would refuse the model.
     Lacks(Vec<String>),
 }
 
 impl Obstacle {
-    /// The status of a draft that it holds back.
+    /// The status of the draft.
     pub fn status(&self) -> ItemStatus {
         match self.clone() {
             Obstacle::Empty => ItemStatus::Draft,
@@ -105,7 +103,7 @@ impl Obstacle {
         }
     }
 
-    /// What a commit by hand says.
+    /// The message of `commit`.
     pub fn sentence(&self) -> String {
         match self {
             Obstacle::Empty => "there is nothing in it to send".to_owned(),
@@ -122,7 +120,7 @@ impl Obstacle {
         }
     }
 
-    /// The error of a commit by hand.
+    /// The error of `commit`.
     pub fn into_error(self) -> OutboxError {
         let what = self.sentence();
         match self {
@@ -136,7 +134,7 @@ impl Obstacle {
         }
     }
 
-    /// True when `commit --force` may go over it.
+    /// True if `commit --force` ignores it.
     pub fn yields_to_force(&self) -> bool {
         matches!(
             self,
@@ -145,7 +143,7 @@ impl Obstacle {
     }
 }
 
-/// Judges what is in a draft, whatever the clock says.
+/// Checks the contents of a draft, regardless of time.
 pub fn readiness(facts: &DraftFacts) -> Result<ReadyContent, Obstacle> {
     if let Some(path) = facts.being_written.first() {
         return Err(Obstacle::BeingWritten(path.clone()));
@@ -269,7 +267,7 @@ pub fn human_size(bytes: u64) -> String {
     format!("{number} {unit}")
 }
 
-/// The warning for a commit by hand.
+/// The warning for a draft that is sent with missing files.
 pub fn warning_for(content: &ReadyContent) -> Option<String> {
     (!content.missing.is_empty()).then(|| {
         format!(

@@ -1,7 +1,7 @@
-//! When a copy has ended: a pure function of what is in the draft, who still writes, and the clock.
+//! When a copy has ended: a pure function of the draft's contents, its writers, and the time.
 //!
-//! [`readiness`](super::readiness::readiness) judges the content alone, for a commit by hand;
-//! [`verdict`] adds the quiet that a commit by itself waits for. Nothing here reads a file or a clock.
+//! [`readiness`](super::readiness::readiness) checks the content only, for a commit by command; [`verdict`] adds the
+//! quiet time that an automatic commit waits for. Reads no file and no clock.
 
 use std::time::Duration;
 
@@ -13,29 +13,29 @@ use crate::outbox::status::ItemStatus;
 pub struct WriterState {
     /// The last change of anything in the draft.
     pub last_change: Duration,
-    /// When the last of the writing processes was seen to have ended.
+    /// When all writing processes were first seen to have ended.
     pub writers_ended: Option<Duration>,
-    /// The folder got its times set after the last change of content, as the last act of a copy.
+    /// The times of the folder were set after the last change of content, as tools do at the end of a copy.
     pub folder_times_set: bool,
 }
 
-/// The waiting times of the rule; all scale with the first.
+/// The quiet times of the rule; all scale with the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SettleTimes {
     /// References prove that all files are there, and the writers have ended or set the folder's times.
     pub referenced_ended: Duration,
-    /// References prove that all files are there, and a writer lives.
+    /// References prove that all files are there, and a writer still runs.
     pub referenced_alive: Duration,
     /// Nothing proves that all files are there, and the writers have ended or set the folder's times.
     pub other_ended: Duration,
-    /// Nothing proves that all files are there, and a writer lives.
+    /// Nothing proves that all files are there, and a writer still runs.
     pub other_alive: Duration,
-    /// What is added while a reference leads nowhere.
+    /// Added while a referenced file is missing.
     pub missing: Duration,
 }
 
 impl SettleTimes {
-    /// The times for a given first one: 2 s gives 2, 5, 15, 60 and 60 s.
+    /// The times for a given first time: 2 s gives 2, 5, 15, 60 and 60 s.
     pub fn scaled(settle: Duration) -> SettleTimes {
         SettleTimes {
             referenced_ended: settle,
@@ -56,23 +56,23 @@ impl SettleTimes {
     }
 }
 
-/// What is to be done with a draft now.
+/// What to do with a draft now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// The copy has ended: send it.
     Ready {
-        /// What its owner should know.
+        /// A warning for the user.
         warning: Option<String>,
     },
-    /// Nothing is in the way but time.
+    /// Nothing is missing but the quiet time.
     WaitUntil {
-        /// When to look again if nothing changes.
+        /// When to check again if nothing changes.
         at: Duration,
         status: ItemStatus,
-        /// The files that the model names and that are not there.
+        /// Missing files that the model refers to.
         missing: Vec<String>,
     },
-    /// Only a change, or a command, can help.
+    /// The draft waits for a change or a command.
     Blocked {
         status: ItemStatus,
         /// The files that the model names and that are not there.

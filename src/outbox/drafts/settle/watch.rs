@@ -1,5 +1,5 @@
-//! The task that applies the settle rule: it looks at every draft that may change when something
-//! happened or a time has come, keeps the status line, and starts what is due.
+//! The task that applies the settle rule: checks all drafts after each change and when a quiet time ends, updates
+//! their status, and starts uploads.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,11 +15,11 @@ use crate::outbox::drafts::upload::begin::begin;
 use crate::outbox::ids::DraftId;
 use crate::outbox::status::ItemStatus;
 
-/// How long a burst of changes is let pass before drafts are judged.
+/// Debounce: how long to wait for more changes before drafts are checked.
 const BURST: Duration = Duration::from_millis(60);
-/// How often it is looked whether the writers of an otherwise ready draft have ended.
+/// Interval of checking whether the writers of an otherwise ready draft have ended.
 const WRITER_LOOK: Duration = Duration::from_millis(250);
-/// The longest time between two looks.
+/// The longest time between two checks.
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// Runs until the outbox closes.
@@ -29,7 +29,7 @@ pub async fn run(parts: Arc<DraftParts>) {
         let wait = again.saturating_sub(parts.now()).clamp(BURST, LONGEST);
         tokio::select! {
             biased;
-            () = parts.draft_news.notified() => {}
+            () = parts.own.draft_news.notified() => {}
             () = tokio::time::sleep(wait) => {}
             () = parts.tasks.closed() => return,
         }
@@ -39,7 +39,7 @@ pub async fn run(parts: Arc<DraftParts>) {
     }
 }
 
-/// Judges every draft; gives the time at which to judge again.
+/// Checks every draft; returns when to check again.
 async fn judge_all(parts: &Arc<DraftParts>) -> Duration {
     let drafts: Vec<DraftId> = parts.memory().state.drafts.keys().copied().collect();
     let mut again = parts.now() + LONGEST;
@@ -79,7 +79,7 @@ async fn judge(parts: &Arc<DraftParts>, draft: DraftId) -> Duration {
         }
         memory.writer_state(draft, now)
     };
-    match verdict(&facts, &writer_state, &parts.times, now) {
+    match verdict(&facts, &writer_state, &parts.own.times, now) {
         Verdict::Ready { .. } => {
             // Nothing begins if the draft has changed since the facts were gathered.
             begin(parts, draft, generation);
@@ -107,11 +107,11 @@ async fn judge(parts: &Arc<DraftParts>, draft: DraftId) -> Duration {
     }
 }
 
-/// What is known of a draft before its content is looked at.
+/// What to do with a draft, before its content is inspected.
 enum DraftStanding {
-    /// It is over, or something is needed of a person or the service first.
+    /// Nothing: it is complete, or waits for the user or the service.
     AtRest,
-    /// It is to be sent: a command said so, or an upload was begun.
+    /// It is sent: by command, or because its upload has begun.
     Decided { generation: u64 },
     /// The settle rule decides.
     Undecided { generation: u64 },
@@ -150,8 +150,5 @@ fn show(parts: &DraftParts, draft: DraftId, status: ItemStatus, lacking: Lacking
     }
     activity.held_by = status;
     drop(memory);
-    parts
-        .events
-        .send(crate::outbox::events::OutboxEvent::DraftChanged(draft));
-    parts.events.something_changed();
+    parts.status_changed(draft);
 }

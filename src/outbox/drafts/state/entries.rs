@@ -1,4 +1,4 @@
-//! How records about the inside of drafts change the state.
+//! How records about the entries of drafts change the state.
 
 use std::collections::BTreeMap;
 
@@ -66,7 +66,7 @@ impl DraftsState {
         }
     }
 
-    /// The records that change one entry where it is.
+    /// Records that change one entry in place.
     fn apply_to_entry(&mut self, record: &DraftRecord) -> Applied {
         match record {
             DraftRecord::Flushed {
@@ -159,7 +159,7 @@ impl DraftsState {
         }
     }
 
-    /// Makes a part of a draft a draft of its own.
+    /// Makes an entry of a draft a draft of its own.
     fn move_to_top(
         &mut self,
         from: (DraftId, EntryId),
@@ -190,7 +190,7 @@ impl DraftsState {
         self.add_draft(draft, new_draft(name, kind, ctime, tree))
     }
 
-    /// Ends a draft, and gives what was in it: its folder under a new number, or its loose file.
+    /// Ends a draft and returns its contents: its folder under a new id, or its loose file.
     fn take_whole(&mut self, draft: DraftId, number: EntryId) -> Result<Branch, DraftsMismatch> {
         let whole = self
             .drafts
@@ -225,7 +225,7 @@ impl DraftsState {
         Ok(branch)
     }
 
-    /// Puts a branch into a folder, in place of what has its name there.
+    /// Puts a branch into a folder, and replaces an entry of that name.
     fn put_branch(
         &mut self,
         draft: DraftId,

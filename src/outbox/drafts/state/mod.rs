@@ -1,5 +1,5 @@
-//! What lasts of drafts and uploads: the state is what the journal says. Every change is a record, and live changes and
-//! replay apply it in the same way. Pure: no clock, no disk, and nothing of the service's answers that is not recorded.
+//! The durable state of drafts and uploads, which the journal records. Every change is a record, applied in the same
+//! way when it is made and in replay. Pure: no clock, no disk.
 
 mod entries;
 mod uploads;
@@ -21,38 +21,38 @@ use crate::outbox::moment::Moment;
 use crate::outbox::staging::ContentId;
 use crate::wire::AssetId;
 
-/// All that lasts of drafts and uploads.
+/// The durable state of drafts and uploads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 pub struct DraftsState {
     #[serde(with = "as_pairs")]
     pub drafts: BTreeMap<DraftId, Draft>,
-    /// The number of the draft of each name at the top.
+    /// The drafts by their names in `rawmodels/`.
     #[serde(skip)]
     pub top: HashMap<String, DraftId>,
-    /// What was copied in, for every asset of ours that exists.
+    /// The records of what was sent, for each existing asset that was uploaded here.
     #[serde(with = "as_pairs")]
     pub sent: BTreeMap<AssetId, Arc<SentRecord>>,
-    /// Assets of ours that are to be deleted.
+    /// Unwanted assets of uploads, which are to be deleted.
     pub discards: BTreeSet<AssetId>,
-    /// Assets that the user deletes, until the service confirms it.
+    /// Assets that the user deletes, until the service has confirmed the deletion.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub deletions: BTreeSet<AssetId>,
-    /// Starts without an outcome in the journal, by attempt.
+    /// Start requests without an outcome in the journal, by attempt.
     #[serde(with = "as_pairs")]
     pub open_starts: BTreeMap<u64, OpenStart>,
-    /// The highest number given to a draft, an entry or an attempt.
+    /// The highest id of a draft, an entry or an attempt.
     pub last_id: u64,
-    /// The highest number of a content.
+    /// The highest id of a content.
     pub last_content: u64,
-    /// Contents that nothing refers to any more, until they are taken to be removed from disk.
+    /// Contents that are no longer referred to; taken by the caller to delete them.
     #[serde(skip)]
     pub freed: Vec<ContentId>,
-    /// What became of drafts and assets, until it is taken to be passed on.
+    /// Fates of drafts and assets; taken by the caller to report them.
     #[serde(skip)]
     pub fates: Vec<ModelFate>,
 }
 
-/// What became of a draft or of an asset of ours, for those who follow them.
+/// What became of a draft or an asset; jobs follow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelFate {
     /// The service has accepted a draft.
@@ -64,19 +64,18 @@ pub enum ModelFate {
     AssetGone(AssetId),
 }
 
-/// Why a record does not fit the state. Live changes are checked before they become records, so in
-/// practice this means that a journal does not fit together.
+/// Why a record cannot be applied. Changes are checked before they are recorded, so in practice this means that the
+/// journal is damaged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DraftsMismatch {
     #[error("draft {0} is not there")]
     NoDraft(DraftId),
-    /// The number or the name is in use.
+    /// The id or the name is in use.
     #[error("draft {0} or its name is there already")]
     DuplicateDraft(DraftId),
-    /// The attempt is not the draft's present one.
     #[error("draft {draft} has no attempt {attempt}")]
     NoAttempt { draft: DraftId, attempt: u64 },
-    /// The draft's present attempt is elsewhere.
+    /// The draft's attempt is at another stage.
     #[error("draft {0} is not that far")]
     WrongStage(DraftId),
     #[error("draft {draft}: {source}")]
@@ -87,7 +86,7 @@ pub enum DraftsMismatch {
     },
 }
 
-/// Whether a record fits.
+/// The result of applying a record.
 pub type Applied = Result<(), DraftsMismatch>;
 
 /// A record that changes drafts or uploads.
@@ -115,13 +114,13 @@ impl DraftsChange for UploadRecord {
     }
 }
 
-/// Names the draft in whose tree something does not fit.
+/// Adds the draft to an error of its tree.
 fn in_draft(draft: DraftId) -> impl Fn(TreeError) -> DraftsMismatch {
     move |source| DraftsMismatch::Tree { draft, source }
 }
 
 impl DraftsState {
-    /// A number that was never given before.
+    /// A new id.
     pub fn next_id(&mut self) -> u64 {
         self.last_id += 1;
         self.last_id
@@ -132,19 +131,19 @@ impl DraftsState {
         found.ok_or(DraftsMismatch::NoDraft(draft))
     }
 
-    /// All contents that something refers to.
+    /// All contents that are referred to.
     pub fn kept_contents(&self) -> BTreeSet<ContentId> {
         self.drafts.values().flat_map(Draft::contents).collect()
     }
 
-    /// The draft an asset was made from, while its staged copy is kept.
+    /// The draft of an asset, while its staged copy is kept.
     pub fn draft_of(&self, asset: AssetId) -> Option<DraftId> {
         let record = self.sent.get(&asset)?;
         let draft = self.drafts.get(&record.draft)?;
         (draft.accepted_asset() == Some(asset)).then_some(record.draft)
     }
 
-    /// The asset that a draft became, also after its staged copy was dropped.
+    /// The asset that a draft became, also after its staged copy was deleted.
     pub fn asset_of(&self, draft: DraftId) -> Option<AssetId> {
         let present = self.drafts.get(&draft);
         let present = present.and_then(Draft::accepted_asset);
@@ -152,7 +151,7 @@ impl DraftsState {
         present.or_else(|| sent().map(|record| record.asset))
     }
 
-    /// Computes what a snapshot leaves out.
+    /// Computes the fields that a snapshot leaves out.
     pub fn index(&mut self) {
         let names = self.drafts.iter();
         self.top = names.map(|(id, draft)| (draft.name.clone(), *id)).collect();
@@ -167,7 +166,7 @@ impl DraftsState {
         Ok(())
     }
 
-    /// Removes a draft; what the service has of it is to be deleted.
+    /// Removes a draft. Its unfinished asset is to be deleted.
     fn remove_draft(&mut self, id: DraftId) -> Applied {
         let draft = self.drafts.remove(&id).ok_or(DraftsMismatch::NoDraft(id))?;
         self.top.remove(&draft.name);
@@ -177,7 +176,7 @@ impl DraftsState {
         Ok(())
     }
 
-    /// What the service has of an attempt is to be deleted.
+    /// Marks the asset of an attempt for deletion.
     fn drop_asset(&mut self, asset: Option<AssetId>) {
         if let Some(asset) = asset {
             self.discards.insert(asset);
@@ -186,7 +185,7 @@ impl DraftsState {
         }
     }
 
-    /// Makes room for a draft that takes the name of another.
+    /// Removes another draft whose name a draft takes.
     fn clear_top(&mut self, name: &str, newcomer: DraftId) -> Applied {
         match self.top.get(name).copied() {
             Some(old) if old != newcomer => self.remove_draft(old),
@@ -216,7 +215,7 @@ impl DraftsState {
         self.drafts.get_mut(&id).ok_or(DraftsMismatch::NoDraft(id))
     }
 
-    /// A draft whose content changes: what was asked for and what failed before is void.
+    /// A draft whose content changes. Earlier commands and failures no longer apply.
     fn changed(&mut self, id: DraftId) -> Result<&mut Draft, DraftsMismatch> {
         let draft = self.draft_mut(id)?;
         draft.ordered = None;
@@ -241,7 +240,7 @@ impl DraftsState {
     }
 }
 
-/// A folder's times follow a change of what is in it.
+/// Updates the times of a folder in which something changed.
 fn touch_folder(tree: &mut Tree, folder: EntryId, now: Moment) {
     if let Ok(node) = tree.node_mut(folder) {
         node.attributes.mtime = now;

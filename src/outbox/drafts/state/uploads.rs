@@ -77,7 +77,7 @@ impl DraftsState {
         }
     }
 
-    /// The records about what uploads left on the service.
+    /// Records about assets on the service.
     fn apply_to_assets(&mut self, record: &UploadRecord) -> Applied {
         match record {
             UploadRecord::Discarded { asset } => {
@@ -145,7 +145,7 @@ impl DraftsState {
                 attempt.stage = Stage::Started { asset };
                 attempt.urls = urls.map(str::to_owned);
             }
-            // The draft changed or went while the service was asked: nobody wants it now.
+            // The draft was changed or removed during the request: the asset is unwanted.
             Err(_) => {
                 self.discards.insert(asset);
             }
@@ -187,7 +187,7 @@ impl DraftsState {
         Ok(())
     }
 
-    /// The draft is over; what it has become stays.
+    /// Ends a draft; its asset remains.
     fn end_draft(&mut self, draft: DraftId) -> Applied {
         let gone = self
             .drafts

@@ -1,8 +1,8 @@
-//! The tree of one draft in memory: folders, files, names and attributes. Pure; every change to it
-//! is one journal record, and replay goes through the same methods.
+//! The tree of one draft in memory: folders, files, names and attributes. Pure. Every change is one journal record,
+//! and replay uses the same methods.
 //!
-//! Invariant: every entry but the root is in the children of its parent under its own name, and is
-//! reachable from the root. Staged bytes and the network are left to others.
+//! Invariant: every entry except the root is a child of its parent under its own name, and is reachable from the
+//! root.
 
 mod node;
 
@@ -17,14 +17,13 @@ use crate::outbox::staging::ContentId;
 
 pub use node::{Attributes, FileBody, FileState, Node, NodeBody};
 
-/// Why a change to a tree is impossible. Callers that looked first never see one; in replay it
-/// means that the journal does not fit together.
+/// Why a change of a tree is impossible. Callers check first, so in practice this means that the journal is damaged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TreeError {
-    /// No entry has this number.
+    /// No entry has this id.
     #[error("entry {0} is not in the tree")]
     NoEntry(EntryId),
-    /// The number is in use.
+    /// The id is in use.
     #[error("entry {0} is in the tree already")]
     Duplicate(EntryId),
     /// The name is in use.
@@ -36,12 +35,12 @@ pub enum TreeError {
     /// A file was needed.
     #[error("entry {0} is not a file")]
     NotAFile(EntryId),
-    /// The root stays where it is.
+    /// The root cannot be moved.
     #[error("the draft's own folder cannot be detached")]
     Root,
 }
 
-/// A part of a tree that has been taken out, to be grafted elsewhere or thrown away.
+/// A part of a tree that was taken out, to be grafted elsewhere or dropped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Branch {
     /// The topmost entry.
@@ -61,12 +60,12 @@ impl Branch {
         found
     }
 
-    /// File or folder at its top.
+    /// The kind of its topmost entry.
     pub fn kind(&self) -> EntryKind {
         self.nodes[&self.top].kind()
     }
 
-    /// The same branch with another number for its topmost entry.
+    /// The same branch with another id for its topmost entry.
     pub fn renumbered(mut self, top: EntryId) -> Branch {
         if top == self.top {
             return self;
@@ -97,7 +96,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// A tree that is one empty folder.
+    /// A tree of one empty folder.
     pub fn new(attributes: Attributes) -> Tree {
         let root = Node {
             parent: EntryId::ROOT,
@@ -128,7 +127,7 @@ impl Tree {
         })
     }
 
-    /// The whole tree as a branch whose topmost entry has the number `top`.
+    /// The whole tree as a branch whose topmost entry has the id `top`.
     pub fn into_branch(self, top: EntryId) -> Branch {
         Branch {
             top: EntryId::ROOT,
@@ -137,12 +136,10 @@ impl Tree {
         .renumbered(top)
     }
 
-    /// One entry.
     pub fn node(&self, entry: EntryId) -> Option<&Node> {
         self.nodes.get(&entry)
     }
 
-    /// The draft's folder.
     pub fn root(&self) -> &Node {
         &self.nodes[&EntryId::ROOT]
     }
@@ -165,7 +162,7 @@ impl Tree {
         self.node(parent)?.folder()?.get(name).copied()
     }
 
-    /// All files, in no order that means anything.
+    /// All files, in no particular order.
     pub fn files(&self) -> impl Iterator<Item = &FileBody> {
         self.nodes.values().filter_map(Node::file)
     }
@@ -198,7 +195,7 @@ impl Tree {
         self.graft(parent, name, branch)
     }
 
-    /// Takes an entry out, with all that is below it.
+    /// Takes an entry out, with everything below it.
     pub fn take(&mut self, entry: EntryId) -> Result<Branch, TreeError> {
         if entry == EntryId::ROOT {
             return Err(TreeError::Root);
@@ -239,7 +236,7 @@ impl Tree {
         Ok(())
     }
 
-    /// True when `entry` is `ancestor` or below it.
+    /// True if `entry` is `ancestor` or below it.
     pub fn is_within(&self, entry: EntryId, ancestor: EntryId) -> bool {
         let mut at = entry;
         loop {
@@ -266,7 +263,7 @@ impl Tree {
         names.join("/")
     }
 
-    /// Everything below the root in order of path, folders before what they hold.
+    /// Everything below the root in order of path, folders before their contents.
     pub fn walk(&self) -> Vec<(String, EntryId, &Node)> {
         let mut found = Vec::with_capacity(self.len());
         self.walk_folder(EntryId::ROOT, "", &mut found);

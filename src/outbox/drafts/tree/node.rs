@@ -1,4 +1,4 @@
-//! One entry of a draft's tree: a file with its staged bytes, or a folder with its children.
+//! One entry of a draft's tree: a file or a folder.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use crate::outbox::journal::forms::Blob;
 use crate::outbox::moment::Moment;
 use crate::outbox::staging::{ContentHash, ContentId};
 
-/// What `stat` shows of an entry, as it was set.
+/// The attributes of an entry that `stat` shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attributes {
     pub mode: u32,
-    /// Owner to show, once set.
+    /// The owner, once it is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<u32>,
-    /// Group to show, once set.
+    /// The group, once it is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gid: Option<u32>,
     pub mtime: Moment,
@@ -26,7 +26,7 @@ pub struct Attributes {
 }
 
 impl Attributes {
-    /// Attributes of something made now.
+    /// The attributes of a new entry.
     pub fn new(mode: u32, now: Moment) -> Attributes {
         Attributes {
             mode: mode & 0o7777,
@@ -42,18 +42,17 @@ impl Attributes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileState {
-    /// Made, and never flushed: its writer did not finish.
+    /// Never flushed: its writer did not finish.
     Unflushed,
     /// Size and hash are those of the last flush.
     Flushed,
-    /// A write failed and nobody has started over.
+    /// A write failed, and the file was not written anew since.
     WriteFailed,
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileBody {
-    /// The staged bytes.
     pub content: ContentId,
     /// Length at the last flush.
     pub size: u64,
@@ -75,33 +74,28 @@ impl FileBody {
     }
 }
 
-/// A file or a folder with what it holds.
+/// The content of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NodeBody {
-    /// A file.
     File(FileBody),
     /// A folder: entries by name.
     Folder(BTreeMap<String, EntryId>),
 }
 
-/// One entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Node {
-    /// The folder it is in; the root is its own parent.
+    /// The root is its own parent.
     pub parent: EntryId,
-    /// Its name there; empty for the root.
+    /// Empty for the root.
     pub name: String,
-    /// What `stat` shows.
     pub attributes: Attributes,
-    /// Extended attributes as set.
+    /// Extended attributes.
     pub xattrs: BTreeMap<String, Blob>,
-    /// File or folder.
     pub body: NodeBody,
 }
 
 impl Node {
-    /// File or folder.
     pub fn kind(&self) -> EntryKind {
         match self.body {
             NodeBody::File(_) => EntryKind::File,
@@ -109,7 +103,6 @@ impl Node {
         }
     }
 
-    /// The file's body, if it is one.
     pub fn file(&self) -> Option<&FileBody> {
         match &self.body {
             NodeBody::File(file) => Some(file),

@@ -10,8 +10,8 @@ use crate::outbox::drafts::parts::DraftParts;
 use crate::outbox::drafts::upload::run::Upload;
 use crate::outbox::ids::DraftId;
 
-/// Starts or takes up the upload of a draft, unless it runs. `generation` is that of the draft when
-/// it was found ready: if it changed since, nothing happens.
+/// Starts or resumes the upload of a draft, unless it runs. Does nothing if the draft changed since `generation`,
+/// when it was found ready.
 pub fn begin(parts: &Arc<DraftParts>, draft: DraftId, generation: u64) {
     let mut memory = parts.memory();
     if !memory.state.drafts.contains_key(&draft) {

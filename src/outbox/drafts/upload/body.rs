@@ -1,7 +1,7 @@
-//! The bytes of what is put: staged files as they are, or packed into a zip on the way.
+//! The bytes of the objects that are sent: staged files as they are, or a zip that is built while it is sent.
 //!
-//! Invariant: memory is bounded by a few blocks for each object, and bytes that differ from what the
-//! journal promised end the stream with an error before its last block goes out.
+//! Invariant: memory is limited to a few blocks for each object. If staged bytes do not match the checksum in the
+//! journal, the stream ends with an error before its last block.
 
 use std::fs::File;
 use std::io;
@@ -15,8 +15,8 @@ use futures_util::stream::{BoxStream, Stream, StreamExt as _};
 use md5::{Digest as _, Md5};
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::formats::zip::{ZipEntry, ZipHeaders};
 use crate::outbox::drafts::upload::manifest::{Manifest, ManifestFile};
-use crate::outbox::drafts::upload::zip::{ZipLayout, ZipPart};
 use crate::outbox::off_thread::off_thread;
 use crate::outbox::staging::{ContentHash, Staging};
 
@@ -28,7 +28,7 @@ const BLOCKS_AHEAD: usize = 2;
 /// A stream of an object's bytes.
 pub type BodyStream = BoxStream<'static, io::Result<Bytes>>;
 
-/// One object that is put, ready to be read any number of times.
+/// One object to send. It can be read any number of times.
 #[derive(Debug, Clone)]
 pub struct ObjectBody {
     parts: Arc<Vec<ObjectPart>>,
@@ -46,8 +46,8 @@ enum ObjectPart {
 }
 
 impl ObjectBody {
-    /// The objects of a manifest, in its order. Reads every file once when they go as a zip, whose
-    /// entries begin with a checksum. Blocks on local disk.
+    /// The objects of a manifest, in its order. For a zip every file is read once first, because zip entries begin
+    /// with a checksum. Blocks on local disk.
     pub fn all_of(manifest: &Manifest, staging: &Staging) -> io::Result<Vec<ObjectBody>> {
         let file_part = |file: &ManifestFile| ObjectPart::File {
             path: staging.path(file.content),
@@ -61,20 +61,27 @@ impl ObjectBody {
             };
             return Ok(manifest.files.iter().map(single).collect());
         }
-        let layout = ZipLayout::of(&manifest.files, |file| {
-            crc_of(&File::open(staging.path(file.content))?)
-        })?;
-        let parts = layout.parts.into_iter().map(|part| match part {
-            ZipPart::Bytes(bytes) => ObjectPart::Bytes(bytes.into()),
-            ZipPart::File(at) => file_part(&manifest.files[at]),
-        });
+        let entry = |file| -> io::Result<ZipEntry<'_>> {
+            let file: &ManifestFile = file;
+            Ok(ZipEntry {
+                name: &file.path,
+                size: file.size,
+                crc32: crc_of(&File::open(staging.path(file.content))?)?,
+                modified_secs: file.mtime.secs,
+            })
+        };
+        let entries = manifest.files.iter().map(entry);
+        let headers = ZipHeaders::of(&entries.collect::<io::Result<Vec<_>>>()?);
+        let files = headers.local.into_iter().zip(&manifest.files);
+        let files =
+            files.flat_map(|(header, file)| [ObjectPart::Bytes(header.into()), file_part(file)]);
+        let directory = ObjectPart::Bytes(headers.directory.into());
         Ok(vec![ObjectBody {
-            parts: Arc::new(parts.collect()),
-            len: layout.len,
+            parts: Arc::new(files.chain([directory]).collect()),
+            len: headers.len_bytes,
         }])
     }
 
-    /// Its length.
     pub fn len(&self) -> u64 {
         self.len
     }
@@ -156,7 +163,7 @@ fn blocks(
             if *seen == size && hash.digest128() != expected.0 {
                 return Err(io::Error::new(
                     io::ErrorKind::InvalidData,
-                    "the staged bytes are not those that were copied in",
+                    "the staged bytes were changed on the disk; copy the file in again",
                 ));
             }
             Ok(block)
@@ -196,23 +203,29 @@ mod tests {
     use crate::outbox::moment::Moment;
     use crate::outbox::staging::ContentId;
 
-    fn staged(bytes: &[u8]) -> (tempfile::TempDir, Staging, Manifest) {
+    fn staged(files: &[(&str, &[u8])]) -> (tempfile::TempDir, Staging, Manifest) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s");
         let (staging, _) = Staging::open(&path, &BTreeSet::new(), ContentId(0)).unwrap();
-        let (content, mut file) = staging.create().unwrap();
-        file.write_all(bytes).unwrap();
+        let stage = |(path, bytes): &(&str, &[u8])| {
+            let (content, mut file) = staging.create().unwrap();
+            file.write_all(bytes).unwrap();
+            ManifestFile {
+                entry: EntryId(1),
+                content,
+                path: (*path).to_owned(),
+                size: bytes.len() as u64,
+                hash: ContentHash::of(bytes),
+                mtime: Moment {
+                    secs: 1_700_000_000,
+                    nanos: 0,
+                },
+            }
+        };
         let manifest = Manifest {
             model_name: "a".to_owned(),
             zip_name: None,
-            files: vec![ManifestFile {
-                entry: EntryId(1),
-                content,
-                path: "a.bin".to_owned(),
-                size: bytes.len() as u64,
-                hash: ContentHash::of(bytes),
-                mtime: Moment { secs: 0, nanos: 0 },
-            }],
+            files: files.iter().map(stage).collect(),
         };
         (dir, staging, manifest)
     }
@@ -220,7 +233,7 @@ mod tests {
     #[tokio::test]
     async fn a_file_comes_whole_and_again() {
         let bytes: Vec<u8> = (0..700_000u32).map(|n| n as u8).collect();
-        let (_dir, staging, manifest) = staged(&bytes);
+        let (_dir, staging, manifest) = staged(&[("a.bin", &bytes)]);
         let body = &ObjectBody::all_of(&manifest, &staging).unwrap()[0];
         for _ in 0..2 {
             let blocks: Vec<Bytes> = body.stream().try_collect().await.unwrap();
@@ -236,7 +249,7 @@ mod tests {
 
     #[tokio::test]
     async fn bytes_that_changed_on_disk_never_go_out_whole() {
-        let (_dir, staging, mut manifest) = staged(b"what was copied in");
+        let (_dir, staging, mut manifest) = staged(&[("a.bin", b"what was copied in")]);
         manifest.files[0].hash = ContentHash::of(b"something else");
         let body = &ObjectBody::all_of(&manifest, &staging).unwrap()[0];
         assert!(body.stream().try_collect::<Vec<_>>().await.is_err());
@@ -244,8 +257,42 @@ mod tests {
 
     #[test]
     fn the_md5_is_that_of_the_bytes() {
-        let (_dir, staging, manifest) = staged(b"abc");
+        let (_dir, staging, manifest) = staged(&[("a.bin", b"abc")]);
         let body = &ObjectBody::all_of(&manifest, &staging).unwrap()[0];
         assert_eq!(body.md5_hex().unwrap(), "900150983cd24fb0d6963f7d28e17f72");
+    }
+
+    #[tokio::test]
+    async fn other_tools_read_the_zip_of_a_nested_draft() {
+        let files: [(&str, &[u8]); 3] = [
+            ("a.gltf", b"hello"),
+            ("leer – пусто.bin", b""),
+            ("textures/wood 1.png", b"world!"),
+        ];
+        let (_dir, staging, mut manifest) = staged(&files);
+        manifest.zip_name = Some("a.zip".to_owned());
+        let body = &ObjectBody::all_of(&manifest, &staging).unwrap()[0];
+        let blocks: Vec<Bytes> = body.stream().try_collect().await.unwrap();
+        assert_eq!(blocks.concat().len() as u64, body.len());
+        let mut disk = tempfile::NamedTempFile::with_suffix(".zip").unwrap();
+        disk.write_all(&blocks.concat()).unwrap();
+        let script = "import sys,zipfile;z=zipfile.ZipFile(sys.argv[1]);assert z.testzip() is None;print('|'.join(n+'='+z.read(n).decode() for n in z.namelist()))";
+        let Ok(out) = std::process::Command::new("python3")
+            .args(["-c", script])
+            .arg(disk.path())
+            .output()
+        else {
+            crate::skip::skipped("python3 is not installed");
+            return;
+        };
+        assert!(
+            out.status.success(),
+            "{}",
+            String::from_utf8_lossy(&out.stderr)
+        );
+        assert_eq!(
+            String::from_utf8(out.stdout).unwrap().trim(),
+            "a.gltf=hello|leer – пусто.bin=|textures/wood 1.png=world!"
+        );
     }
 }

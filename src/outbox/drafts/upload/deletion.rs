@@ -1,5 +1,5 @@
-//! Assets that somebody deletes. That they are deleted stands in the journal before the service is asked, so
-//! that no death in between brings them back: the next run asks again.
+//! Assets that the user deletes. The journal records a deletion before the service is asked. If the process dies in
+//! between, the next run asks again.
 
 use std::sync::Arc;
 
@@ -12,38 +12,35 @@ use crate::wire::AssetId;
 /// Assets that the user deletes.
 #[derive(Clone)]
 pub struct Deletions {
-    parts: Arc<DraftParts>,
+    pub(in crate::outbox) parts: Arc<DraftParts>,
 }
 
 impl Deletions {
-    pub fn new(parts: Arc<DraftParts>) -> Deletions {
-        Deletions { parts }
-    }
-
     /// Writes down that the assets are about to be deleted. Durable on return. To be followed by
     /// [`Deletions::gone`] or [`Deletions::refused`] for each.
     pub async fn begin(&self, assets: &[AssetId]) -> OutboxResult<()> {
-        for asset in assets {
-            let asset = *asset;
-            self.parts
-                .memory()
-                .record(UploadRecord::DeletionSent { asset })?;
-        }
-        self.parts.journal.settled(self.parts.journal.last()).await
+        self.record_each(assets, |asset| UploadRecord::DeletionSent { asset })
+            .await
     }
 
-    /// Takes back a deletion that failed. Durable on return: what is said to be there stays.
+    /// Takes back a deletion that failed. Durable on return.
     pub async fn refused(&self, assets: &[AssetId]) -> OutboxResult<()> {
+        self.record_each(assets, |asset| UploadRecord::DeletionRefused { asset })
+            .await
+    }
+
+    async fn record_each(
+        &self,
+        assets: &[AssetId],
+        record: fn(AssetId) -> UploadRecord,
+    ) -> OutboxResult<()> {
         for asset in assets {
-            let asset = *asset;
-            self.parts
-                .memory()
-                .record(UploadRecord::DeletionRefused { asset })?;
+            self.parts.memory().record(record(*asset))?;
         }
         self.parts.journal.settled(self.parts.journal.last()).await
     }
 
-    /// Drops what is kept of an asset that is gone from the service, if there is anything.
+    /// Deletes what is stored about an asset that is gone from the service.
     pub fn gone(&self, asset: AssetId, has_jobs: bool) {
         let is_known = {
             let memory = self.parts.memory();

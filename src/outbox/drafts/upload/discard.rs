@@ -1,5 +1,5 @@
-//! Deletes the assets that uploads have left and nobody wants: given-up attempts, cancelled drafts.
-//! Only ids that the journal holds are ever deleted. Also ends the deletions that an earlier run began.
+//! Deletes the unwanted assets of uploads: of abandoned attempts and cancelled drafts. Deletes only ids that the
+//! journal records. Also finishes the deletions that an earlier run began.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,7 +43,7 @@ pub async fn run(parts: Arc<DraftParts>) {
         };
         tokio::select! {
             biased;
-            () = parts.discard_news.notified() => {}
+            () = parts.own.discard_news.notified() => {}
             () = tokio::time::sleep(again) => {}
             () = parts.tasks.closed() => return,
         }
@@ -52,7 +52,8 @@ pub async fn run(parts: Arc<DraftParts>) {
 
 /// Deletes an unwanted asset. True if it is gone.
 async fn discard(parts: &Arc<DraftParts>, asset: AssetId) -> bool {
-    // That it is unwanted has to be durable first: a later run must not go on with what is gone.
+    // The record that it is unwanted must be durable first. Otherwise a later run could continue an upload to a
+    // deleted asset.
     if let Err(error) = parts.journal.settled(parts.journal.last()).await {
         tracing::debug!(asset = asset.0, %error, "an asset stays until the journal can be written");
         return false;
@@ -67,12 +68,12 @@ async fn discard(parts: &Arc<DraftParts>, asset: AssetId) -> bool {
     recorded.is_ok()
 }
 
-/// Ends a deletion that an earlier run began. True if it is done.
+/// Finishes a deletion that an earlier run began. True if it is done.
 async fn finish_deletion(parts: &Arc<DraftParts>, asset: AssetId) -> bool {
     delete(parts, asset).await && ended(parts, asset).is_ok()
 }
 
-/// Asks the service to delete an asset. True if it is gone.
+/// Sends the DELETE request for an asset. True if it is gone.
 async fn delete(parts: &Arc<DraftParts>, asset: AssetId) -> bool {
     let Some(reply) = parts
         .tasks
@@ -90,7 +91,7 @@ async fn delete(parts: &Arc<DraftParts>, asset: AssetId) -> bool {
     }
 }
 
-/// Drops what is kept of an asset that is gone.
+/// Deletes what is stored about an asset that is gone.
 pub(super) fn ended(parts: &DraftParts, asset: AssetId) -> OutboxResult<()> {
     let draft = {
         let mut memory = parts.memory();

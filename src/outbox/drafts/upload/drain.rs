@@ -1,4 +1,4 @@
-//! Sending what is ready before an unmount.
+//! Sends the drafts that are ready before an unmount.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,15 +13,17 @@ use crate::outbox::drafts::upload::info::DrainReport;
 use crate::outbox::drafts::upload::ops::{UploadStanding, Uploads};
 use crate::outbox::ids::DraftId;
 
-/// How long a drain waits while nothing moves at all.
+/// A drain ends if no byte is sent and nothing changes for this time.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(60);
 
-/// Sends the drafts that are ready without waiting for quiet, and waits until the service has
-/// accepted them. With `ready_only`, drafts that only wait for references stay; otherwise they are sent with a warning.
+/// Sends the drafts that are ready without waiting for the quiet time, and waits until the service has accepted them.
+/// With `ready_only`, drafts with missing files stay; otherwise they are sent with a warning.
 pub async fn drain(parts: &Arc<DraftParts>, ready_only: bool) -> DrainReport {
     let mut drain = Drain {
         parts,
-        uploads: Uploads::new(Arc::clone(parts)),
+        uploads: Uploads {
+            parts: Arc::clone(parts),
+        },
         waiting: Vec::new(),
         report: DrainReport::default(),
     };
@@ -52,7 +54,7 @@ struct Drain<'a> {
 }
 
 impl Drain<'_> {
-    /// Waits until all are decided, the outbox closes, or nothing has moved for long.
+    /// Waits until all uploads have succeeded or failed, the outbox closes, or nothing changes for a long time.
     async fn wait_for_all(&mut self) {
         let mut moved_at = Instant::now();
         let mut before = self.bytes_sent();
@@ -67,7 +69,7 @@ impl Drain<'_> {
             if self.waiting.is_empty() || self.parts.tasks.is_closing() || !patient {
                 return;
             }
-            // Bytes move without a change of anything else.
+            // Sending bytes signals no change.
             let _ = tokio::time::timeout(Duration::from_secs(1), changes.changed()).await;
             let now = self.bytes_sent();
             if now != before {

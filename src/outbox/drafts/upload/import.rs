@@ -1,5 +1,5 @@
-//! After the service has accepted an upload: looking at the import, and comparing what the service has
-//! with what was sent.
+//! After the service has accepted an upload: polls the import, then compares the service's files with those that were
+//! sent.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::outbox::failpoint::Failpoint;
 use crate::outbox::status::ItemStatus;
 use crate::wire::{AssetId, BaseAsset, UploadStatus};
 
-/// How late the drive may report that an asset was deleted from here.
+/// How late the drive may report that it deleted an asset.
 const LATE_WORD: Duration = Duration::from_secs(2);
 
 impl Upload {
@@ -46,7 +46,7 @@ impl Upload {
         }
     }
 
-    /// Keeps what an asset's record says for the status line.
+    /// Stores the state in an asset's record for the status.
     pub(super) fn seen(&self, record: &BaseAsset) -> ServiceView {
         let status = match &record.upload_status {
             UploadStatus::Incomplete => ItemStatus::Uploading {
@@ -60,11 +60,8 @@ impl Upload {
         if activity.import.as_ref() != Some(&status) {
             activity.import = Some(status);
             drop(memory);
-            self.parts
-                .events
-                .send(OutboxEvent::DraftChanged(self.draft));
             self.parts.events.send(OutboxEvent::AssetChanged(record.id));
-            self.parts.events.something_changed();
+            self.parts.status_changed(self.draft);
         }
         ServiceView::Status(record.upload_status.clone())
     }
@@ -97,30 +94,25 @@ impl Upload {
     }
 
     pub(super) async fn lost(&mut self, attempt: &Attempt) -> OutboxResult<Flow> {
-        // Deleted through the drive: the draft goes as well, as soon as the drive knows.
+        // Deleted through the drive, which will remove the draft too.
         let asset = attempt.stage.asset();
         if asset.is_some_and(|asset| self.parts.memory().state.deletions.contains(&asset)) {
             self.service = ServiceView::Unknown;
             return Ok(Flow::Pause(LATE_WORD));
         }
-        // Another task may be about to tell.
+        // Another task may be about to report the deletion.
         if !std::mem::replace(&mut self.gone_before, true) {
             self.service = ServiceView::Unknown;
             return Ok(Flow::Pause(LATE_WORD));
         }
         let draft = self.draft;
-        self.write(UploadRecord::AttemptDropped {
-            draft,
-            attempt: attempt.number,
-        })
-        .await?;
+        self.drop_attempt(attempt.number).await?;
         let reason = "the asset was deleted on the service before it was complete; the copy is kept here: `assetfs retry` sends it again, rm drops it".to_owned();
         self.write(UploadRecord::Failed { draft, reason }).await?;
         if let Some(asset) = asset {
             self.parts.events.send(OutboxEvent::AssetChanged(asset));
         }
         self.parts.draft_changed(draft);
-        self.parts.discard_news.notify_one();
         Ok(Flow::End)
     }
 
@@ -149,12 +141,12 @@ impl Upload {
             Err(error) => error.to_string(),
         };
         let mut memory = self.parts.memory();
-        memory.activity(self.draft).comparison = Some(format!("the staged copy is kept: {note}"));
+        memory.activity(self.draft).comparison = Some(format!("the local copy is kept: {note}"));
         drop(memory);
         Ok(Flow::Pause(self.comparisons.next_pause()))
     }
 
-    /// Sends events to all who show or wait for the asset.
+    /// Sends the events that the asset changed.
     fn tell_asset_changed(&self) {
         let asset = {
             let memory = self.parts.memory();

@@ -1,5 +1,4 @@
-//! What one upload sends: the objects, the files that make them, their lengths and checksums. Fixed
-//! when the upload starts; pure.
+//! The files of one upload, with lengths and checksums. Fixed when the upload starts. Pure.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +13,7 @@ use crate::outbox::staging::{ContentHash, ContentId};
 /// One file that is sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ManifestFile {
-    /// The entry it is in the draft.
+    /// Its entry in the draft.
     pub entry: EntryId,
     /// Its staged bytes.
     pub content: ContentId,
@@ -26,12 +25,11 @@ pub struct ManifestFile {
     pub mtime: Moment,
 }
 
-/// What one upload sends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// The name of the asset to be.
+    /// The name of the new asset.
     pub model_name: String,
-    /// The name of the zip that the files are packed into on the way; without one, each goes alone.
+    /// The name of the zip that the files are sent as; without one, each file is sent by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zip_name: Option<String>,
     /// The files, in order of path.
@@ -39,8 +37,8 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// What is to be sent of a draft; `referred` says of which service folders a model refers to a
-    /// file. Files that were never flushed are left out.
+    /// The manifest of a draft. `referred` tells whether a model refers to a file in a service folder. Files that
+    /// were never flushed are left out.
     pub fn of(
         name: &str,
         kind: DraftKind,
@@ -72,7 +70,7 @@ impl Manifest {
         }
     }
 
-    /// The names of the objects that are put.
+    /// The names of the objects to send.
     pub fn object_names(&self) -> Vec<String> {
         match &self.zip_name {
             Some(name) => vec![name.clone()],
@@ -80,7 +78,7 @@ impl Manifest {
         }
     }
 
-    /// True when the service is to unpack what it gets.
+    /// True if the service has to unpack it.
     pub fn is_zip(&self) -> bool {
         self.zip_name.is_some() || self.is_one_zip()
     }
@@ -98,20 +96,17 @@ impl Manifest {
 /// A file of a draft that may be sent.
 #[derive(Debug)]
 pub struct Sendable<'a> {
-    /// Its number.
     pub entry: EntryId,
-    /// Its path from the draft's folder.
     pub path: String,
-    /// Its bytes.
     pub file: &'a FileBody,
 }
 
-/// Why an entry is kept back.
+/// Why an entry is not sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeptBack {
     /// Its name, or that of a folder above it, is junk.
     Junk,
-    /// Its name says it is not finished.
+    /// It has the temporary name of a copy.
     InFlight,
     /// It is part of a version control folder.
     VersionControl,
@@ -124,23 +119,23 @@ impl KeptBack {
     pub fn sentence(self, path: &str) -> String {
         match self {
             KeptBack::Junk => format!(
-                "{path} is kept here and never sent: its name is that of a file which tools leave behind"
+                "{path} is kept on this computer and never sent: file managers and editors make files of this name"
             ),
             KeptBack::InFlight => format!(
-                "{path} has the name of a file that a tool is still writing; the model is sent when it is renamed or removed"
+                "{path} has the temporary name of a file that is still being copied; the model is sent when the file is renamed or removed"
             ),
             KeptBack::VersionControl => {
                 format!("{path} belongs to a version control folder, which is never sent")
             }
             KeptBack::ServiceFolder => format!(
-                "{path} is kept here and not sent: its folder has the name of one the service fills itself, and no model refers to it"
+                "{path} is kept on this computer and not sent: its folder has the name of a folder that the service fills, and no model refers to it"
             ),
         }
     }
 }
 
-/// Whether, and why, an entry of a draft is kept back by its name. Service folders are judged by
-/// [`sendable_with`], because models decide about those.
+/// Why an entry is not sent because of its name. Service folders are checked by [`sendable_with`], because they
+/// depend on what models refer to.
 pub fn kept_back_by_name(tree: &Tree, entry: EntryId) -> Option<KeptBack> {
     let mut at = entry;
     while at != EntryId::ROOT {
@@ -165,13 +160,12 @@ pub fn kept_back_by_name(tree: &Tree, entry: EntryId) -> Option<KeptBack> {
     None
 }
 
-/// The files of a draft that its names allow to be sent, in order of path; those in service folders
-/// are left out.
+/// The files of a draft that may be sent by their names, in order of path. Those in service folders are left out.
 pub fn sendable(tree: &Tree) -> Vec<Sendable<'_>> {
     sendable_with(tree, |_| false)
 }
 
-/// The same, with those in service folders that `referred` says a model refers to.
+/// The same, with files in service folders for which `referred` is true.
 pub fn sendable_with(tree: &Tree, referred: impl Fn(&str) -> bool) -> Vec<Sendable<'_>> {
     let files = tree.walk();
     files
@@ -190,7 +184,7 @@ pub fn service_folder_of(path: &str) -> &str {
     path.split_once('/').map_or("", |(top, _)| top)
 }
 
-/// True when the path lies in a folder with the name of a service folder.
+/// True if the path lies in a folder with the name of a service folder.
 pub fn is_in_service_folder(path: &str) -> bool {
     names::is_service_folder(service_folder_of(path))
 }

@@ -1,7 +1,7 @@
-//! Sending drafts: what is sent ([`manifest`]), its bytes ([`body`], [`zip`]), the executor that does
-//! what the planner says ([`run`], with its steps in [`start`], [`put`] and [`import`]), comparing
-//! afterwards ([`verify`]), deleting what nobody wants ([`discard`]) or somebody deletes ([`deletion`]), and what a person asks for
-//! ([`ops`], [`drain`], [`orphans`]), how fast it goes ([`rate`]). URLs outlive a restart under a seal ([`seal`]).
+//! Sending drafts: the files to send ([`manifest`]), their bytes ([`body`]), the planner ([`plan`]), the executor
+//! ([`run`], with its steps in [`start`], [`put`] and [`import`]), the comparison at the end ([`verify`]), deleting
+//! unwanted assets ([`discard`]) and assets that the user deletes ([`deletion`]), commands ([`ops`], [`drain`],
+//! [`orphans`]), and the speed ([`rate`]). The journal stores URLs encrypted ([`seal`]).
 
 pub mod begin;
 pub mod body;
@@ -20,4 +20,3 @@ mod run;
 pub mod seal;
 mod start;
 mod verify;
-pub mod zip;

@@ -1,4 +1,4 @@
-//! Uploads by command: commit, cancel, retry, and what was sent before.
+//! The commands for uploads: commit, cancel, retry; and records of what was sent.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -26,45 +26,40 @@ use crate::outbox::ids::{DraftId, EntryId};
 use crate::outbox::off_thread::off_thread;
 use crate::wire::AssetId;
 
-/// How late the kernel may report that a file was closed.
+/// How late the kernel may report the close of a file.
 const LATE_RELEASE: Duration = Duration::from_secs(2);
 
-/// The state of a draft that the user waits for.
+/// The state of an upload that the user waits for.
 pub(super) enum UploadStanding {
-    /// The service has it.
     Accepted(AssetId),
-    /// It is on its way.
+    /// It is running.
     Going,
-    /// It needs the user.
+    /// It needs an action of the user.
     Failed(OutboxError),
 }
 
-/// Uploads of drafts, and what was copied in to make assets.
+/// Uploads of drafts, and records of what was sent.
 #[derive(Clone)]
 pub struct Uploads {
-    parts: Arc<DraftParts>,
+    pub(in crate::outbox) parts: Arc<DraftParts>,
 }
 
 impl Uploads {
-    pub fn new(parts: Arc<DraftParts>) -> Uploads {
-        Uploads { parts }
-    }
-
     /// Removes a draft, or the staged copy of a failed import together with its asset.
     pub async fn cancel(&self, draft: DraftId) -> OutboxResult<()> {
         let parts = Arc::clone(&self.parts);
         off_thread(move || remove_draft(&parts, draft)).await?
     }
 
-    /// Sends the draft now and returns when the service has accepted it. `force` overrides what is
-    /// not whole. Dropping the future does not stop the upload.
+    /// Sends the draft now and returns when the service has accepted it. `force` sends an incomplete draft. Dropping
+    /// the future does not stop the upload.
     pub async fn commit(&self, draft: DraftId, force: bool) -> OutboxResult<AssetId> {
         if let UploadStanding::Accepted(asset) = self.standing(draft)? {
             return Ok(asset);
         }
         if self.parts.config.paused {
             return Err(OutboxError::NotPermitted(
-                "nothing is sent from a read-only mount".to_owned(),
+                "a read-only mount sends nothing".to_owned(),
             ));
         }
         if !self.is_uploading(draft) {
@@ -79,13 +74,13 @@ impl Uploads {
         self.wait_until_accepted(draft).await
     }
 
-    /// The asset that a draft became; nothing at all where the draft is over.
+    /// The asset that a draft became; the outer `None` if there is no such draft.
     pub fn asset_of_draft(&self, draft: DraftId) -> Option<Option<AssetId>> {
         let memory = self.parts.memory();
         Some(memory.state.drafts.get(&draft)?.accepted_asset())
     }
 
-    /// An entry of a draft of which the service may have accepted the upload, though it has not said so.
+    /// An entry of a draft whose upload the service may have accepted, without a confirmation yet.
     pub fn frozen_entry(&self, draft: DraftId, entry: EntryId) -> Option<SentEntry> {
         let memory = self.parts.memory();
         let draft = memory.state.drafts.get(&draft)?;
@@ -101,8 +96,8 @@ impl Uploads {
         draft.is_some_and(|draft| draft.is_frozen())
     }
 
-    /// Makes a draft whose import failed an ordinary draft again, so that what it lacks can be copied in; its
-    /// asset is deleted. Durable on return; false where the import did not fail.
+    /// Makes a draft whose import failed an ordinary draft again, so that missing files can be copied in. Its asset
+    /// is deleted. Durable on return; false if the import did not fail.
     pub fn take_back_failed(&self, draft: DraftId) -> OutboxResult<bool> {
         let (ticket, asset) = {
             let mut memory = self.parts.memory();
@@ -119,11 +114,11 @@ impl Uploads {
         self.parts.journal.settle(ticket)?;
         self.parts.events.send(OutboxEvent::AssetChanged(asset));
         self.parts.draft_changed(draft);
-        self.parts.discard_news.notify_one();
+        self.parts.own.discard_news.notify_one();
         Ok(true)
     }
 
-    /// Tries again what failed: the upload, or the import on the service.
+    /// Retries a failed upload, or a failed import on the service.
     pub async fn retry(&self, draft: DraftId) -> OutboxResult<()> {
         let (name, stage) = {
             let memory = self.parts.memory();
@@ -144,7 +139,7 @@ impl Uploads {
         Ok(())
     }
 
-    /// Uploads under way.
+    /// The running uploads.
     pub fn transfers(&self) -> Vec<TransferInfo> {
         let memory = self.parts.memory();
         let drafts = memory.state.drafts.iter();
@@ -155,10 +150,9 @@ impl Uploads {
                 let sent = live.sent.load(Ordering::Relaxed).min(live.total);
                 let rate = *live.rate();
                 let objects = live.objects().clone();
-                let current = objects.into_values().map(|object| FileTransfer {
-                    name: object.name,
-                    sent: object.sent.min(object.total),
-                    total: object.total,
+                let current = objects.into_values().map(|file| FileTransfer {
+                    sent: file.sent.min(file.total),
+                    ..file
                 });
                 Some(TransferInfo {
                     draft: *id,
@@ -175,8 +169,7 @@ impl Uploads {
             .collect()
     }
 
-    /// Assets on the service that are ours and stand for nothing by themselves: those that drafts
-    /// are being sent into, and those that are to be deleted or are being deleted.
+    /// Assets that are not shown: those of running uploads, and those that are being deleted.
     pub fn unseen_assets(&self) -> HashSet<AssetId> {
         let memory = self.parts.memory();
         let sending = memory.state.drafts.values();
@@ -186,17 +179,17 @@ impl Uploads {
         sending.chain(unwanted.copied()).collect()
     }
 
-    /// What was copied in to make an asset; kept for as long as the asset exists.
+    /// The record of what was sent for an asset. Kept as long as the asset exists.
     pub fn sent_record(&self, asset: AssetId) -> Option<Arc<SentRecord>> {
         self.parts.memory().state.sent.get(&asset).cloned()
     }
 
-    /// All that was copied in and still exists on the service.
+    /// All such records.
     pub fn sent_records(&self) -> Vec<Arc<SentRecord>> {
         self.parts.memory().state.sent.values().cloned().collect()
     }
 
-    /// The staged bytes of a file that was copied in, while they are kept.
+    /// The staged bytes of a file that was sent, while they are kept.
     pub fn open_sent(&self, asset: AssetId, path: &str) -> Option<StagedFile> {
         let mut memory = self.parts.memory();
         let draft = memory.state.draft_of(asset)?;
@@ -214,7 +207,7 @@ impl Uploads {
             match readiness::readiness(&facts) {
                 Ok(_) => return Ok(()),
                 Err(obstacle) if force && obstacle.yields_to_force() => return Ok(()),
-                // The tool may have ended already: the kernel reports a close a little later.
+                // The kernel may report the close of a file shortly after the tool has ended.
                 Err(Obstacle::BeingWritten(_)) if Instant::now() < late => {}
                 Err(obstacle) => return Err(obstacle.into_error()),
             }
@@ -239,11 +232,10 @@ impl Uploads {
         }
     }
 
-    /// How a draft stands.
     pub(super) fn standing(&self, draft: DraftId) -> OutboxResult<UploadStanding> {
         let memory = self.parts.memory();
         let Some(found) = memory.state.drafts.get(&draft) else {
-            // A draft whose staged copy was dropped has become an asset.
+            // A draft whose staged copy was deleted has become an asset.
             let mut sent = memory.state.sent.values();
             return match sent.find(|record| record.draft == draft) {
                 Some(record) => Ok(UploadStanding::Accepted(record.asset)),
@@ -289,7 +281,7 @@ impl Uploads {
         })
     }
 
-    /// Wakes the upload of a draft out of its pause.
+    /// Ends the pause of an upload.
     fn poke(&self, draft: DraftId) {
         let memory = self.parts.memory();
         let live = memory
@@ -300,7 +292,7 @@ impl Uploads {
         }
     }
 
-    /// Takes note of a webhook about an asset: its state is polled now.
+    /// Handles a webhook about an asset: its state is polled now.
     pub fn asset_changed(&self, asset: AssetId) {
         let draft = self.parts.memory().state.draft_of(asset);
         if let Some(draft) = draft {

@@ -1,5 +1,5 @@
-//! Orphans: incomplete assets that a `start` whose reply was lost may have left. They are found by their
-//! name, and deleted only by `cancel_orphan` of a person's command.
+//! Orphans: incomplete assets that a start request with a lost reply may have left. They are found by their name, and
+//! deleted only by a command.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,21 +15,17 @@ use crate::outbox::events::OutboxEvent;
 use crate::outbox::moment::Moment;
 use crate::wire::{AssetId, BaseAsset, UploadStatus};
 
-/// A start is not asked for any more after this long: its asset was dealt with elsewhere.
+/// Orphans of start requests older than this are no longer searched for.
 const FORGET_STARTS_AFTER_SECS: i64 = 90 * 24 * 3600;
 
-/// Incomplete assets that lost answers may have left on the service.
+/// Incomplete assets that lost replies may have left on the service.
 #[derive(Clone)]
 pub struct Orphans {
-    parts: Arc<DraftParts>,
+    pub(in crate::outbox) parts: Arc<DraftParts>,
 }
 
 impl Orphans {
-    pub fn new(parts: Arc<DraftParts>) -> Orphans {
-        Orphans { parts }
-    }
-
-    /// Incomplete assets that a lost `start` reply of ours may have left.
+    /// Searches for orphans on the service.
     pub async fn find(&self) -> OutboxResult<Vec<Orphan>> {
         let starts = self.lost_starts();
         let names: BTreeSet<&str> = starts
@@ -49,13 +45,13 @@ impl Orphans {
         Ok(found.into_iter().map(orphan).collect())
     }
 
-    /// The starts behind [`Orphans::find`], by number: nothing new is found while they are the same.
+    /// The start requests behind [`Orphans::find`], by attempt. The result is the same while they are the same.
     pub fn start_numbers(&self) -> Vec<u64> {
         let starts = self.lost_starts();
         starts.into_iter().map(|(attempt, _)| attempt).collect()
     }
 
-    /// Starts whose outcome nobody knows and nobody is about to learn.
+    /// Start requests with an unknown outcome that are not in flight.
     fn lost_starts(&self) -> Vec<(u64, OpenStart)> {
         let memory = self.parts.memory();
         let open = memory.state.open_starts.iter();
@@ -64,7 +60,7 @@ impl Orphans {
             .collect()
     }
 
-    /// Incomplete assets of that name that the journal knows nothing of.
+    /// Incomplete assets of that name that the journal does not record.
     async fn begun_elsewhere(&self, name: &str) -> OutboxResult<Vec<BaseAsset>> {
         let query = Some(name.to_owned());
         let assets = self
@@ -77,7 +73,7 @@ impl Orphans {
             what: "looking for orphans".to_owned(),
             source,
         })?;
-        // Asked after the list was made: what was started meanwhile is known by now.
+        // Read after the request, so that uploads that were started during it are included.
         let ours = self.known_assets();
         let is_orphan = |asset: &BaseAsset| {
             asset.name == name
@@ -115,7 +111,7 @@ impl Orphans {
         Ok(())
     }
 
-    /// Deletes one of [`Orphans::find`] on the service.
+    /// Deletes an orphan on the service.
     pub async fn cancel(&self, orphan: AssetId) -> OutboxResult<()> {
         let orphans = self.find().await?;
         if !orphans.iter().any(|it| it.id == orphan) {

@@ -1,8 +1,8 @@
-//! What to do next about an upload: a pure function of what the journal says, what is at hand and
-//! what the service says. The executor does one step and asks again, after a crash as well.
+//! The next step of an upload: a pure function of the journal, the known URLs and the service's answers. The executor
+//! does one step and asks again, also after a crash.
 //!
-//! Invariant: `Complete` is planned only when every object is on the service, and a second time only
-//! when the service itself says that the first had no effect.
+//! Invariant: `Complete` is planned only if every object is on the service, and a second time only if the service
+//! reports that the first had no effect.
 
 use std::time::Duration;
 
@@ -10,79 +10,74 @@ use crate::outbox::drafts::draft::Stage;
 use crate::outbox::effect::LATE_EFFECT;
 use crate::wire::{AssetId, UploadStatus};
 
-/// What is known about an upload.
+/// The known state of an upload.
 #[derive(Debug, Clone)]
 pub struct View {
-    /// How far the journal says its present attempt is; `None` without one.
+    /// The stage of its present attempt in the journal.
     pub stage: Option<Stage>,
     /// Objects that are not on the service yet.
     pub missing: Vec<usize>,
-    /// Whether there are URLs to put them to.
     pub urls: Urls,
-    /// What the service said last, in this run.
+    /// The last answer of the service, in this run.
     pub service: ServiceView,
-    /// How long ago the completion was sent, if that was in this run.
+    /// Time since the completion request, if it was sent in this run.
     pub completion_age: Option<Duration>,
 }
 
-/// Whether there are URLs to put to.
+/// The state of the upload URLs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Urls {
-    /// None: those of an earlier run could not be taken up.
+    /// None: those of an earlier run could not be read.
     None,
-    /// They work, as far as known.
+    /// Usable, as far as known.
     Good,
-    /// They have expired, or are about to.
+    /// Expired.
     Expired,
 }
 
-/// What the service says about the asset.
+/// The service's answer about the asset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServiceView {
-    /// It was not asked yet, or did not answer.
+    /// Not requested yet, or no answer.
     Unknown,
-    /// The asset is in this state.
     Status(UploadStatus),
     /// There is no such asset.
     Gone,
 }
 
-/// What to do next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// Make an attempt: no asset of an earlier one is left that is not to be deleted.
+    /// Start an attempt.
     Start,
-    /// Give this attempt up and make another: delete what the service has of it.
+    /// Abandon this attempt, delete its asset, and start another.
     StartOver,
-    /// Put these objects.
+    /// Send these objects.
     Put(Vec<usize>),
-    /// Tell the service that everything is there.
+    /// Request the completion.
     Complete(AssetId),
-    /// Ask the service for the asset's state.
+    /// Request the asset's state.
     Ask(AssetId),
-    /// Ask again after a pause.
+    /// Request it again after a pause.
     AskLater(AssetId),
     /// The service has accepted it.
     Accept,
-    /// The import has ended well.
+    /// The import has succeeded.
     Imported,
     /// The import has failed.
     ImportFailed,
-    /// The asset was deleted elsewhere.
+    /// The asset was deleted by another client.
     Lost,
     /// Compare what the service has with what was sent.
     Verify(AssetId),
-    /// Nothing is left to do.
     Rest,
 }
 
-/// The next step.
 pub fn next_step(view: &View) -> Step {
     let Some(stage) = view.stage else {
         return Step::Start;
     };
     match stage {
-        // The reply is lost: nobody knows the asset's id, if there is one.
+        // The reply is lost, so the id of the asset is unknown.
         Stage::StartSent => Step::StartOver,
         Stage::Started { asset } => match view.urls {
             _ if view.service == ServiceView::Gone => Step::StartOver,
@@ -115,7 +110,7 @@ fn after_completion(asset: AssetId, view: &View) -> Step {
         ServiceView::Gone => Step::StartOver,
         ServiceView::Status(UploadStatus::Incomplete) => match view.completion_age {
             Some(age) if age < LATE_EFFECT => Step::AskLater(asset),
-            // After a restart there is nothing under way that could still arrive.
+            // After a restart no request is in flight that could still take effect.
             _ => Step::Complete(asset),
         },
         ServiceView::Status(_) => Step::Accept,
@@ -203,7 +198,7 @@ mod tests {
 
         #[test]
         fn nothing_is_started_while_an_attempt_stands(view in views()) {
-            // An asset that is known is the attempt's, or it is in the list of those to be deleted.
+            // A known asset belongs to the attempt, or is marked for deletion.
             prop_assert_eq!(next_step(&view) == Step::Start, view.stage.is_none());
         }
 

@@ -1,4 +1,4 @@
-//! Putting the objects of an upload, several at once, with progress.
+//! Sends the objects of an upload in parallel, and reports progress.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,14 +8,13 @@ use futures_util::stream;
 use futures_util::stream::StreamExt as _;
 
 use crate::client::ClientError;
-use crate::outbox::drafts::activity::LiveObject;
 use crate::outbox::drafts::draft::Attempt;
 use crate::outbox::drafts::record::UploadRecord;
 use crate::outbox::drafts::upload::body::ObjectBody;
+use crate::outbox::drafts::upload::info::FileTransfer;
 use crate::outbox::drafts::upload::run::{Flow, Upload};
 use crate::outbox::drafts::upload::verify;
 use crate::outbox::error::OutboxResult;
-use crate::outbox::events::OutboxEvent;
 use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;
 
@@ -23,7 +22,7 @@ use crate::outbox::failpoint::Failpoint;
 const PROGRESS_EVERY: Duration = Duration::from_millis(300);
 
 impl Upload {
-    /// Puts the objects that are missing.
+    /// Sends the missing objects.
     pub(super) async fn put(
         &mut self,
         attempt: &Attempt,
@@ -69,7 +68,7 @@ impl Upload {
                 self.retries.reset();
                 Ok(Flow::Again)
             }
-            // An asset that is gone takes its URLs with it.
+            // The URLs of a deleted asset do not work either.
             Some(ClientError::Expired { .. } | ClientError::NotFound { .. }) => {
                 self.expired = true;
                 Ok(Flow::Again)
@@ -84,8 +83,8 @@ impl Upload {
         name: &str,
         body: ObjectBody,
     ) -> Result<(), ClientError> {
-        let permit = self.parts.puts.acquire().await;
-        let shown = LiveObject {
+        let permit = self.parts.own.puts.acquire().await;
+        let shown = FileTransfer {
             name: name.to_owned(),
             sent: 0,
             total: body.len(),
@@ -100,7 +99,7 @@ impl Upload {
         let live = self.live.clone();
         let mine = AtomicU64::new(0);
         let progress = move |now: u64| {
-            // A second attempt starts from nothing: the sum goes down by what the first had sent.
+            // A retry starts at zero again: the sum goes down by what was sent before.
             let before = mine.swap(now, Ordering::Relaxed);
             sent.fetch_add(now.wrapping_sub(before), Ordering::Relaxed);
             if let Some(shown) = live.objects().get_mut(&object) {
@@ -120,7 +119,7 @@ impl Upload {
 
     async fn put_done(&self, attempt: &Attempt, object: usize) -> OutboxResult<()> {
         let mut memory = self.parts.memory();
-        // Losing this record costs a second sending at most, so nobody waits for the disk.
+        // If this record is lost, the object is sent twice at worst. So nothing waits for the disk here.
         memory.record(UploadRecord::FilePut {
             draft: self.draft,
             attempt: attempt.number,
@@ -158,9 +157,6 @@ impl Upload {
     fn tell_progress(&self) {
         let sent = self.live.sent.load(Ordering::Relaxed);
         self.live.rate().note(self.parts.now(), sent);
-        self.parts
-            .events
-            .send(OutboxEvent::DraftChanged(self.draft));
-        self.parts.events.something_changed();
+        self.parts.status_changed(self.draft);
     }
 }

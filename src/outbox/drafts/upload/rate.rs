@@ -1,13 +1,13 @@
-//! How fast an upload is, from how far it was at each look. Pure: takes times, reads no clock.
+//! The speed of an upload, measured from samples of its progress. Pure: times are passed in.
 
 use std::time::Duration;
 
-/// Looks that are closer together than this say nothing.
+/// Samples that are closer together are ignored.
 const SHORTEST_SPAN: Duration = Duration::from_millis(200);
-/// How much of the present rate a new look makes up, in a hundred.
+/// The weight of a new sample in the average, in percent.
 const WEIGHT: u64 = 30;
 
-/// The speed of an upload, smoothed.
+/// The moving average of the speed.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RateMeter {
     last: Option<(Duration, u64)>,
@@ -15,7 +15,7 @@ pub struct RateMeter {
 }
 
 impl RateMeter {
-    /// Notes how many bytes have gone out at a time.
+    /// Adds a sample: bytes sent until `now`.
     pub fn note(&mut self, now: Duration, sent: u64) {
         let Some((then, before)) = self.last else {
             self.last = Some((now, sent));
@@ -26,7 +26,7 @@ impl RateMeter {
             return;
         }
         self.last = Some((now, sent));
-        // A file that is sent again goes back: that is no speed.
+        // When a file is sent again, the sum goes down: counted as no progress.
         let moved = sent.saturating_sub(before);
         let rate = (u128::from(moved) * 1000 / span.as_millis().max(1)) as u64;
         self.bytes_per_second = Some(match self.bytes_per_second {
@@ -35,12 +35,12 @@ impl RateMeter {
         });
     }
 
-    /// Bytes a second; nothing before there is something to tell.
+    /// `None` before the second sample.
     pub fn bytes_per_second(&self) -> Option<u64> {
         self.bytes_per_second
     }
 
-    /// How long `left` bytes will take.
+    /// The time that `left` bytes will take.
     pub fn time_left(&self, left: u64) -> Option<Duration> {
         let rate = self.bytes_per_second.filter(|rate| *rate > 0)?;
         Some(Duration::from_secs(left.div_ceil(rate)))

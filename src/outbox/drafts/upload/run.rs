@@ -1,5 +1,5 @@
-//! The executor of one draft's upload: asks the planner, does one step, asks again. The journal hears
-//! of each call with an effect before it goes out, and of its outcome after.
+//! The executor of one draft's upload: asks the planner, does one step, asks again. Each request that changes
+//! something is recorded in the journal before it is sent, and its outcome after.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,24 +23,21 @@ use crate::outbox::ids::DraftId;
 use crate::outbox::pauses::Pauses;
 use crate::wire::{AssetId, BaseAsset, SignedUrl};
 
-/// The longest pause between two looks at an import.
+/// The longest pause between two polls of an import.
 const LONGEST_LOOK: Duration = Duration::from_secs(10);
 /// The longest pause between two comparisons that found a difference.
 const LONGEST_COMPARISON: Duration = Duration::from_secs(3600);
-/// The longest pause between two tries while the service cannot be reached.
+/// The longest pause between two retries while the service cannot be reached.
 const LONGEST_RETRY: Duration = Duration::from_secs(60);
 
-/// What comes after a step.
+/// What follows a step.
 pub(super) enum Flow {
-    /// Ask the planner again.
     Again,
-    /// Ask it after a pause, or when something changed.
+    /// Ask the planner again after a pause, or when something changed.
     Pause(Duration),
-    /// This task is done.
     End,
 }
 
-/// The upload of one draft.
 pub(super) struct Upload {
     pub(super) parts: Arc<DraftParts>,
     pub(super) draft: DraftId,
@@ -49,13 +46,13 @@ pub(super) struct Upload {
     pub(super) expired: bool,
     pub(super) service: ServiceView,
     pub(super) record: Option<BaseAsset>,
-    /// The accepted asset was gone at the last look.
+    /// The accepted asset was missing at the last poll.
     pub(super) gone_before: bool,
     completion_sent: Option<Instant>,
     pub(super) retries: Pauses,
     looks: Pauses,
     pub(super) comparisons: Pauses,
-    /// The URLs expired in an earlier attempt of this task: the next one waits first.
+    /// Pauses before an attempt that follows one with expired URLs.
     pub(super) starts: Pauses,
 }
 
@@ -79,7 +76,7 @@ impl Upload {
         }
     }
 
-    /// Runs until nothing is left to do, the draft changes, or the outbox closes.
+    /// Runs until the upload ends, the draft changes, or the outbox closes.
     pub(super) async fn run(mut self) {
         loop {
             if self.is_stopped() {
@@ -88,7 +85,7 @@ impl Upload {
             let flow = match self.step().await {
                 Ok(flow) => flow,
                 Err(error) => {
-                    // The journal could not be written: nothing goes out that it does not know of.
+                    // The journal could not be written, so nothing may be sent.
                     self.set_trouble(Some(Trouble::Local(error.to_string())));
                     Flow::Pause(self.retries.next_pause())
                 }
@@ -105,7 +102,7 @@ impl Upload {
         self.leave();
     }
 
-    /// Says when it is tried again, where something is in the way.
+    /// Stores when the upload is retried, if it is interrupted.
     fn note_next_try(&self, pause: Duration) {
         let mut memory = self.parts.memory();
         if memory.state.drafts.contains_key(&self.draft) {
@@ -157,7 +154,7 @@ impl Upload {
         tracing::debug!(draft = self.draft.0, ?step, "upload");
         match attempt {
             Some(attempt) => self.execute(step, &attempt).await,
-            // Without an attempt there is one thing to plan.
+            // Without an attempt the only step is `Start`.
             None => self.start().await,
         }
     }
@@ -201,24 +198,28 @@ impl Upload {
     }
 
     async fn start_over(&mut self, attempt: &Attempt) -> OutboxResult<Flow> {
-        self.write(UploadRecord::AttemptDropped {
-            draft: self.draft,
-            attempt: attempt.number,
-        })
-        .await?;
-        self.parts.discard_news.notify_one();
+        self.drop_attempt(attempt.number).await?;
         let again = self.expired || self.service == ServiceView::Gone;
         self.urls.clear();
         self.expired = false;
         self.service = ServiceView::Unknown;
         self.completion_sent = None;
         self.live.sent.store(0, Ordering::Relaxed);
-        // Attempts that end the same way each time must not follow each other without a pause.
+        // Back off: the next attempt may end in the same way.
         Ok(if again {
             Flow::Pause(self.starts.next_pause())
         } else {
             Flow::Again
         })
+    }
+
+    /// Abandons an attempt; its asset is deleted.
+    pub(super) async fn drop_attempt(&self, attempt: u64) -> OutboxResult<()> {
+        let draft = self.draft;
+        self.write(UploadRecord::AttemptDropped { draft, attempt })
+            .await?;
+        self.parts.own.discard_news.notify_one();
+        Ok(())
     }
 
     async fn complete(&mut self, attempt: &Attempt, asset: AssetId) -> OutboxResult<Flow> {
@@ -248,8 +249,8 @@ impl Upload {
         };
         let effect = Effect::of(&error);
         if effect == Effect::Unknown {
-            // It may have had its effect: the asset's state decides.
-            tracing::info!(draft = draft.0, asset = asset.0, %error, "the answer to the completion was lost");
+            // It may have taken effect: the asset's state decides.
+            tracing::info!(draft = draft.0, asset = asset.0, %error, "the reply to the completion request was lost");
             return Ok(Flow::Again);
         }
         self.write(UploadRecord::CompleteRefused {
@@ -280,7 +281,7 @@ impl Upload {
                 .events
                 .send(OutboxEvent::AssetCreated { draft, asset });
         }
-        // What the completion answered is the first look at the import.
+        // The reply to the completion contains the first state of the import.
         self.service = match self.record.take() {
             Some(record) => self.seen(&record),
             None => ServiceView::Unknown,
@@ -289,8 +290,7 @@ impl Upload {
         Ok(Flow::Again)
     }
 
-    /// What an error of the service means for an upload: another try later, or a failure that a
-    /// person has to look at.
+    /// Handles an error of the service: a later retry, or a failure that needs the user.
     pub(super) async fn failed_or_again(
         &mut self,
         error: ClientError,
@@ -303,7 +303,7 @@ impl Upload {
             self.set_trouble(Some(Trouble::Service(error)));
             return Ok(Flow::Pause(pause));
         }
-        let reason = format!("{what} failed: {error}; `assetfs retry` tries again");
+        let reason = format!("{what} failed: {error}; `assetfs retry` repeats it");
         self.fail(reason).await
     }
 
@@ -315,7 +315,7 @@ impl Upload {
         Ok(Flow::End)
     }
 
-    /// Writes a step into the journal, durably, unless the draft has changed or gone meanwhile.
+    /// Records a step durably, unless the draft was changed or removed meanwhile.
     pub(super) async fn write(&self, record: UploadRecord) -> OutboxResult<()> {
         let ticket = {
             let mut memory = self.parts.memory();

@@ -1,8 +1,7 @@
-//! Keeps signed URLs out of clear view in the journal, so that an upload can go on after a restart.
+//! Encrypts signed URLs for the journal, so that an upload can continue after a restart.
 //!
-//! The key is in the same directory as the journal: this guards against readers of a copied journal or a log, not
-//! against the owner of the directory. What cannot be opened counts as not there: the upload then
-//! starts over.
+//! The key is in the same directory as the journal. So this protects a copied journal or a log, but not against the
+//! owner of the directory. If a text cannot be decrypted, the upload starts over.
 
 use std::path::Path;
 
@@ -16,10 +15,10 @@ use crate::durable::write_atomic;
 const KEY_LEN: usize = 32;
 const NONCE_LEN: usize = 16;
 const TAG_LEN: usize = 16;
-/// Bytes of the stream that one round gives.
+/// Bytes of the key stream per round.
 const ROUND_LEN: usize = 32;
 
-/// Seals and opens texts with a key of its own.
+/// Encrypts and decrypts texts with its own key.
 pub struct Seal {
     key: [u8; KEY_LEN],
 }
@@ -31,7 +30,7 @@ impl std::fmt::Debug for Seal {
 }
 
 impl Seal {
-    /// Takes the key from the file, or makes one. A key that cannot be kept works for this run.
+    /// Reads the key from the file, or makes one. A key that cannot be stored works for this run.
     pub fn open(path: &Path) -> Seal {
         if let Ok(bytes) = std::fs::read(path)
             && let Ok(key) = bytes.try_into()
@@ -40,12 +39,12 @@ impl Seal {
         }
         let key: [u8; KEY_LEN] = rand::random();
         if let Err(error) = write_atomic(path, &key) {
-            tracing::warn!(%error, "uploads that a restart cuts off will start over");
+            tracing::warn!(%error, "the key cannot be stored; uploads that a restart interrupts will start over");
         }
         Seal { key }
     }
 
-    /// Seals a text.
+    /// Encrypts and authenticates a text.
     pub fn close(&self, text: &str) -> String {
         let nonce: [u8; NONCE_LEN] = rand::random();
         let mut sealed = nonce.to_vec();
@@ -55,7 +54,7 @@ impl Seal {
         STANDARD.encode(sealed)
     }
 
-    /// The text that was sealed, unless it was changed or sealed with another key.
+    /// Decrypts a text; `None` if it was changed or encrypted with another key.
     pub fn reveal(&self, sealed: &str) -> Option<String> {
         let bytes = STANDARD.decode(sealed).ok()?;
         let (body, tag) = bytes.split_at_checked(bytes.len().checked_sub(TAG_LEN)?)?;
@@ -67,7 +66,7 @@ impl Seal {
         String::from_utf8(self.crypt(nonce, text)).ok()
     }
 
-    /// Mixes bytes with a stream that key and nonce give; doing it twice gives the bytes back.
+    /// XORs bytes with the key stream of key and nonce; applied twice, it returns the original bytes.
     fn crypt(&self, nonce: &[u8], bytes: &[u8]) -> Vec<u8> {
         let mut mixed = bytes.to_vec();
         for (round, block) in mixed.chunks_mut(ROUND_LEN).enumerate() {

@@ -1,4 +1,4 @@
-//! Starting an upload: is there room, what is sent, and the one call that makes the asset.
+//! Starts an upload: checks the free storage, fixes the manifest, and sends the start request.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::outbox::failpoint::Failpoint;
 use crate::outbox::moment::Moment;
 use crate::wire::{Downloads, StartUpload, UploadStarted};
 
-/// What is about to be started.
+/// An upload that is about to be started.
 struct Start {
     attempt: u64,
     manifest: Manifest,
@@ -54,15 +54,15 @@ impl Upload {
         failpoint::hit(Failpoint::AfterStart);
         self.parts.memory().starting.remove(&start.attempt);
         match reply {
-            // Without a word the next run finds an open start, and a new attempt is made.
+            // The outbox closes. The next run finds an open start request and makes a new attempt.
             None => Ok(Flow::End),
             Some(Ok(started)) => self.started(&start, started).await,
             Some(Err(error)) => self.not_started(&start, error).await,
         }
     }
 
-    /// Whether the draft may be sent: the warning it goes with, or the reason it does not. Without a
-    /// reason it simply is not ready any more, and the settle rule goes on.
+    /// Whether the draft may be sent: `Ok` with a warning, or `Err` with the reason. Without a reason the draft is no
+    /// longer ready, and the settle rule decides again.
     fn check(&self, found: &DraftFacts) -> Result<Option<String>, Option<String>> {
         let ordered = {
             let memory = self.parts.memory();
@@ -82,7 +82,7 @@ impl Upload {
         }
     }
 
-    /// Checks that the account has room. If the service does not say, the upload goes on.
+    /// Checks the free storage of the account. If the service does not report it, the upload continues.
     async fn wait_for_room(&mut self) -> Option<Flow> {
         let needed = {
             let memory = self.parts.memory();
@@ -107,7 +107,7 @@ impl Upload {
                 self.set_trouble(Some(Trouble::Quota { needed, left }));
                 Some(Flow::Pause(self.retries.next_pause()))
             }
-            // Nothing can be started while nobody answers.
+            // Nothing can be started while the service does not answer.
             Err(error) if error.is_transient() || error.is_about_token() => {
                 self.set_trouble(Some(Trouble::Service(error)));
                 Some(Flow::Pause(self.retries.next_pause()))
@@ -116,7 +116,7 @@ impl Upload {
         }
     }
 
-    /// Writes down that the upload is about to be started. `None` when the draft changed meanwhile.
+    /// Records that the upload is about to be started. `None` if the draft changed meanwhile.
     async fn intend(&mut self, warning: Option<String>) -> OutboxResult<Option<Start>> {
         let (start, ticket) = {
             let mut memory = self.parts.memory();
@@ -148,7 +148,7 @@ impl Upload {
     }
 
     async fn started(&mut self, start: &Start, reply: UploadStarted) -> OutboxResult<Flow> {
-        // This is written even when the draft has changed or gone: the asset has to be deleted then.
+        // Recorded even if the draft was changed or removed: then the asset has to be deleted.
         self.parts
             .record(UploadRecord::Started {
                 draft: self.draft,
@@ -158,21 +158,16 @@ impl Upload {
             })
             .await?;
         failpoint::hit(Failpoint::BeforePuts);
-        self.parts.discard_news.notify_one();
+        self.parts.own.discard_news.notify_one();
         self.set_trouble(None);
         let names = start.manifest.object_names();
         self.take_urls(&names, &reply.links.s3_upload_urls);
         match (0..names.len()).find(|at| !self.urls.contains_key(at)) {
             None => Ok(Flow::Again),
             Some(at) => {
-                self.write(UploadRecord::AttemptDropped {
-                    draft: self.draft,
-                    attempt: start.attempt,
-                })
-                .await?;
-                self.parts.discard_news.notify_one();
+                self.drop_attempt(start.attempt).await?;
                 self.fail(format!(
-                    "the service gave no URL to send {} to; `assetfs retry` tries again",
+                    "the service returned no upload URL for {}; `assetfs retry` repeats the upload",
                     names[at]
                 ))
                 .await
@@ -180,14 +175,14 @@ impl Upload {
         }
     }
 
-    /// The URLs as the journal may have them.
+    /// The URLs, encrypted for the journal.
     fn sealed(&self, urls: &Downloads) -> Option<String> {
         let text: BTreeMap<&str, &str> = urls
             .iter()
             .map(|(name, url)| (name, url.expose()))
             .collect();
         let text = serde_json::to_string(&text).ok()?;
-        Some(self.parts.seal.close(&text))
+        Some(self.parts.own.seal.close(&text))
     }
 
     fn take_urls(&mut self, names: &[String], urls: &Downloads) {
@@ -197,12 +192,12 @@ impl Upload {
             .collect();
     }
 
-    /// Takes up the URLs of an attempt that an earlier run has started.
+    /// Reads the URLs of an attempt that an earlier run started.
     pub(super) fn recall_urls(&mut self, attempt: &Attempt) {
         let Some(sealed) = attempt.urls.as_deref().filter(|_| self.urls.is_empty()) else {
             return;
         };
-        let text = self.parts.seal.reveal(sealed);
+        let text = self.parts.own.seal.reveal(sealed);
         let urls = text.and_then(|text| serde_json::from_str::<Downloads>(&text).ok());
         if let Some(urls) = urls {
             self.take_urls(&attempt.manifest.object_names(), &urls);
@@ -211,12 +206,8 @@ impl Upload {
 
     async fn not_started(&mut self, start: &Start, error: ClientError) -> OutboxResult<Flow> {
         if Effect::of(&error) == Effect::Unknown {
-            // There may be an asset that nobody knows the id of; it stays listed as an orphan.
-            self.write(UploadRecord::AttemptDropped {
-                draft: self.draft,
-                attempt: start.attempt,
-            })
-            .await?;
+            // There may be an asset with an unknown id; it is listed as an orphan.
+            self.drop_attempt(start.attempt).await?;
         } else {
             self.refused(start).await?;
         }

@@ -1,5 +1,5 @@
-//! Compares what the service has of an asset with what was sent: sizes, and MD5 where the ETag is
-//! one. Only when all of it is there and the same may the staged copy go.
+//! Compares the service's files of an asset with those that were sent: sizes, and MD5 if the ETag is one. The staged
+//! copy is deleted only if all files are there and equal.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::outbox::error::{OutboxError, OutboxResult, staging_error};
 use crate::outbox::off_thread::off_thread;
 use crate::wire::{AssetId, Downloads, SignedUrl};
 
-/// What a comparison found.
+/// The result of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Comparison {
-    /// All is there and the same.
+    /// All files are there and equal.
     Same,
     /// Something is missing or differs; the text says what.
     Different(String),
@@ -22,17 +22,16 @@ pub(super) enum Comparison {
     Gone,
 }
 
-/// The bytes of what was sent, object by object.
+/// The bodies of the objects that were sent.
 pub(super) async fn bodies_of(
     parts: &Arc<DraftParts>,
     manifest: &Manifest,
 ) -> OutboxResult<Vec<ObjectBody>> {
     let (manifest, staging) = (manifest.clone(), Arc::clone(parts));
-    let bodies = off_thread(move || ObjectBody::all_of(&manifest, &staging.staging)).await?;
+    let bodies = off_thread(move || ObjectBody::all_of(&manifest, &staging.own.staging)).await?;
     bodies.map_err(staging_error("reading the staged files"))
 }
 
-/// Compares.
 pub(super) async fn compare(
     parts: &Arc<DraftParts>,
     manifest: &Manifest,
@@ -54,7 +53,7 @@ pub(super) async fn compare(
         Some(note) if manifest.zip_name.is_none() => return Ok(Comparison::Different(note)),
         Some(_) => {}
     }
-    // The zip itself is not there: the service may list what was in it.
+    // The service may list the files in the zip instead of the zip.
     let members = Manifest {
         zip_name: None,
         ..manifest.clone()
@@ -91,7 +90,7 @@ async fn compare_all(
     Ok(None)
 }
 
-/// The URL of a name, or of its last part where only that is listed.
+/// The URL of a path, or of its file name if only that is listed.
 fn find<'a>(listed: &'a Downloads, name: &str) -> Option<&'a SignedUrl> {
     let last = name.rsplit('/').next().unwrap_or(name);
     listed.get(name).or_else(|| listed.get(last))
@@ -112,7 +111,7 @@ async fn compare_one(
     match meta.size {
         None => {
             return Ok(Some(format!(
-                "the service does not tell the size of {name}"
+                "the service does not report the size of {name}"
             )));
         }
         Some(size) if size != body.len() => {
@@ -129,12 +128,14 @@ async fn compare_one(
     let body = body.clone();
     let ours = off_thread(move || body.md5_hex()).await?;
     let ours = ours.map_err(staging_error(format!("reading {name}")))?;
-    Ok((ours != theirs).then(|| format!("the service has other bytes of {name} than were sent")))
+    Ok((ours != theirs).then(|| {
+        format!("the checksum of {name} on the service differs from the file that was sent")
+    }))
 }
 
 fn service_error(source: ClientError) -> OutboxError {
     OutboxError::Service {
-        what: "comparing what the service has with what was sent".to_owned(),
+        what: "comparing the files on the service with those that were sent".to_owned(),
         source,
     }
 }

@@ -1,7 +1,7 @@
-//! Requests for embeds, as the journal has them.
+//! Requests for embeds, as the journal records them.
 //!
-//! An embed carries no tags, so a request whose answer was lost is found by what is new: an embed of
-//! the same model and name that was not there before the request went out.
+//! An embed has no tags. So the result of a request whose reply was lost is found by comparison: an embed of the same
+//! model and name that did not exist before the request.
 
 use std::collections::BTreeSet;
 
@@ -14,12 +14,12 @@ use crate::wire::{EmbedId, ModelId};
 /// One request to the service to make an embed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EmbedSubmission {
-    /// Of what.
+    /// The model that it shows.
     pub of: ModelId,
     pub name: String,
     /// The checksum of the text.
     pub text_hash: ContentHash,
-    /// Embeds of this model and name that were there before.
+    /// Embeds of this model and name that existed before.
     #[serde(default)]
     pub before: BTreeSet<EmbedId>,
     pub at: Moment,
@@ -27,15 +27,16 @@ pub struct EmbedSubmission {
     pub stage: EmbedStage,
 }
 
-/// How far a request for an embed is.
+/// The stage of a request for an embed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EmbedStage {
-    /// It went out, or was about to; nobody knows more.
+    /// It was sent, or was about to be sent; the outcome is unknown.
     #[default]
     Sent,
-    /// The embed is there.
-    Made { embed: EmbedId },
-    /// It was looked for and not found; nobody will ever know by itself.
+    Made {
+        embed: EmbedId,
+    },
+    /// The search for it ended without a result.
     Unknown,
 }

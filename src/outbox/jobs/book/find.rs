@@ -1,11 +1,11 @@
-//! Finds what was asked for before, and whose it is. Changes nothing.
+//! Finds earlier requests and their files. Read-only.
 
 use crate::outbox::jobs::book::{JobBook, JobFile, JobKey, Submission};
 use crate::outbox::staging::ContentHash;
 use crate::wire::{AssetId, ModelId};
 
 impl JobBook {
-    /// The tag of the latest request that a text made before, for one asset.
+    /// The tag of the latest request of a text for one asset.
     pub fn sent_before(&self, asset: AssetId, text_hash: ContentHash) -> Option<&String> {
         let submissions = self.submissions.iter();
         submissions
@@ -41,7 +41,7 @@ impl JobBook {
             .collect()
     }
 
-    /// The files that made or joined a submission, alone or in its group.
+    /// The files whose request, or group of requests, contains a submission.
     pub fn keys_of(&self, tag: &str) -> Vec<JobKey> {
         let group = self.submissions.get(tag).and_then(|it| it.group.as_deref());
         let of_tag = |file: &JobFile| {

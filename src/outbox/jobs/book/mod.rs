@@ -1,7 +1,7 @@
-//! The files of drop folders and what became of each, as the journal has it. Pure.
+//! The files of drop folders and their requests, as the journal records them. Pure.
 //!
-//! Invariant: a submission, once made, stays for as long as its asset exists, so that its text is
-//! never paid for twice by itself, whatever happens to the file it came from.
+//! Invariant: a submission is kept as long as its asset exists, so that its text is never paid for twice
+//! automatically, whatever happens to its file.
 
 mod embed;
 mod find;
@@ -23,24 +23,22 @@ pub use record::JobRecord;
 /// A file of a drop folder.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct JobKey {
-    /// The folder.
     pub folder: JobFolder,
-    /// The file's name.
     pub name: String,
 }
 
-/// What a file of a drop folder holds, and what became of it.
+/// The text of a file of a drop folder, and its request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobFile {
     pub text: Blob,
     pub at: Moment,
-    /// It is to go out as soon as it can.
+    /// Whether it is to be sent.
     #[serde(default)]
     pub wanted: Wanted,
-    /// The tag of the submission, or of the group of submissions, that it made or joined.
+    /// The tag of its submission or group of submissions, which an earlier file may have made.
     #[serde(default)]
     pub submission: Option<String>,
-    /// The assets that the paths in its text stand for.
+    /// The assets of the paths in its text.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub paths: BTreeMap<String, OwnerFolder>,
     /// Why it was refused.
@@ -48,7 +46,7 @@ pub struct JobFile {
     pub failure: Option<String>,
 }
 
-/// Whether a file is to go out.
+/// Whether a file is to be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wanted {
@@ -57,14 +55,13 @@ pub enum Wanted {
     No,
     /// Yes, unless its text was sent for this asset before.
     Once,
-    /// Yes, even so: this pays again.
+    /// Yes, also if its text was sent before: this pays again.
     Again,
 }
 
 /// One request to the service to make a rapid model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Submission {
-    /// Of which asset.
     pub asset: AssetId,
     /// The checksum of the text.
     pub text_hash: ContentHash,
@@ -72,7 +69,7 @@ pub struct Submission {
     pub stage: SubmissionStage,
     /// The one-off tag is still on the rapid model.
     pub tagged: bool,
-    /// The tag of the request for several assets that it was part of.
+    /// The tag of its request for several assets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
 }
@@ -95,7 +92,7 @@ impl Submission {
     }
 }
 
-/// How far a submission is.
+/// The stage of a submission.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SubmissionStage {
@@ -112,7 +109,7 @@ pub enum SubmissionStage {
 }
 
 impl SubmissionStage {
-    /// The rapid model, where it is known.
+    /// The rapid model, if it is known.
     pub fn rapid(&self) -> Option<RapidId> {
         match self {
             SubmissionStage::Taken { rapid }
@@ -123,7 +120,7 @@ impl SubmissionStage {
     }
 }
 
-/// Why a record does not fit.
+/// Why a record cannot be applied.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JobBookError {
     /// There is no such file.
@@ -139,15 +136,14 @@ pub enum JobBookError {
 pub struct JobBook {
     #[serde(with = "as_pairs")]
     pub files: BTreeMap<JobKey, JobFile>,
-    /// Submissions by their one-off tag.
+    /// Submissions by one-off tag.
     pub submissions: BTreeMap<String, Submission>,
-    /// Requests for embeds by their tag.
+    /// Requests for embeds by tag.
     #[serde(default)]
     pub embeds: BTreeMap<String, EmbedSubmission>,
 }
 
 impl JobBook {
-    /// Applies a record.
     pub fn apply(&mut self, record: &JobRecord) -> Result<(), JobBookError> {
         match record {
             JobRecord::TextKept { job, text, at } => self.keep_text(job, text, *at),
@@ -188,7 +184,7 @@ impl JobBook {
         Ok(())
     }
 
-    /// The records about requests that went out.
+    /// The records about sent requests.
     fn apply_to_requests(&mut self, record: &JobRecord) -> Result<(), JobBookError> {
         match record {
             JobRecord::Sent {
@@ -255,7 +251,7 @@ impl JobBook {
         Ok(())
     }
 
-    /// A draft has become an asset: its drop folders are the asset's.
+    /// A draft became an asset: its drop folders are the asset's now.
     pub fn draft_became(&mut self, draft: DraftId, asset: AssetId) {
         for key in self.keys_in(OwnerFolder::Draft(draft)) {
             let file = self.files.remove(&key).expect("the key was just read");
@@ -268,14 +264,14 @@ impl JobBook {
         }
     }
 
-    /// A draft is gone, and its drop folders with it.
+    /// A draft was removed: its drop folders are removed too.
     pub fn draft_gone(&mut self, draft: DraftId) {
         for key in self.keys_in(OwnerFolder::Draft(draft)) {
             self.files.remove(&key);
         }
     }
 
-    /// An asset is gone, and all that was made for it.
+    /// An asset is gone: its files and requests are removed.
     pub fn asset_gone(&mut self, asset: AssetId) {
         for key in self.keys_in(OwnerFolder::Asset(asset)) {
             self.files.remove(&key);
@@ -300,7 +296,7 @@ impl JobBook {
             .collect()
     }
 
-    /// A file's request is about to go out.
+    /// A file's request is about to be sent.
     fn went_out(&mut self, job: &JobKey, request: &str) {
         // The file may have been removed while its request was prepared.
         if let Some(file) = self.files.get_mut(job) {
@@ -310,7 +306,7 @@ impl JobBook {
         }
     }
 
-    /// Forgets a request that had no effect, and gives the files that made or joined it.
+    /// Removes a request that had no effect, and returns its files.
     fn forget(&mut self, request: &str) -> impl Iterator<Item = &mut JobFile> {
         let group = self
             .submissions
@@ -322,7 +318,7 @@ impl JobBook {
         self.files.values_mut().filter_map(move |file| {
             let its = file.submission.as_deref()?;
             if its != request {
-                // One of a group: the others go on.
+                // One request of a group: the others continue.
                 return (group.as_deref() == Some(its)).then_some(file);
             }
             file.submission = None;
@@ -332,7 +328,7 @@ impl JobBook {
 
     fn keep_text(&mut self, job: &JobKey, text: &Blob, at: Moment) {
         match self.files.get_mut(job) {
-            // The same text again changes nothing but the time.
+            // The same text again only changes the time.
             Some(file) if file.text == *text => file.at = at,
             _ => {
                 let file = JobFile {

@@ -1,5 +1,4 @@
-//! What the journal says about drop folders, record by record. Fields may be added with a default, never
-//! renamed.
+//! The records of drop folders in the journal. Fields may be added with a default, but never renamed.
 
 use std::collections::BTreeMap;
 
@@ -19,19 +18,24 @@ use crate::wire::{AssetId, EmbedId, RapidId};
 #[serde(rename_all = "snake_case")]
 pub enum JobRecord {
     /// A file's text was written.
-    TextKept { job: JobKey, text: Blob, at: Moment },
-    /// A file was renamed; one at the target is gone.
+    TextKept {
+        job: JobKey,
+        text: Blob,
+        at: Moment,
+    },
+    /// A file was renamed; a replaced file is removed.
     Renamed {
         job: JobKey,
-        /// Its new name.
         to: String,
     },
     /// A file was removed.
-    Removed { job: JobKey },
-    /// A file is to go out.
+    Removed {
+        job: JobKey,
+    },
+    /// A file is to be sent.
     Wanted {
         job: JobKey,
-        /// Even if its text was sent before.
+        /// Also if its text was sent before.
         again: bool,
     },
     /// A file was refused before it was sent.
@@ -40,11 +44,14 @@ pub enum JobRecord {
         /// Why, as a sentence.
         reason: String,
     },
-    /// A file takes part in a submission that was made before.
-    Joined { job: JobKey, tag: String },
-    /// A request is about to go out.
+    /// A file uses a submission that was made before.
+    Joined {
+        job: JobKey,
+        tag: String,
+    },
+    /// A request is about to be sent.
     Sent {
-        /// The file it comes from.
+        /// Its file.
         job: JobKey,
         asset: AssetId,
         /// The one-off tag.
@@ -53,17 +60,17 @@ pub enum JobRecord {
         text_hash: ContentHash,
         at: Moment,
     },
-    /// The assets that the paths in a file's text stand for.
+    /// The assets of the paths in a file's text.
     PathsFound {
         job: JobKey,
         /// The owner of each path.
         paths: BTreeMap<String, OwnerFolder>,
     },
-    /// A request for several assets is about to go out.
+    /// A request for several assets is about to be sent.
     ManySent {
         /// The file it comes from.
         job: JobKey,
-        /// The tag of the request, which no rapid model carries.
+        /// The tag of the request, which is on no rapid model.
         group: String,
         /// The one-off tag and the asset of each item.
         items: Vec<(String, AssetId)>,
@@ -71,38 +78,50 @@ pub enum JobRecord {
         text_hash: ContentHash,
         at: Moment,
     },
-    /// A request for an embed is about to go out.
+    /// A request for an embed is about to be sent.
     EmbedSent {
         /// The file it comes from.
         job: JobKey,
-        /// The tag of the request, which no embed carries.
+        /// The tag of the request, which is on no embed.
         tag: String,
-        /// What is known before it goes out.
         embed: EmbedSubmission,
     },
-    /// The embed is there.
-    EmbedMade { tag: String, embed: EmbedId },
-    /// A rapid model is gone, and its drop folder with it.
-    RapidGone { rapid: RapidId },
+    EmbedMade {
+        tag: String,
+        embed: EmbedId,
+    },
+    /// A rapid model is gone: its drop folder is removed.
+    RapidGone {
+        rapid: RapidId,
+    },
     /// The service has it.
-    Taken { tag: String, rapid: RapidId },
-    /// It did not go out, for sure, and may go out again.
+    Taken {
+        tag: String,
+        rapid: RapidId,
+    },
+    /// It certainly had no effect, and may be sent again.
     NotSent {
         tag: String,
-        /// It was to be sent even though its text was sent before.
+        /// It was to be sent although its text was sent before.
         #[serde(default)]
         again: bool,
     },
-    /// The service refused it.
-    Refused { tag: String, reason: String },
-    /// It was looked for and not found.
-    Lost { tag: String },
-    /// The one-off tag is gone from the rapid model.
-    TagRemoved { tag: String },
-    /// The service is done with it.
+    Refused {
+        tag: String,
+        reason: String,
+    },
+    /// The search for it ended without a result.
+    Lost {
+        tag: String,
+    },
+    /// The one-off tag was removed from the rapid model.
+    TagRemoved {
+        tag: String,
+    },
+    /// The optimization has ended.
     Ended {
         tag: String,
-        /// Why it failed, if it did.
+        /// Why it failed; `None` if it succeeded.
         #[serde(default)]
         failure: Option<String>,
     },

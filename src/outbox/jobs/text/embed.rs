@@ -8,7 +8,6 @@ use crate::outbox::texts::parse_json;
 /// The longest name of an embed, in characters.
 const NAME_MAX_CHARS: usize = 255;
 
-/// What an embed is to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EmbedText {
     /// Its name; the file's, where the text gives none.

@@ -34,7 +34,6 @@ pub enum ModelRef {
     Path(String),
 }
 
-/// Reads the text.
 pub fn parse(name: &str, text: &[u8]) -> Result<Vec<ManyItem>, String> {
     let wants = || {
         format!(
