@@ -292,7 +292,7 @@ impl BlockCache {
         let data = match self.create_file(id, FileKind::Data) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 self.forget_deleted();
-                // Not durable on purpose: this may run where a sync would keep everybody waiting.
+                // Not synced on purpose: this may run on a thread that must not wait for the disk.
                 PrivateDir::open_relaxed(&self.shared.objects)?;
                 self.create_file(id, FileKind::Data)
             }

@@ -1,7 +1,8 @@
-//! A guard against waiting for the disk where many requests wait for one thread.
+//! A check that finds slow disk work on a thread that answers requests.
 //!
-//! A thread that answers everybody marks itself while it does. What syncs, hashes or reads much calls [`check_may_block`], which
-//! panics on such a thread in debug builds, so that every test that comes by finds the mistake. In release builds it is nothing.
+//! A thread marks itself while it answers requests of all programs. Functions that sync, hash or read much call
+//! [`check_may_block`], which panics on a marked thread in debug builds, so that tests find the mistake. In release
+//! builds it does nothing.
 
 use std::cell::Cell;
 
@@ -9,7 +10,7 @@ thread_local! {
     static ANSWERING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Drop guard: this thread answers requests of everybody until it goes.
+/// Drop guard: the thread is marked until it is dropped.
 #[derive(Debug)]
 pub struct Answering {
     before: bool,
@@ -30,7 +31,7 @@ impl Drop for Answering {
     }
 }
 
-/// Panics in debug builds where `doing` may keep everybody waiting.
+/// Panics in debug builds on a marked thread, where `doing` could delay all requests.
 pub(crate) fn check_may_block(doing: &str) {
     debug_assert!(
         !ANSWERING.get(),

@@ -233,7 +233,7 @@ pub(super) fn mount_minor(root: &Path) -> io::Result<Option<u32>> {
 struct DriveMount {
     root: PathBuf,
     minor: Option<u32>,
-    /// Who mounted it.
+    /// The user that mounted it.
     user: Option<u32>,
 }
 
@@ -247,7 +247,7 @@ fn parse_mounts(table: &[u8]) -> Vec<DriveMount> {
             let dash = fields.iter().position(|field| *field == b"-")?;
             let kind = fields.get(dash + 1)?.strip_prefix(b"fuse")?;
             let source = *fields.get(dash + 2)?;
-            // Where the kernel takes no subtype, only the source tells.
+            // If the kernel does not support subtypes, the source names the program.
             let is_ours = match kind.strip_prefix(b".") {
                 Some(subtype) => subtype == SUBTYPE.as_bytes(),
                 None => kind.is_empty() && source == SUBTYPE.as_bytes(),
@@ -275,14 +275,14 @@ fn user_in(options: &[u8]) -> Option<u32> {
         .find_map(|option| option.strip_prefix("user_id=")?.parse().ok())
 }
 
-/// A path as a shell reads it: in quotes where it needs them.
+/// A path for use in a shell, quoted if necessary.
 pub fn shell_quoted(path: &Path) -> String {
     let text = path.to_string_lossy();
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+=:@%,".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {
         return text.into_owned();
     }
-    // Inside single quotes a shell reads everything as it stands but the quote itself.
+    // Inside single quotes a shell reads every character as it is, except the quote itself.
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 

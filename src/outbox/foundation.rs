@@ -6,7 +6,7 @@ use std::sync::{Arc, MutexGuard};
 use crate::client::Client;
 use crate::outbox::config::OutboxConfig;
 use crate::outbox::events::Events;
-use crate::outbox::journal::{Held, Journal, Part};
+use crate::outbox::journal::{Journal, Part, PartGuard};
 use crate::outbox::tasks::Tasks;
 
 /// What all machines share. Cheap to clone.
@@ -36,7 +36,7 @@ impl<M, T> Machine<M, T> {
     }
 
     /// Locks the memory, for short work.
-    pub fn memory(&self) -> Held<'_, M> {
+    pub fn memory(&self) -> PartGuard<'_, M> {
         self.memory.lock()
     }
 

@@ -1,5 +1,5 @@
-//! The three machines over one journal, and what only all of them together can do: snapshots, and passing on what one has
-//! to know of another.
+//! The three machines over one journal, and what needs all of them: snapshots, and data that one machine needs of
+//! another.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -27,12 +27,11 @@ pub struct Machines {
     pub drafts: Arc<DraftParts>,
     pub jobs: Arc<JobParts>,
     pub presets: Arc<PresetParts>,
-    /// As they were found last.
     recovered: Mutex<Arc<[Recovered]>>,
 }
 
 impl Machines {
-    /// Opens the state, replays the journal and joins the machines. Nothing runs yet.
+    /// Opens the state, replays the journal and connects the machines. Starts no task.
     pub fn open(config: OutboxConfig, client: Client) -> OutboxResult<Machines> {
         let recovery::Opened {
             journal,
@@ -97,8 +96,8 @@ impl Machines {
         self.foundation.events.something_changed();
     }
 
-    /// Has the journal rewritten as a snapshot of the present state; none while a removal from disk is not done, which
-    /// the old journal alone knows of.
+    /// Queues a snapshot of the present state, which replaces the journal. `None` while staged bytes wait to be
+    /// deleted, because only the old journal refers to them.
     pub fn push_snapshot(&self) -> Option<Ticket> {
         // Held until the snapshot is queued, so that no record falls between it and what follows it.
         let drafts = self.drafts.memory();
@@ -113,7 +112,7 @@ impl Machines {
         Some(self.foundation.journal.push_snapshot(&state))
     }
 
-    /// Files that the journal did not know of, as they were found last.
+    /// The recovered files that were last found.
     pub fn recovered(&self) -> Arc<[Recovered]> {
         let recovered = self.recovered.lock();
         Arc::clone(&recovered.unwrap_or_else(PoisonError::into_inner))
@@ -131,7 +130,7 @@ impl Machines {
     }
 }
 
-/// What jobs need to know of drafts and presets.
+/// What jobs need of drafts and presets.
 struct Answers {
     drafts: Arc<DraftParts>,
     presets: Presets,

@@ -1,12 +1,13 @@
-//! All that is on its way out: drafts with their staged bytes, uploads, the jobs of the drop folders, the texts of presets.
+//! Everything that is sent to the service: drafts with their staged bytes, uploads, the jobs of the drop folders, the
+//! texts of presets.
 //!
-//! [`Outbox`] is the front door. What it has accepted (a `flush`, a rename, a job's text that
-//! returned without error) survives a kill and a power cut and reaches the service, once. Local
-//! operations are synchronous and touch local disk only; nothing that the kernel waits for waits for
-//! the network here. It knows no inodes and no paths of the tree.
+//! [`Outbox`] is the public interface. What it has accepted (a `flush`, a rename or a job's text that returned
+//! without error) survives a kill and a power cut and reaches the service exactly once. Local operations are
+//! synchronous and use the local disk only: no file operation of the kernel waits for the network here. It knows no
+//! inodes and no paths.
 //!
-//! Three machines work over one journal: `drafts`, `jobs` and `presets`. Each folds its state from records, plans with pure
-//! functions, and executes; none imports another. `machines` joins them.
+//! Three machines work over one journal: `drafts`, `jobs` and `presets`. Each folds its state from records, plans
+//! with pure functions, and executes; none imports another. `machines` connects them.
 
 mod config;
 mod drafts;
@@ -66,7 +67,7 @@ use crate::wire::AssetId;
 /// Capacity of the channel of events.
 const EVENTS_WAITING: usize = 256;
 
-/// Everything that is on its way out, for one account. Cheap to clone.
+/// The outbox of one account. Cheap to clone.
 #[derive(Clone)]
 pub struct Outbox {
     drafts: Drafts,
@@ -98,8 +99,8 @@ impl fmt::Debug for Outbox {
 }
 
 impl Outbox {
-    /// Opens the outbox of one account, replays its journal and begins to send what is due. Must be
-    /// called inside a tokio runtime, whose tasks it uses until [`Outbox::shut_down`].
+    /// Opens the outbox of one account, replays its journal and starts its tasks, which run until
+    /// [`Outbox::shut_down`]. Must be called inside a tokio runtime.
     pub fn open(
         config: OutboxConfig,
         client: Client,
@@ -134,17 +135,16 @@ impl Outbox {
         Ok((outbox, events))
     }
 
-    /// How the outbox was opened.
     pub fn config(&self) -> &OutboxConfig {
         &self.owner.machines.foundation.config
     }
 
-    /// Models that were copied in and that the service does not hold yet.
+    /// Models that were copied in and whose staged copy is kept.
     pub fn drafts(&self) -> &Drafts {
         &self.drafts
     }
 
-    /// Files and folders inside of drafts.
+    /// Files and folders in drafts.
     pub fn entries(&self) -> &Entries {
         &self.entries
     }
@@ -154,12 +154,12 @@ impl Outbox {
         &self.uploads
     }
 
-    /// Incomplete assets that lost answers may have left on the service.
+    /// Incomplete assets that lost replies may have left on the service.
     pub fn orphans(&self) -> &Orphans {
         &self.orphans
     }
 
-    /// Deletions of assets that are under way.
+    /// Deletions of assets by the user.
     pub fn deletions(&self) -> &Deletions {
         &self.deletions
     }
@@ -174,28 +174,28 @@ impl Outbox {
         &self.presets
     }
 
-    /// Files that the journal did not know of, kept beside it.
+    /// Recovered files that the journal did not know of.
     pub fn recovered(&self) -> Arc<[Recovered]> {
         self.owner.machines.recovered()
     }
 
-    /// Takes note of the bytes that the account has left: files that can never be sent are refused at once.
+    /// Stores the free storage of the account, so that files that can never be sent are refused at once.
     pub fn storage_is_left(&self, bytes: u64) {
         self.owner.machines.drafts.storage_is_left(bytes);
     }
 
-    /// Takes note that an asset is gone from the service: its record, jobs and staged copy are dropped.
+    /// Handles that an asset is gone from the service: its record, jobs and staged copy are deleted.
     pub fn asset_gone(&self, asset: AssetId) {
         self.deletions.gone(asset, self.jobs.knows_asset(asset));
     }
 
-    /// Sends the drafts that are ready without waiting for quiet, and waits until the service has accepted them. With
-    /// `ready_only`, drafts that only wait for references stay; otherwise they are sent with a warning.
+    /// Sends the drafts that are ready without waiting for the quiet time, and waits until the service has accepted
+    /// them. With `ready_only`, drafts with missing files stay; otherwise they are sent with a warning.
     pub async fn drain(&self, ready_only: bool) -> DrainReport {
         drafts::drain(&self.owner.machines.drafts, ready_only).await
     }
 
-    /// Stops and joins all tasks. Nothing that was accepted is lost; uploads go on at the next open.
+    /// Stops and joins all tasks. Nothing that was accepted is lost; uploads continue at the next open.
     pub async fn shut_down(&self) {
         let machines = &self.owner.machines;
         machines.close();

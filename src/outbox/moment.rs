@@ -1,5 +1,5 @@
-//! Points in time as the journal writes them: seconds and nanoseconds from the epoch, before it as
-//! well, because files may carry any time.
+//! Points in time in the journal: seconds and nanoseconds from the epoch, also before it, because files may have any
+//! time.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -79,7 +79,7 @@ impl<'de> Deserialize<'de> for Moment {
     }
 }
 
-/// For fields of type [`SystemTime`] that the journal holds.
+/// For fields of type [`SystemTime`] in records.
 pub mod as_moment {
     use std::time::SystemTime;
 

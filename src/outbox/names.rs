@@ -1,5 +1,5 @@
-//! What a name in a draft means for sending: a file to send, junk, a file still in flight, a version
-//! control folder, a service folder copied back. Judged by the final name alone; pure.
+//! Classifies the names in a draft: files to send, junk, temporary files, version control folders, service folders.
+//! Pure.
 
 use crate::formats;
 use crate::formats::junk::is_system_name;
@@ -10,7 +10,7 @@ pub use crate::formats::extension;
 /// Longest name of one file, in bytes.
 const NAME_MAX_BYTES: usize = 255;
 
-/// Names of the folders that the service's files are shown in.
+/// Names of the folders in which the drive shows files of the service.
 const SERVICE_FOLDERS: &[&str] = &[
     "analysis",
     "renders",
@@ -21,29 +21,28 @@ const SERVICE_FOLDERS: &[&str] = &[
     "rapidmodels",
 ];
 
-/// What the name of a file says about it.
+/// The class of a file by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FileName {
     /// To be sent.
     Plain,
-    /// Kept, never sent, never in the way.
+    /// Kept and never sent.
     Junk,
-    /// A name that a tool gives to a file it has not finished: blocks the commit.
+    /// A temporary name of a copy: the draft waits.
     InFlight,
 }
 
-/// What the name of a folder says about what is in it.
+/// The class of a folder by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FolderName {
-    /// Holds files to be sent.
     Plain,
-    /// Junk with all it holds.
+    /// Junk with everything in it.
     Junk,
-    /// Version control: never sent, and its draft commits by command only.
+    /// Version control: never sent, and its draft is only sent by command.
     VersionControl,
 }
 
-/// Judges the name of a file.
+/// Classifies a file.
 pub fn judge_file(name: &str) -> FileName {
     if is_junk_file(name) {
         FileName::Junk
@@ -54,7 +53,7 @@ pub fn judge_file(name: &str) -> FileName {
     }
 }
 
-/// Judges the name of a folder.
+/// Classifies a folder.
 pub fn judge_folder(name: &str) -> FolderName {
     match name {
         ".git" | ".hg" | ".svn" => FolderName::VersionControl,
@@ -63,7 +62,7 @@ pub fn judge_folder(name: &str) -> FolderName {
     }
 }
 
-/// True for the name of a folder that the drive shows the service's own files in.
+/// True for the name of a folder in which the drive shows files of the service.
 pub fn is_service_folder(name: &str) -> bool {
     SERVICE_FOLDERS.contains(&name)
 }
@@ -76,17 +75,17 @@ pub fn stem(name: &str) -> &str {
     }
 }
 
-/// True when a file of this name is a model.
+/// True if a file of this name is a model.
 pub fn is_model(name: &str) -> bool {
     formats::of_name(name).is_some()
 }
 
-/// True when a single file of this name may be a whole model.
+/// True if a single file of this name may be a complete model.
 pub fn is_self_contained(name: &str) -> bool {
     formats::of_name(name).is_some_and(|format| format.can_stand_alone())
 }
 
-/// The name of the model that a loose file becomes; none for one that is never sent.
+/// The name of the model that a loose file becomes; `None` if it is never sent alone.
 pub fn model_of_loose_file(name: &str) -> Option<&str> {
     is_self_contained(name).then(|| stem(name))
 }
@@ -99,12 +98,12 @@ pub fn is_junk_path(path: &str) -> bool {
         || folders.any(|folder| judge_folder(folder) == FolderName::Junk)
 }
 
-/// True when a file of this name names the other files of its model.
+/// True if a file of this format refers to the other files of its model.
 pub fn has_references(name: &str) -> bool {
     formats::of_name(name).is_some_and(|format| format.names_its_files())
 }
 
-/// Refuses what can be no name, or must not be made.
+/// Refuses invalid and forbidden names.
 pub fn check_new(name: &str) -> Result<(), OutboxError> {
     let refuse = |reason| {
         Err(OutboxError::BadName {
@@ -123,8 +122,8 @@ pub fn check_new(name: &str) -> Result<(), OutboxError> {
     }
     match name {
         "" => refuse("it is empty"),
-        "." | ".." => refuse("it has a meaning of its own"),
-        _ if name.contains('/') || name.contains('\0') => refuse("it holds a slash or a NUL"),
+        "." | ".." => refuse("it means a folder itself or its parent"),
+        _ if name.contains('/') || name.contains('\0') => refuse("it contains a slash or a NUL"),
         _ => Ok(()),
     }
 }
@@ -160,7 +159,7 @@ fn is_rsync_temporary(name: &str) -> bool {
     }
 }
 
-/// `sedXXXXXX` and `tmpXXXXXXXX`, where Python's alphabet has an underscore as well.
+/// `sedXXXXXX` and `tmpXXXXXXXX`. Python's random names may contain an underscore.
 fn is_atomic_save_temporary(name: &str) -> bool {
     ["sed", "tmp"].iter().any(|prefix| {
         name.strip_prefix(prefix).is_some_and(|rest| {

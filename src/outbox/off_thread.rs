@@ -2,13 +2,13 @@
 
 use crate::outbox::error::{OutboxError, OutboxResult};
 
-/// The outcome of blocking work. It fails only if the work panicked or the runtime is shutting down.
+/// Runs blocking work. Fails only if the work panicked or the runtime is shutting down.
 pub async fn off_thread<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> OutboxResult<T> {
     #[cfg(test)]
     if crate::outbox::simulator::hook::is_active() {
-        // In virtual time everything happens on one thread, so that a run can be repeated.
+        // A simulation runs on one thread, so that it is deterministic.
         tokio::task::yield_now().await;
         return Ok(work());
     }

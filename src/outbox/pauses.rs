@@ -1,9 +1,9 @@
-//! Growing pauses between two looks or two tries.
+//! Growing pauses between polls or retries.
 
 use std::time::Duration;
 
-/// Back-off: each pause is a quarter longer than the one before, up to a limit. So a change is noticed late by at most a
-/// quarter of the time that it took.
+/// Back-off: each pause is a quarter longer than the one before, up to a limit. So a change is noticed late by at
+/// most a quarter of its duration.
 #[derive(Debug, Clone)]
 pub struct Pauses {
     first: Duration,
@@ -27,7 +27,7 @@ impl Pauses {
         pause
     }
 
-    /// Starts over: something moved.
+    /// Starts with the first pause again.
     pub fn reset(&mut self) {
         self.next = self.first;
     }

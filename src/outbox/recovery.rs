@@ -1,7 +1,7 @@
-//! Opening the state of an account so that no staged byte is ever lost: what the journal says is replayed, and
-//! what it does not know of is moved to a dated folder beside it, from where `assetfs recover` takes it back.
+//! Opens the state of an account without losing staged bytes: replays the journal, and moves files that it does not
+//! refer to into a dated folder next to it. `assetfs recover` copies them back.
 //!
-//! Invariant: a start removes nothing but empty files and contents that an undamaged journal says are not needed.
+//! Invariant: a start removes only empty files, and contents that an undamaged journal marks as unused.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::Read as _;
@@ -22,19 +22,19 @@ use crate::outbox::moment::Moment;
 use crate::outbox::staging::{ContentId, Staging};
 use crate::outbox::state::{Record, State};
 
-/// Begins the name of each folder of recovered files.
+/// The prefix of the names of folders with recovered files.
 const FOLDER_PREFIX: &str = "recovered-";
-/// What is known of a folder of recovered files.
+/// The description of a folder of recovered files.
 const ABOUT: &str = "about.json";
-/// The files, below a folder of recovered files.
+/// The subfolder of the files.
 const FILES: &str = "files";
-/// How deep the files are looked through.
+/// Maximum depth of listed files.
 const DEPTH_MAX: usize = 64;
 
-/// A folder of files that the journal did not know of.
+/// A folder of files that the journal did not refer to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recovered {
-    /// Its name, which holds the time.
+    /// Its name, which contains the time.
     pub name: String,
     pub path: PathBuf,
     /// Why it was made, as a sentence.
@@ -45,7 +45,7 @@ pub struct Recovered {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecoveredFile {
-    /// Its path below the folder: the draft's name first, where that is known.
+    /// Its path below the folder: the draft's name first, if it is known.
     pub path: String,
     pub bytes: u64,
 }
@@ -55,9 +55,9 @@ struct About {
     reason: String,
 }
 
-/// What is left of the state of an account.
+/// The opened state of an account.
 pub struct Opened {
-    /// The journal, which says what `state` says.
+    /// The journal, whose records give `state`.
     pub journal: Journal,
     pub state: State,
     pub staging: Staging,
@@ -100,7 +100,7 @@ pub fn open(dir: &Path) -> OutboxResult<Opened> {
             false => "the journal does not name these files".to_owned(),
         });
         match set_aside(dir, &staging, &leftovers, &names(&records), &reason) {
-            // The bytes stay where they are, and the next start that finds room sets them aside.
+            // The bytes stay where they are. A later start with enough disk space moves them.
             Err(error @ OutboxError::StagingFull { .. }) if is_sound => {
                 tracing::warn!(%error, "files that the journal does not know of stay in the staging folder");
             }
@@ -118,7 +118,7 @@ pub fn open(dir: &Path) -> OutboxResult<Opened> {
     })
 }
 
-/// What a damaged journal says is to be sent may have been sent already: its owner decides.
+/// With a damaged journal, unsent drafts and jobs may have been sent already: the user decides.
 fn hold(state: &mut State, reason: &str) {
     let unsent = state
         .drafts
@@ -149,7 +149,7 @@ fn hold(state: &mut State, reason: &str) {
     }
 }
 
-/// The last known path of each content that the records name, with its draft's name in front.
+/// The last known path of each content in the records, below its draft's name.
 fn names(records: &[Record]) -> HashMap<ContentId, String> {
     let mut state = State::default();
     let mut names = HashMap::new();
@@ -198,7 +198,7 @@ fn names(records: &[Record]) -> HashMap<ContentId, String> {
     names
 }
 
-/// The path of a file as it is seen from `rawmodels/`.
+/// The path of a file below `rawmodels/`.
 fn path_in(draft: &Draft, entry: EntryId) -> String {
     let path = draft.tree.path(entry);
     match draft.kind {
@@ -207,7 +207,7 @@ fn path_in(draft: &Draft, entry: EntryId) -> String {
     }
 }
 
-/// Moves files that nothing refers to into a new dated folder, with the journal as it was beside them.
+/// Moves files that the journal does not refer to into a new dated folder, with a copy of the journal.
 fn set_aside(
     dir: &Path,
     staging: &Staging,
@@ -218,7 +218,7 @@ fn set_aside(
     let folder = new_folder(dir).map_err(staging_error("making a folder for recovered files"))?;
     let kept = fill_folder(&folder, dir, staging, contents, names, reason);
     if kept.is_err() && !folder.join(FILES).exists() {
-        // Nothing was moved into it yet. What cannot be removed now is an empty folder more.
+        // Nothing was moved into it yet. If it cannot be removed, an empty folder remains.
         let _ = fs::remove_dir_all(&folder);
     }
     kept
@@ -315,13 +315,13 @@ fn move_to(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// True for a path that stays below the folder that it is joined to.
+/// True for a path that stays below the folder to which it is joined.
 fn is_plain(name: &str) -> bool {
     let mut parts = Path::new(name).components();
     !name.is_empty() && parts.all(|part| matches!(part, Component::Normal(_)))
 }
 
-/// The path, or one like it that is free.
+/// The path, or a similar one that is free.
 fn free_path(path: &Path) -> PathBuf {
     let mut free = path.to_owned();
     let mut number = 2;
@@ -333,7 +333,7 @@ fn free_path(path: &Path) -> PathBuf {
     free
 }
 
-/// The extension that the first bytes of a file tell, with its dot.
+/// The extension for the first bytes of a file, with its dot.
 fn kind_of(path: &Path) -> &'static str {
     const KINDS: &[(&[u8], &str)] = &[
         (b"glTF", ".glb"),
@@ -352,7 +352,7 @@ fn kind_of(path: &Path) -> &'static str {
     kind.map_or("", |(_, extension)| extension)
 }
 
-/// The folders of recovered files below the state `dir` of an account, oldest first.
+/// The folders of recovered files in the state directory of an account, oldest first.
 pub fn recovered_in(dir: &Path) -> io::Result<Vec<Recovered>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir)? {
@@ -402,7 +402,7 @@ fn list_files(
 }
 
 impl Recovered {
-    /// Where a file of it is on the disk.
+    /// The path of a file in it.
     pub fn path_of(&self, file: &RecoveredFile) -> PathBuf {
         self.path.join(FILES).join(&file.path)
     }

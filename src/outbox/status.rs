@@ -1,5 +1,5 @@
-//! How far a model or a job is. [`ItemStatus`] holds it as data. Programs read its [`StatusWord`],
-//! people its sentence (`Display`), which is made only where it is shown.
+//! The status of a draft, model or job. [`ItemStatus`] is the data; programs read its [`StatusWord`], users its
+//! sentence (`Display`), which is only made where it is shown.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use crate::outbox::ids::JobFolder;
 use crate::wire::{UploadStatus, open_words};
 
 open_words! {
-    /// The state as one word. `docs/semantics.md` lists them; a word is never renamed.
+    /// The status as one word. `docs/semantics.md` lists the words, which are never renamed.
     StatusWord {
         // Drafts
         Draft = "draft",
@@ -37,33 +37,33 @@ open_words! {
     }
 }
 
-/// How far a draft, a model or a job is.
+/// The status of a draft, a model or a job.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum ItemStatus {
-    /// A draft that holds nothing to send yet.
+    /// A draft with nothing to send yet.
     #[default]
     Draft,
     /// A draft with files, but no model file.
     NoModel,
-    /// A loose file that is never sent alone; `why` says what it lacks.
+    /// A loose file that is never sent alone; `why` tells the reason.
     NeedsFolder { why: String },
-    /// A draft that holds a version control folder: only a commit by hand sends it.
+    /// A draft with a version control folder, which is only sent by command.
     NeedsCommit { folder: String },
     /// A file of the draft is open for writing.
     BeingWritten { path: String },
-    /// A file of the draft has the name that copy tools give to unfinished files.
+    /// A file of the draft has the temporary name of a copy.
     TemporaryName { path: String },
-    /// A file of the draft is cut off; `what` says which and where.
+    /// A file of the draft is incomplete; `what` tells which and how.
     Incomplete { what: String },
-    /// Files are missing without which the draft is never sent by itself.
+    /// Files are missing without which the draft is not sent automatically.
     NeedsFiles { missing: Vec<String> },
     /// Files are missing; the draft is sent without them after a while.
     MissingFiles { missing: Vec<String> },
-    /// The draft is whole and is sent if nothing changes for this time.
+    /// The draft is complete, and is sent if nothing changes for this time.
     Settling { seconds: u64 },
-    /// Something keeps the draft from being sent; it is tried again by itself.
+    /// The upload is interrupted. It is retried automatically.
     Waiting { obstacle: String },
-    /// The files are on their way.
+    /// The files are being sent.
     Uploading {
         percent: u8,
         obstacle: Option<String>,
@@ -76,27 +76,27 @@ pub enum ItemStatus {
     },
     /// The service has the model.
     Complete,
-    /// A job's text that was not submitted.
+    /// The text of a job that was not submitted.
     NotSent,
-    /// A job that goes out once its models are ready.
+    /// The job is sent once its models are ready.
     WaitingForModel { folder: JobFolder },
-    /// The service has the job, or is asked to take it.
+    /// The service has the job, or it is being sent.
     Queued { obstacle: Option<String> },
     /// The service works on the job.
     Running { percent: u8 },
-    /// The result of the job is there.
+    /// The result of the job exists.
     Done,
-    /// It cannot be found out whether the service has the job; it is not sent again by itself.
+    /// It is unknown whether the service has the job. It is not sent again automatically.
     Unknown { folder: JobFolder },
-    /// It failed, and nothing goes on without help.
+    /// It failed, and the user has to act.
     Failed { reason: String },
-    /// A state of the service that this version does not know, in the service's word.
+    /// A state of the service that this version does not know.
     Other { word: String },
 }
 
 impl ItemStatus {
-    /// The status of a model that the service imports. `progress` is the percentage that the service
-    /// reports; 0 and 100 say nothing and are left out.
+    /// The status of a model that the service imports. `progress` is the percentage that the service reports; 0 and
+    /// 100 carry no information and are left out.
     pub fn importing(step: &UploadStatus, progress: Option<f64>) -> ItemStatus {
         let shown = progress.filter(|percent| *percent > 0.0 && *percent < 100.0);
         ItemStatus::Importing {
@@ -109,7 +109,7 @@ impl ItemStatus {
         }
     }
 
-    /// The same with what keeps it from going on, where the status tells that.
+    /// Adds the obstacle, if this status has one.
     pub fn with_obstacle(mut self, found: Option<String>) -> ItemStatus {
         if let ItemStatus::Uploading { obstacle, .. } | ItemStatus::Importing { obstacle, .. } =
             &mut self
@@ -151,7 +151,7 @@ impl ItemStatus {
         }
     }
 
-    /// How much of the present step is done, where that is known.
+    /// The progress of the present step, if it is known.
     pub fn percent(&self) -> Option<u8> {
         match self {
             ItemStatus::Uploading { percent, .. } | ItemStatus::Running { percent } => {
@@ -182,7 +182,7 @@ impl fmt::Display for ItemStatus {
             ItemStatus::Incomplete { what } => write!(f, "incomplete: {what}"),
             ItemStatus::NeedsFiles { missing } => write!(
                 f,
-                "waiting for {}; it goes once all is there, or by `assetfs commit --force`",
+                "waiting for {}; it is sent once all files are there, or by `assetfs commit --force`",
                 first_and_more(missing)
             ),
             ItemStatus::MissingFiles { missing } => {
@@ -213,7 +213,7 @@ impl fmt::Display for ItemStatus {
             ItemStatus::Queued { obstacle: None } => f.write_str("queued"),
             ItemStatus::Queued {
                 obstacle: Some(obstacle),
-            } => write!(f, "queued ({obstacle}; it is tried again by itself)"),
+            } => write!(f, "queued ({obstacle}; retried automatically)"),
             ItemStatus::Running { percent } => write!(f, "running {percent}%"),
             ItemStatus::Done => f.write_str("done"),
             ItemStatus::Unknown { folder } => {
@@ -223,7 +223,7 @@ impl fmt::Display for ItemStatus {
                 };
                 write!(
                     f,
-                    "unknown: nobody can tell whether the service has it; `assetfs run` sends it again and {again}"
+                    "unknown: the service may or may not have it; `assetfs run` sends it again and {again}"
                 )
             }
             ItemStatus::Failed { reason } => write!(f, "failed: {reason}"),

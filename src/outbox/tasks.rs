@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// How long a call that must not be cut off may go on after the outbox begins to close.
+/// How long a request that must not be aborted may continue after the outbox begins to close.
 const GRACE: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl Tasks {
     /// Returns when the outbox begins to close.
     pub async fn closed(&self) {
         let mut closing = self.closing.subscribe();
-        // An error means that the sender is gone, and with it the outbox.
+        // An error means that the sender was dropped with the outbox.
         let _ = closing.wait_for(|closing| *closing).await;
     }
 
@@ -62,7 +62,7 @@ impl Tasks {
         while running.join_next().await.is_some() {}
     }
 
-    /// Ends all tasks in the middle of what they do, as the death of the process would.
+    /// Aborts all tasks, as the death of the process would.
     #[cfg(test)]
     pub async fn abort(&self) {
         let mut running = {
@@ -77,7 +77,7 @@ impl Tasks {
         self.until_closed(tokio::time::sleep(time)).await.is_some()
     }
 
-    /// The outcome of work that may be cut off at any moment; `None` if the outbox closed first.
+    /// Runs work that may be aborted at any point; `None` if the outbox closed first.
     pub async fn until_closed<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             biased;
@@ -86,8 +86,8 @@ impl Tasks {
         }
     }
 
-    /// The outcome of a call that changes something on the service. After the outbox began to close it still gets 10 s,
-    /// because a lost answer costs more than that.
+    /// Runs a request that changes something on the service. When the outbox closes, the request may continue for 10
+    /// s, because recovering from a lost reply takes longer.
     pub async fn with_grace<T>(&self, call: impl Future<Output = T>) -> Option<T> {
         let too_late = async {
             self.closed().await;

@@ -1,4 +1,4 @@
-//! The texts of jobs and presets, as far as both machines read them alike.
+//! Checks and parsing that the texts of jobs and presets have in common.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::outbox::names;
 use crate::outbox::names::FileName;
 use crate::wire::{PresetText, PresetTextError};
 
-/// The longest text of a job or preset that is kept.
+/// The maximum length of the text of a job or preset.
 pub const TEXT_MAX_BYTES: usize = 8 << 20;
 
 pub fn check_length(name: &str, text: &[u8]) -> OutboxResult<()> {
@@ -21,17 +21,17 @@ pub fn check_length(name: &str, text: &[u8]) -> OutboxResult<()> {
     Ok(())
 }
 
-/// True if a file of this name and text goes to the service: it is not empty, and its name is not a temporary one.
+/// True if a file is sent to the service: its text is not empty, and its name is not temporary.
 pub fn is_sendable(name: &str, text: &[u8]) -> bool {
     is_sendable_name(name) && !text.iter().all(u8::is_ascii_whitespace)
 }
 
-/// True when a file of this name goes to the service.
+/// True if a file of this name is sent to the service.
 pub fn is_sendable_name(name: &str) -> bool {
     names::judge_file(name) == FileName::Plain && PresetText::is_file_name(name)
 }
 
-/// Reads a text as JSON; the error says line and column.
+/// Parses a text as JSON; the error contains line and column.
 pub fn parse_json(name: &str, text: &[u8]) -> Result<Value, String> {
     let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
     serde_json::from_slice(text).map_err(|error| {
@@ -44,7 +44,7 @@ pub fn parse_json(name: &str, text: &[u8]) -> Result<Value, String> {
     })
 }
 
-/// Reads the text of a preset or of a configuration.
+/// Parses the text of a preset or of a configuration.
 pub fn parse_config(name: &str, text: &[u8]) -> Result<PresetText, String> {
     let Value::Object(map) = parse_json(name, text)? else {
         return Err(format!(

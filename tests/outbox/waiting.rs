@@ -79,11 +79,19 @@ async fn missing_references_are_named() {
     let (name, bytes) = &chair()[0];
     put(&outbox, draft.id, EntryId::ROOT, name, bytes);
     let words = [
-        "waiting for chair.bin and 1 more; it goes once all is there, or by `assetfs commit --force`",
+        "waiting for chair.bin and 1 more; it is sent once all files are there, or by `assetfs commit --force`",
     ];
     says(&outbox, draft.id, &words).await;
-    let lacking = outbox.drafts().get(draft.id).unwrap().lacking.unwrap();
-    assert!(lacking.contains("chair.bin, wood.png"), "{lacking}");
+    let missing_files = outbox
+        .drafts()
+        .get(draft.id)
+        .unwrap()
+        .missing_files
+        .unwrap();
+    assert!(
+        missing_files.contains("chair.bin, wood.png"),
+        "{missing_files}"
+    );
     outbox.shut_down().await;
 }
 
@@ -125,7 +133,7 @@ async fn an_unreachable_service_is_reported_with_the_next_try() {
     let words = [
         "waiting (",
         "cannot be reached",
-        "tried again by itself, next in",
+        "retried automatically, next in",
     ];
     says(&outbox, draft.id, &words).await;
     world.relay.set_dead(false);

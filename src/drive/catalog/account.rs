@@ -20,8 +20,8 @@ pub(in crate::drive) async fn account_value(
     file: AccountFile,
 ) -> DriveResult<u64> {
     let known = known_account_value(catalog, file);
-    if let Some((value, Some(told))) = known
-        && told.elapsed() < catalog.config.refresh
+    if let Some((value, Some(received))) = known
+        && received.elapsed() < catalog.config.refresh
     {
         return Ok(value);
     }
@@ -37,7 +37,7 @@ pub(in crate::drive) fn account_value_at_hand(
 ) -> Option<u64> {
     let known = known_account_value(catalog, file);
     let is_fresh =
-        matches!(known, Some((_, Some(told))) if told.elapsed() < catalog.config.refresh);
+        matches!(known, Some((_, Some(received))) if received.elapsed() < catalog.config.refresh);
     if !is_fresh {
         drop(account_landing(catalog, file));
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::drive::archive::{ArchiveError, Directory, MemberFile, Method, OpenMember, ZipSource};
 use crate::drive::catalog::maps::file_map;
-use crate::drive::catalog::maps::store::told_names;
+use crate::drive::catalog::maps::store::store_names;
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::catalog::urls::remote_file;
 use crate::drive::error::{DriveError, DriveResult};
@@ -49,8 +49,8 @@ pub(super) async fn fetch_members(catalog: &Arc<Catalog>, asset: AssetId) -> Dri
         }
         Err(error) => return Err(error),
     };
-    let map = told_names(catalog, folder, shown_names(&directory), true);
-    let told = map.files().filter_map(|(path, source)| {
+    let map = store_names(catalog, folder, shown_names(&directory), true);
+    let sizes = map.files().filter_map(|(path, source)| {
         let member = directory.member(&source.service_name)?;
         Some(ReportedSize {
             path: Arc::clone(path),
@@ -59,7 +59,7 @@ pub(super) async fn fetch_members(catalog: &Arc<Catalog>, asset: AssetId) -> Dri
             modified: member.modified,
         })
     });
-    catalog.contents.told_all(folder, told);
+    catalog.contents.store_all(folder, sizes);
     Ok(())
 }
 

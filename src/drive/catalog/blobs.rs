@@ -14,7 +14,7 @@ use crate::drive::catalog::blob_sizes::{MISSING, keep_len, known_blob_len};
 use crate::drive::catalog::change::Change;
 use crate::drive::catalog::data::blobs::Blob;
 use crate::drive::catalog::data::flight_key::FlightKey;
-use crate::drive::catalog::models::told_rapid_detail;
+use crate::drive::catalog::models::store_rapid_detail;
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::values::node::{Bundle, RemoteFolder};
@@ -62,7 +62,7 @@ pub(super) async fn probe_report(
         Ok(bytes) => {
             catalog
                 .contents
-                .told(folder, path, bytes.len() as u64, None, None);
+                .store(folder, path, bytes.len() as u64, None, None);
             Ok(())
         }
         Err(DriveError::NotFound) => {
@@ -72,7 +72,7 @@ pub(super) async fn probe_report(
                 catalog,
                 catalog.client.rapids().get(rapid, Priority::Interactive),
             );
-            told_rapid_detail(catalog, &record.await?, began);
+            store_rapid_detail(catalog, &record.await?, began);
             catalog.report(Change::NoFile(folder, path.into()));
             Err(DriveError::NotFound)
         }

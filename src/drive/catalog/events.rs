@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use crate::drive::catalog::account::{doubt_points, room_changed};
 use crate::drive::catalog::change::Change;
 use crate::drive::catalog::listings::freshness::{doubt, is_listed};
-use crate::drive::catalog::listings::records::told_asset;
+use crate::drive::catalog::listings::records::store_asset;
 use crate::drive::catalog::listings::refreshed;
 use crate::drive::catalog::maps::store::rapid_ended;
 use crate::drive::catalog::models::{doubt_rapids_of, refreshed_asset, refreshed_rapid};
@@ -90,12 +90,12 @@ fn show_made(catalog: &Catalog, asset: AssetId, draft: &DraftInfo) {
         .lock()
         .expect("no panic while drafts are shown");
     if shown.insert(draft.id) {
-        told_made(catalog, asset, &draft.name, draft.kind, draft.created);
+        store_made(catalog, asset, &draft.name, draft.kind, draft.created);
     }
 }
 
 /// Adds an asset that was uploaded here to the listing before the service lists it.
-fn told_made(catalog: &Catalog, asset: AssetId, name: &str, kind: DraftKind, created: SystemTime) {
+fn store_made(catalog: &Catalog, asset: AssetId, name: &str, kind: DraftKind, created: SystemTime) {
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
     let name = match kind {
         DraftKind::LooseFile => stem,
@@ -103,7 +103,7 @@ fn told_made(catalog: &Catalog, asset: AssetId, name: &str, kind: DraftKind, cre
     };
     let mut record = BaseAsset::new(asset, name.to_owned(), UploadStatus::Waiting);
     record.created_at = Some(crate::wire::Timestamp::from(created));
-    told_asset(catalog, &record, Instant::now());
+    store_asset(catalog, &record, Instant::now());
 }
 
 /// Restores rows of uploaded assets that an earlier mount did not store before it was killed.
@@ -113,7 +113,7 @@ pub(in crate::drive) fn recall_made(catalog: &Catalog) {
     }
     for record in catalog.outbox.uploads().sent_records() {
         if catalog.asset(record.asset).is_none() {
-            told_made(
+            store_made(
                 catalog,
                 record.asset,
                 &record.name,

@@ -80,7 +80,7 @@ impl<K: Eq + Hash + Clone + Send + 'static> Flights<K> {
         F: Future<Output = DriveResult<()>> + Send + 'static,
     {
         let under_way = Arc::clone(&self.under_way);
-        let (tell, told) = oneshot::channel();
+        let (sender, receiver) = oneshot::channel();
         self.background.spawn(async move {
             // A flight that panics must not block its key.
             let result = std::panic::AssertUnwindSafe(work).catch_unwind().await;
@@ -89,11 +89,11 @@ impl<K: Eq + Hash + Clone + Send + 'static> Flights<K> {
                 .expect("no panic while flights are held")
                 .remove(&key);
             // All waiters may have left.
-            let _ = tell.send(result.unwrap_or_else(|_| Err(failed_inside())));
+            let _ = sender.send(result.unwrap_or_else(|_| Err(failed_inside())));
         });
         async move {
             // Only the end of the drive aborts a flight.
-            told.await.unwrap_or_else(|_| {
+            receiver.await.unwrap_or_else(|_| {
                 Err(DriveError::Unreachable("the drive is shutting down".into()))
             })
         }

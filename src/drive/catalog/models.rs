@@ -10,8 +10,8 @@ use crate::client::Priority;
 use crate::drive::catalog::asking::{asked, landed};
 use crate::drive::catalog::data::flight_key::FlightKey;
 use crate::drive::catalog::listings::freshness::is_listed;
-use crate::drive::catalog::listings::records::{asset_gone, rapid_gone, told_asset, told_rapid};
-use crate::drive::catalog::maps::store::{told_asset_files, told_rapid_files};
+use crate::drive::catalog::listings::records::{asset_gone, rapid_gone, store_asset, store_rapid};
+use crate::drive::catalog::maps::store::{store_asset_files, store_rapid_files};
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::values::known::{KnownAsset, KnownRapid};
@@ -40,7 +40,7 @@ pub(in crate::drive) async fn refreshed_asset(
             if let Err(DriveError::NotFound) = record {
                 asset_gone(&shared, asset);
             }
-            told_asset_detail(&shared, &record?, began);
+            store_asset_detail(&shared, &record?, began);
             Ok(())
         });
         let is_known = catalog.asset(asset).is_some();
@@ -66,7 +66,7 @@ pub(in crate::drive) async fn refreshed_rapid(
             if let Err(DriveError::NotFound) = record {
                 rapid_gone(&shared, rapid);
             }
-            told_rapid_detail(&shared, &record?, began);
+            store_rapid_detail(&shared, &record?, began);
             Ok(())
         });
         let is_known = catalog.rapid(rapid).is_some();
@@ -104,8 +104,8 @@ pub(in crate::drive) async fn rapids_of(
     asset: AssetId,
 ) -> DriveResult<Vec<RapidId>> {
     let known = catalog.known().rapids_of.get(&asset).cloned();
-    if let Some((rapids, told)) = &known
-        && told.elapsed() < catalog.config.refresh
+    if let Some((rapids, received)) = &known
+        && received.elapsed() < catalog.config.refresh
     {
         return Ok(still_there(catalog, rapids));
     }
@@ -120,7 +120,7 @@ pub(in crate::drive) async fn rapids_of(
         )
         .await?;
         for record in &records {
-            told_rapid(&shared, KnownRapid::from_record(record), began);
+            store_rapid(&shared, KnownRapid::from_record(record), began);
         }
         let mut rapids: Vec<RapidId> = records.iter().map(|record| record.id).collect();
         rapids.sort_unstable();
@@ -133,8 +133,8 @@ pub(in crate::drive) async fn rapids_of(
     // The listing may contain the source of models too.
     let is_known = known.is_some() || is_listed(catalog, ListingKind::Rapids);
     landed(catalog, landing, is_known).await?;
-    let told = catalog.known().rapids_of.get(&asset).cloned();
-    let rapids = told.map_or_else(|| made_from(catalog, asset), |(rapids, _)| rapids);
+    let listed = catalog.known().rapids_of.get(&asset).cloned();
+    let rapids = listed.map_or_else(|| made_from(catalog, asset), |(rapids, _)| rapids);
     Ok(still_there(catalog, &rapids))
 }
 
@@ -144,22 +144,22 @@ pub(in crate::drive) fn doubt_rapids_of(catalog: &Catalog, asset: AssetId) {
 }
 
 /// Stores the detail record of a source model from a request that began at `asked`.
-pub(in crate::drive) fn told_asset_detail(catalog: &Catalog, record: &BaseAsset, asked: Instant) {
+pub(in crate::drive) fn store_asset_detail(catalog: &Catalog, record: &BaseAsset, asked: Instant) {
     if catalog.known().assets.is_late(record.id.0, asked) {
         return;
     }
-    told_asset(catalog, record, asked);
-    told_asset_files(catalog, record);
+    store_asset(catalog, record, asked);
+    store_asset_files(catalog, record);
     keep_detail(catalog, FlightKey::Asset(record.id), record);
 }
 
 /// Stores the detail record of an optimized model.
-pub(in crate::drive) fn told_rapid_detail(catalog: &Catalog, record: &RapidModel, asked: Instant) {
+pub(in crate::drive) fn store_rapid_detail(catalog: &Catalog, record: &RapidModel, asked: Instant) {
     if catalog.known().rapids.is_late(record.id.0, asked) {
         return;
     }
-    told_rapid(catalog, KnownRapid::from_record(record), asked);
-    told_rapid_files(catalog, record);
+    store_rapid(catalog, KnownRapid::from_record(record), asked);
+    store_rapid_files(catalog, record);
     keep_detail(catalog, FlightKey::Rapid(record.id), record);
 }
 
@@ -213,7 +213,7 @@ pub(in crate::drive) fn detail_is_young(
         .known()
         .details
         .get(key)
-        .is_some_and(|(_, told)| told.elapsed() < believed)
+        .is_some_and(|(_, received)| received.elapsed() < believed)
 }
 
 fn made_from(catalog: &Catalog, asset: AssetId) -> Vec<RapidId> {

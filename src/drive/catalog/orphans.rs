@@ -17,10 +17,9 @@ const ORPHANS_PATIENCE: Duration = Duration::from_secs(2);
 /// Requests the orphans if the list is old, and waits a limited time for it.
 pub(in crate::drive) async fn refresh_orphans(catalog: &Arc<Catalog>) {
     let starts = catalog.outbox.orphans().start_numbers();
-    let is_young =
-        catalog.known().orphans.as_ref().is_some_and(|orphans| {
-            orphans.starts == starts && orphans.told.elapsed() < ORPHANS_HOLD
-        });
+    let is_young = catalog.known().orphans.as_ref().is_some_and(|orphans| {
+        orphans.starts == starts && orphans.received.elapsed() < ORPHANS_HOLD
+    });
     if is_young {
         return;
     }
@@ -40,7 +39,7 @@ pub(in crate::drive) async fn refresh_orphans(catalog: &Arc<Catalog>) {
         });
         shared.known().orphans = Some(Orphans {
             found: found.collect(),
-            told: Instant::now(),
+            received: Instant::now(),
             starts,
         });
         Ok(())

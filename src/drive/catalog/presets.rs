@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::drive::catalog::data::listing_refs::PRESETS;
 use crate::drive::catalog::listings::freshness::doubt;
-use crate::drive::catalog::listings::records::{removed, told_changes};
+use crate::drive::catalog::listings::records::{removed, store_changes};
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::values::known::KnownPreset;
 use crate::drive::values::node::ListingKind;
@@ -36,7 +36,7 @@ fn write_preset(catalog: &Catalog, saved: &SavedPreset) {
     let changes = known
         .presets
         .write(row, Instant::now(), &Default::default());
-    told_changes(catalog, &PRESETS, known, &changes);
+    store_changes(catalog, &PRESETS, known, &changes);
 }
 
 /// Removes a preset that was deleted on the service.

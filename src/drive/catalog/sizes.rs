@@ -116,7 +116,7 @@ async fn take_first_block(catalog: &Arc<Catalog>, folder: RemoteFolder, path: &s
     let modified = meta.last_modified.map(Into::into);
     catalog
         .contents
-        .told(folder, path, size, meta.etag.clone(), modified);
+        .store(folder, path, size, meta.etag.clone(), modified);
     let mut pieces = Vec::new();
     while let Some(Ok(piece)) = stream.next().await {
         pieces.push(piece);
@@ -138,21 +138,21 @@ async fn probe(catalog: &Arc<Catalog>, folder: RemoteFolder, path: &Arc<str>) ->
         _ => {}
     }
     let url = url_of(catalog, folder, path, false).await?;
-    let mut told = catalog.client.transfers().probe(&url).await;
+    let mut reply = catalog.client.transfers().probe(&url).await;
     if matches!(
-        told,
+        reply,
         Err(ClientError::Expired { .. } | ClientError::Forbidden { .. })
     ) {
         let url = url_of(catalog, folder, path, true).await?;
-        told = catalog.client.transfers().probe(&url).await;
+        reply = catalog.client.transfers().probe(&url).await;
     }
-    let meta = asked(catalog, async { told }).await?;
+    let meta = asked(catalog, async { reply }).await?;
     let size = meta.size.ok_or_else(|| {
         DriveError::Unreachable(
             "the storage did not report the size of the file; try again later".into(),
         )
     })?;
-    catalog.contents.told(
+    catalog.contents.store(
         folder,
         path,
         size,

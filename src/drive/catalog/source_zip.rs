@@ -39,9 +39,9 @@ pub(in crate::drive) async fn source_zip_len(
     if let Some(len) = kept_len(catalog, &name) {
         return Ok(len);
     }
-    let told = source_zip(catalog, home).await?.len;
-    if let Some(len) = told {
+    let len = source_zip(catalog, home).await?.len;
+    if let Some(len) = len {
         keep_len(catalog, &name, len);
     }
-    Ok(told.unwrap_or(0))
+    Ok(len.unwrap_or(0))
 }

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use crate::client::Priority;
 use crate::drive::catalog::asking::asked;
 use crate::drive::catalog::data::flight_key::FlightKey;
-use crate::drive::catalog::listings::records::{asset_gone, told_jobs, told_rapid};
-use crate::drive::catalog::models::{refreshed_rapid, told_asset_detail};
+use crate::drive::catalog::listings::records::{asset_gone, store_jobs, store_rapid};
+use crate::drive::catalog::models::{refreshed_rapid, store_asset_detail};
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::values::known::KnownRapid;
@@ -96,7 +96,7 @@ async fn look_after_asset(catalog: &Arc<Catalog>, asset: AssetId) {
     .await;
     let status = match reply {
         Ok(record) => {
-            told_asset_detail(catalog, &record, began);
+            store_asset_detail(catalog, &record, began);
             catalog.asset(asset).map(|row| Some(row.status()))
         }
         Err(DriveError::NotFound) => {
@@ -150,9 +150,9 @@ async fn fetch_running_jobs(catalog: &Arc<Catalog>) -> DriveResult<()> {
         .await?;
         let named: HashSet<RapidId> = records.iter().map(|record| record.id).collect();
         for record in &records {
-            told_rapid(&shared, KnownRapid::from_record(record), began);
+            store_rapid(&shared, KnownRapid::from_record(record), began);
         }
-        told_jobs(
+        store_jobs(
             &shared,
             records.iter().map(|record| record.id).collect(),
             began,

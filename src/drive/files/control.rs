@@ -21,7 +21,7 @@ impl ControlBuffer {
         }
     }
 
-    /// The folder that the hidden folder stands in.
+    /// The parent of the hidden folder.
     pub(in crate::drive) fn parent(&self) -> HiddenParent {
         self.parent
     }

@@ -158,7 +158,7 @@ async fn check_may_make(tree: &Arc<Tree>, folder: &Node, name: &str) -> DriveRes
         && tree.outbox().uploads().asset_of_draft(draft).is_some()
     {
         // After a failed import, missing files may be added.
-        tree.outbox().uploads().take_back_failed(draft)?;
+        tree.outbox().uploads().reopen_failed_import(draft)?;
     }
     folder.check_may_make(tree)?;
     match folder.container() {

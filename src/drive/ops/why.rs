@@ -22,7 +22,11 @@ fn waits_for(tree: &Tree, node: &Node) -> Option<String> {
     };
     let view = tree.catalog().model(home)?;
     let draft = view.draft.filter(|_| view.asset.is_none())?;
-    Some(draft.lacking.unwrap_or_else(|| draft.status.to_string()))
+    Some(
+        draft
+            .missing_files
+            .unwrap_or_else(|| draft.status.to_string()),
+    )
 }
 
 /// The last failure of a name that may not exist.

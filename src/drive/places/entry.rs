@@ -94,11 +94,8 @@ impl Place for DraftEntry {
     }
 
     fn failure(&self, tree: &Tree) -> Option<String> {
-        let kept_back = tree
-            .outbox()
-            .entries()
-            .why_kept_back(self.draft, self.entry);
-        kept_back.or_else(|| {
+        let excluded = tree.outbox().entries().why_excluded(self.draft, self.entry);
+        excluded.or_else(|| {
             self.is_alone(tree)
                 .then(|| model_failure(tree, self.home()))
                 .flatten()

@@ -46,9 +46,9 @@ pub(super) fn detail(
     key: &FlightKey,
     known: impl FnOnce() -> Option<String>,
 ) -> DriveResult<Text> {
-    let told = detail_text(tree.catalog(), key);
+    let stored = detail_text(tree.catalog(), key);
     let known = || Some(format!("{}\n", known()?).into());
-    let text: Option<Arc<str>> = told.or_else(known);
+    let text: Option<Arc<str>> = stored.or_else(known);
     let text = text.ok_or_else(|| {
         DriveError::Unreachable(
             "the record is not known here and the service cannot be reached; try again later"

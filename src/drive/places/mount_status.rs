@@ -67,13 +67,13 @@ pub(in crate::drive) fn mount_status(tree: &Tree) -> MountStatus {
 /// Files that the journal did not name and that were kept.
 pub(in crate::drive) fn recovered_status(tree: &Tree) -> Vec<RecoveredStatus> {
     let recovered = tree.outbox().recovered();
-    let told = recovered.iter().map(|found| RecoveredStatus {
+    let rows = recovered.iter().map(|found| RecoveredStatus {
         folder: found.path.display().to_string(),
         reason: found.reason.clone(),
         files: found.files.len() as u64,
         bytes: found.bytes(),
     });
-    told.collect()
+    rows.collect()
 }
 
 fn draft_status(tree: &Tree, draft: &DraftInfo, transfers: &[TransferInfo]) -> DraftStatus {

@@ -282,7 +282,7 @@ pub(in crate::drive) trait Place: Send + Sync {
         )))
     }
 
-    /// The id of the service:
+    /// The id that the service gave the item, for the attributes.
     fn id(&self, _tree: &Tree) -> Option<String> {
         None
     }
@@ -302,7 +302,7 @@ pub(in crate::drive) trait Place: Send + Sync {
         Box::pin(async { Ok(None) })
     }
 
-    /// The description of a preset:
+    /// The description of a preset, for the attributes.
     fn description(&self, _tree: &Tree) -> Option<String> {
         None
     }

@@ -38,7 +38,7 @@ impl Place for StagedMemberFolder {
         path_in(tree, self.draft, &self.path)
     }
 
-    /// Whoever writes into the zip makes another tree of it.
+    /// Not cached: a write to the zip changes its tree.
     fn lifetime(&self) -> Lifetime {
         Lifetime::None
     }

@@ -17,6 +17,7 @@ use super::remote::{ServiceFile, ServiceFolder, ServiceSubfolder};
 use super::search::{Found, FoundLink, SearchFolder};
 use super::staged_zip::{StagedMember, StagedMemberFolder};
 use super::*;
+use crate::drive::catalog::listing_refs;
 use crate::drive::posix::FileKind;
 use crate::drive::values::local::{DropFolder, ErrorParent, HiddenName, HiddenParent, JobPart};
 use crate::drive::values::node::{AccountFile, Bundle, Family, Home, Model, RemoteFolder};

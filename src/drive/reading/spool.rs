@@ -43,14 +43,14 @@ impl Spool {
     ) -> DriveResult<Spool> {
         let file = tempfile::tempfile_in(dir).map_err(|error| local(&error))?;
         let file = Arc::new(file);
-        let (tell, arrival) = watch::channel(Arrival::default());
+        let (sender, arrival) = watch::channel(Arrival::default());
         let into = Arc::clone(&file);
         let task = runtime.spawn(async move {
-            let end = receive(&into, download, &tell).await;
+            let end = receive(&into, download, &sender).await;
             if end.is_ok() {
-                ended(tell.borrow().len);
+                ended(sender.borrow().len);
             }
-            tell.send_modify(|arrival| arrival.end = Some(end));
+            sender.send_modify(|arrival| arrival.end = Some(end));
         });
         Ok(Spool {
             file,
@@ -109,7 +109,7 @@ impl Drop for Spool {
 async fn receive(
     file: &File,
     mut download: Download,
-    tell: &watch::Sender<Arrival>,
+    sender: &watch::Sender<Arrival>,
 ) -> DriveResult<()> {
     let mut at = 0;
     while let Some(chunk) = download.stream.next().await {
@@ -117,7 +117,7 @@ async fn receive(
         file.write_all_at(&chunk, at)
             .map_err(|error| local(&error))?;
         at += chunk.len() as u64;
-        tell.send_modify(|arrival| arrival.len = at);
+        sender.send_modify(|arrival| arrival.len = at);
     }
     Ok(())
 }
@@ -146,19 +146,19 @@ mod tests {
     #[tokio::test]
     async fn any_place_is_read_once_it_has_arrived_and_the_length_is_told_at_the_end() {
         let dir = tempfile::tempdir().unwrap();
-        let (tell, told) = tokio::sync::oneshot::channel();
+        let (sender, receiver) = tokio::sync::oneshot::channel();
         let chunks = vec![
             Ok(Bytes::from_static(b"hello ")),
             Ok(Bytes::from_static(b"zip")),
         ];
         let spool = Spool::begin(&Handle::current(), dir.path(), download(chunks), |len| {
-            let _ = tell.send(len);
+            let _ = sender.send(len);
         })
         .unwrap();
         assert_eq!(&spool.read(6, 2).await.unwrap()[..], b"zi");
         assert_eq!(&spool.read(0, 100).await.unwrap()[..], b"hello zip");
         assert_eq!(spool.read(100, 5).await.unwrap().len(), 0);
-        assert_eq!(told.await.unwrap(), 9);
+        assert_eq!(receiver.await.unwrap(), 9);
         assert_eq!(spool.len(), 9);
     }
 

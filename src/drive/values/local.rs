@@ -143,7 +143,7 @@ impl HiddenName {
     }
 }
 
-/// A folder in which an `ERROR.txt` stands.
+/// A folder that can contain an `ERROR.txt`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(in crate::drive) enum ErrorParent {
     /// The folder of a model.

@@ -107,7 +107,7 @@ impl ContentTable {
     }
 
     /// Stores what the storage reported. Returns it with its content number.
-    pub fn told(
+    pub fn store(
         &self,
         folder: RemoteFolder,
         path: &str,
@@ -115,13 +115,13 @@ impl ContentTable {
         etag: Option<String>,
         modified: Option<SystemTime>,
     ) -> Content {
-        let told = ReportedSize {
+        let reported = ReportedSize {
             path: path.into(),
             size,
             etag,
             modified,
         };
-        let (content, is_news) = self.learned(folder, &told);
+        let (content, is_news) = self.learned(folder, &reported);
         if is_news {
             let name = Self::object_name(folder, path);
             if let Err(error) = self.store.put(TABLE, &name, &content) {
@@ -133,11 +133,11 @@ impl ContentTable {
     }
 
     /// The same for several files of one folder, in one transaction.
-    pub fn told_all(&self, folder: RemoteFolder, files: impl Iterator<Item = ReportedSize>) {
+    pub fn store_all(&self, folder: RemoteFolder, files: impl Iterator<Item = ReportedSize>) {
         let news: Vec<(String, Content)> = files
-            .filter_map(|told| {
-                let (content, is_news) = self.learned(folder, &told);
-                is_news.then(|| (Self::object_name(folder, &told.path), content))
+            .filter_map(|reported| {
+                let (content, is_news) = self.learned(folder, &reported);
+                is_news.then(|| (Self::object_name(folder, &reported.path), content))
             })
             .collect();
         let kept = self.store.batch(|batch| {
@@ -152,17 +152,19 @@ impl ContentTable {
         self.lock().extend(news);
     }
 
-    fn learned(&self, folder: RemoteFolder, told: &ReportedSize) -> (Content, bool) {
-        let before = self.get(folder, &told.path);
+    fn learned(&self, folder: RemoteFolder, reported: &ReportedSize) -> (Content, bool) {
+        let before = self.get(folder, &reported.path);
         let count = match &before {
             None => 0,
-            Some(known) if is_same_version(known, told.size, told.etag.as_deref()) => known.count,
+            Some(known) if is_same_version(known, reported.size, reported.etag.as_deref()) => {
+                known.count
+            }
             Some(known) => known.count.wrapping_add(1),
         };
         let content = Content {
-            size: told.size,
-            etag: told.etag.clone(),
-            modified: told.modified,
+            size: reported.size,
+            etag: reported.etag.clone(),
+            modified: reported.modified,
             count,
         };
         let is_news = before.as_ref() != Some(&content);

@@ -33,7 +33,7 @@ pub struct Activity {
     /// The last answer of the settle rule.
     pub held_by: ItemStatus,
     /// The missing files that the model refers to, as the settle rule found them.
-    pub lacking: Lacking,
+    pub missing_files: MissingFiles,
     /// The state of the import on the service.
     pub import: Option<ItemStatus>,
     /// Why the upload is interrupted. It is retried automatically.
@@ -48,30 +48,31 @@ pub struct Activity {
 
 /// The files that a draft lacks.
 #[derive(Debug, Clone, Default)]
-pub struct Lacking {
+pub struct MissingFiles {
     /// Files that its models refer to and that it does not have.
     pub missing: Vec<String>,
     /// When the draft is sent without them; `None`: only by command.
-    pub goes_at: Option<Instant>,
+    pub sent_at: Option<Instant>,
 }
 
-impl Lacking {
+impl MissingFiles {
     /// As a sentence; `None` if nothing is missing.
     pub fn sentence(&self) -> Option<String> {
         let names = self.missing.join(", ");
-        let when = match self.goes_at {
+        let when = match self.sent_at {
             _ if self.missing.is_empty() => return None,
             Some(at) => {
                 let left = at.saturating_duration_since(Instant::now());
                 let left = left.as_millis().div_ceil(1000).max(1);
-                format!("it is sent without in {left} s, or at once by `assetfs commit`")
+                format!("it is sent without them in {left} s, or now by `assetfs commit`")
             }
             None => {
-                "it is sent once they are there, or as it is by `assetfs commit --force`".to_owned()
+                "it is sent once they are copied in, or without them by `assetfs commit --force`"
+                    .to_owned()
             }
         };
         Some(format!(
-            "waiting for {names}, which the model names and nobody copied in; {when}"
+            "waiting for missing files that the model refers to: {names}; {when}"
         ))
     }
 }
@@ -95,7 +96,7 @@ pub enum Trouble {
 impl Trouble {
     pub fn sentence(&self) -> String {
         match self {
-            Trouble::Service(error) => format!("{error}; it is tried again by itself"),
+            Trouble::Service(error) => format!("{error}; it is retried automatically"),
             Trouble::Quota { needed, left } => format!(
                 "needs {} and the account has {} left; delete assets or enlarge the plan",
                 human_size(*needed),

@@ -12,7 +12,7 @@ use crate::outbox::drafts::show::entry_info;
 use crate::outbox::drafts::staged_file::StagedFile;
 use crate::outbox::drafts::tree::{Attributes, FileState};
 use crate::outbox::drafts::upload::manifest;
-use crate::outbox::drafts::upload::manifest::KeptBack;
+use crate::outbox::drafts::upload::manifest::Exclusion;
 use crate::outbox::error::{OutboxError, OutboxResult};
 use crate::outbox::ids::{Caller, DraftId, EntryId};
 use crate::outbox::journal::forms::Blob;
@@ -163,17 +163,17 @@ impl Entries {
 
     /// Why an entry is not sent (junk, a temporary name, a service folder, a loose file that needs a folder), as a
     /// sentence.
-    pub fn why_kept_back(&self, draft: DraftId, entry: EntryId) -> Option<String> {
+    pub fn why_excluded(&self, draft: DraftId, entry: EntryId) -> Option<String> {
         let memory = self.parts.memory();
         let found = memory.state.drafts.get(&draft)?;
         let path = found.tree.path(entry);
-        if let Some(why) = manifest::kept_back_by_name(&found.tree, entry) {
+        if let Some(why) = manifest::excluded_by_name(&found.tree, entry) {
             return Some(why.sentence(&path));
         }
         let top = path.split('/').next().unwrap_or_default();
         if names::is_service_folder(top) {
             let referred = crate::outbox::drafts::settle::facts::referred_folders(&memory, found);
-            return (!referred.contains(top)).then(|| KeptBack::ServiceFolder.sentence(&path));
+            return (!referred.contains(top)).then(|| Exclusion::ServiceFolder.sentence(&path));
         }
         let alone = found.kind == DraftKind::LooseFile && !names::is_self_contained(&found.name);
         alone.then(|| {

@@ -126,7 +126,7 @@ pub struct DraftInfo {
     pub phase: DraftPhase,
     pub status: ItemStatus,
     /// All missing files that the model refers to, and when the draft is sent, as a sentence.
-    pub lacking: Option<String>,
+    pub missing_files: Option<String>,
     /// The asset it became, once the service has accepted it.
     pub asset: Option<AssetId>,
     /// A warning for the user.

@@ -5,7 +5,7 @@ use std::fs;
 use std::time::Duration;
 
 /// How long the process of a thread id is cached.
-const BELIEVED_FOR: Duration = Duration::from_secs(1);
+const CACHED_FOR: Duration = Duration::from_secs(1);
 
 /// A process. Its start time distinguishes it from a later process with the same id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,7 +50,7 @@ impl Processes {
     /// The process of a thread.
     pub fn of(&mut self, tid: u32, now: Duration) -> Process {
         if let Some((at, process)) = self.seen.get(&tid)
-            && now.saturating_sub(*at) < BELIEVED_FOR
+            && now.saturating_sub(*at) < CACHED_FOR
         {
             return *process;
         }

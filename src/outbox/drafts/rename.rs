@@ -60,7 +60,7 @@ pub fn record_move(
     }
     let target = make_target(memory, &source, to)?;
     prepare(memory, &source, &target, occupant.as_ref())?;
-    let renamed = whereabouts(&source, &target);
+    let renamed = new_place(&source, &target);
     memory.record(DraftRecord::Moved {
         draft: source.draft,
         entry: source.entry,
@@ -244,7 +244,7 @@ fn prepare(
 }
 
 /// The new place. A file keeps its id, also as a loose file.
-fn whereabouts(source: &Source, target: &Target) -> Renamed {
+fn new_place(source: &Source, target: &Target) -> Renamed {
     match target {
         Target::Top { draft, .. } => Renamed {
             draft: *draft,

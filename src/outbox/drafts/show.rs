@@ -65,9 +65,9 @@ pub fn draft_info(memory: &DraftsMemory, id: DraftId) -> Option<DraftInfo> {
         kind: draft.kind,
         phase: phase(memory, id, draft),
         status: status(memory, id, draft),
-        lacking: activity
+        missing_files: activity
             .filter(|_| draft.attempt.is_none())
-            .and_then(|activity| activity.lacking.sentence()),
+            .and_then(|activity| activity.missing_files.sentence()),
         asset: draft.accepted_asset(),
         warning: draft
             .warning

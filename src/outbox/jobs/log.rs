@@ -14,10 +14,10 @@ const CHARS: usize = 500;
 /// The first lines of a log that are not empty, in one line.
 pub fn reason_in_log(log: &str) -> Option<String> {
     let lines = log.lines().map(str::trim).filter(|line| !line.is_empty());
-    let told = lines.take(LINES).collect::<Vec<_>>().join("; ");
-    let cut = match told.char_indices().nth(CHARS) {
-        Some((at, _)) => format!("{}…", &told[..at]),
-        None => told,
+    let text = lines.take(LINES).collect::<Vec<_>>().join("; ");
+    let cut = match text.char_indices().nth(CHARS) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text,
     };
     (!cut.is_empty()).then_some(cut)
 }

@@ -1,58 +1,57 @@
-//! What to do next about a file of a drop folder, and about a request whose answer was lost. Pure.
+//! The next step for a file of a drop folder, and for a request whose reply was lost. Pure.
 //!
-//! Invariant: a request is planned only for a file that is wanted, whose models are ready, and whose
-//! text was not sent for them before unless somebody asked to pay again; a request that went out is
-//! never planned again: it is looked for, and what is not found in time stays unknown.
+//! Invariant: a request is planned only for a file that is to be sent, whose models are ready, and whose text was not
+//! sent for them before, unless a command asked to pay again. A request that was sent is never planned again: it is
+//! searched for, and stays unknown if it is not found in time.
 
 use crate::outbox::jobs::book::Wanted;
 
-/// What is known of a file.
+/// The known state of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobView {
-    /// Whether it is to go out; `None` when it is not there any more.
+    /// Whether it is to be sent; `None` if it was removed.
     pub wanted: Option<Wanted>,
-    /// Why its text is no job, where it is none.
+    /// Why its text is not a valid job.
     pub wrong: Option<String>,
-    /// Whether its models can be used.
+    /// The state of its models.
     pub models: Models,
-    /// The request that the same text made for the same models before.
+    /// The earlier request of the same text for the same models.
     pub sent_before: Option<String>,
 }
 
-/// Whether the models that a job is about can be used.
+/// The state of the models of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Models {
-    /// One of them has not been accepted by the service yet.
+    /// The service has not accepted all of them yet.
     NotThere,
-    /// They were not asked for yet, or did not answer.
+    /// Not requested yet, or no answer.
     Unknown,
-    /// One of them is still being worked on.
+    /// One of them is not complete yet.
     NotReady,
     /// One of them can never be used; the text says why.
     Unusable(String),
-    /// All of them are ready.
     Ready,
 }
 
-/// What to do next about a file.
+/// The next step for a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobStep {
     Rest,
-    /// Write down why it does not go out.
+    /// Record why it is not sent.
     Hold(String),
     /// Wait until its models are on the service.
     WaitForModels,
-    /// Ask the service for its models.
+    /// Request the state of its models.
     Ask,
-    /// Ask again after a pause.
+    /// Request it again after a pause.
     AskLater,
-    /// Take part in the request that the same text made before.
+    /// Use the earlier request of the same text.
     Join(String),
     /// Send it.
     Send,
 }
 
-/// The next step of a file.
+/// The next step for a file.
 pub fn next_job_step(view: &JobView) -> JobStep {
     let Some(wanted) = view.wanted.filter(|wanted| *wanted != Wanted::No) else {
         return JobStep::Rest;
@@ -60,7 +59,7 @@ pub fn next_job_step(view: &JobView) -> JobStep {
     if let Some(reason) = &view.wrong {
         return JobStep::Hold(reason.clone());
     }
-    // What was sent is joined without asking anybody: the models may be gone by now.
+    // An earlier request is used without a check of the models, which may be gone by now.
     if let Some(request) = view.sent_before.as_ref().filter(|_| wanted == Wanted::Once) {
         return JobStep::Join(request.clone());
     }
@@ -73,34 +72,34 @@ pub fn next_job_step(view: &JobView) -> JobStep {
     }
 }
 
-/// What looking for a lost request gave.
+/// The result of a search for a lost request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer<T> {
     /// What it made.
     Found(T),
-    /// The service has nothing that it made.
+    /// The service has no result of it.
     NotThere,
-    /// What it was about is gone.
+    /// Its model is gone.
     Gone,
     /// The service did not answer.
     Silence,
 }
 
-/// What to do next about a lost request.
+/// The next step for a lost request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SearchStep<T> {
-    /// It had its effect.
+    /// It took effect.
     Take(T),
-    /// Nobody will ever know.
+    /// Its outcome stays unknown.
     GiveUp,
-    /// It does not matter any more.
+    /// It no longer matters.
     Drop,
-    /// Look again after a pause.
+    /// Search again after a pause.
     LookLater,
 }
 
-/// The next step of a search; `last_look` when the time was over before it was asked. Only an answer from
-/// after the time counts as "not there".
+/// The next step of a search; `last_look` if the time was over before the request. Only such an answer counts as "not
+/// there".
 pub fn next_search_step<T>(answer: Answer<T>, last_look: bool) -> SearchStep<T> {
     match answer {
         Answer::Found(found) => SearchStep::Take(found),
@@ -173,7 +172,7 @@ mod tests {
         ] {
             let step = next_search_step(answer.clone(), last_look);
             assert_eq!(step, expected, "{answer:?}, last look: {last_look}");
-            // A new step is looked at here before it compiles: none of them may send.
+            // A new step does not compile before it is added here: none may send.
             match step {
                 SearchStep::Take(_)
                 | SearchStep::GiveUp

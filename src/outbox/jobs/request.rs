@@ -1,5 +1,5 @@
-//! A request of a drop folder, ready to go out: which models it is about, what the journal hears of it
-//! first, the one call, and what its answer says.
+//! A request of a drop folder that is ready to be sent: its models, its record in the journal, the call, and the
+//! result.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,11 +25,11 @@ use crate::wire::{
     MultiOptimizeItem, OptimizeRequest, OptimizeSettings, OptimizerConfig, RapidId,
 };
 
-/// How the one-off tags begin.
+/// The prefix of one-off tags.
 const TAG_PREFIX: &str = "assetfs-";
 
-/// The models that a request is about, each once; `None` while one of them has not been accepted by
-/// the service. An error says why there will never be one.
+/// The models of a request, without duplicates; `None` while the service has not accepted all of them. An error says
+/// why one will never exist.
 pub fn models_of(
     needs: &dyn JobNeeds,
     memory: &JobsMemory,
@@ -75,7 +75,7 @@ fn owners_of(
     items.iter().map(owner).collect()
 }
 
-/// The request that the same text made for the same models before.
+/// The earlier request of the same text for the same models.
 pub fn sent_before(
     memory: &JobsMemory,
     job: &JobKey,
@@ -92,12 +92,12 @@ pub fn sent_before(
     found.cloned()
 }
 
-/// A request that is ready to go out.
+/// A request that is ready to be sent.
 #[derive(Debug)]
 pub struct Outgoing {
-    /// The name by which the journal knows it.
+    /// Its tag in the journal.
     pub request: String,
-    /// The record that is durable before the request goes out.
+    /// The record that must be durable before the request is sent.
     pub intent: JobRecord,
     call: OutgoingCall,
 }
@@ -110,17 +110,17 @@ enum OutgoingCall {
     RawEmbed(CreateRawEmbed),
 }
 
-/// What a request made.
+/// The result of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Made {
     Rapid(RapidId),
-    /// Several rapid models; the answer does not name them.
+    /// Several rapid models, which the answer does not name.
     Rapids,
     Embed(EmbedId),
 }
 
 impl Outgoing {
-    /// Prepares the request of a file's text for its models, which are ready.
+    /// Prepares the request of a text for its models, which are ready.
     pub async fn prepare(
         parts: &Arc<JobParts>,
         job: &JobKey,

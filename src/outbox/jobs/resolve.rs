@@ -1,5 +1,5 @@
-//! What a job's settings mean to the service: presets by their id, by their name, or by a configuration
-//! that says the same as a known one. The lists are fetched right before, because std::sync::Arc;
+//! Resolves the settings of a job: presets by id, by name, or by a configuration that equals that of a known preset.
+//! The lists are fetched right before, because std::sync::Arc;
 
 use crate::client::{ClientError, Priority};
 use crate::outbox::jobs::needs::PresetSaved;
@@ -7,12 +7,12 @@ use crate::outbox::jobs::parts::JobParts;
 use crate::outbox::jobs::text::Settings;
 use crate::wire::{OptimizeSettings, OptimizerConfig, PresetId};
 
-/// Why a job's settings cannot be used yet.
+/// Why the settings of a job cannot be resolved.
 #[derive(Debug)]
 pub enum Unresolved {
-    /// They name nothing; the text says what.
+    /// They are wrong; the text says why.
     Wrong(String),
-    /// The service could not be asked.
+    /// The service cannot be reached.
     Trouble(ClientError),
     /// The outbox closes.
     Closed,
@@ -24,14 +24,14 @@ struct KnownPreset {
     config: OptimizerConfig,
 }
 
-/// The presets that settings can mean, fetched only when one of them needs it.
+/// The presets of the service, requested when first needed.
 #[derive(Default)]
 pub struct PresetLookup {
     known: Option<Vec<KnownPreset>>,
 }
 
 impl PresetLookup {
-    /// What a request has to say for these settings.
+    /// The settings for a request.
     pub async fn resolve(
         &mut self,
         parts: &JobParts,
@@ -41,7 +41,7 @@ impl PresetLookup {
             Settings::PresetId(id) => Ok(OptimizeSettings::Preset(*id)),
             Settings::Config(config) => {
                 let known = self.known(parts).await?;
-                // One that is about to change may say something else when the job is read.
+                // A preset with an unsaved change may have another configuration when the job runs.
                 let same = known.iter().find(|preset| {
                     preset.config.meaning_eq(config)
                         && parts.own.needs.unsaved_preset(&preset.name).is_none()
@@ -79,7 +79,7 @@ impl PresetLookup {
     }
 }
 
-/// Saves the text of a preset that a job names.
+/// Saves the text of a preset that a job uses.
 async fn save_first(parts: &JobParts, preset: &str, file: &str) -> Result<(), Unresolved> {
     let saving = parts.tasks.until_closed(parts.own.needs.save_preset(file));
     match saving.await.ok_or(Unresolved::Closed)? {
@@ -94,7 +94,7 @@ async fn save_first(parts: &JobParts, preset: &str, file: &str) -> Result<(), Un
     }
 }
 
-/// The user's own presets, then the factory's: of two with one name the user's is meant.
+/// The user's presets, then those of the service: of two with one name the user's is used.
 async fn all_presets(parts: &JobParts) -> Result<Vec<KnownPreset>, ClientError> {
     let own = parts.client.presets().list(Priority::Interactive).await?;
     let factory = parts

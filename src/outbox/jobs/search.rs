@@ -1,4 +1,5 @@
-//! Finds requests whose answer was lost: optimizations by their one-off tag, embeds by being new.
+//! Searches for the results of requests whose reply was lost: optimizations by their one-off tag, embeds by
+//! comparison with those before.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,18 +19,18 @@ use crate::outbox::jobs::request::Made;
 use crate::outbox::pauses::Pauses;
 use crate::wire::{AssetId, EmbedId, RapidId, RapidModel};
 
-/// The longest pause between two looks for a lost request.
+/// The longest pause between two searches for a lost request.
 const LONGEST_SEARCH: Duration = Duration::from_secs(5);
-/// Rapid models without tags in the list that are asked for one by one.
+/// Maximum number of rapid models without tags in the list that are requested one by one.
 const ASKED_ONE_BY_ONE: usize = 20;
 
-/// What is looked for.
+/// A request that is searched for.
 enum Lost {
     Optimization(AssetId),
     Embed(EmbedSubmission),
 }
 
-/// Writes down what a request made.
+/// Records the result of a request.
 pub async fn taken(parts: &Arc<JobParts>, tag: &str, made: Made) -> OutboxResult<()> {
     let tag = tag.to_owned();
     match made {
@@ -51,18 +52,18 @@ pub async fn taken(parts: &Arc<JobParts>, tag: &str, made: Made) -> OutboxResult
             parts.record(record).await?;
             parts.events.send(OutboxEvent::EmbedsChanged);
         }
-        // Each of them is looked for by its own tag.
+        // Each of them is searched for by its own tag.
         Made::Rapids => parts.own.news.notify_one(),
     }
     parts.submission_changed(&tag);
     Ok(())
 }
 
-/// Looks for a request whose reply was lost. What is not found within the time is unknown.
+/// Searches for a request whose reply was lost. If it is not found in time, it stays unknown.
 pub async fn look_for(parts: &Arc<JobParts>, tag: &str) {
     let until = Instant::now() + parts.config.look_for_lost;
     let mut pauses = Pauses::new(parts.config.first_poll, LONGEST_SEARCH);
-    // An outcome that could not be made durable yet stands all the same: it is not looked for again.
+    // An outcome that could not be made durable yet is valid too: it is not searched for again.
     while let Some(lost) = lost(parts, tag) {
         let last_look = Instant::now() >= until;
         let Some(answer) = parts.tasks.until_closed(find(parts, &lost, tag)).await else {
@@ -71,7 +72,9 @@ pub async fn look_for(parts: &Arc<JobParts>, tag: &str) {
         match conclude(parts, tag, next_search_step(answer, last_look)).await {
             Ok(true) => break,
             Ok(false) => {}
-            Err(error) => tracing::warn!(tag, %error, "an outcome could not be written down"),
+            Err(error) => {
+                tracing::warn!(tag, %error, "the outcome of a request could not be recorded")
+            }
         }
         let left = until.saturating_duration_since(Instant::now());
         let pause = pauses.next_pause();
@@ -99,7 +102,7 @@ fn lost(parts: &JobParts, tag: &str) -> Option<Lost> {
     }
 }
 
-/// Records how a search goes on. True if it is over.
+/// Records the step of a search. True if the search is over.
 async fn conclude(parts: &Arc<JobParts>, tag: &str, step: SearchStep<Made>) -> OutboxResult<bool> {
     let tag = tag.to_owned();
     match step {
@@ -145,7 +148,7 @@ async fn find_rapid(
     if let Some(model) = models.iter().find(|model| carries(model)) {
         return Ok(Some(model.id));
     }
-    // A list may leave the tags out; the record on its own has them.
+    // A list may omit the tags; a single record has them.
     let mut untagged: Vec<RapidId> = models
         .iter()
         .filter(|model| model.tags.is_empty())
@@ -162,8 +165,8 @@ async fn find_rapid(
     Ok(None)
 }
 
-/// The oldest embed of the request's model and name that was not there before and that no other
-/// request of ours has made.
+/// The oldest embed of the request's model and name that did not exist before, and that no other request from here
+/// has made.
 async fn find_embed(
     parts: &JobParts,
     lost: &EmbedSubmission,

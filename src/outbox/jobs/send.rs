@@ -1,7 +1,7 @@
-//! Starts a task for every job that wants to go out, and for every request that was lost.
+//! Starts a task for each job that is to be sent, and for each lost request.
 //!
-//! Invariant: one task a file, one search a request. A request whose outcome is not known is never sent
-//! again: it is looked for by its tag, and what is not found within the time stays unknown.
+//! Invariant: one task per file, one search per request. A request with an unknown outcome is never sent again: it is
+//! searched for by its tag, and stays unknown if it is not found in time.
 
 use std::sync::Arc;
 
@@ -11,8 +11,7 @@ use crate::outbox::jobs::parts::JobParts;
 use crate::outbox::jobs::search::look_for;
 use crate::outbox::jobs::sender::Sender;
 
-/// Starts a task for every job that wants to go out and every request that was lost. Runs until the
-/// outbox closes.
+/// Runs until the outbox closes.
 pub async fn run(parts: Arc<JobParts>) {
     loop {
         if !parts.config.paused {
@@ -54,7 +53,7 @@ fn start_tasks(parts: &Arc<JobParts>) {
     }
 }
 
-/// Requests without an outcome that nobody is about to learn of.
+/// Requests without an outcome that are neither in flight nor searched for.
 fn lost_requests(memory: &JobsMemory) -> Vec<String> {
     let book = &memory.book;
     let under_way = |tag: &String| memory.calls.contains(tag);

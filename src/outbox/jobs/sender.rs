@@ -1,7 +1,7 @@
 //! The executor of one file of a drop folder: asks the planner, does one step, asks again.
 //!
-//! Invariant: a request goes out only after its one-off tag is durable in the journal, and a request
-//! whose outcome is not known is left to the search for lost requests.
+//! Invariant: a request is sent only after its one-off tag is durable in the journal. A request with an unknown
+//! outcome is left to the search for lost requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,17 +23,17 @@ use crate::outbox::jobs::text::Request;
 use crate::outbox::pauses::Pauses;
 use crate::wire::{ModelId, UploadStatus};
 
-/// The longest pause between two looks at an asset that is not complete.
-const LONGEST_LOOK: Duration = Duration::from_secs(10);
-/// The longest pause between two tries while the service cannot be reached.
+/// The longest pause between two polls of an incomplete asset.
+const LONGEST_POLL: Duration = Duration::from_secs(10);
+/// The longest pause between two retries while the service cannot be reached.
 const LONGEST_RETRY: Duration = Duration::from_secs(30);
 /// Sends one job.
 pub(super) struct Sender {
     parts: Arc<JobParts>,
     key: JobKey,
-    /// What the service said of the models, in this run.
+    /// The state of the models, in this run.
     models: Models,
-    /// Its models at the last look.
+    /// Its models at the last step.
     seen: Found,
     looks: Pauses,
     retries: Pauses,
@@ -42,7 +42,7 @@ pub(super) struct Sender {
 /// The models of a job, as [`models_of`] gives them.
 type Found = Result<Option<Vec<ModelId>>, String>;
 
-/// A job, as it is now.
+/// The present state of a job.
 struct Job {
     view: JobView,
     request: Option<Request>,
@@ -58,7 +58,7 @@ impl Job {
     }
 }
 
-/// What comes after a step of a sender.
+/// What follows a step of a sender.
 enum Next {
     Again,
     Pause(Duration),
@@ -73,7 +73,7 @@ impl Sender {
             key,
             models: Models::Unknown,
             seen: Ok(None),
-            looks: Pauses::new(first, LONGEST_LOOK),
+            looks: Pauses::new(first, LONGEST_POLL),
             retries: Pauses::new(first * 2, LONGEST_RETRY),
         }
     }
@@ -85,7 +85,7 @@ impl Sender {
             let next = match self.step().await {
                 Ok(next) => next,
                 Err(error) => {
-                    tracing::warn!(name = self.key.name, %error, "a job could not be written down");
+                    tracing::warn!(name = self.key.name, %error, "the state of a job could not be recorded");
                     Next::Pause(self.retries.next_pause())
                 }
             };
@@ -108,13 +108,13 @@ impl Sender {
             }
         }
         self.parts.memory().tasks.remove(&self.key);
-        self.tell();
-        // Somebody may have wanted it again just before the task left the list.
+        self.report();
+        // A command may have asked for it again just before the task was removed.
         self.parts.own.news.notify_one();
     }
 
-    /// Returns when the file is not wanted any more, or when its models are others: a draft was accepted
-    /// or removed.
+    /// Returns when the file is not to be sent any more, or when its models changed because a draft was accepted or
+    /// removed.
     async fn file_changed(&self, changes: &mut tokio::sync::watch::Receiver<u64>) {
         while self.is_as_seen() {
             if changes.changed().await.is_err() {
@@ -143,7 +143,7 @@ impl Sender {
             JobStep::Hold(reason) => self.hold(reason).await,
             JobStep::WaitForModels => {
                 self.wait_for_models();
-                Ok(Next::Pause(LONGEST_LOOK))
+                Ok(Next::Pause(LONGEST_POLL))
             }
             JobStep::AskLater => {
                 self.models = Models::Unknown;
@@ -160,7 +160,7 @@ impl Sender {
         }
     }
 
-    /// What the planner asks, and the text that it is about.
+    /// The state for the planner, and the text.
     fn look(&self) -> Option<(Vec<u8>, Job)> {
         let memory = self.parts.memory();
         let file = memory.book.files.get(&self.key)?;
@@ -189,7 +189,7 @@ impl Sender {
         Some((text, job))
     }
 
-    /// Asks the service whether the models are ready.
+    /// Requests the state of the models.
     async fn ask(&mut self, models: &[ModelId]) -> OutboxResult<Next> {
         for model in models {
             let Some(reply) = self.parts.tasks.until_closed(self.ask_one(*model)).await else {
@@ -250,7 +250,7 @@ impl Sender {
     async fn join(&self, tag: String) -> OutboxResult<Next> {
         let job = self.key.clone();
         self.parts.record(JobRecord::Joined { job, tag }).await?;
-        self.tell();
+        self.report();
         Ok(Next::End)
     }
 
@@ -273,18 +273,18 @@ impl Sender {
         let reply = outgoing.send(&self.parts).await;
         let next = self.conclude(&outgoing.request, again, reply).await;
         self.release(&outgoing.request);
-        self.tell();
+        self.report();
         next
     }
 
-    /// Leaves a lost request to the search.
+    /// Leaves a request without an outcome to the search.
     fn release(&self, request: &str) {
         self.parts.memory().calls.remove(request);
         self.parts.own.news.notify_one();
     }
 
-    /// Writes down that the request is about to go out; gives whether it pays again. `None` when the
-    /// file or what was sent before has changed meanwhile.
+    /// Records that the request is about to be sent; returns whether it pays again. `None` if the file or its earlier
+    /// requests changed meanwhile.
     async fn intend(
         &self,
         text: &[u8],
@@ -309,7 +309,7 @@ impl Sender {
         match self.parts.journal.settled(ticket).await {
             Ok(()) => Ok(Some(again)),
             Err(error) => {
-                // It did not go out, and must not count as if it had.
+                // It was not sent, and must not count as sent.
                 let tag = outgoing.request.clone();
                 self.parts.memory().calls.remove(&tag);
                 self.parts
@@ -328,7 +328,7 @@ impl Sender {
     ) -> OutboxResult<Next> {
         let tag = request.to_owned();
         let error = match reply {
-            // The next run looks for it.
+            // The next run searches for it.
             None => return Ok(Next::End),
             Some(Ok(made)) => {
                 taken(&self.parts, &tag, made).await?;
@@ -337,7 +337,7 @@ impl Sender {
             Some(Err(error)) => error,
         };
         match Effect::of(&error) {
-            // The search for lost requests goes on from here.
+            // The search for lost requests takes over.
             Effect::Unknown => Ok(Next::End),
             Effect::NotYet => {
                 self.parts.record(JobRecord::NotSent { tag, again }).await?;
@@ -356,7 +356,7 @@ impl Sender {
     async fn hold(&self, reason: String) -> OutboxResult<Next> {
         let job = self.key.clone();
         self.parts.record(JobRecord::Held { job, reason }).await?;
-        self.tell();
+        self.report();
         Ok(Next::End)
     }
 
@@ -375,10 +375,10 @@ impl Sender {
         if let Some(task) = self.parts.memory().tasks.get_mut(&self.key) {
             change(task);
         }
-        self.tell();
+        self.report();
     }
 
-    fn tell(&self) {
+    fn report(&self) {
         self.parts.changed(&self.key);
     }
 }

@@ -1,5 +1,4 @@
-//! What the files of drop folders show: how far each is, and in which words. Reads the memory and changes
-//! nothing.
+//! The states and statuses of the files of drop folders. Read-only.
 
 use crate::outbox::ids::{JobFolder, OwnerFolder};
 use crate::outbox::jobs::book::{EmbedStage, JobFile, JobKey, Submission, SubmissionStage, Wanted};
@@ -9,7 +8,7 @@ use crate::outbox::jobs::needs::{DraftModel, JobNeeds};
 use crate::outbox::status::ItemStatus;
 use crate::wire::{AssetId, EmbedId, RapidId};
 
-/// The asset of a folder's owner, as soon as the service has accepted it.
+/// The asset of a folder's owner, once the service has accepted it.
 pub fn asset_of(needs: &dyn JobNeeds, owner: OwnerFolder) -> Option<AssetId> {
     match owner {
         OwnerFolder::Asset(asset) => Some(asset),
@@ -20,7 +19,7 @@ pub fn asset_of(needs: &dyn JobNeeds, owner: OwnerFolder) -> Option<AssetId> {
     }
 }
 
-/// A file by its asset's folder where the draft has become one.
+/// The key of a file: in its asset's folder if the draft became an asset.
 pub fn key_of(needs: &dyn JobNeeds, folder: &JobFolder, name: &str) -> JobKey {
     JobKey {
         folder: canonical(needs, *folder),
@@ -28,13 +27,13 @@ pub fn key_of(needs: &dyn JobNeeds, folder: &JobFolder, name: &str) -> JobKey {
     }
 }
 
-/// A folder by its asset where the draft has become one.
+/// The asset's folder if the draft became an asset.
 pub fn canonical(needs: &dyn JobNeeds, folder: JobFolder) -> JobFolder {
     let asset = folder.owner().and_then(|owner| asset_of(needs, owner));
     asset.map_or(folder, |asset| folder.of_owner(OwnerFolder::Asset(asset)))
 }
 
-/// True if the service has answered a request, or the request is not in the book any more.
+/// True if the service has answered a request, or the request is no longer in the book.
 pub fn is_answered(memory: &JobsMemory, request: &str) -> bool {
     let book = &memory.book;
     let embed = book.embeds.get(request);
@@ -45,7 +44,7 @@ pub fn is_answered(memory: &JobsMemory, request: &str) -> bool {
     !waits && embed.is_none_or(|it| it.stage != EmbedStage::Sent)
 }
 
-/// How far a file is.
+/// The state of a file.
 pub fn state(memory: &JobsMemory, key: &JobKey, file: &JobFile) -> JobState {
     if let Some(reason) = &file.failure {
         let reason = reason.clone();
@@ -92,8 +91,7 @@ fn state_of(memory: &JobsMemory, tag: &str, submission: &Submission) -> JobState
     }
 }
 
-/// How far several are as one: what still runs counts before what has ended, and what failed or is
-/// unknown before what is done.
+/// The state of several optimizations as one. Running counts before ended, and failed or unknown before done.
 fn state_of_all(memory: &JobsMemory, submissions: &[(&String, &Submission)]) -> JobState {
     let states: Vec<JobState> = submissions
         .iter()
@@ -128,7 +126,6 @@ fn state_of_all(memory: &JobsMemory, submissions: &[(&String, &Submission)]) -> 
     }
 }
 
-/// What a file shows.
 pub fn info(memory: &JobsMemory, key: &JobKey, file: &JobFile) -> JobInfo {
     let state = state(memory, key, file);
     let task = memory.tasks.get(key);
@@ -174,7 +171,7 @@ fn rapids_of(memory: &JobsMemory, file: &JobFile) -> Vec<RapidId> {
     let submissions = memory.book.optimizations_of(request);
     let rapids = submissions.iter().filter_map(|(_, it)| it.stage.rapid());
     let mut rapids: Vec<RapidId> = rapids.collect();
-    // The order of their tags means nothing.
+    // Their tags are random.
     rapids.sort();
     rapids
 }

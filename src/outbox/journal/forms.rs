@@ -1,8 +1,8 @@
-//! How bytes, and maps whose keys are no text, stand in records.
+//! Serialization of bytes, and of maps whose keys are not strings, in records.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Bytes, written as text where they are UTF-8 and as base64 else.
+/// Bytes, written as text if they are UTF-8, else as base64.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Blob(pub Vec<u8>);
 
@@ -37,7 +37,7 @@ impl<'de> Deserialize<'de> for Blob {
     }
 }
 
-/// For maps whose keys are no text: written as a list of pairs.
+/// For maps whose keys are not strings: written as a list of pairs.
 pub mod as_pairs {
     use std::collections::BTreeMap;
 

@@ -1,14 +1,13 @@
-//! The journal: every change of the outbox's state as a checksummed record, in the order in which it
-//! happened.
+//! The journal: every change of the outbox's state as a checksummed record, in order.
 //!
-//! Invariant: records reach the disk in the order of [`Journal::push`], and [`Journal::settle`]
-//! returns `Ok` only when everything up to its ticket is durable. After a failed write the records
-//! stay in line, so a later success never leaves a gap. Threads share their syncs.
+//! Invariant: records are written in the order of [`Journal::push`], and [`Journal::settle`] returns `Ok` only when
+//! everything up to its ticket is durable. After a failed write the records stay queued, so a later success never
+//! leaves a gap. Threads share syncs.
 
 pub mod forms;
 mod part;
 
-pub use part::{Held, Part};
+pub use part::{Part, PartGuard};
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::OpenOptions;
@@ -27,13 +26,12 @@ use crate::outbox::off_thread::off_thread;
 
 /// First bytes of the journal's file.
 const MAGIC: [u8; 8] = *b"aoutbox\x01";
-/// Room on the disk that is given up when it is full, so that a removal, which is what makes room, can
-/// still be written down.
+/// Reserved disk space. It is freed when the disk is full, so that removals, which free space, can still be recorded.
 const RESERVE_LEN_BYTES: u64 = 64 * 1024;
-/// Records in line beyond which nothing new is taken while the disk refuses them.
+/// Maximum number of queued records while writing fails.
 const LINE_MAX: usize = 100_000;
 
-/// A place in the line of records.
+/// The position of a record in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket(u64);
 
@@ -50,11 +48,11 @@ fn frame<R: Journaled>(record: &R) -> Vec<u8> {
 #[derive(Debug)]
 pub struct Journal {
     dir: PathBuf,
-    /// Held for each change of what the journal records; see [`Part`].
+    /// Locked for each recorded change; see [`Part`].
     turn: Mutex<()>,
     line: Mutex<Line>,
     moved: Condvar,
-    /// Taken only by the thread that writes for all; never taken while `line` is held.
+    /// Locked only by the writing thread; never while `line` is locked.
     log: Mutex<AppendLog>,
 }
 
@@ -66,16 +64,16 @@ struct Line {
     /// The number of the next ticket.
     next: u64,
     writing: bool,
-    /// The last attempt failed: tickets below the number had their chance.
+    /// The last write failed, for tickets up to the number.
     failed: Option<(u64, WriteFailure)>,
 }
 
-/// A record that is not on the disk yet.
+/// A queued record.
 #[derive(Debug)]
 enum Waiting {
-    /// Comes after all before it.
+    /// Appended.
     Next(Vec<u8>),
-    /// Says the same as all before it and may stand in their place.
+    /// Has the same meaning as all records before it, and may replace them.
     Snapshot(Vec<u8>),
 }
 
@@ -85,22 +83,22 @@ struct WriteFailure {
     text: String,
 }
 
-/// A journal as it was found.
+/// An opened journal.
 #[derive(Debug)]
 pub enum FoundJournal<R> {
-    /// All of it can be read.
+    /// All of it is readable.
     Whole(Box<Journal>, Vec<R>),
-    /// Part of it cannot. Nothing was changed; [`Journal::begin_anew`] takes its place.
+    /// A part of it is damaged. Nothing was changed; [`Journal::begin_anew`] replaces it.
     Damaged {
-        /// What can be read, in its order.
+        /// The readable records, in order.
         records: Vec<R>,
-        /// What is wrong with it, as a sentence.
+        /// The damage, as a sentence.
         reason: String,
     },
 }
 
 impl Journal {
-    /// Opens or makes the journal below `dir`. One that a newer version wrote is an error.
+    /// Opens or makes the journal in `dir`. The journal of a newer version is an error.
     pub fn open<R: DeserializeOwned>(dir: &Path) -> OutboxResult<FoundJournal<R>> {
         let broken = |reason: String| OutboxError::Journal {
             reason,
@@ -140,7 +138,7 @@ impl Journal {
         Ok(FoundJournal::Whole(journal, records))
     }
 
-    /// A journal that says what `snapshot` says, in the place of whatever is there.
+    /// Replaces the journal in `dir` with one that contains `snapshot`.
     pub fn begin_anew(dir: &Path, snapshot: &impl Journaled) -> OutboxResult<Journal> {
         let log = AppendLog::create_over(dir.join("journal"), MAGIC, &[frame(snapshot)]).map_err(
             |error| OutboxError::Journal {
@@ -163,7 +161,7 @@ impl Journal {
         journal
     }
 
-    /// Sets room aside again after the reserve was used, as soon as there is some.
+    /// Reserves disk space again after it was used.
     pub fn keep_reserve(&self) {
         let path = self.reserve_path();
         if path.exists() {
@@ -179,8 +177,8 @@ impl Journal {
                 Ok(rustix::fs::fallocate(&file, flags, 0, RESERVE_LEN_BYTES)?)
             });
         if let Err(error) = made {
-            tracing::debug!(%error, "no room to set aside for the journal");
-            // Half a reserve would look like a whole one the next time.
+            tracing::debug!(%error, "no disk space can be reserved for the journal");
+            // An incomplete reserve would look like a complete one the next time.
             let _ = std::fs::remove_file(&path);
         }
     }
@@ -197,7 +195,7 @@ impl Journal {
         })
     }
 
-    /// Writes a batch; on a full disk once more without the reserve.
+    /// Writes a batch; if the disk is full, once more after the reserve is freed.
     fn write(&self, batch: &[Waiting]) -> Result<(), DurableError> {
         self.check_disk()?;
         let mut log = self.log();
@@ -223,14 +221,14 @@ impl Journal {
         }
     }
 
-    /// Puts a record into the line. It is durable once its ticket is settled. Called with the [`Part`] locked that it
-    /// changes, so that the order of records is the order of changes; touches no disk.
+    /// Queues a record. It is durable once its ticket is settled. Called while the changed [`Part`] is locked, so
+    /// that records have the order of changes. Does no I/O.
     pub fn push(&self, record: &impl Journaled) -> Ticket {
         self.line_up(Waiting::Next(frame(record)))
     }
 
-    /// Has the next write put `record`, which must say the same as all that was ever pushed, in the place of
-    /// it. Called with the state locked; touches no disk.
+    /// Queues a snapshot, which must have the same meaning as all records before; the next write replaces them with
+    /// it. Called while the state is locked. Does no I/O.
     pub fn push_snapshot(&self, snapshot: &impl Journaled) -> Ticket {
         self.line_up(Waiting::Snapshot(frame(snapshot)))
     }
@@ -252,7 +250,7 @@ impl Journal {
         !self.lock().waiting.is_empty()
     }
 
-    /// Refuses further changes while the disk refuses those before.
+    /// Refuses further changes while many earlier ones cannot be written.
     pub fn check_room(&self) -> OutboxResult<()> {
         let line = self.lock();
         match &line.failed {

@@ -10,14 +10,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::outbox::journal::Journal;
 
-/// What one machine keeps in memory.
+/// The memory of one machine.
 pub struct Part<T> {
     journal: Arc<Journal>,
     own: Mutex<T>,
 }
 
-/// A part that is locked, and with it the order of records.
-pub struct Held<'a, T> {
+/// A locked part. It also locks the order of records.
+pub struct PartGuard<'a, T> {
     own: MutexGuard<'a, T>,
     _turn: MutexGuard<'a, ()>,
 }
@@ -28,16 +28,16 @@ impl<T> Part<T> {
         Arc::new(Part { journal, own })
     }
 
-    pub fn lock(&self) -> Held<'_, T> {
+    pub fn lock(&self) -> PartGuard<'_, T> {
         let turn = self.journal.turn();
-        Held {
+        PartGuard {
             own: self.peek(),
             _turn: turn,
         }
     }
 
-    /// The part alone, for code that holds another part of the same journal already. [`Part::lock`] must not be called
-    /// while the guard lives.
+    /// Locks the part only, for code that has locked another part of the same journal. [`Part::lock`] must not be
+    /// called while the guard exists.
     pub fn peek(&self) -> MutexGuard<'_, T> {
         self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -49,7 +49,7 @@ impl<T> fmt::Debug for Part<T> {
     }
 }
 
-impl<T> Deref for Held<'_, T> {
+impl<T> Deref for PartGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -57,7 +57,7 @@ impl<T> Deref for Held<'_, T> {
     }
 }
 
-impl<T> DerefMut for Held<'_, T> {
+impl<T> DerefMut for PartGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
         &mut self.own
     }

@@ -1,4 +1,4 @@
-//! What has to hold at the end of a run, when nothing went wrong any more for long enough.
+//! Checks at the end of a run, after a long time without faults.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::outbox::simulator::goals::{
 use crate::outbox::simulator::network::SimulatedService;
 use crate::outbox::simulator::service::{Asset, Holdings};
 
-/// What is still on its way, if anything.
+/// What is unfinished, if anything.
 pub fn unfinished(outbox: &Outbox) -> Option<String> {
     let going = outbox
         .drafts()
@@ -56,9 +56,8 @@ pub fn unfinished(outbox: &Outbox) -> Option<String> {
     wanted.then(|| "a preset is to be saved".to_owned())
 }
 
-/// A start whose answer came, but was not yet in the journal when the process died, is as good as unheard:
-/// nobody may remove what it made.
-pub fn forget_unheard(outbox: &Outbox, service: &SimulatedService) {
+/// A start reply that was not recorded before the process was killed counts as lost: its asset may not be deleted.
+pub fn forget_lost_starts(outbox: &Outbox, service: &SimulatedService) {
     let memory = outbox.owner.machines.drafts.memory();
     let drafts = memory.state.drafts.values();
     let known: BTreeSet<u64> = drafts
@@ -69,22 +68,22 @@ pub fn forget_unheard(outbox: &Outbox, service: &SimulatedService) {
         .collect();
     let mut holdings = service.holdings();
     for (id, asset) in &mut holdings.assets {
-        asset.told &= known.contains(id);
+        asset.answered &= known.contains(id);
     }
 }
 
-/// Does what a person does about failures that ask for one.
-pub async fn nurse(outbox: &Outbox) {
+/// Does what a user would do about failures.
+pub async fn retry_failures(outbox: &Outbox) {
     for draft in outbox.drafts().all() {
         let failed = draft.failure.is_some() && draft.phase != DraftPhase::ImportFailed;
         if failed {
-            // It says so again if it still does not work.
+            // If it still fails, it reports that again.
             let _ = outbox.uploads().retry(draft.id).await;
         }
     }
 }
 
-/// All that is wrong in the end.
+/// All problems at the end.
 pub fn all(outbox: &Outbox, service: &SimulatedService, goals: &Goals) -> Vec<String> {
     let holdings = service.holdings();
     let mut problems = Vec::new();
@@ -101,10 +100,10 @@ pub fn all(outbox: &Outbox, service: &SimulatedService, goals: &Goals) -> Vec<St
     problems
 }
 
-/// Only a start whose answer nobody heard may leave something that was merely begun.
+/// Only a start with a lost reply may leave an incomplete asset.
 fn check_leftovers(holdings: &Holdings) -> Vec<String> {
     let assets = holdings.assets.iter();
-    let left = assets.filter(|(_, it)| it.told && it.status == "incomplete");
+    let left = assets.filter(|(_, it)| it.answered && it.status == "incomplete");
     left.map(|(id, it)| format!("{} ({id}) was begun and left", it.name))
         .collect()
 }
@@ -139,7 +138,6 @@ fn check_draft(outbox: &Outbox, holdings: &Holdings, goal: &DraftGoal) -> Vec<St
     }
 }
 
-/// A failed import keeps its staged copy.
 fn kept_when_failed(outbox: &Outbox, asset: &Asset, goal: &DraftGoal) -> Vec<String> {
     let memory = outbox.owner.machines.drafts.memory();
     let names = asset_names(goal);
@@ -157,7 +155,7 @@ fn kept_when_failed(outbox: &Outbox, asset: &Asset, goal: &DraftGoal) -> Vec<Str
     }
 }
 
-/// The files of an asset, a zip unpacked.
+/// The files of an asset; a zip is unpacked.
 fn files_of(asset: &Asset) -> Files {
     let there = asset.files.iter();
     let there: Files = there
@@ -235,7 +233,7 @@ fn check_job(outbox: &Outbox, holdings: &Holdings, goal: &JobGoal) -> Vec<String
             problems.push(format!("{name} is unknown and there"));
         }
     }
-    // A lost embed and one that another machine made meanwhile under the same name look the same.
+    // A lost embed cannot be distinguished from one that another machine made under the same name.
     let may_be_theirs =
         goal.kind == JobKind::Embed && holdings.embeds.values().any(|embed| embed.foreign);
     if job.state == JobState::Done && made == 0 && !may_be_theirs {
@@ -275,7 +273,7 @@ fn check_preset(outbox: &Outbox, holdings: &Holdings, goal: &PresetGoal) -> Vec<
         problems.push(format!("there are {} presets {name}", named.len()));
     }
     let ids = holdings.preset_ids.get(stem).map_or(0, |ids| ids.len());
-    // A removal that died in the middle may be repeated on what came back.
+    // An interrupted removal may be repeated after the preset was made again.
     if ids > 1 && !goal.is_removed() {
         problems.push(format!("the preset {name} had {ids} ids"));
     }

@@ -1,5 +1,4 @@
-//! What the people of a simulation want, and what may be there in the end. How they go about it is in
-//! [`people`](super::people).
+//! The goals of the users in a simulation, and the allowed results. Their steps are in [`people`](super::people).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -7,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use crate::outbox::ids::{Caller, JobFolder};
 use crate::outbox::simulator::hook::{below, chance};
 
-/// Nobody that could be looked for.
+/// A caller without a process.
 pub const ME: Caller = Caller {
     pid: 0,
     uid: 1000,
@@ -27,34 +26,34 @@ pub enum Finale {
     Rename,
 }
 
-/// Somebody copies a model in.
+/// A user copies a model in.
 #[derive(Debug)]
 pub struct DraftGoal {
     pub name: String,
     pub loose: bool,
     pub finale: Finale,
     pub step: usize,
-    /// What may be on the service in the end; empty for nothing.
+    /// The allowed results on the service; empty for none.
     pub allowed: Vec<Files>,
     /// In the order in which they are copied.
     pub files: Vec<(String, Vec<u8>)>,
-    /// The present step was tried, and nobody knows how it ended.
+    /// The present step was tried, with an unknown outcome.
     pub tried: bool,
 }
 
-/// What the user drops into a drop folder.
+/// A user drops a text into a drop folder.
 #[derive(Debug)]
 pub struct JobGoal {
     pub kind: JobKind,
-    /// The names of the models it is about.
+    /// The names of its models.
     pub models: Vec<String>,
-    /// Found in the settings of all that it makes.
+    /// Part of the settings of all its results.
     pub marker: String,
     pub name: String,
     pub text: Vec<u8>,
     pub folder: Option<JobFolder>,
     pub step: usize,
-    /// How often it may have been asked to pay again.
+    /// How often it may have been ordered to pay again.
     pub runs: u32,
     pub run_again: bool,
 }
@@ -66,34 +65,34 @@ pub enum JobKind {
     Embed,
 }
 
-/// Somebody edits a preset.
+/// A user edits a preset.
 #[derive(Debug)]
 pub struct PresetGoal {
     pub name: String,
     pub step: usize,
-    /// What it may say in the end; empty for nothing.
+    /// The allowed texts at the end; empty for none.
     pub allowed: Vec<String>,
     pub edits: Vec<Edit>,
     pub tried: bool,
 }
 
 impl PresetGoal {
-    /// True when it is removed in the end.
+    /// True if it is removed in the end.
     pub fn is_removed(&self) -> bool {
         matches!(self.edits.last(), Some(Edit::Remove))
     }
 }
 
-/// One thing that is done to a preset.
+/// One edit of a preset.
 #[derive(Debug, Clone)]
 pub enum Edit {
     Save(String),
-    /// As an editor does: the old file becomes a backup, the new one takes its name.
+    /// As some editors do: rename the old file to a backup, then write a new one.
     Detour(String),
     Remove,
 }
 
-/// Everything that is wanted in a run.
+/// All goals of a run.
 #[derive(Debug, Clone)]
 pub struct Goals {
     pub drafts: Vec<Arc<Mutex<DraftGoal>>>,
@@ -120,7 +119,7 @@ impl Goals {
 }
 
 impl Goals {
-    /// What nobody got in the end.
+    /// The goals that were not reached.
     pub fn unreached(&self) -> Vec<String> {
         let mut left = Vec::new();
         for goal in &self.drafts {

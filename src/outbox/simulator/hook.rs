@@ -1,5 +1,5 @@
-//! What a simulated run does to the process it runs in: it dies at a point, its disk is full, its clock is
-//! wrong, its chance is seeded. On a thread without a simulation nothing of this shows.
+//! Hooks of the simulation in the outbox: killing the process at a point, a full disk, a wrong clock, seeded random
+//! numbers. Without effect on threads without a simulation.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -38,21 +38,21 @@ pub fn begin(seed: u64) -> Arc<Notify> {
     death
 }
 
-/// Ends it, and gives its trace.
+/// Ends the run and returns its trace.
 pub fn end() -> Vec<String> {
     ACTIVE.set(false);
     DEATH.set(None);
     TRACE.take()
 }
 
-/// A new process begins; it dies at the given pass of any point.
+/// Starts a new process, which is killed when it passes a failpoint for the `fuse`-th time.
 pub fn live(fuse: Option<u32>) {
     DEAD.set(false);
     DISK_FULL.set(false);
     FUSE.set(fuse);
 }
 
-/// The process dies now: nothing that it still tries has any effect.
+/// Kills the process: nothing that it still does has an effect.
 pub fn die() {
     if !DEAD.replace(true) {
         note("died");
@@ -92,7 +92,7 @@ pub fn note(line: impl Into<String>) {
     }
 }
 
-/// The process passes a point with a name.
+/// The process passes a failpoint.
 pub fn hit(point: Failpoint) {
     let Some(left) = FUSE.get().filter(|_| ACTIVE.get() && !DEAD.get()) else {
         return;
@@ -114,7 +114,7 @@ pub fn check_disk() -> io::Result<()> {
     }
 }
 
-/// The wall clock of a simulation: it counts its own readings, so that no two are the same.
+/// The wall clock of a simulation. It counts its readings, so that no two are equal.
 pub fn moment() -> Option<Moment> {
     ACTIVE.get().then(|| {
         TICKS.set(TICKS.get() + 1);
@@ -130,7 +130,7 @@ pub fn below(bound: u64) -> u64 {
     scripted::draw().expect("a seeded thread") % bound.max(1)
 }
 
-/// True so many times in a hundred.
+/// True with this probability.
 pub fn chance(percent: u64) -> bool {
     below(100) < percent
 }

@@ -1,10 +1,10 @@
-//! A simulation of whole histories in virtual time: people copy models in, drop jobs and edit presets, the
-//! process dies and begins again, the network loses and delays, another machine works on the same
-//! account, clocks jump, the disk fills. The outbox and the client are the real ones, on a real directory;
-//! the service is [`service`] behind a [`network`], what people want is in [`goals`].
+//! A simulation of whole histories in virtual time: users copy models in, drop jobs and edit presets; the process is
+//! killed and restarted; the network loses and delays messages; another machine works on the same account; clocks
+//! jump; the disk fills. The outbox and the client are real and use a real directory. The service is [`service`]
+//! behind a [`network`]; the users' goals are in [`goals`].
 //!
-//! Every run follows from its seed alone: `ASSETFS_SIM_SEED=7 cargo test --lib simulator` runs one again
-//! and prints what happened; `ASSETFS_SIM_SEEDS=1000..9000` runs many.
+//! A run is determined by its seed: `ASSETFS_SIM_SEED=7 cargo test --lib simulator` runs one again and prints what
+//! happened; `ASSETFS_SIM_SEEDS=1000..9000` runs many.
 
 mod checks;
 mod goals;
@@ -33,7 +33,7 @@ use crate::client::{Client, ClientConfig};
 use crate::outbox::{Outbox, OutboxConfig};
 use crate::wire::Token;
 
-/// How long the last life may take, in virtual time, until everything has ended.
+/// Maximum duration of the last process, in virtual time, until everything has ended.
 const LONGEST_END: Duration = Duration::from_secs(3 * 3600);
 
 struct World {
@@ -43,7 +43,7 @@ struct World {
     death: Arc<Notify>,
 }
 
-/// What went wrong in a run.
+/// A failed run.
 #[derive(Debug)]
 struct Failure {
     seed: u64,
@@ -51,7 +51,7 @@ struct Failure {
     trace: Vec<String>,
 }
 
-/// A directory in memory where there is one: what is durable is not the disk's affair here.
+/// A directory in memory if possible: the simulation does not need a real disk.
 fn scratch() -> TempDir {
     let shm = Path::new("/dev/shm");
     let dir = match shm.is_dir() {
@@ -126,7 +126,7 @@ impl World {
         let opened = Outbox::open(OutboxConfig::new(&self.dir), client);
         let (outbox, mut events) = opened.map_err(|error| format!("cannot be opened: {error}"))?;
         tokio::spawn(async move { while events.recv().await.is_some() {} });
-        checks::forget_unheard(&outbox, &self.service);
+        checks::forget_lost_starts(&outbox, &self.service);
         Ok(outbox)
     }
 
@@ -144,7 +144,7 @@ impl World {
         people
     }
 
-    /// One life of the process, until it dies, is shut down, or time is over.
+    /// One process, until it is killed, shut down, or the time is over.
     async fn live(&self, until: Duration) -> Result<(), String> {
         let outbox = match self.open() {
             Ok(outbox) => outbox,
@@ -163,11 +163,11 @@ impl World {
             outbox.shut_down().await;
         }
         hook::die();
-        bury(outbox, people).await;
+        drop_killed(outbox, people).await;
         Ok(())
     }
 
-    /// The last life: nothing goes wrong any more, and everything has to come to its end.
+    /// The last process: no more faults; everything has to end.
     async fn end(&self) -> Result<Vec<String>, String> {
         let outbox = self.open()?;
         let mut people = self.start_people(&outbox);
@@ -179,7 +179,7 @@ impl World {
         }
         let mut waited = Duration::ZERO;
         while let Some(left) = checks::unfinished(&outbox) {
-            checks::nurse(&outbox).await;
+            checks::retry_failures(&outbox).await;
             if waited > LONGEST_END {
                 problems.push(format!("never came to an end: {left}"));
                 break;
@@ -188,23 +188,23 @@ impl World {
             tokio::time::sleep(pause).await;
             waited += pause;
         }
-        // Whoever waits for an asset that has just become complete looks at it a little later.
+        // Jobs poll an asset that just became complete a little later.
         tokio::time::sleep(Duration::from_secs(60)).await;
         problems.extend(checks::all(&outbox, &self.service, &self.goals));
         hook::die();
-        bury(outbox, people).await;
+        drop_killed(outbox, people).await;
         Ok(problems)
     }
 }
 
-/// Takes a dead process apart without another word from it.
-async fn bury(outbox: Outbox, mut people: JoinSet<()>) {
+/// Drops the parts of a killed process.
+async fn drop_killed(outbox: Outbox, mut people: JoinSet<()>) {
     people.abort_all();
     while people.join_next().await.is_some() {}
     outbox.owner.machines.foundation.tasks.abort().await;
 }
 
-/// What others do meanwhile.
+/// Disturbances by other machines, the network, the clock and the disk.
 async fn disturb(service: SimulatedService, goals: Goals) {
     loop {
         tokio::time::sleep(Duration::from_millis(200 + below(15_000))).await;
@@ -275,7 +275,7 @@ fn foreign_work(service: &SimulatedService, goals: &Goals) {
     }
 }
 
-/// Runs seeds on all threads that there are; gives the failures and how many ran.
+/// Runs seeds on all CPUs; returns the failures and the number of runs.
 fn run_many(seeds: Range<u64>, longest: Option<Duration>) -> (Vec<Failure>, u64) {
     let next = AtomicU64::new(seeds.start);
     let failures = Mutex::new(Vec::new());
@@ -319,7 +319,7 @@ fn report(failures: &[Failure], ran: u64, took: Duration) {
     }
 }
 
-/// What `ASSETFS_SIM_SEED` and `ASSETFS_SIM_SEEDS` ask for.
+/// The seeds of `ASSETFS_SIM_SEED` or `ASSETFS_SIM_SEEDS`.
 fn asked_for() -> Option<Range<u64>> {
     if let Ok(seed) = std::env::var("ASSETFS_SIM_SEED") {
         let seed = seed.parse().expect("a seed is a number");
@@ -341,10 +341,10 @@ fn every_history_ends_with_what_was_promised() {
     assert!(failures.is_empty(), "{} of {ran} failed", failures.len());
 }
 
-/// Seeds that once found something: a preset that came back after its removal; a job that counted as
-/// wanted while the disk was full; a removal that was "not there" before it was durable; a one-off tag that
-/// was gone before the journal knew its rapid model; a search that went on after it had found; bytes that
-/// changed before it was durable that their upload was taken back.
+/// Seeds that once found a bug: a preset came back after its removal; a job counted as wanted while the disk was
+/// full; a removed file was reported as missing before the removal was durable; a one-off tag was removed before its
+/// rapid model was recorded; a search continued after its result; bytes changed before the cancellation of their
+/// upload was durable.
 const FOUND_SOMETHING: [u64; 8] = [1559, 1938, 2503, 5207, 6146, 11851, 11879, 19067];
 
 #[test]
@@ -360,14 +360,17 @@ fn histories_that_once_went_wrong_go_right() {
 #[test]
 fn a_seed_gives_the_same_history_each_time() {
     for seed in [3, 14, 27] {
-        // Each run has a folder of its own, which messages of a full disk name.
-        let told = |line: String| match line.split_once(" on the disk that holds ") {
+        // Each run has its own folder, whose path is in messages about a full disk.
+        let without_folder = |line: String| match line.split_once(" on the disk that holds ") {
             Some((before, _)) => before.to_owned(),
             None => line,
         };
         let run = || {
             let trace = run_seed(seed).unwrap_or_else(|failure| failure.trace);
-            trace.into_iter().map(told).collect::<Vec<String>>()
+            trace
+                .into_iter()
+                .map(without_folder)
+                .collect::<Vec<String>>()
         };
         let (first, again) = (run(), run());
         assert_eq!(first, again, "seed {seed}");

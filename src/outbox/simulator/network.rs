@@ -1,5 +1,5 @@
-//! What the network of a simulation does to requests and answers: it loses, delays, refuses and garbles them, and
-//! it is where the process dies.
+//! The network of a simulation: it loses, delays, refuses and garbles requests and replies, and kills the process
+//! between them.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -12,14 +12,14 @@ use crate::outbox::simulator::hook;
 use crate::outbox::simulator::hook::{below, chance};
 use crate::outbox::simulator::service::{Holdings, reply_with};
 
-/// How unkind the network is.
+/// The fault rates of the network.
 #[derive(Debug, Clone, Copy)]
 pub struct Weather {
-    /// Of a hundred requests, so many meet with something.
+    /// Percentage of requests with a fault.
     pub trouble: u64,
-    /// Of a hundred troubles, so many kill the process.
+    /// Percentage of faults that kill the process.
     pub death: u64,
-    /// Nobody answers.
+    /// The service does not answer.
     pub outage: bool,
     /// The token is refused.
     pub revoked: bool,
@@ -135,7 +135,7 @@ impl SimulatedService {
         if line.ends_with("api-upload/start") && reply.status == 200 {
             let id = serde_json::from_slice::<Value>(&reply.body).unwrap()["id"].as_u64();
             if let Some(asset) = self.holdings().assets.get_mut(&id.unwrap()) {
-                asset.told = true;
+                asset.answered = true;
             }
         }
         Ok(reply)
@@ -154,7 +154,7 @@ impl ScriptedServer for SimulatedService {
 async fn pause(time: Duration) {
     tokio::time::sleep(time).await;
     if hook::is_dead() {
-        // Nobody is there to hear.
+        // The process is dead and gets no reply.
         std::future::pending::<()>().await;
     }
 }

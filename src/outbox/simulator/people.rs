@@ -1,5 +1,5 @@
-//! The people of a simulation, step by step. A step that was not acknowledged before the process died is done
-//! again in the next life, as somebody would who got no answer.
+//! The steps of the users in a simulation. A step without an answer before the process was killed is repeated in the
+//! next process.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -19,7 +19,7 @@ async fn rest(longest_ms: u64) {
     tokio::time::sleep(Duration::from_millis(10 + below(longest_ms))).await;
 }
 
-/// Copies a model in and does what the finale says.
+/// Copies a model in and does the last step of the goal.
 pub async fn pursue_draft(outbox: Outbox, goal: Arc<Mutex<DraftGoal>>) {
     loop {
         let (step, files, finale) = {
@@ -48,7 +48,7 @@ fn conclude(goal: &Mutex<DraftGoal>, step: usize, done: OutboxResult<bool>) {
             goal.tried = false;
         }
         Ok(false) => {}
-        // What was sent in an earlier life, unheard, cannot change any more.
+        // It may have been sent by an earlier process, and cannot change any more.
         Err(OutboxError::Frozen(_)) => goal.step += 1,
         Err(error) => hook::note(format!("{} step {step}: {error}", goal.name)),
     }
@@ -143,7 +143,7 @@ async fn finish(outbox: &Outbox, goal: &Mutex<DraftGoal>, finale: Finale) -> Out
         Finale::Cancel => {
             rest(20_000).await;
             let Some(draft) = draft else {
-                // An earlier try may have worked, or it was too late.
+                // An earlier try may have succeeded, or it was too late.
                 let mut goal = goal.lock().unwrap();
                 if goal.tried {
                     goal.allowed.push(Files::new());
@@ -232,7 +232,7 @@ fn rename(outbox: &Outbox, goal: &Mutex<DraftGoal>, draft: Option<DraftId>) -> O
     }
 }
 
-/// Drops a text into a drop folder; gives up when the models do not come for long.
+/// Drops a text into a drop folder; gives up if the models do not appear.
 pub async fn pursue_job(outbox: Outbox, goal: Arc<Mutex<JobGoal>>) {
     for _ in 0..200 {
         if goal.lock().unwrap().step > 2 || hook::is_dead() {
@@ -323,7 +323,7 @@ pub async fn pursue_preset(outbox: Outbox, goal: Arc<Mutex<PresetGoal>>) {
             }
         };
         {
-            // Until it is acknowledged, both may be there.
+            // Until it is acknowledged, both texts are allowed.
             let mut goal = goal.lock().unwrap();
             if !goal.tried {
                 goal.tried = true;

@@ -1,6 +1,6 @@
-//! Power cuts: what was asked of the disk is recorded, and after each prefix of it the disk is built as a
-//! power cut may leave it: what was not synced is there, lost, torn, or there without what came before it.
-//! The next start has to find what was acknowledged.
+//! Power cuts. The operations on the disk are recorded. For each prefix of them a disk is built as a power cut may
+//! leave it: changes that were not synced are present, lost, torn or reordered. The next start must find everything
+//! that was acknowledged.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +18,7 @@ use crate::outbox::simulator::network::SimulatedService;
 use crate::outbox::simulator::service::BASE_URL;
 use crate::outbox::{Outbox, OutboxConfig, OutboxResult};
 
-/// What the user was promised: files by draft and path, texts by name.
+/// What the outbox acknowledged to the user: files by draft and path, texts by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Promised {
     folders: Vec<String>,
@@ -26,11 +26,11 @@ struct Promised {
     jobs: BTreeMap<String, Vec<u8>>,
 }
 
-/// A disk: what is durable for sure, and what only may be.
+/// A disk: what is certainly durable, and what may be.
 #[derive(Debug, Clone, Default)]
 struct Disk {
     files: Vec<DiskFile>,
-    /// Names as they are now, and as a cut leaves them at least.
+    /// The present names; `synced_names` are those that certainly survive a power cut.
     names: BTreeMap<PathBuf, usize>,
     synced_names: BTreeMap<PathBuf, usize>,
 }
@@ -59,7 +59,7 @@ impl Change {
         }
     }
 
-    /// The same, cut off somewhere.
+    /// The same change, cut off at a random place.
     fn torn(&self) -> Change {
         match self {
             Change::Write(offset, data) => {
@@ -109,10 +109,10 @@ impl Disk {
         }
     }
 
-    /// The files as a cut may leave them.
+    /// The files as a power cut may leave them.
     fn after_a_cut(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         let mut names = self.synced_names.clone();
-        // Each change of a name may have become durable by itself.
+        // Each change of a name may have become durable without the others.
         for (path, at) in &self.names {
             if self.synced_names.get(path) != Some(at) && chance(50) {
                 names.insert(path.clone(), *at);
@@ -158,7 +158,7 @@ fn open(dir: &Path) -> OutboxResult<Outbox> {
     Outbox::open(config, client).map(|(outbox, _)| outbox)
 }
 
-/// One operation of the user; what it promises when it returns.
+/// Does one random operation of the user and adds what it acknowledges to `promised`.
 fn act(outbox: &Outbox, promised: &mut Promised) -> OutboxResult<()> {
     let drafts = promised.folders.clone();
     let some = |names: &[String]| names.get(below(names.len() as u64) as usize).cloned();
@@ -221,7 +221,7 @@ fn act(outbox: &Outbox, promised: &mut Promised) -> OutboxResult<()> {
     Ok(())
 }
 
-/// What is found after a start, as far as it is whole.
+/// What a started outbox has, without incomplete files.
 fn found(outbox: &Outbox, dir: &Path) -> Promised {
     let machines = &outbox.owner.machines;
     let mut found = Promised::default();
@@ -242,7 +242,7 @@ fn found(outbox: &Outbox, dir: &Path) -> Promised {
     found
 }
 
-/// What differs between what was promised and what is found, leaving out what was being changed.
+/// The differences between what was promised and what is found, except for items that were being changed.
 fn broken(promised: &Promised, next: &Promised, found: &Promised) -> Vec<String> {
     let mut broken = Vec::new();
     for name in promised
@@ -272,8 +272,8 @@ fn broken(promised: &Promised, next: &Promised, found: &Promised) -> Vec<String>
     broken
 }
 
-/// `heard` says which operations the disk carries out.
-fn cut_everywhere(seed: u64, acts: u64, heard: impl Fn(&DiskOp) -> bool) -> Vec<String> {
+/// Cuts the power after each operation of a random run. `obeyed` selects the operations that the disk carries out.
+fn cut_everywhere(seed: u64, acts: u64, obeyed: impl Fn(&DiskOp) -> bool) -> Vec<String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
@@ -297,7 +297,7 @@ fn cut_everywhere(seed: u64, acts: u64, heard: impl Fn(&DiskOp) -> bool) -> Vec<
     let mut problems = Vec::new();
     let mut disk = Disk::default();
     for (at, op) in tape.iter().enumerate() {
-        if heard(op) {
+        if obeyed(op) {
             disk.apply(op);
         }
         let acknowledged = stations.iter().rposition(|(upto, _)| *upto <= at + 1);
@@ -323,13 +323,15 @@ fn cut_everywhere(seed: u64, acts: u64, heard: impl Fn(&DiskOp) -> bool) -> Vec<
     problems
 }
 
-/// Starts on the disk that a cut has left.
+/// Opens an outbox on the disk that a power cut left.
 fn restart(left: &BTreeMap<PathBuf, Vec<u8>>, home: &Path) -> OutboxResult<Promised> {
     let dir = crate::outbox::simulator::scratch();
     let new_home = dir.path().join("outbox");
     fs::create_dir_all(new_home.join("staging")).unwrap();
     for (path, bytes) in left {
-        let inside = path.strip_prefix(home).expect("all is in one place");
+        let inside = path
+            .strip_prefix(home)
+            .expect("all files are below the outbox");
         fs::write(new_home.join(inside), bytes).unwrap();
     }
     let outbox = open(&new_home)?;

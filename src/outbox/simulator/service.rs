@@ -1,5 +1,5 @@
-//! What the service of a simulation holds, and what each request does to it. It notes what must never happen at
-//! the moment it happens. What the network does to requests is [`network`](super::network)'s.
+//! The simulated service: what it holds and what each request does to it. It records violations when they happen.
+//! [`network`](super::network) simulates the network.
 
 mod works;
 
@@ -14,7 +14,6 @@ use crate::client::scripted::{ScriptedReply, ScriptedRequest};
 use crate::outbox::simulator::hook;
 use crate::outbox::simulator::hook::{below, chance};
 
-/// Where the service is.
 pub const BASE_URL: &str = "https://service.example";
 const STORAGE: &str = "https://storage.example";
 
@@ -22,15 +21,15 @@ const STORAGE: &str = "https://storage.example";
 #[derive(Debug, Clone)]
 pub struct Asset {
     pub name: String,
-    /// Made by another machine.
+    /// Created by another machine.
     pub foreign: bool,
     pub status: String,
-    /// The objects it is to have, and their bytes as they come.
+    /// The expected objects, and the bytes of those that have been uploaded.
     pub files: BTreeMap<String, Option<Vec<u8>>>,
     /// Whether the answer to its start reached the outbox.
-    pub told: bool,
+    pub answered: bool,
     urls_until: Instant,
-    /// When its import ends, and how.
+    /// When its import ends, and its status then.
     import: Option<(Instant, String)>,
 }
 
@@ -58,7 +57,6 @@ pub struct Preset {
     pub foreign: bool,
 }
 
-/// Everything the service holds.
 #[derive(Debug, Default)]
 pub struct Holdings {
     pub assets: BTreeMap<u64, Asset>,
@@ -66,11 +64,11 @@ pub struct Holdings {
     pub rapids: BTreeMap<u64, Rapid>,
     pub embeds: BTreeMap<u64, Embed>,
     pub presets: BTreeMap<u64, Preset>,
-    /// The ids that each preset name ever had from the outbox.
+    /// All ids of presets that the outbox created, by name.
     pub preset_ids: BTreeMap<String, BTreeSet<u64>>,
-    /// How often each count of faces was paid for by the outbox.
+    /// How often the outbox paid for each count of faces.
     pub paid: BTreeMap<String, usize>,
-    /// What must never happen, as it happened.
+    /// Violations: events that must never happen.
     pub violations: Vec<String>,
     pub storage_left: u64,
     next: u64,
@@ -115,7 +113,7 @@ impl Holdings {
         self.violations.push(text);
     }
 
-    /// Ends what time has ended.
+    /// Ends imports whose time has come.
     fn settle(&mut self) {
         let now = Instant::now();
         for asset in self.assets.values_mut() {
@@ -125,7 +123,7 @@ impl Holdings {
         }
     }
 
-    /// Does what a request asks for.
+    /// Carries out a request.
     pub fn apply(&mut self, request: &ScriptedRequest) -> ScriptedReply {
         self.settle();
         let Some(bytes) = &request.body else {
@@ -183,7 +181,7 @@ impl Holdings {
             foreign: false,
             status: "incomplete".to_owned(),
             files: names.iter().map(|name| (name.clone(), None)).collect(),
-            told: false,
+            answered: false,
             urls_until: Instant::now() + Duration::from_secs(30 + below(3600)),
             import: None,
         };
@@ -277,9 +275,9 @@ impl Holdings {
         let Some((id, asset)) = id.and_then(|id| Some((id, self.assets.remove(&id)?))) else {
             return no_such();
         };
-        if asset.foreign || !asset.told {
+        if asset.foreign || !asset.answered {
             self.violation(format!(
-                "{} was deleted, whose id nobody was told",
+                "{} was deleted, although its id was never returned",
                 asset.name
             ));
         }
@@ -288,7 +286,7 @@ impl Holdings {
         reply(200, Value::Null)
     }
 
-    /// An asset of another machine.
+    /// Creates an asset of another machine.
     pub fn foreign_asset(&mut self, name: &str, status: &str) -> u64 {
         let id = self.fresh();
         let asset = Asset {
@@ -296,7 +294,7 @@ impl Holdings {
             foreign: true,
             status: status.to_owned(),
             files: BTreeMap::new(),
-            told: false,
+            answered: false,
             urls_until: Instant::now(),
             import: None,
         };
@@ -351,7 +349,7 @@ fn percent_decoded(name: &str) -> String {
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-/// What asking for the first byte of an object gives.
+/// The answer to a request for the first byte of an object.
 fn meta_of(bytes: &[u8]) -> ScriptedReply {
     let md5: String = Md5::digest(bytes)
         .iter()

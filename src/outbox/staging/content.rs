@@ -1,8 +1,8 @@
 //! The bytes of one staged file while it is open: shared by all its handles.
 //!
-//! Invariant: a change of bytes or length raises the generation when it begins and once more before the call
-//! returns, so a flush that hears of no change since its sync may say that what it recorded is what is there. The
-//! lock of what everybody asks for (the size) is never held over the disk.
+//! Invariant: a change of bytes or length increments the generation when it begins and again before the call returns.
+//! So if the generation has not changed since a sync, the recorded checksum is that of the file. The lock of the
+//! size, which many callers need, is never held during disk work.
 
 use std::fs::File;
 use std::io;
@@ -21,40 +21,40 @@ pub struct Content {
     id: ContentId,
     file: Arc<File>,
     live: Mutex<Live>,
-    /// Held over a change of the file. It starts the write-out of large files early, so that their sync is short.
+    /// Locked during a change of the file. Starts the write-out of large files early, so that their sync is short.
     changing: Mutex<WriteOut>,
-    /// Held over a sync and its record, so that records have the order of syncs.
+    /// Locked during a sync and its record, so that records have the order of syncs.
     flushing: Mutex<()>,
 }
 
-/// What a write does on a full disk.
+/// What a write does if the disk is full.
 pub enum OnFull<'a> {
-    /// Tries once more when this could make some room. Blocks on local disk.
+    /// Retries once if this function could free some space. Blocks on local disk.
     MakeRoom(&'a dyn Fn() -> bool),
-    /// Leaves it to a caller that may block: see [`Written::NeedsRoom`].
+    /// Returns [`Written::NeedsRoom`], for a caller that may not block.
     Leave,
 }
 
-/// What became of a write.
+/// The result of a write.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Written {
-    /// It is there.
+    /// Everything was written.
     All,
-    /// The disk is full. The write is to be made again with [`OnFull::MakeRoom`].
+    /// The disk is full. The write must be repeated with [`OnFull::MakeRoom`].
     NeedsRoom,
 }
 
 struct Live {
     size: u64,
     hash: RunningHash,
-    /// Raised by every change.
+    /// Incremented by every change.
     generation: u64,
-    /// The generation that the journal holds; `None` before the first flush.
+    /// The recorded generation; `None` before the first flush.
     recorded: Option<u64>,
     /// The last write, until the time is set or the flush records it.
     written_at: Option<Moment>,
-    /// What the last failed write said, until the file is started over.
+    /// The error of the last failed write, until the file is written anew.
     failed: Option<i32>,
 }
 
@@ -68,7 +68,7 @@ impl std::fmt::Debug for Live {
     }
 }
 
-/// What a sync has made durable, to be recorded in the journal.
+/// What a sync made durable, for its record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flushed {
     /// Length of the file.
@@ -77,17 +77,17 @@ pub struct Flushed {
     pub hash: ContentHash,
     /// Time of the last write, unless a time was set since.
     pub written_at: Option<Moment>,
-    /// What to tell [`Content::recorded`] once the journal has it.
+    /// For [`Content::recorded`].
     pub generation: u64,
 }
 
 impl Content {
-    /// A content that was just made.
+    /// A new content.
     pub fn new(id: ContentId, file: File) -> Content {
         Content::with(id, file, 0, RunningHash::empty(), None)
     }
 
-    /// A content that the journal knows; `flushed` says whether its bytes are as recorded.
+    /// A recorded content; `flushed` tells whether its bytes are as recorded.
     pub fn existing(id: ContentId, file: File, flushed: bool) -> io::Result<Content> {
         let size = file.metadata()?.len();
         let hash = if size == 0 {
@@ -130,7 +130,7 @@ impl Content {
         &self.file
     }
 
-    /// Present length and time of the last write that no time was set over.
+    /// Length, and time of the last write unless a time was set since.
     pub fn size_and_time(&self) -> (u64, Option<Moment>) {
         let live = self.live();
         (live.size, live.written_at)
@@ -141,13 +141,13 @@ impl Content {
         self.live().size
     }
 
-    /// True when the bytes differ from what the journal says.
+    /// True if the bytes differ from the record.
     pub fn is_dirty(&self) -> bool {
         let live = self.live();
         live.recorded != Some(live.generation)
     }
 
-    /// True when a write failed and the file was not started over since.
+    /// True if a write failed and the file was not written anew since.
     pub fn has_failed(&self) -> bool {
         self.live().failed.is_some()
     }
@@ -222,7 +222,7 @@ impl Content {
         Ok(())
     }
 
-    /// Cuts or extends the file. Cutting it to nothing starts over after a failed write.
+    /// Truncates or extends the file. Truncating it to zero ends the state after a failed write.
     pub fn truncate(&self, size: u64) -> OutboxResult<()> {
         let _changing = self.changing();
         if size == self.size() && size != 0 {
@@ -244,7 +244,7 @@ impl Content {
         Ok(())
     }
 
-    /// Reserves room.
+    /// Reserves disk space.
     pub fn allocate(&self, offset: u64, len: u64, keep_size: bool) -> OutboxResult<()> {
         answering::check_may_block("reserving room");
         let _changing = self.changing();
@@ -256,7 +256,7 @@ impl Content {
         };
         match rustix::fs::fallocate(&*self.file, flags, offset, len) {
             Ok(()) => {}
-            // A disk that cannot reserve is no failure: the write itself will tell.
+            // If the file system cannot reserve space, the write itself reports a full disk.
             Err(rustix::io::Errno::OPNOTSUPP) if keep_size => return Ok(()),
             Err(rustix::io::Errno::OPNOTSUPP) => {
                 if end > self.size() {
@@ -278,17 +278,17 @@ impl Content {
         Ok(())
     }
 
-    /// Somebody set the time: it wins over earlier writes.
+    /// A time was set: it replaces that of earlier writes.
     pub fn time_was_set(&self) {
         self.live().written_at = None;
     }
 
-    /// The right to sync and to record what the sync gave.
+    /// Locks syncs and their records.
     pub fn flush_turn(&self) -> MutexGuard<'_, ()> {
         self.flushing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes the bytes durable and gives what is to be recorded; `None` when the journal knows them.
+    /// Makes the bytes durable and returns what to record; `None` if that is recorded already.
     pub fn sync(&self) -> OutboxResult<Option<Flushed>> {
         answering::check_may_block("the sync of a staged file");
         let (generation, size, written_at, seen) = {
@@ -313,8 +313,8 @@ impl Content {
                 .inspect(|()| recorder::synced(&self.file))
         };
         if let Err(error) = synced {
-            // After a failed sync the kernel may have dropped the pages: nothing here can be
-            // trusted until the file is written anew.
+            // After a failed sync the kernel may have dropped dirty pages: the bytes are not trusted until the file
+            // is written anew.
             self.live().failed = Some(error.raw_os_error().unwrap_or(libc::EIO));
             return Err(staging_error("what was written")(error));
         }
@@ -339,7 +339,7 @@ impl Content {
         }))
     }
 
-    /// The journal has what [`Content::sync`] gave.
+    /// The result of [`Content::sync`] is recorded.
     pub fn recorded(&self, flushed: &Flushed) {
         let mut live = self.live();
         live.recorded = live.recorded.max(Some(flushed.generation));

@@ -1,7 +1,7 @@
 //! Checksums of staged bytes, computed while they are written.
 //!
-//! [`RunningHash`] follows a sequential writer for free; any other order of writes makes it say that
-//! the file has to be read again. Pure but for [`hash_upto`].
+//! [`RunningHash`] follows sequential writes at no extra I/O; after writes in another order the file has to be read
+//! again. Pure except for [`hash_upto`].
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -12,11 +12,11 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::durable::answering;
 
-/// How much is read at once when a file is hashed again.
+/// Bytes per read when a file is hashed again.
 const READ_LEN_BYTES: usize = 1 << 20;
-/// An aligned stretch of this many zeros is hashed as its length. Part of what the journal's hashes mean.
+/// An aligned run of this many zeros is hashed as its length. Part of the format of the journal's hashes.
 const ZERO_RUN_LEN_BYTES: u64 = 64 << 20;
-/// Stands before the length of zeros that were left out.
+/// Precedes the length of a run of zeros in the hash.
 const ZERO_RUN_TAG: &[u8] = b"assetfs zeros ";
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
@@ -58,17 +58,15 @@ impl<'de> Deserialize<'de> for ContentHash {
     }
 }
 
-/// A hash of bytes that come in order, without cost for long runs of zeros, so that a hole of many terabytes
-/// need not be read.
+/// Hashes bytes in order. Long runs of zeros cost nothing, so that a hole of many terabytes need not be read.
 ///
-/// The hash is XXH3 of the bytes. An aligned stretch of [`ZERO_RUN_LEN_BYTES`] that holds zeros alone is
-/// replaced by its length under a tag, whether it is a hole or was written: the hash depends on the content, not on
-/// how a file system stores it.
+/// The hash is XXH3 of the bytes. An aligned run of [`ZERO_RUN_LEN_BYTES`] zeros is replaced by a tag and its length,
+/// whether it is a hole or was written: the hash depends on the content only.
 #[derive(Clone)]
 pub struct ContentHasher {
     state: Box<Xxh3>,
     upto: u64,
-    /// Zeros at the end that are not in `state` yet; they begin on an aligned place.
+    /// Zeros at the end that are not in `state` yet; they begin at an aligned offset.
     zeros: u64,
 }
 
@@ -83,12 +81,12 @@ impl Default for ContentHasher {
 }
 
 impl ContentHasher {
-    /// How many bytes it has seen.
+    /// Number of hashed bytes.
     pub fn len_bytes(&self) -> u64 {
         self.upto
     }
 
-    /// Takes the next bytes.
+    /// Hashes the next bytes.
     pub fn update(&mut self, mut data: &[u8]) {
         while !data.is_empty() {
             let room = usize::try_from(self.room_in_stretch()).unwrap_or(usize::MAX);
@@ -104,7 +102,7 @@ impl ContentHasher {
         }
     }
 
-    /// Takes zeros that nobody has to read.
+    /// Hashes zeros without reading them.
     pub fn skip_zeros(&mut self, mut len: u64) {
         if !self.is_zero_so_far() {
             let part = len.min(self.room_in_stretch());
@@ -116,7 +114,7 @@ impl ContentHasher {
         self.upto += len;
     }
 
-    /// The hash of what it has seen.
+    /// The hash of the bytes so far.
     pub fn digest(&self) -> ContentHash {
         let mut whole = self.clone();
         whole.take_in_zeros();
@@ -158,7 +156,7 @@ fn update_zeros(state: &mut Xxh3, mut len: u64) {
 
 /// The hash of a file that is being written.
 pub struct RunningHash {
-    /// State over the bytes so far; `None` once the order was broken.
+    /// The state after the bytes so far; `None` after a write out of order.
     state: Option<ContentHasher>,
 }
 
@@ -173,7 +171,7 @@ impl RunningHash {
         RunningHash { state: None }
     }
 
-    /// For a file whose bytes were all read, after which further appends are followed.
+    /// For a file whose bytes were all read. Further appends are followed.
     pub fn at(state: ContentHasher) -> RunningHash {
         RunningHash { state: Some(state) }
     }
@@ -182,8 +180,7 @@ impl RunningHash {
     pub fn wrote(&mut self, offset: u64, data: &[u8]) {
         match &mut self.state {
             Some(state) if offset == state.len_bytes() => state.update(data),
-            // Bytes beyond what was hashed: a later write may still fill the gap in order only
-            // when nothing was skipped, so the order is broken.
+            // A gap was skipped, so the writes are out of order.
             _ => self.state = None,
         }
     }
@@ -201,14 +198,14 @@ impl RunningHash {
         }
     }
 
-    /// The hash of the file if it has `size` bytes and all were seen in order.
+    /// The hash of the file, if it has `size` bytes and all were written in order.
     pub fn digest(&self, size: u64) -> Option<ContentHash> {
         let state = self.state.as_ref()?;
         (state.len_bytes() == size).then(|| state.digest())
     }
 }
 
-/// Reads the first `size` bytes of a file, or all where it has fewer. Holes are not read.
+/// Hashes the first `size` bytes of a file, or all if it has fewer. Holes are not read.
 pub fn hash_upto(file: &File, size: u64) -> io::Result<ContentHasher> {
     answering::check_may_block("hashing a file");
     let mut hasher = ContentHasher::default();
@@ -223,7 +220,7 @@ pub fn hash_upto(file: &File, size: u64) -> io::Result<ContentHasher> {
                 usize::try_from(data.end - at).map_or(READ_LEN_BYTES, |n| n.min(READ_LEN_BYTES));
             let got = file.read_at(&mut buffer[..wanted], at)?;
             if got == 0 {
-                // It was cut meanwhile.
+                // It was truncated meanwhile.
                 return Ok(hasher);
             }
             hasher.update(&buffer[..got]);
@@ -232,14 +229,14 @@ pub fn hash_upto(file: &File, size: u64) -> io::Result<ContentHasher> {
     Ok(hasher)
 }
 
-/// Where the next bytes are that are no hole, from `from` on and below `size`.
+/// The offset of the next data that is no hole, between `from` and `size`.
 fn next_data(file: &File, from: u64, size: u64) -> std::ops::Range<u64> {
     use rustix::fs::{SeekFrom, seek};
     use rustix::io::Errno;
     let start = match seek(file, SeekFrom::Data(from)) {
         Ok(start) => start.min(size),
         Err(Errno::NXIO) => return size..size,
-        // A file system that knows no holes.
+        // A file system without support for holes.
         Err(_) => return from..size,
     };
     let end = seek(file, SeekFrom::Hole(start)).map_or(size, |end| end.min(size));

@@ -1,7 +1,7 @@
 //! Staged bytes on local disk: one private file for each content, named by its id.
 //!
-//! Invariant: the name of every file that is handed out is durable before anybody writes into it, so
-//! that syncing its data is enough. Which content belongs to which entry is the journal's matter.
+//! Invariant: the name of every returned file is durable before anything is written into it, so that syncing its data
+//! is enough. The journal records which content belongs to which entry.
 
 mod content;
 mod hash;
@@ -24,10 +24,10 @@ use crate::durable::{PrivateDir, answering, recorder, sync_dir};
 use crate::outbox::error::{OutboxError, OutboxResult, staging_error};
 use crate::outbox::failpoint;
 
-/// How many empty files are made at once: their names become durable by one sync.
+/// Number of empty files that are made at once, so that one sync makes their names durable.
 const SPARE_FILES: usize = 24;
 
-/// The number of one staged content. Never used twice in one state directory.
+/// The id of a staged content. Never reused in one state directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ContentId(pub u64);
@@ -52,8 +52,8 @@ struct Spare {
 }
 
 impl Staging {
-    /// Opens the folder, and gives the contents that are not in `kept`: what becomes of them is the caller's
-    /// matter. Empty ones, made ahead by an earlier run, are removed. Ids start above `above` and above what is there.
+    /// Opens the folder, and returns the contents that are not in `kept`, for which the caller is responsible. Empty
+    /// files that an earlier run made in advance are removed. New ids are above `above` and above all existing ones.
     pub fn open(
         dir: &Path,
         kept: &BTreeSet<ContentId>,
@@ -107,12 +107,12 @@ impl Staging {
         open_options(false).open(self.path(content))
     }
 
-    /// Where a content is.
+    /// The path of a content.
     pub fn path(&self, content: ContentId) -> PathBuf {
         self.dir.join(content.to_string())
     }
 
-    /// Drops a content. What is open stays readable through its handles.
+    /// Deletes a content. It stays readable through open handles.
     pub fn remove(&self, content: ContentId) {
         if !failpoint::alive() {
             return;
@@ -127,7 +127,7 @@ impl Staging {
         }
     }
 
-    /// Removes the files that were made ahead; the next file to be made makes them anew.
+    /// Removes the files that were made in advance. The next new file makes others.
     pub fn drop_spares(&self) {
         let spares = {
             let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,12 +1,12 @@
-//! Has the disk begin with a large file while it is still being written, so that the sync at its
-//! close has little left to wait for. Only advice: what is durable is decided by the sync alone.
+//! Starts writing a large file to disk while it is still being written, so that the sync at its close is short. Only
+//! a hint to the kernel: nothing is durable before the sync.
 
 use std::fs::File;
 use std::num::NonZeroU64;
 
 use rustix::fs::Advice;
 
-/// How much is gathered before write-out is started.
+/// Bytes that are collected before write-out is started.
 const STEP_LEN_BYTES: u64 = 8 << 20;
 
 /// The range that was written sequentially and for which write-out was not started.
@@ -20,12 +20,12 @@ impl WriteOut {
     /// Follows a write.
     pub fn wrote(&mut self, file: &File, offset: u64, len: u64) {
         if let Some((start, len)) = self.step(offset, len) {
-            // Pages that are not yet on the disk are queued for it and stay in memory.
+            // Starts writing dirty pages; they stay in the page cache.
             let _ = rustix::fs::fadvise(file, start, NonZeroU64::new(len), Advice::DontNeed);
         }
     }
 
-    /// The stretch to write out now, as start and length.
+    /// The range to write out now: start and length.
     fn step(&mut self, offset: u64, len: u64) -> Option<(u64, u64)> {
         if offset != self.end {
             self.start = offset;

@@ -1,5 +1,5 @@
-//! The whole state of the outbox and its records, for opening, snapshots and tests. While the outbox runs, each machine
-//! holds its own part; see [`Parts`](super::parts::Parts).
+//! The whole state of the outbox and its records, for opening, snapshots and tests. While the outbox runs, each
+//! machine has its own part; see [`Machines`](super::machines::Machines).
 
 #[cfg(test)]
 mod tests;
@@ -15,7 +15,7 @@ use super::jobs::{JobBook, JobBookError, JobRecord};
 use super::journal::Journaled;
 use super::presets::{PresetBook, PresetRecord};
 
-/// All that lasts.
+/// The durable state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 pub struct State {
     #[serde(flatten)]
@@ -30,12 +30,12 @@ impl Journaled for State {
     const KIND: &'static str = "snapshot";
 }
 
-/// One record of the journal. A record names things by id, says what became true, and is understood by every later
-/// version: fields may be added with a default, never renamed. A machine writes its records itself, in the same form.
+/// One record of the journal. A record refers to objects by id and states a fact. Every later version can read it:
+/// fields may be added with a default, but never renamed. The machines write their own records in the same form.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Record {
-    /// Everything so far, in one.
+    /// A snapshot of the whole state.
     Snapshot(Box<State>),
     Draft(DraftRecord),
     Upload(UploadRecord),
@@ -61,7 +61,7 @@ impl From<JobRecord> for Record {
     }
 }
 
-/// Why a record does not fit the state.
+/// Why a record cannot be applied.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReplayError {
     #[error(transparent)]
@@ -70,7 +70,7 @@ pub enum ReplayError {
     Jobs(#[from] JobBookError),
 }
 
-/// Applies to the jobs what became of a draft or of an asset.
+/// Applies the fate of a draft or an asset to the jobs.
 pub fn follow(jobs: &mut JobBook, fate: ModelFate) {
     match fate {
         ModelFate::Accepted { draft, asset } => jobs.draft_became(draft, asset),
@@ -91,11 +91,11 @@ impl State {
         Ok(state)
     }
 
-    /// The state after those of `records` that fit; what does not fit is left out.
+    /// The state after `records`, without those that cannot be applied.
     pub fn replay_what_fits(records: &[Record]) -> State {
         let mut state = State::default();
         for record in records {
-            // A record checks before it changes anything; what it may leave half done is one entry.
+            // A record is checked before it changes anything, so an invalid one affects one entry at most.
             let _ = state.apply(record);
         }
         state

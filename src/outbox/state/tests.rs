@@ -1,5 +1,5 @@
-//! The journal's promises about the state: every prefix of what happened can be replayed, a snapshot
-//! says the same as what it stands for, and no asset is ever forgotten.
+//! Properties of the journal's state: every prefix of the records can be replayed, a snapshot equals the records that
+//! it replaces, and no asset is ever forgotten.
 
 mod fixtures;
 mod history;
@@ -62,7 +62,7 @@ proptest! {
             let known = in_attempt || state.drafts.discards.contains(asset) || state.drafts.sent.contains_key(asset);
             prop_assert!(known, "{} is known to nobody", asset);
         }
-        // And none that is wanted is ever deleted.
+        // And no wanted asset is ever deleted.
         for draft in state.drafts.drafts.values() {
             if let Some(asset) = draft.stage().and_then(|it| it.asset()) {
                 prop_assert!(!state.drafts.discards.contains(&asset));

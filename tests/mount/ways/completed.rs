@@ -61,7 +61,7 @@ fn a_model_without_textures_says_what_is_missing_and_is_sent_and_imported_withou
     wait_until("it says what is missing", || {
         let why = fixture.why("rawmodels/chair");
         pictures.iter().all(|name| why.contains(name.as_str()))
-            && why.contains("it is sent without in")
+            && why.contains("it is sent without them in")
     });
     wait_until("it is sent without", || {
         let assets = fixture.service.assets();

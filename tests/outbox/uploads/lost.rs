@@ -101,7 +101,7 @@ async fn a_dead_network_leaves_drafts_writable_and_they_go_when_it_is_back() {
     })
     .await;
     let info = outbox.drafts().get(draft.id).unwrap();
-    assert!(info.failure.unwrap().contains("tried again by itself"));
+    assert!(info.failure.unwrap().contains("retried automatically"));
     put(
         &outbox,
         draft.id,

@@ -25,7 +25,7 @@ pub(in crate::drive) struct FileMaps {
 pub(in crate::drive::catalog) struct Kept {
     pub(in crate::drive::catalog) map: Arc<FileMap>,
     /// Time of the response; `None` for names of an earlier mount.
-    pub(in crate::drive::catalog) told: Option<Instant>,
+    pub(in crate::drive::catalog) received: Option<Instant>,
     /// The names cannot change any more.
     pub(in crate::drive::catalog) is_settled: bool,
 }
@@ -42,7 +42,7 @@ impl FileMaps {
     pub(in crate::drive) fn doubt(&self, store: &MetaStore, folder: RemoteFolder) {
         if let Some(kept) = self.lock().get_mut(&folder) {
             kept.is_settled = false;
-            kept.told = None;
+            kept.received = None;
         }
         if let Some(names) = stored(store, folder).filter(|names| names.is_settled) {
             let doubted = StoredNames {
@@ -90,7 +90,7 @@ impl FileMaps {
         }
         let kept = Kept {
             map: Arc::clone(map),
-            told: Some(Instant::now()),
+            received: Some(Instant::now()),
             is_settled,
         };
         self.put(folder, kept);
@@ -127,7 +127,7 @@ impl FileMaps {
         if all.len() >= MAX_KEPT && !all.contains_key(&folder) {
             let oldest = all
                 .iter()
-                .min_by_key(|(_, kept)| kept.told)
+                .min_by_key(|(_, kept)| kept.received)
                 .map(|(folder, _)| *folder);
             if let Some(oldest) = oldest {
                 all.remove(&oldest);
@@ -153,7 +153,7 @@ impl FileMaps {
         );
         let kept = Kept {
             map: Arc::new(map),
-            told: None,
+            received: None,
             is_settled,
         };
         self.put(folder, kept.clone());

@@ -44,7 +44,7 @@ pub(in crate::drive) struct Known {
 /// Uploads whose start the service never answered.
 pub(in crate::drive) struct Orphans {
     pub(in crate::drive) found: Vec<OrphanStatus>,
-    pub(in crate::drive) told: Instant,
+    pub(in crate::drive) received: Instant,
     /// The unanswered starts that the search was for.
     pub(in crate::drive) starts: Vec<u64>,
 }

@@ -12,7 +12,7 @@ use crate::drive::values::node::{ListingKind, Model, RemoteFolder};
 use crate::wire::{AssetId, ModelId, RapidId};
 
 /// With more new names than this, the kernel is not notified: it has never looked them up.
-pub(super) const MAX_TOLD: usize = 64;
+pub(super) const MAX_REPORTED: usize = 64;
 
 pub(super) fn forget_files(catalog: &Catalog, prefix: &str) {
     catalog.maps.forget(&catalog.meta, prefix);
@@ -44,7 +44,7 @@ pub(super) fn assets_changed(catalog: &Catalog, changes: &Changes) {
         let home = catalog.home_of(AssetId(*id));
         catalog.report(Change::Model(Model::Raw(home)));
     }
-    tell_appeared(catalog, changes, ListingKind::Assets, |known, id| {
+    report_appeared(catalog, changes, ListingKind::Assets, |known, id| {
         known.assets.name(id).map(str::to_owned)
     });
 }
@@ -73,18 +73,18 @@ pub(super) fn rapids_changed(catalog: &Catalog, changes: &Changes) {
     for id in &changes.changed {
         catalog.report(Change::Model(Model::Rapid(RapidId(*id))));
     }
-    tell_appeared(catalog, changes, ListingKind::Rapids, |known, id| {
+    report_appeared(catalog, changes, ListingKind::Rapids, |known, id| {
         known.rapids.name(id).map(str::to_owned)
     });
 }
 
-fn tell_appeared(
+fn report_appeared(
     catalog: &Catalog,
     changes: &Changes,
     which: ListingKind,
     name: impl Fn(&Known, u64) -> Option<String>,
 ) {
-    if changes.appeared.len() > MAX_TOLD {
+    if changes.appeared.len() > MAX_REPORTED {
         return;
     }
     let names: Vec<String> = {

@@ -15,9 +15,9 @@ use crate::drive::catalog::data::listing_refs::{
 use crate::drive::catalog::listings::changes::assets_changed;
 use crate::drive::catalog::listings::first::{first_assets, first_rapids};
 use crate::drive::catalog::listings::freshness::is_listed;
-use crate::drive::catalog::listings::records::told_rapid;
+use crate::drive::catalog::listings::records::store_rapid;
 use crate::drive::catalog::listings::records::{
-    learned_rows, told_all, told_assets, told_changes, told_jobs, told_rapids,
+    learned_rows, store_all, store_assets, store_changes, store_jobs, store_rapids,
 };
 use crate::drive::catalog::listings::store::keep_for_good;
 use crate::drive::catalog::parts::Catalog;
@@ -58,7 +58,7 @@ async fn fetch_assets(catalog: &Catalog) -> DriveResult<()> {
         let query = ListQuery::all().at_page(page.into());
         let reply = asked(catalog, catalog.client.assets().list(query, NOW)).await?;
         if reply.unreadable == 0 {
-            let confirmed = told_assets(catalog, reply.data, |listing, rows, taken| match listing
+            let confirmed = store_assets(catalog, reply.data, |listing, rows, taken| match listing
                 .confirm(reply.meta.total, rows, began, Instant::now(), taken)
             {
                 Confirmation::Holds(changes) => Some(changes),
@@ -98,7 +98,7 @@ async fn fetch_rapids(catalog: &Catalog) -> DriveResult<()> {
                 .rapids
                 .confirm(reply.meta.total, rows, began, now, &Default::default());
         if let Confirmation::Holds(changes) = confirmation {
-            told_rapids(catalog, known, &changes);
+            store_rapids(catalog, known, &changes);
             return Ok(());
         }
     }
@@ -114,7 +114,7 @@ async fn fetch_rapids(catalog: &Catalog) -> DriveResult<()> {
     let changes = known
         .rapids
         .replace(rows, began, Instant::now(), &Default::default());
-    told_rapids(catalog, known, &changes);
+    store_rapids(catalog, known, &changes);
     Ok(())
 }
 
@@ -159,7 +159,7 @@ async fn fetch_whole<T, R: Record + Serialize>(
     let began = Instant::now();
     let records = asked(catalog, all).await?;
     let rows = records.iter().map(row).collect();
-    told_all(catalog, listing, rows, began);
+    store_all(catalog, listing, rows, began);
     Ok(())
 }
 
@@ -185,13 +185,13 @@ async fn fetch_embeds(catalog: &Catalog) -> DriveResult<()> {
             &HashSet::new(),
         );
         if let Confirmation::Holds(changes) = confirmation {
-            told_changes(catalog, &EMBEDS, known, &changes);
+            store_changes(catalog, &EMBEDS, known, &changes);
             return Ok(());
         }
     }
     let records = asked(catalog, catalog.client.embeds().all(None, NOW)).await?;
     let rows = records.iter().map(KnownEmbed::from_record).collect();
-    told_all(catalog, &EMBEDS, rows, began);
+    store_all(catalog, &EMBEDS, rows, began);
     Ok(())
 }
 
@@ -200,9 +200,9 @@ async fn fetch_jobs(catalog: &Catalog) -> DriveResult<()> {
     let began = Instant::now();
     let records = asked(catalog, catalog.client.optimizations().running(NOW)).await?;
     for record in &records {
-        told_rapid(catalog, KnownRapid::from_record(record), began);
+        store_rapid(catalog, KnownRapid::from_record(record), began);
     }
-    told_jobs(
+    store_jobs(
         catalog,
         records.iter().map(|record| record.id).collect(),
         began,

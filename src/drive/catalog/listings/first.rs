@@ -13,7 +13,7 @@ use crate::client::{PageStream, Priority};
 use crate::drive::catalog::asking::asked;
 use crate::drive::catalog::data::listing_refs::RAPIDS;
 use crate::drive::catalog::listings::changes::{assets_changed, rapids_changed};
-use crate::drive::catalog::listings::records::{learned_rows, told_asset_changes, told_rapids};
+use crate::drive::catalog::listings::records::{learned_rows, store_asset_changes, store_rapids};
 use crate::drive::catalog::listings::store::keep;
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::error::DriveResult;
@@ -41,7 +41,7 @@ pub(super) async fn first_assets(catalog: &Catalog, began: Instant) -> DriveResu
     let Some(changes) = end_pass(&mut known.assets, pass, began)? else {
         return Ok(false);
     };
-    told_asset_changes(catalog, known, &changes);
+    store_asset_changes(catalog, known, &changes);
     Ok(true)
 }
 
@@ -68,7 +68,7 @@ pub(super) async fn first_rapids(catalog: &Catalog, began: Instant) -> DriveResu
     let Some(changes) = end_pass(&mut known.rapids, pass, began)? else {
         return Ok(false);
     };
-    told_rapids(catalog, known, &changes);
+    store_rapids(catalog, known, &changes);
     Ok(true)
 }
 
@@ -100,7 +100,7 @@ fn end_pass<R: Record>(
         return Ok(None);
     }
     let (order, now) = (pass.order(), Instant::now());
-    Ok(Some(listing.pass_ended(&pass.told, order, began, now)))
+    Ok(Some(listing.pass_ended(&pass.listed, order, began, now)))
 }
 
 /// The kernel has looked up no name of a listing that was never known.
@@ -111,7 +111,7 @@ fn unasked(mut changes: Changes) -> Changes {
 
 /// The counts of one pass.
 struct Pass {
-    told: HashSet<u64>,
+    listed: HashSet<u64>,
     unreadable: usize,
     /// The total that the last requested page reported.
     total: u64,
@@ -123,7 +123,7 @@ struct Pass {
 impl Pass {
     fn new() -> Pass {
         Pass {
-            told: HashSet::new(),
+            listed: HashSet::new(),
             unreadable: 0,
             total: 0,
             highest: 0,
@@ -139,15 +139,15 @@ impl Pass {
         self.rises &= is_higher && ids.is_sorted_by(|a, b| a < b);
         self.highest = ids.iter().copied().fold(self.highest, u64::max);
         // The first page was requested before all others, even if it is delivered last.
-        if self.told.is_empty() || page.meta.current_page > 1 {
+        if self.listed.is_empty() || page.meta.current_page > 1 {
             self.total = page.meta.total;
         }
         self.unreadable += page.unreadable;
-        self.told.extend(ids);
+        self.listed.extend(ids);
     }
 
     fn is_all(&self) -> bool {
-        (self.told.len() + self.unreadable) as u64 >= self.total
+        (self.listed.len() + self.unreadable) as u64 >= self.total
     }
 
     fn order(&self) -> Order {

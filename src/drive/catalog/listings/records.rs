@@ -11,7 +11,7 @@ use crate::drive::catalog::data::known::Known;
 use crate::drive::catalog::data::listing_refs::{ASSETS, EMBEDS, ListingRef, RAPIDS};
 use crate::drive::catalog::data::stored_listings::keep_jobs;
 use crate::drive::catalog::listings::changes::{
-    MAX_TOLD, assets_changed, forget_files, rapids_changed,
+    MAX_REPORTED, assets_changed, forget_files, rapids_changed,
 };
 use crate::drive::catalog::listings::store::keep;
 use crate::drive::catalog::parts::Catalog;
@@ -22,8 +22,8 @@ use crate::outbox::DraftKind;
 use crate::wire::{AssetId, BaseAsset, EmbedId, ModelId, RapidId};
 
 /// Stores one record of a source model from a request that began at `asked`.
-pub(in crate::drive) fn told_asset(catalog: &Catalog, record: &BaseAsset, asked: Instant) {
-    told_assets(catalog, vec![record.clone()], |listing, rows, taken| {
+pub(in crate::drive) fn store_asset(catalog: &Catalog, record: &BaseAsset, asked: Instant) {
+    store_assets(catalog, vec![record.clone()], |listing, rows, taken| {
         rows.into_iter()
             .next()
             .map(|row| listing.put(row, asked, Instant::now(), taken))
@@ -31,12 +31,12 @@ pub(in crate::drive) fn told_asset(catalog: &Catalog, record: &BaseAsset, asked:
 }
 
 /// Stores one row of an optimized model.
-pub(in crate::drive) fn told_rapid(catalog: &Catalog, row: KnownRapid, asked: Instant) {
+pub(in crate::drive) fn store_rapid(catalog: &Catalog, row: KnownRapid, asked: Instant) {
     let mut known = catalog.known();
     let changes = known
         .rapids
         .put(row, asked, Instant::now(), &Default::default());
-    told_rapids(catalog, known, &changes);
+    store_rapids(catalog, known, &changes);
 }
 
 /// Stores tags that were changed through this drive.
@@ -60,7 +60,7 @@ pub(in crate::drive) fn write_tags(catalog: &Catalog, subject: ModelId, tags: Ve
             };
             let row = KnownRapid { tags, ..row };
             let changes = known.rapids.write(row, now, &Default::default());
-            told_rapids(catalog, known, &changes);
+            store_rapids(catalog, known, &changes);
         }
     }
 }
@@ -104,7 +104,7 @@ pub(in crate::drive) fn removed<R: Record + Serialize>(
 }
 
 /// Applies records with `learn`; false if it could not use them.
-pub(super) fn told_assets(
+pub(super) fn store_assets(
     catalog: &Catalog,
     records: Vec<BaseAsset>,
     learn: impl FnOnce(&mut Listing<KnownAsset>, Vec<KnownAsset>, &HashSet<String>) -> Option<Changes>,
@@ -135,7 +135,7 @@ pub(super) fn learned_rows(
 }
 
 /// Stores and reports changes of assets.
-pub(super) fn told_asset_changes(
+pub(super) fn store_asset_changes(
     catalog: &Catalog,
     mut known: MutexGuard<'_, Known>,
     changes: &Changes,
@@ -154,14 +154,14 @@ fn claim_made(catalog: &Catalog, known: &mut Known, row: &KnownAsset) {
     }
 }
 
-pub(super) fn told_rapids(catalog: &Catalog, mut known: MutexGuard<'_, Known>, changes: &Changes) {
+pub(super) fn store_rapids(catalog: &Catalog, mut known: MutexGuard<'_, Known>, changes: &Changes) {
     keep(catalog, &RAPIDS, &mut known, changes);
     drop(known);
     rapids_changed(catalog, changes);
 }
 
 /// Stores which optimizations are running or have failed lately.
-pub(in crate::drive) fn told_jobs(catalog: &Catalog, mut rapids: Vec<RapidId>, asked: Instant) {
+pub(in crate::drive) fn store_jobs(catalog: &Catalog, mut rapids: Vec<RapidId>, asked: Instant) {
     rapids.sort_unstable();
     let (before, is_news) = {
         let mut known = catalog.known();
@@ -184,7 +184,7 @@ pub(in crate::drive) fn told_jobs(catalog: &Catalog, mut rapids: Vec<RapidId>, a
 }
 
 /// Stores a complete listing.
-pub(super) fn told_all<R: Record + Serialize>(
+pub(super) fn store_all<R: Record + Serialize>(
     catalog: &Catalog,
     listing: &ListingRef<R>,
     rows: Vec<R>,
@@ -192,10 +192,10 @@ pub(super) fn told_all<R: Record + Serialize>(
 ) {
     let mut known = catalog.known();
     let changes = (listing.rows)(&mut known).replace(rows, began, Instant::now(), &HashSet::new());
-    told_changes(catalog, listing, known, &changes);
+    store_changes(catalog, listing, known, &changes);
 }
 
-pub(in crate::drive) fn told_changes<R: Record + Serialize>(
+pub(in crate::drive) fn store_changes<R: Record + Serialize>(
     catalog: &Catalog,
     listing: &ListingRef<R>,
     mut known: MutexGuard<'_, Known>,
@@ -213,7 +213,7 @@ pub(in crate::drive) fn told_changes<R: Record + Serialize>(
     names.extend(changed.filter_map(|id| rows.name(*id).map(str::to_owned)));
     drop(known);
     // Another text is another inode: the name stands for another node.
-    for name in names.into_iter().take(MAX_TOLD) {
+    for name in names.into_iter().take(MAX_REPORTED) {
         catalog.report(Change::Named(listing.kind, name));
     }
 }

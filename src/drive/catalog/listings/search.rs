@@ -8,7 +8,7 @@ use crate::client::{ListQuery, Priority};
 use crate::drive::catalog::asking::{asked, landed, out_of_reach};
 use crate::drive::catalog::data::flight_key::FlightKey;
 use crate::drive::catalog::listings::freshness::is_listed;
-use crate::drive::catalog::listings::records::{told_assets, told_rapids};
+use crate::drive::catalog::listings::records::{store_assets, store_rapids};
 use crate::drive::catalog::listings::refreshed;
 use crate::drive::catalog::models::{refreshed_asset, refreshed_rapid};
 use crate::drive::catalog::parts::Catalog;
@@ -36,8 +36,8 @@ pub(in crate::drive) async fn found(
     }
     let key = (family, Arc::clone(query));
     let known = catalog.known().searches.get(&key).cloned();
-    if let Some((ids, told)) = &known
-        && told.elapsed() < catalog.config.refresh
+    if let Some((ids, received)) = &known
+        && received.elapsed() < catalog.config.refresh
     {
         return Ok(ids.clone());
     }
@@ -253,7 +253,7 @@ async fn find_by_query(catalog: &Arc<Catalog>, family: Family, wanted: &str) -> 
 }
 
 fn found_assets(catalog: &Catalog, records: &[BaseAsset], asked: Instant) {
-    told_assets(catalog, records.to_vec(), |listing, rows, taken| {
+    store_assets(catalog, records.to_vec(), |listing, rows, taken| {
         Some(listing.put_all(rows, asked, Instant::now(), taken))
     });
 }
@@ -263,5 +263,5 @@ fn found_rapids(catalog: &Catalog, rows: Vec<KnownRapid>, asked: Instant) {
     let changes = known
         .rapids
         .put_all(rows, asked, Instant::now(), &HashSet::new());
-    told_rapids(catalog, known, &changes);
+    store_rapids(catalog, known, &changes);
 }

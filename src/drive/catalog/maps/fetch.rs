@@ -6,8 +6,8 @@ use std::time::Instant;
 use crate::client::Priority;
 use crate::drive::catalog::asking::asked;
 use crate::drive::catalog::change::Change;
-use crate::drive::catalog::maps::store::{asset_is_final, known_map, rapid_is_final, told_files};
-use crate::drive::catalog::models::{told_asset_detail, told_rapid_detail};
+use crate::drive::catalog::maps::store::{asset_is_final, known_map, rapid_is_final, store_files};
+use crate::drive::catalog::models::{store_asset_detail, store_rapid_detail};
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::values::node::{Model, RemoteFolder};
@@ -23,22 +23,22 @@ pub(in crate::drive) async fn fetch_map(
     match folder {
         RemoteFolder::AssetFiles(asset) => {
             let files = asked(catalog, client.assets().downloads(asset, now)).await?;
-            told_files(catalog, folder, &files, asset_is_final(catalog, asset));
+            store_files(catalog, folder, &files, asset_is_final(catalog, asset));
         }
         RemoteFolder::AssetAnalysis(asset) => {
             let record = asked(catalog, client.assets().get(asset, now)).await?;
-            told_asset_detail(catalog, &record, began);
+            store_asset_detail(catalog, &record, began);
         }
         RemoteFolder::AssetMembers(asset) => {
             (catalog.fetch_members)(Arc::clone(catalog), asset).await?;
         }
         RemoteFolder::AssetRenders(asset) => {
             let files = or_none(asked(catalog, client.assets().renders(asset, now)).await)?;
-            told_files(catalog, folder, &files, asset_is_final(catalog, asset));
+            store_files(catalog, folder, &files, asset_is_final(catalog, asset));
         }
         RemoteFolder::AssetPbr(asset) => {
             let files = or_none(asked(catalog, client.assets().pbr(asset, now)).await)?;
-            told_files(
+            store_files(
                 catalog,
                 folder,
                 &pbr_files(&files),
@@ -47,27 +47,27 @@ pub(in crate::drive) async fn fetch_map(
         }
         RemoteFolder::AssetConverted(asset) => {
             let files = or_none(asked(catalog, client.assets().converted(asset, now)).await)?;
-            told_converted(catalog, asset, &files);
+            store_converted(catalog, asset, &files);
         }
         RemoteFolder::RapidFiles(rapid)
         | RemoteFolder::RapidAnalysis(rapid)
         | RemoteFolder::RapidQc(rapid) => {
             let record = asked(catalog, client.rapids().get(rapid, now)).await?;
-            told_rapid_detail(catalog, &record, began);
+            store_rapid_detail(catalog, &record, began);
         }
         RemoteFolder::RapidRenders(rapid) => {
             let files = or_none(asked(catalog, client.rapids().renders(rapid, now)).await)?;
-            told_files(catalog, folder, &files, rapid_is_final(catalog, rapid));
+            store_files(catalog, folder, &files, rapid_is_final(catalog, rapid));
         }
     }
     Ok(())
 }
 
 /// Formats may be added at any time; a new one is reported.
-fn told_converted(catalog: &Catalog, asset: AssetId, files: &Downloads) {
+fn store_converted(catalog: &Catalog, asset: AssetId, files: &Downloads) {
     let folder = RemoteFolder::AssetConverted(asset);
     let before = known_map(catalog, folder).map_or(0, |map| map.files().count());
-    told_files(catalog, folder, files, false);
+    store_files(catalog, folder, files, false);
     if files.iter().count() != before {
         let model = Model::Raw(catalog.home_of(asset));
         catalog.report(Change::Files(model, folder));

@@ -120,7 +120,7 @@ fn look_again_at(catalog: &Arc<Catalog>, folder: RemoteFolder) {
 fn holds(catalog: &Catalog, kept: &Kept) -> bool {
     kept.is_settled
         || kept
-            .told
+            .received
             .is_some_and(|at| at.elapsed() < catalog.config.refresh)
 }
 
@@ -143,7 +143,7 @@ fn usable_url(kept: &Kept, path: &str) -> Option<SignedUrl> {
     let url = kept.map.file(path)?.url.clone()?;
     let works = match url.expires_at() {
         Some(expires) => Timestamp::now().plus_seconds(RENEW_BEFORE_SECS) < expires,
-        None => kept.told?.elapsed() < URL_HOLDS,
+        None => kept.received?.elapsed() < URL_HOLDS,
     };
     works.then_some(url)
 }

@@ -19,7 +19,7 @@ const ANALYSIS_NAMES: [&str; 6] = [
 ];
 
 /// Stores the files that the record of a source model contains.
-pub(in crate::drive) fn told_asset_files(catalog: &Catalog, record: &BaseAsset) {
+pub(in crate::drive) fn store_asset_files(catalog: &Catalog, record: &BaseAsset) {
     let analysis = record
         .downloads
         .iter()
@@ -28,7 +28,7 @@ pub(in crate::drive) fn told_asset_files(catalog: &Catalog, record: &BaseAsset) 
         .map(|(name, url)| (name.to_owned(), url.clone()))
         .collect();
     let is_settled = record.upload_status == UploadStatus::Complete;
-    told_files(
+    store_files(
         catalog,
         RemoteFolder::AssetAnalysis(record.id),
         &analysis,
@@ -37,7 +37,7 @@ pub(in crate::drive) fn told_asset_files(catalog: &Catalog, record: &BaseAsset) 
 }
 
 /// Stores the files that the record of an optimized model contains.
-pub(in crate::drive) fn told_rapid_files(catalog: &Catalog, record: &RapidModel) {
+pub(in crate::drive) fn store_rapid_files(catalog: &Catalog, record: &RapidModel) {
     let is_settled = record.optimization_status.is_final();
     let downloads = &record.downloads;
     let files = if downloads.all.is_empty() {
@@ -45,13 +45,13 @@ pub(in crate::drive) fn told_rapid_files(catalog: &Catalog, record: &RapidModel)
     } else {
         downloads.all.clone()
     };
-    told_files(
+    store_files(
         catalog,
         RemoteFolder::RapidFiles(record.id),
         &files,
         is_settled && !files.is_empty(),
     );
-    told_files(
+    store_files(
         catalog,
         RemoteFolder::RapidAnalysis(record.id),
         &analysis_of(record),
@@ -59,10 +59,10 @@ pub(in crate::drive) fn told_rapid_files(catalog: &Catalog, record: &RapidModel)
     );
     let reports = reports_of(catalog, record);
     let named = reports.into_iter().map(|name| (name, None));
-    told_names(catalog, RemoteFolder::RapidQc(record.id), named, is_settled);
+    store_names(catalog, RemoteFolder::RapidQc(record.id), named, is_settled);
 }
 
-pub(super) fn told_files(
+pub(super) fn store_files(
     catalog: &Catalog,
     folder: RemoteFolder,
     files: &Downloads,
@@ -71,11 +71,11 @@ pub(super) fn told_files(
     let named = files
         .iter()
         .map(|(name, url)| (name.to_owned(), Some(url.clone())));
-    told_names(catalog, folder, named, is_settled);
+    store_names(catalog, folder, named, is_settled);
 }
 
 /// Stores the files of a folder; returns them as shown.
-pub(in crate::drive) fn told_names(
+pub(in crate::drive) fn store_names(
     catalog: &Catalog,
     folder: RemoteFolder,
     named: impl IntoIterator<Item = (String, Option<SignedUrl>)>,

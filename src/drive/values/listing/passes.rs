@@ -86,34 +86,34 @@ impl<R: Record> Listing<R> {
         taken: &HashSet<String>,
     ) -> Changes {
         let order = order_of(&rows);
-        let told: HashSet<u64> = rows.iter().map(Record::number).collect();
-        let mut changes = self.drop_untold(&told, began);
+        let listed: HashSet<u64> = rows.iter().map(Record::number).collect();
+        let mut changes = self.drop_unlisted(&listed, began);
         let rows = self.without_late(rows, began);
         self.learn(rows, now, taken, &mut changes);
-        self.passed(&told, order, began, now);
+        self.passed(&listed, order, began, now);
         changes
     }
 
     /// Completes a pass whose records were added page by page.
     pub fn pass_ended(
         &mut self,
-        told: &HashSet<u64>,
+        listed: &HashSet<u64>,
         order: Order,
         began: Instant,
         now: Instant,
     ) -> Changes {
-        let changes = self.drop_untold(told, began);
-        self.passed(told, order, began, now);
+        let changes = self.drop_unlisted(listed, began);
+        self.passed(listed, order, began, now);
         changes
     }
 
     /// Removes records that a pass did not contain.
-    fn drop_untold(&mut self, told: &HashSet<u64>, began: Instant) -> Changes {
+    fn drop_unlisted(&mut self, listed: &HashSet<u64>, began: Instant) -> Changes {
         let mut changes = Changes::default();
         let gone: Vec<u64> = self
             .rows
             .iter()
-            .filter(|(id, learned)| !told.contains(id) && learned.at <= began)
+            .filter(|(id, learned)| !listed.contains(id) && learned.at <= began)
             .map(|(id, _)| *id)
             .collect();
         for id in gone {
@@ -122,9 +122,9 @@ impl<R: Record> Listing<R> {
         changes
     }
 
-    fn passed(&mut self, told: &HashSet<u64>, order: Order, began: Instant, now: Instant) {
+    fn passed(&mut self, listed: &HashSet<u64>, order: Order, began: Instant, now: Instant) {
         self.deleted
-            .retain(|id, at| told.contains(id) || *at > began);
+            .retain(|id, at| listed.contains(id) || *at > began);
         self.order = order;
         self.full_pass = Some(now);
         self.belief.confirmed(began, now);

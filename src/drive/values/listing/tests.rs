@@ -116,7 +116,7 @@ fn an_answer_to_an_earlier_request_does_not_undo_what_was_written() {
         Confirmation::Holds(Changes::default())
     );
     assert!(listing.find("new").is_some() && listing.find("old").is_none());
-    // What was asked after it is the service's word again.
+    // An answer to a later request is the service's state again.
     listing.put(Thing(1, "newest"), asked, later, &taken());
     assert!(listing.find("newest").is_some() && listing.find("new").is_none());
 }

@@ -11,7 +11,7 @@ use crate::outbox::drafts::settle::inspect::Subject;
 use crate::outbox::drafts::settle::readiness::{BytesState, DraftFacts, FileFacts};
 use crate::outbox::drafts::tree::FileState;
 use crate::outbox::drafts::upload::manifest;
-use crate::outbox::drafts::upload::manifest::{KeptBack, Manifest, Sendable};
+use crate::outbox::drafts::upload::manifest::{Exclusion, Manifest, Sendable};
 use crate::outbox::ids::DraftId;
 use crate::outbox::names;
 use crate::outbox::names::FolderName;
@@ -21,7 +21,7 @@ use crate::outbox::names::FolderName;
 pub enum Knowledge {
     All(DraftFacts),
     /// These files have to be inspected first.
-    NeedsLook(Vec<Subject>),
+    NeedsInspection(Vec<Subject>),
 }
 
 /// Gathers the known facts of a draft.
@@ -37,12 +37,12 @@ pub fn gather(memory: &DraftsMemory, id: DraftId) -> Option<Knowledge> {
     }
     let named = manifest::sendable(&draft.tree);
     if let Some(subjects) = unseen(memory, draft, &named) {
-        return Some(Knowledge::NeedsLook(subjects));
+        return Some(Knowledge::NeedsInspection(subjects));
     }
     let referred = referred_folders(memory, draft);
     let all = manifest::sendable_with(&draft.tree, |folder| referred.contains(folder));
     if let Some(subjects) = unseen(memory, draft, &all) {
-        return Some(Knowledge::NeedsLook(subjects));
+        return Some(Knowledge::NeedsInspection(subjects));
     }
     let files = all.iter().map(|item| facts_of(memory, item)).collect();
     Some(Knowledge::All(DraftFacts {
@@ -78,7 +78,7 @@ fn empty(draft: &Draft) -> DraftFacts {
     let mut version_control = None;
     for (path, entry, node) in draft.tree.walk() {
         if node.file().is_some() {
-            if manifest::kept_back_by_name(&draft.tree, entry) == Some(KeptBack::InFlight) {
+            if manifest::excluded_by_name(&draft.tree, entry) == Some(Exclusion::InFlight) {
                 in_flight.push(path);
             }
         } else if names::judge_folder(&node.name) == FolderName::VersionControl {

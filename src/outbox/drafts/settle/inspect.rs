@@ -75,7 +75,7 @@ impl Findings {
 }
 
 /// Inspects a file. Blocks on local disk.
-pub fn look_into(subject: &Subject, file: &File, needs_proof: bool) -> io::Result<Finding> {
+pub fn inspect(subject: &Subject, file: &File, needs_proof: bool) -> io::Result<Finding> {
     let interrupted = Finding {
         state: BytesState::Interrupted,
         references: Vec::new(),
@@ -116,7 +116,7 @@ mod tests {
             size: 16,
         };
         assert_eq!(
-            look_into(&subject, &file, true).unwrap().state,
+            inspect(&subject, &file, true).unwrap().state,
             BytesState::Whole
         );
         let other = Subject {
@@ -124,7 +124,7 @@ mod tests {
             ..subject.clone()
         };
         assert_eq!(
-            look_into(&other, &file, true).unwrap().state,
+            inspect(&other, &file, true).unwrap().state,
             BytesState::Interrupted
         );
         let longer = Subject {
@@ -132,7 +132,7 @@ mod tests {
             ..subject
         };
         assert_eq!(
-            look_into(&longer, &file, false).unwrap().state,
+            inspect(&longer, &file, false).unwrap().state,
             BytesState::Interrupted
         );
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::outbox::drafts::parts::DraftParts;
 use crate::outbox::drafts::settle::facts;
 use crate::outbox::drafts::settle::facts::Knowledge;
-use crate::outbox::drafts::settle::inspect::{Finding, Subject, look_into};
+use crate::outbox::drafts::settle::inspect::{Finding, Subject, inspect};
 use crate::outbox::drafts::settle::readiness::{BytesState, DraftFacts};
 use crate::outbox::error::{OutboxError, OutboxResult};
 use crate::outbox::ids::DraftId;
@@ -23,21 +23,21 @@ pub async fn look(parts: &Arc<DraftParts>, draft: DraftId) -> OutboxResult<Optio
         let subjects = match known {
             None => return Ok(None),
             Some(Knowledge::All(facts)) => return Ok(Some(facts)),
-            Some(Knowledge::NeedsLook(subjects)) => subjects,
+            Some(Knowledge::NeedsInspection(subjects)) => subjects,
         };
         let looking = Arc::clone(parts);
-        off_thread(move || look_at_all(&looking, subjects)).await?;
+        off_thread(move || inspect_all(&looking, subjects)).await?;
     }
 }
 
-fn look_at_all(parts: &DraftParts, subjects: Vec<Subject>) {
+fn inspect_all(parts: &DraftParts, subjects: Vec<Subject>) {
     for subject in subjects {
         if parts.tasks.is_closing() {
             return;
         }
         let needs_proof = parts.memory().findings.needs_proof(&subject);
         let path = parts.own.staging.path(subject.content);
-        let finding = File::open(path).and_then(|file| look_into(&subject, &file, needs_proof));
+        let finding = File::open(path).and_then(|file| inspect(&subject, &file, needs_proof));
         let finding = finding.unwrap_or_else(|error| {
             tracing::warn!(content = %subject.content, %error, "a staged file cannot be read");
             Finding {

@@ -135,7 +135,7 @@ impl Obstacle {
     }
 
     /// True if `commit --force` ignores it.
-    pub fn yields_to_force(&self) -> bool {
+    pub fn can_be_forced(&self) -> bool {
         matches!(
             self,
             Obstacle::InFlight(_) | Obstacle::NotWhole(_) | Obstacle::Lacks(_) | Obstacle::NoModel
@@ -155,12 +155,12 @@ pub fn readiness(facts: &DraftFacts) -> Result<ReadyContent, Obstacle> {
         return Err(Obstacle::Empty);
     }
     if facts.kind == DraftKind::LooseFile {
-        can_stand_alone(facts)?;
+        check_stands_alone(facts)?;
     }
     if !facts.files.iter().any(|file| names::is_model(&file.path)) {
         return Err(Obstacle::NoModel);
     }
-    every_file_is_whole(facts)?;
+    check_files_complete(facts)?;
     let present: BTreeSet<&str> = facts.files.iter().map(|file| file.path.as_str()).collect();
     let mut missing = BTreeSet::new();
     let mut is_hopeless = false;
@@ -187,7 +187,7 @@ pub fn readiness(facts: &DraftFacts) -> Result<ReadyContent, Obstacle> {
     })
 }
 
-fn can_stand_alone(facts: &DraftFacts) -> Result<(), Obstacle> {
+fn check_stands_alone(facts: &DraftFacts) -> Result<(), Obstacle> {
     let file = &facts.files[0];
     let needs_folder = |why: String| Err(Obstacle::NeedsFolder { why });
     if !names::is_self_contained(&file.path) {
@@ -205,7 +205,7 @@ fn can_stand_alone(facts: &DraftFacts) -> Result<(), Obstacle> {
     }
 }
 
-fn every_file_is_whole(facts: &DraftFacts) -> Result<(), Obstacle> {
+fn check_files_complete(facts: &DraftFacts) -> Result<(), Obstacle> {
     for file in &facts.files {
         let path = &file.path;
         let what = match &file.state {
@@ -271,7 +271,7 @@ pub fn human_size(bytes: u64) -> String {
 pub fn warning_for(content: &ReadyContent) -> Option<String> {
     (!content.missing.is_empty()).then(|| {
         format!(
-            "sent without {}, which the model names and nobody copied in",
+            "sent without {}, which the model refers to",
             content.missing.join(", ")
         )
     })

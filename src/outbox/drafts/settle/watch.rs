@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::outbox::drafts::activity::Lacking;
+use crate::outbox::drafts::activity::MissingFiles;
 use crate::outbox::drafts::draft::Stage;
 use crate::outbox::drafts::parts::DraftParts;
 use crate::outbox::drafts::settle::look::look;
@@ -18,7 +18,7 @@ use crate::outbox::status::ItemStatus;
 /// Debounce: how long to wait for more changes before drafts are checked.
 const BURST: Duration = Duration::from_millis(60);
 /// Interval of checking whether the writers of an otherwise ready draft have ended.
-const WRITER_LOOK: Duration = Duration::from_millis(250);
+const WRITER_CHECK: Duration = Duration::from_millis(250);
 /// The longest time between two checks.
 const LONGEST: Duration = Duration::from_secs(60);
 
@@ -90,18 +90,18 @@ async fn judge(parts: &Arc<DraftParts>, draft: DraftId) -> Duration {
             status,
             missing,
         } => {
-            let goes_at = Some(Instant::now() + at.saturating_sub(now));
-            show(parts, draft, status, Lacking { missing, goes_at });
+            let sent_at = Some(Instant::now() + at.saturating_sub(now));
+            show(parts, draft, status, MissingFiles { missing, sent_at });
             // The status line counts the seconds that are left.
             let pause = match writer_state.writers_ended {
-                None => WRITER_LOOK,
+                None => WRITER_CHECK,
                 Some(_) => Duration::from_secs(1),
             };
             at.min(now + pause)
         }
         Verdict::Blocked { status, missing } => {
-            let goes_at = None;
-            show(parts, draft, status, Lacking { missing, goes_at });
+            let sent_at = None;
+            show(parts, draft, status, MissingFiles { missing, sent_at });
             never
         }
     }
@@ -141,10 +141,10 @@ fn standing(parts: &DraftParts, draft: DraftId) -> DraftStanding {
     }
 }
 
-fn show(parts: &DraftParts, draft: DraftId, status: ItemStatus, lacking: Lacking) {
+fn show(parts: &DraftParts, draft: DraftId, status: ItemStatus, missing_files: MissingFiles) {
     let mut memory = parts.memory();
     let activity = memory.activity(draft);
-    activity.lacking = lacking;
+    activity.missing_files = missing_files;
     if activity.held_by == status {
         return;
     }

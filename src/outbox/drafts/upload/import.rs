@@ -19,7 +19,7 @@ use crate::outbox::status::ItemStatus;
 use crate::wire::{AssetId, BaseAsset, UploadStatus};
 
 /// How late the drive may report that it deleted an asset.
-const LATE_WORD: Duration = Duration::from_secs(2);
+const LATE_REPORT: Duration = Duration::from_secs(2);
 
 impl Upload {
     pub(super) async fn ask(&mut self, asset: AssetId) -> Flow {
@@ -70,7 +70,7 @@ impl Upload {
         self.write(UploadRecord::Imported { draft: self.draft })
             .await?;
         failpoint::hit(Failpoint::AfterImport);
-        self.tell_asset_changed();
+        self.report_asset_changed();
         Ok(Flow::Again)
     }
 
@@ -89,7 +89,7 @@ impl Upload {
         let draft = self.draft;
         self.write(UploadRecord::ImportFailed { draft, reason })
             .await?;
-        self.tell_asset_changed();
+        self.report_asset_changed();
         Ok(Flow::End)
     }
 
@@ -98,12 +98,12 @@ impl Upload {
         let asset = attempt.stage.asset();
         if asset.is_some_and(|asset| self.parts.memory().state.deletions.contains(&asset)) {
             self.service = ServiceView::Unknown;
-            return Ok(Flow::Pause(LATE_WORD));
+            return Ok(Flow::Pause(LATE_REPORT));
         }
         // Another task may be about to report the deletion.
         if !std::mem::replace(&mut self.gone_before, true) {
             self.service = ServiceView::Unknown;
-            return Ok(Flow::Pause(LATE_WORD));
+            return Ok(Flow::Pause(LATE_REPORT));
         }
         let draft = self.draft;
         self.drop_attempt(attempt.number).await?;
@@ -147,7 +147,7 @@ impl Upload {
     }
 
     /// Sends the events that the asset changed.
-    fn tell_asset_changed(&self) {
+    fn report_asset_changed(&self) {
         let asset = {
             let memory = self.parts.memory();
             memory

@@ -103,7 +103,7 @@ pub struct Sendable<'a> {
 
 /// Why an entry is not sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KeptBack {
+pub enum Exclusion {
     /// Its name, or that of a folder above it, is junk.
     Junk,
     /// It has the temporary name of a copy.
@@ -114,20 +114,20 @@ pub enum KeptBack {
     ServiceFolder,
 }
 
-impl KeptBack {
+impl Exclusion {
     /// The sentence that `why` prints.
     pub fn sentence(self, path: &str) -> String {
         match self {
-            KeptBack::Junk => format!(
+            Exclusion::Junk => format!(
                 "{path} is kept on this computer and never sent: file managers and editors make files of this name"
             ),
-            KeptBack::InFlight => format!(
+            Exclusion::InFlight => format!(
                 "{path} has the temporary name of a file that is still being copied; the model is sent when the file is renamed or removed"
             ),
-            KeptBack::VersionControl => {
+            Exclusion::VersionControl => {
                 format!("{path} belongs to a version control folder, which is never sent")
             }
-            KeptBack::ServiceFolder => format!(
+            Exclusion::ServiceFolder => format!(
                 "{path} is kept on this computer and not sent: its folder has the name of a folder that the service fills, and no model refers to it"
             ),
         }
@@ -136,20 +136,20 @@ impl KeptBack {
 
 /// Why an entry is not sent because of its name. Service folders are checked by [`sendable_with`], because they
 /// depend on what models refer to.
-pub fn kept_back_by_name(tree: &Tree, entry: EntryId) -> Option<KeptBack> {
+pub fn excluded_by_name(tree: &Tree, entry: EntryId) -> Option<Exclusion> {
     let mut at = entry;
     while at != EntryId::ROOT {
         let node = tree.node(at)?;
         let verdict = match node.kind() {
             EntryKind::File => match names::judge_file(&node.name) {
                 FileName::Plain => None,
-                FileName::Junk => Some(KeptBack::Junk),
-                FileName::InFlight => Some(KeptBack::InFlight),
+                FileName::Junk => Some(Exclusion::Junk),
+                FileName::InFlight => Some(Exclusion::InFlight),
             },
             EntryKind::Folder => match names::judge_folder(&node.name) {
                 FolderName::Plain => None,
-                FolderName::Junk => Some(KeptBack::Junk),
-                FolderName::VersionControl => Some(KeptBack::VersionControl),
+                FolderName::Junk => Some(Exclusion::Junk),
+                FolderName::VersionControl => Some(Exclusion::VersionControl),
             },
         };
         if verdict.is_some() {
@@ -172,7 +172,7 @@ pub fn sendable_with(tree: &Tree, referred: impl Fn(&str) -> bool) -> Vec<Sendab
         .into_iter()
         .filter_map(|(path, entry, node)| {
             let file = node.file()?;
-            let by_name = kept_back_by_name(tree, entry).is_none();
+            let by_name = excluded_by_name(tree, entry).is_none();
             let wanted = !is_in_service_folder(&path) || referred(service_folder_of(&path));
             (by_name && wanted).then_some(Sendable { entry, path, file })
         })

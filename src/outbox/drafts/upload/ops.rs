@@ -98,7 +98,7 @@ impl Uploads {
 
     /// Makes a draft whose import failed an ordinary draft again, so that missing files can be copied in. Its asset
     /// is deleted. Durable on return; false if the import did not fail.
-    pub fn take_back_failed(&self, draft: DraftId) -> OutboxResult<bool> {
+    pub fn reopen_failed_import(&self, draft: DraftId) -> OutboxResult<bool> {
         let (ticket, asset) = {
             let mut memory = self.parts.memory();
             let attempt = memory.draft(draft)?.attempt.as_ref();
@@ -206,7 +206,7 @@ impl Uploads {
             let facts = facts.ok_or_else(|| OutboxError::NotFound(format!("draft {draft}")))?;
             match readiness::readiness(&facts) {
                 Ok(_) => return Ok(()),
-                Err(obstacle) if force && obstacle.yields_to_force() => return Ok(()),
+                Err(obstacle) if force && obstacle.can_be_forced() => return Ok(()),
                 // The kernel may report the close of a file shortly after the tool has ended.
                 Err(Obstacle::BeingWritten(_)) if Instant::now() < late => {}
                 Err(obstacle) => return Err(obstacle.into_error()),

@@ -55,7 +55,7 @@ impl Upload {
                         }
                         None => break,
                     },
-                    _ = progress.tick() => this.tell_progress(),
+                    _ = progress.tick() => this.report_progress(),
                     () = &mut stopped => return Ok(Flow::End),
                     () = this.parts.tasks.closed() => return Ok(Flow::End),
                 }
@@ -129,7 +129,7 @@ impl Upload {
             live.files_sent += 1;
         }
         drop(memory);
-        self.tell_progress();
+        self.report_progress();
         Ok(())
     }
 
@@ -154,7 +154,7 @@ impl Upload {
         }
     }
 
-    fn tell_progress(&self) {
+    fn report_progress(&self) {
         let sent = self.live.sent.load(Ordering::Relaxed);
         self.live.rate().note(self.parts.now(), sent);
         self.parts.status_changed(self.draft);

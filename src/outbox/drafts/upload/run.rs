@@ -24,7 +24,7 @@ use crate::outbox::pauses::Pauses;
 use crate::wire::{AssetId, BaseAsset, SignedUrl};
 
 /// The longest pause between two polls of an import.
-const LONGEST_LOOK: Duration = Duration::from_secs(10);
+const LONGEST_POLL: Duration = Duration::from_secs(10);
 /// The longest pause between two comparisons that found a difference.
 const LONGEST_COMPARISON: Duration = Duration::from_secs(3600);
 /// The longest pause between two retries while the service cannot be reached.
@@ -69,7 +69,7 @@ impl Upload {
             gone_before: false,
             completion_sent: None,
             retries: Pauses::new(first * 2, LONGEST_RETRY),
-            looks: Pauses::new(first, LONGEST_LOOK),
+            looks: Pauses::new(first, LONGEST_POLL),
             comparisons: Pauses::new(first * 4, LONGEST_COMPARISON),
             starts: Pauses::new(first, LONGEST_RETRY),
             parts,

@@ -74,7 +74,7 @@ impl Upload {
         };
         match readiness::readiness(found) {
             Ok(content) => Ok(readiness::warning_for(&content)),
-            Err(obstacle) if ordered == Some(true) && obstacle.yields_to_force() => {
+            Err(obstacle) if ordered == Some(true) && obstacle.can_be_forced() => {
                 Ok(Some(format!("sent by force: {}", obstacle.sentence())))
             }
             Err(obstacle) if ordered.is_some() => Err(Some(obstacle.sentence())),

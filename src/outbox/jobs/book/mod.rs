@@ -96,7 +96,7 @@ impl Submission {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SubmissionStage {
-    /// It went out, or was about to; nobody knows more.
+    /// Sent, or about to be sent; the answer is not known yet.
     Sent,
     /// The service works on it.
     Taken { rapid: RapidId },
@@ -104,7 +104,7 @@ pub enum SubmissionStage {
     Done { rapid: RapidId },
     /// The service failed at it.
     Failed { rapid: RapidId, reason: String },
-    /// It was looked for and not found; nobody will ever know by itself.
+    /// Searched for and not found; the user has to decide.
     Unknown,
 }
 

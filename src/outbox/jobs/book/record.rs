@@ -68,7 +68,7 @@ pub enum JobRecord {
     },
     /// A request for several assets is about to be sent.
     ManySent {
-        /// The file it comes from.
+        /// The job file.
         job: JobKey,
         /// The tag of the request, which is on no rapid model.
         group: String,
@@ -80,7 +80,7 @@ pub enum JobRecord {
     },
     /// A request for an embed is about to be sent.
     EmbedSent {
-        /// The file it comes from.
+        /// The job file.
         job: JobKey,
         /// The tag of the request, which is on no embed.
         tag: String,

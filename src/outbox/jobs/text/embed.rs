@@ -10,15 +10,15 @@ const NAME_MAX_CHARS: usize = 255;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EmbedText {
-    /// Its name; the file's, where the text gives none.
+    /// By default the name of the file.
     pub name: String,
     /// The viewer's settings, as JSON text.
     pub config: Option<String>,
-    /// Whether its look becomes the user's own.
+    /// Whether its theme becomes the user's own.
     pub save_user_theme: Option<bool>,
 }
 
-/// Reads the text; `file` is the file's name.
+/// Parses the text; `file` is the file's name.
 pub fn parse(file: &str, text: &[u8]) -> Result<EmbedText, String> {
     let Value::Object(mut map) = parse_json(file, text)? else {
         return Err(format!(
@@ -63,9 +63,9 @@ fn is_name(name: &str) -> bool {
     !name.trim().is_empty() && name.chars().count() <= NAME_MAX_CHARS
 }
 
-/// The viewer's settings as the service wants them: the text of an object of texts.
+/// The viewer's settings as the service expects them: the JSON text of an object of strings.
 fn config_of(file: &str, value: Value) -> Result<String, String> {
-    let wrong = |what: &str| format!("{file}: \"config\" has to be an object of texts{what}");
+    let wrong = |what: &str| format!("{file}: \"config\" has to be an object of strings{what}");
     let map = match value {
         Value::Object(map) => map,
         Value::String(text) => {
@@ -76,10 +76,10 @@ fn config_of(file: &str, value: Value) -> Result<String, String> {
     let as_text = |(key, value): (String, Value)| {
         let text = match value {
             Value::String(text) => text,
-            // What is plain means what its text means.
+            // Numbers and booleans are sent as strings.
             Value::Number(number) => number.to_string(),
             Value::Bool(flag) => flag.to_string(),
-            _ => return Err(wrong(&format!("; {key:?} is none"))),
+            _ => return Err(wrong(&format!("; {key:?} is not a string"))),
         };
         Ok((key, Value::String(text)))
     };
@@ -131,8 +131,8 @@ mod tests {
             ("[]", "has to be a JSON object"),
             (r#"{"name":7}"#, "\"name\" has to be a text"),
             (r#"{"name":" "}"#, "\"name\" has to be a text"),
-            (r#"{"config":[]}"#, "an object of texts"),
-            (r#"{"config":{"a":{}}}"#, "\"a\" is none"),
+            (r#"{"config":[]}"#, "an object of strings"),
+            (r#"{"config":{"a":{}}}"#, "\"a\" is not a string"),
             (r#"{"save_user_theme":"yes"}"#, "true or false"),
             (r#"{"baseUnit":"m"}"#, "go into \"config\""),
         ] {

@@ -1,7 +1,7 @@
-//! The text of a request for several assets, as it is dropped into `jobs/`. Pure.
+//! The text of a request for several assets in `jobs/`. Pure.
 //!
-//! It is the service's own body, with two additions: `model`, a path, may stand for `model_id`, and
-//! `preset`, a name, for `preset_id`.
+//! It is the body of the API, with two additions: `model`, a path, instead of `model_id`, and `preset`, a name,
+//! instead of `preset_id`.
 
 use serde_json::{Map, Value};
 
@@ -9,15 +9,13 @@ use crate::outbox::jobs::text::{Settings, read_settings, take_tags};
 use crate::outbox::texts::parse_json;
 use crate::wire::AssetId;
 
-/// The most items of one request.
+/// Maximum number of items in one request.
 const ITEMS_MAX: usize = 1000;
 
 /// One optimization of several.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ManyItem {
-    /// Of what.
     pub model: ModelRef,
-    /// How.
     pub settings: Settings,
     /// Tags for the rapid model.
     pub tags: Vec<String>,
@@ -25,12 +23,12 @@ pub struct ManyItem {
     pub export_name: Option<String>,
 }
 
-/// How an asset is named.
+/// How a text refers to an asset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelRef {
-    /// By its number.
+    /// By id.
     Id(AssetId),
-    /// By its path; the drive resolves it.
+    /// By path, which the drive resolves.
     Path(String),
 }
 
@@ -47,7 +45,7 @@ pub fn parse(name: &str, text: &[u8]) -> Result<Vec<ManyItem>, String> {
         return Err(wants());
     };
     if let Some(other) = map.keys().next() {
-        return Err(format!("{name} has {other:?} beside \"optimizations\""));
+        return Err(format!("{name} has {other:?} next to \"optimizations\""));
     }
     if items.is_empty() || items.len() > ITEMS_MAX {
         let count = items.len();
@@ -69,7 +67,7 @@ fn item_of(name: &str, item: Value) -> Result<ManyItem, String> {
         return Err(format!("{name}: \"config\" has to be an object"));
     };
     if let Some(other) = item.keys().next() {
-        return Err(format!("{name} has {other:?} beside \"config\""));
+        return Err(format!("{name} has {other:?} next to \"config\""));
     }
     let tags = take_tags(name, &mut config)?;
     let export_name = match config.shift_remove("exportName") {
@@ -132,7 +130,7 @@ mod tests {
         let table = [
             ("{}", "no job for several models"),
             (r#"{"optimizations":[]}"#, "has 0 items"),
-            (r#"{"optimizations":[],"more":1}"#, "has \"more\" beside"),
+            (r#"{"optimizations":[],"more":1}"#, "has \"more\" next to"),
             (
                 r#"{"optimizations":[{"config":{"preset_id":1}}]}"#,
                 "optimizations[0] has to name one asset",
@@ -143,11 +141,11 @@ mod tests {
             ),
             (
                 r#"{"optimizations":[{"model_id":1,"config":{"preset_id":1}},{"model_id":2,"config":{}}]}"#,
-                "optimizations[1] says nothing",
+                "optimizations[1] is empty",
             ),
             (
                 r#"{"optimizations":[{"model_id":1,"config":{"preset_id":1,"limits":{}}}]}"#,
-                "has \"limits\" beside \"preset_id\"",
+                "has \"limits\" next to \"preset_id\"",
             ),
             (
                 r#"{"optimizations":[{"model_id":1}]}"#,

@@ -1,5 +1,5 @@
-//! What the text of a job file asks for. Pure; a refusal says where and why, because sending the wrong
-//! thing costs points. Requests for several assets are in [`many`], embeds in [`embed`].
+//! Parses the texts of job files. Pure. Invalid texts are refused with the place and the reason, because a wrong
+//! request costs points. Requests for several assets are in [`many`], embeds in [`embed`].
 
 pub mod embed;
 pub mod many;
@@ -15,7 +15,7 @@ use crate::wire::{OptimizerConfig, PresetId, PresetText};
 /// The longest tag, in characters.
 const TAG_MAX_CHARS: usize = 255;
 
-/// What the text of a drop folder asks for.
+/// The request of a text.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Request {
     /// A rapid model of the folder's asset.
@@ -26,7 +26,7 @@ pub enum Request {
     Embed(EmbedText),
 }
 
-/// Reads a text as its folder demands.
+/// Parses a text for its folder.
 pub fn read(folder: JobFolder, name: &str, text: &[u8]) -> Result<Request, String> {
     match folder {
         JobFolder::Optimize(_) => parse(name, text).map(Request::Optimize),
@@ -37,10 +37,10 @@ pub fn read(folder: JobFolder, name: &str, text: &[u8]) -> Result<Request, Strin
     }
 }
 
-/// What an optimization asks for.
+/// The text of an optimization.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobText {
-    /// How to optimize.
+    /// The settings of an optimization.
     pub settings: Settings,
     /// Tags for the rapid model.
     pub tags: Vec<String>,
@@ -49,15 +49,15 @@ pub struct JobText {
 /// How to optimize.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Settings {
-    /// By the preset of this name.
+    /// The preset of this name.
     PresetName(String),
-    /// By the preset of this id.
+    /// The preset of this id.
     PresetId(PresetId),
-    /// By this configuration.
+    /// This configuration.
     Config(OptimizerConfig),
 }
 
-/// Reads the text of an optimization.
+/// Parses the text of an optimization.
 pub fn parse(name: &str, text: &[u8]) -> Result<JobText, String> {
     let Value::Object(mut map) = parse_json(name, text)? else {
         return Err(format!(
@@ -69,7 +69,7 @@ pub fn parse(name: &str, text: &[u8]) -> Result<JobText, String> {
     Ok(JobText { settings, tags })
 }
 
-/// Reads what is left of a job when its tags are taken out.
+/// Parses what remains of a job without its tags.
 fn read_settings(name: &str, mut map: Map<String, Value>) -> Result<Settings, String> {
     let chosen: Vec<&str> = ["config", "preset", "preset_id"]
         .into_iter()
@@ -77,13 +77,13 @@ fn read_settings(name: &str, mut map: Map<String, Value>) -> Result<Settings, St
         .collect();
     match chosen[..] {
         [] if map.is_empty() => Err(format!(
-            "{name} says nothing: give a configuration or {{\"preset\": \"<name>\"}}"
+            "{name} is empty: give a configuration or {{\"preset\": \"<name>\"}}"
         )),
         [] | ["config"] => {
             let preset = PresetText::from_map(map).map_err(|error| not_a_preset(name, &error))?;
             match preset.config.is_empty() {
                 true => Err(format!(
-                    "{name}: \"config\" has to be a configuration that says something"
+                    "{name}: \"config\" has to be a configuration that is not empty"
                 )),
                 false => Ok(Settings::Config(preset.config)),
             }
@@ -93,7 +93,7 @@ fn read_settings(name: &str, mut map: Map<String, Value>) -> Result<Settings, St
             match map.keys().next() {
                 None => take_settings(name, key, value),
                 Some(other) => Err(format!(
-                    "{name} has {other:?} beside {key:?}; only \"tags\" may stand there"
+                    "{name} has {other:?} next to {key:?}; only \"tags\" is allowed there"
                 )),
             }
         }
@@ -126,7 +126,7 @@ fn take_tags(name: &str, map: &mut Map<String, Value>) -> Result<Vec<String>, St
     let Some(tags) = map.shift_remove("tags") else {
         return Ok(Vec::new());
     };
-    let wrong = || format!("{name}: \"tags\" has to be a list of texts");
+    let wrong = || format!("{name}: \"tags\" has to be a list of strings");
     let Value::Array(tags) = tags else {
         return Err(wrong());
     };
@@ -203,7 +203,7 @@ mod tests {
             ),
             (
                 r#"{"preset":"a","limits":{}}"#,
-                "has \"limits\" beside \"preset\"",
+                "has \"limits\" next to \"preset\"",
             ),
             (
                 r#"{"preset":7}"#,
@@ -215,10 +215,10 @@ mod tests {
             ),
             (
                 r#"{"preset":"a","tags":"b"}"#,
-                "\"tags\" has to be a list of texts",
+                "\"tags\" has to be a list of strings",
             ),
             ("[1]", "it has to be a JSON object"),
-            ("{}", "says nothing"),
+            ("{}", "is empty"),
             (
                 r#"{"rpdx_version":"2.5"}"#,
                 "has \"rpdx_version\", as a preset has",
@@ -229,7 +229,7 @@ mod tests {
             ),
             (
                 r#"{"config":{}}"#,
-                "has to be a configuration that says something",
+                "has to be a configuration that is not empty",
             ),
         ];
         for (text, expected) in table {

@@ -13,7 +13,7 @@ fn replayed(text: &str) -> State {
     State::replay(records).unwrap()
 }
 
-/// The journal of the first version, never edited.
+/// The journal of the first version. Never edit it.
 #[test]
 fn the_first_journal_is_still_understood() {
     let text = include_str!("../../../../tests/fixtures/outbox-journal-1.jsonl");
@@ -28,7 +28,7 @@ fn the_first_journal_is_still_understood() {
     assert_eq!(state.drafts.open_starts.len(), 1);
 }
 
-/// With sealed URLs, jobs for several assets and embeds.
+/// A journal with sealed URLs, jobs for several assets, and embeds.
 #[test]
 fn the_second_journal_is_still_understood() {
     let text = include_str!("../../../../tests/fixtures/outbox-journal-2.jsonl");

@@ -17,7 +17,7 @@ use crate::outbox::staging::ContentId;
 use crate::outbox::state::Record;
 use crate::wire::AssetId;
 
-/// A choice that a generated history makes; numbers pick among what is there.
+/// A step of a generated history; its numbers select among the existing items.
 #[derive(Debug, Clone)]
 pub(super) enum Choice {
     Draft(u8),
@@ -55,13 +55,12 @@ fn pick<T: Copy>(from: &[T], n: u8) -> Option<T> {
     (!from.is_empty()).then(|| from[n as usize % from.len()])
 }
 
-/// The records that a history of choices leaves, each checked against the state as the live code
-/// checks it.
+/// The records of a history of choices, each checked against the state as the live code does.
 pub(super) struct History {
     pub(super) state: State,
     pub(super) records: Vec<Record>,
     next: u64,
-    /// Every asset that the service ever gave.
+    /// All assets that the service ever created.
     pub(super) assets: BTreeSet<AssetId>,
 }
 
@@ -94,7 +93,7 @@ impl History {
         self.next
     }
 
-    /// A draft that may change, its upload taken back first.
+    /// A draft that may change; its upload is cancelled first.
     fn changeable(&mut self, n: u8) -> Option<DraftId> {
         let drafts: Vec<DraftId> = self.state.drafts.drafts.keys().copied().collect();
         let draft = pick(&drafts, n)?;
@@ -303,7 +302,7 @@ impl History {
         )
     }
 
-    /// The next step of an upload, with one of its outcomes.
+    /// The next step of an upload, with one of its results.
     fn upload_record(&mut self, n: u8, outcome: u8, at: Moment) -> Option<Record> {
         let drafts: Vec<DraftId> = self.state.drafts.drafts.keys().copied().collect();
         let draft = pick(&drafts, n)?;

@@ -1,4 +1,4 @@
-//! The rule's promises, each in a table.
+//! Tables of cases for the rule.
 
 use super::*;
 use crate::formats::references::{Need, Reference};
@@ -161,10 +161,7 @@ fn references_missing_are_named_and_waited_for() {
     assert_eq!(
         judge(&facts, ended(10), 72),
         Verdict::Ready {
-            warning: Some(
-                "sent without textures/wood.png, which the model names and nobody copied in"
-                    .to_owned()
-            )
+            warning: Some("sent without textures/wood.png, which the model refers to".to_owned())
         }
     );
     let two = draft(vec![naming("chair.gltf", &["b.png", "a.png"])]);
@@ -184,10 +181,10 @@ fn a_gltf_without_its_buffers_never_goes_by_itself() {
     };
     assert_eq!(
         status.to_string(),
-        "waiting for chair.bin and 1 more; it goes once all is there, or by `assetfs commit --force`"
+        "waiting for chair.bin and 1 more; it is sent once all files are there, or by `assetfs commit --force`"
     );
     assert_eq!(verdict, Verdict::Blocked { status, missing });
-    assert!(readiness(&facts).unwrap_err().yields_to_force());
+    assert!(readiness(&facts).unwrap_err().can_be_forced());
 }
 
 #[test]
@@ -280,7 +277,7 @@ fn a_loose_file_has_to_stand_alone() {
 
 #[test]
 fn force_goes_over_what_is_not_whole_and_never_over_a_writer() {
-    assert!(Obstacle::NotWhole(String::new()).yields_to_force());
-    assert!(!Obstacle::BeingWritten(String::new()).yields_to_force());
-    assert!(!Obstacle::Empty.yields_to_force());
+    assert!(Obstacle::NotWhole(String::new()).can_be_forced());
+    assert!(!Obstacle::BeingWritten(String::new()).can_be_forced());
+    assert!(!Obstacle::Empty.can_be_forced());
 }
